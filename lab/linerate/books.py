@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The books of a trial: every frame is received, or named in a counter with a place.
+
+    attempted = accepted + lost_at_ingress + refused
+    accepted  = received + forwarder_drops + unattributed
+
+Counters are read after the traffic stopped and the link settled, never while it runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linerate.records import Trial
+
+# The sender's own lateness makes a paced trial invalid above this share (measuring.md 2).
+LATE_LIMIT = 0.001
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What the generator counted, over all its ports."""
+
+    attempted: int
+    accepted: int
+    received: int
+    intended: int | None = None
+    lost_at_ingress: int | None = None
+    refused: int | None = None
+    late: int | None = None
+    pacing_error_ppm: float | None = None
+
+
+@dataclass(frozen=True)
+class Forwarded:
+    """What the forwarder's ports counted."""
+
+    rx: int
+    tx: int
+
+
+def unattributed(sent: Sent, forwarded: Forwarded) -> int:
+    """Accepted frames that are neither received nor among the forwarder's drops."""
+    return sent.accepted - sent.received - (forwarded.rx - forwarded.tx)
+
+
+def imbalance(sent: Sent) -> int:
+    """Attempted frames that the sender's own counters do not name; 0 in a sound generator."""
+    return sent.attempted - sent.accepted - (sent.lost_at_ingress or 0) - (sent.refused or 0)
+
+
+def enter(trial: Trial, sent: Sent, forwarded: Forwarded) -> None:
+    """Put the figures into the trial and judge them; sets `invalid` where the rules say so."""
+    trial.intended = sent.intended
+    trial.attempted = sent.attempted
+    trial.accepted = sent.accepted
+    trial.received = sent.received
+    trial.lost_at_ingress = sent.lost_at_ingress
+    trial.late = sent.late
+    trial.pacing_error_ppm = sent.pacing_error_ppm
+    trial.forwarder_rx = forwarded.rx
+    trial.forwarder_tx = forwarded.tx
+    trial.forwarder_drops = forwarded.rx - forwarded.tx
+    trial.unattributed = unattributed(sent, forwarded)
+    if trial.load == "flood":
+        trial.refused = sent.refused
+    if imbalance(sent):
+        trial.invalid = f"the generator's own counters differ by {imbalance(sent)} frames"
+    elif sent.accepted == 0:
+        trial.invalid = "the link accepted no frame"
+    elif trial.load == "paced" and sent.late is not None and sent.attempted:
+        share = sent.late / sent.attempted
+        if share > LATE_LIMIT:
+            trial.invalid = f"{share:.2%} of the frames were sent late (limit {LATE_LIMIT:.1%})"
+
+
+def checkable(trial: Trial) -> bool:
+    """True when the trial has books to close."""
+    return trial.valid and trial.unattributed is not None
+
+
+def closed(trials: list[Trial]) -> bool:
+    """True when no frame of any valid trial is unattributed."""
+    return all(trial.unattributed == 0 for trial in trials if checkable(trial))

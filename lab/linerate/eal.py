@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""EAL options: the same for every program of a trial, so that memory is no difference between arms.
+
+With free hugepages `--in-memory` (nothing is left behind, even after SIGKILL); without,
+`--no-huge --no-shconf`: the two exclude each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linerate.machine import hugepage_memory_mib
+
+MEMORY_MIB = 512
+# Debian builds EAL for lcore numbers below this.
+_MAX_LCORE = 128
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How EAL gets its memory."""
+
+    hugepages: bool
+
+    @classmethod
+    def choose(cls, wanted: str = "auto") -> Memory:
+        """`wanted` is `auto`, `yes` or `no`. Two programs run at a time."""
+        if wanted == "auto":
+            return cls(hugepage_memory_mib() >= 2 * MEMORY_MIB)
+        return cls(wanted == "yes")
+
+    def options(self) -> list[str]:
+        if self.hugepages:
+            return ["--in-memory"]
+        return ["--no-huge", "--no-shconf", "-m", str(MEMORY_MIB)]
+
+
+def one_core(cpu: int) -> list[str]:
+    """One lcore on this CPU."""
+    return ["-l", str(cpu)] if cpu < _MAX_LCORE else ["--lcores", f"0@{cpu}"]
+
+
+def two_threads(cpu: int) -> list[str]:
+    """Two lcores on one CPU: for programs whose main lcore never forwards."""
+    return ["--lcores", f"(0,1)@{cpu}"]
+
+
+def options(lcores: list[str], memory: Memory, prefix: str, vdevs: list[str]) -> list[str]:
+    arguments = [*lcores, "--no-pci", *memory.options(), "--file-prefix", prefix]
+    for vdev in vdevs:
+        arguments += ["--vdev", vdev]
+    return arguments

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The lab's errors. Each message says what to do next; the command line prints it and no trace."""
+
+from __future__ import annotations
+
+
+class LabError(Exception):
+    """Something the user can mend. `hint` is the command or the change that mends it."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+class UsageError(LabError):
+    """A wrong option or value."""
+
+    exit_code = 2
+
+
+class MissingError(LabError):
+    """A program, package or file that the run needs is not there."""
+
+
+class OutputError(LabError):
+    """The output directory cannot take the run."""
+
+
+class MachineError(LabError):
+    """This machine cannot run the experiment (cores, memory, a core that others use)."""
+
+
+class TrialError(LabError):
+    """A trial failed. It is recorded as invalid with this reason and the run goes on."""
+
+
+class TelemetryError(TrialError):
+    """A telemetry socket did not answer, or answered something else."""
+
+
+class ProcessError(TrialError):
+    """A forwarder or the generator ended when it should not have, or would not start."""
+
+
+class GeneratorError(TrialError):
+    """The generator refused a configuration or did not finish."""
+
+
+class Interrupted(BaseException):  # noqa: N818 - like KeyboardInterrupt, not an error
+    """SIGINT or SIGTERM arrived. Not an `Exception`: no handler for errors may swallow it."""
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(f"signal {signum}")
+        self.signum = signum
+
+    @property
+    def exit_code(self) -> int:
+        return 128 + self.signum

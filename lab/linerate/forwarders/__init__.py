@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Forwarders: the programs that are compared.
+
+A new forwarder is one small class and one line in `FORWARDERS`.
+"""
+
+from __future__ import annotations
+
+from linerate.errors import UsageError
+from linerate.forwarders.base import Forwarder, project_root, rust_binary
+from linerate.forwarders.c_l2fwd import CL2fwd
+from linerate.forwarders.rust import Reflect, RustL2fwd
+from linerate.forwarders.testpmd import TestpmdIo
+
+FORWARDERS: dict[str, Forwarder] = {
+    forwarder.name: forwarder
+    for forwarder in (
+        CL2fwd(),
+        RustL2fwd(burst=False),
+        RustL2fwd(burst=True),
+        TestpmdIo(),
+        Reflect(),
+    )
+}
+
+
+def forwarder(name: str) -> Forwarder:
+    try:
+        return FORWARDERS[name]
+    except KeyError:
+        raise UsageError(
+            f"--forwarders {name}: no such forwarder", f"choose from: {', '.join(FORWARDERS)}"
+        ) from None
+
+
+__all__ = ["FORWARDERS", "Forwarder", "forwarder", "project_root", "rust_binary"]

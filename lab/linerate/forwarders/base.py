@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the lab asks of a forwarder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from linerate import eal
+from linerate.eal import Memory
+from linerate.errors import MissingError
+from linerate.process import Command
+
+
+def project_root() -> Path:
+    """The checkout that the lab runs from, or the working directory when it is installed."""
+    for folder in Path(__file__).resolve().parents:
+        if (folder / "Cargo.toml").is_file() and (folder / "pyproject.toml").is_file():
+            return folder
+    return Path.cwd()
+
+
+def rust_binary(name: str) -> Path:
+    """A program of this project's Rust workspace."""
+    path = project_root() / "target" / "release" / name
+    if not path.is_file():
+        raise MissingError(f"{path} is not built", "make build")
+    return path
+
+
+class Forwarder(ABC):
+    """A program that forwards frames; stateless but for what `prepare` found."""
+
+    name: str
+    language: str
+    # True: it answers /linerate/polling and /linerate/clock.
+    has_polling: bool = False
+    hold_stdin: bool = False
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Find or build the program; raises `MissingError` with the command that mends it."""
+
+    @abstractmethod
+    def program(self) -> Path:
+        """The executable, after `prepare`."""
+
+    @abstractmethod
+    def arguments(self, ports: int) -> list[str]:
+        """What follows `--`."""
+
+    def lcores(self, cpu: int) -> list[str]:
+        return eal.one_core(cpu)
+
+    def build_facts(self) -> dict[str, str]:
+        """Compiler, version and flags, where the lab built it."""
+        return {}
+
+    def command(
+        self, cpu: int, memory: Memory, prefix: str, vdevs: list[str]
+    ) -> Command:
+        options = eal.options(self.lcores(cpu), memory, prefix, vdevs)
+        argv = [str(self.program()), *options, "--", *self.arguments(len(vdevs))]
+        return Command("forwarder", tuple(argv), (cpu,), hold_stdin=self.hold_stdin)
+
+
+def port_mask(ports: int) -> str:
+    return f"{(1 << ports) - 1:x}"

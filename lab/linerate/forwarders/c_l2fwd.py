@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""DPDK's l2fwd example in C, from the distribution's package, built unmodified with its Makefile.
+
+The build is cached by a digest of the source, the compiler and DPDK's version. None of its code
+enters this repository.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from linerate.errors import LabError, MissingError
+from linerate.forwarders.base import Forwarder, port_mask, project_root
+from linerate.machine import dpdk_version, first_line
+
+SOURCES = (Path("/usr/share/dpdk/examples/l2fwd"), Path("/usr/local/share/dpdk/examples/l2fwd"))
+
+
+def cache_directory() -> Path:
+    """`build/` of the checkout when it can be written, else the user's cache."""
+    root = project_root()
+    if (root / "Cargo.toml").is_file() and os.access(root, os.W_OK):
+        return root / "build" / "c-peers"
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "linerate" / "c-peers"
+
+
+class CL2fwd(Forwarder):
+    """The baseline of every comparison."""
+
+    name = "c-l2fwd"
+    language = "C"
+
+    def __init__(self) -> None:
+        self._program: Path | None = None
+        self._facts: dict[str, str] = {}
+
+    def prepare(self) -> None:
+        source = next((path for path in SOURCES if (path / "main.c").is_file()), None)
+        if source is None:
+            raise MissingError(
+                f"DPDK's l2fwd example is not installed in {SOURCES[0]}",
+                "make setup (Debian: dpdk-dev)",
+            )
+        compiler = os.environ.get("CC", "cc")
+        version = first_line(compiler, "--version")
+        dpdk = dpdk_version()
+        for tool, found in ((compiler, version), ("make", shutil.which("make")), ("libdpdk", dpdk)):
+            if not found:
+                raise MissingError(
+                    f"{tool} is missing, which the C l2fwd is built with",
+                    "make setup (Debian: gcc make pkg-config libdpdk-dev)",
+                )
+        flags = {name: os.environ.get(name, "") for name in ("CFLAGS", "LDFLAGS")}
+        digest = hashlib.sha256()
+        for part in ("main.c", "Makefile"):
+            digest.update((source / part).read_bytes())
+        digest.update(json.dumps([version, dpdk, flags], sort_keys=True).encode())
+        target = cache_directory() / f"l2fwd-{digest.hexdigest()[:16]}"
+        self._facts = {
+            "source": str(source),
+            "source_sha256": hashlib.sha256((source / "main.c").read_bytes()).hexdigest(),
+            "compiler": version or "",
+            "dpdk": dpdk or "",
+        }
+        if not (target / "build" / "l2fwd").is_file():
+            self._build(source, target, compiler)
+        self._facts["command"] = (target / "command.txt").read_text().strip()
+        self._program = target / "build" / "l2fwd"
+
+    def _build(self, source: Path, target: Path, compiler: str) -> None:
+        """Build beside the target and move it there, so that it is there whole or not at all."""
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with (target.parent / ".lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if (target / "build" / "l2fwd").is_file():
+                    return
+                with tempfile.TemporaryDirectory(dir=target.parent, prefix=".l2fwd-") as work:
+                    copy = Path(work) / "l2fwd"
+                    shutil.copytree(source, copy)
+                    done = subprocess.run(
+                        ["make", f"CC={compiler}"],
+                        cwd=copy,
+                        capture_output=True,
+                        text=True,
+                        timeout=300,
+                        check=False,
+                    )
+                    if done.returncode != 0:
+                        tail = "\n".join(done.stderr.strip().splitlines()[-5:])
+                        raise LabError(f"the C l2fwd does not build:\n{tail}", "linerate doctor")
+                    commands = [line for line in done.stdout.splitlines() if "main.c" in line]
+                    (copy / "command.txt").write_text("\n".join(commands) + "\n")
+                    shutil.rmtree(target, ignore_errors=True)
+                    copy.rename(target)
+        except OSError as error:
+            raise LabError(
+                f"cannot build the C l2fwd in {target.parent}: {error.strerror}",
+                "free some space there, or set XDG_CACHE_HOME",
+            ) from error
+
+    def program(self) -> Path:
+        if self._program is None:
+            self.prepare()
+        assert self._program is not None
+        return self._program
+
+    def arguments(self, ports: int) -> list[str]:
+        return ["-p", port_mask(ports), "-q", str(ports), "-T", "0"]
+
+    def build_facts(self) -> dict[str, str]:
+        return dict(self._facts)

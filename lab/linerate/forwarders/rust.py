@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Our own forwarders, built by `make build`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from linerate.forwarders.base import Forwarder, port_mask, rust_binary
+
+
+class RustL2fwd(Forwarder):
+    """Our l2fwd: the C example's options; `burst` forwards without the per-packet TX buffer."""
+
+    language = "Rust"
+    has_polling = True
+
+    def __init__(self, burst: bool) -> None:
+        self.burst = burst
+        self.name = "rust-l2fwd-burst" if burst else "rust-l2fwd"
+
+    def prepare(self) -> None:
+        rust_binary("l2fwd")
+
+    def program(self) -> Path:
+        return rust_binary("l2fwd")
+
+    def arguments(self, ports: int) -> list[str]:
+        options = ["-p", port_mask(ports), "-q", str(ports), "-T", "0"]
+        return [*options, "--burst-forwarding"] if self.burst else options
+
+
+class Reflect(Forwarder):
+    """Our unbuffered echo: receive, swap MAC addresses, send."""
+
+    name = "reflect"
+    language = "Rust"
+    has_polling = True
+
+    def prepare(self) -> None:
+        rust_binary("reflect")
+
+    def program(self) -> Path:
+        return rust_binary("reflect")
+
+    def arguments(self, ports: int) -> list[str]:
+        return ["-p", port_mask(ports)]

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Links: what carries frames between the generator and the forwarder.
+
+A new link is one small class here and one line in `LINKS`.
+"""
+
+from __future__ import annotations
+
+from linerate.errors import UsageError
+from linerate.links.base import Link
+from linerate.links.memif import Memif
+from linerate.links.null import Null
+
+LINKS: dict[str, Link] = {
+    link.name: link for link in (Null(1), Null(2), Memif(1), Memif(2))
+}
+
+
+def link(name: str) -> Link:
+    try:
+        return LINKS[name]
+    except KeyError:
+        raise UsageError(
+            f"--link {name}: no such link", f"choose from: {', '.join(LINKS)}"
+        ) from None
+
+
+__all__ = ["LINKS", "Link", "link"]

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""net_null ports: frames come from nothing and go nowhere, so only software cost remains."""
+
+from __future__ import annotations
+
+from linerate.links.base import Link, LinkContext
+
+
+class Null(Link):
+    """DPDK's null driver without copying."""
+
+    has_generator = False
+    size_matters = False
+
+    def __init__(self, ports: int) -> None:
+        self.ports = ports
+        self.name = "null" if ports == 1 else f"null{ports}"
+        self.description = (
+            f"{ports} net_null port{'s' if ports > 1 else ''}: a driver that makes and frees "
+            "frames at nearly no cost; what is measured is the forwarder's own software"
+        )
+
+    def forwarder_vdevs(self, context: LinkContext) -> list[str]:
+        # The driver's size is without the FCS.
+        return [f"net_null{n},size={context.size - 4},copy=0" for n in range(self.ports)]

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Processes and directories that the lab owns.
+
+Lifecycle: a `RunDirectory` is private to one lab process and vanishes with it; a `Child` lives
+between `start` and `stop`. Both clean up on success, on errors and on SIGINT or SIGTERM. If the lab
+itself is killed with SIGKILL the kernel kills its children (PR_SET_PDEATHSIG), and the next lab
+removes the directory that stayed behind (its name tells its owner's pid and start time).
+
+Threading: start children from the main thread only, for PR_SET_PDEATHSIG follows the thread that
+forked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType, TracebackType
+
+from linerate.errors import Interrupted, MachineError, MissingError, ProcessError
+
+PR_SET_PDEATHSIG = 1
+_PREFIX = "linerate"
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def start_time(pid: int) -> int | None:
+    """Start of a process in ticks after boot; None when there is no such process.
+
+    Pid and start time together name one process for as long as the machine is up.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[19])
+
+
+def _base_directory() -> Path:
+    for candidate in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir()):
+        # Sockets go below: leave them room (sun_path holds 108 bytes).
+        if candidate and len(candidate) < 40 and os.access(candidate, os.W_OK | os.X_OK):
+            return Path(candidate)
+    return Path("/tmp")
+
+
+def remove_stale(base: Path | None = None) -> list[Path]:
+    """Remove run directories of labs that no longer run; returns what was removed."""
+    removed = []
+    base = _base_directory() if base is None else base
+    for path in base.glob(f"{_PREFIX}-{os.getuid()}-*"):
+        try:
+            pid, started = (int(part) for part in path.name.split("-")[2:4])
+        except ValueError:
+            continue
+        if path.is_symlink() or path.stat().st_uid != os.getuid():
+            continue
+        if start_time(pid) != started:
+            shutil.rmtree(path, ignore_errors=True)
+            removed.append(path)
+    return removed
+
+
+class RunDirectory:
+    """A directory (mode 0700) for sockets and logs of one lab process."""
+
+    def __init__(self, base: Path | None = None) -> None:
+        base = _base_directory() if base is None else base
+        remove_stale(base)
+        pid = os.getpid()
+        stem = f"{_PREFIX}-{os.getuid()}-{pid}-{start_time(pid)}"
+        try:
+            self.path = base / stem
+            self.path.mkdir(mode=0o700)
+        except FileExistsError:
+            self.path = Path(tempfile.mkdtemp(prefix=f"{stem}-", dir=base))
+        except OSError as error:
+            raise MachineError(
+                f"cannot make a run directory in {base}: {error.strerror}",
+                "free some space there, or set TMPDIR to another directory",
+            ) from error
+        self._prefixes = 0
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def new_prefix(self, role: str) -> str:
+        """A file prefix that no other program on this machine uses."""
+        self._prefixes += 1
+        return f"lr-{os.getpid()}-{role[:3]}{self._prefixes}"
+
+    def environment(self) -> dict[str, str]:
+        """Environment for children: EAL puts its run-time files below this directory.
+
+        EAL reads XDG_RUNTIME_DIR when it is not root, and RUNTIME_DIRECTORY always.
+        """
+        return {
+            **os.environ,
+            "XDG_RUNTIME_DIR": str(self.path),
+            "RUNTIME_DIRECTORY": str(self.path),
+        }
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a child runs and where."""
+
+    role: str
+    argv: tuple[str, ...]
+    cpus: tuple[int, ...]
+    environment: dict[str, str] = field(default_factory=dict)
+    # The child reads end-of-file from its standard input, unless this holds it open.
+    hold_stdin: bool = False
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Context switches of all threads of a process since their start."""
+
+    voluntary: int
+    involuntary: int
+
+
+class Child:
+    """A process that the lab started, pinned, and will end."""
+
+    def __init__(self, command: Command, run: RunDirectory) -> None:
+        self.command = command
+        stem = f"{command.role}-{time.monotonic_ns()}"
+        self.log = run.path / f"{stem}.log"
+        parent = os.getpid()
+        cpus = set(command.cpus)
+
+        def in_child() -> None:
+            _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(127)  # the lab died between fork and prctl
+            os.sched_setaffinity(0, cpus)
+
+        try:
+            with self.log.open("wb") as log:
+                self._popen = subprocess.Popen(
+                    command.argv,
+                    stdin=subprocess.PIPE if command.hold_stdin else subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env={**run.environment(), **command.environment},
+                    cwd=run.path,
+                    process_group=0,
+                    preexec_fn=in_child,  # noqa: PLW1509 - the lab forks from its main thread
+                )
+        except FileNotFoundError as error:
+            raise MissingError(f"{command.argv[0]} is not there", "make build") from error
+        except (OSError, subprocess.SubprocessError) as error:
+            raise ProcessError(f"cannot start {command.argv[0]}: {error}") from error
+        self.pid = self._popen.pid
+        self._pidfd = os.pidfd_open(self.pid)
+
+    def output(self, limit: int = 4000) -> str:
+        """The end of what the child printed."""
+        try:
+            return self.log.read_bytes()[-limit:].decode(errors="replace")
+        except OSError:
+            return ""
+
+    @property
+    def running(self) -> bool:
+        return self._popen.poll() is None
+
+    def check(self) -> None:
+        """Raise when the child has ended: it should be running."""
+        code = self._popen.poll()
+        if code is None:
+            return
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        lines = [line for line in self.output().splitlines() if line.strip()]
+        last = f": {lines[-1].strip()[:200]}" if lines else ""
+        raise ProcessError(f"{self.command.role} {how}{last if code >= 0 else ''}")
+
+    def wait(self, timeout_s: float) -> bool:
+        """True when the child ended within the time."""
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        ended = bool(poll.poll(timeout_s * 1000))
+        if ended:
+            self._popen.wait()
+        return ended
+
+    def stop(self) -> int:
+        """End the child in bounded time; returns its exit code (negative: the signal)."""
+        if self._popen.poll() is None:
+            for number, patience_s in ((signal.SIGINT, 3), (signal.SIGTERM, 2), (signal.SIGKILL, 5)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, number)
+                if self.wait(patience_s):
+                    break
+        code = self._popen.poll()
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+        if self._popen.stdin:
+            with contextlib.suppress(OSError):
+                self._popen.stdin.close()
+        with contextlib.suppress(OSError):
+            self.log.unlink()
+        return -signal.SIGKILL if code is None else code
+
+    def switches(self) -> Switches:
+        voluntary = involuntary = 0
+        for status in Path(f"/proc/{self.pid}/task").glob("*/status"):
+            with contextlib.suppress(OSError, ValueError):
+                for line in status.read_text().splitlines():
+                    if line.startswith("voluntary_ctxt_switches:"):
+                        voluntary += int(line.split()[1])
+                    elif line.startswith("nonvoluntary_ctxt_switches:"):
+                        involuntary += int(line.split()[1])
+        return Switches(voluntary, involuntary)
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+@contextlib.contextmanager
+def interruptible(
+    signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP),
+) -> Iterator[None]:
+    """Turn the first of these signals into `Interrupted`; ignore more while cleaning up."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        for each in signals:
+            signal.signal(each, signal.SIG_IGN)
+        raise Interrupted(number)
+
+    before = {number: signal.signal(number, handle) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Trial records: one JSON object per line of records.jsonl.
+
+A figure that cannot be had is absent, never 0; a trial that failed carries `invalid` with the
+reason. A line is in the file whole or not at all, and on disk before the next trial starts.
+The JSON Schema in `schema/trial-1.json` is generated from these classes (a test compares them).
+
+Units: counts are frames since the trial's start; sizes are bytes with the 4-byte FCS.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from linerate.errors import OutputError
+
+SCHEMA_ID = "linerate/trial-1"
+RECORDS = "records.jsonl"
+
+Load = Literal["self-driven", "flood", "paced"]
+Role = Literal["measure", "self-test", "lower-load"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Polling(_Strict):
+    """Core use of one (lcore, port, RX queue): differences over the window, telemetry.md."""
+
+    lcore: int
+    port: int
+    queue: int
+    polls: int
+    empty_polls: int
+    packets: int
+    burst_limit: int
+    burst_histogram: list[int]
+    busy_tsc: int
+    total_tsc: int
+
+
+class Process(_Strict):
+    """One process of the trial."""
+
+    role: str
+    argv: list[str]
+    cpus: list[int]
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+
+
+class Trial(_Strict):
+    """One trial: one independent run of the forwarder."""
+
+    schema_id: Literal["linerate/trial-1"] = Field(default=SCHEMA_ID, alias="schema")
+    experiment: str
+    seed: int
+    block: int = Field(description="randomised complete block, counted from 0")
+    position: int = Field(description="place in the order of the whole run, counted from 0")
+    role: Role
+    arm: str
+    forwarder: str
+    link: str
+    size: int = Field(description="frame size in bytes, the 4-byte FCS included")
+    load: Load
+    load_share: float | None = Field(default=None, description="of the ceiling, when paced")
+    started_at: str = Field(description="UTC, ISO 8601")
+    invalid: str | None = Field(default=None, description="why the trial does not count")
+
+    duration_s: float | None = Field(default=None, description="of the window or the sending")
+    duration_uncertainty_s: float | None = None
+    intended: int | None = None
+    attempted: int | None = None
+    refused: int | None = Field(default=None, description="flood only: back-pressure, not loss")
+    lost_at_ingress: int | None = None
+    late: int | None = None
+    accepted: int | None = None
+    forwarder_rx: int | None = None
+    forwarder_tx: int | None = None
+    forwarder_drops: int | None = None
+    received: int | None = None
+    unattributed: int | None = None
+    pacing_error_ppm: float | None = None
+
+    tsc_hz: int | None = None
+    polling: list[Polling] | None = None
+    steal_ticks: dict[str, int] = Field(default_factory=dict, description="per CPU, 1/100 s")
+    processes: list[Process] = Field(default_factory=list)
+    build: dict[str, str] = Field(default_factory=dict, description="of what the lab built")
+    memory: Literal["hugepages", "no-huge"] | None = None
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    @property
+    def valid(self) -> bool:
+        return self.invalid is None
+
+    @property
+    def forwarder_rx_pps(self) -> float | None:
+        return _rate(self.forwarder_rx, self.duration_s)
+
+    @property
+    def received_pps(self) -> float | None:
+        return _rate(self.received, self.duration_s)
+
+    @property
+    def window_cycles_per_packet(self) -> float | None:
+        """All cycles of the window over its packets: what a packet costs a core that is full."""
+        if not self.tsc_hz or not self.forwarder_rx or not self.duration_s:
+            return None
+        return self.tsc_hz * self.duration_s / self.forwarder_rx
+
+    @property
+    def busy_cycles_per_packet(self) -> float | None:
+        """Busy cycles over packets, where the program reports them."""
+        packets = sum(entry.packets for entry in self.polling or ())
+        return sum(entry.busy_tsc for entry in self.polling or ()) / packets if packets else None
+
+    @property
+    def average_rx_burst(self) -> float | None:
+        """Packets per poll, the published metric."""
+        polls = sum(entry.polls for entry in self.polling or ())
+        return sum(entry.packets for entry in self.polling or ()) / polls if polls else None
+
+
+def _rate(count: int | None, seconds: float | None) -> float | None:
+    return count / seconds if count is not None and seconds else None
+
+
+def dump(trial: Trial) -> str:
+    """The record as one line of JSON, absent figures left out."""
+    data = trial.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return json.dumps(data, separators=(",", ":"))
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of one line."""
+    document = Trial.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
+
+
+class RecordWriter:
+    """Appends records; one writer per file. Each `append` returns after fsync."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise OutputError(
+                f"cannot write {path}: {error.strerror}", "choose another --out"
+            ) from error
+        self._end = _whole_lines(path)
+        os.ftruncate(self._fd, self._end)
+
+    def append(self, trial: Trial) -> None:
+        line = (dump(trial) + "\n").encode()
+        try:
+            written = os.write(self._fd, line)
+            if written == len(line):
+                os.fsync(self._fd)
+                self._end += written
+                return
+            reason = "no space left"
+        except OSError as error:
+            reason = error.strerror or str(error)
+        os.ftruncate(self._fd, self._end)
+        raise OutputError(
+            f"cannot write {self.path}: {reason}", "free some space, or choose another --out"
+        )
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _whole_lines(path: Path) -> int:
+    """Length of the file up to its last newline: a line cut off by a crash does not count."""
+    return path.read_bytes().rfind(b"\n") + 1
+
+
+def read(path: Path) -> list[Trial]:
+    """All whole records of a file."""
+    content = path.read_bytes()
+    lines = content[: content.rfind(b"\n") + 1].splitlines()
+    return [Trial.model_validate_json(line) for line in lines]

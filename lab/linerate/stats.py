@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Statistics of paired comparisons.
+
+Each block gives one log-ratio of an arm to the baseline. The null distribution of the signed-rank
+statistic is exact at any n used here, also with ties (the conditional sign-flip distribution of the
+observed midranks); the interval is the set of shifts which that test does not reject.
+
+Sources: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., sections 3.1 to
+3.3 (signed rank, Hodges-Lehmann estimate, interval by Walsh averages); Vargha and Delaney, J. Educ.
+Behav. Stat. 25(2), 2000 (A12); Holm, Scand. J. Stat. 6(2), 1979.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats as scipy_stats
+
+Floats = NDArray[np.float64]
+
+# ARE of the signed-rank test to the t test for normal data.
+_EFFICIENCY = 3 / math.pi
+
+
+def signed_rank_pmf(ranks_doubled: Sequence[int]) -> Floats:
+    """P(sum of ranks with a positive sign = k/2) for k = 0, 1, ..., signs being fair coins.
+
+    Ranks are passed doubled, so that midranks are integers.
+    """
+    pmf = np.zeros(sum(ranks_doubled) + 1)
+    pmf[0] = 1.0
+    reached = 0
+    for rank in ranks_doubled:
+        shifted = pmf[: reached + 1].copy()
+        pmf[: reached + 1] *= 0.5
+        pmf[rank : reached + rank + 1] += 0.5 * shifted
+        reached += rank
+    return pmf
+
+
+def signed_rank_p(differences: Sequence[float]) -> float:
+    """Two-sided p value of Wilcoxon's signed-rank test; differences of 0 are left out."""
+    values = np.asarray([value for value in differences if value != 0.0])
+    if values.size == 0:
+        return 1.0
+    doubled = np.rint(2 * scipy_stats.rankdata(np.abs(values))).astype(int)
+    pmf = signed_rank_pmf(doubled.tolist())
+    positive = int(doubled[values > 0].sum())
+    low, high = float(pmf[: positive + 1].sum()), float(pmf[positive:].sum())
+    return min(1.0, 2 * min(low, high))
+
+
+def walsh_averages(values: Sequence[float]) -> Floats:
+    """Sorted means of all pairs of values, each with itself too."""
+    data = np.asarray(values, dtype=np.float64)
+    rows, columns = np.triu_indices(data.size)
+    return np.sort((data[rows] + data[columns]) / 2)
+
+
+def hodges_lehmann(values: Sequence[float]) -> float:
+    """Median of the Walsh averages."""
+    return float(np.median(walsh_averages(values)))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """`level` is the coverage that the discrete distribution really gives, at least what was asked."""
+
+    low: float
+    high: float
+    level: float
+
+
+def shift_interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
+    """Interval for the centre of symmetry; None when n is too small for this level."""
+    count = len(values)
+    if count == 0:
+        return None
+    cumulative = np.cumsum(signed_rank_pmf(range(1, count + 1)))
+    # The largest c with 2 P(T < c) <= 1 - level: the interval is [W(c), W(M+1-c)], from 1.
+    cut = int(np.searchsorted(cumulative, (1 - level) / 2 + 1e-12, side="right"))
+    if cut == 0:
+        return None
+    averages = walsh_averages(values)
+    tail = float(cumulative[cut - 1])
+    return Interval(float(averages[cut - 1]), float(averages[-cut]), 1 - 2 * tail)
+
+
+def a12(first: Sequence[float], second: Sequence[float]) -> float:
+    """P(a value of `first` exceeds one of `second`), ties counting one half."""
+    ranks = scipy_stats.rankdata([*first, *second])
+    count_1, count_2 = len(first), len(second)
+    total = float(np.sum(ranks[:count_1]))
+    return (total - count_1 * (count_1 + 1) / 2) / (count_1 * count_2)
+
+
+def spread(values: Sequence[float]) -> float:
+    """Robust standard deviation: 1.4826 times the median absolute deviation."""
+    data = np.asarray(values, dtype=np.float64)
+    return float(1.4826 * np.median(np.abs(data - np.median(data))))
+
+
+def smallest_detectable(values: Sequence[float], alpha: float = 0.05, power: float = 0.8) -> float:
+    """The shift of log-ratios that a run of this size and spread finds with this power.
+
+    The t test's n sigma rule with the signed-rank test's efficiency. Infinite below 6 values,
+    where no two-sided signed-rank test can reject at .05.
+    """
+    count = len(values)
+    if count < 6:
+        return math.inf
+    sigma = max(spread(values), float(np.std(values, ddof=1)))
+    quantiles = scipy_stats.t.ppf([1 - alpha / 2, power], count - 1)
+    return float(quantiles.sum() * sigma / math.sqrt(count * _EFFICIENCY))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's adjusted p values, in the order given."""
+    count = len(p_values)
+    adjusted = [1.0] * count
+    running = 0.0
+    for place, index in enumerate(sorted(range(count), key=lambda i: p_values[i])):
+        running = max(running, min(1.0, (count - place) * p_values[index]))
+        adjusted[index] = running
+    return adjusted
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A paired comparison on the log scale, told as ratios (arm over baseline)."""
+
+    n: int
+    ratio: float
+    ci_low: float | None
+    ci_high: float | None
+    p: float
+    a12: float
+    spread: float
+    smallest_detectable: float
+
+
+def compare(arm: Sequence[float], baseline: Sequence[float], level: float = 0.95) -> Paired:
+    """Compare values paired by block; all must be positive."""
+    logs = [math.log(a / b) for a, b in zip(arm, baseline, strict=True)]
+    interval = shift_interval(logs, level)
+    return Paired(
+        n=len(logs),
+        ratio=math.exp(hodges_lehmann(logs)),
+        ci_low=math.exp(interval.low) if interval else None,
+        ci_high=math.exp(interval.high) if interval else None,
+        p=signed_rank_p(logs),
+        a12=a12(arm, baseline),
+        spread=spread(logs),
+        smallest_detectable=math.expm1(smallest_detectable(logs)),
+    )

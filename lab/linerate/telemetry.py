@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Client of DPDK's telemetry protocol, version 2.
+
+Lifecycle: a `Telemetry` holds one connection; use it as a context manager. Threading: one thread
+per connection. The socket is SOCK_SEQPACKET: one request is one packet, one answer is one packet of
+JSON, and the server greets with its version and the longest answer it sends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from linerate.errors import TelemetryError
+
+SOCKET_NAME = "dpdk_telemetry.v2"
+# sockaddr_un.sun_path, its terminating zero included.
+UNIX_PATH_LIMIT = 108
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An answer and the time around it.
+
+    The counters were read by the other process at some time in [`before_ns`, `after_ns`]
+    (CLOCK_MONOTONIC), so `at_ns` is off by at most `uncertainty_ns`.
+    """
+
+    value: Any
+    before_ns: int
+    after_ns: int
+
+    @property
+    def at_ns(self) -> float:
+        return (self.before_ns + self.after_ns) / 2
+
+    @property
+    def uncertainty_ns(self) -> float:
+        return (self.after_ns - self.before_ns) / 2
+
+
+def socket_path(runtime_dir: Path, prefix: str) -> Path:
+    """Where a program with this file prefix puts its socket below `runtime_dir`."""
+    return runtime_dir / "dpdk" / prefix / SOCKET_NAME
+
+
+class Telemetry:
+    """One connection to one program."""
+
+    def __init__(self, path: Path, timeout_s: float = 2.0) -> None:
+        self.path = path
+        if len(str(path).encode()) >= UNIX_PATH_LIMIT:
+            raise TelemetryError(
+                f"telemetry socket path is longer than {UNIX_PATH_LIMIT - 1} bytes: {path}",
+                "set TMPDIR or XDG_RUNTIME_DIR to a shorter directory",
+            )
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.settimeout(timeout_s)
+        try:
+            self._socket.connect(str(path))
+            greeting = json.loads(self._socket.recv(4096))
+            self.version: str = str(greeting["version"])
+            self.pid: int = int(greeting["pid"])
+            self._max_answer = int(greeting["max_output_len"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            self._socket.close()
+            raise TelemetryError(f"no telemetry on {path}: {error}") from error
+
+    def __enter__(self) -> Telemetry:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.close()
+
+    def read(self, command: str) -> Reading:
+        """Ask `command` (for instance `/ethdev/stats,0`) and time the answer."""
+        try:
+            before = time.monotonic_ns()
+            self._socket.send(command.encode())
+            raw = self._socket.recv(self._max_answer + 1024)
+            after = time.monotonic_ns()
+        except OSError as error:
+            raise TelemetryError(f"telemetry {self.path}: {command}: {error}") from error
+        if not raw:
+            raise TelemetryError(f"telemetry {self.path}: the program closed the connection")
+        try:
+            answer = json.loads(raw)
+        except ValueError as error:
+            raise TelemetryError(f"telemetry {self.path}: {command}: not JSON: {error}") from error
+        name = command.split(",", 1)[0]
+        if not isinstance(answer, dict) or name not in answer:
+            raise TelemetryError(f"telemetry {self.path}: {command}: answered {answer!r:.200}")
+        if answer[name] is None:
+            raise TelemetryError(f"telemetry {self.path}: {command} is not known to this program")
+        return Reading(answer[name], before, after)
+
+    def ask(self, command: str) -> Any:
+        """The answer to `command` alone."""
+        return self.read(command).value
+
+    def read_tight(self, command: str, within_ns: int = 400_000, attempts: int = 8) -> Reading:
+        """Read until the answer came within `within_ns`; the tightest of at most `attempts`."""
+        best = self.read(command)
+        for _ in range(attempts - 1):
+            if best.after_ns - best.before_ns <= within_ns:
+                break
+            reading = self.read(command)
+            if reading.uncertainty_ns < best.uncertainty_ns:
+                best = reading
+        return best
+
+    def commands(self) -> list[str]:
+        return [str(name) for name in self.ask("/")]
+
+
+def connect(path: Path, timeout_s: float, alive: Callable[[], None]) -> Telemetry:
+    """Connect to a program that may still be starting.
+
+    `alive` is called between attempts and raises when the program has ended.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        alive()
+        if path.exists():
+            try:
+                return Telemetry(path)
+            except TelemetryError:
+                if time.monotonic() >= deadline:
+                    raise
+        if time.monotonic() >= deadline:
+            raise TelemetryError(f"no telemetry socket {path} after {timeout_s:g} s")
+        time.sleep(0.005)
