@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The IPv4 header (RFC 791), its fixed 20 bytes.
+
+use std::net::Ipv4Addr;
+
+use crate::checksum;
+
+/// Length of a header without options, in bytes.
+pub const LEN: usize = 20;
+/// Protocol number of UDP.
+pub const PROTOCOL_UDP: u8 = 17;
+
+/// A read-only view of an IPv4 header.
+#[derive(Clone, Copy, Debug)]
+pub struct Ipv4<'a>(&'a [u8; LEN]);
+
+impl<'a> Ipv4<'a> {
+    /// Splits a packet into its fixed header and what follows (options first, if there are any).
+    /// `None` when it is shorter than a header or its version is not 4.
+    #[inline]
+    pub fn split(packet: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (head, rest) = packet.split_first_chunk()?;
+        let view = Ipv4(head);
+        (view.version() == 4).then_some((view, rest))
+    }
+
+    /// Version, 4.
+    #[inline]
+    pub fn version(&self) -> u8 {
+        self.0[0] >> 4
+    }
+
+    /// Length of the header with options, in bytes.
+    #[inline]
+    pub fn header_len(&self) -> usize {
+        usize::from(self.0[0] & 0xf) * 4
+    }
+
+    /// Length of header and payload, in bytes.
+    #[inline]
+    pub fn total_len(&self) -> u16 {
+        u16::from_be_bytes([self.0[2], self.0[3]])
+    }
+
+    /// Time to live.
+    #[inline]
+    pub fn ttl(&self) -> u8 {
+        self.0[8]
+    }
+
+    /// Protocol of the payload.
+    #[inline]
+    pub fn protocol(&self) -> u8 {
+        self.0[9]
+    }
+
+    /// The checksum as it stands in the header.
+    #[inline]
+    pub fn checksum(&self) -> u16 {
+        u16::from_be_bytes([self.0[10], self.0[11]])
+    }
+
+    /// Source address.
+    #[inline]
+    pub fn source(&self) -> Ipv4Addr {
+        Ipv4Addr::new(self.0[12], self.0[13], self.0[14], self.0[15])
+    }
+
+    /// Destination address.
+    #[inline]
+    pub fn destination(&self) -> Ipv4Addr {
+        Ipv4Addr::new(self.0[16], self.0[17], self.0[18], self.0[19])
+    }
+
+    /// Whether the checksum of a header without options is right.
+    #[inline]
+    pub fn checksum_is_right(&self) -> bool {
+        checksum::checksum(self.0) == 0
+    }
+
+    /// The sum that a UDP or TCP checksum starts with: addresses, protocol and payload length.
+    #[inline]
+    pub fn pseudo_header_sum(&self, payload_len: u16) -> u64 {
+        checksum::sum(&self.0[12..20]) + u64::from(self.protocol()) + u64::from(payload_len)
+    }
+}
+
+/// The fields of a header without options, to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ipv4Fields {
+    /// Type of service: DSCP in the upper six bits, ECN in the lower two.
+    pub tos: u8,
+    /// Length of header and payload, in bytes.
+    pub total_len: u16,
+    /// Identification.
+    pub identification: u16,
+    /// The "don't fragment" flag.
+    pub dont_fragment: bool,
+    /// Time to live.
+    pub ttl: u8,
+    /// Protocol of the payload.
+    pub protocol: u8,
+    /// Source address.
+    pub source: Ipv4Addr,
+    /// Destination address.
+    pub destination: Ipv4Addr,
+}
+
+impl Ipv4Fields {
+    /// Writes the header with its checksum.
+    pub fn write(&self, header: &mut [u8; LEN]) {
+        header[0] = 0x45;
+        header[1] = self.tos;
+        header[2..4].copy_from_slice(&self.total_len.to_be_bytes());
+        header[4..6].copy_from_slice(&self.identification.to_be_bytes());
+        header[6..8].copy_from_slice(&(u16::from(self.dont_fragment) << 14).to_be_bytes());
+        header[8] = self.ttl;
+        header[9] = self.protocol;
+        header[10..12].fill(0);
+        header[12..16].copy_from_slice(&self.source.octets());
+        header[16..20].copy_from_slice(&self.destination.octets());
+        let sum = checksum::checksum(header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// Lowers the time to live by one and mends the checksum by RFC 1624.
+///
+/// Returns `false`, and changes nothing, when `header` is too short or its time to live is 0 or 1:
+/// such a packet must not be forwarded.
+#[inline]
+pub fn decrement_ttl(header: &mut [u8]) -> bool {
+    let Some(header) = header.first_chunk_mut::<LEN>() else {
+        return false;
+    };
+    if header[8] < 2 {
+        return false;
+    }
+    let old = u16::from_be_bytes([header[8], header[9]]);
+    let check = u16::from_be_bytes([header[10], header[11]]);
+    header[8] -= 1;
+    let check = checksum::update(check, old, old - 0x100);
+    header[10..12].copy_from_slice(&check.to_be_bytes());
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn fields(source: u32, destination: u32, ttl: u8, identification: u16) -> Ipv4Fields {
+        Ipv4Fields {
+            tos: 0xb8,
+            total_len: 46,
+            identification,
+            dont_fragment: true,
+            ttl,
+            protocol: PROTOCOL_UDP,
+            source: source.into(),
+            destination: destination.into(),
+        }
+    }
+
+    #[test]
+    fn only_version_four_is_a_header() {
+        assert!(Ipv4::split(&[0x60; 20]).is_none());
+        assert!(Ipv4::split(&[0x45; 19]).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn written_headers_read_back(source: u32, destination: u32, ttl in 2u8.., id: u16) {
+            let mut bytes = [0u8; LEN];
+            let wanted = fields(source, destination, ttl, id);
+            wanted.write(&mut bytes);
+            let (view, _) = Ipv4::split(&bytes).unwrap();
+            prop_assert!(view.checksum_is_right());
+            prop_assert_eq!(view.source(), wanted.source);
+            prop_assert_eq!(view.destination(), wanted.destination);
+            prop_assert_eq!((view.header_len(), view.total_len(), view.protocol()), (20, 46, 17));
+            prop_assert!(decrement_ttl(&mut bytes));
+            let (view, _) = Ipv4::split(&bytes).unwrap();
+            prop_assert_eq!(view.ttl(), ttl - 1);
+            prop_assert!(view.checksum_is_right());
+        }
+
+        #[test]
+        fn a_packet_at_its_end_is_left_alone(ttl in 0u8..2) {
+            let mut bytes = [0u8; LEN];
+            fields(1, 2, ttl, 3).write(&mut bytes);
+            let before = bytes;
+            prop_assert!(!decrement_ttl(&mut bytes));
+            prop_assert_eq!(bytes, before);
+        }
+    }
+}
