@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Generates bindings from the *installed* DPDK headers.
+//!
+//! Three products land in `OUT_DIR`:
+//! - `bindings.rs`, by bindgen, for everything that is a real symbol or a plain struct;
+//! - `layout.rs`, sizes and offsets as the C compiler sees them (`layout.c`), for the fields that
+//!   the native fast path touches. bindgen's own struct paths change between releases, offsets
+//!   taken from the C compiler do not care;
+//! - `libshim.a`, the few header-only functions that have no symbol (`shim.c`).
+
+use std::env;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a missing DPDK looks like to the person who builds.
+const NO_DPDK: &str = "DPDK's development files were not found by pkg-config (module libdpdk).\n\
+    On Debian: apt-get install libdpdk-dev libclang-dev pkg-config   (or: make setup)";
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if let Err(error) = generate() {
+        eprintln!("linerate-dpdk-sys: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn generate() -> Result<(), Box<dyn Error>> {
+    for file in ["wrapper.h", "layout.c", "shim.c"] {
+        println!("cargo::rerun-if-changed={file}");
+    }
+    let dpdk = pkg_config::Config::new()
+        .atleast_version("22.11")
+        .probe("libdpdk")
+        .map_err(|error| format!("{NO_DPDK}\n{error}"))?;
+    let version = release(&dpdk.version)?;
+    announce(version);
+
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let cflags = c_flags()?;
+    bindings(&cflags, &out)?;
+    layout(&cflags, &out)?;
+    let mut shim = cc::Build::new();
+    shim.file("shim.c").std("gnu11").opt_level(3);
+    for flag in &cflags {
+        shim.flag(flag);
+    }
+    shim.try_compile("shim")?;
+    Ok(())
+}
+
+/// `22.11.11` -> (22, 11).
+fn release(version: &str) -> Result<(u32, u32), Box<dyn Error>> {
+    let mut parts = version.split('.').map(str::parse::<u32>);
+    match (parts.next(), parts.next()) {
+        (Some(Ok(year)), Some(Ok(month))) => Ok((year, month)),
+        _ => Err(format!("cannot read DPDK's version {version:?} as pkg-config reports it").into()),
+    }
+}
+
+/// One `cfg` per release whose API differs; the sources say `cfg(dpdk_23_11)`.
+fn announce(version: (u32, u32)) {
+    for (year, month) in [(23, 11), (24, 11), (25, 11)] {
+        println!("cargo::rustc-check-cfg=cfg(dpdk_{year}_{month})");
+        if version >= (year, month) {
+            println!("cargo::rustc-cfg=dpdk_{year}_{month}");
+        }
+    }
+    println!("cargo::metadata=version={}.{}", version.0, version.1);
+}
+
+/// pkg-config's own flags, verbatim: the crate drops what it does not know (`-march`, `-include`).
+fn c_flags() -> Result<Vec<String>, Box<dyn Error>> {
+    let tool = env::var("PKG_CONFIG").unwrap_or_else(|_| "pkg-config".into());
+    let output = std::process::Command::new(tool).args(["--cflags", "libdpdk"]).output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    let mut flags: Vec<String> =
+        String::from_utf8(output.stdout)?.split_whitespace().map(str::to_owned).collect();
+    flags.push("-DALLOW_EXPERIMENTAL_API".into());
+    Ok(flags)
+}
+
+fn bindings(cflags: &[String], out: &Path) -> Result<(), Box<dyn Error>> {
+    bindgen::Builder::default()
+        .header("wrapper.h")
+        .clang_args(cflags)
+        .allowlist_function("rte_(eal|eth|ether|pktmbuf|mempool|dev|tel|telemetry|mbuf)_.*")
+        .allowlist_function("rte_(lcore_.*|get_.*lcore.*|socket_.*|strerror|get_tsc_hz|version)")
+        .allowlist_function("lr_.*")
+        .allowlist_type("rte_(mbuf|mempool|mempool_cache|eth_.*|ether_addr|tel_.*)")
+        .allowlist_var("rte_eth_fp_ops|RTE_MAX_.*|RTE_MBUF_.*|RTE_PKTMBUF_.*|RTE_ETH_LINK_.*")
+        // Packed and aligned at once: Rust cannot say that. Nothing here looks inside them.
+        .opaque_type("rte_arp_ipv4|rte_arp_hdr|rte_l2tpv2_.*|rte_gtp_psc_.*|rte_flow_.*")
+        .derive_debug(false)
+        .derive_default(false)
+        .layout_tests(true)
+        .generate_comments(false)
+        .prepend_enum_name(false)
+        .generate()?
+        .write_to_file(out.join("bindings.rs"))?;
+    Ok(())
+}
+
+/// Compiles `layout.c` to assembly and reads the constants out of it: this asks the C compiler and
+/// works when cross-compiling, because nothing is run.
+fn layout(cflags: &[String], out: &Path) -> Result<(), Box<dyn Error>> {
+    let assembly = out.join("layout.s");
+    let mut command = cc::Build::new().std("gnu11").get_compiler().to_command();
+    command.args(cflags).arg("-S").arg("layout.c").arg("-o").arg(&assembly);
+    if !command.status()?.success() {
+        return Err("the C compiler refused layout.c; its message is above".into());
+    }
+    let mut rust = String::new();
+    for line in fs::read_to_string(&assembly)?.lines() {
+        let Some(rest) = line.split_once("->").map(|(_, rest)| rest.trim_end_matches('"')) else {
+            continue;
+        };
+        let mut words = rest.split_whitespace();
+        let (Some(kind), Some(name), Some(value)) = (words.next(), words.next(), words.next())
+        else {
+            return Err(format!("cannot read {line:?} in {}", assembly.display()).into());
+        };
+        // Immediates carry their assembler prefix and are signed.
+        let value = value.trim_start_matches(['$', '#']).parse::<i128>()? as u64;
+        writeln!(rust, "/// As the C compiler sees it.\npub const {name}: {kind} = {value};")?;
+    }
+    fs::write(out.join("layout.rs"), rust)?;
+    Ok(())
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shim.h"
+
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+
+/*
+ * The native fast path repeats the inline functions of a release build. Headers configured with
+ * checks or traces inside those functions would silently lose them: stop instead.
+ */
+#if defined(RTE_ETHDEV_DEBUG_RX) || defined(RTE_ETHDEV_DEBUG_TX)
+#error "this DPDK has RTE_ETHDEV_DEBUG_RX/TX: linerate's native burst functions do not honour it"
+#endif
+#if defined(RTE_LIBRTE_MBUF_DEBUG) || defined(RTE_LIBRTE_MEMPOOL_DEBUG)
+#error "this DPDK has mbuf or mempool debugging: linerate's native functions do not honour it"
+#endif
+#if defined(RTE_LIBRTE_MEMPOOL_STATS)
+#error "this DPDK has RTE_LIBRTE_MEMPOOL_STATS: linerate's native functions do not honour it"
+#endif
+#if defined(RTE_ENABLE_TRACE_FP)
+#error "this DPDK has RTE_ENABLE_TRACE_FP: linerate's native functions do not honour it"
+#endif
+#if !defined(RTE_ETHDEV_RXTX_CALLBACKS) || !defined(RTE_MBUF_REFCNT_ATOMIC)
+#error "linerate needs a DPDK with RX/TX callbacks and atomic reference counts (the default)"
+#endif
+
+int lr_errno(void) { return rte_errno; }
+
+unsigned int lr_lcore_id(void) { return rte_lcore_id(); }
+
+uint64_t lr_rdtsc(void) { return rte_rdtsc(); }
+
+int lr_eth_link_get_nowait(uint16_t port, uint32_t *speed_mbps, int *up, int *full_duplex)
+{
+	struct rte_eth_link link = {0};
+	int ret = rte_eth_link_get_nowait(port, &link);
+
+	*speed_mbps = link.link_speed;
+	*up = link.link_status == RTE_ETH_LINK_UP;
+	*full_duplex = link.link_duplex == RTE_ETH_LINK_FULL_DUPLEX;
+	return ret;
+}
+
+int lr_mempool_ops_enqueue_bulk(struct rte_mempool *mp, void *const *objs, unsigned int n)
+{
+	return rte_mempool_ops_enqueue_bulk(mp, objs, n);
+}
+
+int lr_mempool_ops_dequeue_bulk(struct rte_mempool *mp, void **objs, unsigned int n)
+{
+	return rte_mempool_ops_dequeue_bulk(mp, objs, n);
+}
+
+void lr_pktmbuf_free(struct rte_mbuf *m) { rte_pktmbuf_free(m); }
+
+void lr_mbuf_refcnt_update(struct rte_mbuf *m, int16_t value)
+{
+	rte_mbuf_refcnt_update(m, value);
+}
+
+uint16_t lr_eth_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
+{
+	return rte_eth_rx_burst(port, queue, pkts, n);
+}
+
+uint16_t lr_eth_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
+{
+	return rte_eth_tx_burst(port, queue, pkts, n);
+}
+
+int lr_pktmbuf_alloc_bulk(struct rte_mempool *mp, struct rte_mbuf **pkts, unsigned int n)
+{
+	return rte_pktmbuf_alloc_bulk(mp, pkts, n);
+}
+
+int lr_mempool_get_bulk(struct rte_mempool *mp, void **objs, unsigned int n)
+{
+	return rte_mempool_get_bulk(mp, objs, n);
+}
+
+void lr_mempool_put_bulk(struct rte_mempool *mp, void *const *objs, unsigned int n)
+{
+	rte_mempool_put_bulk(mp, objs, n);
+}

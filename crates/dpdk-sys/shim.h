@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Header-only functions of DPDK that have no symbol to bind to, as symbols.
+ *
+ * The packet path does not call these, except where a slow case falls back on C; the tests use
+ * them as the oracle that the native versions are compared with.
+ */
+#ifndef LR_SHIM_H
+#define LR_SHIM_H
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+/* Thread-local variables of a shared library: bindgen takes them for plain statics. */
+int lr_errno(void);
+unsigned int lr_lcore_id(void);
+
+/* For machines where Rust has no intrinsic. */
+uint64_t lr_rdtsc(void);
+
+/* Plain values of what later releases keep in anonymous unions. Returns 0 or -errno. */
+int lr_eth_link_get_nowait(uint16_t port, uint32_t *speed_mbps, int *up, int *full_duplex);
+
+/* The pool's backend, behind its per-lcore cache. */
+int lr_mempool_ops_enqueue_bulk(struct rte_mempool *mp, void *const *objs, unsigned int n);
+int lr_mempool_ops_dequeue_bulk(struct rte_mempool *mp, void **objs, unsigned int n);
+
+void lr_pktmbuf_free(struct rte_mbuf *m);
+void lr_mbuf_refcnt_update(struct rte_mbuf *m, int16_t value);
+
+/* Oracles. */
+uint16_t lr_eth_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
+uint16_t lr_eth_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
+int lr_pktmbuf_alloc_bulk(struct rte_mempool *mp, struct rte_mbuf **pkts, unsigned int n);
+int lr_mempool_get_bulk(struct rte_mempool *mp, void **objs, unsigned int n);
+void lr_mempool_put_bulk(struct rte_mempool *mp, void *const *objs, unsigned int n);
+
+#endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! An inline array of up to `N` packets: what queues receive into and send from.
+
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+use dpdk_sys::rte_mbuf;
+
+use crate::fast;
+use crate::mbuf::Mbuf;
+
+/// Up to `N` packets in order of arrival. Owns them: what is still inside is freed on drop.
+///
+/// `N` is at most 65,535, the most that DPDK's burst functions can count.
+pub struct Burst<'m, const N: usize> {
+    /// The first `len` are mbufs that this burst owns.
+    slots: [MaybeUninit<Mbuf<'m>>; N],
+    len: usize,
+}
+
+impl<const N: usize> Default for Burst<'_, N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'m, const N: usize> Burst<'m, N> {
+    const FITS: () = assert!(N <= u16::MAX as usize, "a burst holds at most 65,535 packets");
+
+    /// An empty burst.
+    #[inline]
+    #[must_use]
+    pub fn new() -> Self {
+        let () = Self::FITS;
+        Self { slots: [const { MaybeUninit::uninit() }; N], len: 0 }
+    }
+
+    /// Packets inside.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether there is no room left.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len == N
+    }
+
+    /// Packets that fit beside those inside.
+    #[inline]
+    #[must_use]
+    pub fn spare(&self) -> usize {
+        N - self.len
+    }
+
+    /// Appends a packet.
+    ///
+    /// # Errors
+    /// Gives it back when the burst is full.
+    #[inline]
+    pub fn push(&mut self, mbuf: Mbuf<'m>) -> Result<(), Mbuf<'m>> {
+        match self.slots.get_mut(self.len) {
+            Some(slot) => {
+                slot.write(mbuf);
+                self.len += 1;
+                Ok(())
+            }
+            None => Err(mbuf),
+        }
+    }
+
+    /// The packets, in order.
+    #[inline]
+    #[must_use]
+    pub fn as_slice(&self) -> &[Mbuf<'m>] {
+        // SAFETY: the first `len` slots are initialised.
+        unsafe { std::slice::from_raw_parts(self.slots.as_ptr().cast(), self.len) }
+    }
+
+    /// The packets, in order, for changing in place.
+    #[inline]
+    #[must_use]
+    pub fn as_mut_slice(&mut self) -> &mut [Mbuf<'m>] {
+        // SAFETY: the first `len` slots are initialised.
+        unsafe { std::slice::from_raw_parts_mut(self.slots.as_mut_ptr().cast(), self.len) }
+    }
+
+    /// Iterates over the packets.
+    #[inline]
+    pub fn iter(&self) -> std::slice::Iter<'_, Mbuf<'m>> {
+        self.as_slice().iter()
+    }
+
+    /// Iterates over the packets for changing them in place.
+    #[inline]
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Mbuf<'m>> {
+        self.as_mut_slice().iter_mut()
+    }
+
+    /// Takes the packets out, in order. The burst is empty afterwards; packets that the iterator did
+    /// not give out are freed when it is dropped.
+    #[inline]
+    pub fn drain(&mut self) -> Drain<'_, 'm> {
+        let len = self.len;
+        // First, so that a forgotten iterator leaks and never frees twice.
+        self.len = 0;
+        // SAFETY: these slots were initialised; the burst no longer counts them, so the iterator owns
+        // what is in them.
+        let slots = unsafe { std::slice::from_raw_parts_mut(self.slots.as_mut_ptr(), len) };
+        Drain { slots: slots.iter_mut() }
+    }
+
+    /// Frees every packet inside.
+    #[inline]
+    pub fn clear(&mut self) {
+        let len = self.len;
+        self.len = 0;
+        if len > 0 {
+            // SAFETY: the first `len` slots hold mbufs that this burst owned and no longer counts.
+            unsafe { fast::mbuf::free_bulk(self.raw_ptr(), len) };
+        }
+    }
+
+    /// The slots as an array of mbuf pointers: `Mbuf` is transparent over one.
+    #[inline]
+    pub(crate) fn raw_ptr(&mut self) -> *mut *mut rte_mbuf {
+        self.slots.as_mut_ptr().cast()
+    }
+
+    /// The first free slot; there are [`spare`](Self::spare) of them.
+    #[inline]
+    pub(crate) fn spare_ptr(&mut self) -> *mut *mut rte_mbuf {
+        // SAFETY: len <= N, so this is inside the array or one past its end.
+        unsafe { self.raw_ptr().add(self.len) }
+    }
+
+    /// Counts `n` packets in that were written behind the last.
+    ///
+    /// # Safety
+    /// `n` mbufs, owned by nobody else and valid for `'m`, were written at [`spare_ptr`](Self::spare_ptr);
+    /// `n <= spare()`.
+    #[inline]
+    pub(crate) unsafe fn grow(&mut self, n: usize) {
+        debug_assert!(n <= self.spare());
+        self.len += n;
+    }
+
+    /// Forgets the packets from the `n`th on, which somebody else owns now.
+    ///
+    /// # Safety
+    /// `n <= len()`, and ownership of the others was given away.
+    #[inline]
+    pub(crate) unsafe fn truncate_given_away(&mut self, n: usize) {
+        debug_assert!(n <= self.len);
+        self.len = n;
+    }
+
+    /// Forgets the first `n` packets, which somebody else owns now, and closes the gap.
+    ///
+    /// # Safety
+    /// `n <= len()`, and ownership of the first `n` was given away.
+    #[inline]
+    pub(crate) unsafe fn give_away_front(&mut self, n: usize) {
+        debug_assert!(n <= self.len);
+        self.len -= n;
+        if self.len > 0 && n > 0 {
+            // SAFETY: moves the initialised slots n..n+len to the front, inside the array.
+            unsafe {
+                let slots = self.slots.as_mut_ptr();
+                std::ptr::copy(slots.add(n), slots, self.len);
+            }
+        }
+    }
+}
+
+impl<const N: usize> Drop for Burst<'_, N> {
+    #[inline]
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Packets taken out of a [`Burst`]; those not taken are freed on drop.
+pub struct Drain<'b, 'm> {
+    /// Initialised slots whose content this iterator owns.
+    slots: std::slice::IterMut<'b, MaybeUninit<Mbuf<'m>>>,
+}
+
+impl<'m> Iterator for Drain<'_, 'm> {
+    type Item = Mbuf<'m>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Mbuf<'m>> {
+        // SAFETY: the slot is initialised, and the iterator never comes back to it.
+        self.slots.next().map(|slot| unsafe { slot.assume_init_read() })
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.slots.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Drain<'_, '_> {}
+
+impl Drop for Drain<'_, '_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.for_each(drop);
+    }
+}
+
+// The packets go to C as an array of pointers.
+const _: () = assert!(size_of::<Mbuf<'_>>() == size_of::<NonNull<rte_mbuf>>());

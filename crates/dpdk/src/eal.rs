@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The environment abstraction layer: DPDK's beginning and end.
+
+use std::collections::BTreeSet;
+use std::ffi::{CString, c_char, c_int};
+use std::marker::PhantomData;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::errno::Errno;
+use crate::lcore::{self, Lcore, Scope};
+use crate::port::{self, PortId};
+use crate::telemetry::Telemetry;
+
+/// Why DPDK did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum EalError {
+    /// DPDK can be started once in the life of a process.
+    #[error("EAL has been initialised in this process already; DPDK can be started once")]
+    AlreadyInitialised,
+    /// An argument holds a NUL byte.
+    #[error("EAL argument {0:?} holds a NUL byte")]
+    Nul(String),
+    /// `rte_eal_init` failed; it has printed its reasons to standard error.
+    #[error("EAL did not start: {0}; its messages are above (options: {1})")]
+    Init(Errno, String),
+}
+
+/// DPDK, running. One per process.
+///
+/// Dropping it stops and closes every port and ends DPDK. It stays on the thread that made it (the
+/// main lcore), but may be shared: `&Eal` is `Send`.
+pub struct Eal {
+    /// Ports that a `Port` exists for.
+    pub(crate) taken: Mutex<BTreeSet<u16>>,
+    /// Makes `Eal` neither `Send` nor `Sync`; `Sync` is given back below.
+    thread: PhantomData<*mut ()>,
+}
+
+// SAFETY: through `&Eal` one reads DPDK's configuration, which is constant after initialisation, and
+// reaches functions that check their thread themselves or that DPDK documents as thread-safe.
+unsafe impl Sync for Eal {}
+
+static INITIALISED: AtomicBool = AtomicBool::new(false);
+
+impl Eal {
+    /// Starts DPDK. `arguments` begin with the program's name, as `std::env::args()` does. Returns the
+    /// arguments that EAL left over: those after `--`, without the program's name.
+    ///
+    /// # Errors
+    /// See [`EalError`]. After a failure DPDK cannot be started again in this process.
+    ///
+    /// # Panics
+    /// Never. (DPDK itself calls `exit` for `--help` and `--version`.)
+    pub fn init<I>(arguments: I) -> Result<(Self, Vec<String>), EalError>
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        let arguments: Vec<String> = arguments.into_iter().map(Into::into).collect();
+        let mut strings = Vec::with_capacity(arguments.len().max(1));
+        for argument in &arguments {
+            let string =
+                CString::new(argument.as_str()).map_err(|_| EalError::Nul(argument.clone()))?;
+            strings.push(string);
+        }
+        if strings.is_empty() {
+            strings.push(CString::default());
+        }
+        if INITIALISED.swap(true, Ordering::SeqCst) {
+            return Err(EalError::AlreadyInitialised);
+        }
+        // EAL keeps and permutes the pointers, and reads the strings later: they are given away for
+        // good, once per process.
+        let mut argv: Vec<*mut c_char> = strings.into_iter().map(CString::into_raw).collect();
+        let argc = argv.len() as c_int;
+        argv.push(std::ptr::null_mut());
+        let argv = Vec::leak(argv);
+        // SAFETY: argv is a NULL-terminated array of argc C strings that live for ever, and the flag
+        // above makes this the only call.
+        let consumed = unsafe { dpdk_sys::rte_eal_init(argc, argv.as_mut_ptr()) };
+        if consumed < 0 {
+            return Err(EalError::Init(Errno::last(), arguments[1..].join(" ")));
+        }
+        lcore::forget_current();
+        let eal = Self { taken: Mutex::new(BTreeSet::new()), thread: PhantomData };
+        // EAL returns the index of the last argument that it consumed, which for `prog opts -- rest` is
+        // the `--`; without a `--` the rest are arguments that it did not know.
+        let rest = arguments.into_iter().skip(consumed as usize + 1).collect();
+        Ok((eal, rest))
+    }
+
+    /// The lcore that called [`Eal::init`].
+    #[must_use]
+    pub fn main_lcore(&self) -> Lcore {
+        lcore::main()
+    }
+
+    /// All lcores in ascending order, the main one among them.
+    #[must_use]
+    pub fn lcores(&self) -> Vec<Lcore> {
+        lcore::all()
+    }
+
+    /// The lcores that work can be launched on: all but the main one.
+    #[must_use]
+    pub fn workers(&self) -> Vec<Lcore> {
+        let main = self.main_lcore();
+        self.lcores().into_iter().filter(|lcore| *lcore != main).collect()
+    }
+
+    /// Runs `body`, which may launch work on worker lcores, and returns when `body` and all that work
+    /// have ended. The work may borrow what outlives the scope.
+    ///
+    /// ```no_run
+    /// # fn run(eal: &dpdk::Eal) -> Result<(), dpdk::LaunchError> {
+    /// let counter = std::sync::atomic::AtomicU64::new(0);
+    /// eal.scope(|scope| {
+    ///     for lcore in eal.workers() {
+    ///         scope.launch(lcore, || {
+    ///             counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    ///         })?;
+    ///     }
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    pub fn scope<'env, R>(
+        &self,
+        body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
+    ) -> R {
+        lcore::scope(body)
+    }
+
+    /// The ports that exist now, in ascending order.
+    #[must_use]
+    pub fn ports(&self) -> Vec<PortId> {
+        port::valid_ports()
+    }
+
+    /// Registers telemetry commands.
+    #[must_use]
+    pub fn telemetry(&self) -> Telemetry<'_> {
+        Telemetry::new()
+    }
+
+    /// The directory of this process's run-time files (its telemetry socket among them).
+    #[must_use]
+    pub fn runtime_dir(&self) -> std::path::PathBuf {
+        // SAFETY: returns a static C string once EAL has started.
+        let dir = unsafe { std::ffi::CStr::from_ptr(dpdk_sys::rte_eal_get_runtime_dir()) };
+        std::path::PathBuf::from(dir.to_string_lossy().into_owned())
+    }
+
+    /// Whether packet memory is in huge pages (no `--no-huge`).
+    #[must_use]
+    pub fn has_hugepages(&self) -> bool {
+        // SAFETY: reads EAL's configuration.
+        unsafe { dpdk_sys::rte_eal_has_hugepages() != 0 }
+    }
+}
+
+impl Drop for Eal {
+    fn drop(&mut self) {
+        let forgotten =
+            std::mem::take(self.taken.get_mut().unwrap_or_else(|poison| poison.into_inner()));
+        for port in self.ports() {
+            // SAFETY: every `Port` and queue borrows from this Eal and is gone. A port that is still
+            // taken was forgotten, perhaps started; it will never be used again.
+            unsafe {
+                if forgotten.contains(&port.index()) {
+                    dpdk_sys::rte_eth_dev_stop(port.index());
+                }
+                dpdk_sys::rte_eth_dev_close(port.index());
+            }
+        }
+        // SAFETY: called once, on the thread that initialised; nothing that borrows from EAL is left.
+        unsafe { dpdk_sys::rte_eal_cleanup() };
+    }
+}

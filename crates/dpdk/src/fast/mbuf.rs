@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! `rte_pktmbuf_alloc_bulk`, `rte_pktmbuf_free` and the fields of an mbuf.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use dpdk_sys::{layout, rte_mbuf, rte_mempool};
+
+use super::mempool;
+
+/// Reads a field.
+///
+/// # Safety
+/// `mbuf` is valid and has a `T` at `offset`.
+#[inline(always)]
+pub(crate) unsafe fn field<T: Copy>(mbuf: *const rte_mbuf, offset: usize) -> T {
+    // SAFETY: the contract is the caller's.
+    unsafe { mbuf.cast::<u8>().add(offset).cast::<T>().read() }
+}
+
+/// Writes a field.
+///
+/// # Safety
+/// `mbuf` is valid, has a `T` at `offset`, and nobody else reads or writes that now.
+#[inline(always)]
+pub(crate) unsafe fn set_field<T: Copy>(mbuf: *mut rte_mbuf, offset: usize, value: T) {
+    // SAFETY: the contract is the caller's.
+    unsafe { mbuf.cast::<u8>().add(offset).cast::<T>().write(value) }
+}
+
+/// `rte_pktmbuf_mtod`.
+///
+/// # Safety
+/// `mbuf` is valid.
+#[inline(always)]
+pub(crate) unsafe fn data_start(mbuf: *const rte_mbuf) -> *mut u8 {
+    // SAFETY: data_off is inside the buffer.
+    unsafe {
+        field::<*mut u8>(mbuf, layout::MBUF_BUF_ADDR)
+            .add(usize::from(field::<u16>(mbuf, layout::MBUF_DATA_OFF)))
+    }
+}
+
+/// `rte_mbuf_refcnt_read`.
+///
+/// # Safety
+/// `mbuf` is valid.
+#[inline(always)]
+pub(crate) unsafe fn refcnt(mbuf: *const rte_mbuf) -> u16 {
+    // SAFETY: the field is only ever accessed atomically.
+    unsafe {
+        AtomicU16::from_ptr(mbuf.cast::<u8>().add(layout::MBUF_REFCNT).cast_mut().cast())
+            .load(Ordering::Relaxed)
+    }
+}
+
+/// `rte_pktmbuf_alloc_bulk`: `n` fresh packets, or none and `false`.
+///
+/// # Safety
+/// `pool` is a pool of mbufs; `mbufs` has room for `n` pointers.
+#[inline(always)]
+pub(crate) unsafe fn alloc_bulk(
+    pool: *mut rte_mempool,
+    mbufs: *mut *mut rte_mbuf,
+    n: usize,
+) -> bool {
+    // SAFETY: the contract is the caller's; what comes out of the pool is nobody else's.
+    unsafe {
+        if !mempool::get_bulk(pool, mbufs.cast::<*mut c_void>(), n) {
+            return false;
+        }
+        for index in 0..n {
+            reset(*mbufs.add(index));
+        }
+        true
+    }
+}
+
+/// `rte_pktmbuf_reset`.
+#[inline(always)]
+unsafe fn reset(mbuf: *mut rte_mbuf) {
+    // SAFETY: a fresh mbuf, the caller's own.
+    unsafe {
+        set_field(mbuf, layout::MBUF_NEXT, std::ptr::null_mut::<rte_mbuf>());
+        set_field(mbuf, layout::MBUF_PKT_LEN, 0u32);
+        set_field(mbuf, layout::MBUF_TX_OFFLOAD, 0u64);
+        set_field(mbuf, layout::MBUF_VLAN_TCI, 0u16);
+        set_field(mbuf, layout::MBUF_VLAN_TCI_OUTER, 0u16);
+        set_field(mbuf, layout::MBUF_NB_SEGS, 1u16);
+        set_field(mbuf, layout::MBUF_PORT, layout::MBUF_PORT_INVALID);
+        let flags: u64 = field(mbuf, layout::MBUF_OL_FLAGS);
+        set_field(mbuf, layout::MBUF_OL_FLAGS, flags & layout::MBUF_F_EXTERNAL);
+        set_field(mbuf, layout::MBUF_PACKET_TYPE, 0u32);
+        let room: u16 = field(mbuf, layout::MBUF_BUF_LEN);
+        set_field(mbuf, layout::MBUF_DATA_OFF, layout::PKTMBUF_HEADROOM.min(room));
+        set_field(mbuf, layout::MBUF_DATA_LEN, 0u16);
+    }
+}
+
+/// `rte_pktmbuf_free`: frees every segment of a packet. Direct segments that nobody else holds go
+/// back natively, all others through C.
+///
+/// # Safety
+/// `mbuf` is the first segment of a packet; the caller gives up its reference.
+#[inline(always)]
+pub(crate) unsafe fn free(mbuf: *mut rte_mbuf) {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        if !is_plain(mbuf) {
+            return free_in_c(mbuf);
+        }
+        let pool: *mut rte_mempool = field(mbuf, layout::MBUF_POOL);
+        let object = mbuf.cast::<c_void>();
+        mempool::put_bulk(pool, &raw const object, 1);
+    }
+}
+
+/// `rte_pktmbuf_free_bulk`.
+///
+/// # Safety
+/// `mbufs` holds `n` packets whose references the caller gives up.
+#[inline]
+pub(crate) unsafe fn free_bulk(mbufs: *mut *mut rte_mbuf, n: usize) {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        for index in 0..n {
+            free(*mbufs.add(index));
+        }
+    }
+}
+
+/// One direct segment, and ours alone: it can go back to its pool as it is, because a pool's mbufs
+/// have `next` null, `nb_segs` 1 and a count of 1.
+#[inline(always)]
+unsafe fn is_plain(mbuf: *const rte_mbuf) -> bool {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        let next: *mut rte_mbuf = field(mbuf, layout::MBUF_NEXT);
+        refcnt(mbuf) == 1
+            && field::<u16>(mbuf, layout::MBUF_NB_SEGS) == 1
+            && next.is_null()
+            && field::<u64>(mbuf, layout::MBUF_OL_FLAGS)
+                & (layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL)
+                == 0
+    }
+}
+
+#[cold]
+unsafe fn free_in_c(mbuf: *mut rte_mbuf) {
+    // SAFETY: the contract is the caller's.
+    unsafe { dpdk_sys::lr_pktmbuf_free(mbuf) }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Safe packet processing on DPDK.
+//!
+//! # Lifecycle
+//! [`Eal::init`] starts DPDK, once per process. Everything else borrows from the [`Eal`]: pools of
+//! packet buffers ([`Mempool`]), ports ([`Port`], whose state is part of its type), and the buffers
+//! themselves ([`Mbuf`]). Dropping the `Eal` closes the ports and ends DPDK; the borrow checker sees
+//! to it that nothing is left that could notice.
+//!
+//! # Threads
+//! Work runs on lcores, launched in a scope ([`Eal::scope`]) as with `std::thread::scope`. Queues are
+//! `Send` but not `Sync` and polled through `&mut self`, so a queue cannot be polled from two lcores.
+//!
+//! # Speed
+//! DPDK's header-only inline functions are rewritten in Rust in `fast/`, so that bursts are received,
+//! sent, allocated and freed without a call into C other than the driver's own.
+//!
+//! # A forwarder
+//! ```no_run
+//! use dpdk::{Burst, Eal, Mempool, PoolConfig, PortConfig, RxConfig, TxConfig};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (eal, _arguments) = Eal::init(std::env::args())?;
+//! let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;
+//! let port = eal.take_port(eal.ports()[0])?;
+//! let mut port = port
+//!     .configure(&PortConfig {
+//!         rx: vec![RxConfig::new(&pool)],
+//!         tx: vec![TxConfig::default()],
+//!         ..PortConfig::default()
+//!     })?
+//!     .start()?;
+//! let mut queues = port.queues();
+//! let mut burst = Burst::<32>::new();
+//! for _ in 0..1_000_000 {
+//!     queues.rx[0].receive(&mut burst);
+//!     queues.tx[0].send(&mut burst);
+//!     burst.clear(); // what the driver did not take is freed
+//! }
+//! port.stop()?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod burst;
+mod eal;
+mod errno;
+mod fast;
+mod lcore;
+mod mbuf;
+mod mempool;
+mod port;
+pub mod telemetry;
+pub mod tsc;
+
+pub use burst::{Burst, Drain};
+pub use eal::{Eal, EalError};
+pub use errno::Errno;
+pub use lcore::{LaunchError, Lcore, Scope};
+pub use mbuf::Mbuf;
+pub use mempool::{Exhausted, Mempool, MempoolError, PoolConfig};
+pub use port::{
+    Configured, Link, Port, PortConfig, PortControl, PortError, PortId, PortInfo, Queues, RxConfig,
+    RxQueue, Started, Stats, TxBuffer, TxConfig, TxQueue, Unconfigured,
+};
+
+/// Version of the DPDK library that runs, as it calls itself.
+#[must_use]
+pub fn version() -> String {
+    // SAFETY: returns a static C string.
+    unsafe { std::ffi::CStr::from_ptr(dpdk_sys::rte_version()) }.to_string_lossy().into_owned()
+}

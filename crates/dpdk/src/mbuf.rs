@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! One packet: an owned mbuf, freed on drop.
+//!
+//! An [`Mbuf`] owns one reference to its packet. Drivers may hand out packets whose bytes somebody
+//! else can see too (clones, external buffers), so writing goes through methods that look at the
+//! reference count and refuse: what is shared can only be read.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use dpdk_sys::{layout, rte_mbuf};
+
+use crate::fast;
+use crate::fast::mbuf::field;
+use crate::mempool::{Exhausted, Mempool};
+
+/// A packet. `'m` is the time for which its pool and the port it came from live.
+#[repr(transparent)]
+pub struct Mbuf<'m> {
+    raw: NonNull<rte_mbuf>,
+    pool: PhantomData<&'m ()>,
+}
+
+// SAFETY: an mbuf may be used and freed on any thread; the reference count is atomic and the pool is
+// thread-safe. It is not Sync-relevant: `&Mbuf` only reads what no other owner may write.
+unsafe impl Send for Mbuf<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Mbuf<'_> {}
+
+impl<'m> Mbuf<'m> {
+    /// # Safety
+    /// `raw` is the first segment of a packet, valid for `'m`, and the caller owns a reference to it
+    /// that it gives up.
+    #[inline]
+    pub(crate) unsafe fn from_raw(raw: NonNull<rte_mbuf>) -> Self {
+        Self { raw, pool: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn as_ptr(&self) -> *mut rte_mbuf {
+        self.raw.as_ptr()
+    }
+
+    /// Bytes of the whole packet, all segments together, without the FCS.
+    #[inline]
+    #[must_use]
+    pub fn packet_len(&self) -> usize {
+        // SAFETY: the mbuf is valid.
+        unsafe { field::<u32>(self.as_ptr(), layout::MBUF_PKT_LEN) as usize }
+    }
+
+    /// Number of segments that the packet consists of.
+    #[inline]
+    #[must_use]
+    pub fn segments(&self) -> usize {
+        // SAFETY: the mbuf is valid.
+        usize::from(unsafe { field::<u16>(self.as_ptr(), layout::MBUF_NB_SEGS) })
+    }
+
+    /// Number of the port that received it; `None` for a packet that none has.
+    #[inline]
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        // SAFETY: the mbuf is valid.
+        let port = unsafe { field::<u16>(self.as_ptr(), layout::MBUF_PORT) };
+        (port != layout::MBUF_PORT_INVALID).then_some(port)
+    }
+
+    /// The bytes of the first segment; the whole packet when [`segments`](Self::segments) is 1.
+    #[inline]
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        // SAFETY: buf_addr + data_off .. + data_len lie inside the segment's buffer (every writer of
+        // these fields keeps it so), initialised since the pool was made, and nobody writes to it: a
+        // shared buffer is written by none of its owners, an unshared one only through `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.start(), self.data_len()) }
+    }
+
+    /// The bytes of each segment in turn.
+    pub fn segment_data(&self) -> impl Iterator<Item = &[u8]> {
+        let mut next = Some(self.raw);
+        std::iter::from_fn(move || {
+            let segment = next?.as_ptr();
+            // SAFETY: each segment of a valid packet is valid as long as the packet; see `data`.
+            unsafe {
+                next = NonNull::new(field::<*mut rte_mbuf>(segment, layout::MBUF_NEXT));
+                Some(std::slice::from_raw_parts(
+                    fast::mbuf::data_start(segment),
+                    usize::from(field::<u16>(segment, layout::MBUF_DATA_LEN)),
+                ))
+            }
+        })
+    }
+
+    /// Whether this is the only owner of the first segment and of its bytes.
+    #[inline]
+    #[must_use]
+    pub fn is_unshared(&self) -> bool {
+        // SAFETY: the mbuf is valid. A count of 1 is ours and cannot grow behind our back.
+        unsafe {
+            fast::mbuf::refcnt(self.as_ptr()) == 1
+                && field::<u64>(self.as_ptr(), layout::MBUF_OL_FLAGS)
+                    & (layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL)
+                    == 0
+        }
+    }
+
+    /// The bytes of the first segment for writing; `None` when somebody else can see them.
+    #[inline]
+    #[must_use]
+    pub fn data_mut(&mut self) -> Option<&mut [u8]> {
+        // SAFETY: as in `data`; unshared, so this borrow is the only way to the bytes.
+        self.is_unshared()
+            .then(|| unsafe { std::slice::from_raw_parts_mut(self.start(), self.data_len()) })
+    }
+
+    /// Makes an unshared packet of one segment `len` bytes long and gives the bytes, whatever they
+    /// were. `None` when it is shared, has several segments, or its buffer is too small.
+    #[inline]
+    #[must_use]
+    pub fn resize(&mut self, len: usize) -> Option<&mut [u8]> {
+        // SAFETY: the mbuf is valid.
+        let (offset, room) = unsafe {
+            (
+                usize::from(field::<u16>(self.as_ptr(), layout::MBUF_DATA_OFF)),
+                usize::from(field::<u16>(self.as_ptr(), layout::MBUF_BUF_LEN)),
+            )
+        };
+        if !self.is_unshared() || self.segments() != 1 || offset + len > room {
+            return None;
+        }
+        // SAFETY: unshared, and data_off + len <= buf_len, so len fits 16 bits and the bytes lie in the
+        // buffer, which has been initialised since the pool was made.
+        unsafe {
+            fast::mbuf::set_field(self.as_ptr(), layout::MBUF_DATA_LEN, len as u16);
+            fast::mbuf::set_field(self.as_ptr(), layout::MBUF_PKT_LEN, len as u32);
+            Some(std::slice::from_raw_parts_mut(self.start(), len))
+        }
+    }
+
+    /// An unshared copy of the whole packet, of as many segments as `pool`'s buffers make of it.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the pool has too few mbufs.
+    pub fn copy_into<'p>(&self, pool: &Mempool<'p>) -> Result<Mbuf<'p>, Exhausted> {
+        // SAFETY: the packet and the pool are valid; the copy is a new packet of our own.
+        let raw = unsafe { dpdk_sys::rte_pktmbuf_copy(self.as_ptr(), pool.as_ptr(), 0, u32::MAX) };
+        // SAFETY: as above.
+        NonNull::new(raw).map(|raw| unsafe { Mbuf::from_raw(raw) }).ok_or(Exhausted)
+    }
+
+    #[inline]
+    fn start(&self) -> *mut u8 {
+        // SAFETY: the mbuf is valid.
+        unsafe { fast::mbuf::data_start(self.as_ptr()) }
+    }
+
+    #[inline]
+    fn data_len(&self) -> usize {
+        // SAFETY: the mbuf is valid.
+        usize::from(unsafe { field::<u16>(self.as_ptr(), layout::MBUF_DATA_LEN) })
+    }
+}
+
+impl Drop for Mbuf<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this reference is ours and ends here.
+        unsafe { fast::mbuf::free(self.as_ptr()) };
+    }
+}

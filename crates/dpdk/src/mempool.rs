@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Pools of packet buffers.
+//!
+//! A pool lives until the [`Eal`] ends. That is deliberate: buffers travel into drivers, rings and
+//! other lcores' caches, where no count could tell cheaply that the last one is back; with the pool's
+//! life tied to the `Eal`, an mbuf cannot outlive its pool by construction.
+
+use std::ffi::CString;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use dpdk_sys::rte_mempool;
+
+use crate::burst::Burst;
+use crate::eal::Eal;
+use crate::errno::Errno;
+use crate::fast;
+use crate::mbuf::Mbuf;
+
+/// Why a pool was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum MempoolError {
+    /// The name holds a NUL byte.
+    #[error("mempool name {0:?} holds a NUL byte")]
+    Nul(String),
+    /// DPDK refused: `EEXIST` for a name in use, `ENOMEM` for too little memory, `EINVAL` for a cache
+    /// that does not fit, `ENAMETOOLONG`.
+    #[error("mempool {name:?} with {count} mbufs of {data_room} bytes: {errno}")]
+    Refused {
+        /// The pool's name.
+        name: String,
+        /// Mbufs asked for.
+        count: u32,
+        /// Bytes per mbuf, headroom included.
+        data_room: u16,
+        /// The reason.
+        errno: Errno,
+    },
+}
+
+/// The pool had fewer free mbufs than asked for; none was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the mempool has too few free mbufs")]
+pub struct Exhausted;
+
+/// What a pool is to be.
+#[derive(Clone, Debug)]
+pub struct PoolConfig {
+    /// Unique in the process, at most 25 bytes.
+    pub name: String,
+    /// Number of mbufs; 2^n - 1 uses memory best.
+    pub count: u32,
+    /// Mbufs that each lcore keeps for itself, at most 512.
+    pub cache: u32,
+    /// Bytes of each mbuf's buffer, the headroom of 128 included.
+    pub data_room: u16,
+    /// NUMA node; `None` for any.
+    pub socket: Option<u32>,
+}
+
+impl PoolConfig {
+    /// 8191 mbufs of 2176 bytes, a cache of 256, on any NUMA node.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), count: 8191, cache: 256, data_room: 2176, socket: None }
+    }
+}
+
+/// A pool of packet buffers. Cheap to copy: it stands for a pool that lives as long as the [`Eal`].
+#[derive(Clone, Copy)]
+pub struct Mempool<'eal> {
+    raw: NonNull<rte_mempool>,
+    eal: PhantomData<&'eal Eal>,
+}
+
+// SAFETY: the backend ring is multi-producer and multi-consumer, and each lcore uses its own cache
+// (threads that are no lcore use none), so a pool may be used from any number of threads.
+unsafe impl Send for Mempool<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Mempool<'_> {}
+
+impl<'eal> Mempool<'eal> {
+    /// Makes a pool of mbufs (`rte_pktmbuf_pool_create`).
+    ///
+    /// # Errors
+    /// See [`MempoolError`].
+    pub fn packet_pool(_eal: &'eal Eal, config: &PoolConfig) -> Result<Self, MempoolError> {
+        let name = CString::new(config.name.as_str())
+            .map_err(|_| MempoolError::Nul(config.name.clone()))?;
+        let socket = config.socket.map_or(-1, |socket| socket as i32); // SOCKET_ID_ANY
+        // SAFETY: EAL runs (there is an Eal) and `name` is a C string that DPDK copies.
+        let raw = unsafe {
+            dpdk_sys::rte_pktmbuf_pool_create(
+                name.as_ptr(),
+                config.count,
+                config.cache,
+                0,
+                config.data_room,
+                socket,
+            )
+        };
+        match NonNull::new(raw) {
+            Some(raw) => Ok(Self { raw, eal: PhantomData }),
+            None => Err(MempoolError::Refused {
+                name: config.name.clone(),
+                count: config.count,
+                data_room: config.data_room,
+                errno: Errno::last(),
+            }),
+        }
+    }
+
+    /// One empty mbuf, or `None` when the pool is exhausted.
+    #[inline]
+    #[must_use]
+    pub fn alloc(&self) -> Option<Mbuf<'eal>> {
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the pool lives (it lives as long as 'eal), and there is room for one pointer.
+        let ok = unsafe { fast::mbuf::alloc_bulk(self.raw.as_ptr(), &raw mut raw, 1) };
+        // SAFETY: on success `raw` is a fresh mbuf that nobody else has.
+        ok.then(|| unsafe { Mbuf::from_raw(NonNull::new_unchecked(raw)) })
+    }
+
+    /// Puts `n` empty mbufs into the spare room of `burst`, or none at all. `n` is cut to the spare
+    /// room.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the pool has fewer than that.
+    #[inline]
+    pub fn fill<'m, const N: usize>(
+        &self,
+        burst: &mut Burst<'m, N>,
+        n: usize,
+    ) -> Result<(), Exhausted>
+    where
+        'eal: 'm,
+    {
+        let n = n.min(burst.spare());
+        // SAFETY: the pool lives, and the burst has room for n more pointers after its last.
+        if unsafe { fast::mbuf::alloc_bulk(self.raw.as_ptr(), burst.spare_ptr(), n) } {
+            // SAFETY: n fresh mbufs, which nobody else has, were written there.
+            unsafe { burst.grow(n) };
+            Ok(())
+        } else {
+            Err(Exhausted)
+        }
+    }
+
+    /// Mbufs that are free now, those in the lcores' caches included. Slow, and only exact when
+    /// nothing else uses the pool.
+    #[must_use]
+    pub fn available(&self) -> usize {
+        // SAFETY: the pool lives.
+        unsafe { dpdk_sys::rte_mempool_avail_count(self.raw.as_ptr()) as usize }
+    }
+
+    /// Mbufs that are not free now. As exact as [`available`](Self::available).
+    #[must_use]
+    pub fn in_use(&self) -> usize {
+        // SAFETY: the pool lives.
+        unsafe { dpdk_sys::rte_mempool_in_use_count(self.raw.as_ptr()) as usize }
+    }
+
+    /// Mbufs that the pool was made with.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.available() + self.in_use()
+    }
+
+    /// Whether every mbuf is back.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.in_use() == 0
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut rte_mempool {
+        self.raw.as_ptr()
+    }
+}

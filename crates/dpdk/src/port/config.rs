@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! How a port is to be configured.
+
+use crate::mempool::Mempool;
+
+/// Descriptors of a queue when nothing else is said, as in DPDK's examples.
+const DESCRIPTORS: u16 = 1024;
+
+/// A receive queue.
+#[derive(Clone)]
+pub struct RxConfig<'eal> {
+    /// Length of the ring; the driver may round it.
+    pub descriptors: u16,
+    /// Where its packets come from.
+    pub pool: Mempool<'eal>,
+}
+
+impl<'eal> RxConfig<'eal> {
+    /// 1024 descriptors, filled from `pool`.
+    #[must_use]
+    pub fn new(pool: &Mempool<'eal>) -> Self {
+        Self { descriptors: DESCRIPTORS, pool: *pool }
+    }
+}
+
+/// A transmit queue.
+#[derive(Clone, Debug)]
+pub struct TxConfig {
+    /// Length of the ring; the driver may round it.
+    pub descriptors: u16,
+}
+
+impl Default for TxConfig {
+    fn default() -> Self {
+        Self { descriptors: DESCRIPTORS }
+    }
+}
+
+/// A port: a queue for each entry.
+#[derive(Clone, Default)]
+pub struct PortConfig<'eal> {
+    /// Receive queues.
+    pub rx: Vec<RxConfig<'eal>>,
+    /// Transmit queues.
+    pub tx: Vec<TxConfig>,
+    /// Tells the driver that nobody reads packet types, which saves it the work
+    /// (`rte_eth_dev_set_ptypes` with `RTE_PTYPE_UNKNOWN`). Drivers that cannot are left as they are.
+    pub no_packet_types: bool,
+}

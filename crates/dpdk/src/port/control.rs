@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What may be asked of a port at any time and from any thread.
+
+use std::ffi::c_int;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use super::error::{PortError, check};
+use super::id::PortId;
+use crate::eal::Eal;
+
+/// Asks and sets what DPDK lets any thread ask and set while others poll the queues.
+#[derive(Clone, Copy)]
+pub struct PortControl<'eal> {
+    id: PortId,
+    eal: PhantomData<&'eal Eal>,
+}
+
+/// State of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// Whether packets can pass.
+    pub up: bool,
+    /// Mbit/s as the driver claims; `None` where it does not know.
+    pub speed_mbps: Option<u32>,
+    /// Whether it is full duplex.
+    pub full_duplex: bool,
+}
+
+/// A port's own counters (`rte_eth_stats_get`), since its start or the last reset.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Stats {
+    /// Frames received.
+    pub ipackets: u64,
+    /// Frames sent.
+    pub opackets: u64,
+    /// Bytes received.
+    pub ibytes: u64,
+    /// Bytes sent.
+    pub obytes: u64,
+    /// Frames that the device dropped because nobody polled in time.
+    pub imissed: u64,
+    /// Frames received with errors.
+    pub ierrors: u64,
+    /// Frames that could not be sent.
+    pub oerrors: u64,
+    /// Frames lost because the pool was empty.
+    pub rx_nombuf: u64,
+}
+
+impl PortControl<'_> {
+    pub(super) fn new(id: PortId) -> Self {
+        Self { id, eal: PhantomData }
+    }
+
+    /// The port's number.
+    #[must_use]
+    pub fn id(&self) -> PortId {
+        self.id
+    }
+
+    /// The state of the link now; does not wait for it.
+    ///
+    /// # Errors
+    /// [`PortError::Call`].
+    pub fn link(&self) -> Result<Link, PortError> {
+        let (mut speed, mut up, mut full): (u32, c_int, c_int) = (0, 0, 0);
+        // SAFETY: plain out-parameters.
+        check(self.id, "rte_eth_link_get_nowait", unsafe {
+            dpdk_sys::lr_eth_link_get_nowait(self.id.0, &mut speed, &mut up, &mut full)
+        })?;
+        Ok(Link {
+            up: up != 0,
+            speed_mbps: (speed != 0 && speed != u32::MAX).then_some(speed),
+            full_duplex: full != 0,
+        })
+    }
+
+    /// The port's MAC address.
+    ///
+    /// # Errors
+    /// [`PortError::Call`].
+    pub fn mac(&self) -> Result<[u8; 6], PortError> {
+        let mut address = dpdk_sys::rte_ether_addr { addr_bytes: [0; 6] };
+        // SAFETY: DPDK fills the address in.
+        check(self.id, "rte_eth_macaddr_get", unsafe {
+            dpdk_sys::rte_eth_macaddr_get(self.id.0, &mut address)
+        })?;
+        Ok(address.addr_bytes)
+    }
+
+    /// The port's counters.
+    ///
+    /// # Errors
+    /// [`PortError::Call`].
+    pub fn stats(&self) -> Result<Stats, PortError> {
+        let mut stats = MaybeUninit::<dpdk_sys::rte_eth_stats>::zeroed();
+        // SAFETY: DPDK fills the struct in.
+        check(self.id, "rte_eth_stats_get", unsafe {
+            dpdk_sys::rte_eth_stats_get(self.id.0, stats.as_mut_ptr())
+        })?;
+        // SAFETY: plain data, zeroed and then filled in.
+        let stats = unsafe { stats.assume_init() };
+        Ok(Stats {
+            ipackets: stats.ipackets,
+            opackets: stats.opackets,
+            ibytes: stats.ibytes,
+            obytes: stats.obytes,
+            imissed: stats.imissed,
+            ierrors: stats.ierrors,
+            oerrors: stats.oerrors,
+            rx_nombuf: stats.rx_nombuf,
+        })
+    }
+
+    /// Switches promiscuous mode on or off.
+    ///
+    /// # Errors
+    /// [`PortError::Call`], `ENOTSUP` where the driver has no such mode.
+    pub fn set_promiscuous(&self, on: bool) -> Result<(), PortError> {
+        // SAFETY: control functions take any port number.
+        let (call, code) = unsafe {
+            if on {
+                ("rte_eth_promiscuous_enable", dpdk_sys::rte_eth_promiscuous_enable(self.id.0))
+            } else {
+                ("rte_eth_promiscuous_disable", dpdk_sys::rte_eth_promiscuous_disable(self.id.0))
+            }
+        };
+        check(self.id, call, code).map(drop)
+    }
+}

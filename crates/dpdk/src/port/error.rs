@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What can go wrong with a port.
+
+use super::PortId;
+use crate::errno::Errno;
+
+/// Why an operation on a port failed.
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// No such port.
+    #[error("there is no port {0}; check the EAL options (--vdev, -a) and the port mask")]
+    Absent(PortId),
+    /// A `Port` for it exists already.
+    #[error("port {0} is taken: each port is handed out once")]
+    Taken(PortId),
+    /// More queues than the driver has.
+    #[error("port {port}: {asked} {direction} queues asked for, the driver has {max}")]
+    TooManyQueues {
+        /// The port.
+        port: PortId,
+        /// `RX` or `TX`.
+        direction: &'static str,
+        /// Queues asked for.
+        asked: usize,
+        /// Queues that the driver has.
+        max: u16,
+    },
+    /// A DPDK call failed.
+    #[error("port {port}: {call}: {errno}")]
+    Call {
+        /// The port.
+        port: PortId,
+        /// The function of DPDK.
+        call: &'static str,
+        /// Its answer.
+        errno: Errno,
+    },
+    /// Device arguments hold a NUL byte.
+    #[error("device arguments {0:?} hold a NUL byte")]
+    Nul(String),
+    /// The device could not be attached.
+    #[error("device {arguments:?} cannot be attached: {errno}; the driver's message is above")]
+    Attach {
+        /// The device's arguments.
+        arguments: String,
+        /// DPDK's answer.
+        errno: Errno,
+    },
+    /// The device came up without an Ethernet port.
+    #[error("device {0:?} has no Ethernet port")]
+    NoPort(String),
+}
+
+/// Turns DPDK's `-errno` into an error that names the port and the call.
+pub(super) fn check(port: PortId, call: &'static str, code: i32) -> Result<i32, PortError> {
+    Errno::check(code).map_err(|errno| PortError::Call { port, call, errno })
+}

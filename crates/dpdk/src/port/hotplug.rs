@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Devices that come and go while the program runs.
+
+use std::ffi::CString;
+
+use super::error::{PortError, check};
+use super::id::{PortId, valid_ports};
+use super::info;
+use super::state::{Port, Unconfigured};
+use crate::eal::Eal;
+use crate::errno::Errno;
+
+impl Eal {
+    /// Attaches a device by its arguments, such as `net_null0,size=64` or a PCI address, and returns
+    /// the ports that came with it.
+    ///
+    /// # Errors
+    /// [`PortError::Attach`] when the driver refuses, [`PortError::NoPort`] when the device has none
+    /// (it is then detached again).
+    pub fn attach(&self, arguments: &str) -> Result<Vec<PortId>, PortError> {
+        let string = CString::new(arguments).map_err(|_| PortError::Nul(arguments.to_owned()))?;
+        // Keeps two attachments apart: new ports are found by looking before and after.
+        let _one_at_a_time = self.taken.lock().unwrap_or_else(|poison| poison.into_inner());
+        let before = valid_ports();
+        // SAFETY: a C string that DPDK copies.
+        let code = unsafe { dpdk_sys::rte_dev_probe(string.as_ptr()) };
+        Errno::check(code)
+            .map_err(|errno| PortError::Attach { arguments: arguments.to_owned(), errno })?;
+        let mut after = valid_ports();
+        after.retain(|port| !before.contains(port));
+        if after.is_empty() {
+            return Err(PortError::NoPort(arguments.to_owned()));
+        }
+        Ok(after)
+    }
+
+    /// Closes a port and removes its device.
+    ///
+    /// # Errors
+    /// [`PortError::Call`].
+    pub fn detach(&self, port: Port<'_, Unconfigured>) -> Result<(), PortError> {
+        let id = port.id();
+        let device = info::query(id)?.device;
+        // Held until the device is gone, so that nobody takes the port meanwhile.
+        let _claim = port.into_claim();
+        // SAFETY: the claim makes this the only user, the port is not started, so no queue is alive,
+        // and `device` is the one that the driver named.
+        check(id, "rte_dev_remove", unsafe { dpdk_sys::rte_dev_remove(device) }).map(drop)
+    }
+}

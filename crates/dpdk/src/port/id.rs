@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The number of a port.
+
+use std::ffi::{CStr, c_char};
+use std::fmt;
+
+use dpdk_sys::layout;
+
+/// The number of a port. A number and no more: the port may be gone.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct PortId(pub(crate) u16);
+
+impl PortId {
+    /// The number that DPDK gives the port.
+    #[must_use]
+    pub fn index(self) -> u16 {
+        self.0
+    }
+
+    /// The name of its device, such as `net_memif0` or a PCI address; `None` when there is no such
+    /// port.
+    #[must_use]
+    pub fn name(self) -> Option<String> {
+        // RTE_ETH_NAME_MAX_LEN, 64 in every release, and then some.
+        let mut name = [0 as c_char; 256];
+        // SAFETY: the buffer is longer than any device name.
+        let code = unsafe { dpdk_sys::rte_eth_dev_get_name_by_port(self.0, name.as_mut_ptr()) };
+        // SAFETY: the buffer is NUL-terminated: it was zeroed and is longer than what was written.
+        (code == 0).then(|| unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned())
+    }
+}
+
+impl fmt::Display for PortId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The ports that exist now and belong to no other port or program (`RTE_ETH_FOREACH_DEV`).
+pub(crate) fn valid_ports() -> Vec<PortId> {
+    let mut ports = Vec::new();
+    let mut next = 0;
+    loop {
+        // SAFETY: looks through DPDK's table of ports; needs an initialised EAL, which the callers have.
+        let id = unsafe { dpdk_sys::rte_eth_find_next_owned_by(next, 0) };
+        match u16::try_from(id) {
+            Ok(id) if usize::from(id) < layout::MAX_ETHPORTS => {
+                ports.push(PortId(id));
+                next = id + 1;
+            }
+            _ => return ports,
+        }
+    }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A port and its states.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use super::config::PortConfig;
+use super::control::PortControl;
+use super::error::{PortError, check};
+use super::id::PortId;
+use super::info::{self, PortInfo};
+use super::rx::RxQueue;
+use super::tx::TxQueue;
+use crate::eal::Eal;
+
+/// A port that has no queues yet.
+pub enum Unconfigured {}
+/// A port whose queues are set up.
+pub enum Configured {}
+/// A port that receives and sends.
+pub enum Started {}
+
+/// A port in state `S`: [`Unconfigured`], [`Configured`] or [`Started`].
+///
+/// Transitions consume the port. When one fails, the port is given back to the [`Eal`], from which it
+/// can be taken anew. Dropping a port stops it; its device stays.
+///
+/// A queue keeps its port from being stopped:
+/// ```compile_fail,E0505
+/// fn stop_too_early(mut port: dpdk::Port<'_, dpdk::Started>) {
+///     let queues = port.queues();
+///     let _ = port.stop();
+///     drop(queues);
+/// }
+/// ```
+pub struct Port<'eal, S> {
+    claim: Claim<'eal>,
+    rx: u16,
+    tx: u16,
+    state: PhantomData<S>,
+}
+
+/// The exclusive right to a port: whoever holds it is the only one to configure it.
+pub(super) struct Claim<'eal> {
+    eal: &'eal Eal,
+    id: PortId,
+    started: bool,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        if self.started {
+            // SAFETY: queues borrow from the port that holds this claim and are gone.
+            unsafe { dpdk_sys::rte_eth_dev_stop(self.id.0) };
+        }
+        self.eal.taken.lock().unwrap_or_else(|poison| poison.into_inner()).remove(&self.id.0);
+    }
+}
+
+impl Eal {
+    /// The exclusive handle of a port.
+    ///
+    /// # Errors
+    /// [`PortError::Absent`] when there is no such port, [`PortError::Taken`] while a handle exists.
+    pub fn take_port(&self, id: PortId) -> Result<Port<'_, Unconfigured>, PortError> {
+        let mut taken = self.taken.lock().unwrap_or_else(|poison| poison.into_inner());
+        // SAFETY: looks a number up in DPDK's table.
+        if unsafe { dpdk_sys::rte_eth_dev_is_valid_port(id.0) } == 0 {
+            return Err(PortError::Absent(id));
+        }
+        if !taken.insert(id.0) {
+            return Err(PortError::Taken(id));
+        }
+        drop(taken);
+        Ok(Port {
+            claim: Claim { eal: self, id, started: false },
+            rx: 0,
+            tx: 0,
+            state: PhantomData,
+        })
+    }
+}
+
+impl<'eal, S> Port<'eal, S> {
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> PortId {
+        self.claim.id
+    }
+
+    /// What may be asked of the port at any time and from any thread.
+    #[must_use]
+    pub fn control(&self) -> PortControl<'eal> {
+        PortControl::new(self.claim.id)
+    }
+
+    /// What the driver can do.
+    ///
+    /// # Errors
+    /// [`PortError::Call`] when the driver does not say.
+    pub fn info(&self) -> Result<PortInfo, PortError> {
+        PortInfo::of(self.claim.id)
+    }
+
+    fn into<T>(self, rx: u16, tx: u16) -> Port<'eal, T> {
+        Port { claim: self.claim, rx, tx, state: PhantomData }
+    }
+
+    pub(super) fn into_claim(self) -> Claim<'eal> {
+        self.claim
+    }
+}
+
+impl<'eal> Port<'eal, Unconfigured> {
+    /// Sets the port's queues up.
+    ///
+    /// # Errors
+    /// [`PortError::TooManyQueues`], or [`PortError::Call`] with the function that failed.
+    pub fn configure(self, config: &PortConfig<'eal>) -> Result<Port<'eal, Configured>, PortError> {
+        let id = self.claim.id;
+        let info = info::query(id)?;
+        let rx = count(id, "RX", config.rx.len(), info.max_rx_queues)?;
+        let tx = count(id, "TX", config.tx.len(), info.max_tx_queues)?;
+        // SAFETY: plain data for which all zeros means: nothing special.
+        let conf: dpdk_sys::rte_eth_conf = unsafe { MaybeUninit::zeroed().assume_init() };
+        // SAFETY: the claim makes this the only user of the port; `conf` is valid.
+        check(id, "rte_eth_dev_configure", unsafe {
+            dpdk_sys::rte_eth_dev_configure(id.0, rx, tx, &conf)
+        })?;
+        // SAFETY: looks a number up in DPDK's table.
+        let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(id.0) } as u32;
+        for (queue, setup) in (0u16..).zip(&config.rx) {
+            let mut descriptors = setup.descriptors;
+            adjust(id, Some(&mut descriptors), None)?;
+            // SAFETY: the port is configured with this queue, and the pool lives as long as the Eal.
+            check(id, "rte_eth_rx_queue_setup", unsafe {
+                dpdk_sys::rte_eth_rx_queue_setup(
+                    id.0,
+                    queue,
+                    descriptors,
+                    socket,
+                    &info.default_rxconf,
+                    setup.pool.as_ptr(),
+                )
+            })?;
+        }
+        for (queue, setup) in (0u16..).zip(&config.tx) {
+            let mut descriptors = setup.descriptors;
+            adjust(id, None, Some(&mut descriptors))?;
+            // SAFETY: the port is configured with this queue.
+            check(id, "rte_eth_tx_queue_setup", unsafe {
+                dpdk_sys::rte_eth_tx_queue_setup(
+                    id.0,
+                    queue,
+                    descriptors,
+                    socket,
+                    &info.default_txconf,
+                )
+            })?;
+        }
+        if config.no_packet_types {
+            // SAFETY: no array of types is asked back. An error means that the driver cannot.
+            unsafe { dpdk_sys::rte_eth_dev_set_ptypes(id.0, 0, std::ptr::null_mut(), 0) };
+        }
+        Ok(self.into(rx, tx))
+    }
+}
+
+/// Rounds numbers of descriptors to what the driver can do.
+fn adjust(id: PortId, rx: Option<&mut u16>, tx: Option<&mut u16>) -> Result<(), PortError> {
+    let pointer = |n: Option<&mut u16>| n.map_or(std::ptr::null_mut(), std::ptr::from_mut);
+    // SAFETY: null means: not asked.
+    check(id, "rte_eth_dev_adjust_nb_rx_tx_desc", unsafe {
+        dpdk_sys::rte_eth_dev_adjust_nb_rx_tx_desc(id.0, pointer(rx), pointer(tx))
+    })
+    .map(drop)
+}
+
+fn count(port: PortId, direction: &'static str, asked: usize, max: u16) -> Result<u16, PortError> {
+    match u16::try_from(asked) {
+        Ok(n) if n <= max => Ok(n),
+        _ => Err(PortError::TooManyQueues { port, direction, asked, max }),
+    }
+}
+
+impl<'eal> Port<'eal, Configured> {
+    /// Starts the port. Its link may take a while to come up; see [`PortControl::link`].
+    ///
+    /// # Errors
+    /// [`PortError::Call`].
+    pub fn start(mut self) -> Result<Port<'eal, Started>, PortError> {
+        let id = self.claim.id;
+        // SAFETY: the claim makes this the only user of the port, whose queues are set up.
+        check(id, "rte_eth_dev_start", unsafe { dpdk_sys::rte_eth_dev_start(id.0) })?;
+        self.claim.started = true;
+        let (rx, tx) = (self.rx, self.tx);
+        Ok(self.into(rx, tx))
+    }
+
+    /// Back to the beginning, for another configuration or for [`Eal::detach`].
+    #[must_use]
+    pub fn unconfigure(self) -> Port<'eal, Unconfigured> {
+        self.into(0, 0)
+    }
+}
+
+/// The queues of a started port, each handed out once.
+pub struct Queues<'port> {
+    /// Receive queues, by number.
+    pub rx: Vec<RxQueue<'port>>,
+    /// Transmit queues, by number.
+    pub tx: Vec<TxQueue<'port>>,
+}
+
+impl<'eal> Port<'eal, Started> {
+    /// The port's queues. They borrow the port exclusively: they can be had again only when all of
+    /// them are gone, and until then the port cannot be stopped.
+    #[must_use]
+    pub fn queues(&mut self) -> Queues<'_> {
+        let id = self.claim.id.0;
+        Queues {
+            // SAFETY: the port is started with these queues, stays so while they borrow it, and the
+            // exclusive borrow makes them the only ones.
+            rx: (0..self.rx).map(|queue| unsafe { RxQueue::new(id, queue) }).collect(),
+            // SAFETY: as above.
+            tx: (0..self.tx).map(|queue| unsafe { TxQueue::new(id, queue) }).collect(),
+        }
+    }
+
+    /// Stops the port.
+    ///
+    /// # Errors
+    /// [`PortError::Call`].
+    pub fn stop(mut self) -> Result<Port<'eal, Configured>, PortError> {
+        let id = self.claim.id;
+        // SAFETY: no queue is alive: each borrows the port, which is moved in here.
+        check(id, "rte_eth_dev_stop", unsafe { dpdk_sys::rte_eth_dev_stop(id.0) })?;
+        self.claim.started = false;
+        let (rx, tx) = (self.rx, self.tx);
+        Ok(self.into(rx, tx))
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A transmit queue behind a buffer: packets are offered to the driver `N` at a time.
+
+use super::tx::TxQueue;
+use crate::burst::Burst;
+use crate::mbuf::Mbuf;
+
+/// What DPDK calls `rte_eth_tx_buffer`: collects packets and sends them when `N` are there, or when
+/// [`flush`](Self::flush) is called. Packets that the driver does not take are freed and counted.
+/// Dropping it frees what is still inside, unsent.
+pub struct TxBuffer<'port, const N: usize> {
+    queue: TxQueue<'port>,
+    /// Never full between two calls.
+    packets: Burst<'port, N>,
+    dropped: u64,
+}
+
+impl<'port, const N: usize> TxBuffer<'port, N> {
+    const HAS_ROOM: () = assert!(N > 0, "a TX buffer holds one packet or more");
+
+    /// An empty buffer before `queue`.
+    #[must_use]
+    pub fn new(queue: TxQueue<'port>) -> Self {
+        let () = Self::HAS_ROOM;
+        Self { queue, packets: Burst::new(), dropped: 0 }
+    }
+
+    /// Adds a packet; when it is the `N`th, sends all. Returns how many packets were sent.
+    #[inline]
+    pub fn push(&mut self, mbuf: Mbuf<'port>) -> usize {
+        // Never refused: every push that fills the buffer empties it.
+        let refused = self.packets.push(mbuf);
+        debug_assert!(refused.is_ok());
+        if self.packets.is_full() { self.flush() } else { 0 }
+    }
+
+    /// Sends what is inside. Returns how many packets were sent; the others are freed and counted.
+    #[inline]
+    pub fn flush(&mut self) -> usize {
+        if self.packets.is_empty() {
+            return 0;
+        }
+        let sent = self.queue.send(&mut self.packets);
+        if !self.packets.is_empty() {
+            self.dropped += self.packets.len() as u64;
+            self.packets.clear();
+        }
+        sent
+    }
+
+    /// Packets freed so far because the driver did not take them.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Packets inside, not sent yet.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// The queue behind the buffer.
+    #[must_use]
+    pub fn queue(&mut self) -> &mut TxQueue<'port> {
+        &mut self.queue
+    }
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Commands of the process's telemetry socket (`dpdk-telemetry.py` reads it).
+//!
+//! DPDK answers each client on a thread of its own, for as long as the process lives; handlers are
+//! therefore `'static`, `Send` and `Sync`, and must be quick. A command cannot be taken back.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use dpdk_sys::rte_tel_data;
+
+use crate::eal::Eal;
+use crate::errno::Errno;
+use crate::{lcore, tsc};
+
+/// An answer, or a part of one.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    /// A number.
+    U64(u64),
+    /// A text; at most 8191 bytes alone, 127 inside a list or dictionary.
+    String(String),
+    /// Numbers; at most 512.
+    Numbers(Vec<u64>),
+    /// Lists or dictionaries; at most 512.
+    List(Vec<Value>),
+    /// Named values, at most 256; names of letters, digits, `_` and `/`.
+    Dict(Vec<(String, Value)>),
+}
+
+impl Value {
+    /// A dictionary.
+    #[must_use]
+    pub fn dict<const N: usize>(entries: [(&str, Value); N]) -> Self {
+        Self::Dict(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self::U64(number)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::String(text.to_owned())
+    }
+}
+
+/// Why a command was not registered.
+#[derive(Debug, thiserror::Error)]
+pub enum RegisterError {
+    /// The name holds a NUL byte or does not begin with a slash.
+    #[error("telemetry command {0:?} must begin with a slash and hold no NUL byte")]
+    Name(String),
+    /// DPDK refused: the name is in use or too long, or there are too many commands.
+    #[error("telemetry command {name:?}: {errno}")]
+    Refused {
+        /// The command.
+        name: String,
+        /// DPDK's answer.
+        errno: Errno,
+    },
+}
+
+type Handler = Arc<dyn Fn(&str) -> Option<Value> + Send + Sync>;
+
+/// DPDK calls back with the command's name and no data of ours; this is where the name leads.
+static HANDLERS: Mutex<Option<HashMap<CString, Handler>>> = Mutex::new(None);
+
+/// Registers commands; see [`Eal::telemetry`].
+pub struct Telemetry<'eal>(PhantomData<&'eal Eal>);
+
+impl Telemetry<'_> {
+    pub(crate) fn new() -> Self {
+        Self(PhantomData)
+    }
+
+    /// Answers `command` (such as `/linerate/clock`) by `handler`, which gets what follows the
+    /// command's comma, or an empty text. `None` is answered as `null`: bad parameters.
+    ///
+    /// # Errors
+    /// See [`RegisterError`].
+    pub fn register<F>(&self, command: &str, help: &str, handler: F) -> Result<(), RegisterError>
+    where
+        F: Fn(&str) -> Option<Value> + Send + Sync + 'static,
+    {
+        let bad_name = || RegisterError::Name(command.to_owned());
+        let name = CString::new(command).map_err(|_| bad_name())?;
+        let help = CString::new(help).map_err(|_| bad_name())?;
+        let mut handlers = HANDLERS.lock().unwrap_or_else(|poison| poison.into_inner());
+        // SAFETY: C strings that DPDK copies, and a function that lives for ever.
+        let code = unsafe {
+            dpdk_sys::rte_telemetry_register_cmd(name.as_ptr(), Some(answer), help.as_ptr())
+        };
+        Errno::check(code)
+            .map_err(|errno| RegisterError::Refused { name: command.to_owned(), errno })?;
+        handlers.get_or_insert_default().insert(name, Arc::new(handler));
+        Ok(())
+    }
+
+    /// Registers `/linerate/clock`: `tsc_hz`, cycles per second, and `clock_cost_cycles`, the measured
+    /// cost of one reading.
+    ///
+    /// # Errors
+    /// See [`RegisterError`].
+    pub fn register_clock(&self) -> Result<(), RegisterError> {
+        let cost = tsc::cost();
+        self.register("/linerate/clock", "Rate of the TSC and cost of reading it", move |_| {
+            Some(Value::dict([("tsc_hz", tsc::hz().into()), ("clock_cost_cycles", cost.into())]))
+        })
+    }
+}
+
+unsafe extern "C" fn answer(
+    command: *const c_char,
+    parameters: *const c_char,
+    data: *mut rte_tel_data,
+) -> c_int {
+    const EINVAL: c_int = -22;
+    // SAFETY: DPDK passes the registered name, the parameters or NULL, and a place for the answer.
+    let (command, parameters) = unsafe {
+        let parameters = match parameters.is_null() {
+            true => String::new(),
+            false => CStr::from_ptr(parameters).to_string_lossy().into_owned(),
+        };
+        (CStr::from_ptr(command), parameters)
+    };
+    let handler = HANDLERS
+        .lock()
+        .unwrap_or_else(|poison| poison.into_inner())
+        .as_ref()
+        .and_then(|handlers| handlers.get(command).cloned());
+    let Some(handler) = handler else { return EINVAL };
+    let value = match catch_unwind(AssertUnwindSafe(|| handler(&parameters))) {
+        Ok(Some(value)) => value,
+        Ok(None) => return EINVAL,
+        Err(panic) => lcore::abort(&*panic),
+    };
+    // SAFETY: `data` is DPDK's place for this answer.
+    match unsafe { fill(data, &value) } {
+        Some(()) => 0,
+        None => EINVAL,
+    }
+}
+
+/// Writes a value into telemetry data; `None` when it does not fit.
+///
+/// # Safety
+/// `data` is fresh telemetry data.
+unsafe fn fill(data: *mut rte_tel_data, value: &Value) -> Option<()> {
+    // SAFETY: the contract is the caller's; strings are NUL-terminated and copied.
+    unsafe {
+        match value {
+            Value::String(text) => {
+                let text = CString::new(text.as_str()).ok()?;
+                done(dpdk_sys::rte_tel_data_string(data, text.as_ptr()))
+            }
+            Value::U64(_) => None, // DPDK has no bare number as an answer.
+            Value::Numbers(numbers) => {
+                done(dpdk_sys::rte_tel_data_start_array(data, dpdk_sys::TEL_ARRAY_U64))?;
+                numbers
+                    .iter()
+                    .try_for_each(|number| done(dpdk_sys::tel_data_add_array_u64(data, *number)))
+            }
+            Value::List(values) => {
+                done(dpdk_sys::rte_tel_data_start_array(data, dpdk_sys::RTE_TEL_CONTAINER))?;
+                values.iter().try_for_each(|value| add_item(data, value))
+            }
+            Value::Dict(entries) => {
+                done(dpdk_sys::rte_tel_data_start_dict(data))?;
+                entries.iter().try_for_each(|(name, value)| add_entry(data, name, value))
+            }
+        }
+    }
+}
+
+/// Adds a list or dictionary to a list.
+///
+/// DPDK 22.11 can print a list of dictionaries but lets only lists in. So the container goes in while
+/// it is an empty list, and is made what it is to be afterwards.
+unsafe fn add_item(data: *mut rte_tel_data, value: &Value) -> Option<()> {
+    // SAFETY: `data` is a list of containers in the making; `inner` is fresh, taken over by `data`
+    // once it was added (which frees it with itself), and freed here otherwise.
+    unsafe {
+        let inner = dpdk_sys::rte_tel_data_alloc();
+        if inner.is_null() {
+            return None;
+        }
+        let added = done(dpdk_sys::rte_tel_data_start_array(inner, dpdk_sys::TEL_ARRAY_U64))
+            .and_then(|()| done(dpdk_sys::rte_tel_data_add_array_container(data, inner, 0)));
+        if added.is_none() {
+            dpdk_sys::rte_tel_data_free(inner);
+            return None;
+        }
+        fill(inner, value)
+    }
+}
+
+unsafe fn add_entry(data: *mut rte_tel_data, name: &str, value: &Value) -> Option<()> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: `data` is a dictionary in the making; strings are NUL-terminated and copied.
+    unsafe {
+        match value {
+            Value::U64(number) => {
+                done(dpdk_sys::tel_data_add_dict_u64(data, name.as_ptr(), *number))
+            }
+            Value::String(text) => {
+                let text = CString::new(text.as_str()).ok()?;
+                done(dpdk_sys::rte_tel_data_add_dict_string(data, name.as_ptr(), text.as_ptr()))
+            }
+            nested => contain(nested, |inner| {
+                dpdk_sys::rte_tel_data_add_dict_container(data, name.as_ptr(), inner, 0)
+            }),
+        }
+    }
+}
+
+/// Makes telemetry data of `value` and gives it to `add`, which takes it over when it returns 0.
+fn contain(value: &Value, add: impl FnOnce(*mut rte_tel_data) -> c_int) -> Option<()> {
+    // SAFETY: fresh data, filled and then either taken over or freed.
+    unsafe {
+        let inner = dpdk_sys::rte_tel_data_alloc();
+        if inner.is_null() {
+            return None;
+        }
+        if fill(inner, value).and_then(|()| done(add(inner))).is_none() {
+            dpdk_sys::rte_tel_data_free(inner);
+            return None;
+        }
+        Some(())
+    }
+}
+
+fn done(code: c_int) -> Option<()> {
+    (code >= 0).then_some(())
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! `l2fwd [EAL options] -- -p PORTMASK [options]`; see [`forwarders::l2fwd`].
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use dpdk::Eal;
+use forwarders::l2fwd::{self, Options, USAGE};
+use forwarders::stop::Stop;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => {
+            println!("Bye...");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("l2fwd: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let (eal, arguments) = Eal::init(std::env::args())?;
+    let stop = Stop::on_signals()?;
+    let options = Options::parse(arguments).inspect_err(|_| print!("{USAGE}"))?;
+    l2fwd::run(&eal, &options, &stop)?;
+    Ok(())
+}

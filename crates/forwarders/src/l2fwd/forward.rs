@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The packet path: one lcore's loop.
+
+use std::sync::Arc;
+
+use dpdk::{Burst, Mempool, RxQueue, TxBuffer, TxQueue, tsc};
+
+use super::screen::PortCounters;
+use crate::ethernet::{Addresses, write_addresses};
+use crate::polling::{BURST, Meter};
+use crate::stop::Stop;
+
+/// Where packets go from one receive queue.
+pub(super) struct Lane<'port, O> {
+    pub(super) rx: RxQueue<'port>,
+    pub(super) out: O,
+    /// The addresses to write; `None` to leave packets as they are.
+    pub(super) addresses: Option<Addresses>,
+    /// Where packets that are shared with somebody are copied to before they are written to.
+    pub(super) spare: Mempool<'port>,
+    pub(super) rx_counters: Arc<PortCounters>,
+    pub(super) tx_counters: Arc<PortCounters>,
+}
+
+/// How packets leave.
+pub(super) trait Output<'port> {
+    /// Sends a burst, or keeps it for [`drain`](Self::drain).
+    fn forward(&mut self, burst: &mut Burst<'port, BURST>, lane: &LaneSide<'_, 'port>);
+    /// Sends what was kept.
+    fn drain(&mut self, counters: &PortCounters);
+}
+
+/// What an output needs to know of its lane.
+pub(super) struct LaneSide<'l, 'port> {
+    addresses: Option<&'l Addresses>,
+    spare: &'l Mempool<'port>,
+    counters: &'l PortCounters,
+}
+
+/// The C example's way: packet by packet into a buffer of 32, drained every 100 us.
+pub(super) struct Buffered<'port>(pub(super) TxBuffer<'port, BURST>);
+
+impl<'port> Output<'port> for Buffered<'port> {
+    #[inline(always)]
+    fn forward(&mut self, burst: &mut Burst<'port, BURST>, lane: &LaneSide<'_, 'port>) {
+        let dropped = self.0.dropped();
+        let mut sent = 0;
+        let mut uncopied = 0;
+        match lane.addresses {
+            Some(addresses) => {
+                for mbuf in burst.drain() {
+                    match write_addresses(mbuf, addresses, lane.spare) {
+                        Some(mbuf) => sent += self.0.push(mbuf),
+                        None => uncopied += 1,
+                    }
+                }
+            }
+            None => sent = burst.drain().map(|mbuf| self.0.push(mbuf)).sum(),
+        }
+        lane.counters.sent(sent);
+        let dropped = uncopied + (self.0.dropped() - dropped) as usize;
+        if dropped > 0 {
+            lane.counters.dropped(dropped);
+        }
+    }
+
+    fn drain(&mut self, counters: &PortCounters) {
+        let dropped = self.0.dropped();
+        counters.sent(self.0.flush());
+        counters.dropped((self.0.dropped() - dropped) as usize);
+    }
+}
+
+/// `--burst-forwarding`: each burst leaves as it came.
+pub(super) struct Unbuffered<'port>(pub(super) TxQueue<'port>);
+
+impl<'port> Output<'port> for Unbuffered<'port> {
+    #[inline(always)]
+    fn forward(&mut self, burst: &mut Burst<'port, BURST>, lane: &LaneSide<'_, 'port>) {
+        let received = burst.len();
+        if let Some(addresses) = lane.addresses {
+            write_all(burst, addresses, lane.spare);
+        }
+        let sent = self.0.send(burst);
+        lane.counters.sent(sent);
+        if sent != received {
+            lane.counters.dropped(received - sent);
+            burst.clear();
+        }
+    }
+
+    fn drain(&mut self, _counters: &PortCounters) {}
+}
+
+/// Writes the addresses of every packet in place; only when one of them cannot be is the burst taken
+/// apart.
+#[inline(always)]
+fn write_all<'port>(
+    burst: &mut Burst<'port, BURST>,
+    addresses: &Addresses,
+    spare: &Mempool<'port>,
+) {
+    let mut plain = true;
+    for mbuf in burst.iter_mut() {
+        match mbuf.data_mut().and_then(|data| data.first_chunk_mut()) {
+            Some(header) => *header = *addresses,
+            None => plain = false,
+        }
+    }
+    if !plain {
+        write_rare(burst, addresses, spare);
+    }
+}
+
+#[cold]
+fn write_rare<'port>(
+    burst: &mut Burst<'port, BURST>,
+    addresses: &Addresses,
+    spare: &Mempool<'port>,
+) {
+    let mut written = Burst::<BURST>::new();
+    for mbuf in burst.drain() {
+        if let Some(mbuf) = write_addresses(mbuf, addresses, spare) {
+            // Never refused: both bursts have the same size.
+            drop(written.push(mbuf));
+        }
+    }
+    *burst = written;
+}
+
+/// TSC cycles between two drains: 100 us.
+fn drain_interval() -> u64 {
+    const MICROSECONDS: u64 = 100;
+    tsc::hz().div_ceil(1_000_000) * MICROSECONDS
+}
+
+/// Forwards until told to stop. `tick` is called about every 100 us with the cycles since the last
+/// call.
+pub(super) fn run<'port, O: Output<'port>>(
+    mut lanes: Vec<Lane<'port, O>>,
+    mut meter: Meter,
+    stop: &Stop,
+    mut tick: impl FnMut(u64),
+) {
+    let interval = drain_interval();
+    let mut burst = Burst::<BURST>::new();
+    let mut drained = tsc::now();
+    let mut now = drained;
+    while !stop.is_raised() {
+        for (index, lane) in lanes.iter_mut().enumerate() {
+            let received = lane.rx.receive(&mut burst);
+            // One reading serves the figures and the drain timer.
+            now = tsc::now();
+            meter.polled(index, received, now);
+            if received == 0 {
+                continue;
+            }
+            lane.rx_counters.received(received);
+            let side = LaneSide {
+                addresses: lane.addresses.as_ref(),
+                spare: &lane.spare,
+                counters: &lane.tx_counters,
+            };
+            lane.out.forward(&mut burst, &side);
+        }
+        let since = now.wrapping_sub(drained);
+        if since > interval {
+            for lane in &mut lanes {
+                lane.out.drain(&lane.tx_counters);
+            }
+            tick(since);
+            drained = now;
+        }
+    }
+    for lane in &mut lanes {
+        lane.out.drain(&lane.tx_counters);
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Layer 2 forwarding: DPDK's l2fwd example, with its command line and its semantics.
+//!
+//! Ports are paired; what comes in on one goes out on the other, its destination address replaced by
+//! `02:00:00:00:00:PORT` and its source address by the sending port's, through a TX buffer of 32
+//! packets that is drained every 100 us. `--burst-forwarding` sends each received burst at once
+//! instead.
+
+mod forward;
+mod options;
+mod plan;
+mod run;
+mod screen;
+
+pub use options::{Options, OptionsError, USAGE};
+pub use plan::{Path, Plan, PlanError};
+pub use run::{RunError, run};

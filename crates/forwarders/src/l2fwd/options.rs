@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The command line, as the C example reads it.
+
+use std::ffi::OsString;
+
+use lexopt::prelude::*;
+
+use crate::options::{port_mask, strtoul};
+
+/// Ports that a process can have (`RTE_MAX_ETHPORTS` of the distribution's DPDK).
+const MAX_PORTS: u64 = 32;
+const MAX_PAIRS: usize = MAX_PORTS as usize / 2;
+/// A C program's buffer for one pair, its NUL included.
+const MAX_PAIR_TEXT: usize = 256;
+const MAX_PORTS_PER_LCORE: u64 = 16;
+const MAX_TIMER_PERIOD: i32 = 86_400;
+
+/// What `-h` and every mistake print.
+pub const USAGE: &str = "\
+l2fwd [EAL options] -- -p PORTMASK [-P] [-q NQ]
+  -p PORTMASK: hexadecimal bitmask of ports to configure
+  -P : Enable promiscuous mode
+  -q NQ: number of queue (=ports) per lcore (default is 1)
+  -T PERIOD: statistics will be refreshed each PERIOD seconds (0 to disable, 10 default, 86400 maximum)
+  --[no-]mac-updating: Enable or disable MAC addresses updating (enabled by default)
+      When enabled:
+       - The source MAC address is replaced by the TX port MAC address
+       - The destination MAC address is replaced by 02:00:00:00:00:TX_PORT_ID
+  --portmap=(A,B)[,(C,D)..]: Configure forwarding port pair mapping
+      Default: alternate port pairs
+  --burst-forwarding: send each received burst at once, without the TX buffer
+";
+
+/// What is wrong with a command line.
+#[derive(Debug, thiserror::Error)]
+pub enum OptionsError {
+    /// `-p`.
+    #[error("invalid portmask: -p takes a hexadecimal mask of ports that is not 0, not {0:?}")]
+    PortMask(String),
+    /// `-q`.
+    #[error("invalid queue number: -q takes 1 to 15, not {0:?}")]
+    Queues(String),
+    /// `-T`.
+    #[error("invalid timer period: -T takes 0 to 86399 seconds, not {0:?}")]
+    Period(String),
+    /// `--portmap`.
+    #[error("Invalid config: --portmap takes pairs of ports such as (0,1)(2,3), not {0:?}")]
+    PortMap(String),
+    /// A long option that begins more than one.
+    #[error("option '--{0}' is ambiguous; possibilities: {1}")]
+    Ambiguous(String, String),
+    /// No such option, or a value where none belongs or none where one does.
+    #[error(transparent)]
+    Other(#[from] lexopt::Error),
+}
+
+/// What the program is to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Enabled ports; 0 when none were named.
+    pub port_mask: u32,
+    /// Whether ports receive what is not addressed to them.
+    pub promiscuous: bool,
+    /// Ports that one lcore polls.
+    pub ports_per_lcore: usize,
+    /// Seconds between statistics screens; 0 for none.
+    pub period: u32,
+    /// Whether MAC addresses are rewritten.
+    pub mac_updating: bool,
+    /// Pairs of ports; `None` to pair neighbours.
+    pub pairs: Option<Vec<[u16; 2]>>,
+    /// Whether bursts are sent as they came.
+    pub burst_forwarding: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            port_mask: 0,
+            promiscuous: false,
+            ports_per_lcore: 1,
+            period: 10,
+            mac_updating: true,
+            pairs: None,
+            burst_forwarding: false,
+        }
+    }
+}
+
+const LONG: [&str; 4] = ["mac-updating", "no-mac-updating", "portmap", "burst-forwarding"];
+
+impl Options {
+    /// Reads the arguments behind EAL's.
+    ///
+    /// # Errors
+    /// See [`OptionsError`].
+    pub fn parse<I>(arguments: I) -> Result<Self, OptionsError>
+    where
+        I: IntoIterator,
+        I::Item: Into<OsString>,
+    {
+        let mut options = Self::default();
+        let mut parser = lexopt::Parser::from_args(arguments);
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Short('p') => {
+                    let text = parser.value()?.string()?;
+                    options.port_mask =
+                        port_mask(&text).ok_or_else(|| OptionsError::PortMask(text))?;
+                }
+                Short('P') => options.promiscuous = true,
+                Short('q') => {
+                    let text = parser.value()?.string()?;
+                    options.ports_per_lcore = match strtoul(&text, 10) {
+                        Some((n @ 1..MAX_PORTS_PER_LCORE, "")) => n as usize,
+                        _ => return Err(OptionsError::Queues(text)),
+                    };
+                }
+                Short('T') => {
+                    let text = parser.value()?.string()?;
+                    options.period = match strtoul(&text, 10) {
+                        // As in C: strtol into an int.
+                        Some((n, "")) if (0..MAX_TIMER_PERIOD).contains(&(n as i32)) => n as u32,
+                        _ => return Err(OptionsError::Period(text)),
+                    };
+                }
+                Long(name) => match complete(name)? {
+                    "mac-updating" => options.mac_updating = true,
+                    "no-mac-updating" => options.mac_updating = false,
+                    "burst-forwarding" => options.burst_forwarding = true,
+                    _ => {
+                        let text = parser.value()?.string()?;
+                        options.pairs =
+                            Some(pairs(&text).ok_or_else(|| OptionsError::PortMap(text))?);
+                    }
+                },
+                // As in C: what is no option is passed over.
+                Value(_) => {}
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// The long option that `name` stands for: getopt takes any beginning that fits only one.
+fn complete(name: &str) -> Result<&'static str, OptionsError> {
+    let fits: Vec<&'static str> = LONG.into_iter().filter(|long| long.starts_with(name)).collect();
+    match fits[..] {
+        [only] => Ok(only),
+        [] => Err(Long(name).unexpected().into()),
+        _ => Err(OptionsError::Ambiguous(name.to_owned(), fits.join(" "))),
+    }
+}
+
+/// Pairs of ports in brackets, read as leniently as the C example reads them: what stands between
+/// brackets is passed over, and so is what follows a number.
+fn pairs(text: &str) -> Option<Vec<[u16; 2]>> {
+    let mut pairs = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('(') {
+        let inner = &rest[start + 1..];
+        let end = inner.find(')').filter(|end| *end < MAX_PAIR_TEXT)?;
+        let (first, second) = inner[..end].split_once(',')?;
+        let port = |field: &str| match strtoul(field, 0) {
+            Some((port @ 0..MAX_PORTS, _)) => Some(port as u16),
+            _ => None,
+        };
+        if pairs.len() == MAX_PAIRS {
+            return None;
+        }
+        pairs.push([port(first)?, port(second)?]);
+        rest = &inner[end..];
+    }
+    Some(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, OptionsError> {
+        Options::parse(line.split_whitespace())
+    }
+
+    #[test]
+    fn every_option_is_read() {
+        let options =
+            parse("-p 0x3 -P -q 2 -T 0 --no-mac-updating --portmap=(0,1) --burst-forwarding");
+        assert_eq!(
+            options.unwrap(),
+            Options {
+                port_mask: 3,
+                promiscuous: true,
+                ports_per_lcore: 2,
+                period: 0,
+                mac_updating: false,
+                pairs: Some(vec![[0, 1]]),
+                burst_forwarding: true,
+            }
+        );
+        assert_eq!(parse("-p3 --no-mac").unwrap().port_mask, 3);
+        assert!(parse("--no-mac-updating --mac-updating").unwrap().mac_updating);
+    }
+
+    #[test]
+    fn pairs_are_read_as_the_c_example_reads_them() {
+        assert_eq!(pairs("(0,1)(2,3)"), Some(vec![[0, 1], [2, 3]]));
+        assert_eq!(pairs("(0,1),(0x2, 3x)"), Some(vec![[0, 1], [2, 3]]));
+        assert_eq!(pairs("none"), Some(vec![]));
+        for wrong in ["(0,1", "(0)", "(,1)", "(0,)", "(0,32)", "()"] {
+            assert_eq!(pairs(wrong), None, "{wrong:?}");
+        }
+        assert!(pairs(&"(0,1)".repeat(16)).is_some());
+        assert_eq!(pairs(&"(0,1)".repeat(17)), None);
+    }
+
+    #[test]
+    fn mistakes_name_the_option() {
+        for (line, option) in [
+            ("-p 0", "-p"),
+            ("-p xyz", "-p"),
+            ("-q 0", "-q"),
+            ("-q 16", "-q"),
+            ("-T -1", "-T"),
+            ("-T 86400", "-T"),
+            ("--portmap=(1", "--portmap"),
+            ("--bogus", "--bogus"),
+            ("-z", "-z"),
+            ("-p", "-p"),
+        ] {
+            let error = parse(line).unwrap_err().to_string();
+            assert!(error.contains(option), "{line}: {error}");
+        }
+    }
+}

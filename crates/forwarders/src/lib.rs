@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What the forwarders share: their command lines, their ports, their figures and their end.
+//!
+//! Every forwarder is run as DPDK's C examples are, `prog [EAL options] -- [options]`, answers the
+//! telemetry commands `/linerate/polling` and `/linerate/clock`, and ends cleanly on SIGINT and
+//! SIGTERM. There is no `unsafe` here.
+#![forbid(unsafe_code)]
+
+pub mod ethernet;
+pub mod l2fwd;
+pub mod options;
+pub mod polling;
+pub mod ports;
+pub mod reflect;
+pub mod stop;
