@@ -129,6 +129,20 @@ class Telemetry:
         return [str(name) for name in self.ask("/")]
 
 
+def ask_when_known(
+    telemetry: Telemetry, command: str, timeout_s: float, alive: Callable[[], None]
+) -> Any:
+    """Ask a command that the program registers some time after EAL has opened the socket."""
+    name = command.split(",", 1)[0]
+    deadline = time.monotonic() + timeout_s
+    while name not in telemetry.commands():
+        alive()
+        if time.monotonic() >= deadline:
+            raise TelemetryError(f"telemetry {telemetry.path}: no {name} after {timeout_s:g} s")
+        time.sleep(0.005)
+    return telemetry.ask(command)
+
+
 def connect(path: Path, timeout_s: float, alive: Callable[[], None]) -> Telemetry:
     """Connect to a program that may still be starting.
 

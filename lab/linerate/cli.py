@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `linerate`.
+
+Exit codes: 0 done, 1 an error with its remedy on standard error, 2 a wrong option, 128 + N ended by
+signal N (130 for Ctrl-C); what was measured until then is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from linerate import __version__
+from linerate.errors import Interrupted, LabError, OutputError, UsageError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Measures packet forwarders on the same link and says which differences are real.",
+)
+run_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run an experiment.")
+app.add_typer(run_app, name="run")
+
+
+def _words(values: list[str] | None) -> list[str]:
+    """Options that may be repeated or be a comma-separated list."""
+    return [word.strip() for value in values or [] for word in value.split(",") if word.strip()]
+
+
+def _numbers(option: str, values: list[str] | None) -> list[int]:
+    try:
+        return [int(word) for word in _words(values)]
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}", f"for instance {option} 64,1518") from error
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print(f"linerate {__version__}")
+        raise typer.Exit()
+
+
+@run_app.command()
+def overload(
+    preset: Annotated[
+        str, typer.Option(help="demo, quick (20 blocks), screen (40) or claim (150).")
+    ] = "quick",
+    link: Annotated[
+        list[str] | None,
+        typer.Option(help="null, null2, memif, memif2; a list, or repeated. Default: null,memif."),
+    ] = None,
+    sizes: Annotated[
+        list[str] | None, typer.Option(help="Frame sizes with FCS, a list. Default: 64.")
+    ] = None,
+    forwarders: Annotated[
+        list[str] | None,
+        typer.Option(help="The first is the baseline. Default: c-l2fwd,rust-l2fwd,rust-l2fwd-burst."),
+    ] = None,
+    blocks: Annotated[int | None, typer.Option(help="Blocks per cell, instead of the preset's.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Directory for the run. Default: out/overload-TIME.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the order of trials.")] = 1,
+    line_rate: Annotated[
+        float | None,
+        typer.Option(help="Frames per second that count as 100 %, instead of the self-test's."),
+    ] = None,
+    hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
+) -> None:
+    """Forward as much as it can: which l2fwd does more, at what cost per packet?"""
+    from linerate.design import preset as find_preset  # noqa: PLC0415 - a slow import
+    from linerate.overload import Options  # noqa: PLC0415
+    from linerate.session import run_overload  # noqa: PLC0415
+
+    if hugepages not in ("auto", "yes", "no"):
+        raise UsageError(f"--hugepages {hugepages}: auto, yes or no")
+    if line_rate is not None and line_rate <= 0:
+        raise UsageError(f"--line-rate {line_rate:g}: must be above 0 frames per second")
+    options = Options(
+        preset=find_preset(preset),
+        links=_words(link),
+        sizes=_numbers("--sizes", sizes),
+        forwarders=_words(forwarders),
+        blocks=blocks,
+        seed=seed,
+        line_rate=line_rate,
+        hugepages=hugepages,
+        command=shlex.join(["linerate", *sys.argv[1:]]),
+    )
+    when = datetime.now().strftime("%Y%m%d-%H%M%S")
+    run_overload(options, out or Path("out") / f"overload-{when}", Console())
+
+
+@app.command()
+def doctor(
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """What this machine can do, and the command that mends what is missing."""
+    from linerate import doctor as checkup  # noqa: PLC0415 - a slow import
+
+    findings = checkup.examine()
+    if json_output:
+        print(checkup.as_json(findings))
+    else:
+        checkup.show(findings, Console())
+    raise typer.Exit(0 if checkup.can_run(findings) else 1)
+
+
+def main() -> None:
+    """Entry point: errors become one message and an exit code."""
+    logging.basicConfig(level=os.environ.get("LINERATE_LOG", "WARNING").upper())
+    logging.getLogger("snappi").setLevel(logging.ERROR)
+    try:
+        app()
+    except LabError as error:
+        print(f"linerate: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except Interrupted as stop:
+        print("linerate: interrupted", file=sys.stderr)
+        sys.exit(stop.exit_code)
+    except BrokenPipeError:
+        # The reader of our output went away; not an error of the run.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        failure = OutputError(f"{error.filename or 'system'}: {error.strerror}")
+        print(f"linerate: {failure}", file=sys.stderr)
+        sys.exit(failure.exit_code)
+
+
+if __name__ == "__main__":
+    main()

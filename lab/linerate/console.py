@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run prints: progress with the remaining time, the tables and the answer.
+
+On a terminal one line that moves; otherwise a plain line every few seconds. No refresh thread: the
+lab forks from its main thread and stays quiet while it measures.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from linerate.links import link
+from linerate.records import Trial
+from linerate.summary import ArmSummary, CellSummary, LowerLoad, Quartiles, Summary
+
+PLAIN_EVERY_S = 5.0
+
+
+def remaining(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s left" if minutes else f"{rest} s left"
+
+
+class Monitor:
+    """Counts trials and guesses the end from how long they took so far."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self.console = console
+        self.total = total
+        self.done = 0
+        self._started = time.monotonic()
+        self._printed = 0.0
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            auto_refresh=False,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("starting", total=total, left="")
+
+    def __enter__(self) -> Monitor:
+        self._progress.start()
+        self._progress.refresh()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def add(self, trials: int) -> None:
+        """More trials than planned are to come."""
+        self.total += trials
+        self._progress.update(self._task, total=self.total)
+
+    def skip(self, trials: int) -> None:
+        self.add(-trials)
+
+    def announce(self, text: str) -> None:
+        if self.console.is_terminal:
+            self._progress.update(self._task, description=escape(text))
+            self._progress.refresh()
+        else:
+            self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def finished(self, trial: Trial) -> None:
+        self.done += 1
+        elapsed = time.monotonic() - self._started
+        left = remaining(elapsed / self.done * (self.total - self.done))
+        what = f"{trial.link} {trial.size} B {trial.arm}"
+        if trial.invalid:
+            self._progress.console.print(
+                f"invalid: {what}, block {trial.block}: {trial.invalid}",
+                markup=False, highlight=False, soft_wrap=True,
+            )
+        if self.console.is_terminal:
+            self._progress.update(
+                self._task, description=what, completed=self.done, left=left, refresh=True
+            )
+        elif time.monotonic() - self._printed >= PLAIN_EVERY_S or self.done == self.total:
+            self._printed = time.monotonic()
+            self.console.print(
+                f"{self.done}/{self.total} trials, {what}, {left}",
+                markup=False, highlight=False, soft_wrap=True,
+            )
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A figure, or a dash for one that cannot be had."""
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def share(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return "0 %" if value == 0 else f"{value:.2%}".replace("%", " %")
+
+
+def median(figure: Quartiles | None, digits: int = 2) -> str:
+    return number(figure.median if figure else None, digits)
+
+
+def null_table(cell: CellSummary) -> Table:
+    table = Table(title=f"{cell.link}, {cell.size} B, {cell.blocks} blocks", title_justify="left")
+    for name in ("forwarder", "Mpps", "cycles/packet", "95 % interval", "avg RX burst", "valid"):
+        table.add_column(name, justify="left" if name == "forwarder" else "right")
+    for arm in cell.arms:
+        cycles = arm.cycles_per_packet
+        interval = f"{cycles.low:.1f} - {cycles.high:.1f}" if cycles else "-"
+        table.add_row(
+            arm.arm, median(arm.mpps), median(cycles, 1), interval,
+            median(arm.average_rx_burst, 1), f"{arm.trials - arm.invalid}/{arm.trials}",
+        )
+    return table
+
+
+def flood_table(cell: CellSummary) -> Table:
+    table = Table(
+        title=f"{cell.link}, {cell.size} B, {cell.blocks} blocks, flood; Mpps "
+        "(medians of this machine)",
+        title_justify="left",
+    )
+    for name in (
+        "forwarder", "gen TX", "gen RX", "fwd RX", "fwd TX", "drops", "lost before",
+        "refused", "RX burst", "limited by", "valid",
+    ):
+        table.add_column(name, justify="left" if name == "forwarder" else "right")
+    for arm in cell.arms:
+        table.add_row(*flood_row(arm))
+    return table
+
+
+def flood_row(arm: ArmSummary) -> list[str]:
+    return [
+        arm.arm, number(arm.generator_tx_mpps), median(arm.received_mpps), median(arm.mpps),
+        number(arm.forwarder_tx_mpps), share(arm.dropped_share), share(arm.lost_before_share),
+        share(arm.refused_share), median(arm.average_rx_burst, 1), arm.limited_by or "forwarder",
+        f"{arm.trials - arm.invalid}/{arm.trials}",
+    ]
+
+
+def lower_load_table(cell: CellSummary) -> Table:
+    table = Table(
+        title=f"{cell.link}, {cell.size} B, fixed lower loads: cycles per packet while busy",
+        title_justify="left",
+    )
+    for name in ("load", "forwarder", "Mpps", "cycles/packet", "RX burst", "loss", "valid"):
+        table.add_column(name, justify="left" if name in ("load", "forwarder") else "right")
+    for entry in cell.lower_load:
+        table.add_row(*lower_load_row(entry))
+    return table
+
+
+def lower_load_row(entry: LowerLoad) -> list[str]:
+    return [
+        f"{entry.load_share:.0%}".replace("%", " %"), entry.arm, number(entry.offered_mpps),
+        median(entry.busy_cycles_per_packet, 1), median(entry.average_rx_burst, 1),
+        share(entry.loss_share), f"{entry.trials - entry.invalid}/{entry.trials}",
+    ]
+
+
+def print_summary(console: Console, summary: Summary) -> None:
+    """Tables, then one sentence per primary comparison."""
+    for cell in summary.cells:
+        console.print()
+        if not link(cell.link).has_generator:
+            console.print(null_table(cell))
+            continue
+        if any(arm.limited_by for arm in cell.arms) and cell.lower_load:
+            console.print(lower_load_table(cell))
+            console.print(
+                "  The generator or the link is the limit in this cell, so cycles per packet "
+                "lead.\n  C programs report no busy cycles: absent (-).",
+                style="dim",
+            )
+        console.print(flood_table(cell))
+        if cell.ceiling:
+            console.print(
+                f"  100 % = {cell.ceiling.pps / 1e6:.2f} Mpps ({cell.ceiling.peer}); books "
+                f"{'closed' if cell.books_closed else 'NOT closed'}",
+                style="dim",
+            )
+    console.print()
+    for comparison in summary.comparisons:
+        if comparison.primary:
+            console.print(comparison.sentence, markup=False, highlight=False, soft_wrap=True)
+    if summary.interrupted:
+        console.print("Interrupted: the figures above are from the trials done so far.")
+    for warning in summary.warnings:
+        console.print(f"note: {warning}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Open Traffic Generator seam: everything the lab tells a generator goes through snappi.
+
+Any OTG server can stand behind `OtgClient`. The published traffic is Ethernet/IPv4/UDP whose
+addresses and ports count over `flows` values.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import requests
+import snappi
+from requests.adapters import HTTPAdapter
+
+from linerate.errors import GeneratorError
+
+REQUEST_TIMEOUT_S = 5.0
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What is sent: `pps` frames per second and port, for `seconds`. `pps` None: flood."""
+
+    locations: tuple[str, ...]
+    size: int
+    seconds: float
+    pps: float | None = None
+    flows: int = 1000
+
+
+class _Bounded(HTTPAdapter):
+    """snappi gives its requests no timeout."""
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> Any:
+        kwargs["timeout"] = REQUEST_TIMEOUT_S
+        return super().send(request, *args, **kwargs)
+
+
+class OtgClient:
+    """Drives one generator. Not thread-safe."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._api = snappi.api(location=url, verify=False, loglevel=logging.ERROR)
+        session = requests.Session()
+        session.trust_env = False  # a proxy from the environment is not for the test bed
+        session.mount("http://", _Bounded())
+        session.mount("https://", _Bounded())
+        self._api._transport._session = session
+        self._configured: Traffic | None = None
+
+    def _call(self, what: str, function: Callable[[], _T]) -> _T:
+        try:
+            return function()
+        except Exception as error:  # snappi raises bare Exceptions
+            raise GeneratorError(f"generator {self.url}: {what}: {_reason(error)}") from error
+
+    def configure(self, traffic: Traffic) -> None:
+        """Set ports and flows; keeps the ports when nothing has changed."""
+        if traffic == self._configured:
+            return
+        self._configured = None
+        config = self._configuration(traffic)
+        self._call("set_config", lambda: self._api.set_config(config))
+        self._configured = traffic
+
+    def _configuration(self, traffic: Traffic) -> Any:
+        config = self._api.config()
+        names = [f"p{index}" for index in range(len(traffic.locations))]
+        for name, location in zip(names, traffic.locations, strict=True):
+            config.ports.port(name=name, location=location)
+        for index, name in enumerate(names):
+            flow = config.flows.flow(name=f"f{index}")[-1]
+            flow.tx_rx.port.tx_name = name
+            # One port: back to where it came from. Two: forwarded to the other one.
+            flow.tx_rx.port.rx_names = [names[-1 - index]]
+            flow.size.fixed = traffic.size
+            flow.duration.fixed_seconds.seconds = traffic.seconds
+            if traffic.pps is None:
+                flow.rate.percentage = 100
+            else:
+                flow.rate.pps = round(traffic.pps)
+            flow.metrics.enable = True
+            ethernet, ipv4, udp = flow.packet.ethernet().ipv4().udp()
+            ethernet.src.value = f"02:00:00:00:01:{index:02x}"
+            ethernet.dst.value = f"02:00:00:00:02:{index:02x}"
+            for field, start in ((ipv4.src, "198.18.0.1"), (ipv4.dst, "198.19.0.1")):
+                field.increment.start = start
+                field.increment.step = "0.0.0.1"
+                field.increment.count = traffic.flows
+            for field in (udp.src_port, udp.dst_port):
+                field.increment.start = 10000
+                field.increment.step = 1
+                field.increment.count = traffic.flows
+        return config
+
+    def start(self) -> None:
+        self._transmit("START")
+
+    def stop(self) -> None:
+        self._transmit("STOP")
+
+    def _transmit(self, state: str) -> None:
+        control = self._api.control_state()
+        transmit = control.traffic.flow_transmit
+        transmit.state = getattr(transmit, state)
+        self._call(f"{state.lower()} traffic", lambda: self._api.set_control_state(control))
+
+    def flow_metrics(self) -> Any:
+        request = self._api.metrics_request()
+        request.flow.flow_names = []
+        return self._call("get metrics", lambda: self._api.get_metrics(request)).flow_metrics
+
+    def wait_stopped(self, timeout_s: float, alive: Callable[[], None]) -> None:
+        """Wait until every flow has stopped by itself."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            alive()
+            if all(metric.transmit == "stopped" for metric in self.flow_metrics()):
+                return
+            if time.monotonic() >= deadline:
+                raise GeneratorError(f"generator {self.url} still sends after {timeout_s:g} s")
+            time.sleep(0.01)
+
+    def close(self) -> None:
+        self._api._transport._session.close()
+
+
+def _reason(error: Exception) -> str:
+    detail = error.args[0] if error.args else error
+    errors = getattr(detail, "errors", None)
+    return "; ".join(map(str, errors)) if errors else str(detail) or type(error).__name__

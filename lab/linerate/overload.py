@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiment `overload`: which forwarder does more when it gets all it can take?
+
+Per cell (link, frame size): a self-test with two reference peers gives the ceiling; then
+randomised complete blocks of all arms, the baseline twice; and where generator or link turn out to
+be the limit, trials at fixed lower loads, which compare cycles per packet instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from rich.console import Console
+
+from linerate import cpus
+from linerate.console import Monitor
+from linerate.design import DEMO_CELLS, Arm, Cell, Preset, arms, order
+from linerate.eal import Memory
+from linerate.errors import LabError, MissingError, UsageError
+from linerate.forwarders import FORWARDERS, forwarder, rust_binary
+from linerate.generator import Generator, socket_files
+from linerate.links import link
+from linerate.process import Child, RunDirectory
+from linerate.records import Load, RecordWriter, Role, Trial
+from linerate.overload_summary import Setup, summarise, summarise_cell
+from linerate.summary import Summary
+from linerate.telemetry import ask_when_known, connect, socket_path
+from linerate.trial import START_TIMEOUT_S, Bench, Plan, run_trial
+
+NAME = "overload"
+QUESTION = (
+    "Offered all the frames it can take, which l2fwd forwards more, the C one or the Rust one, "
+    "and what does a packet cost?"
+)
+DEFAULT_FORWARDERS = ["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"]
+DEFAULT_LINKS = ["null", "memif"]
+DEFAULT_SIZES = [64]
+PEERS = ("reflect", "testpmd-io")
+LOWER_LOADS = (0.25, 0.5)
+MIN_SIZE, MAX_SIZE = 64, 1518
+# A run whose every trial fails ends early.
+MAX_FAILURES = 8
+
+
+@dataclass
+class Options:
+    """What the command line asked for; None: the preset's or the experiment's own."""
+
+    preset: Preset
+    links: list[str] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    forwarders: list[str] = field(default_factory=list)
+    blocks: int | None = None
+    seed: int = 1
+    line_rate: float | None = None
+    hugepages: str = "auto"
+    self_test: bool = True
+    command: str = ""
+
+
+def cells(options: Options) -> list[Cell]:
+    """Which cells to run, in order."""
+    for size in options.sizes:
+        if not MIN_SIZE <= size <= MAX_SIZE:
+            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
+    if options.blocks is not None and options.blocks < 1:
+        raise UsageError(f"--blocks {options.blocks}: at least 1")
+    if options.preset.name == "demo" and not options.links and not options.sizes:
+        return [replace(cell, blocks=options.blocks or cell.blocks) for cell in DEMO_CELLS]
+    result = []
+    for name in dict.fromkeys(options.links or DEFAULT_LINKS):
+        sizes = list(dict.fromkeys(options.sizes or DEFAULT_SIZES))
+        for size in sizes if link(name).size_matters else sizes[:1]:
+            result.append(Cell(name, size, options.blocks or options.preset.blocks))
+    return result
+
+
+class Overload:
+    """One run. Holds the generator of the moment and everything measured so far."""
+
+    def __init__(
+        self, options: Options, run: RunDirectory, writer: RecordWriter, console: Console
+    ) -> None:
+        self.options = options
+        self.run = run
+        self.writer = writer
+        self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
+        self.cells = cells(options)
+        self.trials: list[Trial] = []
+        self.warnings: list[str] = []
+        self.started = datetime.now(UTC)
+        self.cores = cpus.Cores.choose()
+        self.bench = Bench(
+            run=run,
+            cores=self.cores,
+            memory=Memory.choose(options.hugepages),
+            experiment=NAME,
+            seed=options.seed,
+            window_s=options.preset.window_s,
+        )
+        self.monitor = Monitor(console, self._planned())
+        self._failures = 0
+
+    def _planned(self) -> int:
+        total = 0
+        for cell in self.cells:
+            total += cell.blocks * len(self.arms)
+            total += len(PEERS) * self.options.preset.self_test * self.options.self_test
+        return total
+
+    def prepare(self) -> None:
+        """Everything that can be missing is looked for before the first trial."""
+        names = [arm.forwarder for arm in self.arms]
+        peers = PEERS if self.options.self_test else ()
+        for name in dict.fromkeys([*names, *peers]):
+            forwarder(name).prepare()
+        if any(link(cell.link).has_generator for cell in self.cells):
+            rust_binary("generator")
+        if self.cores.shared_core:
+            self.warnings.append(
+                "generator and forwarder run on hyperthread siblings of one core: "
+                "this machine allows no others"
+            )
+        warning = cpus.await_free(self.cores.forwarder)
+        if warning:
+            self.warnings.append(warning)
+        self._read_clock()
+
+    def _read_clock(self) -> None:
+        """TSC frequency from one of our programs, for the records of those that do not tell it."""
+        try:
+            rust_binary("reflect")
+        except MissingError:
+            self.warnings.append("no TSC frequency: reflect is not built, so no cycles per packet")
+            return
+        reflect = FORWARDERS["reflect"]
+        prefix = self.run.new_prefix("clock")
+        command = reflect.command(
+            self.cores.forwarder, self.bench.memory, prefix, ["net_null0"]
+        )
+        with Child(command, self.run) as child:
+            path = socket_path(self.run.path, prefix)
+            with connect(path, START_TIMEOUT_S, child.check) as telemetry:
+                clock = ask_when_known(
+                    telemetry, "/linerate/clock", START_TIMEOUT_S, child.check
+                )
+        self.bench = replace(self.bench, tsc_hz=int(clock["tsc_hz"]))
+
+    def measure(self) -> None:
+        with self.monitor:
+            for cell in self.cells:
+                self._cell(cell)
+
+    # -- one cell ------------------------------------------------------------------------------
+
+    def _cell(self, cell: Cell) -> None:
+        carried = link(cell.link).has_generator
+        if self.options.self_test:
+            self._self_test(cell)
+        self.monitor.announce(f"{cell.link} {cell.size} B: {cell.blocks} blocks")
+        for block, shuffled in enumerate(order(self.arms, cell, self.options.seed)):
+            with Sender(self.bench, wanted=carried, flood=True) as sender:
+                for arm in shuffled:
+                    self._trial(cell, arm, block, sender)
+        summary = summarise_cell(cell, self.arms, self.trials, self.options.line_rate)
+        if carried and summary.ceiling and any(arm.limited_by for arm in summary.arms):
+            self._lower_loads(cell, summary.ceiling.pps)
+
+    def _self_test(self, cell: Cell) -> None:
+        self.monitor.announce(f"{cell.link} {cell.size} B: self-test with {' and '.join(PEERS)}")
+        carried = link(cell.link).has_generator
+        for block in range(self.options.preset.self_test):
+            with Sender(self.bench, wanted=carried, flood=True) as sender:
+                for name in PEERS if block % 2 else reversed(PEERS):
+                    self._trial(cell, Arm(name, name), block, sender, role="self-test")
+
+    def _lower_loads(self, cell: Cell, ceiling_pps: float) -> None:
+        """Paced, open loop. The A/A arm has nothing to add here."""
+        blocks = min(self.options.preset.lower_load, cell.blocks)
+        shown = [arm for arm in self.arms if arm.label == arm.forwarder]
+        self.monitor.add(blocks * len(shown) * len(LOWER_LOADS))
+        self.monitor.announce(f"{cell.link} {cell.size} B: fixed lower loads")
+        drawn = order(
+            [Arm(f"{share}:{arm.label}", arm.forwarder) for arm in shown for share in LOWER_LOADS],
+            replace(cell, blocks=blocks),
+            self.options.seed,
+        )
+        for block, shuffled in enumerate(drawn):
+            with Sender(self.bench, wanted=True, flood=False) as sender:
+                for each in shuffled:
+                    share, _, label = each.label.partition(":")
+                    self._trial(
+                        cell,
+                        Arm(label, each.forwarder),
+                        block,
+                        sender,
+                        role="lower-load",
+                        load_share=float(share),
+                        pps=float(share) * ceiling_pps,
+                    )
+
+    def _trial(
+        self,
+        cell: Cell,
+        arm: Arm,
+        block: int,
+        sender: Sender,
+        *,
+        role: Role = "measure",
+        load_share: float | None = None,
+        pps: float | None = None,
+    ) -> None:
+        load: Load = "self-driven"
+        if link(cell.link).has_generator:
+            load = "paced" if pps else "flood"
+        plan = Plan(
+            arm, cell.link, cell.size, load, block, len(self.trials), role, load_share, pps
+        )
+        trial = run_trial(self.bench, plan, sender.get)
+        self.writer.append(trial)
+        self.trials.append(trial)
+        self.monitor.finished(trial)
+        self._failures = self._failures + 1 if trial.invalid else 0
+        if self._failures >= MAX_FAILURES:
+            raise LabError(
+                f"{MAX_FAILURES} trials in a row were invalid, the last because: {trial.invalid}",
+                "linerate doctor",
+            )
+
+    # -- what was found ------------------------------------------------------------------------
+
+    def setup(self) -> Setup:
+        return Setup(
+            experiment=NAME,
+            question=QUESTION,
+            preset=self.options.preset.name,
+            preset_note=self.options.preset.note,
+            command=self.options.command,
+            seed=self.options.seed,
+            window_s=self.bench.window_s,
+            line_rate=self.options.line_rate,
+            tsc_hz=self.bench.tsc_hz,
+            started_at=self.started.isoformat(timespec="seconds"),
+            cells=self.cells,
+            arms=self.arms,
+            warnings=self.warnings,
+        )
+
+    def summary(self, *, interrupted: bool) -> Summary:
+        return summarise(self.setup(), self.trials, interrupted=interrupted)
+
+
+class Sender:
+    """The generator of a block; started when first asked for, again when it has died."""
+
+    def __init__(self, bench: Bench, *, wanted: bool, flood: bool) -> None:
+        self.bench = bench
+        self.wanted = wanted
+        self.flood = flood
+        self._generator: Generator | None = None
+
+    def get(self) -> Generator | None:
+        if not self.wanted:
+            return None
+        if self._generator and not self._generator.child.running:
+            self.close()
+        if self._generator is None:
+            for path in socket_files(self.bench.run.path):
+                path.unlink(missing_ok=True)
+            self._generator = Generator(
+                self.bench.run, self.bench.cores.control, self.bench.memory, flood=self.flood
+            )
+        return self._generator
+
+    def close(self) -> None:
+        generator, self._generator = self._generator, None
+        if generator:
+            generator.close()
+
+    def __enter__(self) -> Sender:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+

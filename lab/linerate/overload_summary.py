@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the records of an overload run to its summary. Pure: the records decide everything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+
+from linerate import __version__, machine
+from linerate.design import Arm, Cell
+from linerate.forwarders import forwarder
+from linerate.links import link
+from linerate.records import Trial
+from linerate.summary import (
+    AA,
+    CellSummary,
+    Comparison,
+    Limit,
+    Metric,
+    Summary,
+    books_of,
+    ceiling_of,
+    compare_cell,
+    finish,
+    invalid_reasons,
+    limit_of,
+    summarise_arm,
+    summarise_lower_load,
+)
+
+
+@dataclass
+class Setup:
+    """What was asked, as far as the records do not tell it."""
+
+    experiment: str
+    question: str
+    preset: str
+    preset_note: str
+    command: str
+    seed: int
+    window_s: float
+    started_at: str
+    cells: list[Cell]
+    arms: list[Arm]
+    line_rate: float | None = None
+    tsc_hz: int | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+def summarise_cell(
+    cell: Cell, arms: list[Arm], trials: list[Trial], line_rate: float | None
+) -> CellSummary:
+    """Arms, references, ceiling and books of one link and size."""
+    mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+    tests = [t for t in mine if t.role == "self-test"]
+    ceiling = ceiling_of(tests, line_rate) if link(cell.link).has_generator else None
+    found = []
+    for arm in arms:
+        own = [t for t in mine if t.role == "measure" and t.arm == arm.label]
+        if own:
+            entry = summarise_arm(arm.label, forwarder(arm.forwarder).language, own)
+            entry.limited_by = limit_of(entry, ceiling)
+            found.append(entry)
+    references = [
+        summarise_arm(name, forwarder(name).language, [t for t in tests if t.arm == name])
+        for name in sorted({t.arm for t in tests})
+    ]
+    closed, checked = books_of(mine)
+    return CellSummary(
+        link=cell.link,
+        size=cell.size,
+        blocks=cell.blocks,
+        ceiling=ceiling,
+        arms=found,
+        references=references,
+        lower_load=summarise_lower_load([t for t in mine if t.role == "lower-load"]),
+        books_closed=closed if checked else None,
+    )
+
+
+def _compare(
+    setup: Setup, found: list[CellSummary], trials: list[Trial]
+) -> tuple[list[Comparison], list[AA]]:
+    comparisons: list[Comparison] = []
+    controls: list[AA] = []
+    labels = [arm.label for arm in setup.arms]
+    for cell in found:
+        mine = [
+            t for t in trials if (t.link, t.size, t.role) == (cell.link, cell.size, "measure")
+        ]
+        metrics: list[Metric] = ["forwarder_rx_pps"]
+        if link(cell.link).has_generator:
+            metrics.insert(0, "received_pps")
+        for place, metric in enumerate(metrics):
+            each, control = compare_cell(cell, mine, labels, metric, primary=place == 0)
+            comparisons += each
+            if control:
+                controls.append(control)
+    finish(comparisons)
+    return comparisons, controls
+
+
+def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summary:
+    """Everything that summary.json says."""
+    done = {(t.link, t.size) for t in trials}
+    found = [
+        summarise_cell(cell, setup.arms, trials, setup.line_rate)
+        for cell in setup.cells
+        if (cell.link, cell.size) in done
+    ]
+    comparisons, controls = _compare(setup, found, trials)
+    closed, checked = books_of(trials)
+    smallest = [c.smallest_detectable for c in comparisons if c.primary]
+    return Summary(
+        experiment=setup.experiment,
+        question=setup.question,
+        preset=setup.preset,
+        preset_note=setup.preset_note,
+        command=setup.command,
+        seed=setup.seed,
+        window_s=setup.window_s,
+        started_at=setup.started_at,
+        finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        interrupted=interrupted,
+        trials=len(trials),
+        invalid_trials=sum(not t.valid for t in trials),
+        invalid_reasons=invalid_reasons(trials),
+        comparisons=comparisons,
+        aa=controls,
+        books_closed=closed,
+        books_checked=checked,
+        limited_by=[
+            Limit(link=cell.link, size=cell.size, arm=arm.arm, by=arm.limited_by)
+            for cell in found
+            for arm in cell.arms
+            if arm.limited_by
+        ],
+        smallest_detectable=max((s for s in smallest if s is not None), default=None),
+        cells=found,
+        tsc_hz=setup.tsc_hz,
+        machine=machine.facts(),
+        versions=versions(),
+        warnings=setup.warnings,
+    )
+
+
+def versions() -> dict[str, str]:
+    found = {"linerate": __version__, "dpdk": machine.dpdk_version() or "unknown"}
+    for name in ("snappi", "scipy", "numpy", "altair", "vl-convert-python"):
+        found[name] = metadata.version(name)
+    return found

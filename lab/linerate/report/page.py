@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report's page: what it shows, and the template that shows it.
+
+Every sentence about a result comes from `summary.sentence`; the template adds none of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from linerate import console
+from linerate.forwarders import FORWARDERS
+from linerate.links import link
+from linerate.records import Trial
+from linerate.report import charts, published
+from linerate.summary import CellSummary, Summary
+
+
+@dataclass(frozen=True)
+class CellView:
+    """A cell with what the template needs beside it."""
+
+    cell: CellSummary
+    description: str
+    carried: bool
+    limited: bool
+    chart: str | None
+    lower_chart: str | None
+
+
+@dataclass(frozen=True)
+class Commands:
+    """The command lines behind one arm of one cell, from its first valid trial."""
+
+    where: str
+    arm: str
+    lines: list[tuple[str, str, str]]
+    build: dict[str, str]
+
+
+def commands(trials: list[Trial]) -> list[Commands]:
+    seen: dict[tuple[str, int, str, str, float | None], Trial] = {}
+    for trial in trials:
+        key = (trial.link, trial.size, trial.role, trial.arm, trial.load_share)
+        if trial.processes and (key not in seen or not seen[key].valid):
+            seen[key] = trial
+    result = []
+    for (link_name, size, role, arm, load_share), trial in seen.items():
+        load = f", {load_share:.0%} load" if load_share else ""
+        kind = {"measure": "", "self-test": ", self-test", "lower-load": load}[role]
+        result.append(
+            Commands(
+                f"{link_name}, {size} B{kind}",
+                arm,
+                [
+                    (process.role, shlex.join(process.argv), ",".join(map(str, process.cpus)))
+                    for process in trial.processes
+                ],
+                trial.build,
+            )
+        )
+    return result
+
+
+class _Charts:
+    """Collects specifications and gives each a place in the page."""
+
+    def __init__(self) -> None:
+        self.specifications: dict[str, dict[str, Any]] = {}
+
+    def place(self, specification: dict[str, Any] | None) -> str | None:
+        if specification is None:
+            return None
+        name = f"chart-{len(self.specifications)}"
+        self.specifications[name] = specification
+        return name
+
+
+def _script_safe(text: str) -> Markup:
+    """Text inside <script>: it must not end the element."""
+    return Markup(text.replace("</", "<\\/"))
+
+
+def _resource(name: str) -> str:
+    return resources.files("linerate").joinpath("report", name).read_text(encoding="utf-8")
+
+
+def render(summary: Summary, trials: list[Trial]) -> str:
+    """The whole page as text."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("linerate", "report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters.update(
+        number=console.number, share=console.share, median=console.median
+    )
+    placed = _Charts()
+    cells = [
+        CellView(
+            cell=cell,
+            description=link(cell.link).description,
+            carried=link(cell.link).has_generator,
+            limited=any(arm.limited_by for arm in cell.arms),
+            chart=placed.place(charts.trials_of_cell(cell, trials)),
+            lower_chart=placed.place(charts.lower_loads(cell)),
+        )
+        for cell in summary.cells
+    ]
+    ratio_chart = placed.place(charts.ratios(summary))
+    ours = [view.cell for view in cells if view.carried and view.cell.size == 64]
+    return environment.get_template("page.html.j2").render(
+        summary=summary,
+        cells=cells,
+        ratio_chart=ratio_chart,
+        primary=[c for c in summary.comparisons if c.primary],
+        secondary=[c for c in summary.comparisons if not c.primary],
+        published=published.overload(),
+        published_source=published.SOURCE,
+        ours=ours[0] if ours else None,
+        commands=commands(trials),
+        carried=any(view.carried for view in cells),
+        self_driven=any(not view.carried for view in cells),
+        ports=max((link(cell.link).ports for cell in summary.cells), default=1),
+        arms=list(dict.fromkeys(arm.arm for cell in summary.cells for arm in cell.arms)),
+        languages={name: each.language for name, each in FORWARDERS.items()},
+        style=Markup(_resource("style.css")),
+        charts_json=_script_safe(json.dumps(placed.specifications, separators=(",", ":"))),
+        vega=_script_safe(vl_convert.javascript_bundle()) if placed.specifications else "",
+        cores=_cores(trials),
+        stolen=sum(sum(t.steal_ticks.values()) for t in trials) / 100,
+    )
+
+
+def _cores(trials: list[Trial]) -> dict[str, int]:
+    """CPU of each role, as the first trial with processes tells it."""
+    for trial in trials:
+        if len(trial.processes) > 1 or all(len(t.processes) < 2 for t in trials):
+            return {process.role: process.cpus[0] for process in trial.processes}
+    return {}

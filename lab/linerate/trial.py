@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One trial: start the forwarder, let it work, read it, stop it.
+
+Lifecycle: the forwarder lives for one trial. The generator, where the link has one, lives for a
+block, so that all arms of a block meet the same one. A trial that fails becomes a record with
+`invalid`; only errors that would spoil every trial (a missing program) leave this module.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from linerate import books
+from linerate.cpus import Cores, cpu_times
+from linerate.design import Arm
+from linerate.eal import Memory
+from linerate.errors import GeneratorError, TrialError
+from linerate.forwarders import Forwarder, forwarder
+from linerate.generator import SETTLE_TIMEOUT_S, Generator
+from linerate.links import Link, link
+from linerate.links.base import LinkContext
+from linerate.otg import Traffic
+from linerate.process import Child, RunDirectory, Switches
+from linerate.records import Load, Polling, Process, Role, Trial
+from linerate.telemetry import Reading, Telemetry, ask_when_known, connect, socket_path
+
+START_TIMEOUT_S = 10.0
+LINK_TIMEOUT_S = 12.0
+WARM_UP_S = 0.05
+# The forwarder's counters may be read this much apart before the window's length is in doubt.
+UNCERTAINTY_LIMIT = 0.005
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all trials of a run share."""
+
+    run: RunDirectory
+    cores: Cores
+    memory: Memory
+    experiment: str
+    seed: int
+    window_s: float
+    tsc_hz: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One trial to come."""
+
+    arm: Arm
+    link: str
+    size: int
+    load: Load
+    block: int
+    position: int
+    role: Role = "measure"
+    load_share: float | None = None
+    pps: float | None = None
+
+
+def run_trial(bench: Bench, plan: Plan, sender: Callable[[], Generator | None]) -> Trial:
+    """Run one trial and return its record, whatever happens in it.
+
+    `sender` gives the generator, started if need be; None on a link without one.
+    """
+    trial = Trial(
+        experiment=bench.experiment,
+        seed=bench.seed,
+        block=plan.block,
+        position=plan.position,
+        role=plan.role,
+        arm=plan.arm.label,
+        forwarder=plan.arm.forwarder,
+        link=plan.link,
+        size=plan.size,
+        load=plan.load,
+        load_share=plan.load_share,
+        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        tsc_hz=bench.tsc_hz,
+        memory="hugepages" if bench.memory.hugepages else "no-huge",
+    )
+    steal = cpu_times()
+    try:
+        _Attempt(bench, plan, sender(), trial).go()
+    except TrialError as error:
+        trial.invalid = str(error.message)
+    after = cpu_times()
+    for cpu in sorted({bench.cores.control, bench.cores.forwarder}):
+        trial.steal_ticks[str(cpu)] = after[cpu].steal - steal[cpu].steal
+    return trial
+
+
+class _Attempt:
+    """The steps of one trial, filling its record as they go."""
+
+    def __init__(
+        self, bench: Bench, plan: Plan, generator: Generator | None, trial: Trial
+    ) -> None:
+        self.bench = bench
+        self.plan = plan
+        self.generator = generator
+        self.trial = trial
+        self.link: Link = link(plan.link)
+        self.forwarder: Forwarder = forwarder(plan.arm.forwarder)
+        self.context = LinkContext(bench.run.path, plan.size)
+
+    def go(self) -> None:
+        generator = self.generator
+        if generator:
+            generator.child.check()
+            generator.configure(self._traffic())
+        prefix = self.bench.run.new_prefix("forwarder")
+        command = self.forwarder.command(
+            self.bench.cores.forwarder,
+            self.bench.memory,
+            prefix,
+            self.link.forwarder_vdevs(self.context),
+        )
+        self.trial.build = self.forwarder.build_facts()
+        with Child(command, self.bench.run) as child:
+            self._describe([child, *([generator.child] if generator else [])])
+            path = socket_path(self.bench.run.path, prefix)
+            with connect(path, START_TIMEOUT_S, child.check) as telemetry:
+                before = child.switches()
+                sender_before = generator.child.switches() if generator else None
+                try:
+                    self._measure(telemetry, child)
+                except TrialError:
+                    # The cause is better news than the symptom.
+                    child.check()
+                    if generator:
+                        generator.child.check()
+                    raise
+                self._switches(0, before, child.switches())
+                if generator and sender_before:
+                    self._switches(1, sender_before, generator.child.switches())
+
+    def _measure(self, telemetry: Telemetry, child: Child) -> None:
+        if self.generator:
+            self._with_generator(self.generator, telemetry, child)
+        else:
+            self._self_driven(telemetry, child)
+
+    def _describe(self, children: list[Child]) -> None:
+        self.trial.processes = [
+            Process(
+                role=child.command.role,
+                argv=list(child.command.argv),
+                cpus=list(child.command.cpus),
+            )
+            for child in children
+        ]
+
+    def _switches(self, index: int, before: Switches, after: Switches) -> None:
+        process = self.trial.processes[index]
+        process.voluntary_switches = after.voluntary - before.voluntary
+        process.involuntary_switches = after.involuntary - before.involuntary
+
+    def _traffic(self) -> Traffic:
+        locations = tuple(self.link.generator_locations(self.context))
+        pps = self.plan.pps / len(locations) if self.plan.pps else None
+        return Traffic(locations, self.plan.size, self.bench.window_s, pps)
+
+    # -- a link whose ports make their own frames ------------------------------------------------
+
+    def _self_driven(self, telemetry: Telemetry, child: Child) -> None:
+        """Differences of running counters: nothing is lost here, so nothing must settle."""
+        _await(START_TIMEOUT_S, child, lambda: _counters(telemetry, self.link.ports)[0] > 0,
+               "the forwarder forwards nothing")
+        time.sleep(WARM_UP_S)
+        polling = self._polling(telemetry, child)
+        first = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.link.ports)]
+        time.sleep(self.bench.window_s)
+        child.check()
+        last = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.link.ports)]
+        self.trial.polling = _difference(polling, self._polling(telemetry, child))
+        duration_ns = last[0].at_ns - first[0].at_ns
+        self.trial.duration_s = duration_ns / 1e9
+        self.trial.duration_uncertainty_s = max(
+            a.uncertainty_ns + b.uncertainty_ns for a, b in zip(first, last, strict=True)
+        ) / 1e9
+        self.trial.forwarder_rx = _sum(last, "ipackets") - _sum(first, "ipackets")
+        self.trial.forwarder_tx = _sum(last, "opackets") - _sum(first, "opackets")
+        if self.trial.duration_uncertainty_s > UNCERTAINTY_LIMIT * self.trial.duration_s:
+            self.trial.invalid = (
+                f"counters could be read only to {self.trial.duration_uncertainty_s * 1e3:.1f} ms"
+            )
+
+    # -- a link with a generator -----------------------------------------------------------------
+
+    def _with_generator(self, generator: Generator, telemetry: Telemetry, child: Child) -> None:
+        def alive() -> None:
+            child.check()
+            generator.child.check()
+
+        _await(LINK_TIMEOUT_S, child, lambda: self._links_up(generator, telemetry),
+               "the link did not come up")
+        polling = self._polling(telemetry, child)
+        at_start = _counters(telemetry, self.link.ports)
+        generator.client.start()
+        _doze(self.bench.window_s, alive)
+        generator.client.wait_stopped(self.bench.window_s + 5, alive)
+        sent, seconds, at_end = self._settled(generator, telemetry)
+        self.trial.polling = _difference(polling, self._polling(telemetry, child))
+        self.trial.tsc_hz = self.trial.tsc_hz or generator.tsc_hz()
+        self.trial.duration_s = seconds
+        books.enter(
+            self.trial,
+            sent,
+            books.Forwarded(rx=at_end[0] - at_start[0], tx=at_end[1] - at_start[1]),
+        )
+
+    def _links_up(self, generator: Generator, telemetry: Telemetry) -> bool:
+        states = (telemetry.ask(f"/ethdev/link_status,{n}") for n in range(self.link.ports))
+        return all(state["status"] == "UP" for state in states) and generator.links_up()
+
+    def _settled(
+        self, generator: Generator, telemetry: Telemetry
+    ) -> tuple[books.Sent, float | None, tuple[int, int]]:
+        """Read until nothing changes any more."""
+        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        before: object = None
+        while True:
+            sent, seconds = generator.sent()
+            counters = _counters(telemetry, self.link.ports)
+            now = (sent, counters)
+            if now == before:
+                return sent, seconds, counters
+            if time.monotonic() >= deadline:
+                raise GeneratorError(f"counters did not settle within {SETTLE_TIMEOUT_S:g} s")
+            before = now
+            time.sleep(0.01)
+
+    def _polling(self, telemetry: Telemetry, child: Child) -> list[Polling] | None:
+        if not self.forwarder.has_polling:
+            return None
+        answer = ask_when_known(telemetry, "/linerate/polling", START_TIMEOUT_S, child.check)
+        return [Polling.model_validate(entry) for entry in answer]
+
+
+def _counters(telemetry: Telemetry, ports: int) -> tuple[int, int]:
+    """Frames received and sent, over all ports."""
+    readings = [telemetry.read(f"/ethdev/stats,{n}") for n in range(ports)]
+    return _sum(readings, "ipackets"), _sum(readings, "opackets")
+
+
+def _sum(readings: list[Reading], name: str) -> int:
+    return sum(int(reading.value[name]) for reading in readings)
+
+
+def _difference(
+    before: list[Polling] | None, after: list[Polling] | None
+) -> list[Polling] | None:
+    if before is None or after is None:
+        return None
+    earlier = {(entry.lcore, entry.port, entry.queue): entry for entry in before}
+    result = []
+    for entry in after:
+        old = earlier.get((entry.lcore, entry.port, entry.queue))
+        if old is None:
+            result.append(entry)
+            continue
+        histogram = [
+            now - then
+            for now, then in zip(entry.burst_histogram, old.burst_histogram, strict=True)
+        ]
+        result.append(
+            entry.model_copy(
+                update={
+                    "polls": entry.polls - old.polls,
+                    "empty_polls": entry.empty_polls - old.empty_polls,
+                    "packets": entry.packets - old.packets,
+                    "busy_tsc": entry.busy_tsc - old.busy_tsc,
+                    "total_tsc": entry.total_tsc - old.total_tsc,
+                    "burst_histogram": histogram,
+                }
+            )
+        )
+    return result
+
+
+def _await(timeout_s: float, child: Child, ready: Callable[[], bool], otherwise: str) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not ready():
+        child.check()
+        if time.monotonic() >= deadline:
+            raise TrialError(f"{otherwise} within {timeout_s:g} s")
+        time.sleep(0.01)
+
+
+def _doze(seconds: float, alive: Callable[[], None]) -> None:
+    """Sleep, and notice when a process ends."""
+    deadline = time.monotonic() + seconds
+    while (rest := deadline - time.monotonic()) > 0:
+        time.sleep(min(rest, 0.1))
+        alive()
