@@ -37,6 +37,7 @@
 //!     queues.tx[0].send(&mut burst);
 //!     burst.clear(); // what the driver did not take is freed
 //! }
+//! drop(burst); // packets are gone before the port that they came from stops
 //! port.stop()?;
 //! # Ok(())
 //! # }

@@ -4,6 +4,17 @@
 //! An [`Mbuf`] owns one reference to its packet. Drivers may hand out packets whose bytes somebody
 //! else can see too (clones, external buffers), so writing goes through methods that look at the
 //! reference count and refuse: what is shared can only be read.
+//!
+//! A packet that was received must be gone before its port stops (some drivers own the buffers of what
+//! they hand out); one that was allocated may live as long as the [`Eal`](crate::Eal):
+//! ```compile_fail,E0505
+//! fn outlive<'eal>(eal: dpdk::Eal) {
+//!     let pool = dpdk::Mempool::packet_pool(&eal, &dpdk::PoolConfig::named("p")).unwrap();
+//!     let mbuf = pool.alloc();
+//!     drop(eal);
+//!     drop(mbuf);
+//! }
+//! ```
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;

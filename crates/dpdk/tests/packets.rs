@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Packets, bursts and pools: nothing leaks, nothing is freed twice, what is shared is read-only.
+//! One test, because DPDK starts once in a process.
+
+mod support;
+
+use dpdk::{Burst, Eal, EalError, Exhausted, Mempool, MempoolError, PoolConfig};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+#[test]
+fn packets_are_owned() {
+    let eal = support::eal(&[]);
+    assert!(matches!(Eal::init(["test"]), Err(EalError::AlreadyInitialised)));
+
+    let pool = Mempool::packet_pool(
+        &eal,
+        &PoolConfig { count: 1023, cache: 32, ..PoolConfig::named("packets") },
+    )
+    .unwrap();
+    assert!(pool.is_full());
+    assert_eq!(pool.capacity(), 1023);
+    name_in_use(&eal);
+    contents(&pool);
+    exhaustion(&pool);
+    drain_frees_what_is_not_taken(&pool);
+    random_operations(&pool);
+    other_threads_free_too(&pool);
+    assert!(pool.is_full());
+}
+
+fn name_in_use(eal: &Eal) {
+    let again = Mempool::packet_pool(eal, &PoolConfig::named("packets"));
+    assert!(matches!(again, Err(MempoolError::Refused { name, .. }) if name == "packets"));
+}
+
+fn contents(pool: &Mempool<'_>) {
+    let mut mbuf = pool.alloc().unwrap();
+    assert_eq!((mbuf.packet_len(), mbuf.segments(), mbuf.port()), (0, 1, None));
+    assert!(mbuf.resize(2049).is_none(), "2176 bytes of room less 128 of headroom");
+    mbuf.resize(60).unwrap().fill(7);
+    assert_eq!(mbuf.data(), [7; 60]);
+    mbuf.data_mut().unwrap()[0] = 1;
+    let copy = mbuf.copy_into(pool).unwrap();
+    assert_eq!(copy.data(), mbuf.data());
+    assert_eq!(copy.segment_data().map(<[u8]>::len).collect::<Vec<_>>(), [60]);
+    drop((mbuf, copy));
+    assert!(pool.is_full());
+}
+
+fn exhaustion(pool: &Mempool<'_>) {
+    let mut held = Vec::new();
+    while let Some(mbuf) = pool.alloc() {
+        held.push(mbuf);
+    }
+    assert_eq!(held.len(), 1023);
+    let mut burst = Burst::<32>::new();
+    assert_eq!(pool.fill(&mut burst, 1), Err(Exhausted));
+    assert!(burst.is_empty());
+    held.truncate(1018);
+    assert_eq!(pool.fill(&mut burst, 32), Err(Exhausted), "all or none");
+    assert_eq!(pool.fill(&mut burst, 5), Ok(()));
+    assert_eq!(burst.len(), 5);
+    drop((held, burst));
+    assert!(pool.is_full());
+}
+
+fn drain_frees_what_is_not_taken(pool: &Mempool<'_>) {
+    let mut burst = Burst::<32>::new();
+    pool.fill(&mut burst, 64).unwrap();
+    assert!(burst.is_full(), "cut to the room there is");
+    assert!(burst.push(pool.alloc().unwrap()).is_err());
+    let kept: Vec<_> = burst.drain().take(3).collect();
+    assert!(burst.is_empty());
+    assert_eq!(pool.in_use(), 3);
+    drop(kept);
+    assert!(pool.is_full());
+}
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Alloc,
+    Fill(usize),
+    Push,
+    Drop(usize),
+    Drain(usize),
+    Clear,
+    Resize(usize),
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        Just(Operation::Alloc),
+        (0..40usize).prop_map(Operation::Fill),
+        Just(Operation::Push),
+        (0..64usize).prop_map(Operation::Drop),
+        (0..40usize).prop_map(Operation::Drain),
+        Just(Operation::Clear),
+        (0..4096usize).prop_map(Operation::Resize),
+    ]
+}
+
+/// Whatever is done, every packet is in exactly one place.
+fn random_operations(pool: &Mempool<'_>) {
+    TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() })
+        .run(&prop::collection::vec(operation(), 0..200), |operations| {
+            let mut held = Vec::new();
+            let mut burst = Burst::<32>::new();
+            for operation in operations {
+                match operation {
+                    Operation::Alloc => held.extend(pool.alloc()),
+                    Operation::Fill(n) => drop(pool.fill(&mut burst, n)),
+                    Operation::Push => {
+                        if let Some(mbuf) = held.pop() {
+                            held.extend(burst.push(mbuf).err());
+                        }
+                    }
+                    Operation::Drop(at) if at < held.len() => drop(held.swap_remove(at)),
+                    Operation::Drop(_) => {}
+                    Operation::Drain(n) => held.extend(burst.drain().take(n)),
+                    Operation::Clear => burst.clear(),
+                    Operation::Resize(len) => {
+                        if let Some(mbuf) = held.last_mut() {
+                            prop_assert_eq!(mbuf.resize(len).is_some(), len <= 2048);
+                        }
+                    }
+                }
+                prop_assert_eq!(pool.in_use(), held.len() + burst.len());
+            }
+            drop((held, burst));
+            prop_assert!(pool.is_full());
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Threads that are no lcore bypass the caches.
+fn other_threads_free_too(pool: &Mempool<'_>) {
+    let mbufs: Vec<_> = std::iter::repeat_with(|| pool.alloc().unwrap()).take(300).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            drop(mbufs);
+            let mut burst = Burst::<64>::new();
+            pool.fill(&mut burst, 64).unwrap();
+            assert_eq!(pool.in_use(), 64);
+        });
+    });
+    assert!(pool.is_full());
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Ports, queues and lcores on ring and null ports. One test, because DPDK starts once in a process.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dpdk::{
+    Burst, Eal, LaunchError, Mempool, PoolConfig, Port, PortConfig, PortError, RxConfig, Started,
+    TxBuffer, TxConfig,
+};
+
+#[test]
+fn ports_and_queues() {
+    let eal = support::eal(&["net_ring0", "net_null0,size=100"]);
+    let pool = Mempool::packet_pool(
+        &eal,
+        &PoolConfig { count: 8191, cache: 256, ..PoolConfig::named("packets") },
+    )
+    .unwrap();
+    claims(&eal);
+    too_many_queues(&eal, &pool);
+    frames_come_back_in_order(&eal, &pool);
+    a_full_ring_leaves_the_rest_in_the_burst(&eal, &pool);
+    tx_buffer_sends_when_full_and_counts_drops(&eal, &pool);
+    null_port_fills_bursts(&eal, &pool);
+    hot_plug(&eal, &pool);
+    scopes(&eal);
+    assert!(pool.is_full());
+}
+
+fn named<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, name: &str) -> Port<'eal, Started> {
+    let id = eal.ports().into_iter().find(|id| id.name().as_deref() == Some(name)).unwrap();
+    eal.take_port(id)
+        .unwrap()
+        .configure(&PortConfig {
+            rx: vec![RxConfig::new(pool)],
+            tx: vec![TxConfig::default()],
+            no_packet_types: true,
+        })
+        .unwrap()
+        .start()
+        .unwrap()
+}
+
+fn claims(eal: &Eal) {
+    let id = eal.ports()[0];
+    let port = eal.take_port(id).unwrap();
+    assert!(matches!(eal.take_port(id), Err(PortError::Taken(taken)) if taken == id));
+    drop(port);
+    drop(eal.take_port(id).unwrap());
+}
+
+fn too_many_queues(eal: &Eal, pool: &Mempool<'_>) {
+    let port = eal.take_port(eal.ports()[0]).unwrap();
+    let max = port.info().unwrap().max_rx_queues;
+    let rx = vec![RxConfig::new(pool); usize::from(max) + 1];
+    let error = port.configure(&PortConfig { rx, ..PortConfig::default() }).err().unwrap();
+    assert!(matches!(error, PortError::TooManyQueues { direction: "RX", .. }), "{error}");
+}
+
+/// A burst of packets whose first byte counts up from `first`.
+fn numbered<'m, const N: usize>(pool: &Mempool<'m>, first: u8) -> Burst<'m, N> {
+    let mut burst = Burst::new();
+    pool.fill(&mut burst, N).unwrap();
+    for (number, mbuf) in (first..).zip(burst.iter_mut()) {
+        mbuf.resize(60).unwrap().fill(number);
+    }
+    burst
+}
+
+fn frames_come_back_in_order(eal: &Eal, pool: &Mempool<'_>) {
+    let mut port = named(eal, pool, "net_ring0");
+    let control = port.control();
+    assert!(control.link().unwrap().up);
+    let mut queues = port.queues();
+    let mut burst = numbered::<10>(pool, 1);
+    assert_eq!(queues.tx[0].send(&mut burst), 10);
+    assert!(burst.is_empty());
+    let mut back = Burst::<32>::new();
+    let kept = numbered::<1>(pool, 0).drain().next().unwrap();
+    assert!(back.push(kept).is_ok());
+    assert_eq!(queues.rx[0].receive(&mut back), 10);
+    let first: Vec<u8> = back.iter().map(|mbuf| mbuf.data()[0]).collect();
+    assert_eq!(first, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assert_eq!(queues.rx[0].receive(&mut back), 0);
+    assert_eq!(control.stats().unwrap().ipackets, 10);
+    drop(back);
+    let port = port.stop().unwrap().start().unwrap();
+    drop(port);
+    assert!(pool.is_full());
+}
+
+fn a_full_ring_leaves_the_rest_in_the_burst(eal: &Eal, pool: &Mempool<'_>) {
+    let mut port = named(eal, pool, "net_ring0");
+    let mut queues = port.queues();
+    let mut accepted = 0u64;
+    let mut burst = Burst::<7>::new();
+    let mut number = 0u8;
+    while burst.is_empty() {
+        burst = numbered(pool, number);
+        let sent = queues.tx[0].send(&mut burst);
+        number = number.wrapping_add(sent as u8);
+        accepted += sent as u64;
+    }
+    assert_eq!(
+        burst.as_slice()[0].data()[0],
+        number,
+        "what is left begins where the driver stopped"
+    );
+    assert_eq!(accepted as usize + burst.len(), pool.in_use());
+    drop(burst);
+    let mut back = Burst::<64>::new();
+    let mut expected = 0u8;
+    while queues.rx[0].receive(&mut back) > 0 {
+        for mbuf in back.drain() {
+            assert_eq!(mbuf.data()[0], expected);
+            expected = expected.wrapping_add(1);
+            accepted -= 1;
+        }
+    }
+    assert_eq!(accepted, 0);
+    assert!(pool.is_full());
+}
+
+fn tx_buffer_sends_when_full_and_counts_drops(eal: &Eal, pool: &Mempool<'_>) {
+    let mut port = named(eal, pool, "net_ring0");
+    let queues = port.queues();
+    let [mut rx] = <[_; 1]>::try_from(queues.rx).ok().unwrap();
+    let [tx] = <[_; 1]>::try_from(queues.tx).ok().unwrap();
+    let mut buffer = TxBuffer::<4>::new(tx);
+    let mut sent = 0;
+    for _ in 0..6 {
+        sent += buffer.push(pool.alloc().unwrap());
+    }
+    assert_eq!((sent, buffer.pending()), (4, 2));
+    assert_eq!(buffer.flush(), 2);
+    let mut pushed = 6;
+    while buffer.dropped() == 0 {
+        sent += buffer.push(pool.alloc().unwrap());
+        pushed += 1;
+    }
+    sent += 2;
+    assert_eq!(sent as u64 + buffer.dropped() + buffer.pending() as u64, pushed);
+    assert_eq!(pool.in_use() as u64, pushed - buffer.dropped());
+    drop(buffer);
+    let mut back = Burst::<64>::new();
+    while rx.receive(&mut back) > 0 {
+        sent -= back.len();
+        back.clear();
+    }
+    assert_eq!(sent, 0);
+    assert!(pool.is_full());
+}
+
+fn null_port_fills_bursts(eal: &Eal, pool: &Mempool<'_>) {
+    let mut port = named(eal, pool, "net_null0");
+    let mut queues = port.queues();
+    let mut burst = Burst::<32>::new();
+    for _ in 0..1000 {
+        assert_eq!(queues.rx[0].receive(&mut burst), 32);
+        assert!(burst.iter().all(|mbuf| mbuf.packet_len() == 100));
+        assert_eq!(queues.tx[0].send(&mut burst), 32);
+    }
+    assert!(pool.is_full());
+}
+
+fn hot_plug(eal: &Eal, pool: &Mempool<'_>) {
+    let before = eal.ports();
+    let error = eal.attach("net_no_such_driver0").unwrap_err();
+    assert!(
+        matches!(&error, PortError::Attach { arguments, .. } if arguments == "net_no_such_driver0")
+    );
+    for _ in 0..3 {
+        let added = eal.attach("net_null7,size=64").unwrap();
+        assert_eq!(added.len(), 1);
+        let mut port = named(eal, pool, "net_null7");
+        let mut burst = Burst::<8>::new();
+        assert_eq!(port.queues().rx[0].receive(&mut burst), 8);
+        drop(burst);
+        eal.detach(port.stop().unwrap().unconfigure()).unwrap();
+        assert_eq!(eal.ports(), before);
+        assert!(matches!(eal.take_port(added[0]), Err(PortError::Absent(_))));
+    }
+}
+
+fn scopes(eal: &Eal) {
+    let main = eal.main_lcore();
+    let counter = AtomicU64::new(0);
+    let mut seen = BTreeSet::new();
+    eal.scope(|scope| {
+        assert!(matches!(scope.launch(main, || {}), Err(LaunchError::Main(_))));
+        for lcore in eal.workers() {
+            seen.insert(lcore.id());
+            let counter = &counter;
+            scope
+                .launch(lcore, move || {
+                    assert_eq!(dpdk::Lcore::current(), Some(lcore));
+                    counter.fetch_add(1, Ordering::Relaxed);
+                })
+                .unwrap();
+        }
+    });
+    assert_eq!(counter.load(Ordering::Relaxed), seen.len() as u64);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            assert_eq!(dpdk::Lcore::current(), None);
+            eal.scope(|scope| {
+                assert!(matches!(scope.launch(main, || {}), Err(LaunchError::NotMain)));
+            });
+        });
+    });
+}
