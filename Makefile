@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Every target does its own set-up; `make help` lists them. `make V=1 ...` shows every command.
+#
+# Only installing Debian packages needs root, and only when some are missing (scripts/setup-packages).
+# Nothing is rebuilt or installed again unless what it was made from has changed: cargo sees to the
+# Rust part, a digest of the requirements to .venv (scripts/setup-python).
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+V ?= 0
+export V
+ifeq ($(V),0)
+Q := @
+endif
+
+CARGO := scripts/cargo
+BIN := .venv/bin
+OUT ?= out/$@-$(shell date +%Y%m%d-%H%M%S)
+
+.PHONY: help setup packages lint-packages venv build demo bench test lint clean
+
+help: ## list the targets
+	$(Q)sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
+	  printf '  make %-8s %s\n' "$$name" "$$purpose"; done
+
+setup: packages venv ## install what is missing: Debian packages (root), .venv, Rust crates
+	$(Q)$(CARGO) fetch --locked $(if $(filter 0,$(V)),--quiet)
+
+build: setup ## build the Rust programs into target/release
+	$(Q)$(CARGO) build --workspace --release --locked
+
+demo: build ## compare l2fwd in C and in Rust on virtual links, and write a report (5 minutes)
+	$(Q)out='$(OUT)'; $(BIN)/linerate run overload --preset demo --out "$$out"; \
+	  printf '\nReport: %s\n' "$$PWD/$$out/report.html"
+
+bench: build ## the same on the null link with more repetitions: finds smaller differences
+	$(Q)out='$(OUT)'; $(BIN)/linerate run overload --preset screen --link null --out "$$out"; \
+	  printf '\nReport: %s\n' "$$PWD/$$out/report.html"
+
+test: build ## run every test, Rust and Python
+	$(Q)scripts/run-tests
+
+lint: setup lint-packages ## check the style: rustfmt, clippy, ruff, mypy; warnings are errors
+	$(Q)scripts/run-lint
+
+clean: ## remove what was built, keep .venv and out/
+	$(Q)rm -rf target build
+
+# Steps of the targets above.
+packages:
+	$(Q)scripts/setup-packages
+
+lint-packages: packages
+	$(Q)scripts/setup-packages lint
+
+venv: packages
+	$(Q)scripts/setup-python

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034
+# What the project needs from the system: a probe, Debian's packages for it, and what it is for.
+# Sourced by setup-packages, after lib.sh. A probe tries the thing itself, so that a DPDK or a
+# toolchain from elsewhere counts as well as Debian's.
+
+# Each line: probe | Debian's packages | what it is for
+BUILD_NEEDS='
+probe_cc          | gcc libc6-dev          | a C compiler that links
+probe_make        | make                   | make, which builds the C forwarder
+probe_pkg_config  | pkg-config             | pkg-config
+probe_dpdk        | libdpdk-dev            | headers and libraries of DPDK 22.11 or later
+probe_testpmd     | dpdk-dev               | dpdk-testpmd, a forwarder to compare with
+probe_examples    | dpdk-doc               | the C examples of DPDK: the l2fwd to compare with
+probe_libclang    | libclang-dev           | libclang, which reads the headers of DPDK for Rust
+probe_certs       | ca-certificates        | the certificates that downloads are checked with
+probe_python      | python3 python3-venv   | Python 3.11 or later with venv
+probe_rust        | @rust                  | rustc and cargo, not older than Cargo.toml wants
+'
+LINT_NEEDS='
+probe_clippy      | @clippy                | cargo clippy
+probe_rustfmt     | @rustfmt               | cargo fmt
+'
+
+probe_cc() { printf 'int main(void) { return 0; }\n' | cc -x c -o /dev/null - 2>/dev/null; }
+probe_make() { command -v make >/dev/null; }
+probe_pkg_config() { command -v pkg-config >/dev/null; }
+probe_dpdk() { pkg-config --atleast-version="$MIN_DPDK" libdpdk 2>/dev/null; }
+probe_testpmd() { command -v dpdk-testpmd >/dev/null; }
+probe_examples() { [[ -f /usr/share/dpdk/examples/l2fwd/main.c || -f /usr/local/share/dpdk/examples/l2fwd/main.c ]]; }
+probe_certs() { [[ -s ${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt} || -s /etc/pki/tls/certs/ca-bundle.crt ]]; }
+probe_python() { find_python >/dev/null; }
+probe_rust() { rust_directory >/dev/null; }
+probe_clippy() { "$ROOT/scripts/cargo" clippy --version >/dev/null 2>&1; }
+probe_rustfmt() { "$ROOT/scripts/cargo" fmt --version >/dev/null 2>&1; }
+probe_libclang() {
+    local place
+    for place in ${LIBCLANG_PATH:-/usr/lib/llvm-*/lib /usr/lib/*-linux-gnu /usr/lib64 /usr/lib /usr/local/lib}; do
+        compgen -G "$place/libclang*.so*" >/dev/null && return 0
+    done
+    return 1
+}
+
+# Debian's suffix for a Rust that is new enough: none where `cargo` itself will do, else -web.
+rust_suffix() {
+    local candidate
+    candidate=$(apt-cache policy cargo 2>/dev/null | sed -n 's/^ *Candidate: //p')
+    at_least "$(min_rust)" "${candidate:-0}" || say -web
+}
+
+# packages_of WORD...: the packages of a need; @words depend on what the system offers.
+packages_of() {
+    case $1 in
+        @rust) say "rustc$(rust_suffix) cargo$(rust_suffix)" ;;
+        @clippy) if [[ -z $(rust_suffix) ]]; then say rust-clippy; else say rust-web-clippy; fi ;;
+        @rustfmt) say "rustfmt$(rust_suffix)" ;;
+        *) say "$*" ;;
+    esac
+}
