@@ -81,7 +81,8 @@ impl Telemetry<'_> {
     }
 
     /// Answers `command` (such as `/linerate/clock`) by `handler`, which gets what follows the
-    /// command's comma, or an empty text. `None` is answered as `null`: bad parameters.
+    /// command's comma, or an empty text. `None` is answered as `null`: bad parameters. A command that
+    /// was registered here before gets the new handler.
     ///
     /// # Errors
     /// See [`RegisterError`].
@@ -93,13 +94,18 @@ impl Telemetry<'_> {
         let name = CString::new(command).map_err(|_| bad_name())?;
         let help = CString::new(help).map_err(|_| bad_name())?;
         let mut handlers = HANDLERS.lock().unwrap_or_else(|poison| poison.into_inner());
+        let handlers = handlers.get_or_insert_default();
+        if let Some(known) = handlers.get_mut(&name) {
+            *known = Arc::new(handler);
+            return Ok(());
+        }
         // SAFETY: C strings that DPDK copies, and a function that lives for ever.
         let code = unsafe {
             dpdk_sys::rte_telemetry_register_cmd(name.as_ptr(), Some(answer), help.as_ptr())
         };
         Errno::check(code)
             .map_err(|errno| RegisterError::Refused { name: command.to_owned(), errno })?;
-        handlers.get_or_insert_default().insert(name, Arc::new(handler));
+        handlers.insert(name, Arc::new(handler));
         Ok(())
     }
 

@@ -25,6 +25,8 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let (eal, arguments) = Eal::init(std::env::args())?;
     let stop = Stop::on_signals()?;
     let options = Options::parse(arguments).inspect_err(|_| print!("{USAGE}"))?;
-    l2fwd::run(&eal, &options, &stop)?;
+    let pool =
+        l2fwd::packet_pool(&eal).map_err(|error| format!("Cannot init mbuf pool: {error}"))?;
+    l2fwd::run(&eal, &pool, &options, &stop)?;
     Ok(())
 }

@@ -14,4 +14,4 @@ mod screen;
 
 pub use options::{Options, OptionsError, USAGE};
 pub use plan::{Path, Plan, PlanError};
-pub use run::{RunError, run};
+pub use run::{RunError, packet_pool, run};

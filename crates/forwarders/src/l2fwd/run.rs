@@ -35,9 +35,6 @@ pub enum RunError {
     /// A port failed.
     #[error(transparent)]
     Port(#[from] PortError),
-    /// The pool could not be made.
-    #[error("Cannot init mbuf pool: {0}")]
-    Pool(#[from] MempoolError),
     /// Telemetry refused a command.
     #[error(transparent)]
     Telemetry(#[from] RegisterError),
@@ -46,11 +43,26 @@ pub enum RunError {
     Launch(#[from] LaunchError),
 }
 
+/// The pool that [`run`] wants: large enough for every ring, cache and burst, as in the C example.
+///
+/// # Errors
+/// See [`MempoolError`].
+pub fn packet_pool(eal: &Eal) -> Result<Mempool<'_>, MempoolError> {
+    let per_port = 2 * DESCRIPTORS + BURST as u32 + eal.lcores().len() as u32 * CACHE;
+    let count = (eal.ports().len() as u32 * per_port).max(MIN_MBUFS);
+    Mempool::packet_pool(eal, &PoolConfig { count, cache: CACHE, ..PoolConfig::named("mbuf_pool") })
+}
+
 /// Forwards until `stop` is raised.
 ///
 /// # Errors
 /// See [`RunError`]. Nothing is left running or configured.
-pub fn run(eal: &Eal, options: &Options, stop: &Stop) -> Result<(), RunError> {
+pub fn run<'eal>(
+    eal: &'eal Eal,
+    pool: &Mempool<'eal>,
+    options: &Options,
+    stop: &Stop,
+) -> Result<(), RunError> {
     println!("MAC updating {}", if options.mac_updating { "enabled" } else { "disabled" });
     let present: Vec<u16> = eal.ports().iter().map(|port| port.index()).collect();
     let lcores: Vec<u32> = eal.lcores().iter().map(|lcore| lcore.id()).collect();
@@ -62,21 +74,12 @@ pub fn run(eal: &Eal, options: &Options, stop: &Stop) -> Result<(), RunError> {
         println!("Lcore {}: RX port {} TX port {}", path.lcore, path.rx_port, path.tx_port);
     }
 
-    let per_port = 2 * DESCRIPTORS + BURST as u32 + plan.lcores().len() as u32 * CACHE;
-    let pool = Mempool::packet_pool(
-        eal,
-        &PoolConfig {
-            count: (present.len() as u32 * per_port).max(MIN_MBUFS),
-            cache: CACHE,
-            ..PoolConfig::named("mbuf_pool")
-        },
-    )?;
-    let mut started = start_ports(eal, &plan, &pool, options.promiscuous)?;
+    let mut started = start_ports(eal, &plan, pool, options.promiscuous)?;
     let controls: Vec<PortControl<'_>> = started.iter().map(Port::control).collect();
     ports::await_links(&controls, stop);
 
     let counters: Counters = plan.paths.iter().map(|path| (path.rx_port, Arc::default())).collect();
-    let mut wiring = Wiring::new(&mut started, &controls, &counters, pool, options)?;
+    let mut wiring = Wiring::new(&mut started, &controls, &counters, *pool, options)?;
     let outcome = if options.burst_forwarding {
         wiring.forward(eal, &plan, stop, Unbuffered)
     } else {

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The same frames in, the same frames out: the C l2fwd and ours over memif, byte by byte.
+
+mod support;
+
+use std::path::Path;
+
+use dpdk::{
+    Burst, Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, RxConfig, Started, TxConfig,
+};
+use support::{Forwarder, c_l2fwd, frames, runtime_dir, wait_until};
+
+/// What the ports of the forwarder send, in order.
+type Output = Vec<Vec<Vec<u8>>>;
+
+#[test]
+fn frames_leave_as_they_leave_c() {
+    let eal = support::eal(&[]);
+    let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets")).unwrap();
+    let c = c_l2fwd();
+    let ours = Path::new(env!("CARGO_BIN_EXE_l2fwd"));
+    let cases: [(usize, &[&str]); 6] = [
+        (1, &["-p", "1", "-T", "0"]),
+        (1, &["-p", "1", "-T", "0", "--no-mac-updating"]),
+        (1, &["-p", "0x1", "-T", "1", "-P"]),
+        (2, &["-p", "3", "-q", "2", "-T", "0"]),
+        (2, &["-p", "3", "-q", "2", "-T", "0", "--no-mac-updating"]),
+        (2, &["-p", "3", "-q", "2", "-T", "0", "--portmap=(1,0)"]),
+    ];
+    for (ports, options) in cases {
+        let expected = forward(&eal, &pool, &c, ports, options);
+        assert_eq!(expected.iter().map(Vec::len).sum::<usize>(), frames().len() * ports);
+        let buffered = forward(&eal, &pool, ours, ports, options);
+        assert!(buffered == expected, "{options:?}: other frames than C's");
+        let burst = [options, &["--burst-forwarding"]].concat();
+        assert!(forward(&eal, &pool, ours, ports, &burst) == expected, "{burst:?}");
+    }
+    let echoed = forward(&eal, &pool, Path::new(env!("CARGO_BIN_EXE_reflect")), 1, &[]);
+    assert!(
+        echoed[0].iter().eq(frames().iter().map(|frame| swapped(frame)).collect::<Vec<_>>().iter())
+    );
+    assert!(pool.is_full());
+}
+
+fn swapped(frame: &[u8]) -> Vec<u8> {
+    match frame.split_at_checked(12) {
+        Some((addresses, rest)) => [&addresses[6..], &addresses[..6], rest].concat(),
+        None => frame.to_vec(),
+    }
+}
+
+/// Sends every frame into every port of a forwarder and returns what came back from each.
+fn forward(
+    eal: &Eal,
+    pool: &Mempool<'_>,
+    program: &Path,
+    ports: usize,
+    options: &[&str],
+) -> Output {
+    let device = |port: usize, role: &str| {
+        let socket = runtime_dir().join("memif");
+        format!(
+            "net_memif{port},role={role},id={port},socket={},socket-abstract=no,mac=02:00:00:00:aa:0{port}",
+            socket.display()
+        )
+    };
+    let mut servers: Vec<Port<'_, Started>> = (0..ports)
+        .map(|port| {
+            let id = eal.attach(&device(port, "server")).unwrap()[0];
+            let config = PortConfig {
+                rx: vec![RxConfig::new(pool)],
+                tx: vec![TxConfig::default()],
+                ..PortConfig::default()
+            };
+            eal.take_port(id).unwrap().configure(&config).unwrap().start().unwrap()
+        })
+        .collect();
+    let clients: Vec<String> = (0..ports).map(|port| device(port, "client")).collect();
+    let forwarder = Forwarder::start(program, &clients, options);
+    let controls: Vec<PortControl<'_>> = servers.iter().map(Port::control).collect();
+    wait_until("link", || controls.iter().all(|port| port.link().unwrap().up));
+
+    let output = exchange(&mut servers, pool);
+    let status = forwarder.stop();
+    assert!(status.success(), "{}: {status}", program.display());
+    for server in servers {
+        eal.detach(server.stop().unwrap().unconfigure()).unwrap();
+    }
+    assert!(pool.is_full(), "{options:?}: {} mbufs are missing", pool.in_use());
+    output
+}
+
+fn exchange(servers: &mut [Port<'_, Started>], pool: &Mempool<'_>) -> Output {
+    let mut queues: Vec<_> = servers.iter_mut().map(Port::queues).collect();
+    let mut output: Output = queues.iter().map(|_| Vec::new()).collect();
+    let mut burst = Burst::<16>::new();
+    for chunk in frames().chunks(16) {
+        for queues in &mut queues {
+            pool.fill(&mut burst, chunk.len()).unwrap();
+            for (mbuf, frame) in burst.iter_mut().zip(chunk) {
+                mbuf.resize(frame.len()).unwrap().copy_from_slice(frame);
+            }
+            wait_until("room in the ring", || {
+                queues.tx[0].send(&mut burst);
+                burst.is_empty()
+            });
+        }
+        let expected = output.iter().map(Vec::len).sum::<usize>() + chunk.len() * output.len();
+        wait_until("frames", || {
+            for (queues, output) in queues.iter_mut().zip(&mut output) {
+                queues.rx[0].receive(&mut burst);
+                output.extend(burst.drain().map(|mbuf| mbuf.data().to_vec()));
+            }
+            output.iter().map(Vec::len).sum::<usize>() >= expected
+        });
+    }
+    output
+}
