@@ -103,6 +103,11 @@ impl Forwarder {
         }
     }
 
+    /// Its exit status, once it has ended by itself.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.as_mut().and_then(|child| child.try_wait().unwrap())
+    }
+
     /// What it has printed.
     pub fn text(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
