@@ -36,12 +36,12 @@ usable_rust() {
     done
 }
 
-# Prints the first directory whose cargo will do: PATH's order, then where rustup and Debian put it.
+# Prints the first directory whose cargo will do: in the order of PATH, then where rustup puts it.
 # An old cargo first in PATH does not hide a good one behind it.
 rust_directory() {
     local directory directories
     IFS=: read -r -a directories <<<"$PATH"
-    for directory in "${directories[@]}" "${CARGO_HOME:-${HOME:-/nonexistent}/.cargo}/bin" /usr/bin; do
+    for directory in "${directories[@]}" "${CARGO_HOME:-${HOME:-/nonexistent}/.cargo}/bin"; do
         if [[ -n $directory ]] && usable_rust "$directory"; then
             say "$directory"
             return 0
@@ -59,7 +59,7 @@ sys.exit(sys.version_info < (${MIN_PYTHON/./, }))" >/dev/null 2>&1
 # Prints the command of the newest Python that will do; $PYTHON, when set, is the only one tried.
 find_python() {
     local command
-    for command in ${PYTHON:-python3.14 python3.13 python3.12 python3.11 python3 /usr/bin/python3}; do
+    for command in ${PYTHON:-python3.14 python3.13 python3.12 python3.11 python3}; do
         if usable_python "$command"; then
             say "$command"
             return 0

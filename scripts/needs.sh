@@ -22,7 +22,7 @@ probe_clippy      | @clippy                | cargo clippy
 probe_rustfmt     | @rustfmt               | cargo fmt
 '
 
-probe_cc() { printf 'int main(void) { return 0; }\n' | cc -x c -o /dev/null - 2>/dev/null; }
+probe_cc() { cc -x c -o /dev/null - <<<'int main(void) { return 0; }' 2>/dev/null; }
 probe_make() { command -v make >/dev/null; }
 probe_pkg_config() { command -v pkg-config >/dev/null; }
 probe_dpdk() { pkg-config --atleast-version="$MIN_DPDK" libdpdk 2>/dev/null; }
