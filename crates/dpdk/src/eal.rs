@@ -2,8 +2,9 @@
 //! The environment abstraction layer: DPDK's beginning and end.
 
 use std::collections::BTreeSet;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int};
 use std::marker::PhantomData;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,7 +45,7 @@ unsafe impl Sync for Eal {}
 static INITIALISED: AtomicBool = AtomicBool::new(false);
 
 impl Eal {
-    /// Starts DPDK. `arguments` begin with the program's name, as `std::env::args()` does. Returns the
+    /// Starts DPDK. `arguments` begin with the program's name, as `std::env::args_os()` does. Returns the
     /// arguments that EAL left over: those after `--`, without the program's name.
     ///
     /// # Errors
@@ -52,16 +53,16 @@ impl Eal {
     ///
     /// # Panics
     /// Never. (DPDK itself calls `exit` for `--help` and `--version`.)
-    pub fn init<I>(arguments: I) -> Result<(Self, Vec<String>), EalError>
+    pub fn init<I>(arguments: I) -> Result<(Self, Vec<OsString>), EalError>
     where
         I: IntoIterator,
-        I::Item: Into<String>,
+        I::Item: Into<OsString>,
     {
-        let arguments: Vec<String> = arguments.into_iter().map(Into::into).collect();
+        let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
         let mut strings = Vec::with_capacity(arguments.len().max(1));
         for argument in &arguments {
-            let string =
-                CString::new(argument.as_str()).map_err(|_| EalError::Nul(argument.clone()))?;
+            let string = CString::new(argument.as_bytes())
+                .map_err(|_| EalError::Nul(argument.to_string_lossy().into_owned()))?;
             strings.push(string);
         }
         if strings.is_empty() {
@@ -80,13 +81,20 @@ impl Eal {
         // above makes this the only call.
         let consumed = unsafe { dpdk_sys::rte_eal_init(argc, argv.as_mut_ptr()) };
         if consumed < 0 {
-            return Err(EalError::Init(Errno::last(), arguments[1..].join(" ")));
+            let given: Vec<_> = arguments.iter().skip(1).map(|a| a.to_string_lossy()).collect();
+            return Err(EalError::Init(Errno::last(), given.join(" ")));
         }
         lcore::forget_current();
         let eal = Self { taken: Mutex::new(BTreeSet::new()), thread: PhantomData };
-        // EAL returns the index of the last argument that it consumed, which for `prog opts -- rest` is
-        // the `--`; without a `--` the rest are arguments that it did not know.
-        let rest = arguments.into_iter().skip(consumed as usize + 1).collect();
+        // EAL has put what it did not consume last (getopt permutes); `consumed` is the index of the
+        // last argument that it did, the `--` where there is one.
+        let rest = argv[..argc as usize]
+            .iter()
+            .skip(consumed as usize + 1)
+            // SAFETY: the C strings made above, which live for ever.
+            .map(|argument| unsafe { CStr::from_ptr(*argument) })
+            .map(|argument| OsStr::from_bytes(argument.to_bytes()).to_owned())
+            .collect();
         Ok((eal, rest))
     }
 
@@ -148,7 +156,7 @@ impl Eal {
     #[must_use]
     pub fn runtime_dir(&self) -> std::path::PathBuf {
         // SAFETY: returns a static C string once EAL has started.
-        let dir = unsafe { std::ffi::CStr::from_ptr(dpdk_sys::rte_eal_get_runtime_dir()) };
+        let dir = unsafe { CStr::from_ptr(dpdk_sys::rte_eal_get_runtime_dir()) };
         std::path::PathBuf::from(dir.to_string_lossy().into_owned())
     }
 

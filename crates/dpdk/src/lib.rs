@@ -20,7 +20,7 @@
 //! use dpdk::{Burst, Eal, Mempool, PoolConfig, PortConfig, RxConfig, TxConfig};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let (eal, _arguments) = Eal::init(std::env::args())?;
+//! let (eal, _arguments) = Eal::init(std::env::args_os())?;
 //! let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;
 //! let port = eal.take_port(eal.ports()[0])?;
 //! let mut port = port

@@ -15,8 +15,8 @@ impl Eal {
     /// the ports that came with it.
     ///
     /// # Errors
-    /// [`PortError::Attach`] when the driver refuses, [`PortError::NoPort`] when the device has none
-    /// (it is then detached again).
+    /// [`PortError::Attach`] when the driver refuses, [`PortError::NoPort`] when the device came without
+    /// one (a device that is no network interface; it stays attached).
     pub fn attach(&self, arguments: &str) -> Result<Vec<PortId>, PortError> {
         let string = CString::new(arguments).map_err(|_| PortError::Nul(arguments.to_owned()))?;
         // Keeps two attachments apart: new ports are found by looking before and after.

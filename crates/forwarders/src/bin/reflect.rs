@@ -19,7 +19,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let (eal, arguments) = Eal::init(std::env::args())?;
+    let (eal, arguments) = Eal::init(std::env::args_os())?;
     let stop = Stop::on_signals()?;
     let options = Options::parse(arguments).inspect_err(|_| print!("{USAGE}"))?;
     reflect::run(&eal, &options, &stop)?;
