@@ -21,6 +21,10 @@ LINT_NEEDS='
 probe_clippy      | @clippy                | cargo clippy
 probe_rustfmt     | @rustfmt               | cargo fmt
 '
+# Beside these, what only some tests use: they are skipped by hand without it, but not in CI.
+CI_NEEDS='
+probe_chromium    | chromium               | a browser, to open the report without a network
+'
 
 probe_cc() { cc -x c -o /dev/null - <<<'int main(void) { return 0; }' 2>/dev/null; }
 probe_make() { command -v make >/dev/null; }
@@ -31,6 +35,7 @@ probe_examples() { [[ -f /usr/share/dpdk/examples/l2fwd/main.c || -f /usr/local/
 probe_certs() { [[ -s ${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt} || -s /etc/pki/tls/certs/ca-bundle.crt ]]; }
 probe_python() { find_python >/dev/null; }
 probe_rust() { rust_directory >/dev/null; }
+probe_chromium() { command -v chromium >/dev/null || command -v google-chrome >/dev/null; }
 probe_clippy() { "$ROOT/scripts/cargo" clippy --version >/dev/null 2>&1; }
 probe_rustfmt() { "$ROOT/scripts/cargo" fmt --version >/dev/null 2>&1; }
 probe_libclang() {

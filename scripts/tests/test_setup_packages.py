@@ -54,6 +54,11 @@ def test_lint_asks_for_its_tools_too(bare: Machine) -> None:
     assert {"rust-web-clippy", "rustfmt-web"} <= set(asked_for(result.stderr))
 
 
+def test_ci_asks_for_what_is_optional_elsewhere(bare: Machine) -> None:
+    assert "chromium" in asked_for(bare.run("scripts/setup-packages", LINERATE_CI="1").stderr)
+    assert "chromium" not in asked_for(bare.run("scripts/setup-packages").stderr)
+
+
 def test_where_debians_cargo_is_new_enough_it_is_asked_for(bare: Machine) -> None:
     bare.stub("apt-cache", "printf 'cargo:\\n  Candidate: 1.85.0+dfsg3-1\\n'")
     packages = asked_for(bare.run("scripts/setup-packages", "lint").stderr)
