@@ -67,9 +67,13 @@ def overload(
     ] = None,
     forwarders: Annotated[
         list[str] | None,
-        typer.Option(help="The first is the baseline. Default: c-l2fwd,rust-l2fwd,rust-l2fwd-burst."),
+        typer.Option(
+            help="The first is the baseline. Default: c-l2fwd,rust-l2fwd,rust-l2fwd-burst."
+        ),
     ] = None,
-    blocks: Annotated[int | None, typer.Option(help="Blocks per cell, instead of the preset's.")] = None,
+    blocks: Annotated[
+        int | None, typer.Option(help="Blocks per cell, instead of the preset's.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Directory for the run. Default: out/overload-TIME.")
     ] = None,
@@ -134,6 +138,9 @@ def main() -> None:
     except BrokenPipeError:
         # The reader of our output went away; not an error of the run.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except ImportError as error:
+        print(f"linerate: {error}\n  make setup", file=sys.stderr)
         sys.exit(1)
     except OSError as error:
         failure = OutputError(f"{error.filename or 'system'}: {error.strerror}")

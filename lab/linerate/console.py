@@ -84,7 +84,9 @@ class Monitor:
         if trial.invalid:
             self._progress.console.print(
                 f"invalid: {what}, block {trial.block}: {trial.invalid}",
-                markup=False, highlight=False, soft_wrap=True,
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
             )
         if self.console.is_terminal:
             self._progress.update(
@@ -94,7 +96,9 @@ class Monitor:
             self._printed = time.monotonic()
             self.console.print(
                 f"{self.done}/{self.total} trials, {what}, {left}",
-                markup=False, highlight=False, soft_wrap=True,
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
             )
 
 
@@ -121,8 +125,12 @@ def null_table(cell: CellSummary) -> Table:
         cycles = arm.cycles_per_packet
         interval = f"{cycles.low:.1f} - {cycles.high:.1f}" if cycles else "-"
         table.add_row(
-            arm.arm, median(arm.mpps), median(cycles, 1), interval,
-            median(arm.average_rx_burst, 1), f"{arm.trials - arm.invalid}/{arm.trials}",
+            arm.arm,
+            median(arm.mpps),
+            median(cycles, 1),
+            interval,
+            median(arm.average_rx_burst, 1),
+            f"{arm.trials - arm.invalid}/{arm.trials}",
         )
     return table
 
@@ -134,8 +142,17 @@ def flood_table(cell: CellSummary) -> Table:
         title_justify="left",
     )
     for name in (
-        "forwarder", "gen TX", "gen RX", "fwd RX", "fwd TX", "drops", "lost before",
-        "refused", "RX burst", "limited by", "valid",
+        "forwarder",
+        "gen TX",
+        "gen RX",
+        "fwd RX",
+        "fwd TX",
+        "drops",
+        "lost before",
+        "refused",
+        "RX burst",
+        "limited by",
+        "valid",
     ):
         table.add_column(name, justify="left" if name == "forwarder" else "right")
     for arm in cell.arms:
@@ -145,9 +162,16 @@ def flood_table(cell: CellSummary) -> Table:
 
 def flood_row(arm: ArmSummary) -> list[str]:
     return [
-        arm.arm, number(arm.generator_tx_mpps), median(arm.received_mpps), median(arm.mpps),
-        number(arm.forwarder_tx_mpps), share(arm.dropped_share), share(arm.lost_before_share),
-        share(arm.refused_share), median(arm.average_rx_burst, 1), arm.limited_by or "forwarder",
+        arm.arm,
+        number(arm.generator_tx_mpps),
+        median(arm.received_mpps),
+        median(arm.mpps),
+        number(arm.forwarder_tx_mpps),
+        share(arm.dropped_share),
+        share(arm.lost_before_share),
+        share(arm.refused_share),
+        median(arm.average_rx_burst, 1),
+        arm.limited_by or "forwarder",
         f"{arm.trials - arm.invalid}/{arm.trials}",
     ]
 
@@ -166,9 +190,13 @@ def lower_load_table(cell: CellSummary) -> Table:
 
 def lower_load_row(entry: LowerLoad) -> list[str]:
     return [
-        f"{entry.load_share:.0%}".replace("%", " %"), entry.arm, number(entry.offered_mpps),
-        median(entry.busy_cycles_per_packet, 1), median(entry.average_rx_burst, 1),
-        share(entry.loss_share), f"{entry.trials - entry.invalid}/{entry.trials}",
+        f"{entry.load_share:.0%}".replace("%", " %"),
+        entry.arm,
+        number(entry.offered_mpps),
+        median(entry.busy_cycles_per_packet, 1),
+        median(entry.average_rx_burst, 1),
+        share(entry.loss_share),
+        f"{entry.trials - entry.invalid}/{entry.trials}",
     ]
 
 

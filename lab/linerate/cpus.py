@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linerate.errors import MachineError
+from linerate.process import checkpoint
 
 
 def parse_list(text: str) -> list[int]:
@@ -111,6 +112,7 @@ def await_free(cpu: int, timeout_s: float = 30.0) -> str | None:
     """Wait until no other busy process is pinned to `cpu`; a warning when unpinned load remains."""
     deadline = time.monotonic() + timeout_s
     while True:
+        checkpoint()
         share = busy_share(cpu)
         if share < 0.5:
             return None

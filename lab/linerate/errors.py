@@ -52,7 +52,7 @@ class GeneratorError(TrialError):
     """The generator refused a configuration or did not finish."""
 
 
-class Interrupted(BaseException):  # noqa: N818 - like KeyboardInterrupt, not an error
+class Interrupted(BaseException):
     """SIGINT or SIGTERM arrived. Not an `Exception`: no handler for errors may swallow it."""
 
     def __init__(self, signum: int) -> None:

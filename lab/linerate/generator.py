@@ -82,8 +82,7 @@ class Generator:
 
     def _port_figures(self) -> list[dict[str, Any]]:
         return [
-            self.telemetry.ask(f"/linerate/generator/port,p{index}")
-            for index in range(self._ports)
+            self.telemetry.ask(f"/linerate/generator/port,p{index}") for index in range(self._ports)
         ]
 
     def tsc_hz(self) -> int:
@@ -95,7 +94,7 @@ class Generator:
 
         def total(name: str) -> int | None:
             values = [port.get(name) for port in ports]
-            return None if None in values else sum(int(value) for value in values if value)
+            return None if None in values else sum(int(value or 0) for value in values)
 
         attempted, accepted, received = total("attempted"), total("accepted"), total("received")
         if attempted is None or accepted is None or received is None:
@@ -110,10 +109,10 @@ class Generator:
             lost_at_ingress=total("lost_at_ingress"),
             refused=total("refused"),
             late=total("late"),
-            pacing_error_ppm=max(errors, key=abs) if errors and not self.flood else None,
+            pacing_error_ppm=_largest(errors) if not self.flood else None,
         )
-        seconds = max(durations) / self.tsc_hz() if durations and max(durations) else None
-        return sent, seconds
+        longest = max(durations, default=0)
+        return sent, longest / self.tsc_hz() if longest else None
 
     def close(self) -> None:
         if self._telemetry:
@@ -127,6 +126,10 @@ class Generator:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _largest(errors: list[float]) -> float | None:
+    return max(errors, key=abs) if errors else None
 
 
 def socket_files(directory: Path) -> list[Path]:

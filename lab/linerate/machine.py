@@ -153,9 +153,7 @@ def facts() -> Machine:
         distribution=distribution(),
         kernel_command_line=text_of("/proc/cmdline"),
         governor=text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        clock_source=text_of(
-            "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-        ),
+        clock_source=text_of("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         hugepages=hugepages(),
         dpdk_version=dpdk_version(),
         c_compiler=first_line("cc", "--version"),

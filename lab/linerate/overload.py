@@ -17,13 +17,13 @@ from linerate import cpus
 from linerate.console import Monitor
 from linerate.design import DEMO_CELLS, Arm, Cell, Preset, arms, order
 from linerate.eal import Memory
-from linerate.errors import LabError, MissingError, UsageError
+from linerate.errors import LabError, UsageError
 from linerate.forwarders import FORWARDERS, forwarder, rust_binary
 from linerate.generator import Generator, socket_files
 from linerate.links import link
-from linerate.process import Child, RunDirectory
-from linerate.records import Load, RecordWriter, Role, Trial
 from linerate.overload_summary import Setup, summarise, summarise_cell
+from linerate.process import Child, RunDirectory, checkpoint
+from linerate.records import Load, RecordWriter, Role, Trial
 from linerate.summary import Summary
 from linerate.telemetry import ask_when_known, connect, socket_path
 from linerate.trial import START_TIMEOUT_S, Bench, Plan, run_trial
@@ -55,7 +55,6 @@ class Options:
     seed: int = 1
     line_rate: float | None = None
     hugepages: str = "auto"
-    self_test: bool = True
     command: str = ""
 
 
@@ -106,14 +105,16 @@ class Overload:
         total = 0
         for cell in self.cells:
             total += cell.blocks * len(self.arms)
-            total += len(PEERS) * self.options.preset.self_test * self.options.self_test
+            total += len(PEERS) * self._self_test_blocks(cell)
         return total
+
+    def _self_test_blocks(self, cell: Cell) -> int:
+        return min(self.options.preset.self_test, cell.blocks)
 
     def prepare(self) -> None:
         """Everything that can be missing is looked for before the first trial."""
         names = [arm.forwarder for arm in self.arms]
-        peers = PEERS if self.options.self_test else ()
-        for name in dict.fromkeys([*names, *peers]):
+        for name in dict.fromkeys([*names, *PEERS]):
             forwarder(name).prepare()
         if any(link(cell.link).has_generator for cell in self.cells):
             rust_binary("generator")
@@ -129,22 +130,13 @@ class Overload:
 
     def _read_clock(self) -> None:
         """TSC frequency from one of our programs, for the records of those that do not tell it."""
-        try:
-            rust_binary("reflect")
-        except MissingError:
-            self.warnings.append("no TSC frequency: reflect is not built, so no cycles per packet")
-            return
         reflect = FORWARDERS["reflect"]
         prefix = self.run.new_prefix("clock")
-        command = reflect.command(
-            self.cores.forwarder, self.bench.memory, prefix, ["net_null0"]
-        )
+        command = reflect.command(self.cores.forwarder, self.bench.memory, prefix, ["net_null0"])
         with Child(command, self.run) as child:
             path = socket_path(self.run.path, prefix)
             with connect(path, START_TIMEOUT_S, child.check) as telemetry:
-                clock = ask_when_known(
-                    telemetry, "/linerate/clock", START_TIMEOUT_S, child.check
-                )
+                clock = ask_when_known(telemetry, "/linerate/clock", START_TIMEOUT_S, child.check)
         self.bench = replace(self.bench, tsc_hz=int(clock["tsc_hz"]))
 
     def measure(self) -> None:
@@ -156,8 +148,7 @@ class Overload:
 
     def _cell(self, cell: Cell) -> None:
         carried = link(cell.link).has_generator
-        if self.options.self_test:
-            self._self_test(cell)
+        self._self_test(cell)
         self.monitor.announce(f"{cell.link} {cell.size} B: {cell.blocks} blocks")
         for block, shuffled in enumerate(order(self.arms, cell, self.options.seed)):
             with Sender(self.bench, wanted=carried, flood=True) as sender:
@@ -170,7 +161,7 @@ class Overload:
     def _self_test(self, cell: Cell) -> None:
         self.monitor.announce(f"{cell.link} {cell.size} B: self-test with {' and '.join(PEERS)}")
         carried = link(cell.link).has_generator
-        for block in range(self.options.preset.self_test):
+        for block in range(self._self_test_blocks(cell)):
             with Sender(self.bench, wanted=carried, flood=True) as sender:
                 for name in PEERS if block % 2 else reversed(PEERS):
                     self._trial(cell, Arm(name, name), block, sender, role="self-test")
@@ -211,12 +202,11 @@ class Overload:
         load_share: float | None = None,
         pps: float | None = None,
     ) -> None:
+        checkpoint()
         load: Load = "self-driven"
         if link(cell.link).has_generator:
             load = "paced" if pps else "flood"
-        plan = Plan(
-            arm, cell.link, cell.size, load, block, len(self.trials), role, load_share, pps
-        )
+        plan = Plan(arm, cell.link, cell.size, load, block, len(self.trials), role, load_share, pps)
         trial = run_trial(self.bench, plan, sender.get)
         self.writer.append(trial)
         self.trials.append(trial)
@@ -283,4 +273,3 @@ class Sender:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-

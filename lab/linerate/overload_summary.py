@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -28,6 +29,9 @@ from linerate.summary import (
     summarise_arm,
     summarise_lower_load,
 )
+
+# Share of the window that a forwarder may wait for its CPU without a warning.
+CROWDED = 0.03
 
 
 @dataclass
@@ -87,9 +91,7 @@ def _compare(
     controls: list[AA] = []
     labels = [arm.label for arm in setup.arms]
     for cell in found:
-        mine = [
-            t for t in trials if (t.link, t.size, t.role) == (cell.link, cell.size, "measure")
-        ]
+        mine = [t for t in trials if (t.link, t.size, t.role) == (cell.link, cell.size, "measure")]
         metrics: list[Metric] = ["forwarder_rx_pps"]
         if link(cell.link).has_generator:
             metrics.insert(0, "received_pps")
@@ -142,8 +144,25 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         tsc_hz=setup.tsc_hz,
         machine=machine.facts(),
         versions=versions(),
-        warnings=setup.warnings,
+        warnings=[*setup.warnings, *_crowding(trials)],
     )
+
+
+def _crowding(trials: list[Trial]) -> list[str]:
+    """A warning when others used the forwarder's CPU during the run."""
+    shares = [
+        process.waited_s / trial.duration_s
+        for trial in trials
+        if trial.valid and trial.duration_s
+        for process in trial.processes
+        if process.role == "forwarder" and process.waited_s is not None
+    ]
+    if not shares or statistics.median(shares) < CROWDED:
+        return []
+    return [
+        f"other programs used the forwarder's CPU: it waited for {statistics.median(shares):.0%} "
+        "of the window (median). Absolute figures are too low, and ratios noisier than need be."
+    ]
 
 
 def versions() -> dict[str, str]:

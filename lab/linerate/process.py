@@ -30,6 +30,8 @@ from linerate.errors import Interrupted, MachineError, MissingError, ProcessErro
 
 PR_SET_PDEATHSIG = 1
 _PREFIX = "linerate"
+# What ends a child, and how long each is waited for.
+_ENDINGS = ((signal.SIGINT, 3.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -134,11 +136,13 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Switches:
-    """Context switches of all threads of a process since their start."""
+class Activity:
+    """What the scheduler counted for all threads of a process since their start."""
 
     voluntary: int
     involuntary: int
+    ran_s: float
+    waited_s: float
 
 
 class Child:
@@ -188,7 +192,8 @@ class Child:
         return self._popen.poll() is None
 
     def check(self) -> None:
-        """Raise when the child has ended: it should be running."""
+        """Raise when the child has ended, or the lab should: called wherever the lab waits."""
+        checkpoint()
         code = self._popen.poll()
         if code is None:
             return
@@ -209,7 +214,7 @@ class Child:
     def stop(self) -> int:
         """End the child in bounded time; returns its exit code (negative: the signal)."""
         if self._popen.poll() is None:
-            for number, patience_s in ((signal.SIGINT, 3), (signal.SIGTERM, 2), (signal.SIGKILL, 5)):
+            for number, patience_s in _ENDINGS:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.pid, number)
                 if self.wait(patience_s):
@@ -225,16 +230,20 @@ class Child:
             self.log.unlink()
         return -signal.SIGKILL if code is None else code
 
-    def switches(self) -> Switches:
-        voluntary = involuntary = 0
-        for status in Path(f"/proc/{self.pid}/task").glob("*/status"):
+    def activity(self) -> Activity:
+        voluntary = involuntary = ran_ns = waited_ns = 0
+        for task in Path(f"/proc/{self.pid}/task").glob("*"):
             with contextlib.suppress(OSError, ValueError):
-                for line in status.read_text().splitlines():
+                ran, waited, _ = (task / "schedstat").read_text().split()
+                ran_ns += int(ran)
+                waited_ns += int(waited)
+            with contextlib.suppress(OSError, ValueError):
+                for line in (task / "status").read_text().splitlines():
                     if line.startswith("voluntary_ctxt_switches:"):
                         voluntary += int(line.split()[1])
                     elif line.startswith("nonvoluntary_ctxt_switches:"):
                         involuntary += int(line.split()[1])
-        return Switches(voluntary, involuntary)
+        return Activity(voluntary, involuntary, ran_ns / 1e9, waited_ns / 1e9)
 
     def __enter__(self) -> Child:
         return self
@@ -248,20 +257,36 @@ class Child:
         self.stop()
 
 
+class _Signals:
+    """The first signal that asked the lab to end. The handler only notes it: an exception raised
+    from a handler can surface anywhere, also where Python drops it (in a fork hook, in __del__).
+    """
+
+    received: int | None = None
+
+
+def checkpoint() -> None:
+    """Raise `Interrupted` when a signal has asked the lab to end. Called wherever the lab waits."""
+    number = _Signals.received
+    if number is not None:
+        raise Interrupted(number)
+
+
 @contextlib.contextmanager
 def interruptible(
     signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP),
 ) -> Iterator[None]:
-    """Turn the first of these signals into `Interrupted`; ignore more while cleaning up."""
+    """Let these signals end the lab at its next `checkpoint`, so that it cleans up undisturbed."""
 
-    def handle(number: int, frame: FrameType | None) -> None:
-        for each in signals:
-            signal.signal(each, signal.SIG_IGN)
-        raise Interrupted(number)
+    def note(number: int, frame: FrameType | None) -> None:
+        if _Signals.received is None:
+            _Signals.received = number
 
-    before = {number: signal.signal(number, handle) for number in signals}
+    before = {number: signal.signal(number, note) for number in signals}
     try:
         yield
+        checkpoint()
     finally:
+        _Signals.received = None
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -19,7 +19,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from linerate.errors import OutputError
 
-SCHEMA_ID = "linerate/trial-1"
 RECORDS = "records.jsonl"
 
 Load = Literal["self-driven", "flood", "paced"]
@@ -53,12 +52,16 @@ class Process(_Strict):
     cpus: list[int]
     voluntary_switches: int | None = None
     involuntary_switches: int | None = None
+    ran_s: float | None = Field(default=None, description="CPU time of all threads")
+    waited_s: float | None = Field(
+        default=None, description="threads ready to run while others had the CPU"
+    )
 
 
 class Trial(_Strict):
     """One trial: one independent run of the forwarder."""
 
-    schema_id: Literal["linerate/trial-1"] = Field(default=SCHEMA_ID, alias="schema")
+    schema_id: Literal["linerate/trial-1"] = Field(default="linerate/trial-1", alias="schema")
     experiment: str
     seed: int
     block: int = Field(description="randomised complete block, counted from 0")

@@ -68,7 +68,7 @@ def hodges_lehmann(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Interval:
-    """`level` is the coverage that the discrete distribution really gives, at least what was asked."""
+    """`level` is the coverage that the discrete distribution really gives."""
 
     low: float
     high: float

@@ -241,8 +241,15 @@ def summarise_arm(label: str, language: str, trials: list[Trial]) -> ArmSummary:
     valid = [trial for trial in trials if trial.valid]
     frames = {}
     for name in (
-        "attempted", "refused", "accepted", "lost_at_ingress", "forwarder_rx", "forwarder_tx",
-        "forwarder_drops", "received", "unattributed",
+        "attempted",
+        "refused",
+        "accepted",
+        "lost_at_ingress",
+        "forwarder_rx",
+        "forwarder_tx",
+        "forwarder_drops",
+        "received",
+        "unattributed",
     ):
         counts = [count for trial in valid if (count := getattr(trial, name)) is not None]
         if counts:
@@ -363,8 +370,14 @@ def compare_cell(
     baseline = labels[0]
     aa_paired = pair(trials, baseline + AA_SUFFIX, baseline, metric)
     aa = aa_paired and AA(
-        link=cell.link, size=cell.size, metric=metric, n=aa_paired.n, ratio=aa_paired.ratio,
-        ci_low=aa_paired.ci_low, ci_high=aa_paired.ci_high, p=aa_paired.p,
+        link=cell.link,
+        size=cell.size,
+        metric=metric,
+        n=aa_paired.n,
+        ratio=aa_paired.ratio,
+        ci_low=aa_paired.ci_low,
+        ci_high=aa_paired.ci_high,
+        p=aa_paired.p,
         found_difference=found_difference(aa_paired),
     )
     result = []
@@ -372,7 +385,9 @@ def compare_cell(
         if label.endswith(AA_SUFFIX):
             continue
         paired = pair(trials, label, baseline, metric)
-        result.append(_comparison(cell, label, baseline, metric, primary, paired, aa_paired))
+        result.append(
+            _comparison(cell, label, baseline, metric, primary=primary, paired=paired, aa=aa_paired)
+        )
     return result, aa or None
 
 
@@ -381,14 +396,20 @@ def _comparison(
     label: str,
     baseline: str,
     metric: str,
+    *,
     primary: bool,
     paired: Paired | None,
     aa: Paired | None,
 ) -> Comparison:
     limits = {arm.arm: arm.limited_by for arm in cell.arms}
     common: dict[str, Any] = {
-        "metric": metric, "primary": primary, "link": cell.link, "size": cell.size,
-        "baseline": baseline, "arm": label, "sentence": "",
+        "metric": metric,
+        "primary": primary,
+        "link": cell.link,
+        "size": cell.size,
+        "baseline": baseline,
+        "arm": label,
+        "sentence": "",
         "limited_by": limits.get(label) if limits.get(baseline) else None,
     }
     if paired is None:
@@ -403,10 +424,17 @@ def _comparison(
     )
     smallest = paired.smallest_detectable
     return Comparison(
-        **common, n=paired.n, ratio=paired.ratio, ci_low=paired.ci_low, ci_high=paired.ci_high,
-        p=paired.p, a12=paired.a12, spread=paired.spread,
+        **common,
+        n=paired.n,
+        ratio=paired.ratio,
+        ci_low=paired.ci_low,
+        ci_high=paired.ci_high,
+        p=paired.p,
+        a12=paired.a12,
+        spread=paired.spread,
         smallest_detectable=smallest if math.isfinite(smallest) else None,
-        verdict=found.verdict, reason=found.reason,
+        verdict=found.verdict,
+        reason=found.reason,
     )
 
 
@@ -447,7 +475,7 @@ def sentence(found: Comparison) -> str:
     where = f"On {found.link} at {found.size} B"
     what = {
         "received_pps": "frames per second carried there and back",
-        "forwarder_rx_pps": "packets per second received by the forwarder",
+        "forwarder_rx_pps": "packets per second taken by the forwarder",
     }[found.metric]
     if found.ratio is None:
         return f"{where}, no verdict on {found.arm} against {found.baseline}: {found.reason}."
@@ -469,7 +497,7 @@ def sentence(found: Comparison) -> str:
         )
     if found.verdict == "undecided":
         floor = (
-            f" This run could have found {found.smallest_detectable:.1%}."
+            f" The smallest difference it could find is {found.smallest_detectable * 100:.1f} %."
             if found.smallest_detectable is not None
             else ""
         )

@@ -54,7 +54,7 @@ def socket_path(runtime_dir: Path, prefix: str) -> Path:
 class Telemetry:
     """One connection to one program."""
 
-    def __init__(self, path: Path, timeout_s: float = 2.0) -> None:
+    def __init__(self, path: Path, timeout_s: float = 5.0) -> None:
         self.path = path
         if len(str(path).encode()) >= UNIX_PATH_LIMIT:
             raise TelemetryError(

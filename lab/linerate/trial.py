@@ -23,7 +23,7 @@ from linerate.generator import SETTLE_TIMEOUT_S, Generator
 from linerate.links import Link, link
 from linerate.links.base import LinkContext
 from linerate.otg import Traffic
-from linerate.process import Child, RunDirectory, Switches
+from linerate.process import Activity, Child, RunDirectory
 from linerate.records import Load, Polling, Process, Role, Trial
 from linerate.telemetry import Reading, Telemetry, ask_when_known, connect, socket_path
 
@@ -97,9 +97,7 @@ def run_trial(bench: Bench, plan: Plan, sender: Callable[[], Generator | None]) 
 class _Attempt:
     """The steps of one trial, filling its record as they go."""
 
-    def __init__(
-        self, bench: Bench, plan: Plan, generator: Generator | None, trial: Trial
-    ) -> None:
+    def __init__(self, bench: Bench, plan: Plan, generator: Generator | None, trial: Trial) -> None:
         self.bench = bench
         self.plan = plan
         self.generator = generator
@@ -125,8 +123,8 @@ class _Attempt:
             self._describe([child, *([generator.child] if generator else [])])
             path = socket_path(self.bench.run.path, prefix)
             with connect(path, START_TIMEOUT_S, child.check) as telemetry:
-                before = child.switches()
-                sender_before = generator.child.switches() if generator else None
+                before = child.activity()
+                sender_before = generator.child.activity() if generator else None
                 try:
                     self._measure(telemetry, child)
                 except TrialError:
@@ -135,9 +133,9 @@ class _Attempt:
                     if generator:
                         generator.child.check()
                     raise
-                self._switches(0, before, child.switches())
+                self._activity(0, before, child.activity())
                 if generator and sender_before:
-                    self._switches(1, sender_before, generator.child.switches())
+                    self._activity(1, sender_before, generator.child.activity())
 
     def _measure(self, telemetry: Telemetry, child: Child) -> None:
         if self.generator:
@@ -155,10 +153,12 @@ class _Attempt:
             for child in children
         ]
 
-    def _switches(self, index: int, before: Switches, after: Switches) -> None:
+    def _activity(self, index: int, before: Activity, after: Activity) -> None:
         process = self.trial.processes[index]
         process.voluntary_switches = after.voluntary - before.voluntary
         process.involuntary_switches = after.involuntary - before.involuntary
+        process.ran_s = after.ran_s - before.ran_s
+        process.waited_s = after.waited_s - before.waited_s
 
     def _traffic(self) -> Traffic:
         locations = tuple(self.link.generator_locations(self.context))
@@ -169,8 +169,12 @@ class _Attempt:
 
     def _self_driven(self, telemetry: Telemetry, child: Child) -> None:
         """Differences of running counters: nothing is lost here, so nothing must settle."""
-        _await(START_TIMEOUT_S, child, lambda: _counters(telemetry, self.link.ports)[0] > 0,
-               "the forwarder forwards nothing")
+        _await(
+            START_TIMEOUT_S,
+            child,
+            lambda: _counters(telemetry, self.link.ports)[0] > 0,
+            "the forwarder forwards nothing",
+        )
         time.sleep(WARM_UP_S)
         polling = self._polling(telemetry, child)
         first = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.link.ports)]
@@ -180,9 +184,9 @@ class _Attempt:
         self.trial.polling = _difference(polling, self._polling(telemetry, child))
         duration_ns = last[0].at_ns - first[0].at_ns
         self.trial.duration_s = duration_ns / 1e9
-        self.trial.duration_uncertainty_s = max(
-            a.uncertainty_ns + b.uncertainty_ns for a, b in zip(first, last, strict=True)
-        ) / 1e9
+        self.trial.duration_uncertainty_s = (
+            max(a.uncertainty_ns + b.uncertainty_ns for a, b in zip(first, last, strict=True)) / 1e9
+        )
         self.trial.forwarder_rx = _sum(last, "ipackets") - _sum(first, "ipackets")
         self.trial.forwarder_tx = _sum(last, "opackets") - _sum(first, "opackets")
         if self.trial.duration_uncertainty_s > UNCERTAINTY_LIMIT * self.trial.duration_s:
@@ -197,8 +201,12 @@ class _Attempt:
             child.check()
             generator.child.check()
 
-        _await(LINK_TIMEOUT_S, child, lambda: self._links_up(generator, telemetry),
-               "the link did not come up")
+        _await(
+            LINK_TIMEOUT_S,
+            child,
+            lambda: self._links_up(generator, telemetry),
+            "the link did not come up",
+        )
         polling = self._polling(telemetry, child)
         at_start = _counters(telemetry, self.link.ports)
         generator.client.start()
@@ -252,9 +260,7 @@ def _sum(readings: list[Reading], name: str) -> int:
     return sum(int(reading.value[name]) for reading in readings)
 
 
-def _difference(
-    before: list[Polling] | None, after: list[Polling] | None
-) -> list[Polling] | None:
+def _difference(before: list[Polling] | None, after: list[Polling] | None) -> list[Polling] | None:
     if before is None or after is None:
         return None
     earlier = {(entry.lcore, entry.port, entry.queue): entry for entry in before}
@@ -265,8 +271,7 @@ def _difference(
             result.append(entry)
             continue
         histogram = [
-            now - then
-            for now, then in zip(entry.burst_histogram, old.burst_histogram, strict=True)
+            now - then for now, then in zip(entry.burst_histogram, old.burst_histogram, strict=True)
         ]
         result.append(
             entry.model_copy(

@@ -77,6 +77,4 @@ def judge(
         return Judgement("faster" if higher_is_better else "slower", "the interval lies above 1")
     if p_holm < ALPHA and paired.ci_high < 1:
         return Judgement("slower" if higher_is_better else "faster", "the interval lies below 1")
-    return Judgement(
-        "undecided", "the interval neither excludes 1 nor lies inside the margin"
-    )
+    return Judgement("undecided", "the interval neither excludes 1 nor lies inside the margin")

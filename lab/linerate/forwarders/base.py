@@ -56,9 +56,7 @@ class Forwarder(ABC):
         """Compiler, version and flags, where the lab built it."""
         return {}
 
-    def command(
-        self, cpu: int, memory: Memory, prefix: str, vdevs: list[str]
-    ) -> Command:
+    def command(self, cpu: int, memory: Memory, prefix: str, vdevs: list[str]) -> Command:
         options = eal.options(self.lcores(cpu), memory, prefix, vdevs)
         argv = [str(self.program()), *options, "--", *self.arguments(len(vdevs))]
         return Command("forwarder", tuple(argv), (cpu,), hold_stdin=self.hold_stdin)

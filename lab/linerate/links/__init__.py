@@ -11,9 +11,7 @@ from linerate.links.base import Link
 from linerate.links.memif import Memif
 from linerate.links.null import Null
 
-LINKS: dict[str, Link] = {
-    link.name: link for link in (Null(1), Null(2), Memif(1), Memif(2))
-}
+LINKS: dict[str, Link] = {link.name: link for link in (Null(1), Null(2), Memif(1), Memif(2))}
 
 
 def link(name: str) -> Link:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The charts of a report as Vega-Lite specifications, built with Altair. Each shows its intervals."""
+"""The charts of a report: Vega-Lite specifications built with Altair, each with its intervals."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from linerate.design import AA_SUFFIX
 from linerate.records import Trial
-from linerate.summary import CellSummary, Quartiles, Summary
+from linerate.summary import ArmSummary, CellSummary, Quartiles, Summary
 
 INK, MUTED, GRID, BAND = "#1f2933", "#52606d", "#e4e7eb", "#d9e8dd"
 VERDICT_COLOURS = {
@@ -24,6 +23,13 @@ ARM_COLOURS = ("#334e68", "#9fb3c8", "#c2410c", "#0f766e", "#7c3aed", "#be185d",
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
+RATIO_TITLE = "ratio of packets per second, arm over baseline (95 % interval; band: within 2 %)"
+
+
+def _rows(values: list[dict[str, Any]]) -> Any:
+    return alt.Data(values=values)  # type: ignore[no-untyped-call]
+
+
 def _styled(chart: Any, height: int) -> dict[str, Any]:
     """One look for all charts; the width follows the page."""
     chart = (
@@ -31,13 +37,23 @@ def _styled(chart: Any, height: int) -> dict[str, Any]:
         .configure(font=FONT, background="transparent")
         .configure_view(stroke=None)
         .configure_axis(
-            labelColor=INK, titleColor=MUTED, gridColor=GRID, domainColor="#9aa5b1",
-            tickColor="#9aa5b1", labelFontSize=12, titleFontSize=12, titleFontWeight="normal",
+            labelColor=INK,
+            titleColor=MUTED,
+            gridColor=GRID,
+            domainColor="#9aa5b1",
+            tickColor="#9aa5b1",
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
             labelLimit=260,
         )
         .configure_legend(
-            labelColor=INK, titleColor=MUTED, labelFontSize=12, titleFontWeight="normal",
-            orient="top", title=None,
+            labelColor=INK,
+            titleColor=MUTED,
+            labelFontSize=12,
+            titleFontWeight="normal",
+            orient="top",
+            title=None,
         )
     )
     spec: dict[str, Any] = chart.to_dict()
@@ -61,13 +77,13 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
     ]
     if not rows:
         return None
-    edges = [float(v) for row in rows for v in (row["low"], row["high"], row["ratio"]) if v]  # type: ignore[arg-type]
+    edges = [float(v) for row in rows for v in (row["low"], row["high"], row["ratio"]) if v]
     low, high = min([*edges, 0.97]), max([*edges, 1.03])
     pad = (high - low) * 0.06
-    data = alt.Data(values=rows)
+    data = _rows(rows)
     x = alt.X(
         "ratio:Q",
-        title="ratio of packets per second, arm over baseline (95 % interval; band: equal within 2 %)",
+        title=RATIO_TITLE,
         scale=alt.Scale(domain=[low - pad, high + pad], zero=False, nice=False),
     )
     y = alt.Y("what:N", title=None, sort=None)
@@ -85,15 +101,11 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
         "blocks:Q",
     ]
     band = (
-        alt.Chart(alt.Data(values=[{"from": 0.98, "to": 1.02}]))
+        alt.Chart(_rows([{"from": 0.98, "to": 1.02}]))
         .mark_rect(color=BAND)
-        .encode(x=alt.X("from:Q", title=x.to_dict()["title"]), x2="to:Q")
+        .encode(x=alt.X("from:Q", title=RATIO_TITLE), x2="to:Q")
     )
-    one = (
-        alt.Chart(alt.Data(values=[{"one": 1}]))
-        .mark_rule(color=MUTED, strokeDash=[4, 3])
-        .encode(x="one:Q")
-    )
+    one = alt.Chart(_rows([{"one": 1}])).mark_rule(color=MUTED, strokeDash=[4, 3]).encode(x="one:Q")
     base = alt.Chart(data)
     intervals = base.mark_rule(strokeWidth=3).encode(
         x=alt.X("low:Q"), x2="high:Q", y=y, color=colour, tooltip=tips
@@ -109,7 +121,8 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
 
 def _colours(labels: Iterable[str]) -> alt.Scale:
     names = list(labels)
-    return alt.Scale(domain=names, range=[ARM_COLOURS[i % len(ARM_COLOURS)] for i in range(len(names))])
+    colours = [ARM_COLOURS[index % len(ARM_COLOURS)] for index in range(len(names))]
+    return alt.Scale(domain=names, range=colours)
 
 
 def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | None:
@@ -129,7 +142,7 @@ def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | N
         rate = trial.received_pps if trial.received is not None else trial.forwarder_rx_pps
         return rate / 1e6 if rate is not None else None
 
-    def figure(arm: Any) -> Quartiles | None:
+    def figure(arm: ArmSummary) -> Quartiles | None:
         return arm.cycles_per_packet if cycles else arm.received_mpps or arm.mpps
 
     labels = [arm.arm for arm in cell.arms]
@@ -151,7 +164,7 @@ def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | N
     y = alt.Y("arm:N", title=None, sort=labels)
     colour = alt.Color("arm:N", scale=_colours(labels), legend=None)
     dots = (
-        alt.Chart(alt.Data(values=points))
+        alt.Chart(_rows(points))
         .mark_circle(size=42, opacity=0.45)
         .encode(
             x=alt.X("value:Q", title=title, scale=scale),
@@ -160,7 +173,7 @@ def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | N
             tooltip=["arm:N", alt.Tooltip("value:Q", format=".3f"), "block:Q"],
         )
     )
-    summary = alt.Chart(alt.Data(values=medians))
+    summary = alt.Chart(_rows(medians))
     tips = [
         "arm:N",
         alt.Tooltip("value:Q", title="median", format=".3f"),
@@ -192,7 +205,7 @@ def lower_loads(cell: CellSummary) -> dict[str, Any] | None:
     if not rows:
         return None
     labels = [arm.arm for arm in cell.arms]
-    base = alt.Chart(alt.Data(values=rows))
+    base = alt.Chart(_rows(rows))
     title = "busy cycles per packet (fewer is better)"
     x = alt.X("value:Q", title=title, scale=alt.Scale(zero=False, padding=12))
     y = alt.Y("load:N", title="load, of the ceiling", sort=None)
@@ -210,14 +223,14 @@ def lower_loads(cell: CellSummary) -> dict[str, Any] | None:
         alt.Tooltip("high:Q", format=".1f"),
     ]
     rule = base.mark_rule(strokeWidth=3).encode(
-        x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False, padding=12)), x2="high:Q",
-        y=y, yOffset=offset, color=colour, tooltip=tips,
+        x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False, padding=12)),
+        x2="high:Q",
+        y=y,
+        yOffset=offset,
+        color=colour,
+        tooltip=tips,
     )
     point = base.mark_point(filled=True, size=90, opacity=1).encode(
         x=x, y=y, yOffset=offset, color=colour, tooltip=tips
     )
-    return _styled(rule + point, 44 * len({row["load"] for row in rows}) * max(1, len(used)) // 1)
-
-
-def is_control(label: str) -> bool:
-    return label.endswith(AA_SUFFIX)
+    return _styled(rule + point, 44 * len({row["load"] for row in rows}) * max(1, len(used)))

@@ -7,10 +7,11 @@ Every sentence about a result comes from `summary.sentence`; the template adds n
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, cast
 
 import jinja2
 import vl_convert
@@ -85,8 +86,15 @@ class _Charts:
 
 
 def _script_safe(text: str) -> Markup:
-    """Text inside <script>: it must not end the element."""
-    return Markup(text.replace("</", "<\\/"))
+    """Text inside <script>: it must neither end the element nor open a comment in it."""
+    text = re.sub(r"</(script)", r"<\\/\1", text, flags=re.IGNORECASE)
+    return Markup(text.replace("<!--", "\\x3C!--"))
+
+
+def _bundle() -> str:
+    """Vega, Vega-Lite and vega-embed as one script."""
+    # Its type stub says that the snippet is required; it is not.
+    return str(cast(Any, vl_convert).javascript_bundle())
 
 
 def _resource(name: str) -> str:
@@ -102,9 +110,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters.update(
-        number=console.number, share=console.share, median=console.median
-    )
+    environment.filters.update(number=console.number, share=console.share, median=console.median)
     placed = _Charts()
     cells = [
         CellView(
@@ -136,7 +142,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         languages={name: each.language for name, each in FORWARDERS.items()},
         style=Markup(_resource("style.css")),
         charts_json=_script_safe(json.dumps(placed.specifications, separators=(",", ":"))),
-        vega=_script_safe(vl_convert.javascript_bundle()) if placed.specifications else "",
+        vega=_script_safe(_bundle()) if placed.specifications else "",
         cores=_cores(trials),
         stolen=sum(sum(t.steal_ticks.values()) for t in trials) / 100,
     )

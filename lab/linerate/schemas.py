@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes the JSON Schemas: `python -m linerate.schemas`. A test compares them with the classes."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from linerate import records, summary
+
+FILES = {"trial-1.json": records.schema, "summary-1.json": summary.schema}
+
+
+def text(name: str) -> str:
+    """What the file should hold."""
+    return json.dumps(FILES[name](), indent=2) + "\n"
+
+
+def stored(name: str) -> dict[str, Any]:
+    """The schema that is shipped."""
+    content = resources.files("linerate").joinpath("schema", name).read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(content)
+    return found
+
+
+def main() -> None:
+    folder = Path(__file__).with_name("schema")
+    for name in FILES:
+        (folder / name).write_text(text(name), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Shared pieces: bounded waits, a run to look at, and a telemetry server to talk to."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from linerate.design import Cell, arms, order
+from linerate.overload_summary import Setup
+from linerate.records import Polling, Process, Trial
+
+
+def wait_for(what: str, condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+    """Fail unless `condition` holds within the time."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() >= deadline:
+            pytest.fail(f"{what}: not within {timeout_s:g} s")
+        time.sleep(0.01)
+
+
+FORWARDERS = ["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"]
+CYCLES = {"c-l2fwd": 40.0, "rust-l2fwd": 40.1, "rust-l2fwd-burst": 33.0}
+
+
+def simulated_trial(
+    source: random.Random, forwarder: str, arm: str, cell: Cell, *, block: int, position: int
+) -> Trial:
+    """A trial of a simulated machine at 2.45 GHz with 1 % noise."""
+    hz = 2_450_000_000
+    cycles = CYCLES.get(forwarder, 38.0) * source.gauss(1.0, 0.01)
+    carried = cell.link.startswith("memif")
+    rate = hz / (cycles + (120 if carried else 0))
+    packets = round(rate * 0.3)
+    trial = Trial(
+        experiment="overload",
+        seed=1,
+        block=block,
+        position=position,
+        role="measure",
+        arm=arm,
+        forwarder=forwarder,
+        link=cell.link,
+        size=cell.size,
+        load="flood" if carried else "self-driven",
+        started_at="2026-01-01T00:00:00+00:00",
+        duration_s=0.3,
+        tsc_hz=hz,
+        forwarder_rx=packets,
+        forwarder_tx=packets,
+        processes=[Process(role="forwarder", argv=["prog", "-l", "1", "<x>"], cpus=[1])],
+    )
+    if forwarder.startswith("rust"):
+        trial.polling = [
+            Polling(
+                lcore=1, port=0, queue=0, polls=packets // 32, empty_polls=0, packets=packets,
+                burst_limit=32, burst_histogram=[0] * 32 + [packets // 32],
+                busy_tsc=round(packets * cycles), total_tsc=round(packets * cycles),
+            )
+        ]  # fmt: skip
+    if carried:
+        trial.attempted = packets * 2
+        trial.refused = packets
+        trial.lost_at_ingress = 0
+        trial.accepted = trial.received = packets
+        trial.forwarder_drops = trial.unattributed = 0
+        trial.processes.append(Process(role="generator", argv=["generator"], cpus=[0]))
+    return trial
+
+
+def simulated_run(cells: list[Cell], seed: int = 1) -> tuple[Setup, list[Trial]]:
+    """The trials of a whole run on the simulated machine."""
+    chosen = arms(FORWARDERS)
+    source = random.Random(seed)
+    trials: list[Trial] = []
+    for cell in cells:
+        for name in ("reflect", "testpmd-io"):
+            trial = simulated_trial(source, name, name, cell, block=0, position=len(trials))
+            trial.role = "self-test"
+            trials.append(trial)
+        for block, shuffled in enumerate(order(chosen, cell, seed)):
+            for arm in shuffled:
+                trials.append(
+                    simulated_trial(
+                        source,
+                        arm.forwarder,
+                        arm.label,
+                        cell,
+                        block=block,
+                        position=len(trials),
+                    )
+                )
+    setup = Setup(
+        experiment="overload",
+        question="Which is it?",
+        preset="quick",
+        preset_note="a test",
+        command="linerate run overload",
+        seed=seed,
+        window_s=0.3,
+        started_at="2026-01-01T00:00:00+00:00",
+        cells=cells,
+        arms=chosen,
+        tsc_hz=2_450_000_000,
+    )
+    return setup, trials
+
+
+class TelemetryServer:
+    """Speaks DPDK telemetry v2 from a table of answers."""
+
+    def __init__(self, path: Path, answers: dict[str, Any]) -> None:
+        self.path = path
+        self.answers = answers
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.bind(str(path))
+        self._socket.listen()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            with connection:
+                greeting = {"version": "DPDK 22.11.11", "pid": 1, "max_output_len": 16384}
+                connection.send(json.dumps(greeting).encode())
+                while request := connection.recv(1024).decode():
+                    answer = self.answers.get(request)
+                    if answer == "hang up":
+                        break
+                    if answer == "silence":
+                        continue
+                    name = request.split(",")[0]
+                    connection.send(json.dumps({name: answer}).encode())
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join(5)
+
+
+@pytest.fixture
+def telemetry_server(tmp_path: Path) -> Iterator[Callable[[dict[str, Any]], TelemetryServer]]:
+    servers: list[TelemetryServer] = []
+
+    def start(answers: dict[str, Any]) -> TelemetryServer:
+        server = TelemetryServer(tmp_path / f"t{len(servers)}", answers)
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.close()

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Books: what closes them and what makes a trial invalid."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Literal
+
+from conftest import simulated_trial
+
+from linerate import books
+from linerate.books import Forwarded, Sent
+from linerate.design import Cell
+from linerate.records import Trial
+
+SENT = Sent(attempted=100, accepted=80, received=70, refused=20, lost_at_ingress=0)
+
+
+def blank(load: Literal["flood", "paced"]) -> Trial:
+    trial = simulated_trial(
+        random.Random(1), "c-l2fwd", "c-l2fwd", Cell("memif", 64, 1), block=0, position=0
+    )
+    trial.load = load
+    trial.refused = None
+    return trial
+
+
+def test_a_flood_that_closes() -> None:
+    trial = blank("flood")
+    books.enter(trial, SENT, Forwarded(rx=80, tx=70))
+    assert (trial.forwarder_drops, trial.unattributed, trial.refused) == (10, 0, 20)
+    assert trial.valid
+    assert books.closed([trial])
+
+
+def test_a_missing_frame_is_shown() -> None:
+    trial = blank("flood")
+    books.enter(trial, SENT, Forwarded(rx=79, tx=70))
+    assert trial.unattributed == 1
+    assert not books.closed([trial])
+
+
+def test_refused_is_a_word_for_floods() -> None:
+    trial = blank("paced")
+    books.enter(trial, replace(SENT, refused=0, lost_at_ingress=20), Forwarded(80, 70))
+    assert trial.refused is None
+    assert trial.lost_at_ingress == 20
+
+
+def test_counters_that_contradict_each_other_are_invalid() -> None:
+    trial = blank("flood")
+    books.enter(trial, replace(SENT, refused=19), Forwarded(80, 70))
+    assert "differ by 1 frames" in (trial.invalid or "")
+
+
+def test_a_late_sender_is_invalid() -> None:
+    sent = Sent(attempted=10_000, accepted=10_000, received=10_000, lost_at_ingress=0, late=11)
+    trial = blank("paced")
+    books.enter(trial, sent, Forwarded(10_000, 10_000))
+    assert "late" in (trial.invalid or "")
+    trial = blank("paced")
+    books.enter(trial, replace(sent, late=10), Forwarded(10_000, 10_000))
+    assert trial.valid
+
+
+def test_nothing_accepted_is_invalid_not_zero() -> None:
+    trial = blank("flood")
+    books.enter(trial, Sent(10, 0, 0, refused=10), Forwarded(0, 0))
+    assert trial.invalid == "the link accepted no frame"
+
+
+def test_invalid_trials_have_no_books() -> None:
+    trial = blank("flood")
+    books.enter(trial, SENT, Forwarded(rx=79, tx=70))
+    trial.invalid = "killed"
+    assert books.closed([trial])
+    assert not books.checkable(trial)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line's errors: one message, what to do, an exit code, nothing left behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def linerate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "linerate.cli", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--preset", "huge"], 2, "choose from: demo, quick, screen, claim"),
+        (["--link", "wire"], 2, "choose from: null, null2, memif, memif2"),
+        (["--sizes", "big"], 2, "for instance --sizes 64,1518"),
+        (["--sizes", "9000"], 2, "64 to 1518"),
+        (["--forwarders", "cat"], 2, "no such forwarder"),
+        (["--blocks", "0"], 2, "at least 1"),
+        (["--line-rate", "-1"], 2, "above 0"),
+        (["--hugepages", "maybe"], 2, "auto, yes or no"),
+        (["--bogus"], 2, "No such option"),
+        (["--out", "/proc/nowhere"], 1, "cannot write to /proc/nowhere"),
+    ],
+)
+def test_errors(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    done = linerate("run", "overload", *arguments, cwd=tmp_path)
+    assert message in done.stderr
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "records.jsonl").write_text("")
+    done = linerate("run", "overload", "--out", str(tmp_path), cwd=tmp_path)
+    assert done.returncode == 1
+    assert "already has a run" in done.stderr
+
+
+def test_a_missing_package_names_the_remedy(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.modules['scipy'] = None; sys.argv = ['linerate', 'run', 'overload']; "
+        "from linerate.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "scipy" in done.stderr
+    assert "make setup" in done.stderr
+
+
+def test_version_and_help(tmp_path: Path) -> None:
+    assert linerate("--version", cwd=tmp_path).stdout.startswith("linerate 0.")
+    assert "overload" in linerate("run", "--help", cwd=tmp_path).stdout

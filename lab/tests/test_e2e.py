@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Real runs: forwarders, generator and links of this machine, a few blocks each."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from conftest import wait_for
+
+from linerate import records, schemas
+from linerate.forwarders import project_root
+
+pytestmark = pytest.mark.e2e
+
+RELEASE = project_root() / "target" / "release"
+
+
+def need(*programs: str) -> None:
+    missing = [name for name in programs if not (RELEASE / name).is_file()]
+    if missing:
+        pytest.fail(f"not built: {', '.join(missing)}. Run: make build")
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[Path]:
+    """The run directory's parent: a short path of its own, empty before and after."""
+    base = Path(f"/tmp/lr-e2e-{os.getpid()}")
+    base.mkdir(mode=0o700)
+    yield base
+    left = [str(path) for path in base.rglob("*")]
+    for path in sorted(base.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    base.rmdir()
+    assert left == []
+
+
+class Run:
+    """One `linerate run overload` in the background."""
+
+    def __init__(self, runtime: Path, out: Path, *options: str) -> None:
+        self.out = out
+        self.runtime = runtime
+        self.lab = subprocess.Popen(
+            [sys.executable, "-m", "linerate.cli", "run", "overload", "--out", str(out), *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "XDG_RUNTIME_DIR": str(runtime)},
+        )
+
+    def finish(self, timeout_s: float = 300) -> tuple[int, str, str]:
+        try:
+            output, errors = self.lab.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            self.lab.terminate()
+            output, errors = self.lab.communicate(timeout=30)
+            pytest.fail(f"not done after {timeout_s:g} s\n{output}\n{errors}")
+        return self.lab.returncode, output, errors
+
+    def trials(self) -> list[records.Trial]:
+        path = self.out / "records.jsonl"
+        return records.read(path) if path.exists() else []
+
+    def summary(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.out / "summary.json").read_text())
+        return found
+
+    def children(self, program: str) -> list[int]:
+        """Pids of the lab's own children that run this program."""
+        found = []
+        tasks = Path(f"/proc/{self.lab.pid}/task").glob("*/children")
+        for pid in [int(word) for task in tasks for word in task.read_text().split()]:
+            try:
+                first = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode()
+            except OSError:
+                continue
+            if Path(first).name == program:
+                found.append(pid)
+        return found
+
+
+def check_files(run: Run) -> None:
+    schema = schemas.stored("trial-1.json")
+    for line in (run.out / "records.jsonl").read_text().splitlines():
+        jsonschema.validate(json.loads(line), schema)
+    jsonschema.validate(run.summary(), schemas.stored("summary-1.json"))
+    assert (run.out / "report.html").stat().st_size > 100_000
+
+
+@pytest.mark.parametrize("link", ["null", "null2"])
+def test_null(tmp_path: Path, runtime: Path, link: str) -> None:
+    need("l2fwd", "reflect")
+    run = Run(runtime, tmp_path / "run", "--link", link, "--blocks", "2", "--seed", "7")
+    code, output, errors = run.finish()
+    assert code == 0, errors
+    check_files(run)
+    summary = run.summary()
+    assert [c["verdict"] for c in summary["comparisons"]] == ["undecided"] * 2
+    assert summary["tsc_hz"] > 1e8
+    for trial in run.trials():
+        assert trial.valid, trial.invalid
+        assert trial.window_cycles_per_packet is not None
+        assert trial.window_cycles_per_packet > 1
+        assert trial.processes[0].cpus == [max(os.sched_getaffinity(0))]
+    assert "cycles/packet" in output
+
+
+@pytest.mark.parametrize("link", ["memif", "memif2"])
+def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> None:
+    need("l2fwd", "reflect", "generator")
+    run = Run(runtime, tmp_path / "run", "--link", link, "--blocks", "2", "--sizes", "64,1518")
+    code, output, errors = run.finish()
+    assert code == 0, errors
+    check_files(run)
+    summary = run.summary()
+    assert summary["books_closed"] is True
+    assert summary["books_checked"] > 0
+    assert [(cell["link"], cell["size"]) for cell in summary["cells"]] == [(link, 64), (link, 1518)]
+    for trial in run.trials():
+        assert trial.valid or "late" in (trial.invalid or ""), trial.invalid
+        if trial.load == "flood":
+            assert trial.attempted == (trial.accepted or 0) + (trial.refused or 0)
+            assert trial.unattributed == 0
+            assert trial.accepted == trial.forwarder_rx
+            assert trial.received == trial.forwarder_tx
+    assert "gen TX" in output
+
+
+@pytest.mark.parametrize("victim", ["l2fwd", "generator"])
+def test_a_process_killed_in_mid_trial_makes_that_trial_invalid(
+    tmp_path: Path, runtime: Path, victim: str
+) -> None:
+    need("l2fwd", "reflect", "generator")
+    run = Run(runtime, tmp_path / "run", "--link", "memif", "--blocks", "4")
+    wait_for(
+        "a measured trial",
+        lambda: any(t.role == "measure" for t in run.trials()) and run.children(victim),
+        90,
+    )
+    done = len(run.trials())
+    for pid in run.children(victim):
+        os.kill(pid, signal.SIGKILL)
+    code, _, errors = run.finish()
+    assert code == 0, errors
+    check_files(run)
+    killed = [t for t in run.trials() if "killed by signal 9" in (t.invalid or "")]
+    assert len(killed) == 1
+    assert killed[0].position in (done, done + 1)
+    assert len([t for t in run.trials() if t.valid]) > done + 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(tmp_path: Path, runtime: Path, number: signal.Signals) -> None:
+    need("l2fwd", "reflect")
+    run = Run(runtime, tmp_path / "run", "--link", "null", "--blocks", "50")
+    wait_for("some trials", lambda: len(run.trials()) >= 3, 90)
+    run.lab.send_signal(number)
+    code, _, errors = run.finish(60)
+    assert code == 128 + number
+    assert "interrupted" in errors
+    assert run.summary()["interrupted"] is True
+    check_files(run)
+
+
+def test_sigkill_of_the_lab_leaves_whole_records_and_the_next_run_cleans_up(
+    tmp_path: Path, runtime: Path
+) -> None:
+    need("l2fwd", "reflect")
+    run = Run(runtime, tmp_path / "run", "--link", "null", "--blocks", "50")
+    wait_for("some trials", lambda: len(run.trials()) >= 3, 90)
+    wait_for("a forwarder", lambda: run.children("l2fwd"), 30)
+    pids = run.children("l2fwd")
+    run.lab.kill()
+    run.lab.communicate(timeout=30)
+    wait_for("the forwarder's end", lambda: not any(Path(f"/proc/{p}").exists() for p in pids))
+    assert (run.out / "records.jsonl").read_text().endswith("\n")
+    assert list(runtime.iterdir())
+    again = Run(runtime, tmp_path / "again", "--link", "null", "--blocks", "1")
+    code, _, errors = again.finish()
+    assert code == 0, errors
+
+
+def test_a_socket_that_is_taken_is_no_obstacle(tmp_path: Path, runtime: Path) -> None:
+    """Two labs at once: each has its own run directory and prefixes."""
+    need("l2fwd", "reflect")
+    runs = [Run(runtime, tmp_path / str(n), "--link", "null", "--blocks", "1") for n in range(2)]
+    for run in runs:
+        code, _, errors = run.finish()
+        assert code == 0 or "is taken" in errors
+
+
+def test_the_wrong_line_rate_is_the_users_choice(tmp_path: Path, runtime: Path) -> None:
+    need("l2fwd", "reflect", "generator")
+    run = Run(
+        runtime, tmp_path / "run", "--link", "memif", "--blocks", "1", "--line-rate", "1e12",
+        "--forwarders", "c-l2fwd",
+    )  # fmt: skip
+    code, _, errors = run.finish()
+    assert code == 0, errors
+    assert run.summary()["limited_by"] == []
+    assert run.summary()["cells"][0]["ceiling"]["peer"] == "--line-rate"

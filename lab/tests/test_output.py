@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The output directory."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from linerate.errors import OutputError
+from linerate.output import OutputDirectory
+
+
+@pytest.mark.parametrize("name", ["records.jsonl", "summary.json", "report.html"])
+def test_a_directory_with_a_run_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(OutputError, match="already has a run"):
+        OutputDirectory(tmp_path)
+
+
+def test_a_path_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot write"):
+        OutputDirectory(tmp_path / "file" / "run")
+
+
+def test_a_nearly_full_disk_is_refused_and_nothing_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
+    with pytest.raises(OutputError, match="1 MiB free"):
+        OutputDirectory(tmp_path / "a" / "b")
+    assert not (tmp_path / "a").exists()
+
+
+def test_write_is_whole_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = OutputDirectory(tmp_path / "run")
+    output.write("summary.json", "old")
+
+    def fail(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OutputError, match="No space left"):
+        output.write("summary.json", "new")
+    assert (tmp_path / "run" / "summary.json").read_text() == "old"
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["summary.json"]

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ownership: nothing outlives the lab, whatever ends it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import wait_for
+
+from linerate.cpus import Cores, parse_list
+from linerate.errors import Interrupted, MachineError, MissingError, ProcessError
+from linerate.process import (
+    Child,
+    Command,
+    RunDirectory,
+    checkpoint,
+    interruptible,
+    remove_stale,
+    start_time,
+)
+from linerate.telemetry import UNIX_PATH_LIMIT, socket_path
+
+CPU = max(os.sched_getaffinity(0))
+SLEEP = ("sleep", "60")
+# A lab that starts one child, says where, and waits for its end.
+LAB = """
+import signal, sys
+from pathlib import Path
+from linerate.process import Child, Command, RunDirectory, checkpoint, interruptible
+with interruptible(), RunDirectory(Path(sys.argv[1])) as run:
+    with Child(Command("forwarder", ("sleep", "60"), ({cpu},)), run) as child:
+        print(child.pid, run.path, flush=True)
+        signal.pause()
+        checkpoint()
+"""
+
+
+def child(run: RunDirectory, *argv: str, hold_stdin: bool = False) -> Child:
+    return Child(Command("forwarder", argv, (CPU,), hold_stdin=hold_stdin), run)
+
+
+def gone(pid: int) -> bool:
+    """No such process, or one that only waits to be reaped."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def test_a_child_is_pinned_and_in_its_own_group(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path) as run, child(run, *SLEEP) as process:
+        assert os.sched_getaffinity(process.pid) == {CPU}
+        assert os.getpgid(process.pid) == process.pid != os.getpgrp()
+        activity = process.activity()
+        assert activity.voluntary + activity.involuntary >= 0
+        pid = process.pid
+    assert gone(pid)
+
+
+def test_a_child_that_ignores_signals_is_killed(tmp_path: Path) -> None:
+    script = "trap '' INT TERM; echo ready; while :; do read -t 1 x <> <(:); done"
+    with RunDirectory(tmp_path) as run:
+        process = child(run, "bash", "-c", script)
+        wait_for("the traps", lambda: "ready" in process.output())
+        assert process.stop() == -signal.SIGKILL
+        assert gone(process.pid)
+
+
+def test_a_child_that_was_killed_is_noticed_with_its_signal(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path) as run, child(run, *SLEEP) as process:
+        process.check()
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.wait(5)
+        with pytest.raises(ProcessError, match="killed by signal 9"):
+            process.check()
+
+
+def test_a_child_that_ends_early_tells_its_last_line(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path) as run, child(run, "sh", "-c", "echo no port; exit 3") as process:
+        assert process.wait(5)
+        with pytest.raises(ProcessError, match="exit code 3: no port"):
+            process.check()
+
+
+def test_a_missing_program(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path) as run, pytest.raises(MissingError, match="make build"):
+        child(run, "/nonexistent/program")
+
+
+def test_run_directory_is_private_and_short_enough(tmp_path: Path) -> None:
+    with RunDirectory() as run:
+        assert run.path.stat().st_mode & 0o777 == 0o700
+        path = socket_path(run.path, run.new_prefix("generator"))
+        assert len(str(path)) < UNIX_PATH_LIMIT
+        assert run.environment()["XDG_RUNTIME_DIR"] == str(run.path)
+        assert run.new_prefix("forwarder") != run.new_prefix("forwarder")
+    assert not run.path.exists()
+
+
+def test_run_directory_goes_on_errors_too(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), RunDirectory(tmp_path):
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_space_for_the_run_directory(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="cannot make a run directory"):
+        RunDirectory(tmp_path / "absent")
+
+
+def start_lab(base: Path) -> tuple[subprocess.Popen[str], int, Path]:
+    lab = subprocess.Popen(
+        [sys.executable, "-c", LAB.format(cpu=CPU), str(base)], stdout=subprocess.PIPE, text=True
+    )
+    assert lab.stdout is not None
+    pid, path = lab.stdout.readline().split()
+    return lab, int(pid), Path(path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_the_lab_and_leave_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    lab, pid, path = start_lab(tmp_path)
+    lab.send_signal(number)
+    assert lab.wait(10) != 0
+    assert gone(pid)
+    assert not path.exists()
+
+
+def test_sigkill_of_the_lab_takes_its_children_and_the_next_lab_cleans_up(tmp_path: Path) -> None:
+    lab, pid, path = start_lab(tmp_path)
+    lab.kill()
+    lab.wait(10)
+    wait_for("the child's end", lambda: gone(pid))
+    assert path.exists()
+    with RunDirectory(tmp_path) as run:
+        assert not path.exists()
+        assert [entry.name for entry in tmp_path.iterdir()] == [run.path.name]
+
+
+def test_directories_of_living_labs_stay(tmp_path: Path) -> None:
+    lab, _, path = start_lab(tmp_path)
+    assert remove_stale(tmp_path) == []
+    assert path.exists()
+    lab.send_signal(signal.SIGTERM)
+    lab.wait(10)
+
+
+def test_a_reused_pid_does_not_protect_a_stale_directory(tmp_path: Path) -> None:
+    stale = tmp_path / f"linerate-{os.getuid()}-{os.getpid()}-1"
+    stale.mkdir()
+    foreign = tmp_path / f"linerate-{os.getuid()}-notes"
+    foreign.mkdir()
+    assert remove_stale(tmp_path) == [stale]
+    assert foreign.exists()
+
+
+def test_start_time() -> None:
+    assert start_time(os.getpid()) == start_time(os.getpid())
+    assert start_time(2**22 + 1) is None
+
+
+def test_interruptible_restores_the_handlers() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(Interrupted) as caught, interruptible():
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)  # one is enough: cleaning up goes on
+        checkpoint()
+    assert caught.value.exit_code == 143
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_single_cpu_is_a_clear_error() -> None:
+    with pytest.raises(MachineError, match="two CPUs"):
+        Cores.choose({0})
+
+
+def test_cores() -> None:
+    assert parse_list("0-2,5") == [0, 1, 2, 5]
+    chosen = Cores.choose({0, 1})
+    assert (chosen.control, chosen.forwarder) == (0, 1)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report is one file that needs no network; a browser draws every chart."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import simulated_run
+
+from linerate import report
+from linerate.design import Cell
+from linerate.overload_summary import summarise
+from linerate.summary import Summary
+
+
+@pytest.fixture(scope="module")
+def run() -> tuple[Summary, str]:
+    setup, trials = simulated_run([Cell("null", 64, 8), Cell("memif", 64, 8)])
+    found = summarise(setup, trials, interrupted=False)
+    return found, report.render(found, trials)
+
+
+def test_every_sentence_is_there(run: tuple[Summary, str]) -> None:
+    found, page = run
+    text = page.replace("&#39;", "'")
+    for comparison in found.comparisons:
+        assert comparison.sentence in text
+
+
+def test_nothing_is_loaded(run: tuple[Summary, str]) -> None:
+    head = run[1].split("<script>", 1)[0]
+    assert not re.findall(r"""(?:src|href)=["'](?!#|data:)""", head)
+    assert "@import" not in head
+    assert not re.findall(r"url\((?!#)", head)
+
+
+def test_published_figures_are_marked(run: tuple[Summary, str]) -> None:
+    page = run[1]
+    assert page.count('<tr class="published">') == 2
+    assert "codilime" in page
+    assert "35.91" in page
+    assert "30.37" in page
+
+
+def test_command_lines_are_escaped(run: tuple[Summary, str]) -> None:
+    assert "prog -l 1 &#39;&lt;x&gt;&#39;" in run[1]
+
+
+def test_an_empty_run_renders() -> None:
+    setup, _ = simulated_run([Cell("null", 64, 1)])
+    assert "compared nothing" in report.render(summarise(setup, [], interrupted=True), [])
+
+
+def test_a_browser_draws_it_without_network_or_errors(
+    run: tuple[Summary, str], tmp_path: Path
+) -> None:
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no chromium: the report is not opened in a browser")
+    page = tmp_path / "report.html"
+    page.write_text(run[1])
+    done = subprocess.run(
+        [
+            browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+            "--no-first-run", "--disable-background-networking", "--disable-component-update",
+            "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
+            f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=10000",
+            "--dump-dom", page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr
+    charts = done.stdout.count('class="chart')
+    assert charts >= 3
+    assert done.stdout.count('data-drawn="yes"') == charts
