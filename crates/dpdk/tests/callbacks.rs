@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The native burst functions run RX and TX callbacks as C's inline functions do. A forwarder that
 //! skipped them would be faster for the wrong reason, and invisible to dpdk-dumpcap.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
 

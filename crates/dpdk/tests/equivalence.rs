@@ -2,6 +2,7 @@
 //! The native functions against C's inline functions, on the same random requests: two pools and two
 //! ring ports of the same shape, one driven through Rust, one through the C shim. After each step both
 //! sides must be in the same state.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Packets, bursts and pools: nothing leaks, nothing is freed twice, what is shared is read-only.
 //! One test, because DPDK starts once in a process.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Ports, queues and lcores on ring and null ports. One test, because DPDK starts once in a process.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
 

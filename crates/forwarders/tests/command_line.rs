@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The same command lines as the C l2fwd: the same ones are accepted, the same ports are used, and
 //! SIGTERM ends both with the same exit code.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
 

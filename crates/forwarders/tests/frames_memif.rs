@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The same frames in, the same frames out: the C l2fwd and ours over memif, byte by byte.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
 

@@ -5,6 +5,7 @@
 //! A ring port gives back what is sent to it. Frames put into port 0's ring go round: to port 1 with
 //! its addresses, back to port 0 with that one's. When l2fwd has stopped, each frame is in the ring of
 //! the port that sent it last.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
 
