@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Every target does its own set-up; `make help` lists them. `make V=1 ...` shows every command.
+# Every target does its own set-up; `make help` lists them. Variables: V=1 shows every command,
+# OUT=DIR is where demo and bench write, PYTHON=python3.12 is what .venv is made with.
 #
 # Only installing Debian packages needs root, and only when some are missing (scripts/setup-packages).
 # Nothing is rebuilt or installed again unless what it was made from has changed: cargo sees to the
@@ -33,12 +34,10 @@ build: setup ## build the Rust programs into target/release
 	$(Q)$(CARGO) build --workspace --release --locked
 
 demo: build ## compare l2fwd in C and in Rust on virtual links, and write a report (5 minutes)
-	$(Q)out='$(OUT)'; $(BIN)/linerate run overload --preset demo --out "$$out"; \
-	  printf '\nReport: %s\n' "$$PWD/$$out/report.html"
+	$(Q)$(BIN)/linerate run overload --preset demo --out '$(OUT)'
 
 bench: build ## the same on the null link with more repetitions: finds smaller differences
-	$(Q)out='$(OUT)'; $(BIN)/linerate run overload --preset screen --link null --out "$$out"; \
-	  printf '\nReport: %s\n' "$$PWD/$$out/report.html"
+	$(Q)$(BIN)/linerate run overload --preset screen --link null --out '$(OUT)'
 
 test: build ## run every test, Rust and Python
 	$(Q)scripts/run-tests
