@@ -71,3 +71,8 @@ pub fn version() -> String {
     // SAFETY: returns a static C string.
     unsafe { std::ffi::CStr::from_ptr(dpdk_sys::rte_version()) }.to_string_lossy().into_owned()
 }
+
+/// The guide's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/write-a-forwarder.md")]
+struct Guide;
