@@ -8,10 +8,8 @@
 #[inline]
 pub fn sum(bytes: &[u8]) -> u64 {
     let mut chunks = bytes.chunks_exact(2);
-    let mut sum: u64 = chunks
-        .by_ref()
-        .map(|word| u64::from(u16::from_be_bytes([word[0], word[1]])))
-        .sum();
+    let mut sum: u64 =
+        chunks.by_ref().map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum();
     if let [last] = chunks.remainder() {
         sum += u64::from(*last) << 8;
     }
@@ -56,11 +54,7 @@ pub const fn update(checksum: u16, old: u16, new: u16) -> u16 {
 /// The checksum after an even-aligned 32-bit field, such as an address, changed.
 #[inline]
 pub const fn update32(checksum: u16, old: u32, new: u32) -> u16 {
-    update(
-        update(checksum, (old >> 16) as u16, (new >> 16) as u16),
-        old as u16,
-        new as u16,
-    )
+    update(update(checksum, (old >> 16) as u16, (new >> 16) as u16), old as u16, new as u16)
 }
 
 /// The two halves of an even-aligned 32-bit field, as a sum.

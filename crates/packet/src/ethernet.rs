@@ -16,9 +16,7 @@ impl<'a> Ethernet<'a> {
     /// Splits a frame into its header and what follows; `None` when it is shorter than a header.
     #[inline]
     pub fn split(frame: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        frame
-            .split_first_chunk()
-            .map(|(head, rest)| (Ethernet(head), rest))
+        frame.split_first_chunk().map(|(head, rest)| (Ethernet(head), rest))
     }
 
     /// Destination address.
@@ -60,9 +58,7 @@ impl<'a> EthernetMut<'a> {
     /// Splits a frame into its header and what follows; `None` when it is shorter than a header.
     #[inline]
     pub fn split(frame: &'a mut [u8]) -> Option<(Self, &'a mut [u8])> {
-        frame
-            .split_first_chunk_mut()
-            .map(|(head, rest)| (EthernetMut(head), rest))
+        frame.split_first_chunk_mut().map(|(head, rest)| (EthernetMut(head), rest))
     }
 
     /// The same header, read-only.

@@ -48,10 +48,7 @@ impl Pattern {
             Pattern::Values(ref values) => match values.as_slice() {
                 [] => Cycle::counter(0, 0, 1, mask),
                 [one] => Cycle::counter(*one, 0, 1, mask),
-                many => Cycle::List {
-                    values: many.iter().map(|v| v & mask).collect(),
-                    at: 0,
-                },
+                many => Cycle::List { values: many.iter().map(|v| v & mask).collect(), at: 0 },
             },
         }
     }
@@ -98,28 +95,14 @@ pub enum Cycle {
 impl Cycle {
     fn counter(start: u64, step: u64, count: u64, mask: u64) -> Self {
         let (start, count) = (start & mask, count.max(1));
-        Cycle::Counter {
-            start,
-            step,
-            count,
-            mask,
-            value: start,
-            left: count,
-        }
+        Cycle::Counter { start, step, count, mask, value: start, left: count }
     }
 
     /// The value of the next frame; moves on by one.
     #[inline]
     pub fn next_value(&mut self) -> u64 {
         match self {
-            Cycle::Counter {
-                start,
-                step,
-                count,
-                mask,
-                value,
-                left,
-            } => {
+            Cycle::Counter { start, step, count, mask, value, left } => {
                 let this = *value;
                 *left -= 1;
                 if *left == 0 {
@@ -143,13 +126,7 @@ impl Cycle {
     /// Back to the first value.
     pub fn restart(&mut self) {
         match self {
-            Cycle::Counter {
-                start,
-                count,
-                value,
-                left,
-                ..
-            } => (*value, *left) = (*start, *count),
+            Cycle::Counter { start, count, value, left, .. } => (*value, *left) = (*start, *count),
             Cycle::List { at, .. } => *at = 0,
         }
     }
@@ -162,12 +139,7 @@ mod tests {
 
     #[test]
     fn decrements_wrap_at_the_width() {
-        let mut cycle = Pattern::Decrement {
-            start: 1,
-            step: 1,
-            count: 3,
-        }
-        .cycle(16);
+        let mut cycle = Pattern::Decrement { start: 1, step: 1, count: 3 }.cycle(16);
         let four: Vec<u64> = (0..4).map(|_| cycle.next_value()).collect();
         assert_eq!(four, [1, 0, 0xffff, 1]);
     }
@@ -177,14 +149,7 @@ mod tests {
         assert!(Pattern::Value(3).is_constant());
         assert!(Pattern::Values(vec![3, 3]).is_constant());
         assert!(!Pattern::Values(vec![3, 4]).is_constant());
-        assert!(
-            !Pattern::Increment {
-                start: 0,
-                step: 1,
-                count: 2
-            }
-            .is_constant()
-        );
+        assert!(!Pattern::Increment { start: 0, step: 1, count: 2 }.is_constant());
     }
 
     proptest! {

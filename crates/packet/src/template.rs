@@ -181,12 +181,7 @@ impl Template {
             cycle.restart();
         }
         let udp_len = (self.len - UDP) as u64;
-        let blank = Signature {
-            run,
-            flow: self.flow,
-            sequence: 0,
-            stamp: 0,
-        };
+        let blank = Signature { run, flow: self.flow, sequence: 0, stamp: 0 };
         // The length counts twice: in the pseudo-header and in the header.
         self.udp_sum = u64::from(PROTOCOL_UDP) + 2 * udp_len + checksum::sum(&blank.to_bytes());
     }
@@ -256,16 +251,8 @@ impl Template {
         head[UDP + 2..UDP + 4].copy_from_slice(&port_destination.to_be_bytes());
         head[UDP + 6..UDP + 8].copy_from_slice(&udp_check.to_be_bytes());
 
-        let signature = Signature {
-            run: self.run,
-            flow: self.flow,
-            sequence,
-            stamp: 0,
-        };
-        if let Some(tail) = frame
-            .get_mut(self.tail..)
-            .and_then(|rest| rest.first_chunk_mut())
-        {
+        let signature = Signature { run: self.run, flow: self.flow, sequence, stamp: 0 };
+        if let Some(tail) = frame.get_mut(self.tail..).and_then(|rest| rest.first_chunk_mut()) {
             *tail = signature.to_bytes();
         }
     }

@@ -15,9 +15,7 @@ impl<'a> Udp<'a> {
     /// Splits a datagram into header and payload; `None` when it is shorter than a header.
     #[inline]
     pub fn split(datagram: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        datagram
-            .split_first_chunk()
-            .map(|(head, rest)| (Udp(head), rest))
+        datagram.split_first_chunk().map(|(head, rest)| (Udp(head), rest))
     }
 
     /// Source port.
@@ -62,9 +60,7 @@ mod tests {
     #[test]
     fn a_known_datagram() {
         // 10.0.0.1:1 -> 10.0.0.2:2, payload "hi": checksum worked out by hand.
-        let ip = [
-            0x45, 0, 0, 30, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
-        ];
+        let ip = [0x45, 0, 0, 30, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         let (ip, _) = Ipv4::split(&ip).unwrap();
         let mut datagram = [0, 1, 0, 2, 0, 10, 0, 0, b'h', b'i'];
         assert!(checksum_is_right(&ip, &datagram), "no checksum is right");
@@ -74,9 +70,6 @@ mod tests {
         datagram[9] ^= 1;
         assert!(!checksum_is_right(&ip, &datagram));
         let (udp, payload) = Udp::split(&datagram).unwrap();
-        assert_eq!(
-            (udp.source(), udp.destination(), udp.length(), payload.len()),
-            (1, 2, 10, 2)
-        );
+        assert_eq!((udp.source(), udp.destination(), udp.length(), payload.len()), (1, 2, 10, 2));
     }
 }

@@ -77,24 +77,13 @@ fn check(spec: &UdpFrame, flow: u16, run: u8, count: u32, resident: bool) {
         ];
         assert_eq!(seen, cycles.each_mut().map(Cycle::next_value));
         assert_eq!(ethernet.ether_type(), ethernet::ETHERTYPE_IPV4);
-        assert_eq!(
-            (ip.header_len(), usize::from(ip.total_len())),
-            (20, packet.len())
-        );
+        assert_eq!((ip.header_len(), usize::from(ip.total_len())), (20, packet.len()));
         assert_eq!((ip.ttl(), ip.protocol()), (spec.ttl, PROTOCOL_UDP));
         assert_eq!(usize::from(udp.length()), datagram.len());
         assert!(ip.checksum_is_right());
         assert_ne!(udp.checksum(), 0);
         assert!(udp::checksum_is_right(&ip, datagram));
-        assert_eq!(
-            Signature::read(&frame),
-            Some(Signature {
-                run,
-                flow,
-                sequence,
-                stamp: 0
-            })
-        );
+        assert_eq!(Signature::read(&frame), Some(Signature { run, flow, sequence, stamp: 0 }));
         let zeros = payload.len() & !1;
         assert!(payload[..zeros - signature::LEN].iter().all(|b| *b == 0));
         assert!(payload[zeros..].iter().all(|b| *b == 0));
@@ -104,48 +93,20 @@ fn check(spec: &UdpFrame, flow: u16, run: u8, count: u32, resident: bool) {
 #[test]
 fn every_size_is_right() {
     let published = UdpFrame {
-        ip_source: Pattern::Increment {
-            start: 0xc612_0001,
-            step: 1,
-            count: 16_126,
-        },
-        port_source: Pattern::Increment {
-            start: 10_000,
-            step: 1,
-            count: 1000,
-        },
-        port_destination: Pattern::Increment {
-            start: 10_000,
-            step: 1,
-            count: 1000,
-        },
+        ip_source: Pattern::Increment { start: 0xc612_0001, step: 1, count: 16_126 },
+        port_source: Pattern::Increment { start: 10_000, step: 1, count: 1000 },
+        port_destination: Pattern::Increment { start: 10_000, step: 1, count: 1000 },
         ..UdpFrame::default()
     };
     for len_with_fcs in MIN_LEN_WITH_FCS..=MAX_LEN_WITH_FCS {
-        check(
-            &UdpFrame {
-                len_with_fcs,
-                ..published.clone()
-            },
-            3,
-            9,
-            3,
-            len_with_fcs % 3 == 0,
-        );
+        check(&UdpFrame { len_with_fcs, ..published.clone() }, 3, 9, 3, len_with_fcs % 3 == 0);
     }
 }
 
 #[test]
 fn other_sizes_are_refused() {
     for len_with_fcs in [0, 18, 63, 1519, usize::MAX] {
-        let error = Template::new(
-            &UdpFrame {
-                len_with_fcs,
-                ..UdpFrame::default()
-            },
-            0,
-        )
-        .err();
+        let error = Template::new(&UdpFrame { len_with_fcs, ..UdpFrame::default() }, 0).err();
         assert_eq!(error, Some(TemplateError::Length(len_with_fcs)));
     }
 }
@@ -154,11 +115,7 @@ fn other_sizes_are_refused() {
 fn a_checksum_of_zero_is_sent_as_ones() {
     // Walk one port through all values: one of them makes the sum all ones.
     let spec = UdpFrame {
-        port_source: Pattern::Increment {
-            start: 0,
-            step: 1,
-            count: 65_536,
-        },
+        port_source: Pattern::Increment { start: 0, step: 1, count: 65_536 },
         ..UdpFrame::default()
     };
     check(&spec, 0, 0, 65_536, true);

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Parser;
+
+/// Generates traffic on the ports of an Open Traffic Generator (OTG) configuration.
+///
+/// EAL options may come first, closed by `--`; without a `--` they are chosen: no PCI devices, huge
+/// pages where there are free ones, the first CPU that the process may use.
+///
+/// A port's location is an interface's name, memif:SOCKET[,role=client|server][,id=N],
+/// vdev:DEVICE-ARGUMENTS or pci:ADDRESS.
+#[derive(Clone, Debug, Parser, PartialEq)]
+#[command(
+    name = "generator",
+    version,
+    override_usage = "generator [EAL OPTIONS --] --otg-listen ADDR:PORT [OPTIONS]"
+)]
+pub struct Options {
+    /// Serve the OTG API (plain HTTP) on this loopback address; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", value_parser = loopback)]
+    pub otg_listen: SocketAddr,
+
+    /// Send as fast as the ports take frames; rates in the configuration are ignored, and a refused
+    /// frame is offered again
+    #[arg(long)]
+    pub flood: bool,
+
+    /// What 100 per cent means on a port without a physical line rate, in frames per second
+    #[arg(long, value_name = "PPS", value_parser = clap::value_parser!(u64).range(1..=crate::pacing::MAX_FRAMES_PER_SECOND))]
+    pub line_rate: Option<u64>,
+
+    /// Count a frame as late when it is offered more than this many microseconds after its slot
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub late_after: u64,
+
+    /// Write the number of the TCP port to this file once the API is served
+    #[arg(long, value_name = "FILE")]
+    pub port_file: Option<PathBuf>,
+}
+
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text
+        .parse()
+        .map_err(|_| "give an IP address and a port, such as 127.0.0.1:8443".to_owned())?;
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => Err("only loopback addresses are served: the API has no encryption and asks for no password".to_owned()),
+    }
+}
+
+/// EAL's options, if they are given, and our own, both with the program's name in front.
+pub fn split(arguments: Vec<String>) -> (Option<Vec<String>>, Vec<String>) {
+    match arguments.iter().position(|argument| argument == "--") {
+        None => (None, arguments),
+        Some(at) => {
+            let own =
+                arguments.iter().take(1).chain(arguments.iter().skip(at + 1)).cloned().collect();
+            (Some(arguments.into_iter().take(at).collect()), own)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
+        Options::try_parse_from(std::iter::once("generator").chain(arguments.iter().copied()))
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn eal_options_come_first() {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(split(words("g -l 1 -- --flood")), (Some(words("g -l 1")), words("g --flood")));
+        assert_eq!(split(words("g --flood")), (None, words("g --flood")));
+        assert_eq!(split(words("g --")), (Some(words("g")), words("g")));
+    }
+
+    #[test]
+    fn bad_values_name_their_option() {
+        assert_eq!(parse(&["--otg-listen", "127.0.0.1:0"]).unwrap().late_after, 100);
+        assert!(parse(&["--otg-listen", "[::1]:80", "--line-rate", "1000000", "--flood"]).is_ok());
+        for (bad, option) in [
+            (&["--flood"][..], "--otg-listen"),
+            (&["--otg-listen", "0.0.0.0:80"], "only loopback"),
+            (&["--otg-listen", "localhost"], "127.0.0.1:8443"),
+            (&["--otg-listen", "127.0.0.1:0", "--line-rate", "0"], "--line-rate"),
+            (&["--otg-listen", "127.0.0.1:0", "--late-after", "x"], "--late-after"),
+            (&["--otg-listen", "127.0.0.1:0", "--tls-cert", "f"], "--tls-cert"),
+        ] {
+            let error = parse(bad).unwrap_err().to_string();
+            assert!(error.contains(option), "{bad:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Rates of counters, from two looks at least a fifth of a second apart.
+
+use std::time::{Duration, Instant};
+
+/// Looks that are closer than this give the rate of the looks before.
+const SPACING: Duration = Duration::from_millis(200);
+
+/// Remembers counters and their rates.
+#[derive(Debug)]
+pub struct Sampler {
+    at: Instant,
+    last: Vec<u64>,
+    rates: Vec<f64>,
+}
+
+impl Default for Sampler {
+    /// Counters that were all zero just now.
+    fn default() -> Self {
+        Sampler { at: Instant::now(), last: Vec::new(), rates: Vec::new() }
+    }
+}
+
+impl Sampler {
+    /// Looks at the counters, always the same ones in the same order.
+    pub fn look(&mut self, now: Instant, counters: Vec<u64>) {
+        let passed = now.saturating_duration_since(self.at);
+        if passed < SPACING {
+            return;
+        }
+        self.last.resize(counters.len(), 0);
+        let rate =
+            |(now, last): (&u64, &u64)| now.saturating_sub(*last) as f64 / passed.as_secs_f64();
+        self.rates = counters.iter().zip(&self.last).map(rate).collect();
+        (self.at, self.last) = (now, counters);
+    }
+
+    /// The rate of a counter, per second; 0 before there is one.
+    pub fn rate(&self, index: usize) -> f64 {
+        self.rates.get(index).copied().unwrap_or(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_differences_over_time() {
+        let mut sampler = Sampler::default();
+        let start = sampler.at;
+        assert_eq!(sampler.rate(0), 0.0);
+        sampler.look(start + Duration::from_millis(500), vec![100, 7]);
+        assert_eq!((sampler.rate(0), sampler.rate(1), sampler.rate(2)), (200.0, 14.0, 0.0));
+        sampler.look(start + Duration::from_millis(600), vec![1_000_000, 7]);
+        assert_eq!(sampler.rate(0), 200.0, "too soon");
+        sampler.look(start + Duration::from_millis(1500), vec![100, 8]);
+        assert_eq!((sampler.rate(0), sampler.rate(1)), (0.0, 1.0));
+    }
+}

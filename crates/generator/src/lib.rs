@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A traffic generator on DPDK that speaks the Open Traffic Generator (OTG) REST API.
+//!
+//! # Threads
+//! The *engine* ([`engine`]) polls on the main lcore: it drains every port, then sends what is due,
+//! and touches neither heap nor kernel while packets flow. The *control plane* ([`control`]) and
+//! the HTTP server ([`otg`]) share one ordinary thread bound to the same CPU; it owns the
+//! configuration and hands the engine finished work through a [`mailbox`]. DPDK's telemetry
+//! threads ask the control plane. What the engine counts ([`books`]) everyone may read at any time.
+//!
+//! # Units
+//! Sizes in a configuration include the 4-byte FCS, as OTG says; lengths inside do not. Times are
+//! TSC cycles unless a name says otherwise.
+#![forbid(unsafe_code)]
+
+pub mod books;
+pub mod cli;
+pub mod control;
+pub mod engine;
+pub mod location;
+pub mod mailbox;
+pub mod otg;
+pub mod pacing;
+pub mod plan;
+pub mod start;
+pub mod telemetry;

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The generator's program: see `generator --help`.
+#![forbid(unsafe_code)]
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Parser;
+use dpdk::Eal;
+use generator::cli::{self, Options};
+use generator::control::Control;
+use generator::engine::{self, Mode, Settings};
+use generator::mailbox::Mailbox;
+use generator::otg::server;
+use generator::start;
+use generator::telemetry::{self, Question};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use tokio::sync::{mpsc, oneshot};
+
+/// Calls and questions that may wait.
+const BACKLOG: usize = 64;
+
+/// Why the program ends early.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("--otg-listen {0}: {1}; choose another address or end the program that has it")]
+    Listen(SocketAddr, std::io::Error),
+    #[error("--port-file {0}: {1}")]
+    PortFile(PathBuf, std::io::Error),
+    #[error(transparent)]
+    Options(#[from] start::StartError),
+    #[error(transparent)]
+    Eal(#[from] dpdk::EalError),
+    #[error(transparent)]
+    Telemetry(#[from] dpdk::telemetry::RegisterError),
+    #[error("signals: {0}")]
+    Signals(std::io::Error),
+    #[error("the HTTP thread: {0}")]
+    Http(std::io::Error),
+}
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
+    let (eal_options, own) = cli::split(std::env::args().collect());
+    let options = Options::parse_from(own);
+    match run(eal_options, &options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("generator: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(eal_options: Option<Vec<String>>, options: &Options) -> Result<(), Failure> {
+    // Before EAL: a taken address is the likeliest mistake and the cheapest to find.
+    let listener = TcpListener::bind(options.otg_listen)
+        .map_err(|error| Failure::Listen(options.otg_listen, error))?;
+    let address =
+        listener.local_addr().map_err(|error| Failure::Listen(options.otg_listen, error))?;
+
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // The second one ends the program at once, should the clean end hang.
+        signal_hook::flag::register_conditional_shutdown(signal, 1, stop.clone())
+            .map_err(Failure::Signals)?;
+        signal_hook::flag::register(signal, stop.clone()).map_err(Failure::Signals)?;
+    }
+
+    let own_eal_options = eal_options.is_some();
+    let arguments = match eal_options {
+        Some(arguments) => arguments,
+        None => start::eal_arguments("generator")?,
+    };
+    let (eal, _) = Eal::init(arguments)?;
+    let runtime_dir = eal.runtime_dir();
+    let served = serve(&eal, listener, address, options, own_eal_options, &stop);
+    drop(eal);
+    if !own_eal_options {
+        remove_runtime_dir(&runtime_dir);
+    }
+    if let Some(file) = &options.port_file {
+        let _ = std::fs::remove_file(file);
+    }
+    served
+}
+
+/// Serves until a signal. The engine runs here, on the main lcore; the thread for HTTP is made here
+/// too, so that it is bound to the same CPU.
+fn serve(
+    eal: &Eal,
+    listener: TcpListener,
+    address: SocketAddr,
+    options: &Options,
+    own_eal_options: bool,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let hz = dpdk::tsc::hz();
+    let settings = Settings {
+        mode: if options.flood { Mode::Flood } else { Mode::Paced },
+        hz,
+        late_after: (u128::from(options.late_after) * u128::from(hz) / 1_000_000) as u64,
+    };
+    let (ask, questions) = mpsc::channel(BACKLOG);
+    telemetry::register(eal, &ask)?;
+    let mailbox = Mailbox::default();
+    let (end, ended) = oneshot::channel();
+    std::thread::scope(|scope| {
+        let control = Control::new(eal, &mailbox, settings, options.line_rate, own_eal_options);
+        let http =
+            std::thread::Builder::new().name("http".to_owned()).spawn_scoped(scope, move || {
+                let result = serve_http(listener, control, questions, ended);
+                // Without an API there is nothing to run for.
+                stop.store(true, Ordering::Relaxed);
+                result
+            });
+        let http = http.map_err(Failure::Http)?;
+        if let Err(error) = announce(eal, address, options) {
+            stop.store(true, Ordering::Relaxed);
+            drop(end);
+            let _ = http.join();
+            return Err(error);
+        }
+        engine::run(settings, &mailbox, stop);
+        // The thread may have ended by itself.
+        let _ = end.send(());
+        match http.join() {
+            Ok(result) => result.map_err(Failure::Http),
+            Err(_) => Err(Failure::Http(std::io::Error::other("panicked"))),
+        }
+    })
+}
+
+fn serve_http(
+    listener: TcpListener,
+    control: Control<'_, '_>,
+    questions: mpsc::Receiver<Question>,
+    ended: oneshot::Receiver<()>,
+) -> std::io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let (calls, received) = mpsc::channel(BACKLOG);
+        tokio::select! {
+            served = axum::serve(listener, server::router(calls)).into_future() => served,
+            () = control.serve(received, questions) => Ok(()),
+            _ = ended => Ok(()),
+        }
+    })
+}
+
+/// Tells the caller where we are: two lines on standard output, and the port file.
+fn announce(eal: &Eal, address: SocketAddr, options: &Options) -> Result<(), Failure> {
+    let socket = eal.runtime_dir().join("dpdk_telemetry.v2");
+    let mut out = std::io::stdout().lock();
+    // A closed standard output is no reason to end.
+    let _ = writeln!(out, "OTG on http://{address}\ntelemetry {}", socket.display());
+    let _ = out.flush();
+    match &options.port_file {
+        Some(file) => {
+            write_port(file, address.port()).map_err(|error| Failure::PortFile(file.clone(), error))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Writes the file whole or not at all.
+fn write_port(file: &Path, port: u16) -> std::io::Result<()> {
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let temporary = PathBuf::from(name);
+    std::fs::write(&temporary, format!("{port}\n"))
+        .and_then(|()| std::fs::rename(&temporary, file))
+        .inspect_err(|_| {
+            let _ = std::fs::remove_file(&temporary);
+        })
+}
+
+/// Removes what EAL leaves in the directory that is this process's alone.
+fn remove_runtime_dir(dir: &Path) {
+    for file in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let _ = std::fs::remove_file(file.path());
+    }
+    let _ = std::fs::remove_dir(dir);
+}

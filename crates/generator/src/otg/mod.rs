@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The Open Traffic Generator model, as snappi 1.62 writes and reads it.
+//!
+//! A request is read strictly: what the generator does not do is refused with the path of the field
+//! (`flows[0].packet[2].tcp: not supported`), all faults at once, and never ignored. Fields that
+//! snappi writes by default, with the values that it writes, are understood. Integers of 64 bits
+//! may be strings, as OTG has them, or numbers.
+
+pub mod config;
+pub mod error;
+mod flow;
+pub mod json;
+pub mod metrics;
+mod packet;
+pub mod server;
+pub mod state;
+pub mod walk;
+
+pub use error::ApiError;
+
+/// Version of the OTG model.
+pub const API_VERSION: &str = "1.62.0";
+/// Largest request body in bytes.
+pub const MAX_BODY: usize = 4 << 20;

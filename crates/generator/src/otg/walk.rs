@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Walks a JSON tree, collecting every fault with the path of its field.
+
+use std::cell::RefCell;
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+
+use super::ApiError;
+
+/// Most faults of one request that are reported.
+const MAX_FAULTS: usize = 50;
+
+/// The faults found so far.
+#[derive(Debug, Default)]
+pub struct Faults(RefCell<Vec<String>>);
+
+impl Faults {
+    /// Notes a fault.
+    pub fn add(&self, path: &str, what: impl AsRef<str>) {
+        let mut faults = self.0.borrow_mut();
+        if faults.len() < MAX_FAULTS {
+            faults.push(match path {
+                "" => what.as_ref().to_owned(),
+                _ => format!("{path}: {}", what.as_ref()),
+            });
+        }
+    }
+
+    /// `value` if there was no fault.
+    ///
+    /// # Errors
+    /// A 400 with all faults.
+    pub fn finish<T>(self, value: Option<T>) -> Result<T, ApiError> {
+        let faults = self.0.into_inner();
+        match value {
+            Some(value) if faults.is_empty() => Ok(value),
+            _ => Err(ApiError::invalid(faults)),
+        }
+    }
+}
+
+/// A value and the way to it.
+#[derive(Clone, Debug)]
+pub struct Node<'a> {
+    value: &'a Value,
+    path: String,
+    faults: &'a Faults,
+}
+
+/// An object and the way to it.
+#[derive(Clone, Debug)]
+pub struct Object<'a> {
+    map: &'a Map<String, Value>,
+    path: String,
+    faults: &'a Faults,
+}
+
+impl<'a> Node<'a> {
+    /// The root of a tree.
+    pub fn root(value: &'a Value, faults: &'a Faults) -> Self {
+        Node { value, path: String::new(), faults }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Notes a fault here.
+    pub fn fault<T>(&self, what: impl AsRef<str>) -> Option<T> {
+        self.faults.add(&self.path, what);
+        None
+    }
+
+    /// An object with these fields and no others.
+    pub fn object(&self, fields: &[&str]) -> Option<Object<'a>> {
+        let Value::Object(map) = self.value else {
+            return self.fault("must be an object");
+        };
+        let object = Object { map, path: self.path.clone(), faults: self.faults };
+        for (key, value) in map {
+            if !value.is_null() && !fields.contains(&key.as_str()) {
+                let shown: String = key.chars().take(60).collect();
+                self.faults.add(&object.join(&shown), "not supported");
+            }
+        }
+        Some(object)
+    }
+
+    /// A list; its items in order.
+    pub fn list(&self) -> Option<Vec<Node<'a>>> {
+        let Value::Array(items) = self.value else {
+            return self.fault("must be a list");
+        };
+        let item =
+            |(i, value)| Node { value, path: format!("{}[{i}]", self.path), faults: self.faults };
+        Some(items.iter().enumerate().map(item).collect())
+    }
+
+    /// A text.
+    pub fn text(&self) -> Option<&'a str> {
+        match self.value {
+            Value::String(text) => Some(text),
+            _ => self.fault("must be a string"),
+        }
+    }
+
+    /// A text that reads as a `T`.
+    pub fn parse<T: FromStr>(&self) -> Option<T>
+    where
+        T::Err: std::fmt::Display,
+    {
+        let text = self.text()?;
+        match text.parse() {
+            Ok(value) => Some(value),
+            Err(error) => self.fault(format!("{error}")),
+        }
+    }
+
+    /// True or false.
+    pub fn boolean(&self) -> Option<bool> {
+        match self.value {
+            Value::Bool(value) => Some(*value),
+            _ => self.fault("must be true or false"),
+        }
+    }
+
+    /// A whole number in a range; also as a string of decimal digits, as OTG writes 64-bit ones.
+    pub fn integer(&self, min: u64, max: u64) -> Option<u64> {
+        let number = match self.value {
+            Value::Number(number) => number.as_u64(),
+            Value::String(text) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => {
+                text.parse().ok()
+            }
+            _ => None,
+        };
+        match number {
+            Some(number) if (min..=max).contains(&number) => Some(number),
+            _ => self.fault(format!("must be a whole number from {min} to {max}")),
+        }
+    }
+
+    /// A number in a range.
+    pub fn number(&self, min: f64, max: f64) -> Option<f64> {
+        match self.value.as_f64() {
+            Some(number) if (min..=max).contains(&number) => Some(number),
+            _ => self.fault(format!("must be a number from {min} to {max}")),
+        }
+    }
+
+    /// One of these words.
+    pub fn word<'w>(&self, words: &[&'w str]) -> Option<&'w str> {
+        let text = self.text()?;
+        match words.iter().find(|word| **word == text) {
+            Some(word) => Some(word),
+            None => {
+                let shown: String = text.chars().take(60).collect();
+                self.fault(format!("{shown:?} is not supported; choose {}", words.join(", ")))
+            }
+        }
+    }
+
+    /// A field of an object as it stands, without a look at anything else.
+    pub fn raw_field(&self, key: &str) -> Option<&'a Value> {
+        self.value.get(key)
+    }
+
+    /// The object as it stands, if it is one.
+    pub fn raw_object(&self) -> Option<&'a Map<String, Value>> {
+        self.value.as_object()
+    }
+
+    /// Notes a fault at a field of this object, there or not.
+    pub fn child_fault(&self, key: &str, what: &str) {
+        self.faults.add(&format!("{}.{key}", self.path), what);
+    }
+
+    fn is_empty(&self) -> bool {
+        match self.value {
+            Value::Array(items) => items.is_empty(),
+            Value::Object(map) => map.is_empty(),
+            _ => false,
+        }
+    }
+}
+
+impl<'a> Object<'a> {
+    fn join(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// Notes a fault here.
+    pub fn fault<T>(&self, what: impl AsRef<str>) -> Option<T> {
+        self.faults.add(&self.path, what);
+        None
+    }
+
+    /// A field, if it is there and not null.
+    pub fn get(&self, key: &str) -> Option<Node<'a>> {
+        let value = self.map.get(key).filter(|value| !value.is_null())?;
+        Some(Node { value, path: self.join(key), faults: self.faults })
+    }
+
+    /// A field that must be there.
+    pub fn required(&self, key: &str) -> Option<Node<'a>> {
+        let node = self.get(key);
+        if node.is_none() {
+            self.faults.add(&self.join(key), "is missing");
+        }
+        node
+    }
+
+    /// A field that is not there, as an object without fields.
+    pub fn empty(&self, key: &str) -> Option<Object<'a>> {
+        static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+        Some(Object { map: &EMPTY, path: self.join(key), faults: self.faults })
+    }
+
+    /// The items of a list that may be missing.
+    pub fn items(&self, key: &str) -> Vec<Node<'a>> {
+        self.get(key).and_then(|node| node.list()).unwrap_or_default()
+    }
+
+    /// Notes a fault when a field has any content.
+    pub fn refuse(&self, keys: &[&str]) {
+        for node in keys.iter().filter_map(|key| self.get(key)) {
+            if !node.is_empty() {
+                node.fault::<()>("not supported");
+            }
+        }
+    }
+
+    /// A flag that may be missing or false, and must not be true.
+    pub fn refuse_true(&self, keys: &[&str]) {
+        for node in keys.iter().filter_map(|key| self.get(key)) {
+            if node.boolean() == Some(true) {
+                node.fault::<()>("not supported");
+            }
+        }
+    }
+
+    /// Which alternative is chosen: the word in `choice`, else the only alternative that is given,
+    /// else `default`. Another alternative beside the chosen one is a fault.
+    pub fn choice<'w>(
+        &self,
+        alternatives: &[&'w str],
+        default: Option<&'w str>,
+    ) -> Option<&'w str> {
+        let given: Vec<&'w str> =
+            alternatives.iter().copied().filter(|word| self.get(word).is_some()).collect();
+        let chosen = match (self.get("choice"), given.as_slice(), default) {
+            (Some(node), ..) => node.word(alternatives)?,
+            (None, [one], _) => one,
+            (None, [], Some(default)) => default,
+            (None, [], None) => {
+                return self.fault(format!("choose one of {}", alternatives.join(", ")));
+            }
+            (None, ..) => return self.fault(format!("choose only one of {}", given.join(", "))),
+        };
+        for other in given.into_iter().filter(|word| *word != chosen) {
+            self.faults.add(&self.join(other), format!("given, but the choice is {chosen}"));
+        }
+        Some(chosen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn faults(value: &Value, walk: impl FnOnce(Node<'_>)) -> Vec<String> {
+        let faults = Faults::default();
+        walk(Node::root(value, &faults));
+        faults.finish(Some(())).err().map(|error| error.errors).unwrap_or_default()
+    }
+
+    #[test]
+    fn integers_may_be_strings_of_digits() {
+        for (value, good) in [
+            (json!(5), true),
+            (json!("5"), true),
+            (json!("18446744073709551615"), true),
+            (json!("18446744073709551616"), false),
+            (json!(-1), false),
+            (json!("+5"), false),
+            (json!(""), false),
+            (json!(5.5), false),
+            (json!(true), false),
+            (json!([5]), false),
+        ] {
+            assert_eq!(
+                faults(&value, |node| {
+                    let _ = node.integer(0, u64::MAX);
+                })
+                .is_empty(),
+                good,
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_fault_has_its_path() {
+        let value = json!({"a": [{"b": 1}, {"c": null, "d": 1}], "e": 7});
+        let found = faults(&value, |node| {
+            let object = node.object(&["a"]).unwrap();
+            for item in object.items("a") {
+                item.object(&["b"]).unwrap().required("b").map(|b| b.text());
+            }
+        });
+        assert_eq!(
+            found,
+            [
+                "e: not supported",
+                "a[0].b: must be a string",
+                "a[1].d: not supported",
+                "a[1].b: is missing"
+            ]
+        );
+    }
+
+    #[test]
+    fn choices_are_explicit_inferred_or_default() {
+        let choose = |value: Value| {
+            let faults = Faults::default();
+            let chosen = Node::root(&value, &faults)
+                .object(&["choice", "a", "b"])
+                .unwrap()
+                .choice(&["a", "b"], Some("a"));
+            faults.finish(chosen).map_err(|error| error.errors.join("; "))
+        };
+        assert_eq!(choose(json!({})), Ok("a"));
+        assert_eq!(choose(json!({"b": 1})), Ok("b"));
+        assert_eq!(choose(json!({"choice": "b"})), Ok("b"));
+        assert_eq!(
+            choose(json!({"choice": "b", "a": 1})),
+            Err("a: given, but the choice is b".to_owned())
+        );
+        assert!(choose(json!({"a": 1, "b": 1})).is_err());
+        assert!(
+            choose(json!({"choice": "c"})).unwrap_err().contains("choice: \"c\" is not supported")
+        );
+    }
+
+    #[test]
+    fn no_more_faults_than_a_reader_wants() {
+        let value = json!((0..200).collect::<Vec<_>>());
+        assert_eq!(
+            faults(&value, |node| node.list().unwrap().iter().for_each(|n| {
+                let _ = n.text();
+            }))
+            .len(),
+            MAX_FAULTS
+        );
+    }
+}
