@@ -20,12 +20,16 @@ class Machine:
         self.checkout = directory / "checkout"
         self.log = directory / "calls"
         self.bin.mkdir()
-        for tool in TOOLS:
+        self.link(*TOOLS)
+        shutil.copytree(ROOT / "scripts", self.checkout / "scripts")
+        shutil.copy(ROOT / "Cargo.toml", self.checkout)
+
+    def link(self, *tools: str) -> None:
+        """Puts real programs into PATH."""
+        for tool in tools:
             found = shutil.which(tool)
             assert found, f"{tool} is missing from the machine that runs the tests"
             (self.bin / tool).symlink_to(found)
-        shutil.copytree(ROOT / "scripts", self.checkout / "scripts")
-        shutil.copy(ROOT / "Cargo.toml", self.checkout)
 
     def stub(self, name: str, body: str = "exit 0", *, directory: Path | None = None) -> Path:
         """A program that writes down how it was called, then runs `body`."""
