@@ -93,7 +93,7 @@ def check_files(run: Run) -> None:
     for line in (run.out / "records.jsonl").read_text().splitlines():
         jsonschema.validate(json.loads(line), schema)
     jsonschema.validate(run.summary(), schemas.stored("summary-1.json"))
-    assert (run.out / "report.html").stat().st_size > 100_000
+    assert (run.out / "report.html").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("link", ["null", "null2"])

@@ -166,10 +166,15 @@ def test_start_time() -> None:
 
 def test_interruptible_restores_the_handlers() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(Interrupted) as caught, interruptible():
-        signal.raise_signal(signal.SIGTERM)
-        signal.raise_signal(signal.SIGINT)  # one is enough: cleaning up goes on
-        checkpoint()
+
+    def interrupted() -> None:
+        with interruptible():
+            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGINT)  # one is enough: cleaning up goes on
+            checkpoint()
+
+    with pytest.raises(Interrupted) as caught:
+        interrupted()
     assert caught.value.exit_code == 143
     assert signal.getsignal(signal.SIGTERM) is before
 

@@ -46,6 +46,7 @@ def _styled(chart: Any, height: int) -> dict[str, Any]:
             titleFontSize=12,
             titleFontWeight="normal",
             labelLimit=260,
+            tickCount=8,
         )
         .configure_legend(
             labelColor=INK,
