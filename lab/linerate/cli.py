@@ -44,6 +44,11 @@ def _numbers(option: str, values: list[str] | None) -> list[int]:
         raise UsageError(f"{option}: {error}", f"for instance {option} 64,1518") from error
 
 
+def _console() -> Console:
+    """A terminal's own width; elsewhere wide enough for every table."""
+    return Console(width=None if sys.stdout.isatty() else 110)
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
@@ -105,7 +110,7 @@ def overload(
         command=shlex.join(["linerate", *sys.argv[1:]]),
     )
     when = datetime.now().strftime("%Y%m%d-%H%M%S")
-    run_overload(options, out or Path("out") / f"overload-{when}", Console())
+    run_overload(options, out or Path("out") / f"overload-{when}", _console())
 
 
 @app.command()
@@ -119,7 +124,7 @@ def doctor(
     if json_output:
         print(checkup.as_json(findings))
     else:
-        checkup.show(findings, Console())
+        checkup.show(findings, _console())
     raise typer.Exit(0 if checkup.can_run(findings) else 1)
 
 

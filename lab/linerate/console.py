@@ -8,8 +8,10 @@ lab forks from its main thread and stays quiet while it measures.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from types import TracebackType
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -17,7 +19,7 @@ from rich.table import Table
 
 from linerate.links import link
 from linerate.records import Trial
-from linerate.summary import ArmSummary, CellSummary, LowerLoad, Quartiles, Summary
+from linerate.summary import ArmSummary, CellSummary, Quartiles, Summary
 
 PLAIN_EVERY_S = 5.0
 
@@ -117,11 +119,19 @@ def median(figure: Quartiles | None, digits: int = 2) -> str:
     return number(figure.median if figure else None, digits)
 
 
+def _table(title: str, columns: Sequence[str], text_columns: int = 1) -> Table:
+    """`text_columns`: how many columns from the left hold words; the others hold figures."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for index, name in enumerate(columns):
+        words = index < text_columns
+        table.add_column(name, justify="left" if words else "right", no_wrap=words)
+    return table
+
+
 def null_table(cell: CellSummary) -> Table:
-    table = Table(title=f"{cell.link}, {cell.size} B, {cell.blocks} blocks", title_justify="left")
-    for name in ("forwarder", "Mpps", "cycles/packet", "95 % interval", "avg RX burst", "valid"):
-        table.add_column(name, justify="left" if name == "forwarder" else "right")
-    for arm in cell.arms:
+    columns = ("forwarder", "Mpps", "cycles/packet", "95 % interval", "RX burst", "valid")
+    table = _table(f"{cell.link}, {cell.size} B, {cell.blocks} blocks", columns)
+    for arm in [*cell.arms, *cell.references]:
         cycles = arm.cycles_per_packet
         interval = f"{cycles.low:.1f} - {cycles.high:.1f}" if cycles else "-"
         table.add_row(
@@ -136,26 +146,13 @@ def null_table(cell: CellSummary) -> Table:
 
 
 def flood_table(cell: CellSummary) -> Table:
-    table = Table(
-        title=f"{cell.link}, {cell.size} B, {cell.blocks} blocks, flood; Mpps "
-        "(medians of this machine)",
-        title_justify="left",
-    )
-    for name in (
-        "forwarder",
-        "gen TX",
-        "gen RX",
-        "fwd RX",
-        "fwd TX",
-        "drops",
-        "lost before",
-        "refused",
-        "RX burst",
-        "limited by",
-        "valid",
-    ):
-        table.add_column(name, justify="left" if name == "forwarder" else "right")
-    for arm in cell.arms:
+    columns = (
+        "forwarder", "gen TX", "gen RX", "fwd RX", "fwd TX", "drops", "lost before", "refused",
+        "RX burst", "valid",
+    )  # fmt: skip
+    title = f"{cell.link}, {cell.size} B, {cell.blocks} blocks, flood (Mpps of this machine)"
+    table = _table(title, columns)
+    for arm in [*cell.arms, *cell.references]:
         table.add_row(*flood_row(arm))
     return table
 
@@ -171,61 +168,64 @@ def flood_row(arm: ArmSummary) -> list[str]:
         share(arm.lost_before_share),
         share(arm.refused_share),
         median(arm.average_rx_burst, 1),
-        arm.limited_by or "forwarder",
         f"{arm.trials - arm.invalid}/{arm.trials}",
     ]
 
 
 def lower_load_table(cell: CellSummary) -> Table:
-    table = Table(
-        title=f"{cell.link}, {cell.size} B, fixed lower loads: cycles per packet while busy",
-        title_justify="left",
-    )
-    for name in ("load", "forwarder", "Mpps", "cycles/packet", "RX burst", "loss", "valid"):
-        table.add_column(name, justify="left" if name in ("load", "forwarder") else "right")
+    columns = ("load", "forwarder", "Mpps", "cycles/packet", "RX burst", "loss", "valid")
+    title = f"{cell.link}, {cell.size} B, fixed lower loads: cycles per packet while busy"
+    table = _table(title, columns, text_columns=2)
     for entry in cell.lower_load:
-        table.add_row(*lower_load_row(entry))
+        table.add_row(
+            f"{entry.load_share * 100:.0f} %",
+            entry.arm,
+            number(entry.offered_mpps),
+            median(entry.busy_cycles_per_packet, 1),
+            median(entry.average_rx_burst, 1),
+            share(entry.loss_share),
+            f"{entry.trials - entry.invalid}/{entry.trials}",
+        )
     return table
 
 
-def lower_load_row(entry: LowerLoad) -> list[str]:
-    return [
-        f"{entry.load_share:.0%}".replace("%", " %"),
-        entry.arm,
-        number(entry.offered_mpps),
-        median(entry.busy_cycles_per_packet, 1),
-        median(entry.average_rx_burst, 1),
-        share(entry.loss_share),
-        f"{entry.trials - entry.invalid}/{entry.trials}",
-    ]
+def _print_cell(console: Console, cell: CellSummary) -> None:
+    console.print()
+    if not link(cell.link).has_generator:
+        console.print(null_table(cell))
+        return
+    limited: dict[str, list[str]] = {}
+    for arm in cell.arms:
+        if arm.limited_by:
+            limited.setdefault(arm.limited_by, []).append(arm.arm)
+    if cell.lower_load:
+        console.print(lower_load_table(cell))
+    console.print(flood_table(cell))
+    if cell.ceiling:
+        console.print(
+            f"  100 % = {cell.ceiling.pps / 1e6:.2f} Mpps ({cell.ceiling.peer}); books "
+            f"{'closed' if cell.books_closed else 'NOT closed'}",
+            style="dim",
+        )
+    for by, names in limited.items():
+        console.print(
+            f"  limited by the {by}, not by the forwarder: {', '.join(names)}", style="dim"
+        )
+    if cell.lower_load:
+        console.print(
+            "  so cycles per packet at lower loads lead; C programs report none (-)", style="dim"
+        )
 
 
 def print_summary(console: Console, summary: Summary) -> None:
     """Tables, then one sentence per primary comparison."""
     for cell in summary.cells:
-        console.print()
-        if not link(cell.link).has_generator:
-            console.print(null_table(cell))
-            continue
-        if any(arm.limited_by for arm in cell.arms) and cell.lower_load:
-            console.print(lower_load_table(cell))
-            console.print(
-                "  The generator or the link is the limit in this cell, so cycles per packet "
-                "lead.\n  C programs report no busy cycles: absent (-).",
-                style="dim",
-            )
-        console.print(flood_table(cell))
-        if cell.ceiling:
-            console.print(
-                f"  100 % = {cell.ceiling.pps / 1e6:.2f} Mpps ({cell.ceiling.peer}); books "
-                f"{'closed' if cell.books_closed else 'NOT closed'}",
-                style="dim",
-            )
+        _print_cell(console, cell)
     console.print()
     for comparison in summary.comparisons:
         if comparison.primary:
             console.print(comparison.sentence, markup=False, highlight=False, soft_wrap=True)
     if summary.interrupted:
-        console.print("Interrupted: the figures above are from the trials done so far.")
+        console.print("Ended early: the figures above are from the trials done until then.")
     for warning in summary.warnings:
         console.print(f"note: {warning}", markup=False, highlight=False, soft_wrap=True)

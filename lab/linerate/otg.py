@@ -20,6 +20,8 @@ from requests.adapters import HTTPAdapter
 from linerate.errors import GeneratorError
 
 REQUEST_TIMEOUT_S = 5.0
+# A generator that floods ignores the rate, but the model wants one: no link here is this fast.
+FLOOD_PPS = 1e9
 _T = TypeVar("_T")
 
 
@@ -82,10 +84,7 @@ class OtgClient:
             flow.tx_rx.port.rx_names = [names[-1 - index]]
             flow.size.fixed = traffic.size
             flow.duration.fixed_seconds.seconds = traffic.seconds
-            if traffic.pps is None:
-                flow.rate.percentage = 100
-            else:
-                flow.rate.pps = round(traffic.pps)
+            flow.rate.pps = round(traffic.pps or FLOOD_PPS)
             flow.metrics.enable = True
             ethernet, ipv4, udp = flow.packet.ethernet().ipv4().udp()
             ethernet.src.value = f"02:00:00:00:01:{index:02x}"

@@ -30,7 +30,7 @@ from linerate.summary import (
     summarise_lower_load,
 )
 
-# Share of the window that a forwarder may wait for its CPU without a warning.
+# Share of its time that a forwarder may wait for its CPU without a warning.
 CROWDED = 0.03
 
 
@@ -151,17 +151,17 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
 def _crowding(trials: list[Trial]) -> list[str]:
     """A warning when others used the forwarder's CPU during the run."""
     shares = [
-        process.waited_s / trial.duration_s
+        process.waited_s / (process.ran_s + process.waited_s)
         for trial in trials
-        if trial.valid and trial.duration_s
+        if trial.valid
         for process in trial.processes
-        if process.role == "forwarder" and process.waited_s is not None
+        if process.role == "forwarder" and process.waited_s and process.ran_s
     ]
     if not shares or statistics.median(shares) < CROWDED:
         return []
     return [
-        f"other programs used the forwarder's CPU: it waited for {statistics.median(shares):.0%} "
-        "of the window (median). Absolute figures are too low, and ratios noisier than need be."
+        f"other programs used the forwarder's CPU: it waited {statistics.median(shares):.0%} of "
+        "its time (median). Absolute figures are too low, and ratios noisier than need be."
     ]
 
 

@@ -51,9 +51,7 @@ def judge(
     if paired.n < MIN_BLOCKS:
         if planned >= MIN_BLOCKS and paired.n < planned * LOST_BLOCKS:
             return Judgement("invalid", f"only {paired.n} of {planned} blocks were valid")
-        return Judgement(
-            "undecided", f"{paired.n} blocks: no test can reject with fewer than {MIN_BLOCKS}"
-        )
+        return Judgement("undecided", f"no test can reject with fewer than {MIN_BLOCKS} blocks")
     if aa is None or aa.n < MIN_BLOCKS:
         return Judgement("invalid", "the A/A arm has too few valid blocks")
     if found_difference(aa):
