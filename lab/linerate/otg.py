@@ -80,8 +80,8 @@ class OtgClient:
         for index, name in enumerate(names):
             flow = config.flows.flow(name=f"f{index}")[-1]
             flow.tx_rx.port.tx_name = name
-            # One port: back to where it came from. Two: forwarded to the other one.
-            flow.tx_rx.port.rx_names = [names[-1 - index]]
+            # An echo returns frames to the port they came from, a forwarder to the other one.
+            flow.tx_rx.port.rx_names = names
             flow.size.fixed = traffic.size
             flow.duration.fixed_seconds.seconds = traffic.seconds
             flow.rate.pps = round(traffic.pps or FLOOD_PPS)
