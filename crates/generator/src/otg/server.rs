@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The HTTP side: every request becomes a message to the control plane, and its answer JSON.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -16,6 +18,9 @@ use super::{API_VERSION, ApiError, MAX_BODY, json as strict};
 
 /// Longest time that a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Bytes of a body that is too large which are read all the same.
+const MAX_DROPPED: usize = 16 * MAX_BODY;
 
 /// What a client wants.
 #[derive(Debug)]
@@ -99,22 +104,32 @@ async fn with_body(
 }
 
 async fn body(body: Body) -> Result<Value, ApiError> {
-    let bytes = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY)).await {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(_)) => {
-            return Err(ApiError::request(
-                413,
-                format!("the body is cut short or larger than {MAX_BODY} bytes"),
-            ));
+    let too_slow = || format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
+    match tokio::time::timeout(BODY_TIMEOUT, read(body)).await {
+        Ok(bytes) => strict::parse(&bytes?),
+        Err(_) => Err(ApiError::request(408, too_slow())),
+    }
+}
+
+/// Reads a body. Of one that is too large the rest is read and dropped, within bounds, because a
+/// client that is still sending does not see its answer.
+async fn read(mut body: Body) -> Result<Vec<u8>, ApiError> {
+    let (mut bytes, mut seen) = (Vec::new(), 0);
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let frame = frame
+            .map_err(|error| ApiError::request(400, format!("the body is cut short: {error}")))?;
+        let Ok(data) = frame.into_data() else { continue };
+        seen += data.len();
+        if seen <= MAX_BODY {
+            bytes.extend_from_slice(&data);
+        } else if seen > MAX_DROPPED {
+            break;
         }
-        Err(_) => {
-            return Err(ApiError::request(
-                408,
-                format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs()),
-            ));
-        }
-    };
-    strict::parse(&bytes)
+    }
+    match seen <= MAX_BODY {
+        true => Ok(bytes),
+        false => Err(ApiError::request(413, format!("the body is larger than {MAX_BODY} bytes"))),
+    }
 }
 
 async fn ask(control: &mpsc::Sender<Message>, call: Call) -> Result<Value, ApiError> {
