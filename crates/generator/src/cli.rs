@@ -11,8 +11,8 @@ use clap::Parser;
 /// EAL options may come first, closed by `--`; without a `--` they are chosen: no PCI devices, huge
 /// pages where there are free ones, the first CPU that the process may use.
 ///
-/// A port's location is an interface's name, memif:SOCKET[,role=client|server][,id=N],
-/// vdev:DEVICE-ARGUMENTS or pci:ADDRESS.
+/// A port's location is an interface's name, memif:SOCKET (with ,role=client or ,id=N behind it where
+/// wanted), vdev:DEVICE-ARGUMENTS or pci:ADDRESS.
 #[derive(Clone, Debug, Parser, PartialEq)]
 #[command(
     name = "generator",

@@ -61,11 +61,6 @@ impl FrameRate {
         }
         FrameRate::new(frames as u64, seconds as u64)
     }
-
-    /// Frames per second.
-    pub fn per_second(self) -> f64 {
-        self.frames as f64 / self.seconds as f64
-    }
 }
 
 /// Cycles between two frames, with 64 fractional bits.
