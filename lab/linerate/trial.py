@@ -30,6 +30,8 @@ from linerate.telemetry import Reading, Telemetry, ask_when_known, connect, sock
 START_TIMEOUT_S = 10.0
 LINK_TIMEOUT_S = 12.0
 WARM_UP_S = 0.05
+# A forwarder that waited for its CPU for more of its time than this was not measured.
+STARVED = 0.75
 # The forwarder's counters may be read this much apart before the window's length is in doubt.
 UNCERTAINTY_LIMIT = 0.005
 
@@ -159,6 +161,12 @@ class _Attempt:
         process.involuntary_switches = after.involuntary - before.involuntary
         process.ran_s = after.ran_s - before.ran_s
         process.waited_s = after.waited_s - before.waited_s
+        if process.role == "forwarder" and self.trial.valid:
+            total = process.ran_s + process.waited_s
+            if total and process.waited_s / total > STARVED:
+                self.trial.invalid = (
+                    f"others had the forwarder's CPU for {process.waited_s / total:.0%} of the time"
+                )
 
     def _traffic(self) -> Traffic:
         locations = tuple(self.link.generator_locations(self.context))

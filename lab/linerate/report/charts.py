@@ -23,7 +23,7 @@ ARM_COLOURS = ("#334e68", "#9fb3c8", "#c2410c", "#0f766e", "#7c3aed", "#be185d",
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
-RATIO_TITLE = "ratio of packets per second, arm over baseline (95 % interval; band: within 2 %)"
+RATIO_TITLE = "ratio to the baseline, with its 95 % interval"
 
 
 def _rows(values: list[dict[str, Any]]) -> Any:
