@@ -3,6 +3,7 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -10,6 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use dpdk::Eal;
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 /// Starts DPDK in this process: no root, no hugepages, no devices but those named.
 pub fn eal(vdevs: &[&str]) -> Eal {
@@ -60,7 +62,7 @@ pub fn c_l2fwd() -> PathBuf {
 
 /// A forwarder in a process of its own, killed when the test ends without stopping it.
 pub struct Forwarder {
-    child: Option<Child>,
+    child: Child,
     pub log: PathBuf,
 }
 
@@ -82,30 +84,32 @@ impl Forwarder {
             .stdin(Stdio::null())
             .stdout(output.try_clone().unwrap())
             .stderr(output);
-        Self { child: Some(command.spawn().unwrap()), log }
+        // SAFETY: a system call and no more between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                // A test that is killed takes its forwarder along.
+                set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into)
+            });
+        }
+        Self { child: command.spawn().unwrap(), log }
     }
 
     /// Ends it by SIGTERM.
     pub fn stop(mut self) -> ExitStatus {
-        let mut child = self.child.take().unwrap();
-        let pid = child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
-            if let Some(status) = child.try_wait().unwrap() {
+            if let Some(status) = self.ended() {
                 return status;
             }
-            if Instant::now() > deadline {
-                let _ = child.kill();
-                panic!("not stopped by SIGTERM in 10 s: {}", self.text());
-            }
+            assert!(Instant::now() < deadline, "SIGTERM did not end it in 10 s: {}", self.text());
             sleep(Duration::from_millis(2));
         }
     }
 
     /// Its exit status, once it has ended by itself.
     pub fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.as_mut().and_then(|child| child.try_wait().unwrap())
+        self.child.try_wait().unwrap()
     }
 
     /// What it has printed.
@@ -116,10 +120,9 @@ impl Forwarder {
 
 impl Drop for Forwarder {
     fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        // Does nothing to one that has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
