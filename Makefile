@@ -9,7 +9,9 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-MAKEFLAGS += --no-builtin-rules --no-print-directory
+MAKEFLAGS += --no-builtin-rules
+# The C forwarder is built by its own Makefile: that make must not inherit from this one.
+unexport MAKEFLAGS MAKELEVEL
 
 V ?= 0
 export V
