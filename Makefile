@@ -10,8 +10,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules
-# The C forwarder is built by its own Makefile: that make must not inherit from this one.
-unexport MAKEFLAGS MAKELEVEL
+unexport MAKEFLAGS MFLAGS
 
 V ?= 0
 export V
@@ -20,7 +19,8 @@ Q := @
 endif
 
 CARGO := scripts/cargo
-BIN := .venv/bin
+# The lab builds the C forwarder by its own Makefile: that make must not take itself for one of ours.
+LINERATE := env -u MAKELEVEL .venv/bin/linerate
 OUT ?= out/$@-$(shell date +%Y%m%d-%H%M%S)
 
 .PHONY: help setup packages lint-packages venv build demo bench test lint clean
@@ -36,13 +36,13 @@ build: setup ## build the Rust programs into target/release
 	$(Q)$(CARGO) build --workspace --release --locked
 
 demo: build ## compare l2fwd in C and in Rust on virtual links, and write a report (5 minutes)
-	$(Q)$(BIN)/linerate run overload --preset demo --out '$(OUT)'
+	$(Q)$(LINERATE) run overload --preset demo --out '$(OUT)'
 
 bench: build ## the same on the null link with more repetitions: finds smaller differences
-	$(Q)$(BIN)/linerate run overload --preset screen --link null --out '$(OUT)'
+	$(Q)$(LINERATE) run overload --preset screen --link null --out '$(OUT)'
 
 test: build ## run every test, Rust and Python
-	$(Q)scripts/run-tests
+	$(Q)env -u MAKELEVEL scripts/run-tests
 
 lint: setup lint-packages ## check the style: rustfmt, clippy, ruff, mypy; warnings are errors
 	$(Q)scripts/run-lint
