@@ -70,6 +70,16 @@ class Run:
         path = self.out / "records.jsonl"
         return records.read(path) if path.exists() else []
 
+    def await_trials(self, count: int) -> None:
+        """Wait for records; a lab that gave up (its core is taken) fails at once."""
+        wait_for(
+            f"{count} trials",
+            lambda: len(self.trials()) >= count or self.lab.poll() is not None,
+            180,
+        )
+        if len(self.trials()) < count:
+            pytest.fail(f"the lab ended early: {self.finish()[2]}")
+
     def summary(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.out / "summary.json").read_text())
         return found
@@ -162,7 +172,7 @@ def test_a_process_killed_in_mid_trial_makes_that_trial_invalid(
 def test_interrupted(tmp_path: Path, runtime: Path, number: signal.Signals) -> None:
     need("l2fwd", "reflect")
     run = Run(runtime, tmp_path / "run", "--link", "null", "--blocks", "50")
-    wait_for("some trials", lambda: len(run.trials()) >= 3, 90)
+    run.await_trials(3)
     run.lab.send_signal(number)
     code, _, errors = run.finish(60)
     assert code == 128 + number
@@ -176,7 +186,7 @@ def test_sigkill_of_the_lab_leaves_whole_records_and_the_next_run_cleans_up(
 ) -> None:
     need("l2fwd", "reflect")
     run = Run(runtime, tmp_path / "run", "--link", "null", "--blocks", "50")
-    wait_for("some trials", lambda: len(run.trials()) >= 3, 90)
+    run.await_trials(3)
     wait_for("a forwarder", lambda: run.children("l2fwd"), 30)
     pids = run.children("l2fwd")
     run.lab.kill()

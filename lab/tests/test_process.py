@@ -29,14 +29,15 @@ CPU = max(os.sched_getaffinity(0))
 SLEEP = ("sleep", "60")
 # A lab that starts one child, says where, and waits for its end.
 LAB = """
-import signal, sys
+import sys, time
 from pathlib import Path
-from linerate.process import Child, Command, RunDirectory, checkpoint, interruptible
+from linerate.process import Child, Command, RunDirectory, interruptible
 with interruptible(), RunDirectory(Path(sys.argv[1])) as run:
     with Child(Command("forwarder", ("sleep", "60"), ({cpu},)), run) as child:
         print(child.pid, run.path, flush=True)
-        signal.pause()
-        checkpoint()
+        while True:
+            child.check()
+            time.sleep(0.01)
 """
 
 
