@@ -61,12 +61,12 @@ fn too_many_queues(eal: &Eal, pool: &Mempool<'_>) {
     assert!(matches!(error, PortError::TooManyQueues { direction: "RX", .. }), "{error}");
 }
 
-/// A burst of packets whose first byte counts up from `first`.
+/// A burst of packets whose bytes count up from `first`, packet by packet.
 fn numbered<'m, const N: usize>(pool: &Mempool<'m>, first: u8) -> Burst<'m, N> {
     let mut burst = Burst::new();
     pool.fill(&mut burst, N).unwrap();
-    for (number, mbuf) in (first..).zip(burst.iter_mut()) {
-        mbuf.resize(60).unwrap().fill(number);
+    for (index, mbuf) in burst.iter_mut().enumerate() {
+        mbuf.resize(60).unwrap().fill(first.wrapping_add(index as u8));
     }
     burst
 }
