@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The generator driven by an unmodified snappi 1.62, as its users write scripts.
 
-Run by pytest after a release build: `pytest crates/generator/tests/test_snappi_api.py`. The programs are
+Run by pytest after a release build: `pytest crates/generator/tests`. The programs are
 those in target/release of this repository, or of the directory that LINERATE_BIN names. Frames come
 back over a ring in the generator itself; with our l2fwd beside it they also go over memif.
 """
