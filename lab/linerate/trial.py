@@ -30,6 +30,8 @@ from linerate.telemetry import Reading, Telemetry, ask_when_known, connect, sock
 START_TIMEOUT_S = 10.0
 LINK_TIMEOUT_S = 12.0
 WARM_UP_S = 0.05
+# Share of the window at its beginning and end that the figures of polls leave out.
+EDGE = 0.15
 # A forwarder that waited for its CPU for more of its time than this was not measured.
 STARVED = 0.75
 # The forwarder's counters may be read this much apart before the window's length is in doubt.
@@ -215,13 +217,17 @@ class _Attempt:
             lambda: self._links_up(generator, telemetry),
             "the link did not come up",
         )
-        polling = self._polling(telemetry, child)
-        at_start = _counters(telemetry, self.link.ports)
+        self._warm_up(generator, telemetry, child)
+        _, _, at_start = self._settled(generator, telemetry)
         generator.client.start()
-        _doze(self.bench.window_s, alive)
+        # Figures of polls are rates: they are read while traffic runs, so that the idle polls
+        # before and after it do not count. Counts of frames are read when nothing moves any more.
+        _doze(EDGE * self.bench.window_s, alive)
+        polling = self._polling(telemetry, child)
+        _doze((1 - 2 * EDGE) * self.bench.window_s, alive)
+        self.trial.polling = _difference(polling, self._polling(telemetry, child))
         generator.client.wait_stopped(self.bench.window_s + 5, alive)
         sent, seconds, at_end = self._settled(generator, telemetry)
-        self.trial.polling = _difference(polling, self._polling(telemetry, child))
         self.trial.tsc_hz = self.trial.tsc_hz or generator.tsc_hz()
         self.trial.duration_s = seconds
         books.enter(
@@ -229,6 +235,23 @@ class _Attempt:
             sent,
             books.Forwarded(rx=at_end[0] - at_start[0], tx=at_end[1] - at_start[1]),
         )
+
+    def _warm_up(self, generator: Generator, telemetry: Telemetry, child: Child) -> None:
+        """Send until every port of the forwarder has received.
+
+        Programs look for their links every 100 ms and forward only then; with the link just up, a
+        third of the window would be spent waiting for that.
+        """
+        generator.client.start()
+        ports = range(self.link.ports)
+        _await(
+            LINK_TIMEOUT_S,
+            child,
+            lambda: all(telemetry.ask(f"/ethdev/stats,{n}")["ipackets"] > 0 for n in ports),
+            "the forwarder received nothing",
+        )
+        time.sleep(WARM_UP_S)
+        generator.client.stop()
 
     def _links_up(self, generator: Generator, telemetry: Telemetry) -> bool:
         states = (telemetry.ask(f"/ethdev/link_status,{n}") for n in range(self.link.ports))
