@@ -47,7 +47,7 @@ class Preset:
 PRESETS = {
     preset.name: preset
     for preset in (
-        Preset("demo", 20, 0.3, 3, 4, "a first look: null with 20 blocks, memif with 12"),
+        Preset("demo", 30, 0.3, 3, 4, "a first look: null with 30 blocks, memif with 12"),
         Preset("quick", 20, 0.3, 4, 6, "20 blocks: finds a 5 % difference in three of four runs"),
         Preset("screen", 40, 0.3, 5, 10, "40 blocks: finds a 5 % difference nearly always"),
         Preset("claim", 150, 0.3, 8, 20, "150 blocks: for a claim that others will rely on"),
@@ -55,7 +55,7 @@ PRESETS = {
 }
 
 # The demo stays under five minutes on two cores.
-DEMO_CELLS = (Cell("null", 64, 20), Cell("memif", 64, 12), Cell("memif", 1518, 12))
+DEMO_CELLS = (Cell("null", 64, 30), Cell("memif", 64, 12), Cell("memif", 1518, 12))
 
 
 def preset(name: str) -> Preset:

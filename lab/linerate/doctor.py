@@ -66,7 +66,7 @@ def _dpdk() -> Iterable[Finding]:
         "C examples",
         examples,
         "source of the C l2fwd, the baseline",
-        f"{APT} dpdk-dev",
+        f"{APT} dpdk-doc",
         needed=True,
     )
     yield _present(

@@ -44,7 +44,7 @@ def test_missing_examples_tell_the_package(monkeypatch: pytest.MonkeyPatch, tmp_
     finding = next(f for f in examine() if f.name == "C examples")
     assert finding.state == "missing"
     assert finding.mend is not None
-    assert "dpdk-dev" in finding.mend
+    assert "dpdk-doc" in finding.mend
 
 
 def test_show_prints_the_mending_command() -> None:

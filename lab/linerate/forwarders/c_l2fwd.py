@@ -47,7 +47,7 @@ class CL2fwd(Forwarder):
         if source is None:
             raise MissingError(
                 f"DPDK's l2fwd example is not installed in {SOURCES[0]}",
-                "make setup (Debian: dpdk-dev)",
+                "make setup (Debian: dpdk-doc)",
             )
         compiler = os.environ.get("CC", "cc")
         version = first_line(compiler, "--version")

@@ -48,7 +48,7 @@ fn eal_options(lcore: Option<usize>) -> Vec<String> {
 /// The distribution's l2fwd, built from its unmodified source by its own Makefile.
 pub fn c_l2fwd() -> PathBuf {
     let source = Path::new("/usr/share/dpdk/examples/l2fwd");
-    assert!(source.exists(), "{} is missing: install dpdk-dev (make setup)", source.display());
+    assert!(source.exists(), "{} is missing: install dpdk-doc (make setup)", source.display());
     let build =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("l2fwd-{}", std::process::id()));
     fs::create_dir_all(&build).unwrap();
