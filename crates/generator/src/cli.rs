@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The command line.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -20,9 +21,18 @@ use clap::Parser;
     override_usage = "generator [EAL OPTIONS --] --otg-listen ADDR:PORT [OPTIONS]"
 )]
 pub struct Options {
-    /// Serve the OTG API (plain HTTP) on this loopback address; port 0 takes a free one
+    /// Serve the OTG API on this loopback address, by HTTP unless there is a certificate; port 0 takes
+    /// a free one
     #[arg(long, value_name = "ADDR:PORT", value_parser = loopback)]
     pub otg_listen: SocketAddr,
+
+    /// Serve HTTPS with this certificate chain (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// The certificate's private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
 
     /// Send as fast as the ports take frames; rates in the configuration are ignored, and a refused
     /// frame is offered again
@@ -48,12 +58,12 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| "give an IP address and a port, such as 127.0.0.1:8443".to_owned())?;
     match address.ip().is_loopback() {
         true => Ok(address),
-        false => Err("only loopback addresses are served: the API has no encryption and asks for no password".to_owned()),
+        false => Err("only loopback addresses are served: the API asks for no password".to_owned()),
     }
 }
 
 /// EAL's options, if they are given, and our own, both with the program's name in front.
-pub fn split(arguments: Vec<String>) -> (Option<Vec<String>>, Vec<String>) {
+pub fn split(arguments: Vec<OsString>) -> (Option<Vec<OsString>>, Vec<OsString>) {
     match arguments.iter().position(|argument| argument == "--") {
         None => (None, arguments),
         Some(at) => {
@@ -80,7 +90,7 @@ mod tests {
 
     #[test]
     fn eal_options_come_first() {
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let words = |text: &str| text.split_whitespace().map(OsString::from).collect::<Vec<_>>();
         assert_eq!(split(words("g -l 1 -- --flood")), (Some(words("g -l 1")), words("g --flood")));
         assert_eq!(split(words("g --flood")), (None, words("g --flood")));
         assert_eq!(split(words("g --")), (Some(words("g")), words("g")));
@@ -96,7 +106,8 @@ mod tests {
             (&["--otg-listen", "localhost"], "127.0.0.1:8443"),
             (&["--otg-listen", "127.0.0.1:0", "--line-rate", "0"], "--line-rate"),
             (&["--otg-listen", "127.0.0.1:0", "--late-after", "x"], "--late-after"),
-            (&["--otg-listen", "127.0.0.1:0", "--tls-cert", "f"], "--tls-cert"),
+            (&["--otg-listen", "127.0.0.1:0", "--tls-cert", "f"], "--tls-key"),
+            (&["--otg-listen", "127.0.0.1:0", "--tls-key", "f"], "--tls-cert"),
         ] {
             let error = parse(bad).unwrap_err().to_string();
             assert!(error.contains(option), "{bad:?}: {error}");

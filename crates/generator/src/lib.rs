@@ -24,3 +24,4 @@ pub mod pacing;
 pub mod plan;
 pub mod start;
 pub mod telemetry;
+pub mod tls;

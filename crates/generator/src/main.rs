@@ -2,6 +2,7 @@
 //! The generator's program: see `generator --help`.
 #![forbid(unsafe_code)]
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use axum_server::tls_rustls::RustlsConfig;
 use clap::Parser;
 use dpdk::Eal;
 use generator::cli::{self, Options};
@@ -18,6 +20,7 @@ use generator::mailbox::Mailbox;
 use generator::otg::server;
 use generator::start;
 use generator::telemetry::{self, Question};
+use generator::tls::{self, TlsError};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::sync::{mpsc, oneshot};
 
@@ -34,6 +37,8 @@ enum Failure {
     #[error(transparent)]
     Options(#[from] start::StartError),
     #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
     Eal(#[from] dpdk::EalError),
     #[error(transparent)]
     Telemetry(#[from] dpdk::telemetry::RegisterError),
@@ -45,7 +50,7 @@ enum Failure {
 
 fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
-    let (eal_options, own) = cli::split(std::env::args().collect());
+    let (eal_options, own) = cli::split(std::env::args_os().collect());
     let options = Options::parse_from(own);
     match run(eal_options, &options) {
         Ok(()) => ExitCode::SUCCESS,
@@ -56,12 +61,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(eal_options: Option<Vec<String>>, options: &Options) -> Result<(), Failure> {
+fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Failure> {
     // Before EAL: a taken address is the likeliest mistake and the cheapest to find.
     let listener = TcpListener::bind(options.otg_listen)
         .map_err(|error| Failure::Listen(options.otg_listen, error))?;
     let address =
         listener.local_addr().map_err(|error| Failure::Listen(options.otg_listen, error))?;
+
+    let tls = match (&options.tls_cert, &options.tls_key) {
+        (Some(certificate), Some(key)) => Some(tls::config(certificate, key)?),
+        _ => None,
+    };
 
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -74,11 +84,12 @@ fn run(eal_options: Option<Vec<String>>, options: &Options) -> Result<(), Failur
     let own_eal_options = eal_options.is_some();
     let arguments = match eal_options {
         Some(arguments) => arguments,
-        None => start::eal_arguments("generator")?,
+        None => start::eal_arguments("generator")?.into_iter().map(OsString::from).collect(),
     };
     let (eal, _) = Eal::init(arguments)?;
     let runtime_dir = eal.runtime_dir();
-    let served = serve(&eal, listener, address, options, own_eal_options, &stop);
+    let door = Door { listener, address, tls };
+    let served = serve(&eal, door, options, own_eal_options, &stop);
     drop(eal);
     if !own_eal_options {
         remove_runtime_dir(&runtime_dir);
@@ -89,12 +100,25 @@ fn run(eal_options: Option<Vec<String>>, options: &Options) -> Result<(), Failur
     served
 }
 
+/// Where the API is served, and whether over HTTPS.
+struct Door {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<RustlsConfig>,
+}
+
+impl Door {
+    fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+}
+
 /// Serves until a signal. The engine runs here, on the main lcore; the thread for HTTP is made here
 /// too, so that it is bound to the same CPU.
 fn serve(
     eal: &Eal,
-    listener: TcpListener,
-    address: SocketAddr,
+    door: Door,
     options: &Options,
     own_eal_options: bool,
     stop: &AtomicBool,
@@ -109,17 +133,18 @@ fn serve(
     telemetry::register(eal, &ask)?;
     let mailbox = Mailbox::default();
     let (end, ended) = oneshot::channel();
+    let (url, port) = (door.url(), door.address.port());
     std::thread::scope(|scope| {
         let control = Control::new(eal, &mailbox, settings, options.line_rate, own_eal_options);
         let http =
             std::thread::Builder::new().name("http".to_owned()).spawn_scoped(scope, move || {
-                let result = serve_http(listener, control, questions, ended);
+                let result = serve_http(door, control, questions, ended);
                 // Without an API there is nothing to run for.
                 stop.store(true, Ordering::Relaxed);
                 result
             });
         let http = http.map_err(Failure::Http)?;
-        if let Err(error) = announce(eal, address, options) {
+        if let Err(error) = announce(eal, &url, port, options) {
             stop.store(true, Ordering::Relaxed);
             drop(end);
             let _ = http.join();
@@ -136,18 +161,24 @@ fn serve(
 }
 
 fn serve_http(
-    listener: TcpListener,
+    door: Door,
     control: Control<'_, '_>,
     questions: mpsc::Receiver<Question>,
     ended: oneshot::Receiver<()>,
 ) -> std::io::Result<()> {
-    listener.set_nonblocking(true)?;
+    door.listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
         let (calls, received) = mpsc::channel(BACKLOG);
+        let service = server::router(calls).into_make_service();
+        let api = async {
+            match door.tls {
+                Some(tls) => axum_server::from_tcp_rustls(door.listener, tls)?.serve(service).await,
+                None => axum_server::from_tcp(door.listener)?.serve(service).await,
+            }
+        };
         tokio::select! {
-            served = axum::serve(listener, server::router(calls)).into_future() => served,
+            served = api => served,
             () = control.serve(received, questions) => Ok(()),
             _ = ended => Ok(()),
         }
@@ -155,15 +186,15 @@ fn serve_http(
 }
 
 /// Tells the caller where we are: two lines on standard output, and the port file.
-fn announce(eal: &Eal, address: SocketAddr, options: &Options) -> Result<(), Failure> {
+fn announce(eal: &Eal, url: &str, port: u16, options: &Options) -> Result<(), Failure> {
     let socket = eal.runtime_dir().join("dpdk_telemetry.v2");
     let mut out = std::io::stdout().lock();
     // A closed standard output is no reason to end.
-    let _ = writeln!(out, "OTG on http://{address}\ntelemetry {}", socket.display());
+    let _ = writeln!(out, "OTG on {url}\ntelemetry {}", socket.display());
     let _ = out.flush();
     match &options.port_file {
         Some(file) => {
-            write_port(file, address.port()).map_err(|error| Failure::PortFile(file.clone(), error))
+            write_port(file, port).map_err(|error| Failure::PortFile(file.clone(), error))
         }
         None => Ok(()),
     }

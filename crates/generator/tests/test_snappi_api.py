@@ -81,7 +81,9 @@ def generator(directory: Path, *options: str) -> Iterator[Generator]:
     assert process.stdout is not None
     try:
         url, telemetry = process.stdout.readline(), process.stdout.readline()
-        assert url.startswith("OTG on http://127.0.0.1:"), log.read_text()
+        assert url.startswith(("OTG on http://127.0.0.1:", "OTG on https://127.0.0.1:")), (
+            log.read_text()
+        )
         assert telemetry.startswith("telemetry /"), log.read_text()
         yield Generator(process, url.split()[-1], Path(telemetry.split()[-1]))
         assert process.poll() is None, log.read_text()
@@ -423,7 +425,11 @@ def test_hostile_requests_are_answered_and_traffic_goes_on(ring: Generator) -> N
         ([], "--otg-listen"),
         (["--otg-listen", "0.0.0.0:0"], "only loopback"),
         (["--otg-listen", "127.0.0.1:TAKEN"], "in use"),
-        (["--otg-listen", "127.0.0.1:0", "--tls-cert", "x"], "--tls-cert"),
+        (["--otg-listen", "127.0.0.1:0", "--tls-cert", "x"], "--tls-key"),
+        (
+            ["--otg-listen", "127.0.0.1:0", "--tls-cert", "/no", "--tls-key", "/no"],
+            "--tls-cert /no",
+        ),
         (["--otg-listen", "127.0.0.1:0", "--port-file", "/no/such/dir/f"], "--port-file"),
         (["-l", "4095", "--no-pci", "--", "--otg-listen", "127.0.0.1:0"], "-l 4095"),
     ],
@@ -444,6 +450,21 @@ def test_a_wrong_command_line_is_told(directory: Path, options: list[str], words
         )
     assert done.returncode != 0
     assert words in done.stderr, done.stderr
+
+
+def test_with_a_certificate_the_api_is_served_over_https(directory: Path) -> None:
+    certificate, key = directory / "cert.pem", directory / "key.pem"
+    request = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost"
+    made = [*request.split(), "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    options = ["--tls-cert", str(certificate), "--tls-key", str(key)]
+    with generator(directory, *options) as running:
+        assert running.url.startswith("https://")
+        api = snappi.api(location=running.url, verify=False)
+        api.set_config(published())
+        assert api.get_config().ports[0].name == "p1"
+        with pytest.raises((OSError, http.client.HTTPException)):
+            running.request("GET", "/config")  # no plain HTTP at the same address
 
 
 def test_the_port_file_comes_and_goes(directory: Path) -> None:
