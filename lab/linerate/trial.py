@@ -30,10 +30,16 @@ from linerate.telemetry import Reading, Telemetry, ask_when_known, connect, sock
 START_TIMEOUT_S = 10.0
 LINK_TIMEOUT_S = 12.0
 WARM_UP_S = 0.05
+# Long enough that the one wake-up of the lab after it is no part of it, and that a short gap of the
+# machine's own is under the limit of lateness.
+PACED_WINDOW_S = 1.0
+AFTER_S = 0.02
 # Share of the window at its beginning and end that the figures of polls leave out.
 EDGE = 0.15
 # A forwarder that waited for its CPU for more of its time than this was not measured.
-STARVED = 0.75
+STARVED = 0.25
+# Packets per port that may be under way inside a forwarder when its counters are read.
+UNDER_WAY = 256
 # The forwarder's counters may be read this much apart before the window's length is in doubt.
 UNCERTAINTY_LIMIT = 0.005
 
@@ -173,7 +179,8 @@ class _Attempt:
     def _traffic(self) -> Traffic:
         locations = tuple(self.link.generator_locations(self.context))
         pps = self.plan.pps / len(locations) if self.plan.pps else None
-        return Traffic(locations, self.plan.size, self.bench.window_s, pps)
+        seconds = PACED_WINDOW_S if pps else self.bench.window_s
+        return Traffic(locations, self.plan.size, seconds, pps)
 
     # -- a link whose ports make their own frames ------------------------------------------------
 
@@ -186,12 +193,13 @@ class _Attempt:
             "the forwarder forwards nothing",
         )
         time.sleep(WARM_UP_S)
-        polling = self._polling(telemetry, child)
+        self._await_polling(telemetry, child)
+        polling = self._polling(telemetry)
         first = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.link.ports)]
         time.sleep(self.bench.window_s)
         child.check()
         last = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.link.ports)]
-        self.trial.polling = _difference(polling, self._polling(telemetry, child))
+        self.trial.polling = _difference(polling, self._polling(telemetry))
         duration_ns = last[0].at_ns - first[0].at_ns
         self.trial.duration_s = duration_ns / 1e9
         self.trial.duration_uncertainty_s = (
@@ -199,6 +207,10 @@ class _Attempt:
         )
         self.trial.forwarder_rx = _sum(last, "ipackets") - _sum(first, "ipackets")
         self.trial.forwarder_tx = _sum(last, "opackets") - _sum(first, "opackets")
+        kept = abs(self.trial.forwarder_rx - self.trial.forwarder_tx)
+        if kept > UNDER_WAY * self.link.ports:
+            # Whoever drops what it receives is fast for the wrong reason.
+            self.trial.invalid = f"{kept} packets were received and not sent on this lossless link"
         if self.trial.duration_uncertainty_s > UNCERTAINTY_LIMIT * self.trial.duration_s:
             self.trial.invalid = (
                 f"counters could be read only to {self.trial.duration_uncertainty_s * 1e3:.1f} ms"
@@ -219,15 +231,23 @@ class _Attempt:
         )
         self._warm_up(generator, telemetry, child)
         _, _, at_start = self._settled(generator, telemetry)
+        window = self._traffic().seconds
+        # A paced sender must not share its CPU with the lab for a moment: between start and end
+        # the lab sleeps, and polls are read around the window. A flood does not mind; its polls are
+        # read inside, so that idle ones before and after do not count.
+        polls = [self._polling(telemetry)]
+        started = time.monotonic()
         generator.client.start()
-        # Figures of polls are rates: they are read while traffic runs, so that the idle polls
-        # before and after it do not count. Counts of frames are read when nothing moves any more.
-        _doze(EDGE * self.bench.window_s, alive)
-        polling = self._polling(telemetry, child)
-        _doze((1 - 2 * EDGE) * self.bench.window_s, alive)
-        self.trial.polling = _difference(polling, self._polling(telemetry, child))
-        generator.client.wait_stopped(self.bench.window_s + 5, alive)
+        if self.plan.pps is None:
+            _sleep_until(started + EDGE * window, alive)
+            polls = [self._polling(telemetry)]
+            _sleep_until(started + (1 - EDGE) * window, alive)
+            polls.append(self._polling(telemetry))
+        _sleep_until(started + window + AFTER_S, alive)
+        generator.client.wait_stopped(5, alive)
         sent, seconds, at_end = self._settled(generator, telemetry)
+        polls.append(self._polling(telemetry))
+        self.trial.polling = _difference(polls[0], polls[1])
         self.trial.tsc_hz = self.trial.tsc_hz or generator.tsc_hz()
         self.trial.duration_s = seconds
         books.enter(
@@ -252,6 +272,7 @@ class _Attempt:
         )
         time.sleep(WARM_UP_S)
         generator.client.stop()
+        self._await_polling(telemetry, child)
 
     def _links_up(self, generator: Generator, telemetry: Telemetry) -> bool:
         states = (telemetry.ask(f"/ethdev/link_status,{n}") for n in range(self.link.ports))
@@ -274,10 +295,16 @@ class _Attempt:
             before = now
             time.sleep(0.01)
 
-    def _polling(self, telemetry: Telemetry, child: Child) -> list[Polling] | None:
+    def _await_polling(self, telemetry: Telemetry, child: Child) -> None:
+        """A program's own commands come some time after the socket; look for them only once."""
+        if self.forwarder.has_polling:
+            ask_when_known(telemetry, "/linerate/polling", START_TIMEOUT_S, child.check)
+
+    def _polling(self, telemetry: Telemetry) -> list[Polling] | None:
+        # Asked of every program, so that none answers more questions than another.
+        answer = telemetry.ask("/linerate/polling")
         if not self.forwarder.has_polling:
             return None
-        answer = ask_when_known(telemetry, "/linerate/polling", START_TIMEOUT_S, child.check)
         return [Polling.model_validate(entry) for entry in answer]
 
 
@@ -328,9 +355,8 @@ def _await(timeout_s: float, child: Child, ready: Callable[[], bool], otherwise:
         time.sleep(0.01)
 
 
-def _doze(seconds: float, alive: Callable[[], None]) -> None:
-    """Sleep, and notice when a process ends."""
-    deadline = time.monotonic() + seconds
-    while (rest := deadline - time.monotonic()) > 0:
-        time.sleep(min(rest, 0.1))
-        alive()
+def _sleep_until(moment: float, alive: Callable[[], None]) -> None:
+    """Sleep until `time.monotonic()` says so, then see whether every process still runs."""
+    if (rest := moment - time.monotonic()) > 0:
+        time.sleep(rest)
+    alive()
