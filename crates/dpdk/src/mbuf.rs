@@ -5,8 +5,9 @@
 //! else can see too (clones, external buffers), so writing goes through methods that look at the
 //! reference count and refuse: what is shared can only be read.
 //!
-//! A packet that was received must be gone before its port stops (some drivers own the buffers of what
-//! they hand out); one that was allocated may live as long as the [`Eal`](crate::Eal):
+//! A received packet must leave the program's hands (be freed or sent) before its port stops; one that
+//! was allocated may be kept as long as the [`Eal`](crate::Eal) lives. The memory of both does: a
+//! packet may wait in another port's ring after the port that it came from has stopped.
 //! ```compile_fail,E0505
 //! fn outlive<'eal>(eal: dpdk::Eal) {
 //!     let pool = dpdk::Mempool::packet_pool(&eal, &dpdk::PoolConfig::named("p")).unwrap();
@@ -82,8 +83,9 @@ impl<'m> Mbuf<'m> {
     #[must_use]
     pub fn data(&self) -> &[u8] {
         // SAFETY: buf_addr + data_off .. + data_len lie inside the segment's buffer (every writer of
-        // these fields keeps it so), initialised since the pool was made, and nobody writes to it: a
-        // shared buffer is written by none of its owners, an unshared one only through `&mut self`.
+        // these fields keeps it so). It is initialised: DPDK's memory is zeroed by the kernel when it
+        // is mapped and by DPDK when it is given back. Nobody writes to it: a shared buffer is written
+        // by none of its owners, an unshared one only through `&mut self`.
         unsafe { std::slice::from_raw_parts(self.start(), self.data_len()) }
     }
 
@@ -107,7 +109,8 @@ impl<'m> Mbuf<'m> {
     #[inline]
     #[must_use]
     pub fn is_unshared(&self) -> bool {
-        // SAFETY: the mbuf is valid. A count of 1 is ours and cannot grow behind our back.
+        // SAFETY: the mbuf is valid. A count of 1 is ours: only an owner can add a reference, and no
+        // method adds one through `&Mbuf`.
         unsafe {
             fast::mbuf::refcnt(self.as_ptr()) == 1
                 && field::<u64>(self.as_ptr(), layout::MBUF_OL_FLAGS)
@@ -141,7 +144,7 @@ impl<'m> Mbuf<'m> {
             return None;
         }
         // SAFETY: unshared, and data_off + len <= buf_len, so len fits 16 bits and the bytes lie in the
-        // buffer, which has been initialised since the pool was made.
+        // buffer, which is initialised (see `data`).
         unsafe {
             fast::mbuf::set_field(self.as_ptr(), layout::MBUF_DATA_LEN, len as u16);
             fast::mbuf::set_field(self.as_ptr(), layout::MBUF_PKT_LEN, len as u32);

@@ -20,12 +20,24 @@ pub(crate) fn fp_ops(port: u16) -> *const u8 {
     }
 }
 
-/// Reads a field of the entry. Volatile: another thread may replace it (a device that is removed, a
-/// plugin that wraps the burst functions), and it must be read anew at each burst.
+/// Reads a pointer of the entry, atomically: another thread may replace it (a device that is removed,
+/// a plugin that wraps the burst functions), and it must be read anew at each burst.
+///
+/// # Safety
+/// `ops` is an entry of the table, which lives as long as the process, and `offset` that of a pointer,
+/// which the C compiler has aligned.
 #[inline(always)]
-unsafe fn read<T: Copy>(ops: *const u8, offset: usize) -> T {
-    // SAFETY: the caller passes an offset of a T in the entry.
-    unsafe { ops.add(offset).cast::<T>().read_volatile() }
+unsafe fn read(ops: *const u8, offset: usize) -> *mut c_void {
+    // SAFETY: the contract is the caller's.
+    unsafe { AtomicPtr::from_ptr(ops.add(offset).cast_mut().cast()).load(Ordering::Relaxed) }
+}
+
+/// # Safety
+/// As [`read`], and `offset` is that of a burst function, which DPDK never leaves null.
+#[inline(always)]
+unsafe fn read_burst(ops: *const u8, offset: usize) -> BurstFn {
+    // SAFETY: the contract is the caller's; a function pointer has a pointer's size.
+    unsafe { std::mem::transmute::<*mut c_void, BurstFn>(read(ops, offset)) }
 }
 
 /// The head of a queue's list of callbacks; null where there are none.
@@ -35,7 +47,7 @@ unsafe fn read<T: Copy>(ops: *const u8, offset: usize) -> T {
 unsafe fn callbacks(ops: *const u8, offset: usize, queue: u16) -> *mut c_void {
     // SAFETY: `offset` is that of a `clbk` array with an entry for each queue.
     unsafe {
-        let heads: *mut *mut c_void = read(ops, offset);
+        let heads: *mut *mut c_void = read(ops, offset).cast();
         AtomicPtr::from_ptr(heads.add(usize::from(queue))).load(Ordering::Relaxed)
     }
 }
@@ -55,8 +67,8 @@ pub(crate) unsafe fn rx_burst(
 ) -> u16 {
     // SAFETY: the contract is the caller's; offsets are those of the C struct.
     unsafe {
-        let data: *mut *mut c_void = read(ops, layout::FP_RXQ_DATA);
-        let burst: BurstFn = read(ops, layout::FP_RX_PKT_BURST);
+        let data: *mut *mut c_void = read(ops, layout::FP_RXQ_DATA).cast();
+        let burst = read_burst(ops, layout::FP_RX_PKT_BURST);
         let received = burst(*data.add(usize::from(queue)), pkts, n);
         let callbacks = callbacks(ops, layout::FP_RXQ_CLBK, queue);
         if callbacks.is_null() {
@@ -82,14 +94,14 @@ pub(crate) unsafe fn tx_burst(
 ) -> Sent {
     // SAFETY: the contract is the caller's; offsets are those of the C struct.
     unsafe {
-        let data: *mut *mut c_void = read(ops, layout::FP_TXQ_DATA);
+        let data: *mut *mut c_void = read(ops, layout::FP_TXQ_DATA).cast();
         let callbacks = callbacks(ops, layout::FP_TXQ_CLBK, queue);
         let offered = if callbacks.is_null() {
             n
         } else {
             dpdk_sys::rte_eth_call_tx_callbacks(port, queue, pkts, n, callbacks)
         };
-        let burst: BurstFn = read(ops, layout::FP_TX_PKT_BURST);
+        let burst = read_burst(ops, layout::FP_TX_PKT_BURST);
         Sent { accepted: burst(*data.add(usize::from(queue)), pkts, offered), offered }
     }
 }

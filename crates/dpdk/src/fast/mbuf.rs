@@ -41,7 +41,8 @@ pub(crate) unsafe fn data_start(mbuf: *const rte_mbuf) -> *mut u8 {
     }
 }
 
-/// `rte_mbuf_refcnt_read`.
+/// `rte_mbuf_refcnt_read`, with acquire ordering: who finds a count of 1 may write what other owners
+/// have read until they gave their references up (a release, as in `Arc::get_mut`).
 ///
 /// # Safety
 /// `mbuf` is valid.
@@ -50,7 +51,7 @@ pub(crate) unsafe fn refcnt(mbuf: *const rte_mbuf) -> u16 {
     // SAFETY: the field is only ever accessed atomically.
     unsafe {
         AtomicU16::from_ptr(mbuf.cast::<u8>().add(layout::MBUF_REFCNT).cast_mut().cast())
-            .load(Ordering::Relaxed)
+            .load(Ordering::Acquire)
     }
 }
 

@@ -41,6 +41,9 @@ pub enum RunError {
     /// An lcore did not start.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// A queue was not there to be taken: two paths want it.
+    #[error("ports {0} to {1}: a queue is in use on another path")]
+    Unwired(u16, u16),
 }
 
 /// The pool that [`run`] wants: large enough for every ring, cache and burst, as in the C example.
@@ -159,6 +162,14 @@ impl<'port> Wiring<'port> {
         &mut self,
         path: &Path,
         output: impl Fn(TxQueue<'port>) -> O,
+    ) -> Result<Lane<'port, O>, RunError> {
+        self.take_lane(path, output).ok_or(RunError::Unwired(path.rx_port, path.tx_port))
+    }
+
+    fn take_lane<O>(
+        &mut self,
+        path: &Path,
+        output: impl Fn(TxQueue<'port>) -> O,
     ) -> Option<Lane<'port, O>> {
         let source = *self.macs.get(&path.tx_port)?;
         // 02:00:00:00:00:PORT
@@ -198,7 +209,7 @@ impl<'port> Wiring<'port> {
             let meter = Meter::new(lcore, &queues);
             figures.extend(meter.figures().iter().map(Arc::clone));
             let lanes: Vec<Lane<'port, O>> =
-                paths.iter().filter_map(|path| self.lane(path, output)).collect();
+                paths.iter().map(|path| self.lane(path, output)).collect::<Result<_, _>>()?;
             jobs.push((lcore, lanes, meter));
         }
         polling::register(eal, figures)?;
