@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
+
 
 class LabError(Exception):
     """Something the user can mend. `hint` is the command or the change that mends it."""
@@ -22,6 +27,16 @@ class UsageError(LabError):
     """A wrong option or value."""
 
     exit_code = 2
+
+
+def look_up(table: Mapping[str, T], name: str, option: str, what: str) -> T:
+    """The entry of that name, or an error that lists what there is."""
+    try:
+        return table[name]
+    except KeyError:
+        raise UsageError(
+            f"{option} {name}: no such {what}", f"choose from: {', '.join(table)}"
+        ) from None
 
 
 class MissingError(LabError):

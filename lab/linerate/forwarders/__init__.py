@@ -6,7 +6,7 @@ A new forwarder is one small class and one line in `FORWARDERS`.
 
 from __future__ import annotations
 
-from linerate.errors import UsageError
+from linerate.errors import look_up
 from linerate.forwarders.base import Forwarder, project_root, rust_binary
 from linerate.forwarders.c_l2fwd import CL2fwd
 from linerate.forwarders.rust import Reflect, RustL2fwd
@@ -25,12 +25,7 @@ FORWARDERS: dict[str, Forwarder] = {
 
 
 def forwarder(name: str) -> Forwarder:
-    try:
-        return FORWARDERS[name]
-    except KeyError:
-        raise UsageError(
-            f"--forwarders {name}: no such forwarder", f"choose from: {', '.join(FORWARDERS)}"
-        ) from None
+    return look_up(FORWARDERS, name, "--forwarders", "forwarder")
 
 
 __all__ = ["FORWARDERS", "Forwarder", "forwarder", "project_root", "rust_binary"]

@@ -6,7 +6,7 @@ A new link is one small class here and one line in `LINKS`.
 
 from __future__ import annotations
 
-from linerate.errors import UsageError
+from linerate.errors import look_up
 from linerate.links.base import Link
 from linerate.links.memif import Memif
 from linerate.links.null import Null
@@ -15,12 +15,7 @@ LINKS: dict[str, Link] = {link.name: link for link in (Null(1), Null(2), Memif(1
 
 
 def link(name: str) -> Link:
-    try:
-        return LINKS[name]
-    except KeyError:
-        raise UsageError(
-            f"--link {name}: no such link", f"choose from: {', '.join(LINKS)}"
-        ) from None
+    return look_up(LINKS, name, "--link", "link")
 
 
 __all__ = ["LINKS", "Link", "link"]
