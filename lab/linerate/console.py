@@ -119,6 +119,13 @@ def median(figure: Quartiles | None, digits: int = 2) -> str:
     return number(figure.median if figure else None, digits)
 
 
+def interval(figure: Quartiles | None, digits: int = 2) -> str:
+    """The median's 95 % interval, or a dash when there are too few trials for one."""
+    if figure is None or figure.low is None or figure.high is None:
+        return "-"
+    return f"{number(figure.low, digits)} - {number(figure.high, digits)}"
+
+
 def _table(title: str, columns: Sequence[str], text_columns: int = 1) -> Table:
     """`text_columns`: how many columns from the left hold words; the others hold figures."""
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
@@ -133,12 +140,11 @@ def null_table(cell: CellSummary) -> Table:
     table = _table(f"{cell.link}, {cell.size} B, {cell.blocks} blocks", columns)
     for arm in [*cell.arms, *cell.references]:
         cycles = arm.cycles_per_packet
-        interval = f"{cycles.low:.1f} - {cycles.high:.1f}" if cycles else "-"
         table.add_row(
             arm.arm,
             median(arm.mpps),
             median(cycles, 1),
-            interval,
+            interval(cycles, 1),
             median(arm.average_rx_burst, 1),
             f"{arm.trials - arm.invalid}/{arm.trials}",
         )
@@ -147,8 +153,8 @@ def null_table(cell: CellSummary) -> Table:
 
 def flood_table(cell: CellSummary) -> Table:
     columns = (
-        "forwarder", "gen TX", "gen RX", "fwd RX", "fwd TX", "drops", "lost before", "refused",
-        "RX burst", "valid",
+        "forwarder", "gen TX", "gen RX", "fwd RX", "fwd TX", "drops", "lost before",
+        "refused offers", "RX burst", "valid",
     )  # fmt: skip
     title = f"{cell.link}, {cell.size} B, {cell.blocks} blocks, flood (Mpps of this machine)"
     table = _table(title, columns)
@@ -198,20 +204,22 @@ def _print_cell(console: Console, cell: CellSummary) -> None:
     for arm in cell.arms:
         if arm.limited_by:
             limited.setdefault(arm.limited_by, []).append(arm.arm)
+    # Where something else than the forwarder is the limit, the cost of a packet leads.
+    tables = [flood_table(cell)]
     if cell.lower_load:
-        console.print(lower_load_table(cell))
-    console.print(flood_table(cell))
-    if cell.ceiling:
-        console.print(
-            f"  100 % = {cell.ceiling.pps / 1e6:.2f} Mpps ({cell.ceiling.peer}); books "
-            f"{'closed' if cell.books_closed else 'NOT closed'}",
-            style="dim",
-        )
+        tables.insert(0 if limited else 1, lower_load_table(cell))
+    for table in tables:
+        console.print(table)
+    books = {True: "closed", False: "NOT closed", None: "none to close"}[cell.books_closed]
+    peak = (
+        f"100 % = {cell.ceiling.pps / 1e6:.2f} Mpps ({cell.ceiling.peer}); " if cell.ceiling else ""
+    )
+    console.print(f"  {peak}books {books}", style="dim")
     for by, names in limited.items():
         console.print(
             f"  limited by the {by}, not by the forwarder: {', '.join(names)}", style="dim"
         )
-    if cell.lower_load:
+    if limited and cell.lower_load:
         console.print(
             "  so cycles per packet at lower loads lead; C programs report none (-)", style="dim"
         )

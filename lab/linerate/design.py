@@ -2,17 +2,25 @@
 """Order and repetition: randomised complete blocks (measuring.md 7 to 9).
 
 Each block runs every arm of a cell once, in an order drawn from the seed. The baseline appears
-twice under two labels: the A/A arm. The unit is the trial: the forwarder is started anew.
+twice under two labels: the A/A arm. On a link with a generator the reference peers that show its
+ceiling take part in every block too. The unit is the trial: the forwarder is started anew.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from linerate.errors import UsageError
+from linerate.errors import UsageError, look_up
+from linerate.links import link
+from linerate.records import Role
 
 AA_SUFFIX = "-again"
+PEERS = ("reflect", "testpmd-io")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Preset:
-    """How much to measure. `cells` names (links, sizes, blocks) when the preset chooses them."""
+    """How much to measure: blocks; those with peers where nothing is carried; low-load blocks."""
 
     name: str
     blocks: int
@@ -47,7 +55,7 @@ class Preset:
 PRESETS = {
     preset.name: preset
     for preset in (
-        Preset("demo", 30, 0.3, 3, 4, "a first look: null with 30 blocks, memif with 12"),
+        Preset("demo", 24, 0.3, 3, 3, "a first look: null with 24 blocks, memif with 12"),
         Preset("quick", 20, 0.3, 4, 6, "20 blocks: finds a 5 % difference in three of four runs"),
         Preset("screen", 40, 0.3, 5, 10, "40 blocks: finds a 5 % difference nearly always"),
         Preset("claim", 150, 0.3, 8, 20, "150 blocks: for a claim that others will rely on"),
@@ -55,16 +63,11 @@ PRESETS = {
 }
 
 # The demo stays under five minutes on two cores.
-DEMO_CELLS = (Cell("null", 64, 30), Cell("memif", 64, 12), Cell("memif", 1518, 12))
+DEMO_CELLS = (Cell("null", 64, 24), Cell("memif", 64, 12), Cell("memif", 1518, 12))
 
 
 def preset(name: str) -> Preset:
-    try:
-        return PRESETS[name]
-    except KeyError:
-        raise UsageError(
-            f"--preset {name}: no such preset", f"choose from: {', '.join(PRESETS)}"
-        ) from None
+    return look_up(PRESETS, name, "--preset", "preset")
 
 
 def arms(forwarders: list[str]) -> list[Arm]:
@@ -82,12 +85,29 @@ def arms(forwarders: list[str]) -> list[Arm]:
     ]
 
 
-def order(arms_of_cell: list[Arm], cell: Cell, seed: int) -> list[list[Arm]]:
-    """The arms of each block, shuffled. The same seed gives the same order on every machine."""
+def order(items: Sequence[T], cell: Cell, seed: int) -> list[list[T]]:
+    """Each block has every item, shuffled. The same seed gives the same order on every machine."""
     source = random.Random(f"linerate:{seed}:{cell.link}:{cell.size}")
     blocks = []
     for _ in range(cell.blocks):
-        block = list(arms_of_cell)
+        block = list(items)
         source.shuffle(block)
         blocks.append(block)
     return blocks
+
+
+def schedule(
+    arms_of_cell: list[Arm], cell: Cell, seed: int, self_test: int
+) -> list[list[tuple[Role, Arm]]]:
+    """The blocks of a cell: all arms, and the reference peers in the same shuffle.
+
+    The peers are in every block of a link with a generator, where the arms are compared with them;
+    elsewhere they are only shown, and the first `self_test` blocks are enough.
+    """
+    items: list[tuple[Role, Arm]] = [("measure", arm) for arm in arms_of_cell]
+    items += [("self-test", Arm(name, name)) for name in PEERS]
+    tested = cell.blocks if link(cell.link).has_generator else self_test
+    return [
+        [(role, arm) for role, arm in block if role == "measure" or place < tested]
+        for place, block in enumerate(order(items, cell, seed))
+    ]

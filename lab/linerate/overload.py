@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Experiment `overload`: which forwarder does more when it gets all it can take?
 
-Per cell (link, frame size): a self-test with two reference peers gives the ceiling; then
-randomised complete blocks of all arms, the baseline twice; and where generator or link turn out to
-be the limit, trials at fixed lower loads, which compare cycles per packet instead.
+Per cell (link, frame size): randomised complete blocks of all arms, the baseline twice, and of two
+reference peers, which show the ceiling. Then, where frames are carried, trials at a fixed low load:
+they must lose nothing. Where generator or link turn out to be the limit, there are more loads, and
+cycles per packet are compared instead.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -15,7 +17,7 @@ from rich.console import Console
 
 from linerate import cpus
 from linerate.console import Monitor
-from linerate.design import DEMO_CELLS, Arm, Cell, Preset, arms, order
+from linerate.design import AA_SUFFIX, DEMO_CELLS, PEERS, Arm, Cell, Preset, arms, order, schedule
 from linerate.eal import Memory
 from linerate.errors import LabError, UsageError
 from linerate.forwarders import FORWARDERS, forwarder, rust_binary
@@ -27,6 +29,7 @@ from linerate.records import Load, RecordWriter, Role, Trial
 from linerate.summary import Summary
 from linerate.telemetry import ask_when_known, connect, socket_path
 from linerate.trial import START_TIMEOUT_S, Bench, Plan, run_trial
+from linerate.verdict import LOW_LOAD
 
 NAME = "overload"
 QUESTION = (
@@ -36,8 +39,9 @@ QUESTION = (
 DEFAULT_FORWARDERS = ["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"]
 DEFAULT_LINKS = ["null", "memif"]
 DEFAULT_SIZES = [64]
-PEERS = ("reflect", "testpmd-io")
-LOWER_LOADS = (0.25, 0.5)
+# Loads below the ceiling: always, and in addition where an arm is limited.
+LOW_LOADS = (LOW_LOAD,)
+LIMITED_LOADS = (0.5,)
 MIN_SIZE, MAX_SIZE = 64, 1518
 # A run whose every trial fails ends early.
 MAX_FAILURES = 8
@@ -102,14 +106,26 @@ class Overload:
         self._failures = 0
 
     def _planned(self) -> int:
-        total = 0
-        for cell in self.cells:
-            total += cell.blocks * len(self.arms)
-            total += len(PEERS) * self._self_test_blocks(cell)
-        return total
+        """Trials that are known beforehand; a limited arm adds some."""
+        return sum(
+            sum(len(block) for block in self._schedule(cell))
+            + link(cell.link).has_generator * self._lower_load_trials(cell, LOW_LOADS)
+            for cell in self.cells
+        )
 
-    def _self_test_blocks(self, cell: Cell) -> int:
-        return min(self.options.preset.self_test, cell.blocks)
+    def _schedule(self, cell: Cell) -> list[list[tuple[Role, Arm]]]:
+        return schedule(self.arms, cell, self.options.seed, self.options.preset.self_test)
+
+    def _lower_load_trials(self, cell: Cell, shares: Sequence[float]) -> int:
+        return self._lower_load_blocks(cell) * len(self._shown) * len(shares)
+
+    def _lower_load_blocks(self, cell: Cell) -> int:
+        return min(self.options.preset.lower_load, cell.blocks)
+
+    @property
+    def _shown(self) -> list[Arm]:
+        """The arms without the A/A arm, which has nothing to add at lower loads."""
+        return [arm for arm in self.arms if not arm.label.endswith(AA_SUFFIX)]
 
     def prepare(self) -> None:
         """Everything that can be missing is looked for before the first trial."""
@@ -148,53 +164,48 @@ class Overload:
 
     def _cell(self, cell: Cell) -> None:
         carried = link(cell.link).has_generator
-        self._self_test(cell)
         self.monitor.announce(f"{cell.link} {cell.size} B: {cell.blocks} blocks")
-        for block, shuffled in enumerate(order(self.arms, cell, self.options.seed)):
+        for block, shuffled in enumerate(self._schedule(cell)):
             with Sender(self.bench, wanted=carried, flood=True) as sender:
-                for arm in shuffled:
-                    self._trial(cell, arm, block, sender)
+                for role, arm in shuffled:
+                    self._trial(cell, arm, block, sender, role=role)
+        if not carried:
+            return
         summary = summarise_cell(cell, self.arms, self.trials, self.options.line_rate)
-        if carried and summary.ceiling and any(arm.limited_by for arm in summary.arms):
-            self._lower_loads(cell, summary.ceiling.pps)
+        if summary.ceiling is None:
+            # Without a ceiling no share of it can be offered; the summary warns of it.
+            self.monitor.skip(self._lower_load_trials(cell, LOW_LOADS))
+            return
+        shares: tuple[float, ...] = LOW_LOADS
+        if any(arm.limited_by for arm in summary.arms):
+            self.monitor.add(self._lower_load_trials(cell, LIMITED_LOADS))
+            shares += LIMITED_LOADS
+        self._lower_loads(cell, summary.ceiling.pps, shares)
 
-    def _self_test(self, cell: Cell) -> None:
-        self.monitor.announce(f"{cell.link} {cell.size} B: self-test with {' and '.join(PEERS)}")
-        carried = link(cell.link).has_generator
-        for block in range(self._self_test_blocks(cell)):
-            with Sender(self.bench, wanted=carried, flood=True) as sender:
-                for name in PEERS if block % 2 else reversed(PEERS):
-                    self._trial(cell, Arm(name, name), block, sender, role="self-test")
-
-    def _lower_loads(self, cell: Cell, ceiling_pps: float) -> None:
-        """Paced, open loop. The A/A arm has nothing to add here."""
-        blocks = min(self.options.preset.lower_load, cell.blocks)
-        shown = [arm for arm in self.arms if arm.label == arm.forwarder]
-        self.monitor.add(blocks * len(shown) * len(LOWER_LOADS))
+    def _lower_loads(self, cell: Cell, ceiling_pps: float, shares: Sequence[float]) -> None:
+        """Paced, open loop."""
         self.monitor.announce(f"{cell.link} {cell.size} B: fixed lower loads")
         drawn = order(
-            [Arm(f"{share}:{arm.label}", arm.forwarder) for arm in shown for share in LOWER_LOADS],
-            replace(cell, blocks=blocks),
+            [(share, arm) for arm in self._shown for share in shares],
+            replace(cell, blocks=self._lower_load_blocks(cell)),
             self.options.seed,
         )
         self._failures = 0
         for block, shuffled in enumerate(drawn):
             with Sender(self.bench, wanted=True, flood=False) as sender:
-                for each in shuffled:
+                for share, arm in shuffled:
                     if self._failures >= MAX_FAILURES:
                         self.monitor.skip(1)
                         continue
-                    share, _, label = each.label.partition(":")
                     self._trial(
                         cell,
-                        Arm(label, each.forwarder),
+                        arm,
                         block,
                         sender,
                         role="lower-load",
-                        load_share=float(share),
-                        pps=float(share) * ceiling_pps,
+                        load_share=share,
+                        pps=share * ceiling_pps,
                     )
-
         if self._failures >= MAX_FAILURES:
             self._failures = 0
             self.warnings.append(
@@ -209,7 +220,7 @@ class Overload:
         block: int,
         sender: Sender,
         *,
-        role: Role = "measure",
+        role: Role,
         load_share: float | None = None,
         pps: float | None = None,
     ) -> None:

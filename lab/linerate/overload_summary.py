@@ -3,32 +3,23 @@
 
 from __future__ import annotations
 
+import math
 import statistics
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 
-from linerate import __version__, machine
+from linerate import __version__, books, machine
+from linerate.arms import summarise_arm, summarise_lower_load
+from linerate.ceiling import ceiling_of, place, unproven
+from linerate.comparisons import compare, control_of, pair_cell, ungated
 from linerate.design import Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.links import link
 from linerate.records import Trial
-from linerate.summary import (
-    AA,
-    CellSummary,
-    Comparison,
-    Limit,
-    Metric,
-    Summary,
-    books_of,
-    ceiling_of,
-    compare_cell,
-    finish,
-    invalid_reasons,
-    limit_of,
-    summarise_arm,
-    summarise_lower_load,
-)
+from linerate.sentences import sentence
+from linerate.summary import AA, CellSummary, Comparison, Limit, Summary
 
 # Share of its time that a forwarder may wait for its CPU without a warning.
 CROWDED = 0.03
@@ -65,13 +56,12 @@ def summarise_cell(
         own = [t for t in mine if t.role == "measure" and t.arm == arm.label]
         if own:
             entry = summarise_arm(arm.label, forwarder(arm.forwarder).language, own)
-            entry.limited_by = limit_of(entry, ceiling)
+            place(entry, own, tests, ceiling)
             found.append(entry)
     references = [
         summarise_arm(name, forwarder(name).language, [t for t in tests if t.arm == name])
         for name in sorted({t.arm for t in tests})
     ]
-    closed, checked = books_of(mine)
     return CellSummary(
         link=cell.link,
         size=cell.size,
@@ -80,28 +70,44 @@ def summarise_cell(
         arms=found,
         references=references,
         lower_load=summarise_lower_load([t for t in mine if t.role == "lower-load"]),
-        books_closed=closed if checked else None,
+        books_closed=_books_of(mine)[0],
     )
 
 
 def _compare(
     setup: Setup, found: list[CellSummary], trials: list[Trial]
 ) -> tuple[list[Comparison], list[AA]]:
-    comparisons: list[Comparison] = []
-    controls: list[AA] = []
     labels = [arm.label for arm in setup.arms]
-    for cell in found:
-        mine = [t for t in trials if (t.link, t.size, t.role) == (cell.link, cell.size, "measure")]
-        metrics: list[Metric] = ["forwarder_rx_pps"]
-        if link(cell.link).has_generator:
-            metrics.insert(0, "received_pps")
-        for place, metric in enumerate(metrics):
-            each, control = compare_cell(cell, mine, labels, metric, primary=place == 0)
-            comparisons += each
-            if control:
-                controls.append(control)
-    finish(comparisons)
-    return comparisons, controls
+    pairs = [
+        each
+        for cell in found
+        for each in pair_cell(
+            cell,
+            [t for t in trials if (t.link, t.size, t.role) == (cell.link, cell.size, "measure")],
+            labels,
+        )
+    ]
+    comparisons = compare(pairs)
+    for comparison in comparisons:
+        comparison.sentence = sentence(comparison)
+    return comparisons, [control for each in pairs if (control := control_of(each))]
+
+
+def _books_of(trials: list[Trial]) -> tuple[bool | None, int]:
+    """Whether the books close, None without any; and how many trials have some."""
+    checked = sum(books.checkable(trial) for trial in trials)
+    return (books.closed(trials) if checked else None), checked
+
+
+def _smallest_detectable(comparisons: list[Comparison]) -> float | None:
+    """The largest over the primary comparisons; one that could find nothing has no bound."""
+    found = [
+        math.inf if each.smallest_detectable is None else each.smallest_detectable
+        for each in comparisons
+        if each.primary
+    ]
+    largest = max(found, default=math.inf)
+    return largest if math.isfinite(largest) else None
 
 
 def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summary:
@@ -113,8 +119,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         if (cell.link, cell.size) in done
     ]
     comparisons, controls = _compare(setup, found, trials)
-    closed, checked = books_of(trials)
-    smallest = [c.smallest_detectable for c in comparisons if c.primary]
+    closed, checked = _books_of(trials)
     return Summary(
         experiment=setup.experiment,
         question=setup.question,
@@ -128,7 +133,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         interrupted=interrupted,
         trials=len(trials),
         invalid_trials=sum(not t.valid for t in trials),
-        invalid_reasons=invalid_reasons(trials),
+        invalid_reasons=dict(Counter(t.invalid for t in trials if t.invalid)),
         comparisons=comparisons,
         aa=controls,
         books_closed=closed,
@@ -139,12 +144,16 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
             for arm in cell.arms
             if arm.limited_by
         ],
-        smallest_detectable=max((s for s in smallest if s is not None), default=None),
+        smallest_detectable=_smallest_detectable(comparisons),
         cells=found,
         tsc_hz=setup.tsc_hz,
         machine=machine.facts(),
         versions=versions(),
-        warnings=[*setup.warnings, *_crowding(trials)],
+        warnings=[
+            *setup.warnings,
+            *(warning for cell in found for warning in [*unproven(cell), *ungated(cell)]),
+            *_crowding(trials),
+        ],
     )
 
 

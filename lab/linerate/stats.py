@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Statistics of paired comparisons.
 
-Each block gives one log-ratio of an arm to the baseline. The null distribution of the signed-rank
-statistic is exact at any n used here, also with ties (the conditional sign-flip distribution of the
-observed midranks); the interval is the set of shifts which that test does not reject.
+Each block gives one log-ratio of an arm to the baseline. The test is conditional on ties: its null
+distribution is the exact sign-flip distribution of the observed midranks, at any n used here. The
+interval is the classical one by Walsh averages, without tie correction. Without ties it holds the
+shifts which the test does not reject; with ties the two may differ at the edge.
 
 Sources: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., sections 3.1 to
 3.3 (signed rank, Hodges-Lehmann estimate, interval by Walsh averages); Vargha and Delaney, J. Educ.
@@ -22,6 +23,10 @@ from scipy import stats as scipy_stats
 
 Floats = NDArray[np.float64]
 
+# The level of every test, and of every interval as 1 - ALPHA.
+ALPHA = 0.05
+# Below this no two-sided signed-rank or sign test can reject at ALPHA, and no interval exists.
+MIN_COUNT = 6
 # ARE of the signed-rank test to the t test for normal data.
 _EFFICIENCY = 3 / math.pi
 
@@ -75,7 +80,7 @@ class Interval:
     level: float
 
 
-def shift_interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
+def shift_interval(values: Sequence[float], level: float = 1 - ALPHA) -> Interval | None:
     """Interval for the centre of symmetry; None when n is too small for this level."""
     count = len(values)
     if count == 0:
@@ -104,14 +109,14 @@ def spread(values: Sequence[float]) -> float:
     return float(1.4826 * np.median(np.abs(data - np.median(data))))
 
 
-def smallest_detectable(values: Sequence[float], alpha: float = 0.05, power: float = 0.8) -> float:
+def smallest_detectable(values: Sequence[float], alpha: float = ALPHA, power: float = 0.8) -> float:
     """The shift of log-ratios that a run of this size and spread finds with this power.
 
-    The t test's n sigma rule with the signed-rank test's efficiency. Infinite below 6 values,
-    where no two-sided signed-rank test can reject at .05.
+    The t test's n sigma rule with the signed-rank test's efficiency. Infinite below
+    MIN_COUNT values.
     """
     count = len(values)
-    if count < 6:
+    if count < MIN_COUNT:
         return math.inf
     sigma = max(spread(values), float(np.std(values, ddof=1)))
     quantiles = scipy_stats.t.ppf([1 - alpha / 2, power], count - 1)
@@ -143,7 +148,7 @@ class Paired:
     smallest_detectable: float
 
 
-def compare(arm: Sequence[float], baseline: Sequence[float], level: float = 0.95) -> Paired:
+def compare(arm: Sequence[float], baseline: Sequence[float], level: float = 1 - ALPHA) -> Paired:
     """Compare values paired by block; all must be positive."""
     logs = [math.log(a / b) for a, b in zip(arm, baseline, strict=True)]
     interval = shift_interval(logs, level)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""summary.json: what a run found. Computed from its records alone.
+"""summary.json: what a run found. The models and how they are written; others fill them.
 
 `ratio` is always arm over baseline of the named metric; `better` says which way is better.
 """
@@ -7,32 +7,14 @@
 from __future__ import annotations
 
 import json
-import math
-import statistics
-from collections import Counter
-from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from linerate import books, stats
-from linerate.design import AA_SUFFIX
 from linerate.machine import Machine
-from linerate.records import Trial
-from linerate.stats import Paired
-from linerate.verdict import Judgement, Verdict, found_difference, judge
+from linerate.verdict import Limited, Limiter, Verdict
 
 SUMMARY = "summary.json"
-# A forwarder this near to the ceiling is not what limits the cell (measuring.md 6).
-CEILING_SHARE = 0.95
-# A flood of which less is refused is limited by the sender, not by the link.
-REFUSED_SHARE = 0.01
-
-Metric = Literal["received_pps", "forwarder_rx_pps"]
-METRICS: dict[str, Callable[[Trial], float | None]] = {
-    "received_pps": lambda trial: trial.received_pps,
-    "forwarder_rx_pps": lambda trial: trial.forwarder_rx_pps,
-}
 
 
 class _Strict(BaseModel):
@@ -46,8 +28,10 @@ class Quartiles(_Strict):
     median: float
     q1: float
     q3: float
-    low: float = Field(description="95 % interval of the median, where n allows one")
-    high: float
+    low: float | None = Field(
+        default=None, description="95 % interval of the median; absent where n allows none"
+    )
+    high: float | None = None
 
 
 class ArmSummary(_Strict):
@@ -67,13 +51,26 @@ class ArmSummary(_Strict):
     average_rx_burst: Quartiles | None = None
     generator_tx_mpps: float | None = None
     forwarder_tx_mpps: float | None = None
-    dropped_share: float | None = Field(default=None, description="forwarder drops / accepted")
-    refused_share: float | None = Field(default=None, description="refused / attempted")
+    dropped_share: float | None = Field(default=None, description="forwarder drops / forwarder_rx")
+    refused_share: float | None = Field(
+        default=None, description="refused / attempted: offers, not frames"
+    )
     lost_before_share: float | None = Field(
         default=None, description="(accepted - forwarder_rx) / accepted: before the application"
     )
-    frames: dict[str, int] = Field(default_factory=dict, description="sums over valid trials")
-    limited_by: Literal["generator", "link"] | None = None
+    frames: dict[str, int] = Field(
+        default_factory=dict,
+        description="sums over valid trials; in a flood `attempted` and `refused` count offers",
+    )
+    ceiling_share: float | None = Field(
+        default=None,
+        description="median over blocks of received_pps over the best reference peer's in the same "
+        "block; with --line-rate, the median received_pps over that rate",
+    )
+    ceiling_unproven: bool = Field(
+        default=False, description="did more than the reference peers, so that they prove no limit"
+    )
+    limited_by: Limiter | None = None
 
 
 class LowerLoad(_Strict):
@@ -84,7 +81,10 @@ class LowerLoad(_Strict):
     offered_mpps: float | None = None
     trials: int
     invalid: int
-    loss_share: float | None = None
+    loss_share: float | None = Field(
+        default=None,
+        description="(attempted - received) / attempted, the largest over the valid trials",
+    )
     busy_cycles_per_packet: Quartiles | None = None
     average_rx_burst: Quartiles | None = None
 
@@ -92,7 +92,7 @@ class LowerLoad(_Strict):
 class Ceiling(_Strict):
     """100 % of a link without a physical rate: the best reference peer (measuring.md 5)."""
 
-    pps: float
+    pps: float = Field(description="the best peer's median over the cell; of this machine and hour")
     peer: str
     measured_mpps: dict[str, float] = Field(default_factory=dict)
 
@@ -108,6 +108,7 @@ class AA(_Strict):
     ci_low: float | None = None
     ci_high: float | None = None
     p: float
+    spread: float
     found_difference: bool
 
 
@@ -130,7 +131,13 @@ class Comparison(_Strict):
     a12: float | None = None
     spread: float | None = None
     smallest_detectable: float | None = None
-    limited_by: Literal["generator", "link"] | None = None
+    zero_blocks: int = Field(
+        default=0, description="blocks left out because a rate was 0: a log-ratio needs more"
+    )
+    limited_by: Limiter | None = Field(
+        default=None, description="the arm's limit or the baseline's"
+    )
+    limited: Limited | None = Field(default=None, description="whom `limited_by` is about")
     verdict: Verdict
     reason: str
     sentence: str
@@ -155,7 +162,7 @@ class Limit(_Strict):
     link: str
     size: int
     arm: str
-    by: Literal["generator", "link"]
+    by: Limiter
 
 
 class Summary(_Strict):
@@ -179,11 +186,13 @@ class Summary(_Strict):
     invalid_reasons: dict[str, int]
     comparisons: list[Comparison]
     aa: list[AA]
-    books_closed: bool
+    books_closed: bool | None = Field(default=None, description="absent: no books to close")
     books_checked: int = Field(description="trials that have books to close")
     limited_by: list[Limit]
     smallest_detectable: float | None = Field(
-        default=None, description="relative; the largest over the primary comparisons"
+        default=None,
+        description="relative; the largest over the primary comparisons, "
+        "absent when one of them could find nothing",
     )
     cells: list[CellSummary]
     tsc_hz: int | None = None
@@ -200,320 +209,3 @@ def schema() -> dict[str, Any]:
 def dump(summary: Summary) -> str:
     data = summary.model_dump(mode="json", by_alias=True, exclude_none=True)
     return json.dumps(data, indent=2) + "\n"
-
-
-def quartiles(values: Iterable[float | None]) -> Quartiles | None:
-    """Quartiles and the median's 95 % interval by order statistics; absent without values."""
-    data = sorted(value for value in values if value is not None)
-    if not data:
-        return None
-    if len(data) == 1:
-        value = data[0]
-        return Quartiles(n=1, median=value, q1=value, q3=value, low=value, high=value)
-    q1, median, q3 = statistics.quantiles(data, n=4, method="inclusive")
-    cut = _median_cut(len(data))
-    return Quartiles(
-        n=len(data), median=median, q1=q1, q3=q3, low=data[cut], high=data[len(data) - 1 - cut]
-    )
-
-
-def _median_cut(count: int) -> int:
-    """Observations to leave out at each end for a 95 % interval of the median (sign test)."""
-    tail, cut = 0.0, 0
-    for k in range(count):
-        tail += math.comb(count, k) * 0.5**count
-        if tail > 0.025:
-            break
-        cut = k
-    return cut
-
-
-def _share(part: int | None, whole: int | None) -> float | None:
-    return part / whole if part is not None and whole else None
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    data = [value for value in values if value is not None]
-    return statistics.median(data) if data else None
-
-
-def summarise_arm(label: str, language: str, trials: list[Trial]) -> ArmSummary:
-    valid = [trial for trial in trials if trial.valid]
-    frames = {}
-    for name in (
-        "attempted",
-        "refused",
-        "accepted",
-        "lost_at_ingress",
-        "forwarder_rx",
-        "forwarder_tx",
-        "forwarder_drops",
-        "received",
-        "unattributed",
-    ):
-        counts = [count for trial in valid if (count := getattr(trial, name)) is not None]
-        if counts:
-            frames[name] = sum(counts)
-
-    def rate(name: str) -> float | None:
-        return _median(
-            getattr(trial, name) / trial.duration_s / 1e6
-            for trial in valid
-            if getattr(trial, name) is not None and trial.duration_s
-        )
-
-    def lost_before(trial: Trial) -> float | None:
-        if trial.accepted is None or trial.forwarder_rx is None:
-            return None
-        return _share(trial.accepted - trial.forwarder_rx, trial.accepted)
-
-    return ArmSummary(
-        arm=label,
-        forwarder=trials[0].forwarder,
-        language=language,
-        trials=len(trials),
-        invalid=len(trials) - len(valid),
-        mpps=quartiles(_mega(trial.forwarder_rx_pps) for trial in valid),
-        received_mpps=quartiles(_mega(trial.received_pps) for trial in valid),
-        cycles_per_packet=quartiles(
-            trial.window_cycles_per_packet for trial in valid if trial.load == "self-driven"
-        ),
-        busy_cycles_per_packet=quartiles(trial.busy_cycles_per_packet for trial in valid),
-        average_rx_burst=quartiles(trial.average_rx_burst for trial in valid),
-        generator_tx_mpps=rate("accepted"),
-        forwarder_tx_mpps=rate("forwarder_tx"),
-        dropped_share=_median(_share(trial.forwarder_drops, trial.accepted) for trial in valid),
-        refused_share=_median(_share(trial.refused, trial.attempted) for trial in valid),
-        lost_before_share=_median(lost_before(trial) for trial in valid),
-        frames=frames,
-    )
-
-
-def _mega(value: float | None) -> float | None:
-    return None if value is None else value / 1e6
-
-
-def summarise_lower_load(trials: list[Trial]) -> list[LowerLoad]:
-    result = []
-    keys = sorted({(trial.load_share or 0.0, trial.arm) for trial in trials})
-    for share, arm in keys:
-        mine = [t for t in trials if t.arm == arm and t.load_share == share]
-        valid = [t for t in mine if t.valid]
-        result.append(
-            LowerLoad(
-                arm=arm,
-                load_share=share,
-                offered_mpps=_median(
-                    t.attempted / t.duration_s / 1e6
-                    for t in valid
-                    if t.attempted is not None and t.duration_s
-                ),
-                trials=len(mine),
-                invalid=len(mine) - len(valid),
-                loss_share=_median(_loss(t) for t in valid),
-                busy_cycles_per_packet=quartiles(t.busy_cycles_per_packet for t in valid),
-                average_rx_burst=quartiles(t.average_rx_burst for t in valid),
-            )
-        )
-    return result
-
-
-def _loss(trial: Trial) -> float | None:
-    if trial.received is None or trial.attempted is None:
-        return None
-    return _share(trial.attempted - trial.received, trial.attempted)
-
-
-def ceiling_of(trials: list[Trial], line_rate: float | None) -> Ceiling | None:
-    """The best reference peer of the self-test, or what the user gave."""
-    measured = {
-        name: value
-        for name in sorted({trial.forwarder for trial in trials})
-        if (value := _median(t.received_pps for t in trials if t.valid and t.forwarder == name))
-    }
-    mega = {name: value / 1e6 for name, value in measured.items()}
-    if line_rate:
-        return Ceiling(pps=line_rate, peer="--line-rate", measured_mpps=mega)
-    if not measured:
-        return None
-    peer = max(measured, key=lambda name: measured[name])
-    return Ceiling(pps=measured[peer], peer=peer, measured_mpps=mega)
-
-
-def limit_of(arm: ArmSummary, ceiling: Ceiling | None) -> Literal["generator", "link"] | None:
-    """What limits an arm other than the forwarder; None when the forwarder does, or unknown."""
-    if ceiling is None or arm.received_mpps is None:
-        return None
-    if arm.received_mpps.median * 1e6 < CEILING_SHARE * ceiling.pps:
-        return None
-    refused = arm.refused_share
-    return "generator" if refused is not None and refused < REFUSED_SHARE else "link"
-
-
-def pair(trials: list[Trial], arm: str, baseline: str, metric: str) -> Paired | None:
-    """Compare two arms over the blocks in which both are valid."""
-    value = METRICS[metric]
-    by_block: dict[int, dict[str, float]] = {}
-    for trial in trials:
-        if trial.valid and trial.arm in (arm, baseline) and (found := value(trial)):
-            by_block.setdefault(trial.block, {})[trial.arm] = found
-    both = [block for _, block in sorted(by_block.items()) if arm in block and baseline in block]
-    if not both:
-        return None
-    return stats.compare([block[arm] for block in both], [block[baseline] for block in both])
-
-
-def compare_cell(
-    cell: CellSummary, trials: list[Trial], labels: list[str], metric: Metric, *, primary: bool
-) -> tuple[list[Comparison], AA | None]:
-    """All comparisons of one cell with its baseline, the first label. Holm comes later."""
-    baseline = labels[0]
-    aa_paired = pair(trials, baseline + AA_SUFFIX, baseline, metric)
-    aa = aa_paired and AA(
-        link=cell.link,
-        size=cell.size,
-        metric=metric,
-        n=aa_paired.n,
-        ratio=aa_paired.ratio,
-        ci_low=aa_paired.ci_low,
-        ci_high=aa_paired.ci_high,
-        p=aa_paired.p,
-        found_difference=found_difference(aa_paired),
-    )
-    result = []
-    for label in labels[1:]:
-        if label.endswith(AA_SUFFIX):
-            continue
-        paired = pair(trials, label, baseline, metric)
-        result.append(
-            _comparison(cell, label, baseline, metric, primary=primary, paired=paired, aa=aa_paired)
-        )
-    return result, aa or None
-
-
-def _comparison(
-    cell: CellSummary,
-    label: str,
-    baseline: str,
-    metric: str,
-    *,
-    primary: bool,
-    paired: Paired | None,
-    aa: Paired | None,
-) -> Comparison:
-    limits = {arm.arm: arm.limited_by for arm in cell.arms}
-    common: dict[str, Any] = {
-        "metric": metric,
-        "primary": primary,
-        "link": cell.link,
-        "size": cell.size,
-        "baseline": baseline,
-        "arm": label,
-        "sentence": "",
-        "limited_by": limits.get(label) if limits.get(baseline) else None,
-    }
-    if paired is None:
-        lost = Judgement("invalid", "no block has a valid trial of both")
-        return Comparison(**common, n=0, verdict=lost.verdict, reason=lost.reason)
-    found = judge(
-        paired,
-        paired.p,
-        planned=cell.blocks,
-        aa=aa,
-        low_load_loss=_worst_low_load_loss(cell, (label, baseline)),
-    )
-    smallest = paired.smallest_detectable
-    return Comparison(
-        **common,
-        n=paired.n,
-        ratio=paired.ratio,
-        ci_low=paired.ci_low,
-        ci_high=paired.ci_high,
-        p=paired.p,
-        a12=paired.a12,
-        spread=paired.spread,
-        smallest_detectable=smallest if math.isfinite(smallest) else None,
-        verdict=found.verdict,
-        reason=found.reason,
-    )
-
-
-def _worst_low_load_loss(cell: CellSummary, labels: tuple[str, str]) -> float | None:
-    losses = [
-        entry.loss_share
-        for entry in cell.lower_load
-        if entry.arm in labels and entry.loss_share is not None and entry.load_share <= 0.25
-    ]
-    return max(losses) if losses else None
-
-
-def finish(comparisons: list[Comparison]) -> None:
-    """Holm across the sizes of each (metric, link, arm), the ceiling rule, and the sentences."""
-    families: dict[tuple[str, str, str], list[Comparison]] = {}
-    for each in comparisons:
-        if each.p is not None:
-            families.setdefault((each.metric, each.link, each.arm), []).append(each)
-    for family in families.values():
-        adjusted = stats.holm([each.p for each in family if each.p is not None])
-        for each, p_holm in zip(family, adjusted, strict=True):
-            each.p_holm = p_holm
-            if p_holm >= 0.05 and each.verdict in ("faster", "slower"):
-                each.verdict = "undecided"
-                each.reason = f"Holm's p over {len(family)} sizes is {p_holm:.3f}"
-    for each in comparisons:
-        if each.verdict == "equal" and each.limited_by:
-            each.verdict = "undecided"
-            each.reason = (
-                f"both are limited by the {each.limited_by}, so equal rates say nothing "
-                "about the programs"
-            )
-        each.sentence = sentence(each)
-
-
-def sentence(found: Comparison) -> str:
-    """What a comparison says, in one sentence."""
-    where = f"On {found.link} at {found.size} B"
-    what = {
-        "received_pps": "frames per second carried there and back",
-        "forwarder_rx_pps": "packets per second taken by the forwarder",
-    }[found.metric]
-    if found.ratio is None:
-        return f"{where}, no verdict on {found.arm} against {found.baseline}: {found.reason}."
-    numbers = f"ratio {found.ratio:.3f}"
-    if found.ci_low is not None and found.ci_high is not None:
-        numbers += f", 95 % interval {found.ci_low:.3f} to {found.ci_high:.3f}"
-    numbers += f", {found.n} blocks"
-    percent = abs(found.ratio - 1) * 100
-    more = "more" if found.ratio >= 1 else "fewer"
-    if found.verdict in ("faster", "slower"):
-        return (
-            f"{where}, {found.arm} is {found.verdict} than {found.baseline}: "
-            f"{percent:.1f} % {more} {what} ({numbers})."
-        )
-    if found.verdict == "equal":
-        return (
-            f"{where}, {found.arm} and {found.baseline} are equal within 2 %: {what} differ by "
-            f"{percent:.1f} % ({numbers})."
-        )
-    if found.verdict == "undecided":
-        floor = (
-            f" The smallest difference it could find is {found.smallest_detectable * 100:.1f} %."
-            if found.smallest_detectable is not None
-            else ""
-        )
-        return (
-            f"{where}, this run cannot tell {found.arm} from {found.baseline} by {what} "
-            f"({numbers}): {found.reason}.{floor}"
-        )
-    return (
-        f"{where}, no verdict on {found.arm} against {found.baseline} by {what} ({numbers}): "
-        f"{found.reason}."
-    )
-
-
-def invalid_reasons(trials: list[Trial]) -> dict[str, int]:
-    return dict(Counter(trial.invalid for trial in trials if trial.invalid))
-
-
-def books_of(trials: list[Trial]) -> tuple[bool, int]:
-    return books.closed(trials), sum(books.checkable(trial) for trial in trials)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a comparison to one word, and to one sentence (measuring.md, rules 9 to 12).
+"""From a comparison to one word (measuring.md, rules 6 and 9 to 12). All rules are here.
 
-faster, slower   the interval excludes 1 and Holm's p is below .05
-equal            the whole interval lies inside +-2 %: an equivalence claim
-undecided        neither: the run was too small or too noisy to tell
+faster, slower   the interval excludes 1 and Holm's p is below ALPHA
+equal            the whole interval lies inside the margin: an equivalence claim, tested first
+undecided        neither: the run was too small or too noisy to tell, or both were held back
 invalid          the A/A arm found a difference, the cell was unstable, or too few blocks were valid
 """
 
@@ -12,15 +12,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from linerate.stats import Paired
+from linerate.stats import ALPHA, MIN_COUNT, Paired
 
 Verdict = Literal["faster", "slower", "equal", "undecided", "invalid"]
+# What limits a forwarder when it is not the forwarder itself, and whom of a comparison.
+Limiter = Literal["generator", "link"]
+Limited = Literal["arm", "baseline", "both"]
 
-ALPHA = 0.05
 MARGIN = 0.02
-MIN_BLOCKS = 6
+MIN_BLOCKS = MIN_COUNT
 # Robust spread of the paired log-ratios above which a cell is unstable.
 SPREAD_LIMIT = 0.15
+# Share of the ceiling up to which a load is low, and the loss there that makes a cell unstable.
+LOW_LOAD = 0.25
+LOW_LOAD_LOSS = 0.001
 # Share of blocks that may be lost to invalid trials.
 LOST_BLOCKS = 0.5
 
@@ -39,19 +44,62 @@ def found_difference(paired: Paired) -> bool:
 
 
 def judge(
-    paired: Paired,
-    p_holm: float,
+    paired: Paired | None,
+    p_holm: float | None,
     *,
     planned: int,
     aa: Paired | None,
-    higher_is_better: bool = True,
+    worst_spread: float,
     low_load_loss: float | None = None,
+    limited_by: tuple[Limiter | None, Limiter | None] = (None, None),
+    zero_blocks: int = 0,
+    higher_is_better: bool = True,
 ) -> Judgement:
-    """Apply the rules in the order of what forbids a verdict first."""
-    if paired.n < MIN_BLOCKS:
-        if planned >= MIN_BLOCKS and paired.n < planned * LOST_BLOCKS:
-            return Judgement("invalid", f"only {paired.n} of {planned} blocks were valid")
-        return Judgement("undecided", f"no test can reject with fewer than {MIN_BLOCKS} blocks")
+    """Apply the rules, in the order of what forbids a verdict first.
+
+    `worst_spread` and `low_load_loss` are the cell's, over all of its arms; `limited_by` is what
+    held back the arm and the baseline.
+    """
+    if paired is None or p_holm is None:
+        return Judgement("invalid", f"no block has a valid trial of both{_zeros(zero_blocks)}")
+    forbidden = _too_few(paired, planned, zero_blocks) or _unsound(aa, worst_spread, low_load_loss)
+    if forbidden:
+        return forbidden
+    if paired.ci_low is None or paired.ci_high is None:
+        return Judgement("undecided", "too few blocks for an interval")
+    if paired.ci_low > 1 - MARGIN and paired.ci_high < 1 + MARGIN:
+        if all(limited_by):
+            return Judgement(
+                "undecided",
+                f"both are limited by the {' or the '.join(dict.fromkeys(map(str, limited_by)))}, "
+                "so equal rates say nothing about the programs",
+            )
+        return Judgement("equal", f"the interval lies inside +-{MARGIN:.0%}")
+    if paired.ci_low <= 1 <= paired.ci_high:
+        return Judgement("undecided", "the interval neither excludes 1 nor lies inside the margin")
+    if p_holm >= ALPHA:
+        return Judgement(
+            "undecided", f"Holm's p over the sizes of this arm is {p_holm:.3f}, not below {ALPHA:g}"
+        )
+    if paired.ci_low > 1:
+        return Judgement("faster" if higher_is_better else "slower", "the interval lies above 1")
+    return Judgement("slower" if higher_is_better else "faster", "the interval lies below 1")
+
+
+def _too_few(paired: Paired, planned: int, zero_blocks: int) -> Judgement | None:
+    if paired.n >= MIN_BLOCKS:
+        return None
+    if planned >= MIN_BLOCKS and paired.n < planned * LOST_BLOCKS:
+        return Judgement(
+            "invalid", f"only {paired.n} of {planned} blocks were valid{_zeros(zero_blocks)}"
+        )
+    return Judgement("undecided", f"no test can reject with fewer than {MIN_BLOCKS} blocks")
+
+
+def _unsound(
+    aa: Paired | None, worst_spread: float, low_load_loss: float | None
+) -> Judgement | None:
+    """What forbids every verdict of a cell and metric: its control, and the stability gate."""
     if aa is None or aa.n < MIN_BLOCKS:
         return Judgement("invalid", "the A/A arm has too few valid blocks")
     if found_difference(aa):
@@ -60,19 +108,18 @@ def judge(
             f"the A/A arm, one program against itself, differed (ratio {aa.ratio:.3f}, "
             f"p {aa.p:.3f})",
         )
-    worst = max(paired.spread, aa.spread)
-    if worst > SPREAD_LIMIT:
+    if worst_spread > SPREAD_LIMIT:
         return Judgement(
-            "invalid", f"unstable: the ratios spread by {worst:.0%} (limit {SPREAD_LIMIT:.0%})"
+            "invalid",
+            f"unstable: the ratios of an arm of this cell spread by {worst_spread:.0%} "
+            f"(limit {SPREAD_LIMIT:.0%})",
         )
-    if low_load_loss is not None and low_load_loss > 0.001:
-        return Judgement("invalid", f"unstable: {low_load_loss:.2%} lost at a low load")
-    if paired.ci_low is None or paired.ci_high is None:
-        return Judgement("undecided", "too few blocks for an interval")
-    if paired.ci_low > 1 - MARGIN and paired.ci_high < 1 + MARGIN:
-        return Judgement("equal", f"the interval lies inside +-{MARGIN:.0%}")
-    if p_holm < ALPHA and paired.ci_low > 1:
-        return Judgement("faster" if higher_is_better else "slower", "the interval lies above 1")
-    if p_holm < ALPHA and paired.ci_high < 1:
-        return Judgement("slower" if higher_is_better else "faster", "the interval lies below 1")
-    return Judgement("undecided", "the interval neither excludes 1 nor lies inside the margin")
+    if low_load_loss is not None and low_load_loss > LOW_LOAD_LOSS:
+        return Judgement(
+            "invalid", f"unstable: an arm of this cell lost {low_load_loss:.2%} at a low load"
+        )
+    return None
+
+
+def _zeros(blocks: int) -> str:
+    return f"; {blocks} left out because a rate was 0, which has no logarithm" if blocks else ""

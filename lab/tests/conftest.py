@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from linerate.design import Cell, arms, order
+from linerate.design import Cell, arms, schedule
 from linerate.overload_summary import Setup
 from linerate.records import Polling, Process, Trial
 
@@ -83,22 +83,13 @@ def simulated_run(cells: list[Cell], seed: int = 1) -> tuple[Setup, list[Trial]]
     source = random.Random(seed)
     trials: list[Trial] = []
     for cell in cells:
-        for name in ("reflect", "testpmd-io"):
-            trial = simulated_trial(source, name, name, cell, block=0, position=len(trials))
-            trial.role = "self-test"
-            trials.append(trial)
-        for block, shuffled in enumerate(order(chosen, cell, seed)):
-            for arm in shuffled:
-                trials.append(
-                    simulated_trial(
-                        source,
-                        arm.forwarder,
-                        arm.label,
-                        cell,
-                        block=block,
-                        position=len(trials),
-                    )
+        for block, shuffled in enumerate(schedule(chosen, cell, seed, 2)):
+            for role, arm in shuffled:
+                trial = simulated_trial(
+                    source, arm.forwarder, arm.label, cell, block=block, position=len(trials)
                 )
+                trial.role = role
+                trials.append(trial)
     setup = Setup(
         experiment="overload",
         question="Which is it?",
@@ -113,6 +104,18 @@ def simulated_run(cells: list[Cell], seed: int = 1) -> tuple[Setup, list[Trial]]
         tsc_hz=2_450_000_000,
     )
     return setup, trials
+
+
+def at_lower_load(trials: list[Trial], share: float = 0.25, blocks: int = 3) -> list[Trial]:
+    """The lower-load trials that belong to these trials: nothing is lost in them."""
+    found = []
+    for trial in trials:
+        if trial.role == "measure" and trial.block < blocks and not trial.arm.endswith("-again"):
+            copy = trial.model_copy(deep=True)
+            copy.role, copy.load, copy.load_share = "lower-load", "paced", share
+            copy.attempted, copy.refused = copy.accepted, None
+            found.append(copy)
+    return found
 
 
 class TelemetryServer:

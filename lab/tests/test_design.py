@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from linerate.design import Cell, arms, order, preset
+from linerate.design import DEMO_CELLS, PEERS, Cell, arms, order, preset, schedule
 from linerate.errors import UsageError
 from linerate.overload import Options, cells
 
@@ -37,6 +37,45 @@ def test_positions_are_balanced() -> None:
     chosen = arms(["a", "b", "c"])
     first = Counter(block[0].label for block in order(chosen, Cell("null", 64, 4000), 1))
     assert all(900 < count < 1100 for count in first.values())
+
+
+@pytest.mark.parametrize(("link", "tested"), [("memif", 10), ("null", 3)])
+def test_the_reference_peers_are_in_the_blocks(link: str, tested: int) -> None:
+    chosen = arms(["c-l2fwd", "rust-l2fwd"])
+    blocks = schedule(chosen, Cell(link, 64, 10), seed=1, self_test=3)
+    assert len(blocks) == 10
+    for place, block in enumerate(blocks):
+        assert sorted(a.label for role, a in block if role == "measure") == sorted(
+            a.label for a in chosen
+        )
+        peers = sorted(arm.label for role, arm in block if role == "self-test")
+        assert peers == (sorted(PEERS) if place < tested else [])
+
+
+def test_the_peers_share_the_shuffle_of_the_arms() -> None:
+    blocks = schedule(arms(["a", "b"]), Cell("memif", 64, 4000), seed=1, self_test=3)
+    first = Counter((role, arm.label) for role, arm in (block[0] for block in blocks))
+    assert len(first) == 5
+    assert all(700 < count < 900 for count in first.values())
+
+
+def test_a_peer_may_be_an_arm_too() -> None:
+    block = schedule(arms(["c-l2fwd", "reflect"]), Cell("memif", 64, 1), seed=1, self_test=1)[0]
+    assert Counter(role for role, arm in block if arm.label == "reflect") == {
+        "measure": 1,
+        "self-test": 1,
+    }
+
+
+def test_the_demo_is_short() -> None:
+    """At about 0.9 s a trial, five minutes are 330."""
+    demo = preset("demo")
+    chosen = arms(["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"])
+    trials = sum(
+        len(block) for cell in DEMO_CELLS for block in schedule(chosen, cell, 1, demo.self_test)
+    )
+    lower = 2 * demo.lower_load * 3 * sum(cell.link == "memif" for cell in DEMO_CELLS)
+    assert trials + lower < 300
 
 
 def test_presets() -> None:

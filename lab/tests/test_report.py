@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import simulated_run
+from conftest import at_lower_load, simulated_run
 
 from linerate import report
 from linerate.design import Cell
@@ -48,6 +48,14 @@ def test_published_figures_are_marked(run: tuple[Summary, str]) -> None:
 
 def test_command_lines_are_escaped(run: tuple[Summary, str]) -> None:
     assert "prog -l 1 &#39;&lt;x&gt;&#39;" in run[1]
+
+
+def test_too_few_trials_show_no_interval() -> None:
+    setup, trials = simulated_run([Cell("null", 64, 3), Cell("memif", 64, 3)])
+    found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
+    page = report.render(found, trials)
+    assert 'class="iv"' not in page
+    assert "None" not in page.split("<script>", 1)[0]
 
 
 def test_an_empty_run_renders() -> None:

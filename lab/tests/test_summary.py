@@ -7,13 +7,14 @@ import json
 
 import jsonschema
 import pytest
-from conftest import simulated_run
+from conftest import at_lower_load, simulated_run
 
-from linerate import schemas, summary
+from linerate import schemas, stats, summary
+from linerate.arms import quartiles
 from linerate.design import Cell
 from linerate.overload_summary import summarise
 from linerate.records import Trial
-from linerate.summary import Summary, quartiles
+from linerate.summary import Comparison, Summary
 
 CELLS = [Cell("null", 64, 20), Cell("memif", 64, 20)]
 
@@ -110,14 +111,7 @@ def test_c_has_no_busy_cycles(found: Summary) -> None:
 
 def test_lower_loads_are_per_load_and_arm() -> None:
     setup, trials = simulated_run([CELLS[1]])
-    paced: list[Trial] = []
-    for share in (0.25, 0.5):
-        for trial in trials:
-            if trial.role == "measure" and trial.block < 3:
-                copy = trial.model_copy(deep=True)
-                copy.role, copy.load, copy.load_share = "lower-load", "paced", share
-                copy.attempted, copy.refused = copy.accepted, None
-                paced.append(copy)
+    paced = at_lower_load(trials) + at_lower_load(trials, 0.5)
     cell = summarise(setup, trials + paced, interrupted=False).cells[0]
     assert {(e.load_share, e.arm) for e in cell.lower_load} >= {
         (0.25, "c-l2fwd"),
@@ -132,3 +126,189 @@ def test_quartiles() -> None:
     assert figure is not None
     # The sign test's interval for a median of 20: the 6th and the 15th value, 95.9 %.
     assert (figure.median, figure.low, figure.high) == (10.5, 6.0, 15.0)
+
+
+@pytest.mark.parametrize("count", range(1, 6))
+def test_quartiles_of_few_values_have_no_interval(count: int) -> None:
+    figure = quartiles([float(n) for n in range(count)])
+    assert figure is not None
+    assert figure.n == count
+    assert figure.low is None
+    assert figure.high is None
+
+
+def test_quartiles_of_six_values_span_all() -> None:
+    figure = quartiles([float(n) for n in range(6)])
+    assert figure is not None
+    assert (figure.low, figure.high) == (0.0, 5.0)
+
+
+# -- the rules of a whole cell --------------------------------------------------------------------
+
+
+def scale(trials: list[Trial], arm: str, factor: float, link: str = "memif") -> None:
+    """Make an arm faster or slower, books closed as before."""
+    for trial in trials:
+        if trial.link == link and trial.arm == arm and trial.forwarder_rx:
+            packets = round(trial.forwarder_rx * factor)
+            trial.forwarder_rx = trial.forwarder_tx = packets
+            if trial.received is not None:
+                trial.accepted = trial.received = packets
+                trial.attempted = packets + (trial.refused or 0)
+
+
+def of(result: Summary, link: str, arm: str) -> Comparison:
+    return next(c for c in result.comparisons if c.primary and (c.link, c.arm) == (link, arm))
+
+
+def test_one_unstable_arm_forbids_every_verdict_of_its_cell() -> None:
+    setup, trials = simulated_run(CELLS)
+    for trial in trials:
+        if trial.arm == "rust-l2fwd" and trial.link == "null" and trial.forwarder_rx:
+            trial.forwarder_rx = round(trial.forwarder_rx * (1.4 if trial.block % 2 else 0.8))
+    result = summarise(setup, trials, interrupted=False)
+    burst = of(result, "null", "rust-l2fwd-burst")
+    assert burst.spread is not None
+    assert burst.spread < 0.05
+    assert burst.verdict == "invalid"
+    assert "unstable" in burst.reason
+    assert of(result, "memif", "rust-l2fwd-burst").verdict != "invalid"
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.9])
+def test_a_limit_of_the_faster_one_makes_the_difference_a_lower_bound(factor: float) -> None:
+    """The baseline is at the ceiling, the arm is not."""
+    setup, trials = simulated_run([CELLS[1]])
+    scale(trials, "rust-l2fwd", factor)
+    found = of(summarise(setup, trials, interrupted=False), "memif", "rust-l2fwd")
+    assert (found.verdict, found.limited_by, found.limited) == ("slower", "link", "baseline")
+    assert "at least" in found.sentence
+    assert "c-l2fwd is limited by the link" in found.sentence
+    assert (
+        "at least"
+        not in of(summarise(setup, trials, interrupted=False), "memif", "rust-l2fwd-burst").sentence
+    )
+
+
+def test_a_limited_arm_against_a_slow_baseline_is_faster_by_at_least() -> None:
+    setup, trials = simulated_run([CELLS[1]])
+    for label in ("c-l2fwd", "c-l2fwd-again"):
+        scale(trials, label, 0.7)
+    found = of(summarise(setup, trials, interrupted=False), "memif", "rust-l2fwd")
+    assert (found.verdict, found.limited) == ("faster", "arm")
+    assert "is faster than c-l2fwd: at least" in found.sentence
+
+
+def test_an_arm_above_the_ceiling_is_not_limited_and_is_named() -> None:
+    setup, trials = simulated_run([CELLS[1]])
+    scale(trials, "rust-l2fwd-burst", 1.2)
+    result = summarise(setup, trials, interrupted=False)
+    assert "rust-l2fwd-burst" not in {limit.arm for limit in result.limited_by}
+    arm = next(a for a in result.cells[0].arms if a.arm == "rust-l2fwd-burst")
+    assert arm.ceiling_unproven
+    assert arm.ceiling_share == pytest.approx(1.2, rel=0.05)
+    warnings = [text for text in result.warnings if "unproven" in text]
+    assert len(warnings) == 1
+    assert "rust-l2fwd-burst" in warnings[0]
+
+
+def test_the_ceiling_is_that_of_the_same_block() -> None:
+    """A machine that is twice as slow in half of the blocks limits nobody."""
+    setup, trials = simulated_run([CELLS[1]])
+    scale(trials, "rust-l2fwd", 0.9)
+    calm = summarise(setup, trials, interrupted=False)
+    for trial in trials:
+        if trial.block >= 9 and trial.duration_s:
+            trial.duration_s *= 2
+    jumpy = summarise(setup, trials, interrupted=False)
+    assert jumpy.limited_by == calm.limited_by
+    assert [c.verdict for c in jumpy.comparisons] == [c.verdict for c in calm.comparisons]
+
+
+def test_the_line_rate_of_the_user_is_compared_with_the_median() -> None:
+    setup, trials = simulated_run([CELLS[1]])
+    setup.line_rate = 1e12
+    assert summarise(setup, trials, interrupted=False).limited_by == []
+    setup.line_rate = 1e6
+    result = summarise(setup, trials, interrupted=False)
+    assert len(result.limited_by) == 4
+    assert not any("unproven" in text for text in result.warnings)
+
+
+def test_without_low_load_data_the_missing_gate_is_told() -> None:
+    setup, trials = simulated_run(CELLS)
+    warnings = summarise(setup, trials, interrupted=False).warnings
+    told = [text for text in warnings if "stability gate" in text]
+    assert len(told) == 1
+    assert told[0].startswith("memif 64 B")
+    paced = at_lower_load(trials)
+    complete = summarise(setup, trials + paced, interrupted=False)
+    assert not any("stability gate" in text for text in complete.warnings)
+    for trial in paced:
+        if trial.arm == "rust-l2fwd" and trial.link == "memif":
+            trial.invalid = "late"
+    told = [
+        text
+        for text in summarise(setup, trials + paced, interrupted=False).warnings
+        if "stability gate" in text
+    ]
+    assert len(told) == 1
+    assert "of rust-l2fwd:" in told[0]
+
+
+def test_a_minority_of_lossy_trials_at_a_low_load_is_seen() -> None:
+    setup, trials = simulated_run([CELLS[1]])
+    scale(trials, "rust-l2fwd", 0.8)
+    paced = at_lower_load(trials)
+    assert of(
+        summarise(setup, trials + paced, interrupted=False), "memif", "rust-l2fwd"
+    ).verdict == ("slower")
+    victim = next(t for t in paced if t.arm == "rust-l2fwd" and t.attempted)
+    victim.attempted = round((victim.attempted or 0) * 1.02)
+    result = summarise(setup, trials + paced, interrupted=False)
+    entry = next(e for e in result.cells[0].lower_load if e.arm == "rust-l2fwd")
+    assert entry.loss_share == pytest.approx(0.02 / 1.02, rel=0.01)
+    assert {c.verdict for c in result.comparisons} == {"invalid"}
+
+
+def test_a_rate_of_zero_leaves_its_block_out_and_says_so() -> None:
+    setup, trials = simulated_run(CELLS)
+    victim = next(t for t in trials if t.arm == "rust-l2fwd" and t.link == "null")
+    victim.forwarder_rx = 0
+    found = of(summarise(setup, trials, interrupted=False), "null", "rust-l2fwd")
+    assert (found.n, found.zero_blocks) == (19, 1)
+    assert "1 more left out because a rate was 0" in found.sentence
+
+
+def test_the_smallest_detectable_is_absent_when_a_comparison_could_find_nothing() -> None:
+    setup, trials = simulated_run(CELLS)
+    for trial in trials:
+        if trial.arm == "rust-l2fwd" and trial.link == "null" and trial.block >= 3:
+            trial.invalid = "lost"
+    assert summarise(setup, trials, interrupted=False).smallest_detectable is None
+
+
+def test_without_books_nothing_is_closed() -> None:
+    setup, trials = simulated_run([CELLS[0]])
+    result = summarise(setup, trials, interrupted=False)
+    assert result.books_checked == 0
+    assert "books_closed" not in json.loads(summary.dump(result))
+
+
+def test_drops_are_of_what_the_forwarder_received() -> None:
+    setup, trials = simulated_run([CELLS[1]])
+    for trial in trials:
+        trial.accepted, trial.forwarder_rx, trial.forwarder_drops = 200, 100, 10
+    arm = summarise(setup, trials, interrupted=False).cells[0].arms[0]
+    assert arm.dropped_share == pytest.approx(0.1)
+
+
+def test_holm_is_over_the_sizes_of_one_arm() -> None:
+    setup, trials = simulated_run([Cell("memif", 64, 20), Cell("memif", 512, 20)])
+    result = summarise(setup, trials, interrupted=False)
+    families: dict[tuple[str, str], list[Comparison]] = {}
+    for each in result.comparisons:
+        families.setdefault((each.metric, each.arm), []).append(each)
+    assert len(families) == 4
+    for family in families.values():
+        assert [c.p_holm for c in family] == stats.holm([c.p for c in family if c.p is not None])

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from linerate.stats import Paired
-from linerate.verdict import judge
+from linerate.verdict import Limiter, judge
 
 CALM = Paired(20, 1.0, 0.99, 1.01, 0.6, 0.5, 0.01, 0.01)
 FASTER = Paired(20, 1.2, 1.15, 1.25, 1e-5, 1.0, 0.02, 0.02)
@@ -24,36 +24,73 @@ SLOWER = Paired(20, 0.8, 0.75, 0.85, 1e-5, 0.0, 0.02, 0.02)
         (replace(CALM, ci_low=0.95, ci_high=1.05), "undecided"),
         (replace(CALM, ratio=1.01, ci_low=1.005, ci_high=1.015, p=1e-4), "equal"),
         (replace(FASTER, n=5, ci_low=None, ci_high=None), "invalid"),
-        (replace(FASTER, spread=0.5), "invalid"),
     ],
 )
 def test_verdicts(paired: Paired, verdict: str) -> None:
-    assert judge(paired, paired.p, planned=20, aa=CALM).verdict == verdict
+    assert judge(paired, paired.p, planned=20, aa=CALM, worst_spread=0.02).verdict == verdict
 
 
 def test_fewer_cycles_are_faster() -> None:
-    found = judge(SLOWER, SLOWER.p, planned=20, aa=CALM, higher_is_better=False)
+    found = judge(SLOWER, SLOWER.p, planned=20, aa=CALM, worst_spread=0.02, higher_is_better=False)
     assert found.verdict == "faster"
 
 
 def test_aa_difference_forbids_a_verdict() -> None:
-    found = judge(FASTER, FASTER.p, planned=20, aa=replace(CALM, p=0.01))
+    found = judge(FASTER, FASTER.p, planned=20, aa=replace(CALM, p=0.01), worst_spread=0.02)
     assert found.verdict == "invalid"
     assert "A/A" in found.reason
 
 
 def test_missing_aa_forbids_a_verdict() -> None:
-    assert judge(FASTER, FASTER.p, planned=20, aa=None).verdict == "invalid"
+    assert judge(FASTER, FASTER.p, planned=20, aa=None, worst_spread=0.02).verdict == "invalid"
 
 
 def test_small_runs_are_undecided_and_say_so() -> None:
     few = replace(FASTER, n=4, ci_low=None, ci_high=None)
-    assert judge(few, few.p, planned=4, aa=CALM).verdict == "undecided"
+    assert judge(few, few.p, planned=4, aa=CALM, worst_spread=0.02).verdict == "undecided"
 
 
 def test_loss_at_a_low_load_is_unstable() -> None:
-    assert judge(FASTER, FASTER.p, planned=20, aa=CALM, low_load_loss=0.01).verdict == "invalid"
+    assert (
+        judge(FASTER, FASTER.p, planned=20, aa=CALM, worst_spread=0.02, low_load_loss=0.01).verdict
+        == "invalid"
+    )
 
 
 def test_holm_can_take_a_verdict_away() -> None:
-    assert judge(FASTER, 0.2, planned=20, aa=CALM).verdict == "undecided"
+    assert judge(FASTER, 0.2, planned=20, aa=CALM, worst_spread=0.02).verdict == "undecided"
+
+
+def test_the_spread_of_the_cell_counts_not_that_of_the_pair() -> None:
+    found = judge(FASTER, FASTER.p, planned=20, aa=CALM, worst_spread=0.2)
+    assert found.verdict == "invalid"
+    assert "20%" in found.reason
+
+
+def test_holm_is_named_when_it_decides() -> None:
+    found = judge(FASTER, 0.2, planned=20, aa=CALM, worst_spread=0.02)
+    assert "Holm's p over the sizes of this arm is 0.200" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("limits", "verdict"),
+    [
+        (("link", "link"), "undecided"),
+        (("generator", "link"), "undecided"),
+        (("link", None), "equal"),
+        ((None, "link"), "equal"),
+    ],
+)
+def test_equal_rates_of_two_limited_programs_say_nothing(
+    limits: tuple[Limiter | None, Limiter | None], verdict: str
+) -> None:
+    found = judge(CALM, CALM.p, planned=20, aa=CALM, worst_spread=0.02, limited_by=limits)
+    assert found.verdict == verdict
+    if limits == ("generator", "link"):
+        assert "limited by the generator or the link" in found.reason
+
+
+def test_no_pair_at_all_is_invalid_and_zero_rates_are_named() -> None:
+    found = judge(None, None, planned=20, aa=CALM, worst_spread=0.02, zero_blocks=20)
+    assert found.verdict == "invalid"
+    assert "20 left out because a rate was 0" in found.reason

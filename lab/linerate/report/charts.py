@@ -30,6 +30,11 @@ def _rows(values: list[dict[str, Any]]) -> Any:
     return alt.Data(values=values)  # type: ignore[no-untyped-call]
 
 
+def _with_interval(rows: list[dict[str, Any]]) -> alt.Chart:
+    """Only what has an interval: too few trials give none, and none is drawn."""
+    return alt.Chart(_rows([row for row in rows if row["low"] is not None]))
+
+
 def _styled(chart: Any, height: int) -> dict[str, Any]:
     """One look for all charts; the width follows the page."""
     chart = (
@@ -108,8 +113,10 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
     )
     one = alt.Chart(_rows([{"one": 1}])).mark_rule(color=MUTED, strokeDash=[4, 3]).encode(x="one:Q")
     base = alt.Chart(data)
-    intervals = base.mark_rule(strokeWidth=3).encode(
-        x=alt.X("low:Q"), x2="high:Q", y=y, color=colour, tooltip=tips
+    intervals = (
+        _with_interval(rows)
+        .mark_rule(strokeWidth=3)
+        .encode(x=alt.X("low:Q"), x2="high:Q", y=y, color=colour, tooltip=tips)
     )
     points = base.mark_point(filled=True, size=110, opacity=1).encode(
         x=x, y=y, color=colour, tooltip=tips
@@ -181,8 +188,12 @@ def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | N
         alt.Tooltip("low:Q", format=".3f"),
         alt.Tooltip("high:Q", format=".3f"),
     ]
-    rule = summary.mark_rule(strokeWidth=3, yOffset=15).encode(
-        x=alt.X("low:Q", title=title, scale=scale), x2="high:Q", y=y, color=colour, tooltip=tips
+    rule = (
+        _with_interval(medians)
+        .mark_rule(strokeWidth=3, yOffset=15)
+        .encode(
+            x=alt.X("low:Q", title=title, scale=scale), x2="high:Q", y=y, color=colour, tooltip=tips
+        )
     )
     tick = summary.mark_tick(thickness=3, size=16, yOffset=15).encode(
         x=alt.X("value:Q", title=title, scale=scale), y=y, color=colour, tooltip=tips
@@ -223,13 +234,17 @@ def lower_loads(cell: CellSummary) -> dict[str, Any] | None:
         alt.Tooltip("low:Q", format=".1f"),
         alt.Tooltip("high:Q", format=".1f"),
     ]
-    rule = base.mark_rule(strokeWidth=3).encode(
-        x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False, padding=12)),
-        x2="high:Q",
-        y=y,
-        yOffset=offset,
-        color=colour,
-        tooltip=tips,
+    rule = (
+        _with_interval(rows)
+        .mark_rule(strokeWidth=3)
+        .encode(
+            x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False, padding=12)),
+            x2="high:Q",
+            y=y,
+            yOffset=offset,
+            color=colour,
+            tooltip=tips,
+        )
     )
     point = base.mark_point(filled=True, size=90, opacity=1).encode(
         x=x, y=y, yOffset=offset, color=colour, tooltip=tips

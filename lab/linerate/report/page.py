@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report's page: what it shows, and the template that shows it.
 
-Every sentence about a result comes from `summary.sentence`; the template adds none of its own.
+Every sentence about a result comes from `linerate.sentences`; the template adds none of its own.
 """
 
 from __future__ import annotations

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the trials of an arm to its figures: quartiles, the flood's table, the lower loads."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+
+from linerate.records import Trial
+from linerate.stats import ALPHA, MIN_COUNT
+from linerate.summary import ArmSummary, LowerLoad, Quartiles
+
+
+def quartiles(values: Iterable[float | None]) -> Quartiles | None:
+    """Quartiles and the median's interval by order statistics; absent without values."""
+    data = sorted(value for value in values if value is not None)
+    if not data:
+        return None
+    if len(data) == 1:
+        value = data[0]
+        return Quartiles(n=1, median=value, q1=value, q3=value)
+    q1, median, q3 = statistics.quantiles(data, n=4, method="inclusive")
+    found = Quartiles(n=len(data), median=median, q1=q1, q3=q3)
+    if len(data) >= MIN_COUNT:
+        cut = _median_cut(len(data))
+        found.low, found.high = data[cut], data[-1 - cut]
+    return found
+
+
+def _median_cut(count: int) -> int:
+    """Observations to leave out at each end for the interval of the median (sign test)."""
+    tail, cut = 0.0, 0
+    for k in range(count):
+        tail += math.comb(count, k) * 0.5**count
+        if tail > ALPHA / 2:
+            break
+        cut = k
+    return cut
+
+
+def _share(part: int | None, whole: int | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+def median_of(values: Iterable[float | None]) -> float | None:
+    data = [value for value in values if value is not None]
+    return statistics.median(data) if data else None
+
+
+def summarise_arm(label: str, language: str, trials: list[Trial]) -> ArmSummary:
+    valid = [trial for trial in trials if trial.valid]
+    frames = {}
+    for name in (
+        "attempted",
+        "refused",
+        "accepted",
+        "lost_at_ingress",
+        "forwarder_rx",
+        "forwarder_tx",
+        "forwarder_drops",
+        "received",
+        "unattributed",
+    ):
+        counts = [count for trial in valid if (count := getattr(trial, name)) is not None]
+        if counts:
+            frames[name] = sum(counts)
+
+    def rate(name: str) -> float | None:
+        return median_of(
+            getattr(trial, name) / trial.duration_s / 1e6
+            for trial in valid
+            if getattr(trial, name) is not None and trial.duration_s
+        )
+
+    def lost_before(trial: Trial) -> float | None:
+        if trial.accepted is None or trial.forwarder_rx is None:
+            return None
+        return _share(trial.accepted - trial.forwarder_rx, trial.accepted)
+
+    return ArmSummary(
+        arm=label,
+        forwarder=trials[0].forwarder,
+        language=language,
+        trials=len(trials),
+        invalid=len(trials) - len(valid),
+        mpps=quartiles(_mega(trial.forwarder_rx_pps) for trial in valid),
+        received_mpps=quartiles(_mega(trial.received_pps) for trial in valid),
+        cycles_per_packet=quartiles(
+            trial.window_cycles_per_packet for trial in valid if trial.load == "self-driven"
+        ),
+        busy_cycles_per_packet=quartiles(trial.busy_cycles_per_packet for trial in valid),
+        average_rx_burst=quartiles(trial.average_rx_burst for trial in valid),
+        generator_tx_mpps=rate("accepted"),
+        forwarder_tx_mpps=rate("forwarder_tx"),
+        dropped_share=median_of(
+            _share(trial.forwarder_drops, trial.forwarder_rx) for trial in valid
+        ),
+        refused_share=median_of(_share(trial.refused, trial.attempted) for trial in valid),
+        lost_before_share=median_of(lost_before(trial) for trial in valid),
+        frames=frames,
+    )
+
+
+def _mega(value: float | None) -> float | None:
+    return None if value is None else value / 1e6
+
+
+def summarise_lower_load(trials: list[Trial]) -> list[LowerLoad]:
+    result = []
+    keys = sorted({(trial.load_share or 0.0, trial.arm) for trial in trials})
+    for share, arm in keys:
+        mine = [t for t in trials if t.arm == arm and t.load_share == share]
+        valid = [t for t in mine if t.valid]
+        result.append(
+            LowerLoad(
+                arm=arm,
+                load_share=share,
+                offered_mpps=median_of(
+                    t.attempted / t.duration_s / 1e6
+                    for t in valid
+                    if t.attempted is not None and t.duration_s
+                ),
+                trials=len(mine),
+                invalid=len(mine) - len(valid),
+                loss_share=max(
+                    (loss for t in valid if (loss := _loss(t)) is not None), default=None
+                ),
+                busy_cycles_per_packet=quartiles(t.busy_cycles_per_packet for t in valid),
+                average_rx_burst=quartiles(t.average_rx_burst for t in valid),
+            )
+        )
+    return result
+
+
+def _loss(trial: Trial) -> float | None:
+    if trial.received is None or trial.attempted is None:
+        return None
+    return _share(trial.attempted - trial.received, trial.attempted)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a comparison says, in one sentence. Decides nothing: the verdict stands already."""
+
+from __future__ import annotations
+
+from linerate.comparisons import METRICS
+from linerate.summary import Comparison
+from linerate.verdict import MARGIN
+
+
+def sentence(found: Comparison) -> str:
+    where = f"On {found.link} at {found.size} B"
+    what = METRICS[found.metric].words
+    if found.ratio is None:
+        return f"{where}, no verdict on {found.arm} against {found.baseline}: {found.reason}."
+    numbers = f"ratio {found.ratio:.3f}"
+    if found.ci_low is not None and found.ci_high is not None:
+        numbers += f", 95 % interval {found.ci_low:.3f} to {found.ci_high:.3f}"
+    numbers += f", {found.n} blocks"
+    if found.zero_blocks:
+        numbers += f", {found.zero_blocks} more left out because a rate was 0"
+    percent = f"{abs(found.ratio - 1) * 100:.1f} %"
+    if found.verdict in ("faster", "slower"):
+        least = "at least " if _faster_is_limited(found) else ""
+        more = "more" if found.ratio >= 1 else "fewer"
+        return (
+            f"{where}, {found.arm} is {found.verdict} than {found.baseline}: "
+            f"{least}{percent} {more} {what} ({numbers}).{_limited(found)}"
+        )
+    if found.verdict == "equal":
+        return (
+            f"{where}, {found.arm} and {found.baseline} are equal within "
+            f"{MARGIN * 100:.0f} %: {what} differ by {percent} ({numbers}).{_limited(found)}"
+        )
+    if found.verdict == "undecided":
+        floor = (
+            f" The smallest difference it could find is {found.smallest_detectable * 100:.1f} %."
+            if found.smallest_detectable is not None
+            else ""
+        )
+        return (
+            f"{where}, this run cannot tell {found.arm} from {found.baseline} by {what} "
+            f"({numbers}): {found.reason}.{floor}"
+        )
+    return (
+        f"{where}, no verdict on {found.arm} against {found.baseline} by {what} ({numbers}): "
+        f"{found.reason}."
+    )
+
+
+def _faster_is_limited(found: Comparison) -> bool:
+    """True when only the faster one of the two was held back."""
+    return found.limited == ("arm" if found.verdict == "faster" else "baseline")
+
+
+def _limited(found: Comparison) -> str:
+    """Who of the two was held back, when only one was."""
+    if found.limited not in ("arm", "baseline"):
+        return ""
+    name = found.arm if found.limited == "arm" else found.baseline
+    return f" {name} is limited by the {found.limited_by} here and may be able to do more."
