@@ -301,10 +301,11 @@ class _Attempt:
             ask_when_known(telemetry, "/linerate/polling", START_TIMEOUT_S, child.check)
 
     def _polling(self, telemetry: Telemetry) -> list[Polling] | None:
-        # Asked of every program, so that none answers more questions than another.
-        answer = telemetry.ask("/linerate/polling")
         if not self.forwarder.has_polling:
+            # So that no program answers fewer questions than another: they cost its CPU a little.
+            telemetry.ask("/ethdev/stats,0")
             return None
+        answer = telemetry.ask("/linerate/polling")
         return [Polling.model_validate(entry) for entry in answer]
 
 

@@ -29,7 +29,7 @@ pub enum EalError {
 
 /// DPDK, running. One per process.
 ///
-/// Dropping it stops and closes every port and ends DPDK. It stays on the thread that made it (the
+/// Dropping it stops and closes every port and removes what EAL keeps outside the process. It stays on the thread that made it (the
 /// main lcore), but may be shared: `&Eal` is `Send`.
 pub struct Eal {
     /// Ports that a `Port` exists for.
@@ -182,7 +182,15 @@ impl Drop for Eal {
                 dpdk_sys::rte_eth_dev_close(port.index());
             }
         }
-        // SAFETY: called once, on the thread that initialised; nothing that borrows from EAL is left.
-        unsafe { dpdk_sys::rte_eal_cleanup() };
+        // rte_eal_cleanup is not called: it unmaps DPDK's memory while EAL's interrupt thread and the
+        // threads of telemetry clients go on reading it (seen: a crash at the end of a forwarder that
+        // somebody was watching). The kernel takes the memory back when the process exits.
+        let runtime_dir = self.runtime_dir();
+        // EAL leaves its telemetry socket until the process exits, and the directory for ever. One that
+        // other processes share (no --no-shconf, no --in-memory) holds files of theirs and stays.
+        for socket in ["dpdk_telemetry.v2", "dpdk_telemetry.v1"] {
+            let _ = std::fs::remove_file(runtime_dir.join(socket));
+        }
+        let _ = std::fs::remove_dir(runtime_dir);
     }
 }

@@ -4,8 +4,8 @@
 //! # Lifecycle
 //! [`Eal::init`] starts DPDK, once per process. Everything else borrows from the [`Eal`]: pools of
 //! packet buffers ([`Mempool`]), ports ([`Port`], whose state is part of its type), and the buffers
-//! themselves ([`Mbuf`]). Dropping the `Eal` closes the ports and ends DPDK; the borrow checker sees
-//! to it that nothing is left that could notice.
+//! themselves ([`Mbuf`]). Dropping the `Eal` closes the ports; the borrow checker sees to it that nothing
+//! is left that could notice.
 //!
 //! # Threads
 //! Work runs on lcores, launched in a scope ([`Eal::scope`]) as with `std::thread::scope`. Queues are

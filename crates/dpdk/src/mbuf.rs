@@ -82,8 +82,8 @@ impl<'m> Mbuf<'m> {
     #[inline]
     #[must_use]
     pub fn data(&self) -> &[u8] {
-        // SAFETY: buf_addr + data_off .. + data_len lie inside the segment's buffer (every writer of
-        // these fields keeps it so). It is initialised: DPDK's memory is zeroed by the kernel when it
+        // SAFETY: the bytes lie inside the segment's buffer (`fast::mbuf::data_len` sees to that, for
+        // drivers have been seen to claim more). It is initialised: DPDK's memory is zeroed by the kernel when it
         // is mapped and by DPDK when it is given back. Nobody writes to it: a shared buffer is written
         // by none of its owners, an unshared one only through `&mut self`.
         unsafe { std::slice::from_raw_parts(self.start(), self.data_len()) }
@@ -99,7 +99,7 @@ impl<'m> Mbuf<'m> {
                 next = NonNull::new(field::<*mut rte_mbuf>(segment, layout::MBUF_NEXT));
                 Some(std::slice::from_raw_parts(
                     fast::mbuf::data_start(segment),
-                    usize::from(field::<u16>(segment, layout::MBUF_DATA_LEN)),
+                    fast::mbuf::data_len(segment),
                 ))
             }
         })
@@ -140,7 +140,7 @@ impl<'m> Mbuf<'m> {
                 usize::from(field::<u16>(self.as_ptr(), layout::MBUF_BUF_LEN)),
             )
         };
-        if !self.is_unshared() || self.segments() != 1 || offset + len > room {
+        if !self.is_unshared() || self.segments() != 1 || len > room.saturating_sub(offset) {
             return None;
         }
         // SAFETY: unshared, and data_off + len <= buf_len, so len fits 16 bits and the bytes lie in the
@@ -172,7 +172,7 @@ impl<'m> Mbuf<'m> {
     #[inline]
     fn data_len(&self) -> usize {
         // SAFETY: the mbuf is valid.
-        usize::from(unsafe { field::<u16>(self.as_ptr(), layout::MBUF_DATA_LEN) })
+        unsafe { fast::mbuf::data_len(self.as_ptr()) }
     }
 }
 

@@ -39,6 +39,9 @@ fn contents(pool: &Mempool<'_>) {
     let mut mbuf = pool.alloc().unwrap();
     assert_eq!((mbuf.packet_len(), mbuf.segments(), mbuf.port()), (0, 1, None));
     assert!(mbuf.resize(2049).is_none(), "2176 bytes of room less 128 of headroom");
+    for absurd in [usize::MAX, usize::MAX - 127, 1 << 32, 65_536] {
+        assert!(mbuf.resize(absurd).is_none(), "{absurd}");
+    }
     mbuf.resize(60).unwrap().fill(7);
     assert_eq!(mbuf.data(), [7; 60]);
     mbuf.data_mut().unwrap()[0] = 1;

@@ -26,7 +26,10 @@ fn ports_and_queues() {
     a_full_ring_leaves_the_rest_in_the_burst(&eal, &pool);
     tx_buffer_sends_when_full_and_counts_drops(&eal, &pool);
     null_port_fills_bursts(&eal, &pool);
+    a_driver_cannot_make_a_packet_longer_than_its_buffer(&eal, &pool);
     hot_plug(&eal, &pool);
+    unsafe_devices_are_refused(&eal);
+    questions_meet_no_port_half_gone(&eal, &pool);
     scopes(&eal);
     assert!(pool.is_full());
 }
@@ -165,6 +168,55 @@ fn null_port_fills_bursts(eal: &Eal, pool: &Mempool<'_>) {
         assert_eq!(queues.tx[0].send(&mut burst), 32);
     }
     assert!(pool.is_full());
+}
+
+fn a_driver_cannot_make_a_packet_longer_than_its_buffer(eal: &Eal, pool: &Mempool<'_>) {
+    eal.attach("net_null9,size=9000").unwrap();
+    let mut port = named(eal, pool, "net_null9");
+    let mut burst = Burst::<8>::new();
+    assert_eq!(port.queues().rx[0].receive(&mut burst), 8);
+    for mbuf in burst.iter_mut() {
+        assert_eq!(mbuf.packet_len(), 9000, "as the driver says");
+        assert_eq!(mbuf.data().len(), 2048, "what there is");
+        mbuf.data_mut().unwrap().fill(0x41);
+        assert_eq!(mbuf.segment_data().map(<[u8]>::len).sum::<usize>(), 2048);
+    }
+    drop(burst);
+    eal.detach(port.stop().unwrap().unconfigure()).unwrap();
+    assert!(pool.is_full());
+}
+
+fn unsafe_devices_are_refused(eal: &Eal) {
+    for arguments in
+        ["net_ring5,internal=0x10", "net_bonding0,slave=net_null0", "vdev:net_failsafe0"]
+    {
+        let error = eal.attach(arguments).unwrap_err();
+        assert!(matches!(error, PortError::Unsafe(..)), "{arguments}: {error}");
+    }
+    let port = eal.take_port(eal.ports()[0]).unwrap();
+    let error = port.configure(&PortConfig::default()).err().unwrap();
+    assert!(matches!(error, PortError::NoQueues(_)), "{error}");
+}
+
+/// Questions from another thread while a port comes and goes.
+fn questions_meet_no_port_half_gone(eal: &Eal, pool: &Mempool<'_>) {
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let control = eal.take_port(eal.ports()[0]).unwrap().control();
+    let asked = AtomicU64::new(0);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let _ = (control.stats(), control.link(), control.mac());
+                asked.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let mut rounds = 0;
+        while rounds < 20 || asked.load(Ordering::Relaxed) < 100 {
+            drop(named(eal, pool, "net_ring0"));
+            rounds += 1;
+        }
+        done.store(true, Ordering::Relaxed);
+    });
 }
 
 fn hot_plug(eal: &Eal, pool: &Mempool<'_>) {

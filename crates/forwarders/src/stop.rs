@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The flag that SIGINT and SIGTERM raise.
+//! The flag that SIGINT, SIGTERM and SIGHUP raise.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Raised once somebody has asked the program to end.
 #[derive(Clone)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// From now on SIGINT and SIGTERM raise the flag instead of ending the process.
+    /// From now on SIGINT, SIGTERM and SIGHUP raise the flag instead of ending the process.
     ///
     /// # Errors
     /// When the handlers cannot be installed.
     pub fn on_signals() -> io::Result<Self> {
         let stop = Self(Arc::new(AtomicBool::new(false)));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&stop.0))?;
         }
         Ok(stop)

@@ -43,6 +43,7 @@ fn run(program: &Path, options: &[&str]) -> (Outcome, String) {
 
 #[test]
 fn command_lines_mean_what_they_mean_in_c() {
+    let _cleanup = support::Cleanup;
     let c = c_l2fwd();
     let ours = Path::new(env!("CARGO_BIN_EXE_l2fwd"));
     let table: &[&[&str]] = &[

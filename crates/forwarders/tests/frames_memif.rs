@@ -16,6 +16,7 @@ type Output = Vec<Vec<Vec<u8>>>;
 
 #[test]
 fn frames_leave_as_they_leave_c() {
+    let _cleanup = support::Cleanup;
     let eal = support::eal(&[]);
     let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets")).unwrap();
     let c = c_l2fwd();

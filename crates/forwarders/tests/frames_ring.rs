@@ -18,6 +18,7 @@ use support::{frames, wait_until};
 
 #[test]
 fn frames_go_round_unharmed() {
+    let _cleanup = support::Cleanup;
     let eal = support::eal(&["net_ring0", "net_ring1"]);
     let pool = l2fwd::packet_pool(&eal).unwrap();
     for burst_forwarding in [false, true] {

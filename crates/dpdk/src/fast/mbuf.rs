@@ -34,10 +34,26 @@ pub(crate) unsafe fn set_field<T: Copy>(mbuf: *mut rte_mbuf, offset: usize, valu
 /// `mbuf` is valid.
 #[inline(always)]
 pub(crate) unsafe fn data_start(mbuf: *const rte_mbuf) -> *mut u8 {
-    // SAFETY: data_off is inside the buffer.
+    // SAFETY: the contract is the caller's. The pointer is used only with a length that `data_len`
+    // found to be inside the buffer.
     unsafe {
         field::<*mut u8>(mbuf, layout::MBUF_BUF_ADDR)
-            .add(usize::from(field::<u16>(mbuf, layout::MBUF_DATA_OFF)))
+            .wrapping_add(usize::from(field::<u16>(mbuf, layout::MBUF_DATA_OFF)))
+    }
+}
+
+/// `rte_pktmbuf_data_len`, cut to what the buffer holds: net_null, for one, writes the length that it
+/// was configured with into mbufs that are smaller.
+///
+/// # Safety
+/// `mbuf` is valid.
+#[inline(always)]
+pub(crate) unsafe fn data_len(mbuf: *const rte_mbuf) -> usize {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        let room = field::<u16>(mbuf, layout::MBUF_BUF_LEN)
+            .saturating_sub(field::<u16>(mbuf, layout::MBUF_DATA_OFF));
+        usize::from(field::<u16>(mbuf, layout::MBUF_DATA_LEN).min(room))
     }
 }
 

@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What may be asked of a port at any time and from any thread.
+//!
+//! A control stands for a port's number: after [`Eal::detach`] the number may be another port's.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::error::{PortError, check};
 use super::id::PortId;
 use crate::eal::Eal;
+
+/// DPDK does not protect questions about a port against its being configured, stopped or removed at
+/// the same time. Questions share this lock; whatever changes a port's state takes it alone.
+static STATE: RwLock<()> = RwLock::new(());
+
+fn shared() -> RwLockReadGuard<'static, ()> {
+    STATE.read().unwrap_or_else(|poison| poison.into_inner())
+}
+
+/// Taken for each change of a port's state.
+pub(super) fn exclusive() -> RwLockWriteGuard<'static, ()> {
+    STATE.write().unwrap_or_else(|poison| poison.into_inner())
+}
 
 /// Asks and sets what DPDK lets any thread ask and set while others poll the queues.
 #[derive(Clone, Copy)]
@@ -64,6 +80,7 @@ impl PortControl<'_> {
     /// # Errors
     /// [`PortError::Call`].
     pub fn link(&self) -> Result<Link, PortError> {
+        let _shared = shared();
         let (mut speed, mut up, mut full): (u32, c_int, c_int) = (0, 0, 0);
         // SAFETY: plain out-parameters.
         check(self.id, "rte_eth_link_get_nowait", unsafe {
@@ -81,6 +98,7 @@ impl PortControl<'_> {
     /// # Errors
     /// [`PortError::Call`].
     pub fn mac(&self) -> Result<[u8; 6], PortError> {
+        let _shared = shared();
         let mut address = dpdk_sys::rte_ether_addr { addr_bytes: [0; 6] };
         // SAFETY: DPDK fills the address in.
         check(self.id, "rte_eth_macaddr_get", unsafe {
@@ -94,6 +112,7 @@ impl PortControl<'_> {
     /// # Errors
     /// [`PortError::Call`].
     pub fn stats(&self) -> Result<Stats, PortError> {
+        let _shared = shared();
         let mut stats = MaybeUninit::<dpdk_sys::rte_eth_stats>::zeroed();
         // SAFETY: DPDK fills the struct in.
         check(self.id, "rte_eth_stats_get", unsafe {
@@ -118,6 +137,7 @@ impl PortControl<'_> {
     /// # Errors
     /// [`PortError::Call`], `ENOTSUP` where the driver has no such mode.
     pub fn set_promiscuous(&self, on: bool) -> Result<(), PortError> {
+        let _shared = shared();
         // SAFETY: control functions take any port number.
         let (call, code) = unsafe {
             if on {

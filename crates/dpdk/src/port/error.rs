@@ -25,6 +25,12 @@ pub enum PortError {
         /// Queues that the driver has.
         max: u16,
     },
+    /// A configuration without a queue: DPDK would make queues of its own and never set them up.
+    #[error("port {0}: give it at least one RX or TX queue")]
+    NoQueues(PortId),
+    /// Device arguments that safe code must not have.
+    #[error("device {0:?} is refused: {1}")]
+    Unsafe(String, &'static str),
     /// A DPDK call failed.
     #[error("port {port}: {call}: {errno}")]
     Call {

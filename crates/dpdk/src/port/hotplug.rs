@@ -3,6 +3,7 @@
 
 use std::ffi::CString;
 
+use super::control;
 use super::error::{PortError, check};
 use super::id::{PortId, valid_ports};
 use super::info;
@@ -10,17 +11,33 @@ use super::state::{Port, Unconfigured};
 use crate::eal::Eal;
 use crate::errno::Errno;
 
+/// Refuses what would let safe code break the rules of this crate.
+fn refuse_unsafe(arguments: &str) -> Result<(), PortError> {
+    let refuse = |why| Err(PortError::Unsafe(arguments.to_owned(), why));
+    let name = arguments.rsplit(':').next().unwrap_or(arguments);
+    if ["net_bonding", "net_failsafe"].iter().any(|driver| name.starts_with(driver)) {
+        return refuse("the driver takes over other ports, which may be in use");
+    }
+    if arguments.split(',').any(|argument| argument.trim_start().starts_with("internal=")) {
+        return refuse("internal= is a pointer");
+    }
+    Ok(())
+}
+
 impl Eal {
     /// Attaches a device by its arguments, such as `net_null0,size=64` or a PCI address, and returns
     /// the ports that came with it.
     ///
     /// # Errors
+    /// [`PortError::Unsafe`] for drivers that take over other ports and for arguments that are pointers,
     /// [`PortError::Attach`] when the driver refuses, [`PortError::NoPort`] when the device came without
     /// one (a device that is no network interface; it stays attached).
     pub fn attach(&self, arguments: &str) -> Result<Vec<PortId>, PortError> {
+        refuse_unsafe(arguments)?;
         let string = CString::new(arguments).map_err(|_| PortError::Nul(arguments.to_owned()))?;
         // Keeps two attachments apart: new ports are found by looking before and after.
         let _one_at_a_time = self.taken.lock().unwrap_or_else(|poison| poison.into_inner());
+        let _exclusive = control::exclusive();
         let before = valid_ports();
         // SAFETY: a C string that DPDK copies.
         let code = unsafe { dpdk_sys::rte_dev_probe(string.as_ptr()) };
@@ -37,12 +54,20 @@ impl Eal {
     /// Closes a port and removes its device.
     ///
     /// # Errors
-    /// [`PortError::Call`].
+    /// [`PortError::Unsafe`] when the device has other ports, [`PortError::Call`].
     pub fn detach(&self, port: Port<'_, Unconfigured>) -> Result<(), PortError> {
         let id = port.id();
         let device = info::query(id)?.device;
+        let siblings = valid_ports()
+            .into_iter()
+            .any(|other| other != id && info::query(other).is_ok_and(|info| info.device == device));
+        if siblings {
+            let name = id.name().unwrap_or_default();
+            return Err(PortError::Unsafe(name, "its device has other ports, which would go too"));
+        }
         // Held until the device is gone, so that nobody takes the port meanwhile.
         let _claim = port.into_claim();
+        let _exclusive = control::exclusive();
         // SAFETY: the claim makes this the only user, the port is not started, so no queue is alive,
         // and `device` is the one that the driver named.
         check(id, "rte_dev_remove", unsafe { dpdk_sys::rte_dev_remove(device) }).map(drop)

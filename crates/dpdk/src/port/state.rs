@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::config::PortConfig;
-use super::control::PortControl;
+use super::control::{self, PortControl};
 use super::error::{PortError, check};
 use super::id::PortId;
 use super::info::{self, PortInfo};
@@ -50,6 +50,7 @@ pub(super) struct Claim<'eal> {
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         if self.started {
+            let _exclusive = control::exclusive();
             // SAFETY: queues borrow from the port that holds this claim and are gone.
             unsafe { dpdk_sys::rte_eth_dev_stop(self.id.0) };
         }
@@ -119,6 +120,10 @@ impl<'eal> Port<'eal, Unconfigured> {
     pub fn configure(self, config: &PortConfig<'eal>) -> Result<Port<'eal, Configured>, PortError> {
         let id = self.claim.id;
         let info = info::query(id)?;
+        if config.rx.is_empty() && config.tx.is_empty() {
+            return Err(PortError::NoQueues(id));
+        }
+        let _exclusive = control::exclusive();
         let rx = count(id, "RX", config.rx.len(), info.max_rx_queues)?;
         let tx = count(id, "TX", config.tx.len(), info.max_tx_queues)?;
         // SAFETY: plain data for which all zeros means: nothing special.
@@ -190,8 +195,10 @@ impl<'eal> Port<'eal, Configured> {
     /// [`PortError::Call`].
     pub fn start(mut self) -> Result<Port<'eal, Started>, PortError> {
         let id = self.claim.id;
+        let exclusive = control::exclusive();
         // SAFETY: the claim makes this the only user of the port, whose queues are set up.
         check(id, "rte_eth_dev_start", unsafe { dpdk_sys::rte_eth_dev_start(id.0) })?;
+        drop(exclusive);
         self.claim.started = true;
         let (rx, tx) = (self.rx, self.tx);
         Ok(self.into(rx, tx))
@@ -233,8 +240,10 @@ impl<'eal> Port<'eal, Started> {
     /// [`PortError::Call`].
     pub fn stop(mut self) -> Result<Port<'eal, Configured>, PortError> {
         let id = self.claim.id;
+        let exclusive = control::exclusive();
         // SAFETY: no queue is alive: each borrows the port, which is moved in here.
         check(id, "rte_eth_dev_stop", unsafe { dpdk_sys::rte_eth_dev_stop(id.0) })?;
+        drop(exclusive);
         self.claim.started = false;
         let (rx, tx) = (self.rx, self.tx);
         Ok(self.into(rx, tx))

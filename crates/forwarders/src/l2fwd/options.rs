@@ -21,7 +21,7 @@ l2fwd [EAL options] -- -p PORTMASK [-P] [-q NQ]
   -p PORTMASK: hexadecimal bitmask of ports to configure
   -P : Enable promiscuous mode
   -q NQ: number of queue (=ports) per lcore (default is 1)
-  -T PERIOD: statistics will be refreshed each PERIOD seconds (0 to disable, 10 default, 86400 maximum)
+  -T PERIOD: statistics will be refreshed each PERIOD seconds (0 to disable, 10 default, 86399 maximum)
   --[no-]mac-updating: Enable or disable MAC addresses updating (enabled by default)
       When enabled:
        - The source MAC address is replaced by the TX port MAC address

@@ -20,15 +20,35 @@ pub fn eal(vdevs: &[&str]) -> Eal {
     for vdev in vdevs {
         arguments.extend(["--vdev".to_owned(), (*vdev).to_owned()]);
     }
-    // SAFETY: called at the start of the only test of the process.
-    unsafe { std::env::set_var("XDG_RUNTIME_DIR", runtime_dir()) };
+    for variable in RUNTIME_VARIABLES {
+        // SAFETY: called at the start of the only test of the process.
+        unsafe { std::env::set_var(variable, runtime_dir()) };
+    }
     Eal::init(arguments).unwrap().0
 }
 
-/// A private directory for EAL's sockets, removed with the process's other temporary files.
+/// Where EAL puts its sockets, as root and without.
+const RUNTIME_VARIABLES: [&str; 2] = ["RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"];
+
+/// A private directory for EAL's sockets and for logs; [`Cleanup`] removes it.
 pub fn runtime_dir() -> &'static Path {
-    static DIR: OnceLock<tempfile::TempDir> = OnceLock::new();
-    DIR.get_or_init(|| tempfile::tempdir().unwrap()).path()
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| tempfile::tempdir().unwrap().keep())
+}
+
+/// Held by each test, first of all: removes what the test made when it ends, also by a panic.
+pub struct Cleanup;
+
+impl Drop for Cleanup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(runtime_dir());
+        let _ = fs::remove_dir_all(build_dir());
+    }
+}
+
+/// Where this process builds the C example.
+fn build_dir() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("l2fwd-{}", std::process::id()))
 }
 
 fn eal_options(lcore: Option<usize>) -> Vec<String> {
@@ -80,7 +100,7 @@ impl Forwarder {
         command
             .arg("--")
             .args(options)
-            .env("XDG_RUNTIME_DIR", runtime_dir())
+            .envs(RUNTIME_VARIABLES.map(|variable| (variable, runtime_dir())))
             .stdin(Stdio::null())
             .stdout(output.try_clone().unwrap())
             .stderr(output);
