@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -98,6 +100,32 @@ class Run:
         return found
 
 
+# What a machine with other work may do to a trial, in the words of the lab.
+LATE = r"[\d.]+% of the frames were sent late \(limit 0\.1%\)"
+STARVED = r"others had the forwarder's CPU for \d+% of the time"
+
+
+def disturbed(trial: records.Trial, *reasons: str) -> bool:
+    return any(re.fullmatch(reason, trial.invalid or "") for reason in reasons)
+
+
+def kill_in_mid_trial(run: Run, victim: str) -> int:
+    """Kill `victim` until a trial tells of it: one that was just ending anyway does not count.
+
+    Returns how many trials were done before.
+    """
+    for _ in range(10):
+        wait_for(f"a running {victim}", lambda: run.children(victim), 60)
+        done = len(run.trials())
+        for pid in run.children(victim):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        run.await_trials(done + 2)
+        if any("killed by signal 9" in (trial.invalid or "") for trial in run.trials()[done:]):
+            return done
+    pytest.fail(f"no trial noticed the end of its {victim}")
+
+
 def check_files(run: Run) -> None:
     schema = schemas.stored("trial-1.json")
     for line in (run.out / "records.jsonl").read_text().splitlines():
@@ -114,10 +142,12 @@ def test_null(tmp_path: Path, runtime: Path, link: str) -> None:
     assert code == 0, errors
     check_files(run)
     summary = run.summary()
-    assert [c["verdict"] for c in summary["comparisons"]] == ["undecided"] * 2
+    trials = run.trials()
+    if all(trial.valid for trial in trials):
+        assert [c["verdict"] for c in summary["comparisons"]] == ["undecided"] * 2
     assert summary["tsc_hz"] > 1e8
-    for trial in run.trials():
-        assert trial.valid, trial.invalid
+    for trial in trials:
+        assert trial.valid or disturbed(trial, STARVED), trial.invalid
         assert trial.window_cycles_per_packet is not None
         assert trial.window_cycles_per_packet > 1
         assert trial.processes[0].cpus == [max(os.sched_getaffinity(0))]
@@ -135,13 +165,26 @@ def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> Non
     assert summary["books_closed"] is True
     assert summary["books_checked"] > 0
     assert [(cell["link"], cell["size"]) for cell in summary["cells"]] == [(link, 64), (link, 1518)]
-    for trial in run.trials():
-        assert trial.valid or "late" in (trial.invalid or ""), trial.invalid
-        if trial.load == "flood":
-            assert trial.attempted == (trial.accepted or 0) + (trial.refused or 0)
-            assert trial.unattributed == 0
-            assert trial.accepted == trial.forwarder_rx
-            assert trial.received == trial.forwarder_tx
+    trials = run.trials()
+    assert {(t.role, t.load) for t in trials} == {
+        ("measure", "flood"), ("self-test", "flood"), ("lower-load", "paced"),
+    }  # fmt: skip
+    for trial in trials:
+        # The books close in each, also in one that the machine disturbed.
+        assert trial.valid or disturbed(trial, LATE, STARVED), trial.invalid
+        assert trial.load == "paced" or not disturbed(trial, LATE)
+        sent = (trial.accepted or 0) + (trial.lost_at_ingress or 0) + (trial.refused or 0)
+        assert trial.attempted == sent > 0
+        assert trial.accepted == (trial.received or 0) + (trial.forwarder_drops or 0)
+        assert trial.unattributed == 0
+        assert trial.accepted == trial.forwarder_rx
+        assert trial.received == trial.forwarder_tx
+    blocks = {
+        (t.size, t.block): [o.role for o in trials if (o.size, o.block) == (t.size, t.block)]
+        for t in trials
+        if t.role == "measure"
+    }
+    assert all(roles.count("self-test") == 2 for roles in blocks.values())
     assert "gen TX" in output
 
 
@@ -156,16 +199,15 @@ def test_a_process_killed_in_mid_trial_makes_that_trial_invalid(
         lambda: any(t.role == "measure" for t in run.trials()) and run.children(victim),
         90,
     )
-    done = len(run.trials())
-    for pid in run.children(victim):
-        os.kill(pid, signal.SIGKILL)
+    done = kill_in_mid_trial(run, victim)
     code, _, errors = run.finish()
     assert code == 0, errors
     check_files(run)
     killed = [t for t in run.trials() if "killed by signal 9" in (t.invalid or "")]
     assert len(killed) == 1
-    assert killed[0].position in (done, done + 1)
-    assert len([t for t in run.trials() if t.valid]) > done + 4
+    assert done <= killed[0].position <= done + 1
+    sound = [t for t in run.trials() if t.valid or disturbed(t, LATE, STARVED)]
+    assert len(sound) == len(run.trials()) - 1 > done + 4
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -203,9 +245,10 @@ def test_a_socket_that_is_taken_is_no_obstacle(tmp_path: Path, runtime: Path) ->
     """Two labs at once: each has its own run directory and prefixes."""
     need("l2fwd", "reflect")
     runs = [Run(runtime, tmp_path / str(n), "--link", "null", "--blocks", "1") for n in range(2)]
-    for run in runs:
-        code, _, errors = run.finish()
-        assert code == 0 or "is taken" in errors
+    ended = [run.finish() for run in runs]
+    assert 0 in [code for code, _, _ in ended], ended
+    for code, _, errors in ended:
+        assert code == 0 or "is taken" in errors, errors
 
 
 def test_the_wrong_line_rate_is_the_users_choice(tmp_path: Path, runtime: Path) -> None:

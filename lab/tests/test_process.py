@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,9 @@ def test_a_child_is_pinned_and_in_its_own_group(tmp_path: Path) -> None:
     with RunDirectory(tmp_path) as run, child(run, *SLEEP) as process:
         assert os.sched_getaffinity(process.pid) == {CPU}
         assert os.getpgid(process.pid) == process.pid != os.getpgrp()
-        activity = process.activity()
-        assert activity.voluntary + activity.involuntary >= 0
+        # Having gone to sleep is a voluntary switch.
+        wait_for("its first switch", lambda: process.activity().voluntary > 0)
+        assert process.activity().ran_s > 0
         pid = process.pid
     assert gone(pid)
 
@@ -161,7 +163,16 @@ def test_a_reused_pid_does_not_protect_a_stale_directory(tmp_path: Path) -> None
 
 
 def test_start_time() -> None:
-    assert start_time(os.getpid()) == start_time(os.getpid())
+    mine = start_time(os.getpid())
+    assert mine is not None
+    ticks = os.sysconf("SC_CLK_TCK")
+    up = time.clock_gettime(time.CLOCK_BOOTTIME)
+    assert 0 < mine / ticks <= up + 1
+    with subprocess.Popen(SLEEP) as later:
+        theirs = start_time(later.pid)
+        later.kill()
+    assert theirs is not None
+    assert theirs > mine
     assert start_time(2**22 + 1) is None
 
 
