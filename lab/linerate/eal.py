@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linerate.errors import UsageError
 from linerate.machine import hugepage_memory_mib
 
 MEMORY_MIB = 512
@@ -25,9 +26,14 @@ class Memory:
     @classmethod
     def choose(cls, wanted: str = "auto") -> Memory:
         """`wanted` is `auto`, `yes` or `no`. Two programs run at a time."""
-        if wanted == "auto":
-            return cls(hugepage_memory_mib() >= 2 * MEMORY_MIB)
-        return cls(wanted == "yes")
+        free = hugepage_memory_mib()
+        if wanted == "yes" and free < 2 * MEMORY_MIB:
+            raise UsageError(
+                f"--hugepages yes: {free} MiB of free hugepages, {2 * MEMORY_MIB} are needed",
+                "as root: sysctl vm.nr_hugepages=640 (of 2 MiB), and mount hugetlbfs; "
+                "or leave the option out",
+            )
+        return cls(wanted != "no" and free >= 2 * MEMORY_MIB)
 
     def options(self) -> list[str]:
         if self.hugepages:

@@ -247,7 +247,11 @@ class Overload:
             experiment=NAME,
             question=QUESTION,
             preset=self.options.preset.name,
-            preset_note=self.options.preset.note,
+            preset_note=(
+                f"{self.options.blocks} blocks per cell (--blocks)"
+                if self.options.blocks
+                else self.options.preset.note
+            ),
             command=self.options.command,
             seed=self.options.seed,
             window_s=self.bench.window_s,

@@ -208,4 +208,10 @@ def schema() -> dict[str, Any]:
 
 def dump(summary: Summary) -> str:
     data = summary.model_dump(mode="json", by_alias=True, exclude_none=True)
+    # What readers look up is always there; null where it is not known.
+    for name in ("books_closed", "smallest_detectable"):
+        data.setdefault(name, None)
+    for comparison in data["comparisons"]:
+        for name in ("ratio", "ci_low", "ci_high", "smallest_detectable"):
+            comparison.setdefault(name, None)
     return json.dumps(data, indent=2) + "\n"

@@ -137,7 +137,8 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         commands=commands(trials),
         carried=any(view.carried for view in cells),
         self_driven=any(not view.carried for view in cells),
-        ports=max((link(cell.link).ports for cell in summary.cells), default=1),
+        memif_ports=_ports(summary, carried=True),
+        null_ports=_ports(summary, carried=False),
         arms=list(dict.fromkeys(arm.arm for cell in summary.cells for arm in cell.arms)),
         languages={name: each.language for name, each in FORWARDERS.items()},
         style=Markup(_resource("style.css")),
@@ -146,6 +147,15 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         cores=_cores(trials),
         stolen=sum(sum(t.steal_ticks.values()) for t in trials) / 100,
     )
+
+
+def _ports(summary: Summary, *, carried: bool) -> str:
+    """Numbers of ports of the links with a generator, or of those without, in words."""
+    counts = {
+        link(cell.link).ports for cell in summary.cells if link(cell.link).has_generator == carried
+    }
+    words = {1: "one port in and out", 2: "two ports"}
+    return ", and ".join(words[count] for count in sorted(counts))
 
 
 def _cores(trials: list[Trial]) -> dict[str, int]:
