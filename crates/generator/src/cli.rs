@@ -13,7 +13,7 @@ use clap::Parser;
 /// pages where there are free ones, the first CPU that the process may use.
 ///
 /// A port's location is an interface's name, memif:SOCKET (with ,role=client or ,id=N behind it where
-/// wanted), vdev:DEVICE-ARGUMENTS or pci:ADDRESS.
+/// wanted), vdev:DEVICE-ARGUMENTS of a harmless driver or pci:ADDRESS.
 #[derive(Clone, Debug, Parser, PartialEq)]
 #[command(
     name = "generator",
@@ -46,6 +46,10 @@ pub struct Options {
     /// Count a frame as late when it is offered more than this many microseconds after its slot
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub late_after: u64,
+
+    /// Let a configuration name any virtual device of DPDK; some overwrite files or run programs
+    #[arg(long)]
+    pub allow_any_vdev: bool,
 
     /// Write the number of the TCP port to this file once the API is served
     #[arg(long, value_name = "FILE")]

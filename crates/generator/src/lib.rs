@@ -22,6 +22,7 @@ pub mod mailbox;
 pub mod otg;
 pub mod pacing;
 pub mod plan;
+pub mod stale;
 pub mod start;
 pub mod telemetry;
 pub mod tls;

@@ -5,8 +5,33 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::stale;
+
 /// Longest path that a Unix socket can have, without its NUL.
 const MAX_SOCKET_PATH: usize = 107;
+
+/// Drivers that `vdev:` may name. Others take a file to overwrite, a program to run or a pointer.
+const VDEV_DRIVERS: [&str; 9] = [
+    "net_null",
+    "net_ring",
+    "net_memif",
+    "net_tap",
+    "net_af_packet",
+    "net_af_xdp",
+    "net_virtio_user",
+    "net_vhost",
+    "eth_vhost",
+];
+
+/// Which drivers `vdev:` may name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Vdevs {
+    /// Those that are known to do no harm.
+    #[default]
+    Known,
+    /// Any: who calls the API is trusted.
+    Any,
+}
 
 /// The side of a memif link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +56,7 @@ pub enum Location {
         /// Number of the link on the socket.
         id: u32,
     },
-    /// `vdev:ARGUMENTS`, given to DPDK as they are.
+    /// `vdev:ARGUMENTS`, given to DPDK as they are; see [`Vdevs`].
     Vdev(String),
     /// `pci:ADDRESS`.
     Pci(String),
@@ -65,6 +90,15 @@ pub enum LocationError {
     /// Device arguments hold characters that DPDK cannot take.
     #[error("device arguments {0:?} are empty or hold control characters")]
     Vdev(String),
+    /// The driver is not one of those that are known to do no harm.
+    #[error(
+        "device {0:?} is not allowed; a name begins with one of {drivers}; `generator --allow-any-vdev` permits any",
+        drivers = VDEV_DRIVERS.join(", ")
+    )]
+    Driver(String),
+    /// The device arguments hold a pointer.
+    #[error("device arguments {0:?}: `internal=` is a pointer in memory and never allowed")]
+    Internal(String),
 }
 
 /// Why a location cannot be opened now.
@@ -90,14 +124,21 @@ impl FromStr for Location {
     type Err = LocationError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Location::read(text, Vdevs::Known)
+    }
+}
+
+impl Location {
+    /// Reads a location.
+    ///
+    /// # Errors
+    /// [`LocationError`], with what would be right.
+    pub fn read(text: &str, vdevs: Vdevs) -> Result<Self, LocationError> {
         match text.split_once(':') {
             _ if text.is_empty() => Err(LocationError::Empty),
             None => interface(text),
             Some(("memif", rest)) => memif(rest),
-            Some(("vdev", rest)) => match rest.is_empty() || rest.chars().any(char::is_control) {
-                true => Err(LocationError::Vdev(rest.to_owned())),
-                false => Ok(Location::Vdev(rest.to_owned())),
-            },
+            Some(("vdev", rest)) => vdev(rest, vdevs),
             Some(("pci", rest)) => pci(rest),
             Some((kind, _)) => Err(LocationError::Kind(kind.to_owned())),
         }
@@ -113,6 +154,27 @@ fn interface(name: &str) -> Result<Location, LocationError> {
         Err(LocationError::Interface(name.to_owned()))
     } else {
         Ok(Location::Interface(name.to_owned()))
+    }
+}
+
+fn vdev(arguments: &str, vdevs: Vdevs) -> Result<Location, LocationError> {
+    if arguments.is_empty() || arguments.chars().any(char::is_control) {
+        return Err(LocationError::Vdev(arguments.to_owned()));
+    }
+    // A driver may hand arguments on to another, in brackets.
+    let mut keys = arguments.split(',').map(|part| part.split('=').next().unwrap_or(part).trim());
+    if arguments.contains("internal=") || keys.any(|key| key == "internal") {
+        return Err(LocationError::Internal(arguments.to_owned()));
+    }
+    let name = arguments.split(',').next().unwrap_or(arguments);
+    // DPDK, too, takes the driver whose name the device's begins with.
+    let known = VDEV_DRIVERS
+        .iter()
+        .filter_map(|driver| name.strip_prefix(driver))
+        .any(|rest| rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
+    match known || vdevs == Vdevs::Any {
+        true => Ok(Location::Vdev(arguments.to_owned())),
+        false => Err(LocationError::Driver(name.to_owned())),
     }
 }
 
@@ -202,6 +264,7 @@ impl Location {
     }
 
     /// Looks whether the location can be opened; `ours` are the sockets that we listen on already.
+    /// A socket that no process has open any more is removed from where we want to listen.
     ///
     /// # Errors
     /// [`Unavailable`], with what to do.
@@ -214,6 +277,10 @@ impl Location {
                 if !ours.contains(&socket.as_str()) =>
             {
                 let path = Path::new(socket);
+                if stale::is_stale_socket(path) {
+                    // If it stays, the next line tells.
+                    let _ = std::fs::remove_file(path);
+                }
                 if path.symlink_metadata().is_ok() {
                     Err(Unavailable::SocketTaken(socket.clone()))
                 } else if !path.parent().is_some_and(Path::is_dir) {
@@ -310,6 +377,69 @@ mod tests {
         ] {
             assert!(bad.parse::<Location>().is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn only_harmless_virtual_devices_are_allowed() {
+        for good in [
+            "net_null",
+            "net_null0,size=64",
+            "net_ring_a1",
+            "net_memif0,role=client",
+            "net_tap0,iface=internal0",
+            "net_af_packet0,iface=lo",
+            "net_af_xdp0,iface=lo",
+            "net_virtio_user0,path=/tmp/s",
+            "net_vhost0,iface=/tmp/s",
+            "eth_vhost0,iface=/tmp/s",
+        ] {
+            let text = format!("vdev:{good}");
+            assert_eq!(text.parse(), Ok(Location::Vdev(good.to_owned())), "{good}");
+        }
+        for bad in [
+            "net_pcap0,tx_pcap=/tmp/f",
+            "net_bonding0,member=0000:01:00.0",
+            "net_failsafe0,exec(reboot)",
+            "crypto_null",
+            "net_rin",
+            "net_ring-0",
+            "net_ring:0",
+            "net_ring0/driver=net_pcap",
+            " net_ring0",
+            "bus=vdev,name=net_pcap0",
+            "vdev:net_pcap0",
+            ",net_ring0",
+        ] {
+            let text = format!("vdev:{bad}");
+            let error = text.parse::<Location>().unwrap_err();
+            assert!(matches!(error, LocationError::Driver(_)), "{bad}: {error:?}");
+            assert!(error.to_string().contains("--allow-any-vdev"), "{error}");
+            assert_eq!(Location::read(&text, Vdevs::Any), Ok(Location::Vdev(bad.to_owned())));
+        }
+        for bad in [
+            "net_ring0,internal=0x10",
+            "net_ring0,a=1,internal=0x10",
+            "net_ring0, internal =0x10",
+            "net_ring0,internal",
+            "net_failsafe0,dev(net_ring0,internal=0x10)",
+        ] {
+            for vdevs in [Vdevs::Known, Vdevs::Any] {
+                let read = Location::read(&format!("vdev:{bad}"), vdevs);
+                assert_eq!(read, Err(LocationError::Internal(bad.to_owned())));
+            }
+        }
+    }
+
+    #[test]
+    fn a_socket_left_behind_is_removed_and_a_live_one_kept() {
+        let path = std::env::temp_dir().join(format!("location-{}", std::process::id()));
+        let location: Location = format!("memif:{}", path.display()).parse().unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(matches!(location.probe(&[]), Err(Unavailable::SocketTaken(_))));
+        assert!(path.exists());
+        drop(listener);
+        assert_eq!(location.probe(&[]), Ok(()));
+        assert!(!path.exists());
     }
 
     #[test]

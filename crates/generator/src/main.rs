@@ -16,12 +16,13 @@ use dpdk::Eal;
 use generator::cli::{self, Options};
 use generator::control::Control;
 use generator::engine::{self, Mode, Settings};
+use generator::location::Vdevs;
 use generator::mailbox::Mailbox;
-use generator::otg::server;
-use generator::start;
+use generator::otg::{connections, server};
 use generator::telemetry::{self, Question};
 use generator::tls::{self, TlsError};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use generator::{stale, start};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::{mpsc, oneshot};
 
 /// Calls and questions that may wait.
@@ -74,7 +75,8 @@ fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Fail
     };
 
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    let hangup = (!start::ignores_hangup()).then_some(SIGHUP);
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
         // The second one ends the program at once, should the clean end hang.
         signal_hook::flag::register_conditional_shutdown(signal, 1, stop.clone())
             .map_err(Failure::Signals)?;
@@ -88,11 +90,14 @@ fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Fail
     };
     let (eal, _) = Eal::init(arguments)?;
     let runtime_dir = eal.runtime_dir();
+    if !own_eal_options {
+        stale::remove_runtime_dirs(&runtime_dir);
+    }
     let door = Door { listener, address, tls };
     let served = serve(&eal, door, options, own_eal_options, &stop);
     drop(eal);
     if !own_eal_options {
-        remove_runtime_dir(&runtime_dir);
+        stale::remove_runtime_dir(&runtime_dir);
     }
     if let Some(file) = &options.port_file {
         let _ = std::fs::remove_file(file);
@@ -135,7 +140,9 @@ fn serve(
     let (end, ended) = oneshot::channel();
     let (url, port) = (door.url(), door.address.port());
     std::thread::scope(|scope| {
-        let control = Control::new(eal, &mailbox, settings, options.line_rate, own_eal_options);
+        let vdevs = if options.allow_any_vdev { Vdevs::Any } else { Vdevs::Known };
+        let control =
+            Control::new(eal, &mailbox, settings, options.line_rate, own_eal_options, vdevs);
         let http =
             std::thread::Builder::new().name("http".to_owned()).spawn_scoped(scope, move || {
                 let result = serve_http(door, control, questions, ended);
@@ -170,11 +177,14 @@ fn serve_http(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let (calls, received) = mpsc::channel(BACKLOG);
-        let service = server::router(calls).into_make_service();
+        let router = server::router(calls);
         let api = async {
             match door.tls {
-                Some(tls) => axum_server::from_tcp_rustls(door.listener, tls)?.serve(service).await,
-                None => axum_server::from_tcp(door.listener)?.serve(service).await,
+                Some(tls) => {
+                    connections::serve(axum_server::from_tcp_rustls(door.listener, tls)?, router)
+                        .await
+                }
+                None => connections::serve(axum_server::from_tcp(door.listener)?, router).await,
             }
         };
         tokio::select! {
@@ -210,12 +220,4 @@ fn write_port(file: &Path, port: u16) -> std::io::Result<()> {
         .inspect_err(|_| {
             let _ = std::fs::remove_file(&temporary);
         })
-}
-
-/// Removes what EAL leaves in the directory that is this process's alone.
-fn remove_runtime_dir(dir: &Path) {
-    for file in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        let _ = std::fs::remove_file(file.path());
-    }
-    let _ = std::fs::remove_dir(dir);
 }

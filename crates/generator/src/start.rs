@@ -3,6 +3,10 @@
 
 use std::fs;
 
+use signal_hook::consts::SIGHUP;
+
+use crate::stale;
+
 /// Memory for packets without huge pages, in MiB: enough for 16 ports.
 const MEMORY_MB: u32 = 512;
 /// Least free huge-page memory, in KiB, with which huge pages are used.
@@ -29,7 +33,7 @@ pub fn eal_arguments(program: &str) -> Result<Vec<String>, StartError> {
     let mut arguments =
         vec![program.to_owned(), "-l".to_owned(), cpu.to_string(), "--no-pci".to_owned()];
     arguments.push("--file-prefix".to_owned());
-    arguments.push(format!("generator-{}", std::process::id()));
+    arguments.push(format!("{}{}", stale::PREFIX, std::process::id()));
     if free_huge_kb(&memory) >= LEAST_HUGE_KB {
         // vhost ports need one file for all segments.
         arguments.extend(["--in-memory", "--single-file-segments"].map(str::to_owned));
@@ -38,6 +42,18 @@ pub fn eal_arguments(program: &str) -> Result<Vec<String>, StartError> {
         arguments.push(MEMORY_MB.to_string());
     }
     Ok(arguments)
+}
+
+/// Whether whoever started us wants us to outlive the terminal, as nohup does.
+pub fn ignores_hangup() -> bool {
+    is_ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default(), SIGHUP)
+}
+
+/// Whether the text of /proc/self/status says that a signal is ignored.
+fn is_ignored(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
 }
 
 /// The first CPU of the affinity mask in the text of /proc/self/status.
@@ -65,6 +81,14 @@ mod tests {
             assert_eq!(first_cpu(&format!("Name:\tx\nCpus_allowed_list:\t{list}\n")), Some(cpu));
         }
         assert_eq!(first_cpu(""), None);
+    }
+
+    #[test]
+    fn ignored_signals_are_found() {
+        assert!(is_ignored("SigIgn:\t0000000000000001\n", 1));
+        assert!(is_ignored("Name:\tx\nSigIgn:\t0000000000001006\n", 2));
+        assert!(!is_ignored("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001006\n", 1));
+        assert!(!is_ignored("", 1));
     }
 
     #[test]

@@ -56,17 +56,23 @@ class Generator:
             (answer,) = json.loads(peer.recv(1 << 16)).values()
             return answer
 
-    def request(self, method: str, path: str, body: bytes | str | None = None) -> tuple[int, Any]:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> tuple[int, Any]:
         """A request that snappi would not make."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT_S)
-        connection.request(method, path, body)
+        connection.request(method, path, body, headers or {})
         response = connection.getresponse()
         return response.status, json.loads(response.read())
 
 
 def environment(directory: Path) -> dict[str, str]:
-    """Run-time files of a user who is not root go into the test's own directory."""
-    return {**os.environ, "XDG_RUNTIME_DIR": str(directory)}
+    """Run-time files go into the test's own directory, as root and without."""
+    return {**os.environ, "RUNTIME_DIRECTORY": str(directory), "XDG_RUNTIME_DIR": str(directory)}
 
 
 @contextmanager
@@ -269,6 +275,14 @@ def test_columns_are_chosen(ring: Generator) -> None:
         (lambda c: c.captures.capture(name="c", port_names=["p1"]), "captures"),
         (lambda c: c.ports.port(name="p2", location="no-such-if"), "ports[1].location"),
         (lambda c: c.ports.port(name="p2", location="vdev:net_nothing0"), "ports[1].location"),
+        (
+            lambda c: c.ports.port(name="p2", location="vdev:net_pcap0,tx_pcap=/x"),
+            "ports[1].location",
+        ),
+        (
+            lambda c: c.ports.port(name="p2", location="vdev:net_ring1,internal=1"),
+            "ports[1].location",
+        ),
         (lambda c: c.ports.port(name="p2", location="memif:/dev/null"), "ports[1].location"),
         (lambda c: c.ports.port(name="p2", location="vdev:net_ring0"), "ports[1]: location"),
         (lambda c: c.ports.port(name="p2", location="pci:ffff:ff:1f.7"), "ports[1].location"),
@@ -363,8 +377,8 @@ def test_the_books_close_over_memif(ring: Generator, directory: Path) -> None:
         eventually(lambda: stopped(api))
         time.sleep(0.2)  # what is in flight arrives
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
-            runtime = Path("/var/run") if os.geteuid() == 0 else directory
-            peer.connect(str(runtime / "dpdk" / prefix / "dpdk_telemetry.v2"))
+            runtime = ring.telemetry.parent.parent
+            peer.connect(str(runtime / prefix / "dpdk_telemetry.v2"))
             peer.recv(1 << 16)
             peer.send(b"/ethdev/stats,0")
             stats = json.loads(peer.recv(1 << 16))["/ethdev/stats"]
@@ -386,7 +400,7 @@ def test_hostile_requests_are_answered_and_traffic_goes_on(ring: Generator) -> N
     api.set_config(config)
     transmit(api, "start")
     slow = socket.create_connection(("127.0.0.1", ring.port))
-    slow.sendall(b"POST /config HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+    slow.sendall(b"POST /config HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
     many = json.loads(config.serialize())
     many["flows"] = many["flows"] * 10_000
     requests: list[tuple[str, str, bytes | str | None, int]] = [
@@ -417,6 +431,108 @@ def test_hostile_requests_are_answered_and_traffic_goes_on(ring: Generator) -> N
     before = flow_metrics(api)["f0"].frames_tx
     eventually(lambda: flow_metrics(api)["f0"].frames_tx > before)
     slow.close()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "http://127.0.0.1"}, {"Origin": "null"}, {"Host": "evil.example"}, {"Host": ""}],
+)
+def test_web_pages_are_refused(ring: Generator, headers: dict[str, str]) -> None:
+    for method, path in [("GET", "/config"), ("POST", "/config"), ("OPTIONS", "/x")]:
+        status, answer = ring.request(method, path, "{}", headers)
+        assert (status, answer["code"]) == (403, 403)
+        assert answer["errors"][0].startswith(next(iter(headers)))
+    assert ring.request("GET", "/config", headers={"Host": "localhost:1"})[0] == 200
+
+
+def test_connections_without_a_request_are_few_and_end(ring: Generator) -> None:
+    api = ring.api
+    api.set_config(snappi.Config())
+
+    def connect(first: bytes) -> socket.socket:
+        peer = socket.create_connection(("127.0.0.1", ring.port), TIMEOUT_S)
+        peer.sendall(first)
+        return peer
+
+    # One connection is snappi's.
+    idle = [connect(b"" if number % 2 else b"GET /config HT") for number in range(63)]
+    time.sleep(0.2)
+    begin = time.monotonic()
+    with connect(b"") as extra:
+        assert extra.recv(1) == b""
+    assert time.monotonic() - begin < 5
+    api.get_config()
+    for peer in idle:
+        while peer.recv(1 << 12):
+            pass
+        peer.close()
+    assert 5 < time.monotonic() - begin < 14
+    api.get_config()
+
+
+def test_any_virtual_device_is_an_option(directory: Path) -> None:
+    with generator(directory, "--allow-any-vdev") as running:
+        config = snappi.Config()
+        config.ports.port(name="p", location="vdev:net_nothing0")
+        (error,) = errors(lambda: running.api.set_config(config))
+        assert "--allow-any-vdev" not in error
+        config.ports[0].location = "vdev:net_ring0,internal=0x10"
+        (error,) = errors(lambda: running.api.set_config(config))
+        assert "internal=" in error
+
+
+def test_a_closed_terminal_ends_it_cleanly_unless_nohup_started_it(directory: Path) -> None:
+    with generator(directory) as running:
+        pass
+    command = [str(BIN / "generator"), "--otg-listen", "127.0.0.1:0"]
+    for prefix, code in [([], 0), (["nohup"], None)]:
+        with subprocess.Popen(
+            prefix + command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment(directory),
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            runtime = Path(process.stdout.readline().split()[-1]).parent
+            assert runtime != running.telemetry.parent
+            process.send_signal(signal.SIGHUP)
+            if code is None:
+                time.sleep(0.5)
+                assert process.poll() is None
+                process.send_signal(signal.SIGTERM)
+            assert process.wait(TIMEOUT_S) == 0
+            assert not runtime.exists()
+
+
+def test_what_a_killed_one_leaves_is_no_obstacle(directory: Path) -> None:
+    config = snappi.Config()
+    config.ports.port(name="p", location=f"memif:{directory}/s")
+    command = [str(BIN / "generator"), "--otg-listen", "127.0.0.1:0"]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment(directory),
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        left = Path(process.stdout.readline().split()[-1]).parent
+        snappi.api(location=url).set_config(config)
+        with generator(directory) as second:
+            assert left.exists()
+            (error,) = errors(lambda: second.api.set_config(config))
+            assert "exists" in error
+        process.kill()
+    assert left.exists()
+    assert (directory / "s").is_socket()
+    with generator(directory) as third:
+        assert not left.exists()
+        third.api.set_config(config)
+        assert (directory / "s").is_socket()
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::books::Books;
 use crate::engine::{Command, FlowSetup, Limit, Load, Mode, Settings};
+use crate::location::Vdevs;
 use crate::mailbox::Mailbox;
 use crate::otg::server::{Call, Message};
 use crate::otg::{ApiError, config, metrics, state};
@@ -56,25 +57,29 @@ pub struct Control<'run, 'eal> {
     mailbox: &'run Mailbox<Command<'eal>>,
     settings: Settings,
     line_rate: Option<u64>,
+    vdevs: Vdevs,
     ports: Ports<'eal>,
     active: Active<'eal>,
     pending: Option<Pending>,
 }
 
 impl<'run, 'eal> Control<'run, 'eal> {
-    /// A control plane without a configuration. `own_eal_options` says that the user gave them.
+    /// A control plane without a configuration. `own_eal_options` says that the user gave them,
+    /// `vdevs` which virtual devices a configuration may name.
     pub fn new(
         eal: &'eal dpdk::Eal,
         mailbox: &'run Mailbox<Command<'eal>>,
         settings: Settings,
         line_rate: Option<u64>,
         own_eal_options: bool,
+        vdevs: Vdevs,
     ) -> Self {
         let active = Active { config: json!({}), ..Active::default() };
         Control {
             mailbox,
             settings,
             line_rate,
+            vdevs,
             ports: Ports::new(eal, own_eal_options),
             active,
             pending: None,
@@ -195,7 +200,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
     }
 
     async fn set_config(&mut self, value: Value) -> Result<Value, ApiError> {
-        let plan = config::validate(&value)?;
+        let plan = config::validate(&value, self.vdevs)?;
         let opened = self.ports.open(&plan.ports, &self.active.ports)?;
         let (flows, intervals) = match self.setups(&plan, &opened.entries) {
             Ok(flows) => flows,

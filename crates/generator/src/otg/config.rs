@@ -8,23 +8,23 @@ use serde_json::Value;
 use super::ApiError;
 use super::flow;
 use super::walk::{Faults, Node, Object};
-use crate::location::Location;
+use crate::location::{Location, Vdevs};
 use crate::plan::{MAX_FLOWS, MAX_PORTS, Plan, PortPlan};
 
 /// Longest name of a port or flow, in bytes. Telemetry commands carry names.
 const MAX_NAME: usize = 64;
 
-/// What a configuration means.
+/// What a configuration means, whose ports may be on these virtual devices.
 ///
 /// # Errors
 /// A 400 that names every field which is wrong or not supported.
-pub fn validate(config: &Value) -> Result<Plan, ApiError> {
+pub fn validate(config: &Value, vdevs: Vdevs) -> Result<Plan, ApiError> {
     let faults = Faults::default();
-    let plan = plan(&Node::root(config, &faults));
+    let plan = plan(&Node::root(config, &faults), vdevs);
     faults.finish(plan)
 }
 
-fn plan(root: &Node<'_>) -> Option<Plan> {
+fn plan(root: &Node<'_>, vdevs: Vdevs) -> Option<Plan> {
     const EMPTY_ONLY: [&str; 8] = [
         "lags",
         "layer1",
@@ -55,7 +55,8 @@ fn plan(root: &Node<'_>) -> Option<Plan> {
         return None;
     }
     let mut names = HashMap::new();
-    let plans: Vec<Option<PortPlan>> = ports.iter().map(|node| port(node, &mut names)).collect();
+    let plans: Vec<Option<PortPlan>> =
+        ports.iter().map(|node| port(node, &mut names, vdevs)).collect();
     for (i, plan) in plans.iter().enumerate() {
         let same = |other: &&Option<PortPlan>| match (other, plan) {
             (Some(other), Some(plan)) => other.location.collides_with(&plan.location),
@@ -83,10 +84,13 @@ fn plan(root: &Node<'_>) -> Option<Plan> {
     })
 }
 
-fn port(node: &Node<'_>, names: &mut HashMap<String, String>) -> Option<PortPlan> {
+fn port(node: &Node<'_>, names: &mut HashMap<String, String>, vdevs: Vdevs) -> Option<PortPlan> {
     let object = node.object(&["name", "location"])?;
     let name = unique_name(&object, names);
-    let location = object.required("location").and_then(|node| node.parse::<Location>());
+    let location = object.required("location").and_then(|node| {
+        let location = Location::read(node.text()?, vdevs);
+        location.map_or_else(|error| node.fault(error.to_string()), Some)
+    });
     Some(PortPlan { name: name?, location: location? })
 }
 

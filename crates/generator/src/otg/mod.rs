@@ -7,6 +7,7 @@
 //! may be strings, as OTG has them, or numbers.
 
 pub mod config;
+pub mod connections;
 pub mod error;
 mod flow;
 pub mod json;

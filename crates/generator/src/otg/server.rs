@@ -2,13 +2,15 @@
 //! The HTTP side: every request becomes a message to the control plane, and its answer JSON.
 
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use serde_json::{Value, json};
@@ -52,7 +54,42 @@ pub fn router(control: mpsc::Sender<Message>) -> Router {
         .route("/monitor/metrics", post(metrics).fallback(unsupported_method))
         .route("/capabilities/version", get(version).fallback(unsupported_method))
         .fallback(unknown_path)
+        .layer(middleware::from_fn(from_this_machine))
         .with_state(control)
+}
+
+/// Refuses what a web page makes a browser send: the API asks for no password, and a browser on this
+/// machine reaches it.
+async fn from_this_machine(request: Request, next: Next) -> Response {
+    match check_origin(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(error) => respond(Err(error)),
+    }
+}
+
+fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
+    if headers.contains_key(header::ORIGIN) {
+        return Err(ApiError::request(403, "Origin: requests of web pages are refused"));
+    }
+    let mut hosts = headers.get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) if is_loopback(host) => Ok(()),
+        _ => Err(ApiError::request(
+            403,
+            "Host: must be a loopback address or localhost, such as 127.0.0.1:8080",
+        )),
+    }
+}
+
+fn is_loopback(host: &HeaderValue) -> bool {
+    let Ok(text) = host.to_str() else { return false };
+    let host = match text.rsplit_once(':') {
+        Some((host, port)) if port.parse::<u16>().is_ok() => host,
+        _ => text,
+    };
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host.eq_ignore_ascii_case("localhost")
+        || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 async fn set_config(State(control): State<mpsc::Sender<Message>>, request: Request) -> Response {
@@ -153,4 +190,56 @@ fn respond(answer: Result<Value, ApiError>) -> Response {
         .headers_mut()
         .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_requests_to_this_machine_that_no_page_makes_are_served() {
+        let check = |fields: &[(header::HeaderName, &'static str)]| {
+            let fields = fields.iter().map(|(name, value)| (name.clone(), *value));
+            let mut headers = HeaderMap::new();
+            for (name, value) in fields {
+                headers.append(name, HeaderValue::from_static(value));
+            }
+            check_origin(&headers).map_err(|error| error.status)
+        };
+        for host in [
+            "127.0.0.1:80",
+            "127.0.0.1",
+            "127.9.9.9:1",
+            "localhost",
+            "LocalHost:80",
+            "[::1]:80",
+            "[::1]",
+        ] {
+            assert_eq!(check(&[(header::HOST, host)]), Ok(()), "{host}");
+            assert_eq!(
+                check(&[(header::HOST, host), (header::ORIGIN, "http://127.0.0.1")]),
+                Err(403)
+            );
+            assert_eq!(check(&[(header::HOST, host), (header::ORIGIN, "null")]), Err(403));
+            assert_eq!(check(&[(header::HOST, host), (header::HOST, host)]), Err(403));
+        }
+        for host in [
+            "",
+            "evil.example",
+            "evil.example:80",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "evil.example@127.0.0.1",
+            "10.0.0.1:80",
+            "0.0.0.0:80",
+            "[::2]:80",
+            "127.0.0.1:80,evil.example",
+            "127.0.0.1:80:80",
+            "127.0.0.1:x",
+            "[::1",
+        ] {
+            assert_eq!(check(&[(header::HOST, host)]), Err(403), "{host}");
+        }
+        assert_eq!(check(&[]), Err(403));
+    }
 }

@@ -7,6 +7,10 @@ use crate::plan::{Duration, Rate};
 use packet::field::Pattern;
 use serde_json::{Value, json};
 
+fn known(config: &Value) -> Result<Plan, ApiError> {
+    validate(config, Vdevs::Known)
+}
+
 /// The published traffic, as snappi 1.62 serialises it.
 fn published() -> Value {
     json!({
@@ -55,12 +59,12 @@ fn faults_with(path: &str, value: Value) -> Vec<String> {
                 .insert(key.to_owned(), value);
         }
     }
-    validate(&config).err().map(|error| error.errors).unwrap_or_default()
+    known(&config).err().map(|error| error.errors).unwrap_or_default()
 }
 
 #[test]
 fn the_published_traffic_is_understood() {
-    let plan = validate(&published()).unwrap();
+    let plan = known(&published()).unwrap();
     let flow = &plan.flows[0];
     assert_eq!((flow.tx, flow.rx.as_slice(), flow.rx_mask()), (0, &[1][..], 2));
     assert_eq!(flow.rate, Rate::Frames(FrameRate::new(1_000_000, 1).unwrap()));
@@ -81,7 +85,7 @@ fn the_published_traffic_is_understood() {
 
 #[test]
 fn what_is_left_out_has_otg_s_defaults() {
-    let plan = validate(&json!({
+    let plan = known(&json!({
         "ports": [{"name": "p", "location": "lo"}],
         "flows": [{"name": "f", "tx_rx": {"port": {"tx_name": "p"}}, "packet": [{"choice": "ethernet"}, {"ipv4": {}}, {"choice": "udp", "udp": {}}]}],
     }))
@@ -93,7 +97,7 @@ fn what_is_left_out_has_otg_s_defaults() {
         (Duration::Continuous, u64::MAX, false)
     );
     assert_eq!(flow.frame, packet::template::UdpFrame::default());
-    assert_eq!(validate(&json!({})).unwrap(), Plan::default());
+    assert_eq!(known(&json!({})).unwrap(), Plan::default());
 }
 
 #[test]
@@ -101,7 +105,7 @@ fn bits_count_on_layer_one() {
     let rate = |value: Value| {
         let mut config = published();
         config["flows"][0]["rate"] = value;
-        validate(&config).map(|plan| plan.flows[0].rate)
+        known(&config).map(|plan| plan.flows[0].rate)
     };
     let gigabit = Rate::Frames(FrameRate::new(1_000_000_000, 148 * 8).unwrap());
     assert_eq!(rate(json!({"choice": "gbps", "gbps": 1})), Ok(gigabit));
@@ -280,7 +284,7 @@ fn all_faults_are_told_at_once() {
     config["flows"][0]["size"]["fixed"] = json!(1);
     config["flows"][0]["rate"]["pps"] = json!(0);
     config["flows"][0]["packet"][2]["udp"]["src_port"] = json!(3);
-    assert_eq!(validate(&config).unwrap_err().errors.len(), 3);
+    assert_eq!(known(&config).unwrap_err().errors.len(), 3);
 }
 
 #[test]
@@ -288,14 +292,23 @@ fn too_many_flows_and_extra_headers_are_refused() {
     let mut config = published();
     let flow = config["flows"][0].clone();
     config["flows"] = Value::Array(vec![flow; 10_000]);
-    assert!(validate(&config).unwrap_err().errors[0].starts_with("flows: 10000 flows; at most"));
+    assert!(known(&config).unwrap_err().errors[0].starts_with("flows: 10000 flows; at most"));
     let mut config = published();
     config["flows"][0]["packet"]
         .as_array_mut()
         .unwrap()
         .push(json!({"choice": "vxlan", "vxlan": {}}));
     assert!(
-        validate(&config).unwrap_err().errors[0]
+        known(&config).unwrap_err().errors[0]
             .starts_with("flows[0].packet[3].vxlan: not supported")
     );
+}
+
+#[test]
+fn virtual_devices_are_allowed_by_name() {
+    let bad = json!({"ports": [{"name": "p", "location": "vdev:net_pcap0,tx_pcap=/tmp/f"}]});
+    let errors = known(&bad).unwrap_err().errors;
+    assert!(errors[0].starts_with("ports[0].location: device \"net_pcap0\""), "{errors:?}");
+    assert!(errors[0].contains("generator --allow-any-vdev"), "{errors:?}");
+    assert!(validate(&bad, Vdevs::Any).is_ok());
 }

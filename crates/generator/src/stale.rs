@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a process leaves behind that was killed: sockets and run-time directories.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+
+/// Name of a run-time directory without the process's number.
+pub const PREFIX: &str = "generator-";
+
+/// Whether a socket is there that no process has open.
+pub fn is_stale_socket(path: &Path) -> bool {
+    let is_socket = path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket());
+    // A datagram socket neither waits nor shows itself as a connection to a living server, whose type
+    // is another one.
+    is_socket
+        && UnixDatagram::unbound()
+            .and_then(|socket| socket.connect(path))
+            .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+}
+
+/// Removes the directories `generator-PID` beside `own` whose process is gone.
+pub fn remove_runtime_dirs(own: &Path) {
+    for entry in own.parent().and_then(|dir| fs::read_dir(dir).ok()).into_iter().flatten().flatten()
+    {
+        let dir = entry.path();
+        let dead = entry.file_name().to_str().and_then(pid).is_some_and(is_gone)
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && !is_served(&dir);
+        if dead && dir != own {
+            remove_runtime_dir(&dir);
+        }
+    }
+}
+
+/// Removes what EAL leaves in the directory that is one process's alone.
+pub fn remove_runtime_dir(dir: &Path) {
+    for file in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let _ = fs::remove_file(file.path());
+    }
+    let _ = fs::remove_dir(dir);
+}
+
+fn pid(name: &str) -> Option<u32> {
+    let digits = name.strip_prefix(PREFIX)?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+fn is_gone(pid: u32) -> bool {
+    Path::new("/proc/self").exists() && !Path::new("/proc").join(pid.to_string()).exists()
+}
+
+/// Whether somebody answers telemetry there: a process in another PID namespace has no number here.
+fn is_served(dir: &Path) -> bool {
+    let socket = dir.join("dpdk_telemetry.v2");
+    socket.exists() && !is_stale_socket(&socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+    use std::path::PathBuf;
+
+    /// A number that no process has: it is larger than the kernel's limit.
+    const NOBODY: u32 = 1 << 23;
+
+    /// A directory of the test's own.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let dir = std::env::temp_dir().join(format!("stale-{name}-{}", std::process::id()));
+            fs::create_dir(&dir).unwrap();
+            Scratch(dir)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn only_a_socket_without_a_process_is_stale() {
+        let scratch = Scratch::new("socket");
+        let (socket, file) = (scratch.0.join("s"), scratch.0.join("f"));
+        assert!(!is_stale_socket(&socket));
+        let listener = UnixListener::bind(&socket).unwrap();
+        assert!(!is_stale_socket(&socket));
+        drop(listener);
+        assert!(is_stale_socket(&socket));
+        let datagrams = scratch.0.join("d");
+        let bound = UnixDatagram::bind(&datagrams).unwrap();
+        assert!(!is_stale_socket(&datagrams));
+        drop(bound);
+        fs::write(&file, "").unwrap();
+        assert!(!is_stale_socket(&file));
+        let link = scratch.0.join("l");
+        std::os::unix::fs::symlink(&socket, &link).unwrap();
+        assert!(!is_stale_socket(&link));
+    }
+
+    #[test]
+    fn only_directories_of_dead_generators_are_removed() {
+        let scratch = Scratch::new("dirs");
+        let dir = |name: String| {
+            let dir = scratch.0.join(name);
+            fs::create_dir(&dir).unwrap();
+            fs::write(dir.join("config"), "").unwrap();
+            dir
+        };
+        let own = dir(format!("generator-{}", NOBODY + 1));
+        let dead = dir(format!("generator-{NOBODY}"));
+        drop(UnixListener::bind(dead.join("dpdk_telemetry.v2")).unwrap());
+        let elsewhere = dir(format!("generator-{}", NOBODY + 2));
+        let _served = UnixListener::bind(elsewhere.join("dpdk_telemetry.v2")).unwrap();
+        let kept = [
+            dir(format!("generator-{}", std::process::id())),
+            dir(format!("l2fwd-{NOBODY}")),
+            dir(format!("generator-{NOBODY}x")),
+            dir("generator-".to_owned()),
+            own.clone(),
+            elsewhere,
+        ];
+        remove_runtime_dirs(&own);
+        assert!(!dead.exists());
+        for dir in kept {
+            assert!(dir.join("config").exists(), "{dir:?}");
+        }
+    }
+}
