@@ -153,7 +153,7 @@ class CellSummary(_Strict):
     arms: list[ArmSummary]
     references: list[ArmSummary] = Field(description="the self-test's peers")
     lower_load: list[LowerLoad]
-    books_closed: bool | None = Field(default=None, description="absent: no books to close")
+    books_closed: bool | None = Field(default=None, description="null: no books to close")
 
 
 class Limit(_Strict):
@@ -186,13 +186,13 @@ class Summary(_Strict):
     invalid_reasons: dict[str, int]
     comparisons: list[Comparison]
     aa: list[AA]
-    books_closed: bool | None = Field(default=None, description="absent: no books to close")
+    books_closed: bool | None = Field(default=None, description="null: no books to close")
     books_checked: int = Field(description="trials that have books to close")
     limited_by: list[Limit]
     smallest_detectable: float | None = Field(
         default=None,
         description="relative; the largest over the primary comparisons, "
-        "absent when one of them could find nothing",
+        "null when one of them could find nothing",
     )
     cells: list[CellSummary]
     tsc_hz: int | None = None
