@@ -82,10 +82,11 @@ impl<'m> Mbuf<'m> {
     #[inline]
     #[must_use]
     pub fn data(&self) -> &[u8] {
-        // SAFETY: the bytes lie inside the segment's buffer (`fast::mbuf::data_len` sees to that, for
-        // drivers have been seen to claim more). It is initialised: DPDK's memory is zeroed by the kernel when it
-        // is mapped and by DPDK when it is given back. Nobody writes to it: a shared buffer is written
-        // by none of its owners, an unshared one only through `&mut self`.
+        // The buffer is initialised: DPDK's memory is zeroed by the kernel when it is mapped and by DPDK
+        // when it is given back. Drivers have been seen to claim more bytes than it has.
+        // SAFETY: the bytes lie inside the segment's buffer (`fast::mbuf::data_len` sees to that), and
+        // nobody writes to it: a shared buffer is written by none of its owners, an unshared one only
+        // through `&mut self`.
         unsafe { std::slice::from_raw_parts(self.start(), self.data_len()) }
     }
 
