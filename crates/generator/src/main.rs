@@ -89,16 +89,12 @@ fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Fail
         None => start::eal_arguments("generator")?.into_iter().map(OsString::from).collect(),
     };
     let (eal, _) = Eal::init(arguments)?;
-    let runtime_dir = eal.runtime_dir();
     if !own_eal_options {
-        stale::remove_runtime_dirs(&runtime_dir);
+        stale::remove_runtime_dirs(&eal.runtime_dir());
     }
     let door = Door { listener, address, tls };
     let served = serve(&eal, door, options, own_eal_options, &stop);
     drop(eal);
-    if !own_eal_options {
-        stale::remove_runtime_dir(&runtime_dir);
-    }
     if let Some(file) = &options.port_file {
         let _ = std::fs::remove_file(file);
     }

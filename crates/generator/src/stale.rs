@@ -36,7 +36,7 @@ pub fn remove_runtime_dirs(own: &Path) {
 }
 
 /// Removes what EAL leaves in the directory that is one process's alone.
-pub fn remove_runtime_dir(dir: &Path) {
+fn remove_runtime_dir(dir: &Path) {
     for file in fs::read_dir(dir).into_iter().flatten().flatten() {
         let _ = fs::remove_file(file.path());
     }
