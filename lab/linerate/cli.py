@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shlex
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -32,16 +34,37 @@ run_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run an 
 app.add_typer(run_app, name="run")
 
 
-def _words(values: list[str] | None) -> list[str]:
-    """Options that may be repeated or be a comma-separated list."""
-    return [word.strip() for value in values or [] for word in value.split(",") if word.strip()]
+def _words(option: str, values: list[str] | None) -> list[str]:
+    """The words of an option that may be repeated or be a comma-separated list.
+
+    Nothing is guessed: an empty word is no wish for the default, and a word that is named twice is
+    more likely a slip than a wish to be heard once.
+    """
+    words = [word.strip() for value in values or [] for word in value.split(",")]
+    if "" in words:
+        given = ",".join(values or [])
+        raise UsageError(f"{option} '{given}': has an empty word", "leave it out for the default")
+    _once(option, words)
+    return words
 
 
-def _numbers(option: str, values: list[str] | None) -> list[int]:
-    try:
-        return [int(word) for word in _words(values)]
-    except ValueError as error:
-        raise UsageError(f"{option}: {error}", f"for instance {option} 64,1518") from error
+def _sizes(option: str, values: list[str] | None) -> list[int]:
+    words = _words(option, values)
+    for word in words:
+        # Not int(), which takes signs, underscores and other scripts' digits too.
+        if not re.fullmatch("[0-9]{1,9}", word):
+            raise UsageError(
+                f"{option} {word}: not a whole number", f"for instance {option} 64,1518"
+            )
+    sizes = [int(word) for word in words]
+    _once(option, sizes)
+    return sizes
+
+
+def _once(option: str, words: Sequence[str | int]) -> None:
+    for place, word in enumerate(words):
+        if word in words[:place]:
+            raise UsageError(f"{option} {word}: is named twice", "name each once")
 
 
 def _console() -> Console:
@@ -90,19 +113,24 @@ def overload(
     hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
 ) -> None:
     """Forward as much as it can: which l2fwd does more, at what cost per packet?"""
-    from linerate.design import preset as find_preset  # noqa: PLC0415 - a slow import
-    from linerate.overload import Options  # noqa: PLC0415
-    from linerate.session import run_overload  # noqa: PLC0415
-
     if hugepages not in ("auto", "yes", "no"):
         raise UsageError(f"--hugepages {hugepages}: auto, yes or no")
     if line_rate is not None and line_rate <= 0:
         raise UsageError(f"--line-rate {line_rate:g}: must be above 0 frames per second")
+    links = _words("--link", link)
+    frame_sizes = _sizes("--sizes", sizes)
+    names = _words("--forwarders", forwarders)
+
+    # These import scipy and more: what can be refused without them is refused by now.
+    from linerate.design import preset as find_preset  # noqa: PLC0415
+    from linerate.overload import Options  # noqa: PLC0415
+    from linerate.session import run_overload  # noqa: PLC0415
+
     options = Options(
         preset=find_preset(preset),
-        links=_words(link),
-        sizes=_numbers("--sizes", sizes),
-        forwarders=_words(forwarders),
+        links=links,
+        sizes=frame_sizes,
+        forwarders=names,
         blocks=blocks,
         seed=seed,
         line_rate=line_rate,
