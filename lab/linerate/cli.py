@@ -1,166 +1,51 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command `linerate`.
+"""Entry point of the command `linerate`; the commands themselves are in `linerate.commands`.
 
 Exit codes: 0 done, 1 an error with its remedy on standard error, 2 a wrong option, 128 + N ended by
 signal N (130 for Ctrl-C); what was measured until then is kept.
+
+Importing this module imports next to nothing: everything else is imported when signals are handled.
 """
 
 from __future__ import annotations
 
-import logging
 import os
-import re
-import shlex
+import signal
 import sys
-from collections.abc import Sequence
-from datetime import datetime
-from pathlib import Path
-from typing import Annotated
-
-import typer
-from rich.console import Console
-
-from linerate import __version__
-from linerate.errors import Interrupted, LabError, OutputError, UsageError
-
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help="Measures packet forwarders on the same link and says which differences are real.",
-)
-run_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run an experiment.")
-app.add_typer(run_app, name="run")
+from types import FrameType
 
 
-def _words(option: str, values: list[str] | None) -> list[str]:
-    """The words of an option that may be repeated or be a comma-separated list.
+def _leave(number: int, frame: FrameType | None) -> None:
+    """End at once: there is nothing to clean up where this handles signals.
 
-    Nothing is guessed: an empty word is no wish for the default, and a word that is named twice is
-    more likely a slip than a wish to be heard once.
+    No exception: raised from a handler it would surface in the middle of somebody's import. While a
+    run owns processes and directories, `linerate.process.interruptible` takes the signals.
     """
-    words = [word.strip() for value in values or [] for word in value.split(",")]
-    if "" in words:
-        given = ",".join(values or [])
-        raise UsageError(f"{option} '{given}': has an empty word", "leave it out for the default")
-    _once(option, words)
-    return words
+    try:
+        os.write(2, b"linerate: interrupted\n")
+    finally:
+        os._exit(128 + number)
 
 
-def _sizes(option: str, values: list[str] | None) -> list[int]:
-    words = _words(option, values)
-    for word in words:
-        # Not int(), which takes signs, underscores and other scripts' digits too.
-        if not re.fullmatch("[0-9]{1,9}", word):
-            raise UsageError(
-                f"{option} {word}: not a whole number", f"for instance {option} 64,1518"
-            )
-    sizes = [int(word) for word in words]
-    _once(option, sizes)
-    return sizes
-
-
-def _once(option: str, words: Sequence[str | int]) -> None:
-    for place, word in enumerate(words):
-        if word in words[:place]:
-            raise UsageError(f"{option} {word}: is named twice", "name each once")
-
-
-def _console() -> Console:
-    """A terminal's own width; elsewhere wide enough for every table."""
-    return Console(width=None if sys.stdout.isatty() else 110)
-
-
-@app.callback(invoke_without_command=True)
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
-    if version:
-        print(f"linerate {__version__}")
-        raise typer.Exit()
-
-
-@run_app.command()
-def overload(
-    preset: Annotated[
-        str, typer.Option(help="demo, quick (20 blocks), screen (40) or claim (150).")
-    ] = "quick",
-    link: Annotated[
-        list[str] | None,
-        typer.Option(help="null, null2, memif, memif2; a list, or repeated. Default: null,memif."),
-    ] = None,
-    sizes: Annotated[
-        list[str] | None, typer.Option(help="Frame sizes with FCS, a list. Default: 64.")
-    ] = None,
-    forwarders: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="The first is the baseline. Default: c-l2fwd,rust-l2fwd,rust-l2fwd-burst."
-        ),
-    ] = None,
-    blocks: Annotated[
-        int | None, typer.Option(help="Blocks per cell, instead of the preset's.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Directory for the run. Default: out/overload-TIME.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the order of trials.")] = 1,
-    line_rate: Annotated[
-        float | None,
-        typer.Option(help="Frames per second that count as 100 %, instead of the self-test's."),
-    ] = None,
-    hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
-) -> None:
-    """Forward as much as it can: which l2fwd does more, at what cost per packet?"""
-    if hugepages not in ("auto", "yes", "no"):
-        raise UsageError(f"--hugepages {hugepages}: auto, yes or no")
-    if line_rate is not None and line_rate <= 0:
-        raise UsageError(f"--line-rate {line_rate:g}: must be above 0 frames per second")
-    links = _words("--link", link)
-    frame_sizes = _sizes("--sizes", sizes)
-    names = _words("--forwarders", forwarders)
-
-    # These import scipy and more: what can be refused without them is refused by now.
-    from linerate.design import preset as find_preset  # noqa: PLC0415
-    from linerate.overload import Options  # noqa: PLC0415
-    from linerate.session import run_overload  # noqa: PLC0415
-
-    options = Options(
-        preset=find_preset(preset),
-        links=links,
-        sizes=frame_sizes,
-        forwarders=names,
-        blocks=blocks,
-        seed=seed,
-        line_rate=line_rate,
-        hugepages=hugepages,
-        command=shlex.join(["linerate", *sys.argv[1:]]),
-    )
-    when = datetime.now().strftime("%Y%m%d-%H%M%S")
-    run_overload(options, out or Path("out") / f"overload-{when}", _console())
-
-
-@app.command()
-def doctor(
-    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """What this machine can do, and the command that mends what is missing."""
-    from linerate import doctor as checkup  # noqa: PLC0415 - a slow import
-
-    findings = checkup.examine()
-    if json_output:
-        print(checkup.as_json(findings))
-    else:
-        checkup.show(findings, _console())
-    raise typer.Exit(0 if checkup.can_run(findings) else 1)
+def _handle_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # What the caller ignores, as a shell does for its background jobs, stays ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _leave)
 
 
 def main() -> None:
-    """Entry point: errors become one message and an exit code."""
+    """Errors become one message and an exit code."""
+    _handle_signals()
+    import logging  # noqa: PLC0415 - all of these are slower than a quick Ctrl-C
+
+    from linerate.errors import Interrupted, LabError, OutputError  # noqa: PLC0415
+
     logging.basicConfig(level=os.environ.get("LINERATE_LOG", "WARNING").upper())
     logging.getLogger("snappi").setLevel(logging.ERROR)
     try:
+        from linerate.commands import app  # noqa: PLC0415
+
         app()
     except LabError as error:
         print(f"linerate: {error}", file=sys.stderr)

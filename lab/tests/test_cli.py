@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 def linerate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "linerate.cli", *arguments],
+        [sys.executable, "-m", "linerate", *arguments],
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -78,6 +79,37 @@ def test_a_missing_package_names_the_remedy(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "scipy" in done.stderr
     assert "make setup" in done.stderr
+
+
+# Sends its own process a signal when it begins to import a certain module.
+SIGNALLED = """
+import os, sys
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), {number})
+sys.meta_path.insert(0, Watch())
+sys.argv = ["linerate", "run", "overload"]
+from linerate.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("module", ["linerate.errors", "typer", "scipy"])
+def test_a_signal_during_the_imports_ends_it_without_a_traceback(
+    tmp_path: Path, module: str, number: signal.Signals
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNALLED.format(module=module, number=int(number))],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (128 + number, "linerate: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_version_and_help(tmp_path: Path) -> None:
