@@ -12,23 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linerate.records import Trial
+from linerate.sender import Sent
 
 # The sender's own lateness makes a paced trial invalid above this share (measuring.md 2).
 LATE_LIMIT = 0.001
-
-
-@dataclass(frozen=True)
-class Sent:
-    """What the generator counted, over all its ports."""
-
-    attempted: int
-    accepted: int
-    received: int
-    intended: int | None = None
-    lost_at_ingress: int | None = None
-    refused: int | None = None
-    late: int | None = None
-    pacing_error_ppm: float | None = None
 
 
 @dataclass(frozen=True)
@@ -46,11 +33,14 @@ def unattributed(sent: Sent, forwarded: Forwarded) -> int:
 
 def imbalance(sent: Sent) -> int:
     """Attempted frames that the sender's own counters do not name; 0 in a sound generator."""
+    if sent.attempted is None:
+        return 0
     return sent.attempted - sent.accepted - (sent.lost_at_ingress or 0) - (sent.refused or 0)
 
 
 def enter(trial: Trial, sent: Sent, forwarded: Forwarded) -> None:
     """Put the figures into the trial and judge them; sets `invalid` where the rules say so."""
+    trial.duration_s = sent.seconds
     trial.intended = sent.intended
     trial.attempted = sent.attempted
     trial.accepted = sent.accepted
@@ -65,13 +55,15 @@ def enter(trial: Trial, sent: Sent, forwarded: Forwarded) -> None:
     if trial.load == "flood":
         trial.refused = sent.refused
     if imbalance(sent):
-        trial.invalid = f"the generator's own counters differ by {imbalance(sent)} frames"
+        trial.reject("books", f"the generator's own counters differ by {imbalance(sent)} frames")
     elif sent.accepted == 0:
-        trial.invalid = "the link accepted no frame"
+        trial.reject("idle", "the link accepted no frame")
     elif trial.load == "paced" and sent.late is not None and sent.attempted:
         share = sent.late / sent.attempted
         if share > LATE_LIMIT:
-            trial.invalid = f"{share:.2%} of the frames were sent late (limit {LATE_LIMIT:.1%})"
+            trial.reject(
+                "late", f"{share:.2%} of the frames were sent late (limit {LATE_LIMIT:.1%})"
+            )
 
 
 def checkable(trial: Trial) -> bool:

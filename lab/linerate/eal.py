@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linerate.errors import UsageError
+from linerate.links import Wire
 from linerate.machine import hugepage_memory_mib
 
 MEMORY_MIB = 512
@@ -51,8 +52,9 @@ def two_threads(cpu: int) -> list[str]:
     return ["--lcores", f"(0,1)@{cpu}"]
 
 
-def options(lcores: list[str], memory: Memory, prefix: str, vdevs: list[str]) -> list[str]:
+def options(lcores: list[str], memory: Memory, prefix: str, wire: Wire) -> list[str]:
     arguments = [*lcores, "--no-pci", *memory.options(), "--file-prefix", prefix]
-    for vdev in vdevs:
+    arguments += wire.eal_options
+    for vdev in wire.vdevs:
         arguments += ["--vdev", vdev]
     return arguments

@@ -52,19 +52,36 @@ class MachineError(LabError):
 
 
 class TrialError(LabError):
-    """A trial failed. It is recorded as invalid with this reason and the run goes on."""
+    """A trial failed. It is recorded as invalid with this reason and the run goes on.
+
+    `code` is one of records.InvalidCode.
+    """
+
+    code = "error"
+
+
+class LinkError(TrialError):
+    """The link did not come up, or carried nothing."""
+
+    code = "link"
 
 
 class TelemetryError(TrialError):
     """A telemetry socket did not answer, or answered something else."""
 
+    code = "telemetry"
+
 
 class ProcessError(TrialError):
     """A forwarder or the generator ended when it should not have, or would not start."""
 
+    code = "ended"
+
 
 class GeneratorError(TrialError):
     """The generator refused a configuration or did not finish."""
+
+    code = "generator"
 
 
 class Interrupted(BaseException):

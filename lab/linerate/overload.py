@@ -16,13 +16,14 @@ from datetime import UTC, datetime
 from rich.console import Console
 
 from linerate import cpus
+from linerate.bed import Bed
 from linerate.console import Monitor
 from linerate.design import AA_SUFFIX, DEMO_CELLS, PEERS, Arm, Cell, Preset, arms, order, schedule
 from linerate.eal import Memory
 from linerate.errors import LabError, UsageError
 from linerate.forwarders import FORWARDERS, forwarder, rust_binary
-from linerate.generator import Generator, socket_files
-from linerate.links import link
+from linerate.generator import Generator
+from linerate.links import LinkContext, Wire, link
 from linerate.overload_summary import Setup, summarise, summarise_cell
 from linerate.process import Child, RunDirectory, checkpoint
 from linerate.records import Load, RecordWriter, Role, Trial
@@ -148,7 +149,9 @@ class Overload:
         """TSC frequency from one of our programs, for the records of those that do not tell it."""
         reflect = FORWARDERS["reflect"]
         prefix = self.run.new_prefix("clock")
-        command = reflect.command(self.cores.forwarder, self.bench.memory, prefix, ["net_null0"])
+        command = reflect.command(
+            self.cores.forwarder, self.bench.memory, prefix, Wire(vdevs=("net_null0",))
+        )
         with Child(command, self.run) as child:
             path = socket_path(self.run.path, prefix)
             with connect(path, START_TIMEOUT_S, child.check) as telemetry:
@@ -166,9 +169,9 @@ class Overload:
         carried = link(cell.link).has_generator
         self.monitor.announce(f"{cell.link} {cell.size} B: {cell.blocks} blocks")
         for block, shuffled in enumerate(self._schedule(cell)):
-            with Sender(self.bench, wanted=carried, flood=True) as sender:
+            with self._bed(cell, flood=True) as bed:
                 for role, arm in shuffled:
-                    self._trial(cell, arm, block, sender, role=role)
+                    self._trial(bed, arm, block, role=role)
         if not carried:
             return
         summary = summarise_cell(cell, self.arms, self.trials, self.options.line_rate)
@@ -192,20 +195,13 @@ class Overload:
         )
         self._failures = 0
         for block, shuffled in enumerate(drawn):
-            with Sender(self.bench, wanted=True, flood=False) as sender:
+            with self._bed(cell, flood=False) as bed:
                 for share, arm in shuffled:
                     if self._failures >= MAX_FAILURES:
                         self.monitor.skip(1)
                         continue
-                    self._trial(
-                        cell,
-                        arm,
-                        block,
-                        sender,
-                        role="lower-load",
-                        load_share=share,
-                        pps=share * ceiling_pps,
-                    )
+                    pps = share * ceiling_pps
+                    self._trial(bed, arm, block, role="lower-load", load_share=share, pps=pps)
         if self._failures >= MAX_FAILURES:
             self._failures = 0
             self.warnings.append(
@@ -213,12 +209,19 @@ class Overload:
                 f"{self.trials[-1].invalid}"
             )
 
+    def _bed(self, cell: Cell, *, flood: bool) -> Bed:
+        def start(wire: Wire) -> Generator:
+            return Generator(self.run, self.cores.control, self.bench.memory, flood=flood)
+
+        found = link(cell.link)
+        context = LinkContext(self.run.path, cell.size)
+        return Bed(found, context, start if found.has_generator else None)
+
     def _trial(
         self,
-        cell: Cell,
+        bed: Bed,
         arm: Arm,
         block: int,
-        sender: Sender,
         *,
         role: Role,
         load_share: float | None = None,
@@ -226,10 +229,10 @@ class Overload:
     ) -> None:
         checkpoint()
         load: Load = "self-driven"
-        if link(cell.link).has_generator:
+        if bed.link.has_generator:
             load = "paced" if pps else "flood"
-        plan = Plan(arm, cell.link, cell.size, load, block, len(self.trials), role, load_share, pps)
-        trial = run_trial(self.bench, plan, sender.get)
+        plan = Plan(arm, load, block, len(self.trials), role, load_share, pps)
+        trial = run_trial(self.bench, plan, bed)
         self.writer.append(trial)
         self.trials.append(trial)
         self.monitor.finished(trial)
@@ -265,37 +268,3 @@ class Overload:
 
     def summary(self, *, interrupted: bool) -> Summary:
         return summarise(self.setup(), self.trials, interrupted=interrupted)
-
-
-class Sender:
-    """The generator of a block; started when first asked for, again when it has died."""
-
-    def __init__(self, bench: Bench, *, wanted: bool, flood: bool) -> None:
-        self.bench = bench
-        self.wanted = wanted
-        self.flood = flood
-        self._generator: Generator | None = None
-
-    def get(self) -> Generator | None:
-        if not self.wanted:
-            return None
-        if self._generator and not self._generator.child.running:
-            self.close()
-        if self._generator is None:
-            for path in socket_files(self.bench.run.path):
-                path.unlink(missing_ok=True)
-            self._generator = Generator(
-                self.bench.run, self.bench.cores.control, self.bench.memory, flood=self.flood
-            )
-        return self._generator
-
-    def close(self) -> None:
-        generator, self._generator = self._generator, None
-        if generator:
-            generator.close()
-
-    def __enter__(self) -> Sender:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -17,9 +16,9 @@ from linerate.comparisons import compare, control_of, pair_cell, ungated
 from linerate.design import Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.links import link
-from linerate.records import Trial
+from linerate.records import InvalidCode, Trial
 from linerate.sentences import sentence
-from linerate.summary import AA, CellSummary, Comparison, Limit, Summary
+from linerate.summary import AA, CellSummary, Comparison, InvalidReason, Limit, Summary
 
 # Share of its time that a forwarder may wait for its CPU without a warning.
 CROWDED = 0.03
@@ -133,7 +132,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         interrupted=interrupted,
         trials=len(trials),
         invalid_trials=sum(not t.valid for t in trials),
-        invalid_reasons=dict(Counter(t.invalid for t in trials if t.invalid)),
+        invalid_reasons=_invalid_reasons(trials),
         comparisons=comparisons,
         aa=controls,
         books_closed=closed,
@@ -155,6 +154,17 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
             *_crowding(trials),
         ],
     )
+
+
+def _invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
+    """The commonest first."""
+    found: dict[InvalidCode, InvalidReason] = {}
+    for trial in trials:
+        if trial.invalid is not None:
+            code = trial.invalid_code or "error"
+            entry = found.setdefault(code, InvalidReason(code=code, count=0, example=trial.invalid))
+            entry.count += 1
+    return sorted(found.values(), key=lambda reason: -reason.count)
 
 
 def _crowding(trials: list[Trial]) -> list[str]:

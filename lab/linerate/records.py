@@ -23,6 +23,13 @@ RECORDS = "records.jsonl"
 
 Load = Literal["self-driven", "flood", "paced"]
 Role = Literal["measure", "self-test", "lower-load"]
+# Why a trial does not count, for programs; `invalid` says it in words.
+# ended: a process; starved: of its CPU; idle: nothing was carried; kept: not passed on;
+# unreadable: counters could not be read in time.
+InvalidCode = Literal[
+    "ended", "starved", "late", "books", "idle", "kept", "unreadable", "telemetry", "generator",
+    "link", "error",
+]  # fmt: skip
 
 
 class _Strict(BaseModel):
@@ -74,7 +81,8 @@ class Trial(_Strict):
     load: Load
     load_share: float | None = Field(default=None, description="of the ceiling, when paced")
     started_at: str = Field(description="UTC, ISO 8601")
-    invalid: str | None = Field(default=None, description="why the trial does not count")
+    invalid: str | None = Field(default=None, description="why the trial does not count, in words")
+    invalid_code: InvalidCode | None = Field(default=None, description="the same, for programs")
 
     duration_s: float | None = Field(default=None, description="of the window or the sending")
     duration_uncertainty_s: float | None = None
@@ -103,6 +111,11 @@ class Trial(_Strict):
     @property
     def valid(self) -> bool:
         return self.invalid is None
+
+    def reject(self, code: InvalidCode, why: str) -> None:
+        """The trial does not count; the first reason stays."""
+        if self.valid:
+            self.invalid_code, self.invalid = code, why
 
     @property
     def forwarder_rx_pps(self) -> float | None:

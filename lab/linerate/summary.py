@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from linerate.machine import Machine
+from linerate.records import InvalidCode
 from linerate.verdict import Limited, Limiter, Verdict
 
 SUMMARY = "summary.json"
@@ -165,6 +166,14 @@ class Limit(_Strict):
     by: Limiter
 
 
+class InvalidReason(_Strict):
+    """How many trials do not count for one reason, and the words of the first of them."""
+
+    code: InvalidCode
+    count: int
+    example: str
+
+
 class Summary(_Strict):
     """summary.json."""
 
@@ -183,7 +192,7 @@ class Summary(_Strict):
     interrupted: bool
     trials: int
     invalid_trials: int
-    invalid_reasons: dict[str, int]
+    invalid_reasons: list[InvalidReason]
     comparisons: list[Comparison]
     aa: list[AA]
     books_closed: bool | None = Field(default=None, description="null: no books to close")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One trial: start the forwarder, let it work, read it, stop it.
 
-Lifecycle: the forwarder lives for one trial. The generator, where the link has one, lives for a
-block, so that all arms of a block meet the same one. A trial that fails becomes a record with
-`invalid`; only errors that would spoil every trial (a missing program) leave this module.
+Lifecycle: the forwarder lives for one trial; the link and the sender at its other end live for a
+block (`linerate.bed`). A trial that fails becomes a record with `invalid`; only errors that would
+spoil every trial (a missing program) leave this module.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import cast
 
 from linerate import books
+from linerate.bed import Bed
 from linerate.cpus import Cores, cpu_times
 from linerate.design import Arm
 from linerate.eal import Memory
-from linerate.errors import GeneratorError, TrialError
+from linerate.errors import GeneratorError, LinkError, TrialError
 from linerate.forwarders import Forwarder, forwarder
-from linerate.generator import SETTLE_TIMEOUT_S, Generator
-from linerate.links import Link, link
-from linerate.links.base import LinkContext
 from linerate.otg import Traffic
 from linerate.process import Activity, Child, RunDirectory
-from linerate.records import Load, Polling, Process, Role, Trial
+from linerate.records import InvalidCode, Load, Polling, Process, Role, Trial
+from linerate.sender import Sender, Sent
 from linerate.telemetry import Reading, Telemetry, ask_when_known, connect, socket_path
 
 START_TIMEOUT_S = 10.0
 LINK_TIMEOUT_S = 12.0
+SETTLE_TIMEOUT_S = 2.0
 WARM_UP_S = 0.05
 # Long enough that the one wake-up of the lab after it is no part of it, and that a short gap of the
 # machine's own is under the limit of lateness.
@@ -62,8 +63,6 @@ class Plan:
     """One trial to come."""
 
     arm: Arm
-    link: str
-    size: int
     load: Load
     block: int
     position: int
@@ -72,11 +71,8 @@ class Plan:
     pps: float | None = None
 
 
-def run_trial(bench: Bench, plan: Plan, sender: Callable[[], Generator | None]) -> Trial:
-    """Run one trial and return its record, whatever happens in it.
-
-    `sender` gives the generator, started if need be; None on a link without one.
-    """
+def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
+    """Run one trial on this bed and return its record, whatever happens in it."""
     trial = Trial(
         experiment=bench.experiment,
         seed=bench.seed,
@@ -85,8 +81,8 @@ def run_trial(bench: Bench, plan: Plan, sender: Callable[[], Generator | None]) 
         role=plan.role,
         arm=plan.arm.label,
         forwarder=plan.arm.forwarder,
-        link=plan.link,
-        size=plan.size,
+        link=bed.link.name,
+        size=bed.context.size,
         load=plan.load,
         load_share=plan.load_share,
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -95,9 +91,11 @@ def run_trial(bench: Bench, plan: Plan, sender: Callable[[], Generator | None]) 
     )
     steal = cpu_times()
     try:
-        _Attempt(bench, plan, sender(), trial).go()
+        _Attempt(bench, plan, bed, trial).go()
     except TrialError as error:
-        trial.invalid = str(error.message)
+        # The cause is better news than what was noticed on the way.
+        trial.invalid = None
+        trial.reject(cast(InvalidCode, error.code), str(error.message))
     after = cpu_times()
     for cpu in sorted({bench.cores.control, bench.cores.forwarder}):
         trial.steal_ticks[str(cpu)] = after[cpu].steal - steal[cpu].steal
@@ -107,51 +105,42 @@ def run_trial(bench: Bench, plan: Plan, sender: Callable[[], Generator | None]) 
 class _Attempt:
     """The steps of one trial, filling its record as they go."""
 
-    def __init__(self, bench: Bench, plan: Plan, generator: Generator | None, trial: Trial) -> None:
+    def __init__(self, bench: Bench, plan: Plan, bed: Bed, trial: Trial) -> None:
         self.bench = bench
         self.plan = plan
-        self.generator = generator
+        self.wire, self.sender = bed.ready()
+        self.ports = bed.link.ports
         self.trial = trial
-        self.link: Link = link(plan.link)
         self.forwarder: Forwarder = forwarder(plan.arm.forwarder)
-        self.context = LinkContext(bench.run.path, plan.size)
 
     def go(self) -> None:
-        generator = self.generator
-        if generator:
-            generator.child.check()
-            generator.configure(self._traffic())
+        sender = self.sender
+        if sender:
+            sender.check()
+            sender.configure(self._traffic())
         prefix = self.bench.run.new_prefix("forwarder")
         command = self.forwarder.command(
-            self.bench.cores.forwarder,
-            self.bench.memory,
-            prefix,
-            self.link.forwarder_vdevs(self.context),
+            self.bench.cores.forwarder, self.bench.memory, prefix, self.wire
         )
         self.trial.build = self.forwarder.build_facts()
         with Child(command, self.bench.run) as child:
-            self._describe([child, *([generator.child] if generator else [])])
+            children = [child, *([sender.child] if sender and sender.child else [])]
+            self._describe(children)
             path = socket_path(self.bench.run.path, prefix)
             with connect(path, START_TIMEOUT_S, child.check) as telemetry:
-                before = child.activity()
-                sender_before = generator.child.activity() if generator else None
+                before = [each.activity() for each in children]
                 try:
-                    self._measure(telemetry, child)
+                    if sender:
+                        self._with_sender(sender, telemetry, child)
+                    else:
+                        self._self_driven(telemetry, child)
                 except TrialError:
                     # The cause is better news than the symptom.
-                    child.check()
-                    if generator:
-                        generator.child.check()
+                    for each in children:
+                        each.check()
                     raise
-                self._activity(0, before, child.activity())
-                if generator and sender_before:
-                    self._activity(1, sender_before, generator.child.activity())
-
-    def _measure(self, telemetry: Telemetry, child: Child) -> None:
-        if self.generator:
-            self._with_generator(self.generator, telemetry, child)
-        else:
-            self._self_driven(telemetry, child)
+                for index, each in enumerate(children):
+                    self._activity(index, before[index], each.activity())
 
     def _describe(self, children: list[Child]) -> None:
         self.trial.processes = [
@@ -169,18 +158,18 @@ class _Attempt:
         process.involuntary_switches = after.involuntary - before.involuntary
         process.ran_s = after.ran_s - before.ran_s
         process.waited_s = after.waited_s - before.waited_s
-        if process.role == "forwarder" and self.trial.valid:
-            total = process.ran_s + process.waited_s
-            if total and process.waited_s / total > STARVED:
-                self.trial.invalid = (
-                    f"others had the forwarder's CPU for {process.waited_s / total:.0%} of the time"
-                )
+        total = process.ran_s + process.waited_s
+        if process.role == "forwarder" and total and process.waited_s / total > STARVED:
+            self.trial.reject(
+                "starved",
+                f"others had the forwarder's CPU for {process.waited_s / total:.0%} of the time",
+            )
 
     def _traffic(self) -> Traffic:
-        locations = tuple(self.link.generator_locations(self.context))
+        locations = self.wire.locations
         pps = self.plan.pps / len(locations) if self.plan.pps else None
         seconds = PACED_WINDOW_S if pps else self.bench.window_s
-        return Traffic(locations, self.plan.size, seconds, pps)
+        return Traffic(locations, self.trial.size, seconds, pps)
 
     # -- a link whose ports make their own frames ------------------------------------------------
 
@@ -189,16 +178,16 @@ class _Attempt:
         _await(
             START_TIMEOUT_S,
             child,
-            lambda: _counters(telemetry, self.link.ports)[0] > 0,
+            lambda: _counters(telemetry, self.ports)[0] > 0,
             "the forwarder forwards nothing",
         )
         time.sleep(WARM_UP_S)
         self._await_polling(telemetry, child)
         polling = self._polling(telemetry)
-        first = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.link.ports)]
+        first = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.ports)]
         time.sleep(self.bench.window_s)
         child.check()
-        last = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.link.ports)]
+        last = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.ports)]
         self.trial.polling = _difference(polling, self._polling(telemetry))
         duration_ns = last[0].at_ns - first[0].at_ns
         self.trial.duration_s = duration_ns / 1e9
@@ -208,62 +197,64 @@ class _Attempt:
         self.trial.forwarder_rx = _sum(last, "ipackets") - _sum(first, "ipackets")
         self.trial.forwarder_tx = _sum(last, "opackets") - _sum(first, "opackets")
         kept = abs(self.trial.forwarder_rx - self.trial.forwarder_tx)
-        if kept > UNDER_WAY * self.link.ports:
+        if kept > UNDER_WAY * self.ports:
             # Whoever drops what it receives is fast for the wrong reason.
-            self.trial.invalid = f"{kept} packets were received and not sent on this lossless link"
+            self.trial.reject(
+                "kept", f"{kept} packets were received and not sent on this lossless link"
+            )
         if self.trial.duration_uncertainty_s > UNCERTAINTY_LIMIT * self.trial.duration_s:
-            self.trial.invalid = (
-                f"counters could be read only to {self.trial.duration_uncertainty_s * 1e3:.1f} ms"
+            self.trial.reject(
+                "unreadable",
+                f"counters could be read only to {self.trial.duration_uncertainty_s * 1e3:.1f} ms",
             )
 
-    # -- a link with a generator -----------------------------------------------------------------
+    # -- a link with a sender --------------------------------------------------------------------
 
-    def _with_generator(self, generator: Generator, telemetry: Telemetry, child: Child) -> None:
+    def _with_sender(self, sender: Sender, telemetry: Telemetry, child: Child) -> None:
         def alive() -> None:
             child.check()
-            generator.child.check()
+            sender.check()
 
         _await(
             LINK_TIMEOUT_S,
             child,
-            lambda: self._links_up(generator, telemetry),
+            lambda: self._links_up(sender, telemetry),
             "the link did not come up",
         )
-        self._warm_up(generator, telemetry, child)
-        _, _, at_start = self._settled(generator, telemetry)
+        self._warm_up(sender, telemetry, child)
+        _, at_start = self._settled(sender, telemetry)
         window = self._traffic().seconds
         # A paced sender must not share its CPU with the lab for a moment: between start and end
         # the lab sleeps, and polls are read around the window. A flood does not mind; its polls are
         # read inside, so that idle ones before and after do not count.
         polls = [self._polling(telemetry)]
         started = time.monotonic()
-        generator.client.start()
+        sender.client.start()
         if self.plan.pps is None:
             _sleep_until(started + EDGE * window, alive)
             polls = [self._polling(telemetry)]
             _sleep_until(started + (1 - EDGE) * window, alive)
             polls.append(self._polling(telemetry))
         _sleep_until(started + window + AFTER_S, alive)
-        generator.client.wait_stopped(5, alive)
-        sent, seconds, at_end = self._settled(generator, telemetry)
+        sender.client.wait_stopped(5, alive)
+        sent, at_end = self._settled(sender, telemetry)
         polls.append(self._polling(telemetry))
         self.trial.polling = _difference(polls[0], polls[1])
-        self.trial.tsc_hz = self.trial.tsc_hz or generator.tsc_hz()
-        self.trial.duration_s = seconds
+        self.trial.tsc_hz = self.trial.tsc_hz or sender.tsc_hz()
         books.enter(
             self.trial,
             sent,
             books.Forwarded(rx=at_end[0] - at_start[0], tx=at_end[1] - at_start[1]),
         )
 
-    def _warm_up(self, generator: Generator, telemetry: Telemetry, child: Child) -> None:
+    def _warm_up(self, sender: Sender, telemetry: Telemetry, child: Child) -> None:
         """Send until every port of the forwarder has received.
 
         Programs look for their links every 100 ms and forward only then; with the link just up, a
         third of the window would be spent waiting for that.
         """
-        generator.client.start()
-        ports = range(self.link.ports)
+        sender.client.start()
+        ports = range(self.ports)
         _await(
             LINK_TIMEOUT_S,
             child,
@@ -271,25 +262,23 @@ class _Attempt:
             "the forwarder received nothing",
         )
         time.sleep(WARM_UP_S)
-        generator.client.stop()
+        sender.client.stop()
         self._await_polling(telemetry, child)
 
-    def _links_up(self, generator: Generator, telemetry: Telemetry) -> bool:
-        states = (telemetry.ask(f"/ethdev/link_status,{n}") for n in range(self.link.ports))
-        return all(state["status"] == "UP" for state in states) and generator.links_up()
+    def _links_up(self, sender: Sender, telemetry: Telemetry) -> bool:
+        states = (telemetry.ask(f"/ethdev/link_status,{n}") for n in range(self.ports))
+        return all(state["status"] == "UP" for state in states) and sender.links_up()
 
-    def _settled(
-        self, generator: Generator, telemetry: Telemetry
-    ) -> tuple[books.Sent, float | None, tuple[int, int]]:
+    def _settled(self, sender: Sender, telemetry: Telemetry) -> tuple[Sent, tuple[int, int]]:
         """Read until nothing changes any more."""
         deadline = time.monotonic() + SETTLE_TIMEOUT_S
         before: object = None
         while True:
-            sent, seconds = generator.sent()
-            counters = _counters(telemetry, self.link.ports)
+            sent = sender.sent()
+            counters = _counters(telemetry, self.ports)
             now = (sent, counters)
             if now == before:
-                return sent, seconds, counters
+                return sent, counters
             if time.monotonic() >= deadline:
                 raise GeneratorError(f"counters did not settle within {SETTLE_TIMEOUT_S:g} s")
             before = now
@@ -352,7 +341,7 @@ def _await(timeout_s: float, child: Child, ready: Callable[[], bool], otherwise:
     while not ready():
         child.check()
         if time.monotonic() >= deadline:
-            raise TrialError(f"{otherwise} within {timeout_s:g} s")
+            raise LinkError(f"{otherwise} within {timeout_s:g} s")
         time.sleep(0.01)
 
 

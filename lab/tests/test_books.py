@@ -10,9 +10,10 @@ from typing import Literal
 from conftest import simulated_trial
 
 from linerate import books
-from linerate.books import Forwarded, Sent
+from linerate.books import Forwarded
 from linerate.design import Cell
 from linerate.records import Trial
+from linerate.sender import Sent
 
 SENT = Sent(attempted=100, accepted=80, received=70, refused=20, lost_at_ingress=0)
 
@@ -66,13 +67,28 @@ def test_a_late_sender_is_invalid() -> None:
 
 def test_nothing_accepted_is_invalid_not_zero() -> None:
     trial = blank("flood")
-    books.enter(trial, Sent(10, 0, 0, refused=10), Forwarded(0, 0))
+    books.enter(trial, Sent(attempted=10, accepted=0, received=0, refused=10), Forwarded(0, 0))
     assert trial.invalid == "the link accepted no frame"
 
 
 def test_invalid_trials_have_no_books() -> None:
     trial = blank("flood")
     books.enter(trial, SENT, Forwarded(rx=79, tx=70))
-    trial.invalid = "killed"
+    trial.reject("ended", "killed")
     assert books.closed([trial])
     assert not books.checkable(trial)
+
+
+def test_a_foreign_sender_may_know_less() -> None:
+    trial = blank("flood")
+    books.enter(trial, Sent(accepted=80, received=70), Forwarded(rx=80, tx=70))
+    assert trial.valid
+    assert (trial.attempted, trial.lost_at_ingress, trial.duration_s) == (None, None, None)
+    assert (trial.forwarder_drops, trial.unattributed) == (10, 0)
+
+
+def test_the_first_reason_stays() -> None:
+    trial = blank("flood")
+    trial.reject("idle", "nothing came")
+    trial.reject("starved", "no CPU")
+    assert (trial.invalid_code, trial.invalid) == ("idle", "nothing came")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -100,13 +99,13 @@ class Run:
         return found
 
 
-# What a machine with other work may do to a trial, in the words of the lab.
-LATE = r"[\d.]+% of the frames were sent late \(limit 0\.1%\)"
-STARVED = r"others had the forwarder's CPU for \d+% of the time"
+# What a machine with other work may do to a trial.
+LATE: records.InvalidCode = "late"
+STARVED: records.InvalidCode = "starved"
 
 
-def disturbed(trial: records.Trial, *reasons: str) -> bool:
-    return any(re.fullmatch(reason, trial.invalid or "") for reason in reasons)
+def disturbed(trial: records.Trial, *codes: records.InvalidCode) -> bool:
+    return trial.invalid_code in codes
 
 
 def kill_in_mid_trial(run: Run, victim: str) -> int:

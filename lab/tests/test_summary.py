@@ -86,12 +86,14 @@ def test_a_biased_control_forbids_every_verdict_of_its_cell() -> None:
 def test_a_block_with_an_invalid_trial_is_left_out_of_its_pair() -> None:
     setup, trials = simulated_run(CELLS)
     victim = next(t for t in trials if t.arm == "rust-l2fwd" and t.link == "null")
-    victim.invalid = "forwarder was killed by signal 9"
+    victim.reject("ended", "forwarder was killed by signal 9")
     result = summarise(setup, trials, interrupted=False)
     comparison = next(c for c in result.comparisons if (c.link, c.arm) == ("null", "rust-l2fwd"))
     assert comparison.n == 19
     assert result.invalid_trials == 1
-    assert result.invalid_reasons == {"forwarder was killed by signal 9": 1}
+    assert [(r.code, r.count, r.example) for r in result.invalid_reasons] == [
+        ("ended", 1, "forwarder was killed by signal 9")
+    ]
 
 
 def test_an_interrupted_run_summarises_what_there_is() -> None:
@@ -246,7 +248,7 @@ def test_without_low_load_data_the_missing_gate_is_told() -> None:
     assert not any("stability gate" in text for text in complete.warnings)
     for trial in paced:
         if trial.arm == "rust-l2fwd" and trial.link == "memif":
-            trial.invalid = "late"
+            trial.reject("late", "late")
     told = [
         text
         for text in summarise(setup, trials + paced, interrupted=False).warnings
@@ -284,7 +286,7 @@ def test_the_smallest_detectable_is_absent_when_a_comparison_could_find_nothing(
     setup, trials = simulated_run(CELLS)
     for trial in trials:
         if trial.arm == "rust-l2fwd" and trial.link == "null" and trial.block >= 3:
-            trial.invalid = "lost"
+            trial.reject("link", "lost")
     assert summarise(setup, trials, interrupted=False).smallest_detectable is None
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from linerate import eal
 from linerate.eal import Memory
 from linerate.errors import MissingError
+from linerate.links import Wire
 from linerate.process import Command
 
 
@@ -29,17 +30,34 @@ def rust_binary(name: str) -> Path:
 
 
 class Forwarder(ABC):
-    """A program that forwards frames; stateless but for what `prepare` found."""
+    """A program that forwards frames; stateless but for what `prepare` found.
+
+    Every one serves DPDK's telemetry protocol, with /ethdev/stats and /ethdev/link_status for its
+    ports 0, 1, ..., in `dpdk/PREFIX` below the run directory.
+    """
 
     name: str
     language: str
     # True: it answers /linerate/polling and /linerate/clock.
     has_polling: bool = False
-    hold_stdin: bool = False
 
     @abstractmethod
     def prepare(self) -> None:
         """Find or build the program; raises `MissingError` with the command that mends it."""
+
+    @abstractmethod
+    def command(self, cpu: int, memory: Memory, prefix: str, wire: Wire) -> Command:
+        """How to start it on this CPU at the forwarder's end of the wire, after `prepare`."""
+
+    def build_facts(self) -> dict[str, str]:
+        """Compiler, version and flags, where the lab built it."""
+        return {}
+
+
+class DpdkForwarder(Forwarder):
+    """`prog [EAL options] -- [options]`, on the wire's DPDK ports."""
+
+    hold_stdin: bool = False
 
     @abstractmethod
     def program(self) -> Path:
@@ -52,13 +70,9 @@ class Forwarder(ABC):
     def lcores(self, cpu: int) -> list[str]:
         return eal.one_core(cpu)
 
-    def build_facts(self) -> dict[str, str]:
-        """Compiler, version and flags, where the lab built it."""
-        return {}
-
-    def command(self, cpu: int, memory: Memory, prefix: str, vdevs: list[str]) -> Command:
-        options = eal.options(self.lcores(cpu), memory, prefix, vdevs)
-        argv = [str(self.program()), *options, "--", *self.arguments(len(vdevs))]
+    def command(self, cpu: int, memory: Memory, prefix: str, wire: Wire) -> Command:
+        options = eal.options(self.lcores(cpu), memory, prefix, wire)
+        argv = [str(self.program()), *options, "--", *self.arguments(len(wire.vdevs))]
         return Command("forwarder", tuple(argv), (cpu,), hold_stdin=self.hold_stdin)
 
 

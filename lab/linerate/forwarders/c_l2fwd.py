@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from linerate.errors import LabError, MissingError
-from linerate.forwarders.base import Forwarder, port_mask, project_root
+from linerate.forwarders.base import DpdkForwarder, port_mask, project_root
 from linerate.machine import dpdk_version, first_line
 
 SOURCES = (Path("/usr/share/dpdk/examples/l2fwd"), Path("/usr/local/share/dpdk/examples/l2fwd"))
@@ -32,7 +32,7 @@ def cache_directory() -> Path:
     return Path(base) / "linerate" / "c-peers"
 
 
-class CL2fwd(Forwarder):
+class CL2fwd(DpdkForwarder):
     """The baseline of every comparison."""
 
     name = "c-l2fwd"

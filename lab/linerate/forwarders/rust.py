@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linerate.forwarders.base import Forwarder, port_mask, rust_binary
+from linerate.forwarders.base import DpdkForwarder, port_mask, rust_binary
 
 
-class RustL2fwd(Forwarder):
+class RustL2fwd(DpdkForwarder):
     """Our l2fwd: the C example's options; `burst` forwards without the per-packet TX buffer."""
 
     language = "Rust"
@@ -29,7 +29,7 @@ class RustL2fwd(Forwarder):
         return [*options, "--burst-forwarding"] if self.burst else options
 
 
-class Reflect(Forwarder):
+class Reflect(DpdkForwarder):
     """Our unbuffered echo: receive, swap MAC addresses, send."""
 
     name = "reflect"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from linerate import eal
 from linerate.errors import MissingError
-from linerate.forwarders.base import Forwarder
+from linerate.forwarders.base import DpdkForwarder
 
 
-class TestpmdIo(Forwarder):
+class TestpmdIo(DpdkForwarder):
     """A reference peer for the self-test."""
 
     __test__ = False  # not a pytest class

@@ -7,7 +7,7 @@ A new link is one small class here and one line in `LINKS`.
 from __future__ import annotations
 
 from linerate.errors import look_up
-from linerate.links.base import Link
+from linerate.links.base import Link, LinkContext, Wire
 from linerate.links.memif import Memif
 from linerate.links.null import Null
 
@@ -18,4 +18,4 @@ def link(name: str) -> Link:
     return look_up(LINKS, name, "--link", "link")
 
 
-__all__ = ["LINKS", "Link", "link"]
+__all__ = ["LINKS", "Link", "LinkContext", "Wire", "link"]

@@ -1,23 +1,42 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the lab asks of a link."""
+"""What the lab asks of a link.
+
+Lifecycle: `Link.open` makes what the link needs outside the lab (sockets, interfaces, namespaces)
+and removes it when its context ends, however it ends; what a killed lab left behind lies in its run
+directory or is found by its name, and goes when the next one opens. A `Link` itself is stateless.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 
 @dataclass(frozen=True)
 class LinkContext:
-    """Where a link's sockets go, and the frame size (with the 4-byte FCS) of the trial."""
+    """Where a link's sockets go, and the frame size (with the 4-byte FCS) of its trials."""
 
     directory: Path
     size: int
 
 
+@dataclass(frozen=True)
+class Wire:
+    """An open link, as its two ends know it.
+
+    `vdevs`: arguments of --vdev, one per port of the forwarder. `eal_options`: what EAL needs
+    beside them. `locations`: OTG port locations, one per port of the generator; none without one.
+    """
+
+    vdevs: tuple[str, ...] = ()
+    eal_options: tuple[str, ...] = ()
+    locations: tuple[str, ...] = ()
+
+
 class Link(ABC):
-    """One way to carry frames; stateless."""
+    """One way to carry frames."""
 
     name: str
     ports: int
@@ -28,9 +47,5 @@ class Link(ABC):
     size_matters: bool = True
 
     @abstractmethod
-    def forwarder_vdevs(self, context: LinkContext) -> list[str]:
-        """Arguments of --vdev, one per port of the forwarder."""
-
-    def generator_locations(self, context: LinkContext) -> list[str]:
-        """OTG port locations, one per port of the generator."""
-        return []
+    def open(self, context: LinkContext) -> AbstractContextManager[Wire]:
+        """Make the link, for a block of trials."""

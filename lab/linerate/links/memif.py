@@ -6,7 +6,10 @@ The generator is the server and must start first.
 
 from __future__ import annotations
 
-from linerate.links.base import Link, LinkContext
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from linerate.links.base import Link, LinkContext, Wire
 
 
 class Memif(Link):
@@ -22,13 +25,19 @@ class Memif(Link):
             "forwarder; a full ring is back-pressure at the sender"
         )
 
-    def forwarder_vdevs(self, context: LinkContext) -> list[str]:
+    @contextmanager
+    def open(self, context: LinkContext) -> Iterator[Wire]:
         socket = context.directory / "memif.sock"
-        return [
-            f"net_memif{n},role=client,id={n},socket={socket},socket-abstract=no"
-            for n in range(self.ports)
-        ]
-
-    def generator_locations(self, context: LinkContext) -> list[str]:
-        socket = context.directory / "memif.sock"
-        return [f"memif:{socket},role=server,id={n}" for n in range(self.ports)]
+        # A server that was killed leaves its socket, and the next one could not listen.
+        socket.unlink(missing_ok=True)
+        ports = range(self.ports)
+        try:
+            yield Wire(
+                vdevs=tuple(
+                    f"net_memif{n},role=client,id={n},socket={socket},socket-abstract=no"
+                    for n in ports
+                ),
+                locations=tuple(f"memif:{socket},role=server,id={n}" for n in ports),
+            )
+        finally:
+            socket.unlink(missing_ok=True)

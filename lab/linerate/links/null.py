@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from linerate.links.base import Link, LinkContext
+from contextlib import AbstractContextManager, nullcontext
+
+from linerate.links.base import Link, LinkContext, Wire
 
 
 class Null(Link):
@@ -20,6 +22,7 @@ class Null(Link):
             "frames at nearly no cost; what is measured is the forwarder's own software"
         )
 
-    def forwarder_vdevs(self, context: LinkContext) -> list[str]:
+    def open(self, context: LinkContext) -> AbstractContextManager[Wire]:
         # The driver's size is without the FCS.
-        return [f"net_null{n},size={context.size - 4},copy=0" for n in range(self.ports)]
+        vdevs = [f"net_null{n},size={context.size - 4},copy=0" for n in range(self.ports)]
+        return nullcontext(Wire(vdevs=tuple(vdevs)))
