@@ -35,6 +35,41 @@ _ENDINGS = ((signal.SIGINT, 3.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
+# What EAL says on the way to an error, among it what it says in every run and at every end.
+_COMPLAINTS = ("EAL:", "Cause:")
+_CHATTER = (
+    "EAL: Detected",
+    "EAL: Multi-process socket",
+    "EAL: Physical addresses are unavailable",
+    "EAL: Selected IOVA mode",
+    "EAL: VFIO support",
+    "EAL: Error - exiting with code",
+    "EAL: Unregistering",
+)
+
+
+def last_words(output: str, limit: int = 400) -> str:
+    """Why a program ended, as far as its output tells, in one line of at most `limit` characters.
+
+    EAL complains first, then a usage of a hundred indented lines may follow, then the program says
+    that it could not start: complaints and the last two lines are kept, indented ones only when
+    there is nothing better.
+    """
+    lines = [line.rstrip() for line in output.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(_CHATTER)]
+    complaints = [at for at, line in enumerate(lines) if line.lstrip().startswith(_COMPLAINTS)]
+    ends = [at for at, line in enumerate(lines) if at >= len(lines) - 2 and not line[0].isspace()]
+    chosen = sorted({*complaints[-4:], *ends}) or range(len(lines))[-3:]
+    kept: list[str] = []
+    # From the end: what was said last is the nearest to the cause that can still be seen.
+    for at in reversed(chosen):
+        text = lines[at].strip()[: limit // 2]
+        if len("; ".join([text, *kept])) > limit:
+            break
+        kept.insert(0, text)
+    return "; ".join(kept)
+
+
 def start_time(pid: int) -> int | None:
     """Start of a process in ticks after boot; None when there is no such process.
 
@@ -175,7 +210,7 @@ class Child:
         self.pid = self._popen.pid
         self._pidfd = os.pidfd_open(self.pid)
 
-    def output(self, limit: int = 4000) -> str:
+    def output(self, limit: int = 16000) -> str:
         """The end of what the child printed."""
         try:
             return self.log.read_bytes()[-limit:].decode(errors="replace")
@@ -193,9 +228,9 @@ class Child:
         if code is None:
             return
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        lines = [line for line in self.output().splitlines() if line.strip()]
-        last = f": {lines[-1].strip()[:200]}" if lines else ""
-        raise ProcessError(f"{self.command.role} {how}{last if code >= 0 else ''}")
+        # Who was killed had no say in it, but a panic ends its own process by SIGABRT.
+        said = last_words(self.output()) if code >= 0 or code == -signal.SIGABRT else ""
+        raise ProcessError(f"{self.command.role} {how}{said and f': {said}'}")
 
     def wait(self, timeout_s: float) -> bool:
         """True when the child ended within the time."""

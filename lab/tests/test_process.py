@@ -21,6 +21,7 @@ from linerate.process import (
     RunDirectory,
     checkpoint,
     interruptible,
+    last_words,
     remove_stale,
     start_time,
 )
@@ -83,11 +84,54 @@ def test_a_child_that_was_killed_is_noticed_with_its_signal(tmp_path: Path) -> N
             process.check()
 
 
-def test_a_child_that_ends_early_tells_its_last_line(tmp_path: Path) -> None:
+def test_a_child_that_ends_early_tells_its_last_words(tmp_path: Path) -> None:
     with RunDirectory(tmp_path) as run, child(run, "sh", "-c", "echo no port; exit 3") as process:
         assert process.wait(5)
         with pytest.raises(ProcessError, match="exit code 3: no port"):
             process.check()
+
+
+def test_a_child_that_panics_tells_why(tmp_path: Path) -> None:
+    script = "echo thread main panicked; echo no port; kill -ABRT $$"
+    with RunDirectory(tmp_path) as run, child(run, "sh", "-c", script) as process:
+        assert process.wait(5)
+        with pytest.raises(ProcessError, match="signal 6: thread main panicked; no port"):
+            process.check()
+
+
+USAGE = "\nUsage: program [options]\n" + "  --option   What it does\n" * 80
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("", ""),
+        ("EAL: Detected CPU lcores: 2\n\n", ""),
+        (
+            "EAL: Detected NUMA nodes: 1\nEAL: lcore 99 unavailable\n"
+            + USAGE
+            + "EAL: Invalid 'command line' arguments.\nl2fwd: EAL did not start; see above\n",
+            "EAL: lcore 99 unavailable; EAL: Invalid 'command line' arguments.; "
+            "l2fwd: EAL did not start; see above",
+        ),
+        (
+            "EAL: lcore 99 unavailable\nEAL: Error - exiting with code: 1\n"
+            "  Cause: Cannot init EAL: Invalid argument\n" + USAGE,
+            "EAL: lcore 99 unavailable; Cause: Cannot init EAL: Invalid argument",
+        ),
+        ("one\n  two\n\nthree\nfour\n", "three; four"),
+        ("  one\n  two\n  three\n  four\n", "two; three; four"),
+    ],
+)
+def test_last_words(output: str, expected: str) -> None:
+    assert last_words(output) == expected
+
+
+def test_last_words_are_bounded_and_keep_the_end() -> None:
+    output = "".join(f"EAL: {name * 150}\n" for name in "abcd") + "l2fwd: " + "e" * 500
+    found = last_words(output)
+    assert len(found) <= 400
+    assert found == f"EAL: {'d' * 150}; l2fwd: {'e' * 193}"
 
 
 def test_a_missing_program(tmp_path: Path) -> None:
