@@ -105,6 +105,10 @@ def overload(
         typer.Option(help="Frames per second that count as 100 %, instead of the self-test's."),
     ] = None,
     hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="Don't end the run when many trials in a row fail."),
+    ] = False,
 ) -> None:
     """Forward as much as it can: which l2fwd does more, at what cost per packet?"""
     if hugepages not in ("auto", "yes", "no"):
@@ -129,6 +133,7 @@ def overload(
         seed=seed,
         line_rate=line_rate,
         hugepages=hugepages,
+        keep_going=keep_going,
         command=shlex.join(["linerate", *sys.argv[1:]]),
     )
     when = datetime.now().strftime("%Y%m%d-%H%M%S")

@@ -44,7 +44,7 @@ DEFAULT_SIZES = [64]
 LOW_LOADS = (LOW_LOAD,)
 LIMITED_LOADS = (0.5,)
 MIN_SIZE, MAX_SIZE = 64, 1518
-# A run whose every trial fails ends early.
+# A run whose every trial fails ends early, unless it is to keep going.
 MAX_FAILURES = 8
 
 
@@ -60,6 +60,7 @@ class Options:
     seed: int = 1
     line_rate: float | None = None
     hugepages: str = "auto"
+    keep_going: bool = False
     command: str = ""
 
 
@@ -197,12 +198,12 @@ class Overload:
         for block, shuffled in enumerate(drawn):
             with self._bed(cell, flood=False) as bed:
                 for share, arm in shuffled:
-                    if self._failures >= MAX_FAILURES:
+                    if self._hopeless:
                         self.monitor.skip(1)
                         continue
                     pps = share * ceiling_pps
                     self._trial(bed, arm, block, role="lower-load", load_share=share, pps=pps)
-        if self._failures >= MAX_FAILURES:
+        if self._hopeless:
             self._failures = 0
             self.warnings.append(
                 f"{cell.link} {cell.size} B: the lower loads were given up, the last because: "
@@ -237,11 +238,15 @@ class Overload:
         self.trials.append(trial)
         self.monitor.finished(trial)
         self._failures = self._failures + 1 if trial.invalid else 0
-        if self._failures >= MAX_FAILURES and role != "lower-load":
+        if self._hopeless and role != "lower-load":
             raise LabError(
                 f"{MAX_FAILURES} trials in a row were invalid, the last because: {trial.invalid}",
-                "linerate doctor",
+                "linerate doctor; --keep-going goes on all the same",
             )
+
+    @property
+    def _hopeless(self) -> bool:
+        return self._failures >= MAX_FAILURES and not self.options.keep_going
 
     # -- what was found ------------------------------------------------------------------------
 

@@ -18,7 +18,9 @@ import pytest
 from conftest import wait_for
 
 from linerate import records, schemas
+from linerate.eal import MEMORY_MIB
 from linerate.forwarders import project_root
+from linerate.machine import hugepage_memory_mib
 
 pytestmark = pytest.mark.e2e
 
@@ -45,13 +47,17 @@ def runtime(tmp_path: Path) -> Iterator[Path]:
 
 
 class Run:
-    """One `linerate run overload` in the background."""
+    """One `linerate run overload` in the background.
 
-    def __init__(self, runtime: Path, out: Path, *options: str) -> None:
+    A busy machine may spoil any number of trials; the tests look at what the others say.
+    """
+
+    def __init__(self, runtime: Path, out: Path, *options: str, hugepages: str = "no") -> None:
         self.out = out
         self.runtime = runtime
+        always = ["--out", str(out), "--hugepages", hugepages, "--keep-going"]
         self.lab = subprocess.Popen(
-            [sys.executable, "-m", "linerate.cli", "run", "overload", "--out", str(out), *options],
+            [sys.executable, "-m", "linerate", "run", "overload", *always, *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -185,6 +191,24 @@ def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> Non
     }
     assert all(roles.count("self-test") == 2 for roles in blocks.values())
     assert "gen TX" in output
+
+
+def test_with_hugepages(tmp_path: Path, runtime: Path) -> None:
+    need("l2fwd", "reflect", "generator")
+    free = hugepage_memory_mib()
+    if free < 2 * MEMORY_MIB:
+        pytest.skip(f"{free} MiB of free hugepages, {2 * MEMORY_MIB} are needed")
+    run = Run(runtime, tmp_path / "run", "--link", "null,memif", "--blocks", "1", hugepages="yes")
+    code, _, errors = run.finish()
+    assert code == 0, errors
+    check_files(run)
+    for trial in run.trials():
+        assert trial.memory == "hugepages"
+        assert all("--in-memory" in process.argv for process in trial.processes)
+        assert trial.valid or disturbed(trial, LATE, STARVED), trial.invalid
+    assert run.summary()["books_closed"] is not False
+    # Nothing holds a page: EAL makes no files with --in-memory, and the processes are gone.
+    wait_for("free hugepages", lambda: hugepage_memory_mib() >= free)
 
 
 @pytest.mark.parametrize("victim", ["l2fwd", "generator"])
