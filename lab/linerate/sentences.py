@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a comparison says, in one sentence. Decides nothing: the verdict stands already."""
+"""What was found, in words. Decides nothing: the verdict stands already."""
 
 from __future__ import annotations
 
 from linerate.comparisons import METRICS
-from linerate.summary import Comparison
-from linerate.verdict import MARGIN
+from linerate.summary import AA, Comparison
+from linerate.verdict import MARGIN, MIN_BLOCKS
 
 
 def sentence(found: Comparison) -> str:
@@ -59,3 +59,23 @@ def _limited(found: Comparison) -> str:
         return ""
     name = found.arm if found.limited == "arm" else found.baseline
     return f" {name} is limited by the {found.limited_by} here and may be able to do more."
+
+
+def control(found: AA) -> str:
+    """What an A/A arm says. Where no test could reject, not having found anything says nothing."""
+    if found.found_difference:
+        return "found a difference: no verdict"
+    return "found nothing" if found.n >= MIN_BLOCKS else "too few blocks to tell"
+
+
+def controls(found: list[AA]) -> str:
+    """What all A/A arms of a run say together."""
+    differed = sum(each.found_difference for each in found)
+    if differed:
+        return f"{differed} of {len(found)} differed"
+    telling = sum(each.n >= MIN_BLOCKS for each in found)
+    if not telling:
+        return "too few blocks to tell"
+    if telling < len(found):
+        return f"found nothing in {telling} of {len(found)}, too few blocks in the others"
+    return "found nothing"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import at_lower_load, simulated_run
 
-from linerate import report
+from linerate import report, sentences
 from linerate.design import Cell
 from linerate.overload_summary import summarise
 from linerate.summary import Summary
@@ -56,6 +56,25 @@ def test_too_few_trials_show_no_interval() -> None:
     page = report.render(found, trials)
     assert 'class="iv"' not in page
     assert "None" not in page.split("<script>", 1)[0]
+
+
+def test_a_control_that_could_find_nothing_does_not_say_it_found_nothing() -> None:
+    setup, trials = simulated_run([Cell("null", 64, 5)])
+    found = summarise(setup, trials, interrupted=False)
+    page = report.render(found, trials)
+    assert page.count("too few blocks to tell") == 2
+    assert "found nothing" not in page
+
+
+def test_controls_of_a_run_in_one() -> None:
+    setup, trials = simulated_run([Cell("null", 64, 5), Cell("null", 128, 8), Cell("null", 256, 8)])
+    aa = summarise(setup, trials, interrupted=False).aa
+    for each in aa:
+        each.found_difference = False
+    assert sentences.controls(aa[1:]) == "found nothing"
+    assert sentences.controls(aa) == "found nothing in 2 of 3, too few blocks in the others"
+    aa[1].found_difference = True
+    assert sentences.controls(aa) == "1 of 3 differed"
 
 
 def test_an_empty_run_renders() -> None:

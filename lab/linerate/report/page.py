@@ -17,7 +17,7 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from linerate import console
+from linerate import console, sentences
 from linerate.forwarders import FORWARDERS
 from linerate.links import link
 from linerate.records import Trial
@@ -111,6 +111,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters.update(number=console.number, share=console.share, median=console.median)
+    environment.filters.update(control=sentences.control, controls=sentences.controls)
     placed = _Charts()
     cells = [
         CellView(
