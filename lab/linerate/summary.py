@@ -49,7 +49,12 @@ class ArmSummary(_Strict):
         default=None, description="all cycles of the window over its packets (core always full)"
     )
     busy_cycles_per_packet: Quartiles | None = None
-    average_rx_burst: Quartiles | None = None
+    average_rx_burst: Quartiles | None = Field(
+        default=None, description="packets / polls, empty polls counted"
+    )
+    average_nonempty_rx_burst: Quartiles | None = Field(
+        default=None, description="packets / (polls - empty polls)"
+    )
     generator_tx_mpps: float | None = None
     forwarder_tx_mpps: float | None = None
     dropped_share: float | None = Field(default=None, description="forwarder drops / forwarder_rx")
@@ -87,7 +92,12 @@ class LowerLoad(_Strict):
         description="(attempted - received) / attempted, the largest over the valid trials",
     )
     busy_cycles_per_packet: Quartiles | None = None
-    average_rx_burst: Quartiles | None = None
+    average_rx_burst: Quartiles | None = Field(
+        default=None, description="packets / polls, empty polls counted"
+    )
+    average_nonempty_rx_burst: Quartiles | None = Field(
+        default=None, description="packets / (polls - empty polls)"
+    )
 
 
 class Ceiling(_Strict):

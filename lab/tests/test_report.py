@@ -46,6 +46,15 @@ def test_published_figures_are_marked(run: tuple[Summary, str]) -> None:
     assert "30.37" in page
 
 
+def test_bursts_say_whether_empty_polls_count(run: tuple[Summary, str]) -> None:
+    headings = re.findall(r"<th>([^<]*RX burst[^<]*)</th>", run[1])
+    assert len(headings) == 5
+    assert set(headings) == {
+        "average RX burst, empty polls counted",
+        "average RX burst, non-empty polls",
+    }
+
+
 def test_command_lines_are_escaped(run: tuple[Summary, str]) -> None:
     assert "prog -l 1 &#39;&lt;x&gt;&#39;" in run[1]
 

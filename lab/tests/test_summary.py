@@ -111,6 +111,34 @@ def test_c_has_no_busy_cycles(found: Summary) -> None:
     assert arms["rust-l2fwd"].busy_cycles_per_packet is not None
 
 
+def test_empty_polls_count_in_one_average_burst_only() -> None:
+    setup, trials = simulated_run([CELLS[1]])
+    paced = at_lower_load(trials)
+    for trial in trials + paced:
+        for entry in trial.polling or ():
+            # Three polls in four find nothing, the others 24 packets.
+            entry.polls, entry.empty_polls, entry.packets = 4000, 3000, 24_000
+    cell = summarise(setup, trials + paced, interrupted=False).cells[0]
+    arm = next(a for a in cell.arms if a.arm == "rust-l2fwd")
+    low = next(e for e in cell.lower_load if e.arm == "rust-l2fwd")
+    for found in (arm, low):
+        assert found.average_rx_burst is not None
+        assert found.average_nonempty_rx_burst is not None
+        assert found.average_rx_burst.median == 6
+        assert found.average_nonempty_rx_burst.median == 24
+
+
+def test_without_a_packet_there_is_no_average_nonempty_burst() -> None:
+    setup, trials = simulated_run([CELLS[0]])
+    for trial in trials:
+        for entry in trial.polling or ():
+            entry.empty_polls, entry.packets = entry.polls, 0
+    arm = summarise(setup, trials, interrupted=False).cells[0].arms[2]
+    assert arm.average_rx_burst is not None
+    assert arm.average_rx_burst.median == 0
+    assert arm.average_nonempty_rx_burst is None
+
+
 def test_lower_loads_are_per_load_and_arm() -> None:
     setup, trials = simulated_run([CELLS[1]])
     paced = at_lower_load(trials) + at_lower_load(trials, 0.5)
