@@ -121,13 +121,15 @@ def interval(figure: Quartiles | None, digits: int = 2) -> str:
 
 
 # The published metric first: empty polls count in it, so a core that waits dilutes it.
-BURSTS = ("RX burst, all polls", "RX burst, non-empty")
+BURSTS = "RX burst:\nall polls/\nnon-empty"
 
 
-def bursts(entry: ArmSummary | LowerLoad, digits: int = 1) -> tuple[str, str]:
-    """Average bursts in the order of `BURSTS`."""
-    figures = (entry.average_rx_burst, entry.average_nonempty_rx_burst)
-    return median(figures[0], digits), median(figures[1], digits)
+def bursts(entry: ArmSummary | LowerLoad, digits: int = 1) -> str:
+    """Both average bursts; one dash for a program that reports neither."""
+    if entry.average_rx_burst is None:
+        return "-"
+    every, nonempty = entry.average_rx_burst, entry.average_nonempty_rx_burst
+    return f"{median(every, digits)}/{median(nonempty, digits)}"
 
 
 def _table(title: str, columns: Sequence[str], text_columns: int = 1) -> Table:
@@ -140,7 +142,7 @@ def _table(title: str, columns: Sequence[str], text_columns: int = 1) -> Table:
 
 
 def null_table(cell: CellSummary) -> Table:
-    columns = ("forwarder", "Mpps", "cycles/packet", "95 % interval", *BURSTS, "valid")
+    columns = ("forwarder", "Mpps", "cycles/packet", "95 % interval", BURSTS, "valid")
     table = _table(f"{cell.link}, {cell.size} B, {cell.blocks} blocks", columns)
     for arm in [*cell.arms, *cell.references]:
         cycles = arm.cycles_per_packet
@@ -149,7 +151,7 @@ def null_table(cell: CellSummary) -> Table:
             median(arm.mpps),
             median(cycles, 1),
             interval(cycles, 1),
-            *bursts(arm),
+            bursts(arm),
             f"{arm.trials - arm.invalid}/{arm.trials}",
         )
     return table
@@ -158,7 +160,7 @@ def null_table(cell: CellSummary) -> Table:
 def flood_table(cell: CellSummary) -> Table:
     columns = (
         "forwarder", "gen TX", "gen RX", "fwd RX", "fwd TX", "drops", "lost before",
-        "refused offers", *BURSTS, "valid",
+        "refused offers", BURSTS, "valid",
     )  # fmt: skip
     title = f"{cell.link}, {cell.size} B, {cell.blocks} blocks, flood (Mpps of this machine)"
     table = _table(title, columns)
@@ -177,13 +179,13 @@ def flood_row(arm: ArmSummary) -> list[str]:
         share(arm.dropped_share),
         share(arm.lost_before_share),
         share(arm.refused_share),
-        *bursts(arm),
+        bursts(arm),
         f"{arm.trials - arm.invalid}/{arm.trials}",
     ]
 
 
 def lower_load_table(cell: CellSummary) -> Table:
-    columns = ("load", "forwarder", "Mpps", "cycles/packet", *BURSTS, "loss", "valid")
+    columns = ("load", "forwarder", "Mpps", "cycles/packet", BURSTS, "loss", "valid")
     title = f"{cell.link}, {cell.size} B, fixed lower loads: cycles per packet while busy"
     table = _table(title, columns, text_columns=2)
     for entry in cell.lower_load:
@@ -192,7 +194,7 @@ def lower_load_table(cell: CellSummary) -> Table:
             entry.arm,
             number(entry.offered_mpps),
             median(entry.busy_cycles_per_packet, 1),
-            *bursts(entry, 2),
+            bursts(entry, 2),
             share(entry.loss_share),
             f"{entry.trials - entry.invalid}/{entry.trials}",
         )

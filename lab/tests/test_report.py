@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import subprocess
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import pytest
 from conftest import at_lower_load, simulated_run
+from rich.console import Console
 
 from linerate import report, sentences
+from linerate.console import print_summary
 from linerate.design import Cell
 from linerate.overload_summary import summarise
 from linerate.summary import Summary
@@ -48,11 +51,34 @@ def test_published_figures_are_marked(run: tuple[Summary, str]) -> None:
 
 def test_bursts_say_whether_empty_polls_count(run: tuple[Summary, str]) -> None:
     headings = re.findall(r"<th>([^<]*RX burst[^<]*)</th>", run[1])
-    assert len(headings) == 5
-    assert set(headings) == {
+    assert headings == [
+        "average RX burst: all polls/ non-empty",
+        "average RX burst: all polls/ non-empty",
         "average RX burst, empty polls counted",
-        "average RX burst, non-empty polls",
-    }
+    ]
+    assert run[1].count("<td>32.0/32.0</td>") >= 2
+
+
+def test_the_console_keeps_every_figure_whole() -> None:
+    setup, trials = simulated_run([Cell("memif", 1518, 8)])
+    for trial in trials:
+        for entry in trial.polling or ():
+            entry.polls *= 46
+            entry.empty_polls = entry.polls - entry.packets // 32
+    found = summarise(setup, trials, interrupted=False)
+    printed = io.StringIO()
+    print_summary(Console(file=printed, width=110), found)
+    row = next(line for line in printed.getvalue().splitlines() if "rust-l2fwd-burst " in line)
+    assert "0.7/32.0" in row
+    assert "50.00 %" in row
+    assert row.rstrip().endswith("8/8")
+    assert "…" not in printed.getvalue()
+
+
+def test_every_rate_has_its_unit(run: tuple[Summary, str]) -> None:
+    headings = re.findall(r"<th>((?:generator|forwarder) [RT]X[^<]*)</th>", run[1])
+    assert len(headings) == 8
+    assert all(heading.endswith(", Mpps") for heading in headings)
 
 
 def test_command_lines_are_escaped(run: tuple[Summary, str]) -> None:

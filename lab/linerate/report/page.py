@@ -111,6 +111,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters.update(number=console.number, share=console.share, median=console.median)
+    environment.filters.update(bursts=console.bursts)
     environment.filters.update(control=sentences.control, controls=sentences.controls)
     placed = _Charts()
     cells = [
