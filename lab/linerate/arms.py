@@ -7,9 +7,9 @@ import math
 import statistics
 from collections.abc import Iterable
 
-from linerate.records import Trial
+from linerate.records import InvalidCode, Trial
 from linerate.stats import ALPHA, MIN_COUNT
-from linerate.summary import ArmSummary, LowerLoad, Quartiles
+from linerate.summary import ArmSummary, InvalidReason, LowerLoad, Quartiles
 
 
 def quartiles(values: Iterable[float | None]) -> Quartiles | None:
@@ -113,6 +113,17 @@ def _mega(value: float | None) -> float | None:
     return None if value is None else value / 1e6
 
 
+def invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
+    """The commonest first."""
+    found: dict[InvalidCode, InvalidReason] = {}
+    for trial in trials:
+        if trial.invalid is not None:
+            code = trial.invalid_code or "error"
+            entry = found.setdefault(code, InvalidReason(code=code, count=0, example=trial.invalid))
+            entry.count += 1
+    return sorted(found.values(), key=lambda reason: -reason.count)
+
+
 def summarise_lower_load(trials: list[Trial]) -> list[LowerLoad]:
     result = []
     keys = sorted({(trial.load_share or 0.0, trial.arm) for trial in trials})
@@ -130,6 +141,7 @@ def summarise_lower_load(trials: list[Trial]) -> list[LowerLoad]:
                 ),
                 trials=len(mine),
                 invalid=len(mine) - len(valid),
+                invalid_reasons=invalid_reasons(mine),
                 loss_share=max(
                     (loss for t in valid if (loss := _loss(t)) is not None), default=None
                 ),

@@ -16,9 +16,12 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from linerate.design import AA_SUFFIX
 from linerate.links import link
 from linerate.records import Trial
+from linerate.sentences import no_lower_load
 from linerate.summary import ArmSummary, CellSummary, LowerLoad, Quartiles, Summary
+from linerate.verdict import Limiter
 
 PLAIN_EVERY_S = 5.0
 
@@ -201,19 +204,35 @@ def lower_load_table(cell: CellSummary) -> Table:
     return table
 
 
+def limits(cell: CellSummary) -> dict[Limiter, list[str]]:
+    """The arms that something else held back, by what it was.
+
+    The A/A arm alone limits no cell: it is the baseline once more, which then was not held back.
+    """
+    found: dict[Limiter, list[str]] = {}
+    for arm in cell.arms:
+        if arm.limited_by:
+            found.setdefault(arm.limited_by, []).append(arm.arm)
+    names = [name for held in found.values() for name in held]
+    return {} if all(name.endswith(AA_SUFFIX) for name in names) else found
+
+
+def cost_leads(cell: CellSummary) -> bool:
+    """Whether the cost of a packet at lower loads comes before what could be carried: where not
+    every forwarder was the limit, and that cost is known.
+    """
+    return bool(limits(cell)) and any(entry.busy_cycles_per_packet for entry in cell.lower_load)
+
+
 def _print_cell(console: Console, cell: CellSummary) -> None:
     console.print()
     if not link(cell.link).has_generator:
         console.print(null_table(cell))
         return
-    limited: dict[str, list[str]] = {}
-    for arm in cell.arms:
-        if arm.limited_by:
-            limited.setdefault(arm.limited_by, []).append(arm.arm)
-    # Where something else than the forwarder is the limit, the cost of a packet leads.
+    limited, leads, missing = limits(cell), cost_leads(cell), no_lower_load(cell)
     tables = [flood_table(cell)]
-    if cell.lower_load:
-        tables.insert(0 if limited else 1, lower_load_table(cell))
+    if cell.lower_load and not missing:
+        tables.insert(0 if leads else 1, lower_load_table(cell))
     for table in tables:
         console.print(table)
     books = {True: "closed", False: "NOT closed", None: "none to close"}[cell.books_closed]
@@ -225,10 +244,12 @@ def _print_cell(console: Console, cell: CellSummary) -> None:
         console.print(
             f"  limited by the {by}, not by the forwarder: {', '.join(names)}", style="dim"
         )
-    if limited and cell.lower_load:
+    if leads:
         console.print(
             "  so cycles per packet at lower loads lead; C programs report none (-)", style="dim"
         )
+    if missing:
+        console.print(f"  {missing}", style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_summary(console: Console, summary: Summary) -> None:

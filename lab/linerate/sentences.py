@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from linerate.comparisons import METRICS
-from linerate.summary import AA, Comparison
+from linerate.summary import AA, CellSummary, Comparison
 from linerate.verdict import MARGIN, MIN_BLOCKS
 
 
@@ -79,3 +81,21 @@ def controls(found: list[AA]) -> str:
     if telling < len(found):
         return f"found nothing in {telling} of {len(found)}, too few blocks in the others"
     return "found nothing"
+
+
+def no_lower_load(cell: CellSummary) -> str | None:
+    """Why a cell has no figure at its lower loads; None when it has some, or no such trials."""
+    trials = sum(entry.trials for entry in cell.lower_load)
+    if not trials or any(entry.trials > entry.invalid for entry in cell.lower_load):
+        return None
+    reasons = [reason for entry in cell.lower_load for reason in entry.invalid_reasons]
+    counts: Counter[str] = Counter()
+    for reason in reasons:
+        counts[reason.code] += reason.count
+    code, count = counts.most_common(1)[0]
+    example = next(reason.example for reason in reasons if reason.code == code)
+    often = "all" if count == trials else f"{count} of them"
+    return (
+        f"None of the {trials} trials at fixed lower loads is valid, so nothing is known there; "
+        f"{often} for a reason like this: {example.rstrip('.')}."
+    )

@@ -79,6 +79,14 @@ class ArmSummary(_Strict):
     limited_by: Limiter | None = None
 
 
+class InvalidReason(_Strict):
+    """How many trials do not count for one reason, and the words of the first of them."""
+
+    code: InvalidCode
+    count: int
+    example: str
+
+
 class LowerLoad(_Strict):
     """An arm at a fixed load below the ceiling."""
 
@@ -87,6 +95,9 @@ class LowerLoad(_Strict):
     offered_mpps: float | None = None
     trials: int
     invalid: int
+    invalid_reasons: list[InvalidReason] = Field(
+        default_factory=list, description="the commonest first"
+    )
     loss_share: float | None = Field(
         default=None,
         description="(attempted - received) / attempted, the largest over the valid trials",
@@ -174,14 +185,6 @@ class Limit(_Strict):
     size: int
     arm: str
     by: Limiter
-
-
-class InvalidReason(_Strict):
-    """How many trials do not count for one reason, and the words of the first of them."""
-
-    code: InvalidCode
-    count: int
-    example: str
 
 
 class Summary(_Strict):

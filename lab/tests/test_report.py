@@ -14,7 +14,7 @@ from conftest import at_lower_load, simulated_run
 from rich.console import Console
 
 from linerate import report, sentences
-from linerate.console import print_summary
+from linerate.console import limits, print_summary
 from linerate.design import Cell
 from linerate.overload_summary import summarise
 from linerate.summary import Summary
@@ -25,6 +25,12 @@ def run() -> tuple[Summary, str]:
     setup, trials = simulated_run([Cell("null", 64, 8), Cell("memif", 64, 8)])
     found = summarise(setup, trials, interrupted=False)
     return found, report.render(found, trials)
+
+
+def on_console(found: Summary) -> str:
+    printed = io.StringIO()
+    print_summary(Console(file=printed, width=110), found)
+    return printed.getvalue()
 
 
 def test_every_sentence_is_there(run: tuple[Summary, str]) -> None:
@@ -52,8 +58,8 @@ def test_published_figures_are_marked(run: tuple[Summary, str]) -> None:
 def test_bursts_say_whether_empty_polls_count(run: tuple[Summary, str]) -> None:
     headings = re.findall(r"<th>([^<]*RX burst[^<]*)</th>", run[1])
     assert headings == [
-        "average RX burst: all polls/ non-empty",
-        "average RX burst: all polls/ non-empty",
+        "average RX burst: all polls / non-empty",
+        "average RX burst: all polls / non-empty",
         "average RX burst, empty polls counted",
     ]
     assert run[1].count("<td>32.0/32.0</td>") >= 2
@@ -66,19 +72,77 @@ def test_the_console_keeps_every_figure_whole() -> None:
             entry.polls *= 46
             entry.empty_polls = entry.polls - entry.packets // 32
     found = summarise(setup, trials, interrupted=False)
-    printed = io.StringIO()
-    print_summary(Console(file=printed, width=110), found)
-    row = next(line for line in printed.getvalue().splitlines() if "rust-l2fwd-burst " in line)
+    printed = on_console(found)
+    row = next(line for line in printed.splitlines() if "rust-l2fwd-burst " in line)
     assert "0.7/32.0" in row
     assert "50.00 %" in row
     assert row.rstrip().endswith("8/8")
-    assert "…" not in printed.getvalue()
+    assert "…" not in printed
 
 
 def test_every_rate_has_its_unit(run: tuple[Summary, str]) -> None:
     headings = re.findall(r"<th>((?:generator|forwarder) [RT]X[^<]*)</th>", run[1])
     assert len(headings) == 8
     assert all(heading.endswith(", Mpps") for heading in headings)
+
+
+CYCLES_LEAD = "cycles per packet at lower loads lead"
+COST_LEADS = "so the cost of a packet leads"
+LOWER_TABLE = "load, of the ceiling"
+
+
+def test_the_cost_of_a_packet_leads_where_the_link_is_the_limit() -> None:
+    setup, trials = simulated_run([Cell("memif", 64, 8)])
+    found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
+    page, printed = report.render(found, trials), on_console(found)
+    assert page.index(COST_LEADS) < page.index(LOWER_TABLE) < page.index("<h3>Flood</h3>")
+    assert printed.index("fixed lower loads") < printed.index("flood")
+    assert CYCLES_LEAD in printed
+
+
+def test_without_a_valid_trial_at_lower_loads_one_line_says_so() -> None:
+    setup, trials = simulated_run([Cell("memif", 64, 8)])
+    paced = at_lower_load(trials)
+    for share, trial in enumerate(paced):
+        trial.reject("late", f"{share}% of the frames were sent late")
+    paced[0].invalid_code, paced[0].invalid = "ended", "forwarder ended"
+    found = summarise(setup, trials + paced, interrupted=False)
+    assert found.limited_by
+    page, printed = report.render(found, trials), on_console(found)
+    for text in (page, printed):
+        assert "None of the 9 trials at fixed lower loads is valid" in text
+        assert "8 of them for a reason like this: 1% of the frames were sent late." in text
+    assert LOWER_TABLE not in page
+    assert COST_LEADS not in page
+    assert CYCLES_LEAD not in printed
+    assert "cycles/packet" not in printed
+
+
+def test_an_unknown_cost_does_not_lead() -> None:
+    setup, trials = simulated_run([Cell("memif", 64, 8)])
+    for trial in trials:
+        trial.polling = None
+    found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
+    assert found.limited_by
+    page = report.render(found, trials)
+    assert COST_LEADS not in page
+    assert LOWER_TABLE in page
+    assert CYCLES_LEAD not in on_console(found)
+
+
+def test_a_limited_control_alone_limits_no_cell() -> None:
+    setup, trials = simulated_run([Cell("memif", 64, 8)])
+    found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
+    cell = found.cells[0]
+    for arm in cell.arms:
+        arm.limited_by = "link" if arm.arm == "c-l2fwd-again" else None
+    assert limits(cell) == {}
+    assert COST_LEADS not in report.render(found, trials)
+    printed = on_console(found)
+    assert CYCLES_LEAD not in printed
+    assert "limited by the link" not in printed[: printed.index("On memif at 64 B")]
+    cell.arms[0].limited_by = "link"
+    assert limits(cell) == {"link": ["c-l2fwd", "c-l2fwd-again"]}
 
 
 def test_command_lines_are_escaped(run: tuple[Summary, str]) -> None:

@@ -32,7 +32,8 @@ class CellView:
     cell: CellSummary
     description: str
     carried: bool
-    limited: bool
+    cost_leads: bool
+    no_lower_load: str | None
     chart: str | None
     lower_chart: str | None
 
@@ -119,7 +120,8 @@ def render(summary: Summary, trials: list[Trial]) -> str:
             cell=cell,
             description=link(cell.link).description,
             carried=link(cell.link).has_generator,
-            limited=any(arm.limited_by for arm in cell.arms),
+            cost_leads=console.cost_leads(cell),
+            no_lower_load=sentences.no_lower_load(cell),
             chart=placed.place(charts.trials_of_cell(cell, trials)),
             lower_chart=placed.place(charts.lower_loads(cell)),
         )
