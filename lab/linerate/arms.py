@@ -48,12 +48,6 @@ def median_of(values: Iterable[float | None]) -> float | None:
     return statistics.median(data) if data else None
 
 
-def average_nonempty_rx_burst(trial: Trial) -> float | None:
-    """Packets per poll that found some; the published metric counts the others too."""
-    filled = sum(entry.polls - entry.empty_polls for entry in trial.polling or ())
-    return sum(entry.packets for entry in trial.polling or ()) / filled if filled else None
-
-
 def summarise_arm(label: str, language: str, trials: list[Trial]) -> ArmSummary:
     valid = [trial for trial in trials if trial.valid]
     frames = {}
@@ -97,7 +91,7 @@ def summarise_arm(label: str, language: str, trials: list[Trial]) -> ArmSummary:
         ),
         busy_cycles_per_packet=quartiles(trial.busy_cycles_per_packet for trial in valid),
         average_rx_burst=quartiles(trial.average_rx_burst for trial in valid),
-        average_nonempty_rx_burst=quartiles(map(average_nonempty_rx_burst, valid)),
+        average_nonempty_rx_burst=quartiles(t.average_nonempty_rx_burst for t in valid),
         generator_tx_mpps=rate("accepted"),
         forwarder_tx_mpps=rate("forwarder_tx"),
         dropped_share=median_of(
@@ -147,7 +141,7 @@ def summarise_lower_load(trials: list[Trial]) -> list[LowerLoad]:
                 ),
                 busy_cycles_per_packet=quartiles(t.busy_cycles_per_packet for t in valid),
                 average_rx_burst=quartiles(t.average_rx_burst for t in valid),
-                average_nonempty_rx_burst=quartiles(map(average_nonempty_rx_burst, valid)),
+                average_nonempty_rx_burst=quartiles(t.average_nonempty_rx_burst for t in valid),
             )
         )
     return result

@@ -39,11 +39,14 @@ def main() -> None:
     _handle_signals()
     import logging  # noqa: PLC0415 - all of these are slower than a quick Ctrl-C
 
-    from linerate.errors import Interrupted, LabError, OutputError  # noqa: PLC0415
+    from linerate.errors import Interrupted, LabError, OutputError, UsageError  # noqa: PLC0415
 
-    logging.basicConfig(level=os.environ.get("LINERATE_LOG", "WARNING").upper())
-    logging.getLogger("snappi").setLevel(logging.ERROR)
     try:
+        level = os.environ.get("LINERATE_LOG", "WARNING").upper()
+        if level not in logging.getLevelNamesMapping():
+            raise UsageError(f"LINERATE_LOG={level}: no such level", "for instance INFO or DEBUG")
+        logging.basicConfig(level=level)
+        logging.getLogger("snappi").setLevel(logging.ERROR)
         from linerate.commands import app  # noqa: PLC0415
 
         app()

@@ -181,7 +181,7 @@ class Overload:
             self.monitor.skip(self._lower_load_trials(cell, LOW_LOADS))
             return
         shares: tuple[float, ...] = LOW_LOADS
-        if any(arm.limited_by for arm in summary.arms):
+        if any(arm.limited_by and not arm.arm.endswith(AA_SUFFIX) for arm in summary.arms):
             self.monitor.add(self._lower_load_trials(cell, LIMITED_LOADS))
             shares += LIMITED_LOADS
         self._lower_loads(cell, summary.ceiling.pps, shares)

@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 from importlib import metadata
 
 from linerate import __version__, books, machine
-from linerate.arms import summarise_arm, summarise_lower_load
+from linerate.arms import invalid_reasons, summarise_arm, summarise_lower_load
 from linerate.ceiling import ceiling_of, place, unproven
 from linerate.comparisons import compare, control_of, pair_cell, ungated
-from linerate.design import Arm, Cell
+from linerate.design import AA_SUFFIX, Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.links import link
-from linerate.records import InvalidCode, Trial
+from linerate.records import Trial
 from linerate.sentences import sentence
-from linerate.summary import AA, CellSummary, Comparison, InvalidReason, Limit, Summary
+from linerate.summary import AA, CellSummary, Comparison, Limit, Summary
 
 # Share of its time that a forwarder may wait for its CPU without a warning.
 CROWDED = 0.03
@@ -132,7 +132,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         interrupted=interrupted,
         trials=len(trials),
         invalid_trials=sum(not t.valid for t in trials),
-        invalid_reasons=_invalid_reasons(trials),
+        invalid_reasons=invalid_reasons(trials),
         comparisons=comparisons,
         aa=controls,
         books_closed=closed,
@@ -141,7 +141,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
             Limit(link=cell.link, size=cell.size, arm=arm.arm, by=arm.limited_by)
             for cell in found
             for arm in cell.arms
-            if arm.limited_by
+            if arm.limited_by and not arm.arm.endswith(AA_SUFFIX)
         ],
         smallest_detectable=_smallest_detectable(comparisons),
         cells=found,
@@ -154,17 +154,6 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
             *_crowding(trials),
         ],
     )
-
-
-def _invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
-    """The commonest first."""
-    found: dict[InvalidCode, InvalidReason] = {}
-    for trial in trials:
-        if trial.invalid is not None:
-            code = trial.invalid_code or "error"
-            entry = found.setdefault(code, InvalidReason(code=code, count=0, example=trial.invalid))
-            entry.count += 1
-    return sorted(found.values(), key=lambda reason: -reason.count)
 
 
 def _crowding(trials: list[Trial]) -> list[str]:

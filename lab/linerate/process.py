@@ -307,7 +307,9 @@ def interruptible(
         if _Signals.received is None:
             _Signals.received = number
 
-    before = {number: signal.signal(number, note) for number in signals}
+    # What the caller ignores, as nohup does SIGHUP, stays ignored.
+    heard = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, note) for number in heard}
     try:
         yield
         checkpoint()

@@ -144,6 +144,12 @@ class Trial(_Strict):
         polls = sum(entry.polls for entry in self.polling or ())
         return sum(entry.packets for entry in self.polling or ()) / polls if polls else None
 
+    @property
+    def average_nonempty_rx_burst(self) -> float | None:
+        """Packets per poll that found some."""
+        polls = sum(entry.polls - entry.empty_polls for entry in self.polling or ())
+        return sum(entry.packets for entry in self.polling or ()) / polls if polls else None
+
 
 def _rate(count: int | None, seconds: float | None) -> float | None:
     return count / seconds if count is not None and seconds else None

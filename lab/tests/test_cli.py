@@ -81,6 +81,14 @@ def test_a_missing_package_names_the_remedy(tmp_path: Path) -> None:
     assert "make setup" in done.stderr
 
 
+def test_a_wrong_log_level_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINERATE_LOG", "loud")
+    done = linerate("doctor", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "LINERATE_LOG=LOUD" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 # Sends its own process a signal when it begins to import a certain module.
 SIGNALLED = """
 import os, sys

@@ -235,6 +235,17 @@ def test_interruptible_restores_the_handlers() -> None:
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_interruptible_leaves_alone_what_the_caller_ignores() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            signal.raise_signal(signal.SIGHUP)
+            checkpoint()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_single_cpu_is_a_clear_error() -> None:
     with pytest.raises(MachineError, match="two CPUs"):
         Cores.choose({0})

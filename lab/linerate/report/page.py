@@ -18,6 +18,7 @@ import vl_convert
 from markupsafe import Markup
 
 from linerate import console, sentences
+from linerate.design import AA_SUFFIX
 from linerate.forwarders import FORWARDERS
 from linerate.links import link
 from linerate.records import Trial
@@ -131,6 +132,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
     ours = [view.cell for view in cells if view.carried and view.cell.size == 64]
     return environment.get_template("page.html.j2").render(
         summary=summary,
+        aa_suffix=AA_SUFFIX,
         cells=cells,
         ratio_chart=ratio_chart,
         primary=[c for c in summary.comparisons if c.primary],
