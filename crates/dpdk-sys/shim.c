@@ -42,6 +42,16 @@ int lr_eth_link_get_nowait(uint16_t port, uint32_t *speed_mbps, int *up, int *fu
 	return ret;
 }
 
+int lr_eth_link_text_nowait(uint16_t port, char *text, size_t size)
+{
+	struct rte_eth_link link = {0};
+	int ret = rte_eth_link_get_nowait(port, &link);
+
+	if (ret == 0)
+		ret = rte_eth_link_to_str(text, size, &link);
+	return ret < 0 ? ret : 0;
+}
+
 int lr_mempool_ops_enqueue_bulk(struct rte_mempool *mp, void *const *objs, unsigned int n)
 {
 	return rte_mempool_ops_enqueue_bulk(mp, objs, n);

@@ -21,6 +21,8 @@ uint64_t lr_rdtsc(void);
 
 /* Plain values of what later releases keep in anonymous unions. Returns 0 or -errno. */
 int lr_eth_link_get_nowait(uint16_t port, uint32_t *speed_mbps, int *up, int *full_duplex);
+/* The link now, as rte_eth_link_to_str words it. Returns 0 or -errno. */
+int lr_eth_link_text_nowait(uint16_t port, char *text, size_t size);
 
 /* The pool's backend, behind its per-lcore cache. */
 int lr_mempool_ops_enqueue_bulk(struct rte_mempool *mp, void *const *objs, unsigned int n);

@@ -152,6 +152,21 @@ impl Eal {
         Telemetry::new()
     }
 
+    /// Writes a line to DPDK's log at level INFO, as an application (`RTE_LOGTYPE_USER1`): it goes
+    /// where `--log-level` and `--syslog` say. Not for the packet path.
+    pub fn log_info(&self, line: &str) {
+        let Ok(line) = CString::new(line) else { return };
+        // SAFETY: a constant format with one string, which is a C string.
+        unsafe {
+            dpdk_sys::rte_log(
+                dpdk_sys::RTE_LOG_INFO,
+                dpdk_sys::RTE_LOGTYPE_USER1,
+                c"%s\n".as_ptr(),
+                line.as_ptr(),
+            );
+        }
+    }
+
     /// The directory of this process's run-time files (its telemetry socket among them).
     #[must_use]
     pub fn runtime_dir(&self) -> std::path::PathBuf {
@@ -190,6 +205,11 @@ impl Drop for Eal {
         // other processes share (no --no-shconf, no --in-memory) holds files of theirs and stays.
         for socket in ["dpdk_telemetry.v2", "dpdk_telemetry.v1"] {
             let _ = std::fs::remove_file(runtime_dir.join(socket));
+        }
+        // rte_eal_cleanup would remove the socket that secondary processes speak to.
+        // SAFETY: reads EAL's configuration.
+        if unsafe { dpdk_sys::rte_eal_process_type() } == dpdk_sys::RTE_PROC_PRIMARY {
+            let _ = std::fs::remove_file(runtime_dir.join("mp_socket"));
         }
         let _ = std::fs::remove_dir(runtime_dir);
     }

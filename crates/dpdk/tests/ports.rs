@@ -26,6 +26,7 @@ fn ports_and_queues() {
     a_full_ring_leaves_the_rest_in_the_burst(&eal, &pool);
     tx_buffer_sends_when_full_and_counts_drops(&eal, &pool);
     null_port_fills_bursts(&eal, &pool);
+    a_port_says_where_it_is_and_how_fast(&eal, &pool);
     a_driver_cannot_make_a_packet_longer_than_its_buffer(&eal, &pool);
     hot_plug(&eal, &pool);
     unsafe_devices_are_refused(&eal);
@@ -46,6 +47,17 @@ fn named<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, name: &str) -> Port<'eal, S
         .unwrap()
         .start()
         .unwrap()
+}
+
+fn a_port_says_where_it_is_and_how_fast(eal: &Eal, pool: &Mempool<'_>) {
+    let port = named(eal, pool, "net_ring0");
+    let (link, text) = (port.control().link().unwrap(), port.control().link_text().unwrap());
+    assert_eq!((link.up, link.speed_mbps), (true, Some(10_000)));
+    assert!(text.starts_with("Link up at 10 Gbps FDX"), "{text}");
+    // A virtual device is where the lcore is that made it.
+    assert_eq!(port.id().socket(), eal.main_lcore().socket());
+    eal.log_info("a line of an application, with % and {}");
+    eal.log_info("no line: \0");
 }
 
 fn claims(eal: &Eal) {

@@ -3,7 +3,7 @@
 //!
 //! A control stands for a port's number: after [`Eal::detach`] the number may be another port's.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -91,6 +91,22 @@ impl PortControl<'_> {
             speed_mbps: (speed != 0 && speed != u32::MAX).then_some(speed),
             full_duplex: full != 0,
         })
+    }
+
+    /// The state of the link now in DPDK's words, such as `Link up at 10 Gbps FDX Fixed`.
+    ///
+    /// # Errors
+    /// [`PortError::Call`].
+    pub fn link_text(&self) -> Result<String, PortError> {
+        let _shared = shared();
+        // RTE_ETH_LINK_MAX_STR_LEN, 40 in every release, and then some.
+        let mut text = [0 as c_char; 256];
+        // SAFETY: DPDK writes at most as many bytes as the array has.
+        check(self.id, "rte_eth_link_get_nowait", unsafe {
+            dpdk_sys::lr_eth_link_text_nowait(self.id.0, text.as_mut_ptr(), text.len())
+        })?;
+        // SAFETY: the array is NUL-terminated: it was zeroed and is longer than what was written.
+        Ok(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
     }
 
     /// The port's MAC address.

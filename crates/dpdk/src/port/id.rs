@@ -28,6 +28,13 @@ impl PortId {
         // SAFETY: the buffer is NUL-terminated: it was zeroed and is longer than what was written.
         (code == 0).then(|| unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned())
     }
+
+    /// The NUMA node that its device is on; `None` where nobody knows or there is no such port.
+    #[must_use]
+    pub fn socket(self) -> Option<u32> {
+        // SAFETY: looks a number up in DPDK's table.
+        u32::try_from(unsafe { dpdk_sys::rte_eth_dev_socket_id(self.0) }).ok()
+    }
 }
 
 impl fmt::Display for PortId {
