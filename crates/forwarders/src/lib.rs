@@ -6,10 +6,15 @@
 //! SIGTERM. There is no `unsafe` here.
 #![forbid(unsafe_code)]
 
+mod console;
+pub mod error;
 pub mod ethernet;
+pub mod getopt;
 pub mod l2fwd;
+pub mod memif;
 pub mod options;
 pub mod polling;
 pub mod ports;
+pub mod program;
 pub mod reflect;
 pub mod stop;

@@ -1,12 +1,70 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Numbers on command lines, read as C's `strtoul` reads them, so that the C examples and these
-//! programs accept the same words.
+//! What the forwarders' command lines have in common: their errors, and values read as the C examples
+//! read them (numbers by `strtoul`).
+
+use std::ffi::OsStr;
+
+use crate::getopt::GetoptError;
+
+/// What is wrong with a command line.
+#[derive(Debug, thiserror::Error)]
+pub enum OptionsError {
+    /// The value of an option.
+    #[error("{complaint}: {option} takes {takes}, not {given:?}")]
+    Value {
+        /// What the C examples say.
+        complaint: &'static str,
+        /// The option.
+        option: &'static str,
+        /// Its values.
+        takes: &'static str,
+        /// The value that it was given.
+        given: String,
+    },
+    /// No such option, or a value where none belongs or none where one does.
+    #[error(transparent)]
+    Getopt(#[from] GetoptError),
+}
+
+/// An error that names the option and what it was given.
+pub(crate) fn wrong(
+    complaint: &'static str,
+    option: &'static str,
+    takes: &'static str,
+    given: &OsStr,
+) -> OptionsError {
+    let given = given.to_string_lossy().into_owned();
+    OptionsError::Value { complaint, option, takes, given }
+}
 
 /// Reads an unsigned number at the start of `text` as `strtoul` does (blanks, sign, `0x` or `0` by
 /// `radix` 16 or 0, wrapping minus, saturation) and returns it with the rest of the text. `None` when
 /// there are no digits.
 #[must_use]
 pub fn strtoul(text: &str, radix: u32) -> Option<(u64, &str)> {
+    let Number { negative, magnitude, rest } = number(text, radix)?;
+    let number = magnitude.map_or(u64::MAX, |n| if negative { n.wrapping_neg() } else { n });
+    Some((number, rest))
+}
+
+/// As [`strtoul`], but signed and saturating both ways, as `strtol`.
+#[must_use]
+pub fn strtol(text: &str, radix: u32) -> Option<(i64, &str)> {
+    let Number { negative, magnitude, rest } = number(text, radix)?;
+    let signed = magnitude
+        .and_then(|n| if negative { 0i64.checked_sub_unsigned(n) } else { n.try_into().ok() });
+    Some((signed.unwrap_or(if negative { i64::MIN } else { i64::MAX }), rest))
+}
+
+/// A number as it is written.
+struct Number<'t> {
+    negative: bool,
+    /// `None` when it does not fit.
+    magnitude: Option<u64>,
+    rest: &'t str,
+}
+
+fn number(text: &str, radix: u32) -> Option<Number<'_>> {
     let text = text.trim_start_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
     let (negative, digits) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
@@ -24,20 +82,22 @@ pub fn strtoul(text: &str, radix: u32) -> Option<(u64, &str)> {
         (radix, _) => (radix, digits),
     };
     let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
-    if end == 0 {
-        return None;
-    }
-    let number = u64::from_str_radix(&digits[..end], radix)
-        .map_or(u64::MAX, |n| if negative { n.wrapping_neg() } else { n });
-    Some((number, &digits[end..]))
+    let (digits, rest) = digits.split_at(end);
+    let magnitude = u64::from_str_radix(digits, radix).ok();
+    (end > 0).then_some(Number { negative, magnitude, rest })
 }
 
-/// A hexadecimal mask of ports that is not empty. Longer ones are cut to 32 bits, as in C.
-#[must_use]
-pub fn port_mask(text: &str) -> Option<u32> {
-    match strtoul(text, 16) {
-        Some((mask, "")) if mask as u32 != 0 => Some(mask as u32),
-        _ => None,
+/// The value of `-p`: a hexadecimal mask of ports that is not empty. Longer ones are cut to 32 bits,
+/// as in C.
+///
+/// # Errors
+/// [`OptionsError::Value`].
+pub fn port_mask(value: &OsStr) -> Result<u32, OptionsError> {
+    match strtoul(&value.to_string_lossy(), 16) {
+        Some((mask, "")) if mask as u32 != 0 => Ok(mask as u32),
+        _ => {
+            Err(wrong("invalid portmask", "-p", "a hexadecimal mask of ports that is not 0", value))
+        }
     }
 }
 
@@ -60,6 +120,10 @@ mod tests {
         assert_eq!(strtoul("19", 0), Some((19, "")));
         assert_eq!(strtoul("-1", 10), Some((u64::MAX, "")));
         assert_eq!(strtoul("99999999999999999999999", 10), Some((u64::MAX, "")));
+        assert_eq!(strtol("-12 s", 10), Some((-12, " s")));
+        assert_eq!(strtol("9223372036854775808", 10), Some((i64::MAX, "")));
+        assert_eq!(strtol("-9223372036854775808", 10), Some((i64::MIN, "")));
+        assert_eq!(strtol("-99999999999999999999999", 10), Some((i64::MIN, "")));
         assert_eq!(strtoul("", 10), None);
         assert_eq!(strtoul("x", 10), None);
         assert_eq!(strtoul("ä", 16), None);
@@ -67,10 +131,11 @@ mod tests {
 
     #[test]
     fn masks_are_hexadecimal_and_not_empty() {
-        assert_eq!(port_mask("3"), Some(3));
-        assert_eq!(port_mask("0x10"), Some(16));
-        for wrong in ["", "0", "3x", "g", "100000000"] {
-            assert_eq!(port_mask(wrong), None, "{wrong:?}");
+        let read = |text: &str| port_mask(OsStr::new(text)).ok();
+        assert_eq!(read("3"), Some(3));
+        assert_eq!(read("0x10"), Some(16));
+        for wrong in ["", "0", "3x", "=3", "g", "100000000"] {
+            assert_eq!(read(wrong), None, "{wrong:?}");
         }
         assert_eq!(ports_of(0b1010).collect::<Vec<_>>(), [1, 3]);
     }

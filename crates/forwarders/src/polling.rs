@@ -113,6 +113,13 @@ impl Meter {
     }
 }
 
+/// The answer to `/linerate/polling`: an entry for each receive queue.
+#[must_use]
+pub fn entries(figures: &[Arc<QueueFigures>]) -> Value {
+    let now = tsc::now();
+    Value::List(figures.iter().map(|figures| figures.entry(now)).collect())
+}
+
 /// Answers `/linerate/polling` with these figures, and `/linerate/clock`.
 ///
 /// # Errors
@@ -121,8 +128,7 @@ pub fn register(eal: &Eal, figures: Vec<Arc<QueueFigures>>) -> Result<(), Regist
     let telemetry = eal.telemetry();
     telemetry.register_clock()?;
     telemetry.register("/linerate/polling", "Polls of each receive queue", move |_| {
-        let now = tsc::now();
-        Some(Value::List(figures.iter().map(|figures| figures.entry(now)).collect()))
+        Some(entries(&figures))
     })
 }
 

@@ -7,15 +7,14 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use dpdk::telemetry::RegisterError;
 use dpdk::{
-    Burst, Eal, LaunchError, Mempool, MempoolError, PoolConfig, Port, PortControl, PortError,
-    PortId, RxQueue, Started, TxQueue, tsc,
+    Burst, Eal, Mempool, PoolConfig, Port, PortControl, PortId, RxQueue, Started, TxQueue, tsc,
 };
-use lexopt::prelude::*;
 
+use crate::error;
 use crate::ethernet::swap_addresses;
-use crate::options::{port_mask, ports_of};
+use crate::getopt::{Getopt, Opt, flag, valued};
+use crate::options::{OptionsError, port_mask, ports_of};
 use crate::polling::{self, BURST, Meter};
 use crate::ports;
 use crate::stop::Stop;
@@ -28,17 +27,6 @@ reflect [EAL options] -- [-p PORTMASK] [-P]
 Ports are dealt out to the lcores in turn.
 ";
 
-/// What is wrong with a command line.
-#[derive(Debug, thiserror::Error)]
-pub enum OptionsError {
-    /// `-p`.
-    #[error("invalid portmask: -p takes a hexadecimal mask of ports that is not 0, not {0:?}")]
-    PortMask(String),
-    /// No such option.
-    #[error(transparent)]
-    Other(#[from] lexopt::Error),
-}
-
 /// What the program is to do.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -47,6 +35,8 @@ pub struct Options {
     /// Whether ports receive what is not addressed to them.
     pub promiscuous: bool,
 }
+
+const OPTIONS: &[Opt] = &[valued("p"), flag("P")];
 
 impl Options {
     /// Reads the arguments behind EAL's.
@@ -59,51 +49,37 @@ impl Options {
         I::Item: Into<OsString>,
     {
         let mut options = Self::default();
-        let mut parser = lexopt::Parser::from_args(arguments);
-        while let Some(argument) = parser.next()? {
-            match argument {
-                Short('p') => {
-                    let text = parser.value()?.string()?;
-                    options.port_mask =
-                        Some(port_mask(&text).ok_or_else(|| OptionsError::PortMask(text))?);
-                }
-                Short('P') => options.promiscuous = true,
-                other => return Err(other.unexpected().into()),
+        let mut getopt = Getopt::new(OPTIONS, arguments);
+        while let Some((name, value)) = getopt.next()? {
+            match name {
+                "p" => options.port_mask = Some(port_mask(&value)?),
+                _ => options.promiscuous = true,
             }
         }
         Ok(options)
     }
 }
 
-/// Why the echo did not start or did not end well.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// There is no port, or none that the mask names.
+/// Why the options do not fit the ports there are.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChooseError {
+    /// There is no port.
     #[error("no Ethernet port to echo on; add one with --vdev or -a")]
     NoPorts,
-    /// The mask names ports that do not exist.
+    /// The mask names a port that does not exist.
     #[error("invalid portmask: there is no port {0}")]
     NoSuchPort(u16),
-    /// A port failed.
-    #[error(transparent)]
-    Port(#[from] PortError),
-    /// The pool could not be made.
-    #[error(transparent)]
-    Pool(#[from] MempoolError),
-    /// Telemetry refused a command.
-    #[error(transparent)]
-    Telemetry(#[from] RegisterError),
-    /// An lcore did not start.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
 }
+
+/// Why the echo did not start or did not end well.
+pub type RunError = error::RunError<ChooseError>;
 
 /// Echoes until `stop` is raised.
 ///
 /// # Errors
 /// See [`RunError`]. Nothing is left running or configured.
 pub fn run(eal: &Eal, options: &Options, stop: &Stop) -> Result<(), RunError> {
-    let ids = choose(eal, options)?;
+    let ids = choose(eal, options).map_err(RunError::Plan)?;
     let pool = Mempool::packet_pool(
         eal,
         &PoolConfig { count: 4096 * ids.len() as u32 + 4095, ..PoolConfig::named("reflect") },
@@ -115,24 +91,25 @@ pub fn run(eal: &Eal, options: &Options, stop: &Stop) -> Result<(), RunError> {
     let controls: Vec<PortControl<'_>> = started.iter().map(Port::control).collect();
     ports::await_links(&controls, stop);
     echo(eal, &mut started, pool, stop)?;
+    stop.announce();
     for port in started {
         port.stop()?;
     }
     Ok(())
 }
 
-fn choose(eal: &Eal, options: &Options) -> Result<Vec<PortId>, RunError> {
+fn choose(eal: &Eal, options: &Options) -> Result<Vec<PortId>, ChooseError> {
     let present = eal.ports();
     let chosen = match options.port_mask {
         None => present,
         Some(mask) => ports_of(mask)
             .map(|port| {
                 let found = present.iter().find(|id| id.index() == port);
-                found.copied().ok_or(RunError::NoSuchPort(port))
+                found.copied().ok_or(ChooseError::NoSuchPort(port))
             })
             .collect::<Result<_, _>>()?,
     };
-    if chosen.is_empty() { Err(RunError::NoPorts) } else { Ok(chosen) }
+    if chosen.is_empty() { Err(ChooseError::NoPorts) } else { Ok(chosen) }
 }
 
 struct Lane<'port> {
@@ -149,6 +126,8 @@ fn echo<'port>(
     let lcores = eal.lcores();
     let mut shares: Vec<Vec<Lane<'port>>> = lcores.iter().map(|_| Vec::new()).collect();
     for (index, port) in started.iter_mut().enumerate() {
+        let lcore = lcores[index % lcores.len()];
+        ports::warn_if_remote(port.id(), lcore);
         let mut queues = port.queues();
         if let (Some(rx), Some(tx)) = (queues.rx.pop(), queues.tx.pop()) {
             shares[index % lcores.len()].push(Lane { rx, tx });
@@ -207,6 +186,22 @@ fn poll<'port>(mut lanes: Vec<Lane<'port>>, mut meter: Meter, pool: &Mempool<'po
             lane.tx.send(&mut swapped);
             // What the driver did not take is dropped: an echo does not queue.
             swapped.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_and_mistakes_name_the_option() {
+        let parse = |line: &str| Options::parse(line.split_whitespace());
+        assert_eq!(parse("").unwrap(), Options::default());
+        assert_eq!(parse("-P -p 0x5").unwrap(), Options { port_mask: Some(5), promiscuous: true });
+        for (line, option) in [("-p 0", "-p"), ("-p", "-p"), ("--help", "--help"), ("-T 1", "-T")] {
+            let error = parse(line).unwrap_err().to_string();
+            assert!(error.contains(option), "{line}: {error}");
         }
     }
 }

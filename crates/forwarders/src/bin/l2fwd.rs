@@ -4,29 +4,10 @@
 
 use std::process::ExitCode;
 
-use dpdk::Eal;
 use forwarders::l2fwd::{self, Options, USAGE};
-use forwarders::stop::Stop;
+use forwarders::program::Program;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => {
-            println!("Bye...");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("l2fwd: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let (eal, arguments) = Eal::init(std::env::args_os())?;
-    let stop = Stop::on_signals()?;
-    let options = Options::parse(arguments).inspect_err(|_| print!("{USAGE}"))?;
-    let pool =
-        l2fwd::packet_pool(&eal).map_err(|error| format!("Cannot init mbuf pool: {error}"))?;
-    l2fwd::run(&eal, &pool, &options, &stop)?;
-    Ok(())
+    let parse = Options::parse::<Vec<_>>;
+    Program { name: "l2fwd", usage: USAGE, parse, run: l2fwd::start }.main()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dpdk::{Burst, Mempool, RxQueue, TxBuffer, TxQueue, tsc};
 
-use super::screen::PortCounters;
+use super::counters::PortCounters;
 use crate::ethernet::{Addresses, write_addresses};
 use crate::polling::{BURST, Meter};
 use crate::stop::Stop;

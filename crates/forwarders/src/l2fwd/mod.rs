@@ -5,13 +5,18 @@
 //! `02:00:00:00:00:PORT` and its source address by the sending port's, through a TX buffer of 32
 //! packets that is drained every 100 us. `--burst-forwarding` sends each received burst at once
 //! instead.
+//!
+//! The main lcore starts the ports, launches the other lcores and polls its own share. All
+//! of them end when the [`Stop`](crate::stop::Stop) is raised.
 
+mod counters;
 mod forward;
 mod options;
 mod plan;
 mod run;
 mod screen;
+mod wiring;
 
-pub use options::{Options, OptionsError, USAGE};
+pub use options::{Options, USAGE};
 pub use plan::{Path, Plan, PlanError};
-pub use run::{RunError, packet_pool, run};
+pub use run::{RunError, packet_pool, run, start};

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The command line, as the C example reads it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
-use lexopt::prelude::*;
-
-use crate::options::{port_mask, strtoul};
+use crate::getopt::{Getopt, Opt, flag, valued};
+use crate::options::{OptionsError, port_mask, strtol, strtoul, wrong};
 
 /// Ports that a process can have (`RTE_MAX_ETHPORTS` of the distribution's DPDK).
 const MAX_PORTS: u64 = 32;
@@ -15,7 +14,7 @@ const MAX_PAIR_TEXT: usize = 256;
 const MAX_PORTS_PER_LCORE: u64 = 16;
 const MAX_TIMER_PERIOD: i32 = 86_400;
 
-/// What `-h` and every mistake print.
+/// What every mistake prints.
 pub const USAGE: &str = "\
 l2fwd [EAL options] -- -p PORTMASK [-P] [-q NQ]
   -p PORTMASK: hexadecimal bitmask of ports to configure
@@ -30,29 +29,6 @@ l2fwd [EAL options] -- -p PORTMASK [-P] [-q NQ]
       Default: alternate port pairs
   --burst-forwarding: send each received burst at once, without the TX buffer
 ";
-
-/// What is wrong with a command line.
-#[derive(Debug, thiserror::Error)]
-pub enum OptionsError {
-    /// `-p`.
-    #[error("invalid portmask: -p takes a hexadecimal mask of ports that is not 0, not {0:?}")]
-    PortMask(String),
-    /// `-q`.
-    #[error("invalid queue number: -q takes 1 to 15, not {0:?}")]
-    Queues(String),
-    /// `-T`.
-    #[error("invalid timer period: -T takes 0 to 86399 seconds, not {0:?}")]
-    Period(String),
-    /// `--portmap`.
-    #[error("Invalid config: --portmap takes pairs of ports such as (0,1)(2,3), not {0:?}")]
-    PortMap(String),
-    /// A long option that begins more than one.
-    #[error("option '--{0}' is ambiguous; possibilities: {1}")]
-    Ambiguous(String, String),
-    /// No such option, or a value where none belongs or none where one does.
-    #[error(transparent)]
-    Other(#[from] lexopt::Error),
-}
 
 /// What the program is to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -87,7 +63,16 @@ impl Default for Options {
     }
 }
 
-const LONG: [&str; 4] = ["mac-updating", "no-mac-updating", "portmap", "burst-forwarding"];
+const OPTIONS: &[Opt] = &[
+    valued("p"),
+    flag("P"),
+    valued("q"),
+    valued("T"),
+    flag("mac-updating"),
+    flag("no-mac-updating"),
+    valued("portmap"),
+    flag("burst-forwarding"),
+];
 
 impl Options {
     /// Reads the arguments behind EAL's.
@@ -100,57 +85,42 @@ impl Options {
         I::Item: Into<OsString>,
     {
         let mut options = Self::default();
-        let mut parser = lexopt::Parser::from_args(arguments);
-        while let Some(argument) = parser.next()? {
-            match argument {
-                Short('p') => {
-                    let text = parser.value()?.string()?;
-                    options.port_mask =
-                        port_mask(&text).ok_or_else(|| OptionsError::PortMask(text))?;
-                }
-                Short('P') => options.promiscuous = true,
-                Short('q') => {
-                    let text = parser.value()?.string()?;
-                    options.ports_per_lcore = match strtoul(&text, 10) {
-                        Some((n @ 1..MAX_PORTS_PER_LCORE, "")) => n as usize,
-                        _ => return Err(OptionsError::Queues(text)),
-                    };
-                }
-                Short('T') => {
-                    let text = parser.value()?.string()?;
-                    options.period = match strtoul(&text, 10) {
-                        // As in C: strtol into an int.
-                        Some((n, "")) if (0..MAX_TIMER_PERIOD).contains(&(n as i32)) => n as u32,
-                        _ => return Err(OptionsError::Period(text)),
-                    };
-                }
-                Long(name) => match complete(name)? {
-                    "mac-updating" => options.mac_updating = true,
-                    "no-mac-updating" => options.mac_updating = false,
-                    "burst-forwarding" => options.burst_forwarding = true,
-                    _ => {
-                        let text = parser.value()?.string()?;
-                        options.pairs =
-                            Some(pairs(&text).ok_or_else(|| OptionsError::PortMap(text))?);
-                    }
-                },
-                // As in C: what is no option is passed over.
-                Value(_) => {}
-                other => return Err(other.unexpected().into()),
+        let mut getopt = Getopt::new(OPTIONS, arguments);
+        while let Some((name, value)) = getopt.next()? {
+            match name {
+                "p" => options.port_mask = port_mask(&value)?,
+                "P" => options.promiscuous = true,
+                "q" => options.ports_per_lcore = ports_per_lcore(&value)?,
+                "T" => options.period = period(&value)?,
+                "mac-updating" => options.mac_updating = true,
+                "no-mac-updating" => options.mac_updating = false,
+                "portmap" => options.pairs = Some(port_map(&value)?),
+                _ => options.burst_forwarding = true,
             }
         }
         Ok(options)
     }
 }
 
-/// The long option that `name` stands for: getopt takes any beginning that fits only one.
-fn complete(name: &str) -> Result<&'static str, OptionsError> {
-    let fits: Vec<&'static str> = LONG.into_iter().filter(|long| long.starts_with(name)).collect();
-    match fits[..] {
-        [only] => Ok(only),
-        [] => Err(Long(name).unexpected().into()),
-        _ => Err(OptionsError::Ambiguous(name.to_owned(), fits.join(" "))),
+fn ports_per_lcore(value: &OsStr) -> Result<usize, OptionsError> {
+    match strtoul(&value.to_string_lossy(), 10) {
+        Some((n @ 1..MAX_PORTS_PER_LCORE, "")) => Ok(n as usize),
+        _ => Err(wrong("invalid queue number", "-q", "1 to 15", value)),
     }
+}
+
+fn period(value: &OsStr) -> Result<u32, OptionsError> {
+    match strtol(&value.to_string_lossy(), 10) {
+        // As in C: a long made an int.
+        Some((n, "")) if (0..MAX_TIMER_PERIOD).contains(&(n as i32)) => Ok(n as u32),
+        _ => Err(wrong("invalid timer period", "-T", "0 to 86399 seconds", value)),
+    }
+}
+
+fn port_map(value: &OsStr) -> Result<Vec<[u16; 2]>, OptionsError> {
+    let takes = "pairs of ports such as (0,1)(2,3)";
+    pairs(&value.to_string_lossy())
+        .ok_or_else(|| wrong("Invalid config", "--portmap", takes, value))
 }
 
 /// Pairs of ports in brackets, read as leniently as the C example reads them: what stands between
@@ -228,6 +198,7 @@ mod tests {
             ("--bogus", "--bogus"),
             ("-z", "-z"),
             ("-p", "-p"),
+            ("-p=3", "-p"),
         ] {
             let error = parse(line).unwrap_err().to_string();
             assert!(error.contains(option), "{line}: {error}");

@@ -3,6 +3,7 @@
 
 use super::options::Options;
 use crate::options::ports_of;
+use crate::polling::Meter;
 
 /// One port to poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,6 +113,17 @@ impl Plan {
         let mut lcores: Vec<u32> = self.paths.iter().map(|path| path.lcore).collect();
         lcores.dedup();
         lcores
+    }
+
+    /// What an lcore does.
+    pub fn of(&self, lcore: u32) -> impl Iterator<Item = &Path> {
+        self.paths.iter().filter(move |path| path.lcore == lcore)
+    }
+
+    /// A meter of an lcore's polls.
+    pub(super) fn meter(&self, lcore: u32) -> Meter {
+        let queues: Vec<(u16, u16)> = self.of(lcore).map(|path| (path.rx_port, 0)).collect();
+        Meter::new(lcore, &queues)
     }
 }
 

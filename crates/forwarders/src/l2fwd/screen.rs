@@ -1,60 +1,77 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The counters of each port, and the screen that shows them.
+//! The screen that shows the counters of each port, and when it does.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::sleep;
+use std::time::Duration;
 
-/// Packets of one port. Each field has one writer: the lcore that polls the port counts `rx`, the
-/// lcore that sends on it the others.
-#[derive(Default)]
-#[repr(align(64))]
-pub struct PortCounters {
-    rx: AtomicU64,
-    tx: AtomicU64,
-    dropped: AtomicU64,
+use dpdk::tsc;
+
+use super::counters::{Counters, Counts};
+use crate::stop::Stop;
+
+/// Shows the counters every `period` TSC cycles; never when that is 0.
+pub(super) struct Screen<'c> {
+    period: u64,
+    elapsed: u64,
+    counters: &'c Counters,
 }
 
-impl PortCounters {
-    #[inline(always)]
-    pub(super) fn received(&self, n: usize) {
-        self.rx.store(self.rx.load(Relaxed) + n as u64, Relaxed);
+impl<'c> Screen<'c> {
+    /// A screen that is shown every `period_s` seconds.
+    pub(super) fn new(period_s: u32, counters: &'c Counters) -> Self {
+        Self { period: u64::from(period_s) * tsc::hz(), elapsed: 0, counters }
     }
 
-    #[inline(always)]
-    pub(super) fn sent(&self, n: usize) {
-        self.tx.store(self.tx.load(Relaxed) + n as u64, Relaxed);
+    /// Before the first packet. The C example's timer counts from the TSC's zero, so that the first
+    /// screen is shown at once (on a machine that was started longer ago than the period).
+    pub(super) fn begin(&mut self) {
+        self.tick(tsc::now());
     }
 
-    #[inline(always)]
-    pub(super) fn dropped(&self, n: usize) {
-        self.dropped.store(self.dropped.load(Relaxed) + n as u64, Relaxed);
+    /// Notes that TSC `cycles` have passed.
+    pub(super) fn tick(&mut self, cycles: u64) {
+        if self.period == 0 {
+            return;
+        }
+        self.elapsed += cycles;
+        if self.elapsed >= self.period {
+            self.elapsed = 0;
+            show(self.counters);
+        }
+    }
+
+    /// For a main lcore that polls nothing. (The C example shows no screen then.)
+    pub(super) fn wait(&mut self, stop: &Stop) {
+        let mut before = tsc::now();
+        while !stop.is_raised() {
+            sleep(Duration::from_millis(10));
+            let now = tsc::now();
+            self.tick(now.wrapping_sub(before));
+            before = now;
+        }
     }
 }
-
-/// Every port's counters, by ascending port.
-pub(super) type Counters = Vec<(u16, Arc<PortCounters>)>;
 
 /// Clears the terminal and prints the counters, as the C example does.
-pub(super) fn show(counters: &Counters) {
+fn show(counters: &Counters) {
     let mut text =
         String::from("\u{1b}[2J\u{1b}[1;1H\nPort statistics ====================================");
-    let (mut sent, mut received, mut dropped) = (0, 0, 0);
+    let mut total = Counts::default();
     for (port, counters) in counters {
-        let (tx, rx, drops) =
-            (counters.tx.load(Relaxed), counters.rx.load(Relaxed), counters.dropped.load(Relaxed));
+        let counts = counters.read();
+        total.add(counts);
+        let Counts { sent, received, dropped } = counts;
         let _ = write!(
             text,
             "\nStatistics for port {port} ------------------------------\
-             \nPackets sent: {tx:>24}\
-             \nPackets received: {rx:>20}\
-             \nPackets dropped: {drops:>21}"
+             \nPackets sent: {sent:>24}\
+             \nPackets received: {received:>20}\
+             \nPackets dropped: {dropped:>21}"
         );
-        sent += tx;
-        received += rx;
-        dropped += drops;
     }
+    let Counts { sent, received, dropped } = total;
     let _ = write!(
         text,
         "\nAggregate statistics ===============================\

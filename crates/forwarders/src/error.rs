@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Why a forwarder did not start or did not end well.
+
+use dpdk::telemetry::RegisterError;
+use dpdk::{LaunchError, MempoolError, PortError};
+
+/// What can go wrong once the options are read. `P` says why they do not fit the ports and lcores.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError<P> {
+    /// The options do not fit.
+    #[error("{0}")]
+    Plan(P),
+    /// The pool could not be made.
+    #[error("Cannot init mbuf pool: {0}; give DPDK more memory (-m) or use fewer ports")]
+    Pool(#[from] MempoolError),
+    /// A port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// Telemetry refused a command.
+    #[error(transparent)]
+    Telemetry(#[from] RegisterError),
+    /// An lcore did not start.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A queue was not there to be taken: two paths want it.
+    #[error("ports {0} to {1}: a queue is in use on another path")]
+    Unwired(u16, u16),
+}
