@@ -1,44 +1,135 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The same command lines as the C l2fwd: the same ones are accepted, the same ports are used, and
-//! SIGTERM ends both with the same exit code.
+//! The same command lines as the C l2fwd: the same ones are accepted, the same ports are used by the
+//! same lcores, the same lines are printed, and SIGTERM ends both with the same exit code.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
 
 use std::path::Path;
-use std::process::ExitStatus;
 
 use support::{Forwarder, c_l2fwd, wait_until};
 
-/// How a command line ended: its exit code and the lines that say which lcore does what.
-#[derive(PartialEq, Eq, Debug)]
+/// A command line: lcores, devices, and what follows `--`.
+type Case = (usize, &'static [&'static str], &'static [&'static str]);
+
+const NULL3: &[&str] = &["net_null0", "net_null1", "net_null2"];
+const NULL4: &[&str] = &["net_null0", "net_null1", "net_null2", "net_null3"];
+const RING2: &[&str] = &["net_ring0", "net_ring1"];
+
+const VALID: &[Case] = &[
+    (1, NULL3, &["-p", "7", "-q", "3", "-T", "0"]),
+    (1, NULL3, &["-p3", "-q2", "-T0"]),
+    (1, NULL3, &["-p", "0x5", "-q", "2", "-T", "0", "--no-mac-updating"]),
+    (1, NULL3, &["-p", "0X4", "-T", "0"]),
+    (1, NULL3, &["-p", " 1", "-T", "0", "-P"]),
+    (1, NULL3, &["-PT0", "-p1"]),
+    (1, NULL3, &["-p", "1", "-T", "0", "stray", "-"]),
+    (1, NULL3, &["-p", "1", "-T", "0", "--", "-p", "0"]),
+    (1, NULL3, &["-p", "1", "-p", "2", "-T", "5", "-T", "0"]),
+    (1, NULL3, &["-p", "100000001", "-T", "0"]),
+    (1, NULL3, &["-p", "1", "-T", "86399"]),
+    (1, NULL3, &["-p", "1", "-T", "4294967296"]),
+    (1, NULL3, &["-p", "1", "-T", "-9223372036854775809"]),
+    (1, NULL3, &["-p", "1", "-q", "+15", "-T", "0", "--no"]),
+    // Maps: one pair, in either order, of a port with itself, odd spellings.
+    (1, NULL3, &["-p", "7", "-q", "3", "-T", "0", "--portmap=(0,2)"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "-T", "0", "--portmap", "(2,1)"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "-T", "0", "--portm=(0,1)(2,2)"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "-T", "0", "--portmap=[(0x0, 01x), and ( 2,+2 )]"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "-T", "0", "--portmap=(0,1)", "--portmap=(1,2)"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "-T", "0", "--portmap=(0,1,2)"]),
+    (1, NULL4, &["-p", "f", "-q", "4", "-T", "0", "--portmap=(0,3),(1,2)"]),
+    // Two ports and four, of either kind, on one lcore and on several; lcores without a port.
+    (1, RING2, &["-p", "3", "-q", "2", "-T", "0"]),
+    (1, RING2, &["-p", "2", "-T", "0"]),
+    (2, RING2, &["-p", "3", "-T", "0"]),
+    (4, RING2, &["-p", "3", "-T", "0"]),
+    (3, NULL4, &["-p", "f", "-q", "2", "-T", "0"]),
+    (3, NULL4, &["-p", "f", "-q", "15", "-T", "0"]),
+    (3, NULL3, &["-p", "7", "-T", "0"]),
+];
+
+const WRONG: &[Case] = &[
+    (1, &[], &["-p", "1"]),
+    (1, NULL3, &[]),
+    (1, NULL3, &["-p", "0"]),
+    (1, NULL3, &["-p", "xyz"]),
+    (1, NULL3, &["-p", ""]),
+    (1, NULL3, &["-p=3"]),
+    (1, NULL3, &["-p", "3 "]),
+    (1, NULL3, &["-p", "100000000"]),
+    (1, NULL3, &["-p"]),
+    (1, NULL3, &["-p", "8", "-T", "0"]),
+    (1, NULL3, &["-p", "ffffffff", "-T", "0"]),
+    (1, NULL3, &["-p", "7", "-T", "0"]),
+    (2, NULL3, &["-p", "7", "-T", "0"]),
+    (1, NULL3, &["-p", "1", "-q", "0"]),
+    (1, NULL3, &["-p", "1", "-q", "16"]),
+    (1, NULL3, &["-p", "1", "-q", "-1"]),
+    (1, NULL3, &["-p", "1", "-q", "two"]),
+    (1, NULL3, &["-p", "1", "-q", "2x"]),
+    (1, NULL3, &["-p", "1", "-T", "-1"]),
+    (1, NULL3, &["-p", "1", "-T", "86400"]),
+    (1, NULL3, &["-p", "1", "-T", "99999999999999999999999"]),
+    (1, NULL3, &["-p", "1", "-T", "9223372036854775809"]),
+    (1, NULL3, &["-p", "1", "-T", "1.5"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "--portmap=(0,1"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "--portmap=(0)"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "--portmap=(,1)"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "--portmap=(0,99)"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "--portmap=(0,-1)"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "--portmap=none"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "--portmap"]),
+    (1, NULL3, &["-p", "1", "-q", "3", "--portmap=(0,1)"]),
+    (1, NULL3, &["-p", "9", "-q", "3", "--portmap=(0,3)"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "--portmap=(0,1)(1,2)"]),
+    (1, NULL3, &["-p", "7", "-q", "3", "--portmap=(0,1)(0,1)"]),
+    (1, NULL3, &["-p", "1", "--no-such-option"]),
+    (1, NULL3, &["-p", "1", "--no-mac-updating=yes"]),
+    (1, NULL3, &["-p", "1", "--help"]),
+    (1, NULL3, &["-h"]),
+    (1, NULL3, &["-z"]),
+    (1, NULL3, &["-p", "1", "-T"]),
+    // A client whose server is not there.
+    (1, &["net_memif0,socket=/tmp/linerate-nobody,socket-abstract=no"], &["-p", "1"]),
+    (1, &["net_memif0,socket=/no/such/abstract/memif"], &["-p", "1"]),
+];
+
+/// What a command line came to.
 struct Outcome {
     code: Option<i32>,
-    lcores: Vec<String>,
+    out: String,
+    err: String,
 }
 
-fn run(program: &Path, options: &[&str]) -> (Outcome, String) {
-    let vdevs: Vec<String> = (0..3).map(|port| format!("net_null{port}")).collect();
-    let mut forwarder = Forwarder::start(program, &vdevs, options);
-    // Both print this, unbuffered, when every port is started.
-    wait_until("start or end", || {
-        forwarder.ended().is_some() || forwarder.text().contains("Checking link status")
-    });
-    let text = |forwarder: &Forwarder| forwarder.text();
-    let (status, printed): (ExitStatus, String) = match forwarder.ended() {
-        Some(status) => (status, text(&forwarder)),
-        None => {
-            let printed = text(&forwarder);
-            (forwarder.stop(), printed)
-        }
-    };
-    // A plan that fails is not compared: C prints what it has of it before it gives up.
-    let lcores = printed
-        .lines()
-        .filter(|line| status.success() && line.starts_with("Lcore "))
-        .map(String::from)
-        .collect();
-    (Outcome { code: status.code(), lcores }, printed)
+impl Outcome {
+    /// Standard output and what the lcores logged, but for addresses that the null driver makes up and
+    /// the order in which lcores came to speak.
+    fn lines(&self) -> (Vec<String>, Vec<&str>) {
+        let out = self.out.lines().map(|line| match line.split_once("MAC address: ") {
+            Some((port, mac)) if mac.len() == 17 => format!("{port}, a MAC address"),
+            _ => line.to_owned(),
+        });
+        let mut log: Vec<&str> =
+            self.err.lines().filter(|line| line.starts_with("L2FWD: ")).collect();
+        log.sort_unstable();
+        (out.collect(), log)
+    }
+}
+
+fn run(program: &Path, words: &[String]) -> Outcome {
+    let mut forwarder = Forwarder::spawn(program, words);
+    forwarder.wait_until_it_forwards();
+    let status = forwarder.ended().unwrap_or_else(|| forwarder.stop());
+    Outcome { code: status.code(), out: forwarder.out(), err: forwarder.err() }
+}
+
+fn words(&(lcores, devices, options): &Case) -> Vec<String> {
+    let mut words = vec![support::lcores(lcores)];
+    words.extend(devices.iter().map(|device| format!("--vdev={device}")));
+    words.push("--".to_owned());
+    words.extend(options.iter().map(|option| (*option).to_owned()));
+    words
 }
 
 #[test]
@@ -46,42 +137,53 @@ fn command_lines_mean_what_they_mean_in_c() {
     let _cleanup = support::Cleanup;
     let c = c_l2fwd();
     let ours = Path::new(env!("CARGO_BIN_EXE_l2fwd"));
-    let table: &[&[&str]] = &[
-        &["-p", "7", "-q", "3", "-T", "0"],
-        &["-p3", "-q2", "-T0"],
-        &["-p", "0x5", "-q", "2", "-T", "0", "--no-mac-updating"],
-        &["-p", "1", "-T", "0", "-P"],
-        &["-p", "7", "-q", "3", "-T", "0", "--portmap=(0,2)"],
-        &["-p", "7", "-q", "3", "-T", "0", "--portmap", "(2,1)"],
-        &["-p", "7", "-q", "3", "-T", "0", "--portm=(0,1)(2,2)"],
-        &["-p", "1", "-T", "0", "stray"],
-        // Wrong ones.
-        &[],
-        &["-p", "0"],
-        &["-p", "xyz"],
-        &["-p"],
-        &["-p", "8", "-T", "0"],
-        &["-p", "7", "-T", "0"],
-        &["-p", "1", "-q", "0"],
-        &["-p", "1", "-q", "16"],
-        &["-p", "1", "-q", "two"],
-        &["-p", "1", "-T", "-1"],
-        &["-p", "1", "-T", "86400"],
-        &["-p", "7", "-q", "3", "--portmap=(0,1"],
-        &["-p", "7", "-q", "3", "--portmap=(0)"],
-        &["-p", "7", "-q", "3", "--portmap=(0,99)"],
-        &["-p", "1", "-q", "3", "--portmap=(0,1)"],
-        &["-p", "7", "-q", "3", "--portmap=(0,1)(1,2)"],
-        &["-p", "1", "--no-such-option"],
-        &["-z"],
-    ];
-    for options in table {
-        let (expected, c_text) = run(&c, options);
-        let (outcome, text) = run(ours, options);
-        assert_eq!(outcome, expected, "{options:?}\n--- C:\n{c_text}\n--- ours:\n{text}");
-        if outcome.code != Some(0) {
-            let message = text.lines().find(|line| line.starts_with("l2fwd: "));
-            assert!(message.is_some(), "{options:?}: no message in\n{text}");
-        }
+    let show = |words: &[String], c: &Outcome, ours: &Outcome| {
+        format!("{words:?}\n--- C:\n{}{}\n--- ours:\n{}{}", c.out, c.err, ours.out, ours.err)
+    };
+    for words in VALID.iter().map(words) {
+        let (expected, outcome) = (run(&c, &words), run(ours, &words));
+        let both = show(&words, &expected, &outcome);
+        assert_eq!((expected.code, outcome.code), (Some(0), Some(0)), "{both}");
+        assert_eq!(outcome.lines(), expected.lines(), "{both}");
     }
+    // Neither `--` nor any option of ours behind EAL's, and one of ours among EAL's.
+    let bare = ["", "-p", "-T"].map(|extra| {
+        let mut words = vec![support::lcores(1), "--vdev=net_null0".to_owned()];
+        words.extend((!extra.is_empty()).then(|| extra.to_owned()));
+        words
+    });
+    for words in WRONG.iter().map(words).chain(bare) {
+        let (expected, outcome) = (run(&c, &words), run(ours, &words));
+        let both = show(&words, &expected, &outcome);
+        assert_eq!((expected.code, outcome.code), (Some(1), Some(1)), "{both}");
+        assert!(outcome.err.lines().any(|line| line.starts_with("l2fwd: ")), "no message: {both}");
+        // Whoever gets the usage from C gets it from us.
+        let usage = "[EAL options] -- -p PORTMASK [-P] [-q NQ]";
+        assert_eq!(outcome.out.contains(usage), expected.out.contains(usage), "{both}");
+        let memif = words.iter().any(|word| word.contains("net_memif"));
+        assert_eq!(outcome.err.contains("no memif server listens on /"), memif, "{both}");
+    }
+    screens(&c, ours);
+}
+
+/// The first screen, which is shown before the first packet, though null ports always have some.
+fn screens(c: &Path, ours: &Path) {
+    let words = words(&(1, NULL3, &["-p", "3", "-q", "2", "-T", "1"]));
+    let [expected, screen] = [c, ours].map(|program| {
+        let mut forwarder = Forwarder::spawn(program, &words);
+        let mut screen = None;
+        wait_until("screen", || {
+            let out = forwarder.out();
+            let from = out.find("\u{1b}[2J");
+            screen = from.and_then(|from| {
+                let end = "\n====================================================\n";
+                out[from..].split_once(end).map(|(screen, _)| screen.to_owned())
+            });
+            screen.is_some()
+        });
+        assert!(forwarder.stop().success());
+        screen
+    });
+    assert_eq!(screen, expected);
+    assert!(screen.unwrap().contains("\nStatistics for port 1 ---"));
 }

@@ -11,7 +11,7 @@ use dpdk::{
 };
 use support::{Forwarder, c_l2fwd, frames, runtime_dir, wait_until};
 
-/// What the ports of the forwarder send, in order.
+/// What each port of the forwarder that is in use sends, in order.
 type Output = Vec<Vec<Vec<u8>>>;
 
 #[test]
@@ -21,23 +21,34 @@ fn frames_leave_as_they_leave_c() {
     let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets")).unwrap();
     let c = c_l2fwd();
     let ours = Path::new(env!("CARGO_BIN_EXE_l2fwd"));
-    let cases: [(usize, &[&str]); 6] = [
-        (1, &["-p", "1", "-T", "0"]),
-        (1, &["-p", "1", "-T", "0", "--no-mac-updating"]),
-        (1, &["-p", "0x1", "-T", "1", "-P"]),
-        (2, &["-p", "3", "-q", "2", "-T", "0"]),
-        (2, &["-p", "3", "-q", "2", "-T", "0", "--no-mac-updating"]),
-        (2, &["-p", "3", "-q", "2", "-T", "0", "--portmap=(1,0)"]),
+    // The number of ports, those in use, and the options.
+    let cases: &[(usize, &[usize], &[&str])] = &[
+        (1, &[0], &["-p", "1", "-T", "0"]),
+        (1, &[0], &["-p", "1", "-T", "0", "--no-mac-updating"]),
+        (1, &[0], &["-p", "0x1", "-T", "1", "-P"]),
+        (2, &[0, 1], &["-p", "3", "-q", "2", "-T", "0"]),
+        (2, &[0, 1], &["-p", "3", "-q", "2", "-T", "0", "--no-mac-updating"]),
+        (2, &[0, 1], &["-p", "3", "-q", "2", "-T", "0", "--portmap=(1,0)"]),
+        (2, &[0, 1], &["-p", "3", "-q", "2", "-T", "0", "--portmap=(0,0)(1,1)"]),
+        (2, &[1], &["-p", "2", "-T", "0"]),
+        (3, &[0, 1, 2], &["-p", "7", "-q", "3", "-T", "0"]),
+        (3, &[0, 2], &["-p", "5", "-q", "2", "-T", "0"]),
+        (3, &[1, 2], &["-p", "7", "-q", "3", "-T", "0", "--portmap=(2,1)"]),
+        // On two lcores.
+        (2, &[0, 1], &["-p", "3", "-T", "0"]),
+        (3, &[0, 1, 2], &["-p", "7", "-q", "2", "-T", "0"]),
+        (4, &[0, 1, 2, 3], &["-p", "f", "-q", "4", "-T", "0"]),
+        (4, &[0, 1, 2, 3], &["-p", "f", "-q", "4", "-T", "0", "--portmap=(0,3)(2,1)"]),
     ];
-    for (ports, options) in cases {
-        let expected = forward(&eal, &pool, &c, ports, options);
-        assert_eq!(expected.iter().map(Vec::len).sum::<usize>(), frames().len() * ports);
-        let buffered = forward(&eal, &pool, ours, ports, options);
+    for &(ports, used, options) in cases {
+        let expected = forward(&eal, &pool, &c, ports, used, options);
+        assert_eq!(expected.iter().map(Vec::len).sum::<usize>(), frames().len() * used.len());
+        let buffered = forward(&eal, &pool, ours, ports, used, options);
         assert!(buffered == expected, "{options:?}: other frames than C's");
         let burst = [options, &["--burst-forwarding"]].concat();
-        assert!(forward(&eal, &pool, ours, ports, &burst) == expected, "{burst:?}");
+        assert!(forward(&eal, &pool, ours, ports, used, &burst) == expected, "{burst:?}");
     }
-    let echoed = forward(&eal, &pool, Path::new(env!("CARGO_BIN_EXE_reflect")), 1, &[]);
+    let echoed = forward(&eal, &pool, Path::new(env!("CARGO_BIN_EXE_reflect")), 1, &[0], &[]);
     assert!(
         echoed[0].iter().eq(frames().iter().map(|frame| swapped(frame)).collect::<Vec<_>>().iter())
     );
@@ -51,12 +62,13 @@ fn swapped(frame: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Sends every frame into every port of a forwarder and returns what came back from each.
+/// Sends every frame into every port that a forwarder uses and returns what came back from each.
 fn forward(
     eal: &Eal,
     pool: &Mempool<'_>,
     program: &Path,
     ports: usize,
+    used: &[usize],
     options: &[&str],
 ) -> Output {
     let device = |port: usize, role: &str| {
@@ -66,8 +78,9 @@ fn forward(
             socket.display()
         )
     };
-    let mut servers: Vec<Port<'_, Started>> = (0..ports)
-        .map(|port| {
+    let mut servers: Vec<Port<'_, Started>> = used
+        .iter()
+        .map(|&port| {
             let id = eal.attach(&device(port, "server")).unwrap()[0];
             let config = PortConfig {
                 rx: vec![RxConfig::new(pool)],
@@ -78,7 +91,7 @@ fn forward(
         })
         .collect();
     let clients: Vec<String> = (0..ports).map(|port| device(port, "client")).collect();
-    let forwarder = Forwarder::start(program, &clients, options);
+    let mut forwarder = Forwarder::start(program, &clients, options);
     let controls: Vec<PortControl<'_>> = servers.iter().map(Port::control).collect();
     wait_until("link", || controls.iter().all(|port| port.link().unwrap().up));
 

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,8 @@ use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal
 
 /// Starts DPDK in this process: no root, no hugepages, no devices but those named.
 pub fn eal(vdevs: &[&str]) -> Eal {
-    let mut arguments = eal_options(None);
+    let mut arguments = eal_options();
+    arguments.extend(["--log-level".to_owned(), "warning".to_owned()]);
     arguments.insert(0, "test".into());
     for vdev in vdevs {
         arguments.extend(["--vdev".to_owned(), (*vdev).to_owned()]);
@@ -30,7 +32,7 @@ pub fn eal(vdevs: &[&str]) -> Eal {
 /// Where EAL puts its sockets, as root and without.
 const RUNTIME_VARIABLES: [&str; 2] = ["RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"];
 
-/// A private directory for EAL's sockets and for logs; [`Cleanup`] removes it.
+/// A private directory for EAL's sockets and whatever else a test makes; [`Cleanup`] removes it.
 pub fn runtime_dir() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| tempfile::tempdir().unwrap().keep())
@@ -43,7 +45,13 @@ impl Drop for Cleanup {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(runtime_dir());
         let _ = fs::remove_dir_all(build_dir());
+        let _ = fs::remove_dir_all(logs_dir());
     }
+}
+
+/// Where the output of child processes goes.
+fn logs_dir() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("logs-{}", std::process::id()))
 }
 
 /// Where this process builds the C example.
@@ -51,31 +59,37 @@ fn build_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("l2fwd-{}", std::process::id()))
 }
 
-fn eal_options(lcore: Option<usize>) -> Vec<String> {
-    static PREFIXES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    let number = PREFIXES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let mut options: Vec<String> =
-        ["--no-pci", "--no-huge", "--no-shconf", "-m", "256", "--log-level", "warning"]
-            .map(String::from)
-            .to_vec();
-    options.extend(["--file-prefix".into(), format!("lr{}-{number}", std::process::id())]);
-    if let Some(lcore) = lcore {
-        options.extend(["-l".into(), lcore.to_string()]);
-    }
-    options
+/// Options of an Eal of its own: no root, no hugepages, no devices, no files beside its socket.
+fn eal_options() -> Vec<String> {
+    static PREFIXES: AtomicUsize = AtomicUsize::new(0);
+    let number = PREFIXES.fetch_add(1, Ordering::Relaxed);
+    eal_options_of(&format!("lr{}-{number}", std::process::id()))
+}
+
+fn eal_options_of(prefix: &str) -> Vec<String> {
+    ["--no-pci", "--no-huge", "--no-shconf", "-m", "256", "--file-prefix", prefix]
+        .map(String::from)
+        .to_vec()
+}
+
+/// The EAL option that makes `n` lcores, all on the highest CPU.
+pub fn lcores(n: usize) -> String {
+    let cpu = std::thread::available_parallelism().unwrap().get() - 1;
+    let lcores: Vec<String> = (0..n).map(|lcore| format!("{lcore}@{cpu}")).collect();
+    format!("--lcores={}", lcores.join(","))
 }
 
 /// The distribution's l2fwd, built from its unmodified source by its own Makefile.
 pub fn c_l2fwd() -> PathBuf {
     let source = Path::new("/usr/share/dpdk/examples/l2fwd");
     assert!(source.exists(), "{} is missing: install dpdk-doc (make setup)", source.display());
-    let build =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("l2fwd-{}", std::process::id()));
+    let build = build_dir();
     fs::create_dir_all(&build).unwrap();
     for file in ["main.c", "Makefile"] {
         fs::copy(source.join(file), build.join(file)).unwrap();
     }
-    let output = Command::new("make").current_dir(&build).output().unwrap();
+    // A make that runs the tests must not make it a part of itself.
+    let output = Command::new("make").current_dir(&build).env_remove("MAKELEVEL").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     build.join("build/l2fwd")
 }
@@ -83,27 +97,45 @@ pub fn c_l2fwd() -> PathBuf {
 /// A forwarder in a process of its own, killed when the test ends without stopping it.
 pub struct Forwarder {
     child: Child,
-    pub log: PathBuf,
+    out: PathBuf,
+    err: PathBuf,
 }
 
 impl Forwarder {
-    /// `program [EAL options] --vdev .. -- options` on the highest CPU.
+    /// `program [EAL options] --vdev .. -- options` with an lcore for each device, on the highest CPU.
     pub fn start(program: &Path, vdevs: &[String], options: &[&str]) -> Self {
-        let cpus = std::thread::available_parallelism().unwrap().get();
+        let mut words = vec![lcores(vdevs.len())];
+        words.extend(vdevs.iter().map(|vdev| format!("--vdev={vdev}")));
+        words.push("--".to_owned());
+        words.extend(options.iter().map(|option| (*option).to_owned()));
+        Self::spawn(program, &words)
+    }
+
+    /// `program [EAL options] words`.
+    pub fn spawn(program: &Path, words: &[String]) -> Self {
+        Self::spawn_with(program, eal_options(), words)
+    }
+
+    /// As [`spawn`](Self::spawn), with EAL's files in `runtime_dir()/dpdk/prefix`.
+    pub fn spawn_as(prefix: &str, program: &Path, words: &[String]) -> Self {
+        Self::spawn_with(program, eal_options_of(prefix), words)
+    }
+
+    fn spawn_with(program: &Path, eal_options: Vec<String>, words: &[String]) -> Self {
+        static LOGS: AtomicUsize = AtomicUsize::new(0);
+        let logs = logs_dir();
+        fs::create_dir_all(&logs).unwrap();
+        let log = |stream| logs.join(format!("{}.{stream}", LOGS.load(Ordering::Relaxed)));
+        let (out, err) = (log("out"), log("err"));
+        LOGS.fetch_add(1, Ordering::Relaxed);
         let mut command = Command::new(program);
-        command.args(eal_options(Some(cpus - 1)));
-        for vdev in vdevs {
-            command.args(["--vdev", vdev]);
-        }
-        let log = runtime_dir().join(format!("log-{}", command.get_args().count()));
-        let output = fs::File::create(&log).unwrap();
         command
-            .arg("--")
-            .args(options)
+            .args(eal_options)
+            .args(words)
             .envs(RUNTIME_VARIABLES.map(|variable| (variable, runtime_dir())))
             .stdin(Stdio::null())
-            .stdout(output.try_clone().unwrap())
-            .stderr(output);
+            .stdout(fs::File::create(&out).unwrap())
+            .stderr(fs::File::create(&err).unwrap());
         // SAFETY: a system call and no more between fork and exec.
         unsafe {
             command.pre_exec(|| {
@@ -111,18 +143,41 @@ impl Forwarder {
                 set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into)
             });
         }
-        Self { child: command.spawn().unwrap(), log }
+        Self { child: command.spawn().unwrap(), out, err }
+    }
+
+    /// Waits until it forwards or has ended.
+    pub fn wait_until_it_forwards(&mut self) {
+        // Both programs log this when every port is started and the links were looked at.
+        wait_until("start or end", || {
+            self.ended().is_some() || self.err().contains("entering main loop")
+        });
+    }
+
+    /// Ends it by SIGKILL.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     /// Ends it by SIGTERM.
-    pub fn stop(mut self) -> ExitStatus {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+    pub fn stop(&mut self) -> ExitStatus {
+        self.end(Signal::TERM)
+    }
+
+    /// Ends it by SIGINT.
+    pub fn interrupt(&mut self) -> ExitStatus {
+        self.end(Signal::INT)
+    }
+
+    fn end(&mut self, signal: Signal) -> ExitStatus {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
             if let Some(status) = self.ended() {
                 return status;
             }
-            assert!(Instant::now() < deadline, "SIGTERM did not end it in 10 s: {}", self.text());
+            assert!(Instant::now() < deadline, "{signal:?} did not end it in 10 s: {}", self.err());
             sleep(Duration::from_millis(2));
         }
     }
@@ -132,9 +187,14 @@ impl Forwarder {
         self.child.try_wait().unwrap()
     }
 
-    /// What it has printed.
-    pub fn text(&self) -> String {
-        fs::read_to_string(&self.log).unwrap_or_default()
+    /// What it has printed to standard output.
+    pub fn out(&self) -> String {
+        fs::read_to_string(&self.out).unwrap_or_default()
+    }
+
+    /// What it has printed to standard error.
+    pub fn err(&self) -> String {
+        fs::read_to_string(&self.err).unwrap_or_default()
     }
 }
 
@@ -152,6 +212,19 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     while !condition() {
         assert!(Instant::now() < deadline, "no {what} in 20 s");
         sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits until `count` reaches `goal`; gives up when it has not grown for 20 seconds.
+pub fn wait_while_growing(what: &str, goal: u64, count: impl Fn() -> u64) {
+    let (mut last, mut grown) = (count(), Instant::now());
+    while last < goal {
+        sleep(Duration::from_millis(1));
+        let now = count();
+        if now > last {
+            (last, grown) = (now, Instant::now());
+        }
+        assert!(grown.elapsed() < Duration::from_secs(20), "{last} {what}, and no more for 20 s");
     }
 }
 
