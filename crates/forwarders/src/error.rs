@@ -4,6 +4,8 @@
 use dpdk::telemetry::RegisterError;
 use dpdk::{LaunchError, MempoolError, PortError};
 
+use crate::stats_file::StatsFileError;
+
 /// What can go wrong once the options are read. `P` says why they do not fit the ports and lcores.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError<P> {
@@ -25,4 +27,7 @@ pub enum RunError<P> {
     /// A queue was not there to be taken: two paths want it.
     #[error("ports {0} to {1}: a queue is in use on another path")]
     Unwired(u16, u16),
+    /// The statistics could not be written.
+    #[error(transparent)]
+    Stats(#[from] StatsFileError),
 }

@@ -4,12 +4,13 @@
 //! Ports are paired; what comes in on one goes out on the other, its destination address replaced by
 //! `02:00:00:00:00:PORT` and its source address by the sending port's, through a TX buffer of 32
 //! packets that is drained every 100 us. `--burst-forwarding` sends each received burst at once
-//! instead.
+//! instead. `--json-stats` writes the counters to a file (`docs/run-l2fwd.md` describes it).
 //!
-//! The main lcore starts the ports, launches the other lcores and polls its own share. All
-//! of them end when the [`Stop`](crate::stop::Stop) is raised.
+//! The main lcore starts the ports, launches the other lcores and polls its own share; an ordinary
+//! thread writes the file. All of them end when the [`Stop`](crate::stop::Stop) is raised.
 
 mod counters;
+mod document;
 mod forward;
 mod options;
 mod plan;

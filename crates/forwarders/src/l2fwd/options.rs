@@ -2,6 +2,7 @@
 //! The command line, as the C example reads it.
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use crate::getopt::{Getopt, Opt, flag, valued};
 use crate::options::{OptionsError, port_mask, strtol, strtoul, wrong};
@@ -16,7 +17,7 @@ const MAX_TIMER_PERIOD: i32 = 86_400;
 
 /// What every mistake prints.
 pub const USAGE: &str = "\
-l2fwd [EAL options] -- -p PORTMASK [-P] [-q NQ]
+l2fwd [EAL options] -- -p PORTMASK [-P] [-q NQ] [-T PERIOD] [--json-stats FILE]
   -p PORTMASK: hexadecimal bitmask of ports to configure
   -P : Enable promiscuous mode
   -q NQ: number of queue (=ports) per lcore (default is 1)
@@ -28,6 +29,7 @@ l2fwd [EAL options] -- -p PORTMASK [-P] [-q NQ]
   --portmap=(A,B)[,(C,D)..]: Configure forwarding port pair mapping
       Default: alternate port pairs
   --burst-forwarding: send each received burst at once, without the TX buffer
+  --json-stats FILE: write statistics to FILE as JSON, each PERIOD seconds (-T) and at the end
 ";
 
 /// What the program is to do.
@@ -47,6 +49,8 @@ pub struct Options {
     pub pairs: Option<Vec<[u16; 2]>>,
     /// Whether bursts are sent as they came.
     pub burst_forwarding: bool,
+    /// Where statistics are written as JSON.
+    pub json_stats: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -59,6 +63,7 @@ impl Default for Options {
             mac_updating: true,
             pairs: None,
             burst_forwarding: false,
+            json_stats: None,
         }
     }
 }
@@ -72,6 +77,7 @@ const OPTIONS: &[Opt] = &[
     flag("no-mac-updating"),
     valued("portmap"),
     flag("burst-forwarding"),
+    valued("json-stats"),
 ];
 
 impl Options {
@@ -95,7 +101,8 @@ impl Options {
                 "mac-updating" => options.mac_updating = true,
                 "no-mac-updating" => options.mac_updating = false,
                 "portmap" => options.pairs = Some(port_map(&value)?),
-                _ => options.burst_forwarding = true,
+                "burst-forwarding" => options.burst_forwarding = true,
+                _ => options.json_stats = Some(PathBuf::from(value)),
             }
         }
         Ok(options)
@@ -155,8 +162,10 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let options =
-            parse("-p 0x3 -P -q 2 -T 0 --no-mac-updating --portmap=(0,1) --burst-forwarding");
+        let options = parse(
+            "-p 0x3 -P -q 2 -T 0 --no-mac-updating --portmap=(0,1) --burst-forwarding \
+             --json-stats /run/s.json",
+        );
         assert_eq!(
             options.unwrap(),
             Options {
@@ -167,6 +176,7 @@ mod tests {
                 mac_updating: false,
                 pairs: Some(vec![[0, 1]]),
                 burst_forwarding: true,
+                json_stats: Some(PathBuf::from("/run/s.json")),
             }
         );
         assert_eq!(parse("-p3 --no-mac").unwrap().port_mask, 3);
@@ -199,6 +209,7 @@ mod tests {
             ("-z", "-z"),
             ("-p", "-p"),
             ("-p=3", "-p"),
+            ("--json-stats", "--json-stats"),
         ] {
             let error = parse(line).unwrap_err().to_string();
             assert!(error.contains(option), "{line}: {error}");

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! From a plan to running lcores and back to nothing.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use dpdk::{Eal, Mempool, MempoolError, PoolConfig, Port, PortControl, PortError, Started};
 
 use super::counters::Counters;
+use super::document::Document;
 use super::options::Options;
 use super::plan::{Plan, PlanError};
 use super::screen::Screen;
@@ -14,6 +17,7 @@ use crate::console::{say, say_on};
 use crate::error;
 use crate::polling::{self, BURST, Meter};
 use crate::ports;
+use crate::stats_file::StatsFile;
 use crate::stop::Stop;
 
 /// Descriptors of each ring and the pool's per-lcore cache, as in the C example.
@@ -59,6 +63,7 @@ pub fn run<'eal>(
     options: &Options,
     stop: &Stop,
 ) -> Result<(), RunError> {
+    let file = options.json_stats.as_deref().map(StatsFile::open).transpose()?;
     let plan = plan(eal, options)?;
     let mut started = start_ports(eal, &plan, pool, options.promiscuous)?;
     let controls: Vec<PortControl<'_>> = started.iter().map(Port::control).collect();
@@ -68,10 +73,20 @@ pub fn run<'eal>(
     let counters: Counters = plan.paths.iter().map(|path| (path.rx_port, Arc::default())).collect();
     let meters: Vec<Meter> = plan.lcores().into_iter().map(|lcore| plan.meter(lcore)).collect();
     let figures: Vec<_> = meters.iter().flat_map(|meter| meter.figures().to_vec()).collect();
-    polling::register(eal, figures)?;
+    polling::register(eal, figures.clone())?;
     let wiring = Wiring::new(&mut started, &controls, &counters, *pool, options)?;
     let screen = Screen::new(options.period, &counters);
-    let outcome = wiring.forward(eal, &plan, meters, screen, stop);
+    let forward = || wiring.forward(eal, &plan, meters, screen, stop);
+    let outcome = match &file {
+        None => forward(),
+        Some(file) => {
+            let document = Document { plan: &plan, ports: &controls, counters: &counters, figures };
+            let outcome = while_keeping(file, &document, options.period, forward);
+            // Also after an error: what was forwarded until then is known.
+            let written = document.write(file, true);
+            outcome.and(written.map_err(RunError::from))
+        }
+    };
     stop.announce();
     for port in started {
         say_on!("Closing port {}...", port.id());
@@ -79,6 +94,27 @@ pub fn run<'eal>(
         say!(" Done");
     }
     outcome
+}
+
+/// Runs `forward` while a thread writes the file. The packet path never waits for a disk.
+fn while_keeping(
+    file: &StatsFile,
+    document: &Document<'_>,
+    period_s: u32,
+    forward: impl FnOnce() -> Result<(), RunError>,
+) -> Result<(), RunError> {
+    let period = (period_s > 0).then(|| Duration::from_secs(period_s.into()));
+    thread::scope(|threads| {
+        let (running, ended) = mpsc::channel();
+        let writer = thread::Builder::new()
+            .name("json-stats".to_owned())
+            .spawn_scoped(threads, move || document.keep(file, period, &ended))
+            .map_err(|error| file.error(error))?;
+        let outcome = forward();
+        drop(running);
+        let _ = writer.join();
+        outcome
+    })
 }
 
 /// Who does what, printed as the C example prints it.

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A file that is replaced as a whole, so that a reader never sees half a document.
+//!
+//! Each document is written to `.NAME.PID.tmp` beside the file and renamed over it. A process that is
+//! killed in between leaves that one behind; the next [`StatsFile::open`] of the same file removes it.
+//! Nothing is forced to the disk: what counts is what readers see, not what survives a power cut.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use dpdk::telemetry::Value;
+
+use crate::json::Json;
+
+/// Why a statistics file is not written.
+#[derive(Debug, thiserror::Error)]
+pub enum StatsFileError {
+    /// The path ends in no name, or in something that is no file and must not be replaced.
+    #[error("--json-stats {}: not a regular file; name a file that may be replaced", .0.display())]
+    NotAFile(PathBuf),
+    /// The system refused.
+    #[error("--json-stats {}: {source}; name a file in a directory that you may write to", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A file of statistics.
+pub struct StatsFile {
+    path: PathBuf,
+    temporary: PathBuf,
+}
+
+impl StatsFile {
+    /// A file at `path`, made sure to be writable. The file itself is left as it is.
+    ///
+    /// # Errors
+    /// See [`StatsFileError`].
+    pub fn open(path: &Path) -> Result<Self, StatsFileError> {
+        let not_a_file = || StatsFileError::NotAFile(path.to_owned());
+        let trailing = path.as_os_str().as_bytes().ends_with(b"/");
+        let name = path.file_name().filter(|_| !trailing).ok_or_else(not_a_file)?;
+        // A rename would replace a device or a symbolic link such as /dev/stdout.
+        if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(not_a_file());
+        }
+        let dir = match path.parent() {
+            Some(dir) if dir != Path::new("") => dir,
+            _ => Path::new("."),
+        };
+        remove_stale(dir, name);
+        let temporary = dir.join(temporary_name(name, std::process::id()));
+        let file = Self { path: path.to_owned(), temporary };
+        file.create().map(drop).map_err(|source| file.error(source))?;
+        let _ = fs::remove_file(&file.temporary);
+        Ok(file)
+    }
+
+    /// Replaces the file by this document.
+    ///
+    /// # Errors
+    /// [`StatsFileError::Write`]. The file is then as it was before.
+    pub fn write(&self, document: &Value) -> Result<(), StatsFileError> {
+        self.replace(document).map_err(|source| {
+            let _ = fs::remove_file(&self.temporary);
+            self.error(source)
+        })
+    }
+
+    fn replace(&self, document: &Value) -> io::Result<()> {
+        let mut text = serde_json::to_string(&Json(document))?;
+        text.push('\n');
+        self.create()?.write_all(text.as_bytes())?;
+        fs::rename(&self.temporary, &self.path)
+    }
+
+    fn create(&self) -> io::Result<fs::File> {
+        // Never follows a link that somebody put there.
+        let _ = fs::remove_file(&self.temporary);
+        OpenOptions::new().write(true).create_new(true).open(&self.temporary)
+    }
+
+    /// An error of the system that names the file.
+    pub(crate) fn error(&self, source: io::Error) -> StatsFileError {
+        StatsFileError::Write { path: self.path.clone(), source }
+    }
+}
+
+fn temporary_name(name: &OsStr, pid: u32) -> OsString {
+    let mut temporary = OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{pid}.tmp"));
+    temporary
+}
+
+/// Removes what processes that are gone were writing.
+fn remove_stale(dir: &Path, name: &OsStr) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if writer(&entry.file_name(), name).is_some_and(is_gone) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The process that writes `name` by way of a file called `temporary`, if that is what it is.
+fn writer(temporary: &OsStr, name: &OsStr) -> Option<u32> {
+    let rest = temporary.as_bytes().strip_prefix(b".")?.strip_prefix(name.as_bytes())?;
+    let pid = rest.strip_prefix(b".")?.strip_suffix(b".tmp")?;
+    std::str::from_utf8(pid).ok()?.parse().ok()
+}
+
+fn is_gone(pid: u32) -> bool {
+    Path::new("/proc/self").exists() && !Path::new("/proc").join(pid.to_string()).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number that no process has: it is larger than the kernel's limit.
+    const NOBODY: u32 = 1 << 23;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_leaves_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.json");
+        let stale = dir.path().join(format!(".s.json.{NOBODY}.tmp"));
+        let other = format!(".t.json.{NOBODY}.tmp");
+        fs::write(&stale, "half").unwrap();
+        fs::write(dir.path().join(&other), "another's").unwrap();
+        let file = StatsFile::open(&path).unwrap();
+        assert_eq!(names(dir.path()), [other.as_str()]);
+        for n in [1, 2] {
+            file.write(&Value::dict([("n", n.into())])).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), format!("{{\"n\":{n}}}\n"));
+        }
+        assert_eq!(names(dir.path()), [other.clone(), "s.json".to_owned()]);
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_written_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("no/such/s.json");
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("elsewhere", &link).unwrap();
+        let slash = dir.path().join("new/");
+        for path in [&missing, dir.path(), &link, &slash, Path::new("/dev/null"), Path::new("/")] {
+            let error = StatsFile::open(path).err().unwrap().to_string();
+            assert!(error.contains(&format!("--json-stats {}", path.display())), "{error}");
+        }
+        assert_eq!(names(dir.path()), ["link"]);
+    }
+}
