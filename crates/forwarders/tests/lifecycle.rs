@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Starting and stopping for ever leaves nothing: no file, no socket, no process. What a killed
+//! forwarder leaves, the next one with the same options clears away.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use support::{Forwarder, runtime_dir, wait_until};
+
+/// Clean starts and stops.
+const CYCLES: usize = 100;
+/// Kills, each followed by a clean start and stop.
+const KILLS: usize = 25;
+/// The latest kill: a forwarder that is alone has long been forwarding by then.
+const LATEST_KILL: Duration = Duration::from_millis(400);
+const PREFIX: &str = "lifecycle";
+
+#[test]
+fn nothing_is_left_behind() {
+    let _cleanup = support::Cleanup;
+    fs::create_dir(runtime_dir().join("files")).unwrap();
+    for cycle in 0..CYCLES {
+        clean(if cycle % 2 == 0 { Signal::Term } else { Signal::Int });
+    }
+    // The same moments each time, spread by a generator of period 2^64.
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    for _ in 0..KILLS {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        kill_after(Duration::from_micros(state % LATEST_KILL.as_micros() as u64));
+        clean(Signal::Term);
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Signal {
+    Term,
+    Int,
+}
+
+/// l2fwd with all that it can leave: a memif server's socket, EAL's directory, a statistics file.
+fn start() -> Forwarder {
+    let files = runtime_dir().join("files");
+    let words = [
+        support::lcores(2),
+        "--vdev=net_ring0".to_owned(),
+        format!(
+            "--vdev=net_memif0,role=server,socket={},socket-abstract=no",
+            files.join("memif").display()
+        ),
+        "--".to_owned(),
+        // Not the memif port, whose link never comes up: the driver listens all the same.
+        "-p1".to_owned(),
+        "-T1".to_owned(),
+        "--json-stats".to_owned(),
+        files.join("s.json").to_str().unwrap().to_owned(),
+    ];
+    Forwarder::spawn_as(PREFIX, Path::new(env!("CARGO_BIN_EXE_l2fwd")), &words)
+}
+
+fn clean(signal: Signal) {
+    let mut forwarder = start();
+    forwarder.wait_until_it_forwards();
+    assert!(forwarder.ended().is_none(), "{}", forwarder.err());
+    assert_eq!(processes().len(), 1);
+    let status = match signal {
+        Signal::Term => forwarder.stop(),
+        Signal::Int => forwarder.interrupt(),
+    };
+    assert!(status.success(), "{status}: {}", forwarder.err());
+    assert_eq!(files_below(runtime_dir()), [runtime_dir().join("files/s.json")]);
+    assert_eq!(processes(), Vec::<PathBuf>::new());
+}
+
+fn kill_after(delay: Duration) {
+    let forwarder = start();
+    let begin = Instant::now();
+    wait_until("moment to kill", || begin.elapsed() >= delay);
+    forwarder.kill();
+}
+
+/// Every file, socket or empty directory of EAL's.
+fn files_below(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            let inside = files_below(&path);
+            if inside.is_empty() && path.file_name().is_some_and(|name| name == PREFIX) {
+                found.push(path);
+            }
+            found.extend(inside);
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Processes that name a file of ours on their command line.
+fn processes() -> Vec<PathBuf> {
+    let dir = runtime_dir().to_str().unwrap().as_bytes();
+    let all = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    all.filter(|process| {
+        // Those without a command line or gone by now are none of ours.
+        let command = fs::read(process.join("cmdline")).unwrap_or_default();
+        command.windows(dir.len()).any(|window| window == dir)
+    })
+    .collect()
+}
