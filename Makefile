@@ -23,7 +23,7 @@ CARGO := scripts/cargo
 LINERATE := env -u MAKELEVEL .venv/bin/linerate
 OUT ?= out/$@-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: help setup packages lint-packages venv build demo bench test lint clean
+.PHONY: help setup packages lint-packages venv build demo bench test soak lint clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -43,6 +43,10 @@ bench: build ## the same on the null link with more repetitions: finds smaller d
 
 test: build ## run every test, Rust and Python
 	$(Q)env -u MAKELEVEL scripts/run-tests
+
+soak: setup ## forward 10^9 frames over ring ports and look for a lost one (1 minute)
+	$(Q)LINERATE_RING_FRAMES=1000000000 $(CARGO) test --profile checked --locked $(if $(filter 0,$(V)),--quiet) \
+	  --package linerate-forwarders --test frames_ring -- --nocapture
 
 lint: setup lint-packages ## check the style: rustfmt, clippy, ruff, mypy; warnings are errors
 	$(Q)scripts/run-lint
