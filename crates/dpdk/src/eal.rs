@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::errno::Errno;
 use crate::lcore::{self, Lcore, Scope};
 use crate::port::{self, PortId};
+use crate::sockets;
 use crate::telemetry::Telemetry;
 
 /// Why DPDK did not start.
@@ -202,14 +203,9 @@ impl Drop for Eal {
         // somebody was watching). The kernel takes the memory back when the process exits.
         let runtime_dir = self.runtime_dir();
         // EAL leaves its telemetry socket until the process exits, and the directory for ever. One that
-        // other processes share (no --no-shconf, no --in-memory) holds files of theirs and stays.
-        for socket in ["dpdk_telemetry.v2", "dpdk_telemetry.v1"] {
-            let _ = std::fs::remove_file(runtime_dir.join(socket));
-        }
-        // rte_eal_cleanup would remove the socket that secondary processes speak to.
-        // SAFETY: reads EAL's configuration.
-        if unsafe { dpdk_sys::rte_eal_process_type() } == dpdk_sys::RTE_PROC_PRIMARY {
-            let _ = std::fs::remove_file(runtime_dir.join("mp_socket"));
+        // other processes share holds files and sockets of theirs and stays.
+        for socket in sockets::own(&runtime_dir) {
+            let _ = std::fs::remove_file(socket);
         }
         let _ = std::fs::remove_dir(runtime_dir);
     }

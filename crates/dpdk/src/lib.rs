@@ -51,6 +51,7 @@ mod lcore;
 mod mbuf;
 mod mempool;
 mod port;
+mod sockets;
 pub mod telemetry;
 pub mod tsc;
 
