@@ -171,9 +171,13 @@ def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> Non
     assert summary["books_checked"] > 0
     assert [(cell["link"], cell["size"]) for cell in summary["cells"]] == [(link, 64), (link, 1518)]
     trials = run.trials()
-    assert {(t.role, t.load) for t in trials} == {
-        ("measure", "flood"), ("self-test", "flood"), ("lower-load", "paced"),
-    }  # fmt: skip
+    for size in (64, 1518):
+        mine = [t for t in trials if t.size == size]
+        expected = {("measure", "flood"), ("self-test", "flood")}
+        # Lower loads are shares of what the peers carried; without a sound peer there are none.
+        if any(t.valid for t in mine if t.role == "self-test"):
+            expected.add(("lower-load", "paced"))
+        assert {(t.role, t.load) for t in mine} == expected
     for trial in trials:
         # The books close in each, also in one that the machine disturbed.
         assert trial.valid or disturbed(trial, LATE, STARVED), trial.invalid
