@@ -13,48 +13,80 @@
 	__asm__ volatile("\n.ascii \"->" kind " " #name " %0\"" : : "i"(value))
 #define OFFSET(name, type, field) EMIT("usize", name, offsetof(type, field))
 #define SIZE(name, type) EMIT("usize", name, sizeof(type))
+#define BYTES(type, field) sizeof(((type *)0)->field)
+/* A field that Rust reads and writes as an integer of so many bits, or as a pointer. */
+#define FIELD(name, type, field, bits)                                                   \
+	do {                                                                             \
+		_Static_assert(BYTES(type, field) * 8 == (bits), #field " has changed"); \
+		OFFSET(name, type, field);                                               \
+	} while (0)
+#define POINTER (8 * sizeof(void *))
 #define FLAG(name, value) EMIT("u64", name, value)
+
+/* Releases from 23.03 on call it RTE_IOVA_IN_MBUF. */
+#ifdef RTE_IOVA_IN_MBUF
+#define IOVA_IN_MBUF RTE_IOVA_IN_MBUF
+#else
+#define IOVA_IN_MBUF RTE_IOVA_AS_PA
+#endif
 
 void lr_layout(void);
 
 void lr_layout(void)
 {
 	SIZE(FP_OPS_SIZE, struct rte_eth_fp_ops);
-	OFFSET(FP_RX_PKT_BURST, struct rte_eth_fp_ops, rx_pkt_burst);
-	OFFSET(FP_RXQ_DATA, struct rte_eth_fp_ops, rxq.data);
-	OFFSET(FP_RXQ_CLBK, struct rte_eth_fp_ops, rxq.clbk);
-	OFFSET(FP_TX_PKT_BURST, struct rte_eth_fp_ops, tx_pkt_burst);
-	OFFSET(FP_TXQ_DATA, struct rte_eth_fp_ops, txq.data);
-	OFFSET(FP_TXQ_CLBK, struct rte_eth_fp_ops, txq.clbk);
+	FIELD(FP_RX_PKT_BURST, struct rte_eth_fp_ops, rx_pkt_burst, POINTER);
+	FIELD(FP_RXQ_DATA, struct rte_eth_fp_ops, rxq.data, POINTER);
+	FIELD(FP_RXQ_CLBK, struct rte_eth_fp_ops, rxq.clbk, POINTER);
+	FIELD(FP_TX_PKT_BURST, struct rte_eth_fp_ops, tx_pkt_burst, POINTER);
+	FIELD(FP_TXQ_DATA, struct rte_eth_fp_ops, txq.data, POINTER);
+	FIELD(FP_TXQ_CLBK, struct rte_eth_fp_ops, txq.clbk, POINTER);
 
 	SIZE(MBUF_SIZE, struct rte_mbuf);
-	OFFSET(MBUF_BUF_ADDR, struct rte_mbuf, buf_addr);
-	OFFSET(MBUF_NEXT, struct rte_mbuf, next);
-	OFFSET(MBUF_DATA_OFF, struct rte_mbuf, data_off);
-	OFFSET(MBUF_REFCNT, struct rte_mbuf, refcnt);
-	OFFSET(MBUF_NB_SEGS, struct rte_mbuf, nb_segs);
-	OFFSET(MBUF_PORT, struct rte_mbuf, port);
-	OFFSET(MBUF_OL_FLAGS, struct rte_mbuf, ol_flags);
-	OFFSET(MBUF_PACKET_TYPE, struct rte_mbuf, packet_type);
-	OFFSET(MBUF_PKT_LEN, struct rte_mbuf, pkt_len);
-	OFFSET(MBUF_DATA_LEN, struct rte_mbuf, data_len);
-	OFFSET(MBUF_VLAN_TCI, struct rte_mbuf, vlan_tci);
-	OFFSET(MBUF_VLAN_TCI_OUTER, struct rte_mbuf, vlan_tci_outer);
-	OFFSET(MBUF_BUF_LEN, struct rte_mbuf, buf_len);
-	OFFSET(MBUF_POOL, struct rte_mbuf, pool);
-	OFFSET(MBUF_TX_OFFLOAD, struct rte_mbuf, tx_offload);
+	FIELD(MBUF_BUF_ADDR, struct rte_mbuf, buf_addr, POINTER);
+	FIELD(MBUF_NEXT, struct rte_mbuf, next, POINTER);
+	FIELD(MBUF_DATA_OFF, struct rte_mbuf, data_off, 16);
+	FIELD(MBUF_REFCNT, struct rte_mbuf, refcnt, 16);
+	FIELD(MBUF_NB_SEGS, struct rte_mbuf, nb_segs, 16);
+	FIELD(MBUF_PORT, struct rte_mbuf, port, 16);
+	FIELD(MBUF_OL_FLAGS, struct rte_mbuf, ol_flags, 64);
+	FIELD(MBUF_PACKET_TYPE, struct rte_mbuf, packet_type, 32);
+	FIELD(MBUF_PKT_LEN, struct rte_mbuf, pkt_len, 32);
+	FIELD(MBUF_DATA_LEN, struct rte_mbuf, data_len, 16);
+	FIELD(MBUF_VLAN_TCI, struct rte_mbuf, vlan_tci, 16);
+	FIELD(MBUF_VLAN_TCI_OUTER, struct rte_mbuf, vlan_tci_outer, 16);
+	FIELD(MBUF_BUF_LEN, struct rte_mbuf, buf_len, 16);
+	FIELD(MBUF_POOL, struct rte_mbuf, pool, POINTER);
+	FIELD(MBUF_TX_OFFLOAD, struct rte_mbuf, tx_offload, 64);
+	FIELD(MBUF_SHINFO, struct rte_mbuf, shinfo, POINTER);
+	FIELD(MBUF_PRIV_SIZE, struct rte_mbuf, priv_size, 16);
+	FIELD(MBUF_HASH, struct rte_mbuf, hash, 64);
+	EMIT("usize", MBUF_HASH_SIZE, BYTES(struct rte_mbuf, hash));
+	OFFSET(MBUF_DYNFIELD1, struct rte_mbuf, dynfield1);
+	EMIT("usize", MBUF_DYNFIELD1_SIZE, BYTES(struct rte_mbuf, dynfield1));
+	/* Clones copy whichever of the two this build has. */
+#if IOVA_IN_MBUF
+	FIELD(MBUF_IOVA_OR_DYNFIELD2, struct rte_mbuf, buf_iova, 64);
+#else
+	FIELD(MBUF_IOVA_OR_DYNFIELD2, struct rte_mbuf, dynfield2, 64);
+#endif
+	FIELD(SHINFO_REFCNT, struct rte_mbuf_ext_shared_info, refcnt, 16);
 	FLAG(MBUF_F_INDIRECT, RTE_MBUF_F_INDIRECT);
 	FLAG(MBUF_F_EXTERNAL, RTE_MBUF_F_EXTERNAL);
 	EMIT("u16", MBUF_PORT_INVALID, RTE_MBUF_PORT_INVALID);
 	EMIT("u16", PKTMBUF_HEADROOM, RTE_PKTMBUF_HEADROOM);
 
 	SIZE(MEMPOOL_SIZE, struct rte_mempool);
-	OFFSET(MEMPOOL_CACHE_SIZE, struct rte_mempool, cache_size);
-	OFFSET(MEMPOOL_LOCAL_CACHE, struct rte_mempool, local_cache);
+	FIELD(MEMPOOL_CACHE_SIZE, struct rte_mempool, cache_size, 32);
+	FIELD(MEMPOOL_LOCAL_CACHE, struct rte_mempool, local_cache, POINTER);
 	SIZE(CACHE_STRIDE, struct rte_mempool_cache);
-	OFFSET(CACHE_SIZE, struct rte_mempool_cache, size);
-	OFFSET(CACHE_FLUSHTHRESH, struct rte_mempool_cache, flushthresh);
-	OFFSET(CACHE_LEN, struct rte_mempool_cache, len);
+	FIELD(CACHE_SIZE, struct rte_mempool_cache, size, 32);
+	FIELD(CACHE_FLUSHTHRESH, struct rte_mempool_cache, flushthresh, 32);
+	FIELD(CACHE_LEN, struct rte_mempool_cache, len, 32);
+	/* A refill writes the cache's size and what was missing: twice the largest cache. */
+	_Static_assert(BYTES(struct rte_mempool_cache, objs) >=
+			       2 * RTE_MEMPOOL_CACHE_MAX_SIZE * sizeof(void *),
+		       "a cache has less room than the native refill needs");
 	OFFSET(CACHE_OBJS, struct rte_mempool_cache, objs);
 	EMIT("usize", CACHE_MAX_SIZE, RTE_MEMPOOL_CACHE_MAX_SIZE);
 	EMIT("usize", MAX_LCORE, RTE_MAX_LCORE);

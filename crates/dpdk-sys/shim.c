@@ -93,3 +93,39 @@ void lr_mempool_put_bulk(struct rte_mempool *mp, void *const *objs, unsigned int
 {
 	rte_mempool_put_bulk(mp, objs, n);
 }
+
+uint16_t lr_pktmbuf_headroom(const struct rte_mbuf *m) { return rte_pktmbuf_headroom(m); }
+
+uint16_t lr_pktmbuf_tailroom(const struct rte_mbuf *m) { return rte_pktmbuf_tailroom(m); }
+
+struct rte_mbuf *lr_pktmbuf_lastseg(struct rte_mbuf *m) { return rte_pktmbuf_lastseg(m); }
+
+char *lr_pktmbuf_mtod(struct rte_mbuf *m) { return rte_pktmbuf_mtod(m, char *); }
+
+char *lr_pktmbuf_prepend(struct rte_mbuf *m, uint16_t len) { return rte_pktmbuf_prepend(m, len); }
+
+char *lr_pktmbuf_append(struct rte_mbuf *m, uint16_t len) { return rte_pktmbuf_append(m, len); }
+
+char *lr_pktmbuf_adj(struct rte_mbuf *m, uint16_t len) { return rte_pktmbuf_adj(m, len); }
+
+int lr_pktmbuf_trim(struct rte_mbuf *m, uint16_t len) { return rte_pktmbuf_trim(m, len); }
+
+int lr_pktmbuf_chain(struct rte_mbuf *head, struct rte_mbuf *tail)
+{
+	return rte_pktmbuf_chain(head, tail);
+}
+
+int lr_pktmbuf_linearize(struct rte_mbuf *m) { return rte_pktmbuf_linearize(m); }
+
+void lr_pktmbuf_refcnt_update(struct rte_mbuf *m, int16_t value)
+{
+	rte_pktmbuf_refcnt_update(m, value);
+}
+
+uint16_t lr_mbuf_refcnt_read(const struct rte_mbuf *m) { return rte_mbuf_refcnt_read(m); }
+
+void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint16_t len,
+			      struct rte_mbuf_ext_shared_info *shared)
+{
+	rte_pktmbuf_attach_extbuf(m, buffer, RTE_BAD_IOVA, len, shared);
+}

@@ -37,5 +37,21 @@ uint16_t lr_eth_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, 
 int lr_pktmbuf_alloc_bulk(struct rte_mempool *mp, struct rte_mbuf **pkts, unsigned int n);
 int lr_mempool_get_bulk(struct rte_mempool *mp, void **objs, unsigned int n);
 void lr_mempool_put_bulk(struct rte_mempool *mp, void *const *objs, unsigned int n);
+uint16_t lr_pktmbuf_headroom(const struct rte_mbuf *m);
+uint16_t lr_pktmbuf_tailroom(const struct rte_mbuf *m);
+struct rte_mbuf *lr_pktmbuf_lastseg(struct rte_mbuf *m);
+char *lr_pktmbuf_mtod(struct rte_mbuf *m);
+char *lr_pktmbuf_prepend(struct rte_mbuf *m, uint16_t len);
+char *lr_pktmbuf_append(struct rte_mbuf *m, uint16_t len);
+char *lr_pktmbuf_adj(struct rte_mbuf *m, uint16_t len);
+int lr_pktmbuf_trim(struct rte_mbuf *m, uint16_t len);
+int lr_pktmbuf_chain(struct rte_mbuf *head, struct rte_mbuf *tail);
+int lr_pktmbuf_linearize(struct rte_mbuf *m);
+void lr_pktmbuf_refcnt_update(struct rte_mbuf *m, int16_t value);
+uint16_t lr_mbuf_refcnt_read(const struct rte_mbuf *m);
+
+/* For tests: gives an mbuf an external buffer, as some drivers do. */
+void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint16_t len,
+			      struct rte_mbuf_ext_shared_info *shared);
 
 #endif

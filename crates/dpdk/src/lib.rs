@@ -59,7 +59,7 @@ pub use burst::{Burst, Drain};
 pub use eal::{Eal, EalError};
 pub use errno::Errno;
 pub use lcore::{LaunchError, Lcore, Scope};
-pub use mbuf::Mbuf;
+pub use mbuf::{Mbuf, ShareError, SharedMbuf};
 pub use mempool::{Exhausted, Mempool, MempoolError, PoolConfig};
 pub use port::{
     Configured, Link, Port, PortConfig, PortControl, PortError, PortId, PortInfo, Queues, RxConfig,

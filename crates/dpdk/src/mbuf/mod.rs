@@ -3,7 +3,8 @@
 //!
 //! An [`Mbuf`] owns one reference to its packet. Drivers may hand out packets whose bytes somebody
 //! else can see too (clones, external buffers), so writing goes through methods that look at the
-//! reference count and refuse: what is shared can only be read.
+//! reference count and refuse: what is shared can only be read. [`SharedMbuf`] is a packet that was
+//! given several owners on purpose.
 //!
 //! A received packet must leave the program's hands (be freed or sent) before its port stops; one that
 //! was allocated may be kept as long as the [`Eal`](crate::Eal) lives. The memory of both does: a
@@ -17,6 +18,10 @@
 //! }
 //! ```
 
+mod room;
+mod segments;
+mod shared;
+
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -25,6 +30,8 @@ use dpdk_sys::{layout, rte_mbuf};
 use crate::fast;
 use crate::fast::mbuf::field;
 use crate::mempool::{Exhausted, Mempool};
+
+pub use shared::{ShareError, SharedMbuf};
 
 /// A packet. `'m` is the time for which its pool and the port it came from live.
 #[repr(transparent)]
@@ -110,14 +117,15 @@ impl<'m> Mbuf<'m> {
     #[inline]
     #[must_use]
     pub fn is_unshared(&self) -> bool {
-        // SAFETY: the mbuf is valid. A count of 1 is ours: only an owner can add a reference, and no
-        // method adds one through `&Mbuf`.
-        unsafe {
-            fast::mbuf::refcnt(self.as_ptr()) == 1
-                && field::<u64>(self.as_ptr(), layout::MBUF_OL_FLAGS)
-                    & (layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL)
-                    == 0
-        }
+        // SAFETY: the mbuf is valid.
+        unsafe { is_unshared(self.as_ptr()) }
+    }
+
+    /// Whether this is the only owner of the first mbuf, whoever sees its bytes.
+    #[inline]
+    fn is_sole_owner(&self) -> bool {
+        // SAFETY: the mbuf is valid.
+        unsafe { is_sole_owner(self.as_ptr()) }
     }
 
     /// The bytes of the first segment for writing; `None` when somebody else can see them.
@@ -183,4 +191,30 @@ impl Drop for Mbuf<'_> {
         // SAFETY: this reference is ours and ends here.
         unsafe { fast::mbuf::free(self.as_ptr()) };
     }
+}
+
+/// Whether a segment and its bytes have one owner only.
+///
+/// # Safety
+/// `segment` is valid and the caller owns a reference to it.
+#[inline]
+unsafe fn is_unshared(segment: *const rte_mbuf) -> bool {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        is_sole_owner(segment)
+            && field::<u64>(segment, layout::MBUF_OL_FLAGS)
+                & (layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL)
+                == 0
+    }
+}
+
+/// Whether a segment has one owner only: it may change the mbuf, not necessarily the bytes. A count of
+/// 1 is ours, for only an owner can add another, and none can be added through a `&mut Mbuf`.
+///
+/// # Safety
+/// `segment` is valid and the caller owns a reference to it.
+#[inline]
+unsafe fn is_sole_owner(segment: *const rte_mbuf) -> bool {
+    // SAFETY: the contract is the caller's.
+    unsafe { fast::mbuf::refcnt(segment) == 1 }
 }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Several owners of the same bytes: `rte_pktmbuf_refcnt_update`, `rte_pktmbuf_attach` and
+//! `rte_pktmbuf_clone`.
+//!
+//! They differ from C in two ways, both because callers hold `&self`: a count of 1 is raised by an
+//! atomic addition too (C stores 2, so that two threads that share one owner would lose a count), and
+//! no count is raised beyond [`MAX_OWNERS`] (C lets its 16 bits run over).
+
+use std::ptr::copy_nonoverlapping;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use dpdk_sys::{layout, rte_mbuf, rte_mempool};
+
+use super::mbuf::{alloc_bulk, field, free, set_field};
+use super::shape::next;
+
+/// Half of what the counter holds: threads that raise it at the same moment overshoot by one each.
+const MAX_OWNERS: u16 = u16::MAX / 2;
+
+/// Why nothing was shared; everything is as it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refused {
+    /// The pool has too few mbufs.
+    Exhausted,
+    /// A count is at its limit.
+    TooManyOwners,
+}
+
+/// The reference count of an mbuf.
+///
+/// # Safety
+/// `mbuf` is valid for `'a`.
+unsafe fn count<'a>(mbuf: *mut rte_mbuf) -> &'a AtomicU16 {
+    // SAFETY: the field is aligned and only ever accessed atomically.
+    unsafe { AtomicU16::from_ptr(mbuf.cast::<u8>().add(layout::MBUF_REFCNT).cast()) }
+}
+
+/// Adds an owner. Relaxed, as `Arc::clone`: who adds one has one already.
+fn raise(count: &AtomicU16) -> Result<(), Refused> {
+    if count.fetch_add(1, Ordering::Relaxed) < MAX_OWNERS {
+        return Ok(());
+    }
+    count.fetch_sub(1, Ordering::Relaxed);
+    Err(Refused::TooManyOwners)
+}
+
+/// `rte_pktmbuf_refcnt_update(mbuf, 1)`: one more owner of every segment, or of none.
+///
+/// # Safety
+/// `mbuf` is a valid packet that the caller owns a reference to. On success there is one more, which
+/// somebody has to give up.
+pub(crate) unsafe fn add_owner(mbuf: *mut rte_mbuf) -> Result<(), Refused> {
+    // SAFETY: each segment of a valid packet is valid. Lowering ends at the segment that refused;
+    // the caller's own reference keeps each count above 0.
+    unsafe {
+        let mut segment = mbuf;
+        while !segment.is_null() {
+            if let Err(refused) = raise(count(segment)) {
+                let mut raised = mbuf;
+                while raised != segment {
+                    count(raised).fetch_sub(1, Ordering::Relaxed);
+                    raised = next(raised);
+                }
+                return Err(refused);
+            }
+            segment = next(segment);
+        }
+        Ok(())
+    }
+}
+
+/// `rte_pktmbuf_clone`: a new packet of mbufs from `pool` whose segments share the bytes of `mbuf`'s,
+/// or none.
+///
+/// # Safety
+/// `mbuf` is a valid packet that the caller owns a reference to and nobody changes meanwhile; `pool` is
+/// a pool of mbufs with buffers of their own. The clone is the caller's.
+pub(crate) unsafe fn clone(
+    mbuf: *mut rte_mbuf,
+    pool: *mut rte_mempool,
+) -> Result<*mut rte_mbuf, Refused> {
+    // SAFETY: the contract is the caller's; what comes out of the pool is nobody else's. The clone is a
+    // whole packet after each step, so that it can be freed.
+    unsafe {
+        let head = attached(mbuf, pool)?;
+        let (mut last, mut segments) = (head, 1u16);
+        let mut segment = next(mbuf);
+        while !segment.is_null() {
+            match attached(segment, pool) {
+                Ok(clone) => set_field(last, layout::MBUF_NEXT, clone),
+                Err(refused) => {
+                    free(head);
+                    return Err(refused);
+                }
+            }
+            last = next(last);
+            segments = segments.wrapping_add(1);
+            set_field(head, layout::MBUF_NB_SEGS, segments);
+            segment = next(segment);
+        }
+        let len: u32 = field(mbuf, layout::MBUF_PKT_LEN);
+        set_field(head, layout::MBUF_PKT_LEN, len);
+        Ok(head)
+    }
+}
+
+/// A fresh mbuf that shares the bytes of one segment.
+unsafe fn attached(mbuf: *mut rte_mbuf, pool: *mut rte_mempool) -> Result<*mut rte_mbuf, Refused> {
+    let mut fresh = std::ptr::null_mut();
+    // SAFETY: the contract is `clone`'s; there is room for one pointer.
+    unsafe {
+        if !alloc_bulk(pool, &raw mut fresh, 1) {
+            return Err(Refused::Exhausted);
+        }
+        if let Err(refused) = attach(fresh, mbuf) {
+            free(fresh);
+            return Err(refused);
+        }
+    }
+    Ok(fresh)
+}
+
+/// `rte_pktmbuf_attach`: `clone` shares the buffer of `mbuf` from here on.
+///
+/// # Safety
+/// `clone` is a fresh mbuf with a buffer of its own, the caller's alone; `mbuf` is a valid segment that
+/// the caller owns a reference to and nobody changes meanwhile.
+unsafe fn attach(clone: *mut rte_mbuf, mbuf: *mut rte_mbuf) -> Result<(), Refused> {
+    // SAFETY: the contract is the caller's; whoever has a reference to a segment keeps the owner of its
+    // bytes alive. Fields are copied whole, between different mbufs.
+    unsafe {
+        let flags: u64 = field(mbuf, layout::MBUF_OL_FLAGS);
+        if flags & layout::MBUF_F_EXTERNAL != 0 {
+            let shared: *mut u8 = field(mbuf, layout::MBUF_SHINFO);
+            raise(AtomicU16::from_ptr(shared.add(layout::SHINFO_REFCNT).cast()))?;
+            set_field(clone, layout::MBUF_SHINFO, shared);
+            set_field(clone, layout::MBUF_OL_FLAGS, flags);
+        } else {
+            raise(count(direct(mbuf)))?;
+            copy(clone, mbuf, layout::MBUF_PRIV_SIZE, size_of::<u16>());
+            set_field(clone, layout::MBUF_OL_FLAGS, flags | layout::MBUF_F_INDIRECT);
+        }
+        for (offset, bytes) in [
+            (layout::MBUF_PORT, size_of::<u16>()),
+            (layout::MBUF_VLAN_TCI, size_of::<u16>()),
+            (layout::MBUF_VLAN_TCI_OUTER, size_of::<u16>()),
+            (layout::MBUF_TX_OFFLOAD, size_of::<u64>()),
+            (layout::MBUF_HASH, layout::MBUF_HASH_SIZE),
+            (layout::MBUF_PACKET_TYPE, size_of::<u32>()),
+            (layout::MBUF_DYNFIELD1, layout::MBUF_DYNFIELD1_SIZE),
+            (layout::MBUF_IOVA_OR_DYNFIELD2, size_of::<u64>()),
+            (layout::MBUF_DATA_OFF, size_of::<u16>()),
+            (layout::MBUF_DATA_LEN, size_of::<u16>()),
+            (layout::MBUF_BUF_ADDR, size_of::<*mut u8>()),
+            (layout::MBUF_BUF_LEN, size_of::<u16>()),
+        ] {
+            copy(clone, mbuf, offset, bytes);
+        }
+        set_field(clone, layout::MBUF_NEXT, std::ptr::null_mut::<rte_mbuf>());
+        let len: u16 = field(clone, layout::MBUF_DATA_LEN);
+        set_field(clone, layout::MBUF_PKT_LEN, u32::from(len));
+        set_field(clone, layout::MBUF_NB_SEGS, 1u16);
+        Ok(())
+    }
+}
+
+/// Copies one field, or several that lie together.
+#[inline(always)]
+unsafe fn copy(to: *mut rte_mbuf, from: *const rte_mbuf, offset: usize, bytes: usize) {
+    // SAFETY: the caller passes the place of a field, and two mbufs of which it may write the first.
+    unsafe {
+        copy_nonoverlapping(from.cast::<u8>().add(offset), to.cast::<u8>().add(offset), bytes);
+    }
+}
+
+/// `rte_mbuf_from_indirect`: the mbuf whose buffer this one uses; itself when that is its own.
+unsafe fn direct(mbuf: *const rte_mbuf) -> *mut rte_mbuf {
+    // SAFETY: the caller's mbuf is valid; a buffer lies behind its mbuf and that one's private area,
+    // whose size a clone has copied.
+    unsafe {
+        field::<*mut u8>(mbuf, layout::MBUF_BUF_ADDR)
+            .sub(usize::from(field::<u16>(mbuf, layout::MBUF_PRIV_SIZE)) + layout::MBUF_SIZE)
+            .cast()
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Bytes more or less at a packet's ends.
+//!
+//! Room is given out only where nobody else sees it: a clone shares the head room and tail room of the
+//! packet that it was made from. Taking bytes away changes the mbuf and not its buffer, so that a clone
+//! can be shortened without its siblings noticing.
+
+use super::Mbuf;
+use crate::fast::shape;
+
+impl Mbuf<'_> {
+    /// Bytes of room before the data, as `rte_pktmbuf_headroom`. Nothing is said about who sees it.
+    #[inline]
+    #[must_use]
+    pub fn headroom(&self) -> usize {
+        // SAFETY: the mbuf is valid.
+        usize::from(unsafe { shape::headroom(self.as_ptr()) })
+    }
+
+    /// Bytes of room behind the data of the last segment, as `rte_pktmbuf_tailroom` of it.
+    #[inline]
+    #[must_use]
+    pub fn tailroom(&self) -> usize {
+        // SAFETY: the packet is valid.
+        usize::from(unsafe { shape::tailroom(shape::last_segment(self.as_ptr())) })
+    }
+
+    /// Makes the packet `len` bytes longer at its front and gives those, whatever they were; `None`,
+    /// and nothing changed, when the first segment is shared or has less head room.
+    ///
+    /// ```
+    /// fn tag(mbuf: &mut dpdk::Mbuf<'_>) -> Option<()> {
+    ///     let tag = mbuf.prepend(4)?;
+    ///     tag.copy_from_slice(&[0x81, 0x00, 0x00, 0x07]);
+    ///     Some(())
+    /// }
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn prepend(&mut self, len: usize) -> Option<&mut [u8]> {
+        let bytes = u16::try_from(len).ok()?;
+        if !self.is_unshared() {
+            return None;
+        }
+        // SAFETY: the first mbuf is ours alone.
+        let start = unsafe { shape::prepend(self.as_ptr(), bytes) };
+        // SAFETY: not null, so `len` bytes of the buffer begin there; it is initialised (see `data`),
+        // not shared, and borrowed through this.
+        (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts_mut(start, len) })
+    }
+
+    /// Makes the packet `len` bytes longer at its end and gives those, whatever they were; `None`, and
+    /// nothing changed, when the last segment is shared or has less tail room, or when somebody else
+    /// holds the first.
+    #[inline]
+    #[must_use]
+    pub fn append(&mut self, len: usize) -> Option<&mut [u8]> {
+        let bytes = u16::try_from(len).ok()?;
+        // SAFETY: the packet is valid.
+        let last = unsafe { shape::last_segment(self.as_ptr()) };
+        // SAFETY: both segments are valid.
+        if unsafe { !self.is_sole_owner() || !super::is_unshared(last) } {
+            return None;
+        }
+        // SAFETY: both mbufs are ours alone.
+        let start = unsafe { shape::append(self.as_ptr(), last, bytes) };
+        // SAFETY: as in `prepend`.
+        (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts_mut(start, len) })
+    }
+
+    /// Takes `len` bytes away at the front and says whether it did: not when the first segment has
+    /// fewer, or when somebody else holds it.
+    #[inline]
+    #[must_use]
+    pub fn adj(&mut self, len: usize) -> bool {
+        // SAFETY: the first mbuf is ours alone.
+        u16::try_from(len)
+            .is_ok_and(|len| self.is_sole_owner() && unsafe { shape::adj(self.as_ptr(), len) })
+    }
+
+    /// Takes `len` bytes away at the end and says whether it did: not when the last segment has fewer,
+    /// or when somebody else holds the first or the last.
+    #[inline]
+    #[must_use]
+    pub fn trim(&mut self, len: usize) -> bool {
+        let Ok(len) = u16::try_from(len) else { return false };
+        // SAFETY: the packet is valid; `trim` is reached when both mbufs are ours alone.
+        unsafe {
+            let last = shape::last_segment(self.as_ptr());
+            self.is_sole_owner()
+                && super::is_sole_owner(last)
+                && shape::trim(self.as_ptr(), last, len)
+        }
+    }
+}

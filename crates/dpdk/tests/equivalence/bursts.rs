@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! `rte_eth_rx_burst` and `rte_eth_tx_burst` on ring ports that refuse what does not fit, without
+//! callbacks and with some that drop packets.
+
+use std::cell::RefCell;
+use std::ptr::null_mut;
+
+use dpdk::{
+    Burst, Eal, Mbuf, Mempool, PoolConfig, Port, PortConfig, Queues, RxConfig, Started, TxConfig,
+};
+use dpdk_sys::rte_mbuf;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::callbacks::{Callbacks, Seen};
+use super::raw::{self, Pairs};
+
+/// More than a ring holds (1023), so that drivers refuse; the caches are small, so that every path of
+/// the pool is taken.
+const MBUFS: u32 = 1500;
+const CACHE: u32 = 64;
+const BURST: usize = 96;
+const POOLS: [&str; 2] = ["native", "c"];
+
+pub fn agree(eal: &Eal) {
+    let pools = POOLS.map(|name| {
+        let config = PoolConfig { count: MBUFS, cache: CACHE, ..PoolConfig::named(name) };
+        Mempool::packet_pool(eal, &config).unwrap()
+    });
+    let mut native_port = port(eal, 0, &pools[0]);
+    let c_port = port(eal, 1, &pools[1]);
+    let ids = [native_port.id().index(), c_port.id().index()];
+    let refusals = &RefCell::new(0);
+    sequences(eal, &pools, &mut native_port, ids[1], refusals, || Ok(()));
+
+    let seen: [&'static Seen; 2] = [(); 2].map(|()| &*Box::leak(Box::default()));
+    let callbacks = [0, 1].map(|side| Callbacks::install(ids[side], seen[side]));
+    sequences(eal, &pools, &mut native_port, ids[1], refusals, || {
+        prop_assert_eq!(seen[0].all(), seen[1].all());
+        Ok(())
+    });
+    assert!(seen[0].all().iter().all(|count| *count > 1000), "the callbacks ran");
+    assert!(*refusals.borrow() > 0, "no ring was ever full");
+    drop(callbacks);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Alloc(usize),
+    Free(usize),
+    Send(usize),
+    Receive(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (1..=BURST).prop_map(Step::Alloc),
+        1 => (1..=BURST).prop_map(Step::Free),
+        3 => (1..=BURST).prop_map(Step::Send),
+        1 => (1..=BURST).prop_map(Step::Receive),
+    ]
+}
+
+fn sequences(
+    eal: &Eal,
+    pools: &[Mempool<'_>; 2],
+    native_port: &mut Port<'_, Started>,
+    c_id: u16,
+    refusals: &RefCell<usize>,
+    check: impl Fn() -> Result<(), TestCaseError>,
+) {
+    // proptest wants a closure that could be called from anywhere.
+    let queues = RefCell::new(native_port.queues());
+    let pairs = RefCell::new(Pairs::default());
+    TestRunner::new(Config { cases: 60, failure_persistence: None, ..Config::default() })
+        .run(&prop::collection::vec(step(), 1..300), |steps| {
+            let queues = &mut *queues.borrow_mut();
+            let pairs = &mut *pairs.borrow_mut();
+            let mut sides = Sides { pools, c_id, native: Vec::new(), c: Vec::new() };
+            for step in steps {
+                match step {
+                    Step::Alloc(n) => sides.alloc(n)?,
+                    Step::Free(n) => sides.free(n),
+                    Step::Send(n) => *refusals.borrow_mut() += sides.send(queues, n)?,
+                    Step::Receive(n) => sides.receive(queues, n)?,
+                }
+                prop_assert_eq!(sides.native.len(), sides.c.len());
+                for (native, c) in sides.native.iter().zip(&sides.c) {
+                    let native = raw::pointer(native);
+                    prop_assert!(pairs.are_paired(native, *c), "another packet");
+                }
+                if let (Some(native), Some(c)) = (sides.native.last(), sides.c.last()) {
+                    raw::compare(pairs, raw::pointer(native), *c)?;
+                }
+                prop_assert_eq!(pools[0].in_use(), pools[1].in_use());
+                prop_assert_eq!(raw::cache_len(eal, POOLS[0]), raw::cache_len(eal, POOLS[1]));
+                check()?;
+            }
+            sides.free(usize::MAX);
+            while queues_hold_packets(pools) {
+                sides.receive(queues, BURST)?;
+                sides.free(usize::MAX);
+            }
+            prop_assert!(pools.iter().all(Mempool::is_full));
+            Ok(())
+        })
+        .unwrap();
+}
+
+fn queues_hold_packets(pools: &[Mempool<'_>; 2]) -> bool {
+    pools.iter().any(|pool| !pool.is_full())
+}
+
+struct Sides<'a, 'm> {
+    pools: &'a [Mempool<'m>; 2],
+    c_id: u16,
+    native: Vec<Mbuf<'m>>,
+    c: Vec<*mut rte_mbuf>,
+}
+
+impl<'m> Sides<'_, 'm> {
+    fn alloc(&mut self, n: usize) -> Result<(), TestCaseError> {
+        let mut burst = Burst::<BURST>::new();
+        let filled = self.pools[0].fill(&mut burst, n).is_ok();
+        let raw = raw::c_alloc(raw::pool(POOLS[1]), n);
+        prop_assert_eq!(filled, raw.is_some());
+        self.native.extend(burst.drain());
+        self.c.extend(raw.unwrap_or_default());
+        Ok(())
+    }
+
+    fn free(&mut self, n: usize) {
+        let kept = self.native.len().saturating_sub(n);
+        drop(self.native.drain(kept..));
+        raw::c_free(self.c.drain(kept..));
+    }
+
+    /// Returns how many the driver refused.
+    fn send(&mut self, queues: &mut Queues<'m>, n: usize) -> Result<usize, TestCaseError> {
+        let kept = self.native.len().saturating_sub(n);
+        let mut burst = Burst::<BURST>::new();
+        for mbuf in self.native.drain(kept..) {
+            prop_assert!(burst.push(mbuf).is_ok());
+        }
+        let sent = queues.tx[0].send(&mut burst);
+        let refused = burst.len();
+        self.native.extend(burst.drain());
+        let mut raw = self.c.split_off(kept);
+        // SAFETY: the C port is started and used by this thread only.
+        let c_sent = usize::from(unsafe {
+            dpdk_sys::lr_eth_tx_burst(self.c_id, 0, raw.as_mut_ptr(), raw.len() as u16)
+        });
+        prop_assert_eq!(sent, c_sent);
+        // C does not say how many the callbacks left; `refused` of them were behind those sent.
+        self.c.extend(&raw[c_sent..c_sent + refused]);
+        Ok(refused)
+    }
+
+    /// Receives into a burst that has room for `n` only.
+    fn receive(&mut self, queues: &mut Queues<'m>, n: usize) -> Result<(), TestCaseError> {
+        let mut burst = Burst::<BURST>::new();
+        let fillers = BURST - n;
+        let filled = self.pools[0].fill(&mut burst, fillers).is_ok();
+        let mut raw = raw::c_alloc(raw::pool(POOLS[1]), fillers);
+        prop_assert_eq!(filled, raw.is_some());
+        let room = if filled { n } else { BURST };
+        let received = queues.rx[0].receive(&mut burst);
+        let mut arrived = vec![null_mut(); room];
+        // SAFETY: as above; there is room for that many.
+        let c_received =
+            unsafe { dpdk_sys::lr_eth_rx_burst(self.c_id, 0, arrived.as_mut_ptr(), room as u16) };
+        prop_assert_eq!(received, usize::from(c_received));
+        self.native.extend(burst.drain());
+        self.c.extend(raw.take().unwrap_or_default());
+        self.c.extend(&arrived[..received]);
+        Ok(())
+    }
+}
+
+fn port<'eal>(eal: &'eal Eal, index: usize, pool: &Mempool<'eal>) -> Port<'eal, Started> {
+    eal.take_port(eal.ports()[index])
+        .unwrap()
+        .configure(&PortConfig {
+            rx: vec![RxConfig::new(pool)],
+            tx: vec![TxConfig::default()],
+            ..PortConfig::default()
+        })
+        .unwrap()
+        .start()
+        .unwrap()
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The native functions against C's inline functions, on the same random requests: pools and ports of
+//! the same shape, one driven through Rust, one through the C shim. After each step both sides must be
+//! in the same state.
+//!
+//! One binary and one test, because both sides must be linked to the same DPDK and DPDK starts once in a
+//! process.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
+
+mod bursts;
+mod callbacks;
+mod packets;
+mod pools;
+mod raw;
+#[path = "../support/mod.rs"]
+mod support;
+
+#[test]
+fn native_functions_do_what_c_does() {
+    let eal = support::eal(&["net_ring0", "net_ring1"]);
+    pools::agree(&eal);
+    packets::agree(&eal);
+    bursts::agree(&eal);
+}

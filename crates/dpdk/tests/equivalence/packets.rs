@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A packet's shape and owners: head room, tail room, prepend, append, adj, trim, chain, linearize,
+//! reference counts, clones.
+//!
+//! Where packets are shared the safe API refuses what C would do; that it refuses exactly then is
+//! checked too.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+
+use dpdk::{Eal, Mbuf, Mempool, PoolConfig, ShareError, SharedMbuf};
+use dpdk_sys::{layout, rte_mbuf, rte_mbuf_ext_shared_info};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::raw::{self, Pairs};
+
+/// Few, so that clones meet an empty pool.
+const MBUFS: u32 = 63;
+/// Small buffers, so that every limit is met.
+const ROOM: u16 = 128 + 300;
+const EXTERNAL: u16 = 500;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Alloc,
+    Scribble(usize, u8),
+    Prepend(usize, usize),
+    Append(usize, usize),
+    Adj(usize, usize),
+    Trim(usize, usize),
+    Chain(usize, usize),
+    Linearize(usize),
+    External(usize),
+    Share(usize),
+    AddOwner(usize),
+    Clone(usize),
+    Unshare(usize),
+    Free(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let which = 0..64usize;
+    let some = prop_oneof![0..40usize, 0..500usize, Just(65_535), Just(65_536)];
+    prop_oneof![
+        4 => Just(Step::Alloc),
+        2 => (which.clone(), any::<u8>()).prop_map(|(at, seed)| Step::Scribble(at, seed)),
+        3 => (which.clone(), some.clone()).prop_map(|(at, len)| Step::Prepend(at, len)),
+        5 => (which.clone(), some.clone()).prop_map(|(at, len)| Step::Append(at, len)),
+        2 => (which.clone(), some.clone()).prop_map(|(at, len)| Step::Adj(at, len)),
+        2 => (which.clone(), some).prop_map(|(at, len)| Step::Trim(at, len)),
+        4 => (which.clone(), which.clone()).prop_map(|(head, tail)| Step::Chain(head, tail)),
+        2 => which.clone().prop_map(Step::Linearize),
+        1 => which.clone().prop_map(Step::External),
+        3 => which.clone().prop_map(Step::Share),
+        3 => which.clone().prop_map(Step::AddOwner),
+        3 => which.clone().prop_map(Step::Clone),
+        2 => which.clone().prop_map(Step::Unshare),
+        3 => which.prop_map(Step::Free),
+    ]
+}
+
+/// A packet on the native side.
+enum Packet<'m> {
+    Own(Mbuf<'m>),
+    Shared(SharedMbuf<'m>),
+}
+
+impl<'m> Packet<'m> {
+    fn get(&self) -> &Mbuf<'m> {
+        match self {
+            Self::Own(mbuf) => mbuf,
+            Self::Shared(shared) => shared,
+        }
+    }
+}
+
+/// What C has to say about ownership.
+mod c {
+    use super::*;
+
+    pub fn sole_owner(mbuf: *mut rte_mbuf) -> bool {
+        // SAFETY: a valid mbuf.
+        unsafe { dpdk_sys::lr_mbuf_refcnt_read(mbuf) == 1 }
+    }
+
+    pub fn unshared(mbuf: *mut rte_mbuf) -> bool {
+        let flags: u64 = raw::field(mbuf, layout::MBUF_OL_FLAGS);
+        sole_owner(mbuf) && flags & (layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL) == 0
+    }
+
+    pub fn last(mbuf: *mut rte_mbuf) -> *mut rte_mbuf {
+        // SAFETY: a valid packet.
+        unsafe { dpdk_sys::lr_pktmbuf_lastseg(mbuf) }
+    }
+
+    pub fn segments(mut mbuf: *mut rte_mbuf) -> Vec<*mut rte_mbuf> {
+        let mut segments = Vec::new();
+        while !mbuf.is_null() {
+            segments.push(mbuf);
+            mbuf = raw::field(mbuf, layout::MBUF_NEXT);
+        }
+        segments
+    }
+}
+
+pub fn agree(eal: &Eal) {
+    let [native_pool, c_pool] = ["native-packets", "c-packets"].map(|name| {
+        let config =
+            PoolConfig { count: MBUFS, cache: 16, data_room: ROOM, ..PoolConfig::named(name) };
+        Mempool::packet_pool(eal, &config).unwrap()
+    });
+    let pairs = RefCell::new(Pairs::default());
+    TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() })
+        .run(&prop::collection::vec(step(), 1..160), |steps| {
+            let mut sides = Sides {
+                native_pool,
+                c_pool: raw::pool("c-packets"),
+                packets: Vec::new(),
+                filler: 0,
+            };
+            for step in steps {
+                sides.take(step)?;
+                for (native, c) in &sides.packets {
+                    raw::compare(&mut pairs.borrow_mut(), raw::pointer(native.get()), *c)?;
+                    rooms(native.get(), *c)?;
+                }
+                prop_assert_eq!(native_pool.in_use(), c_pool.in_use());
+                prop_assert_eq!(
+                    raw::cache_len(eal, "native-packets"),
+                    raw::cache_len(eal, "c-packets")
+                );
+            }
+            for (native, c) in sides.packets {
+                drop(native);
+                raw::c_free([c]);
+            }
+            prop_assert!(native_pool.is_full() && c_pool.is_full());
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// What only looks: the data's place and length, head room and tail room.
+fn rooms(native: &Mbuf<'_>, c: *mut rte_mbuf) -> Result<(), TestCaseError> {
+    // SAFETY: a valid packet.
+    unsafe {
+        prop_assert_eq!(native.headroom(), usize::from(dpdk_sys::lr_pktmbuf_headroom(c)));
+        prop_assert_eq!(native.tailroom(), usize::from(dpdk_sys::lr_pktmbuf_tailroom(c::last(c))));
+        let from_buffer = |mbuf, data: *const u8| {
+            data as usize - raw::field::<usize>(mbuf, layout::MBUF_BUF_ADDR)
+        };
+        prop_assert_eq!(
+            from_buffer(raw::pointer(native), native.data().as_ptr()),
+            from_buffer(c, dpdk_sys::lr_pktmbuf_mtod(c).cast())
+        );
+    }
+    prop_assert_eq!(native.is_unshared(), c::unshared(c));
+    let lengths: Vec<usize> = native.segment_data().map(<[u8]>::len).collect();
+    prop_assert_eq!(native.segments(), lengths.len());
+    prop_assert_eq!(native.packet_len(), lengths.iter().sum::<usize>());
+    Ok(())
+}
+
+struct Sides<'m> {
+    native_pool: Mempool<'m>,
+    c_pool: *mut dpdk_sys::rte_mempool,
+    packets: Vec<(Packet<'m>, *mut rte_mbuf)>,
+    filler: u8,
+}
+
+impl<'m> Sides<'m> {
+    /// The packet that a step is about, where it is one that can be changed.
+    fn own(&mut self, at: usize) -> Option<(&mut Mbuf<'m>, *mut rte_mbuf)> {
+        match self.packets.get_mut(at) {
+            Some((Packet::Own(mbuf), c)) => Some((mbuf, *c)),
+            _ => None,
+        }
+    }
+
+    fn shared(&self, at: usize) -> Option<(&SharedMbuf<'m>, *mut rte_mbuf)> {
+        match self.packets.get(at) {
+            Some((Packet::Shared(shared), c)) => Some((shared, *c)),
+            _ => None,
+        }
+    }
+
+    /// Does the same on both sides. Where C is not asked, the native side must have refused.
+    fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
+        self.filler = self.filler.wrapping_add(1);
+        let filler = self.filler;
+        // C's lengths have 16 bits; what is longer can only be refused.
+        let short = |len: usize| u16::try_from(len).ok();
+        match step {
+            Step::Alloc => {
+                let (native, c) = (self.native_pool.alloc(), raw::c_alloc(self.c_pool, 1));
+                prop_assert_eq!(native.is_some(), c.is_some());
+                self.packets.extend(native.map(Packet::Own).zip(c.map(|c| c[0])));
+            }
+            Step::Scribble(at, seed) => {
+                if let Some((native, c)) = self.own(at)
+                    && c::sole_owner(c)
+                {
+                    raw::scribble(raw::pointer(native), seed);
+                    raw::scribble(c, seed);
+                }
+            }
+            Step::Prepend(at, len) => {
+                let Some((native, c)) = self.own(at) else { return Ok(()) };
+                let bytes =
+                    short(len).filter(|_| c::unshared(c)).map_or(std::ptr::null_mut(), |len| {
+                        // SAFETY: a valid packet of the C side's own.
+                        unsafe { dpdk_sys::lr_pktmbuf_prepend(c, len) }
+                    });
+                both_write(native.prepend(len), bytes.cast(), len, filler)?;
+            }
+            Step::Append(at, len) => {
+                let Some((native, c)) = self.own(at) else { return Ok(()) };
+                let allowed = c::sole_owner(c) && c::unshared(c::last(c));
+                let bytes = short(len).filter(|_| allowed).map_or(std::ptr::null_mut(), |len| {
+                    // SAFETY: as above.
+                    unsafe { dpdk_sys::lr_pktmbuf_append(c, len) }
+                });
+                both_write(native.append(len), bytes.cast(), len, filler)?;
+            }
+            Step::Adj(at, len) => {
+                let Some((native, c)) = self.own(at) else { return Ok(()) };
+                let done = short(len).filter(|_| c::sole_owner(c)).is_some_and(|len| {
+                    // SAFETY: as above.
+                    unsafe { !dpdk_sys::lr_pktmbuf_adj(c, len).is_null() }
+                });
+                prop_assert_eq!(native.adj(len), done);
+            }
+            Step::Trim(at, len) => {
+                let Some((native, c)) = self.own(at) else { return Ok(()) };
+                let allowed = c::sole_owner(c) && c::sole_owner(c::last(c));
+                let done = short(len).filter(|_| allowed).is_some_and(|len| {
+                    // SAFETY: as above.
+                    unsafe { dpdk_sys::lr_pktmbuf_trim(c, len) == 0 }
+                });
+                prop_assert_eq!(native.trim(len), done);
+            }
+            Step::Chain(head, tail) => self.chain(head, tail)?,
+            Step::Linearize(at) => {
+                let Some((native, c)) = self.own(at) else { return Ok(()) };
+                // SAFETY: as above.
+                let done = native.segments() == 1
+                    || c::unshared(c) && unsafe { dpdk_sys::lr_pktmbuf_linearize(c) == 0 };
+                prop_assert_eq!(native.linearize(), done);
+            }
+            Step::External(at) => {
+                let Some((native, c)) = self.own(at) else { return Ok(()) };
+                if c::unshared(c) && native.packet_len() == 0 {
+                    attach_external(raw::pointer(native));
+                    attach_external(c);
+                }
+            }
+            Step::Share(at) => {
+                if self.own(at).is_some()
+                    && let (Packet::Own(mbuf), c) = self.packets.swap_remove(at)
+                {
+                    self.packets.push((Packet::Shared(mbuf.share()), c));
+                }
+            }
+            Step::AddOwner(at) => {
+                let Some((native, c)) = self.shared(at) else { return Ok(()) };
+                let owner = native.try_clone().unwrap();
+                // SAFETY: as above; the reference is owned by the new entry.
+                unsafe { dpdk_sys::lr_pktmbuf_refcnt_update(c, 1) };
+                self.packets.push((Packet::Shared(owner), c));
+            }
+            Step::Clone(at) => {
+                let Some((native, c)) = self.shared(at) else { return Ok(()) };
+                let native = native.clone_into(&self.native_pool);
+                // SAFETY: as above.
+                let clone = unsafe { dpdk_sys::rte_pktmbuf_clone(c, self.c_pool) };
+                match native {
+                    Ok(native) => {
+                        prop_assert!(!clone.is_null());
+                        self.packets.push((Packet::Own(native), clone));
+                    }
+                    Err(error) => {
+                        prop_assert_eq!(error, ShareError::Exhausted);
+                        prop_assert!(clone.is_null());
+                    }
+                }
+            }
+            Step::Unshare(at) => {
+                let Some((_, c)) = self.shared(at) else { return Ok(()) };
+                let alone = c::segments(c).into_iter().all(c::sole_owner);
+                let (Packet::Shared(shared), c) = self.packets.swap_remove(at) else {
+                    return Ok(());
+                };
+                let packet = match shared.unshare() {
+                    Ok(mbuf) => Packet::Own(mbuf),
+                    Err(shared) => Packet::Shared(shared),
+                };
+                prop_assert_eq!(matches!(packet, Packet::Own(_)), alone);
+                self.packets.push((packet, c));
+            }
+            Step::Free(at) => {
+                if at < self.packets.len() {
+                    let (native, c) = self.packets.swap_remove(at);
+                    drop(native);
+                    raw::c_free([c]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn chain(&mut self, head: usize, tail: usize) -> Result<(), TestCaseError> {
+        /// As many as `raw::compare` looks at.
+        const SEGMENTS: usize = 8;
+        let (Some(head_c), Some(tail_c)) =
+            (self.own(head).map(|(_, c)| c), self.own(tail).map(|(_, c)| c))
+        else {
+            return Ok(());
+        };
+        let all = c::segments(head_c).len() + c::segments(tail_c).len();
+        if head == tail || all > SEGMENTS {
+            return Ok(());
+        }
+        // Ends last, so that no other index moves before it is used.
+        let end = self.packets.len() - 1;
+        self.packets.swap(tail, end);
+        let head = if head == end { tail } else { head };
+        let Some((Packet::Own(tail), _)) = self.packets.pop() else { return Ok(()) };
+        let (native, _) = self.own(head).unwrap();
+        let allowed = [head_c, c::last(head_c), tail_c].into_iter().all(c::sole_owner);
+        let refused = native.chain(tail).err();
+        // SAFETY: two valid packets of the C side's own.
+        let done = allowed && unsafe { dpdk_sys::lr_pktmbuf_chain(head_c, tail_c) == 0 };
+        prop_assert_eq!(refused.is_none(), done);
+        self.packets.extend(refused.map(|tail| (Packet::Own(tail), tail_c)));
+        Ok(())
+    }
+}
+
+/// Both sides gave room of the same length, or neither did; it is filled alike.
+fn both_write(
+    native: Option<&mut [u8]>,
+    c: *mut u8,
+    len: usize,
+    filler: u8,
+) -> Result<(), TestCaseError> {
+    prop_assert_eq!(native.is_some(), !c.is_null());
+    if let Some(native) = native {
+        prop_assert_eq!(native.len(), len);
+        native.fill(filler);
+        // SAFETY: C has made that much room there.
+        unsafe { c.write_bytes(filler, len) };
+    }
+    Ok(())
+}
+
+/// A buffer outside DPDK's memory, freed when its last owner is gone.
+#[repr(C)]
+struct External {
+    shared: rte_mbuf_ext_shared_info,
+    buffer: [u8; EXTERNAL as usize],
+}
+
+unsafe extern "C" fn free_external(_buffer: *mut c_void, external: *mut c_void) {
+    // SAFETY: boxed by `attach_external`, called once by the last owner.
+    drop(unsafe { Box::from_raw(external.cast::<External>()) });
+}
+
+/// Makes an mbuf as drivers do that receive into memory of their own: full of bytes that are not ours.
+fn attach_external(mbuf: *mut rte_mbuf) {
+    let external = Box::into_raw(Box::new(External {
+        shared: rte_mbuf_ext_shared_info {
+            free_cb: Some(free_external),
+            fcb_opaque: std::ptr::null_mut(),
+            refcnt: 1,
+        },
+        buffer: [0x5a; EXTERNAL as usize],
+    }));
+    // SAFETY: an empty packet of the test's own gets a buffer that lives until it is freed.
+    unsafe {
+        (*external).shared.fcb_opaque = external.cast();
+        let (buffer, shared) = (&raw mut (*external).buffer, &raw mut (*external).shared);
+        dpdk_sys::lr_pktmbuf_attach_extbuf(mbuf, buffer.cast(), EXTERNAL, shared);
+        assert!(!dpdk_sys::lr_pktmbuf_append(mbuf, 200).is_null());
+    }
+}
