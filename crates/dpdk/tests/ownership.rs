@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Programs that break an ownership rule do not compile, and for that reason only.
+//!
+//! Each file in `ownership/` is compiled twice: as it is, which must succeed, and with `--cfg fault`,
+//! which must fail with the error that its `expect:` line names. What is compared is the error's code;
+//! wordings change between compilers. (Doctests cannot do this: stable rustdoc takes any error for the
+//! one that `compile_fail` names.)
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+#[test]
+fn faults_do_not_compile_and_their_twins_do() {
+    let compiler = Compiler::new();
+    let programs = programs();
+    assert!(programs.len() >= 20, "{programs:?}");
+    let mut wrong = Vec::new();
+    for program in &programs {
+        let name = program.file_stem().unwrap().to_string_lossy();
+        let twin = compiler.errors(program, &[]);
+        if !twin.is_empty() {
+            wrong.push(format!("{name} without its fault: {twin:?}"));
+        }
+        let fault = compiler.errors(program, &["--cfg", "fault"]);
+        if fault != BTreeSet::from([expected(program)]) {
+            wrong.push(format!("{name}: expected {}, got {fault:?}", expected(program)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn programs() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ownership");
+    let mut programs: Vec<PathBuf> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    programs.sort();
+    programs
+}
+
+/// The code on a program's `expect:` line.
+fn expected(program: &Path) -> String {
+    let text = std::fs::read_to_string(program).unwrap();
+    let code = text.lines().find_map(|line| line.strip_prefix("// expect: "));
+    code.unwrap_or_else(|| panic!("{} says not what it expects", program.display())).to_owned()
+}
+
+struct Compiler {
+    rustc: PathBuf,
+    /// The library under test, as cargo has just built it.
+    library: PathBuf,
+    /// Where the libraries lie that it depends on: beside this test.
+    dependencies: PathBuf,
+}
+
+impl Compiler {
+    fn new() -> Self {
+        let cargo = PathBuf::from(env!("CARGO"));
+        let rustc = cargo.with_file_name("rustc");
+        let rustc = if rustc.exists() { rustc } else { "rustc".into() };
+        let dependencies = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+        Self { rustc, library: library(&cargo, &dependencies), dependencies }
+    }
+
+    /// The codes of a program's errors; empty when it compiles.
+    fn errors(&self, program: &Path, flags: &[&str]) -> BTreeSet<String> {
+        let output = Command::new(&self.rustc)
+            .args(["--edition=2024", "--crate-type=lib", "--emit=metadata", "--error-format=json"])
+            .args(["--check-cfg", "cfg(fault)", "-A", "warnings"])
+            .args(flags)
+            .args([OsStr::new("--extern"), &joined("dpdk=", &self.library)])
+            .args([OsStr::new("-L"), &joined("dependency=", &self.dependencies)])
+            .arg("-o")
+            .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("ownership.rmeta"))
+            .arg(program)
+            .output()
+            .unwrap();
+        let errors: BTreeSet<String> = messages(&output.stderr)
+            .filter(|message| message["level"] == "error")
+            .filter(|message| !text(&message["message"]).starts_with("aborting due to"))
+            .map(|message| match &message["code"]["code"] {
+                Value::String(code) => code.clone(),
+                _ => text(&message["message"]),
+            })
+            .collect();
+        assert_eq!(errors.is_empty(), output.status.success(), "{output:?}");
+        errors
+    }
+}
+
+/// Where cargo keeps the library that this test was built with: asked for with the same profile, it
+/// builds nothing and says.
+fn library(cargo: &Path, dependencies: &Path) -> PathBuf {
+    let profile_directory = dependencies.parent().unwrap();
+    let profile = match profile_directory.file_name().unwrap().to_str().unwrap() {
+        "debug" => "dev",
+        profile => profile,
+    };
+    let output = Command::new(cargo)
+        .args(["build", "--lib", "--package", "linerate-dpdk", "--message-format=json", "--quiet"])
+        .args(["--locked", "--offline", "--profile", profile, "--target-dir"])
+        .arg(profile_directory.parent().unwrap())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    messages(&output.stdout)
+        .filter(|message| message["target"]["name"] == "dpdk")
+        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
+        .map(|file| PathBuf::from(text(&file)))
+        .find(|file| file.extension() == Some(OsStr::new("rlib")))
+        .expect("cargo names the library that it has built")
+}
+
+fn messages(output: &[u8]) -> impl Iterator<Item = Value> {
+    output.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn joined(prefix: &str, path: &Path) -> std::ffi::OsString {
+    let mut joined = std::ffi::OsString::from(prefix);
+    joined.push(path);
+    joined
+}
