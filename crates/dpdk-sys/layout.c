@@ -64,11 +64,17 @@ void lr_layout(void)
 	EMIT("usize", MBUF_HASH_SIZE, BYTES(struct rte_mbuf, hash));
 	OFFSET(MBUF_DYNFIELD1, struct rte_mbuf, dynfield1);
 	EMIT("usize", MBUF_DYNFIELD1_SIZE, BYTES(struct rte_mbuf, dynfield1));
-	/* Clones copy whichever of the two this build has. */
+	/* A build has one of the two; the other has a size of 0. */
 #if IOVA_IN_MBUF
-	FIELD(MBUF_IOVA_OR_DYNFIELD2, struct rte_mbuf, buf_iova, 64);
+	FIELD(MBUF_IOVA, struct rte_mbuf, buf_iova, 64);
+	EMIT("usize", MBUF_IOVA_SIZE, BYTES(struct rte_mbuf, buf_iova));
+	EMIT("usize", MBUF_DYNFIELD2, 0);
+	EMIT("usize", MBUF_DYNFIELD2_SIZE, 0);
 #else
-	FIELD(MBUF_IOVA_OR_DYNFIELD2, struct rte_mbuf, dynfield2, 64);
+	EMIT("usize", MBUF_IOVA, 0);
+	EMIT("usize", MBUF_IOVA_SIZE, 0);
+	FIELD(MBUF_DYNFIELD2, struct rte_mbuf, dynfield2, 64);
+	EMIT("usize", MBUF_DYNFIELD2_SIZE, BYTES(struct rte_mbuf, dynfield2));
 #endif
 	FIELD(SHINFO_REFCNT, struct rte_mbuf_ext_shared_info, refcnt, 16);
 	FLAG(MBUF_F_INDIRECT, RTE_MBUF_F_INDIRECT);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Several owners of the same bytes: `rte_pktmbuf_refcnt_update`, `rte_pktmbuf_attach` and
-//! `rte_pktmbuf_clone`.
+//! `rte_pktmbuf_clone`; and the fields that clones and copies take over.
 //!
 //! They differ from C in two ways, both because callers hold `&self`: a count of 1 is raised by an
 //! atomic addition too (C stores 2, so that two threads that share one owner would lose a count), and
@@ -140,15 +140,9 @@ unsafe fn attach(clone: *mut rte_mbuf, mbuf: *mut rte_mbuf) -> Result<(), Refuse
             copy(clone, mbuf, layout::MBUF_PRIV_SIZE, size_of::<u16>());
             set_field(clone, layout::MBUF_OL_FLAGS, flags | layout::MBUF_F_INDIRECT);
         }
+        copy_fields(clone, mbuf);
         for (offset, bytes) in [
-            (layout::MBUF_PORT, size_of::<u16>()),
-            (layout::MBUF_VLAN_TCI, size_of::<u16>()),
-            (layout::MBUF_VLAN_TCI_OUTER, size_of::<u16>()),
-            (layout::MBUF_TX_OFFLOAD, size_of::<u64>()),
-            (layout::MBUF_HASH, layout::MBUF_HASH_SIZE),
-            (layout::MBUF_PACKET_TYPE, size_of::<u32>()),
-            (layout::MBUF_DYNFIELD1, layout::MBUF_DYNFIELD1_SIZE),
-            (layout::MBUF_IOVA_OR_DYNFIELD2, size_of::<u64>()),
+            (layout::MBUF_IOVA, layout::MBUF_IOVA_SIZE),
             (layout::MBUF_DATA_OFF, size_of::<u16>()),
             (layout::MBUF_DATA_LEN, size_of::<u16>()),
             (layout::MBUF_BUF_ADDR, size_of::<*mut u8>()),
@@ -161,6 +155,37 @@ unsafe fn attach(clone: *mut rte_mbuf, mbuf: *mut rte_mbuf) -> Result<(), Refuse
         set_field(clone, layout::MBUF_PKT_LEN, u32::from(len));
         set_field(clone, layout::MBUF_NB_SEGS, 1u16);
         Ok(())
+    }
+}
+
+/// What `rte_pktmbuf_copy` takes over from a packet beside its bytes.
+///
+/// # Safety
+/// Both mbufs are valid and different, and `to` is the caller's alone, with a buffer of its own.
+pub(crate) unsafe fn copy_metadata(to: *mut rte_mbuf, from: *const rte_mbuf) {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        copy_fields(to, from);
+        let flags: u64 = field(from, layout::MBUF_OL_FLAGS);
+        let bytes = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
+        set_field(to, layout::MBUF_OL_FLAGS, flags & !bytes);
+    }
+}
+
+/// `__rte_pktmbuf_copy_hdr`.
+unsafe fn copy_fields(to: *mut rte_mbuf, from: *const rte_mbuf) {
+    for (offset, bytes) in [
+        (layout::MBUF_PORT, size_of::<u16>()),
+        (layout::MBUF_VLAN_TCI, size_of::<u16>()),
+        (layout::MBUF_VLAN_TCI_OUTER, size_of::<u16>()),
+        (layout::MBUF_TX_OFFLOAD, size_of::<u64>()),
+        (layout::MBUF_HASH, layout::MBUF_HASH_SIZE),
+        (layout::MBUF_PACKET_TYPE, size_of::<u32>()),
+        (layout::MBUF_DYNFIELD1, layout::MBUF_DYNFIELD1_SIZE),
+        (layout::MBUF_DYNFIELD2, layout::MBUF_DYNFIELD2_SIZE),
+    ] {
+        // SAFETY: the contract is `copy_metadata`'s.
+        unsafe { copy(to, from, offset, bytes) };
     }
 }
 

@@ -18,6 +18,7 @@
 //! }
 //! ```
 
+mod copy;
 mod room;
 mod segments;
 mod shared;
@@ -29,7 +30,6 @@ use dpdk_sys::{layout, rte_mbuf};
 
 use crate::fast;
 use crate::fast::mbuf::field;
-use crate::mempool::{Exhausted, Mempool};
 
 pub use shared::{ShareError, SharedMbuf};
 
@@ -159,17 +159,6 @@ impl<'m> Mbuf<'m> {
             fast::mbuf::set_field(self.as_ptr(), layout::MBUF_PKT_LEN, len as u32);
             Some(std::slice::from_raw_parts_mut(self.start(), len))
         }
-    }
-
-    /// An unshared copy of the whole packet, of as many segments as `pool`'s buffers make of it.
-    ///
-    /// # Errors
-    /// [`Exhausted`] when the pool has too few mbufs.
-    pub fn copy_into<'p>(&self, pool: &Mempool<'p>) -> Result<Mbuf<'p>, Exhausted> {
-        // SAFETY: the packet and the pool are valid; the copy is a new packet of our own.
-        let raw = unsafe { dpdk_sys::rte_pktmbuf_copy(self.as_ptr(), pool.as_ptr(), 0, u32::MAX) };
-        // SAFETY: as above.
-        NonNull::new(raw).map(|raw| unsafe { Mbuf::from_raw(raw) }).ok_or(Exhausted)
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use dpdk::{
 };
 use dpdk_sys::rte_mbuf;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::TestRunner;
 
 use super::callbacks::{Callbacks, Seen};
 use super::raw::{self, Pairs};
@@ -72,7 +72,7 @@ fn sequences(
     // proptest wants a closure that could be called from anywhere.
     let queues = RefCell::new(native_port.queues());
     let pairs = RefCell::new(Pairs::default());
-    TestRunner::new(Config { cases: 60, failure_persistence: None, ..Config::default() })
+    TestRunner::new(raw::cases(60))
         .run(&prop::collection::vec(step(), 1..300), |steps| {
             let queues = &mut *queues.borrow_mut();
             let pairs = &mut *pairs.borrow_mut();

@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use dpdk::{Eal, Mbuf, Mempool, PoolConfig, ShareError, SharedMbuf};
 use dpdk_sys::{layout, rte_mbuf, rte_mbuf_ext_shared_info};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::TestRunner;
 
 use super::raw::{self, Pairs};
 
@@ -35,6 +35,7 @@ enum Step {
     Share(usize),
     AddOwner(usize),
     Clone(usize),
+    Copy(usize),
     Unshare(usize),
     Free(usize),
 }
@@ -56,6 +57,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => which.clone().prop_map(Step::Share),
         3 => which.clone().prop_map(Step::AddOwner),
         3 => which.clone().prop_map(Step::Clone),
+        2 => which.clone().prop_map(Step::Copy),
         2 => which.clone().prop_map(Step::Unshare),
         3 => which.prop_map(Step::Free),
     ]
@@ -112,7 +114,7 @@ pub fn agree(eal: &Eal) {
         Mempool::packet_pool(eal, &config).unwrap()
     });
     let pairs = RefCell::new(Pairs::default());
-    TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() })
+    TestRunner::new(raw::cases(400))
         .run(&prop::collection::vec(step(), 1..160), |steps| {
             let mut sides = Sides {
                 native_pool,
@@ -286,6 +288,7 @@ impl<'m> Sides<'m> {
                     }
                 }
             }
+            Step::Copy(at) => self.copy(at)?,
             Step::Unshare(at) => {
                 let Some((_, c)) = self.shared(at) else { return Ok(()) };
                 let alone = c::segments(c).into_iter().all(c::sole_owner);
@@ -307,6 +310,25 @@ impl<'m> Sides<'m> {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn copy(&mut self, at: usize) -> Result<(), TestCaseError> {
+        let Some((native, c)) = self.packets.get(at) else { return Ok(()) };
+        if native.get().packet_len() == 0 {
+            return Ok(()); // C makes no copy of no bytes.
+        }
+        let native = native.get().copy_into(&self.native_pool);
+        // SAFETY: a valid packet and a pool.
+        let copy = unsafe { dpdk_sys::rte_pktmbuf_copy(*c, self.c_pool, 0, u32::MAX) };
+        prop_assert_eq!(native.is_ok(), !copy.is_null());
+        for segment in c::segments(copy).into_iter().skip(1) {
+            // Means nothing there. C leaves 0; the native copy chains, and C's chain sets it.
+            let len = u32::from(raw::field::<u16>(segment, layout::MBUF_DATA_LEN));
+            // SAFETY: a segment of the C side's own.
+            unsafe { *segment.cast::<u8>().add(layout::MBUF_PKT_LEN).cast() = len };
+        }
+        self.packets.extend(native.ok().map(|native| (Packet::Own(native), copy)));
         Ok(())
     }
 

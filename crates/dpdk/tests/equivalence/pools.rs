@@ -5,7 +5,7 @@
 use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig};
 use dpdk_sys::rte_mbuf;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::TestRunner;
 
 use super::raw::{self, Pairs};
 
@@ -57,7 +57,7 @@ fn sequences(
     let mut burst = Box::new(Burst::<'_, MOST>::new());
     let pairs = &mut Pairs::default();
     let state = std::cell::RefCell::new((&mut burst, pairs));
-    TestRunner::new(Config { cases: 60, failure_persistence: None, ..Config::default() })
+    TestRunner::new(raw::cases(60))
         .run(&prop::collection::vec(step, 1..40), |steps| {
             let (burst, pairs) = &mut *state.borrow_mut();
             let mut native: Vec<Mbuf<'_>> = Vec::new();

@@ -5,7 +5,9 @@
 use dpdk::{Eal, Mbuf, Mempool, PoolConfig, SharedMbuf};
 
 pub fn keep<'m>(packet: &SharedMbuf<'m>, mine: &Mempool<'m>, other: Eal) -> Option<Mbuf<'m>> {
-    let Ok(theirs) = Mempool::packet_pool(&other, &PoolConfig::named("clones")) else { return None };
+    let Ok(theirs) = Mempool::packet_pool(&other, &PoolConfig::named("clones")) else {
+        return None;
+    };
     #[cfg(not(fault))]
     let pool = mine;
     #[cfg(fault)]
