@@ -8,7 +8,7 @@ mod support;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use dpdk::{Burst, Mempool, PoolConfig, PortConfig, RxConfig, TxConfig};
+use dpdk::{Burst, Mempool, PoolConfig};
 use dpdk_sys::rte_mbuf;
 
 #[derive(Default)]
@@ -59,17 +59,7 @@ unsafe extern "C" fn on_tx(
 fn callbacks_run() {
     let eal = support::eal(&["net_ring0"]);
     let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets")).unwrap();
-    let mut port = eal
-        .take_port(eal.ports()[0])
-        .unwrap()
-        .configure(&PortConfig {
-            rx: vec![RxConfig::new(&pool)],
-            tx: vec![TxConfig::default()],
-            ..PortConfig::default()
-        })
-        .unwrap()
-        .start()
-        .unwrap();
+    let mut port = support::started(&eal, &pool, "net_ring0");
     let id = port.id().index();
     let seen = Seen::default();
     let user = (&raw const seen).cast_mut().cast::<c_void>();

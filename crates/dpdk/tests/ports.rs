@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dpdk::{
-    Burst, Eal, LaunchError, Mempool, PoolConfig, Port, PortConfig, PortError, RxConfig, Started,
-    TxBuffer, TxConfig,
+    Burst, Eal, LaunchError, Mempool, PoolConfig, PortConfig, PortError, RxConfig, TxBuffer,
 };
+use support::started;
 
 #[test]
 fn ports_and_queues() {
@@ -33,20 +33,6 @@ fn ports_and_queues() {
     questions_meet_no_port_half_gone(&eal, &pool);
     scopes(&eal);
     assert!(pool.is_full());
-}
-
-fn named<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, name: &str) -> Port<'eal, Started> {
-    let id = eal.ports().into_iter().find(|id| id.name().as_deref() == Some(name)).unwrap();
-    eal.take_port(id)
-        .unwrap()
-        .configure(&PortConfig {
-            rx: vec![RxConfig::new(pool)],
-            tx: vec![TxConfig::default()],
-            no_packet_types: true,
-        })
-        .unwrap()
-        .start()
-        .unwrap()
 }
 
 fn a_port_says_where_it_is_and_how_fast(eal: &Eal, pool: &Mempool<'_>) {
@@ -87,7 +73,7 @@ fn numbered<'m, const N: usize>(pool: &Mempool<'m>, first: u8) -> Burst<'m, N> {
 }
 
 fn frames_come_back_in_order(eal: &Eal, pool: &Mempool<'_>) {
-    let mut port = named(eal, pool, "net_ring0");
+    let mut port = started(eal, pool, "net_ring0");
     let control = port.control();
     assert!(control.link().unwrap().up);
     let mut queues = port.queues();
@@ -109,7 +95,7 @@ fn frames_come_back_in_order(eal: &Eal, pool: &Mempool<'_>) {
 }
 
 fn a_full_ring_leaves_the_rest_in_the_burst(eal: &Eal, pool: &Mempool<'_>) {
-    let mut port = named(eal, pool, "net_ring0");
+    let mut port = started(eal, pool, "net_ring0");
     let mut queues = port.queues();
     let mut accepted = 0u64;
     let mut burst = Burst::<7>::new();
@@ -141,7 +127,7 @@ fn a_full_ring_leaves_the_rest_in_the_burst(eal: &Eal, pool: &Mempool<'_>) {
 }
 
 fn tx_buffer_sends_when_full_and_counts_drops(eal: &Eal, pool: &Mempool<'_>) {
-    let mut port = named(eal, pool, "net_ring0");
+    let mut port = started(eal, pool, "net_ring0");
     let queues = port.queues();
     let [mut rx] = <[_; 1]>::try_from(queues.rx).ok().unwrap();
     let [tx] = <[_; 1]>::try_from(queues.tx).ok().unwrap();
@@ -171,7 +157,7 @@ fn tx_buffer_sends_when_full_and_counts_drops(eal: &Eal, pool: &Mempool<'_>) {
 }
 
 fn null_port_fills_bursts(eal: &Eal, pool: &Mempool<'_>) {
-    let mut port = named(eal, pool, "net_null0");
+    let mut port = started(eal, pool, "net_null0");
     let mut queues = port.queues();
     let mut burst = Burst::<32>::new();
     for _ in 0..1000 {
@@ -184,7 +170,7 @@ fn null_port_fills_bursts(eal: &Eal, pool: &Mempool<'_>) {
 
 fn a_driver_cannot_make_a_packet_longer_than_its_buffer(eal: &Eal, pool: &Mempool<'_>) {
     eal.attach("net_null9,size=9000").unwrap();
-    let mut port = named(eal, pool, "net_null9");
+    let mut port = started(eal, pool, "net_null9");
     let mut burst = Burst::<8>::new();
     assert_eq!(port.queues().rx[0].receive(&mut burst), 8);
     for mbuf in burst.iter_mut() {
@@ -224,7 +210,7 @@ fn questions_meet_no_port_half_gone(eal: &Eal, pool: &Mempool<'_>) {
         });
         let mut rounds = 0;
         while rounds < 20 || asked.load(Ordering::Relaxed) < 100 {
-            drop(named(eal, pool, "net_ring0"));
+            drop(started(eal, pool, "net_ring0"));
             rounds += 1;
         }
         done.store(true, Ordering::Relaxed);
@@ -240,7 +226,7 @@ fn hot_plug(eal: &Eal, pool: &Mempool<'_>) {
     for _ in 0..3 {
         let added = eal.attach("net_null7,size=64").unwrap();
         assert_eq!(added.len(), 1);
-        let mut port = named(eal, pool, "net_null7");
+        let mut port = started(eal, pool, "net_null7");
         let mut burst = Burst::<8>::new();
         assert_eq!(port.queues().rx[0].receive(&mut burst), 8);
         drop(burst);

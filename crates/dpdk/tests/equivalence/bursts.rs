@@ -5,9 +5,7 @@
 use std::cell::RefCell;
 use std::ptr::null_mut;
 
-use dpdk::{
-    Burst, Eal, Mbuf, Mempool, PoolConfig, Port, PortConfig, Queues, RxConfig, Started, TxConfig,
-};
+use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig, Port, Queues, Started};
 use dpdk_sys::rte_mbuf;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -27,8 +25,8 @@ pub fn agree(eal: &Eal) {
         let config = PoolConfig { count: MBUFS, cache: CACHE, ..PoolConfig::named(name) };
         Mempool::packet_pool(eal, &config).unwrap()
     });
-    let mut native_port = port(eal, 0, &pools[0]);
-    let c_port = port(eal, 1, &pools[1]);
+    let mut native_port = super::support::started(eal, &pools[0], "net_ring0");
+    let c_port = super::support::started(eal, &pools[1], "net_ring1");
     let ids = [native_port.id().index(), c_port.id().index()];
     let refusals = &RefCell::new(0);
     sequences(eal, &pools, &mut native_port, ids[1], refusals, || Ok(()));
@@ -175,17 +173,4 @@ impl<'m> Sides<'_, 'm> {
         self.c.extend(&arrived[..received]);
         Ok(())
     }
-}
-
-fn port<'eal>(eal: &'eal Eal, index: usize, pool: &Mempool<'eal>) -> Port<'eal, Started> {
-    eal.take_port(eal.ports()[index])
-        .unwrap()
-        .configure(&PortConfig {
-            rx: vec![RxConfig::new(pool)],
-            tx: vec![TxConfig::default()],
-            ..PortConfig::default()
-        })
-        .unwrap()
-        .start()
-        .unwrap()
 }
