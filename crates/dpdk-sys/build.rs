@@ -27,7 +27,7 @@ fn main() {
 }
 
 fn generate() -> Result<(), Box<dyn Error>> {
-    for file in ["wrapper.h", "layout.c", "shim.c"] {
+    for file in ["wrapper.h", "options.h", "layout.c", "shim.h", "shim.c"] {
         println!("cargo::rerun-if-changed={file}");
     }
     let dpdk = pkg_config::Config::new()
@@ -39,8 +39,8 @@ fn generate() -> Result<(), Box<dyn Error>> {
 
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let cflags = c_flags()?;
+    layout(&cflags, &out)?; // First: it refuses headers that would not do.
     bindings(&cflags, &out)?;
-    layout(&cflags, &out)?;
     let mut shim = cc::Build::new();
     shim.file("shim.c").std("gnu11").opt_level(3);
     for flag in &cflags {

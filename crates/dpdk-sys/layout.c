@@ -3,6 +3,8 @@
  * Offsets, sizes and flags that the native fast path relies on, emitted by the C compiler as lines
  * "->kind NAME value" in its assembly output. Never linked.
  */
+#include "options.h"
+
 #include <stddef.h>
 
 #include <rte_ethdev.h>

@@ -5,26 +5,6 @@
 #include <rte_errno.h>
 #include <rte_lcore.h>
 
-/*
- * The native fast path repeats the inline functions of a release build. Headers configured with
- * checks or traces inside those functions would silently lose them: stop instead.
- */
-#if defined(RTE_ETHDEV_DEBUG_RX) || defined(RTE_ETHDEV_DEBUG_TX)
-#error "this DPDK has RTE_ETHDEV_DEBUG_RX/TX: linerate's native burst functions do not honour it"
-#endif
-#if defined(RTE_LIBRTE_MBUF_DEBUG) || defined(RTE_LIBRTE_MEMPOOL_DEBUG)
-#error "this DPDK has mbuf or mempool debugging: linerate's native functions do not honour it"
-#endif
-#if defined(RTE_LIBRTE_MEMPOOL_STATS)
-#error "this DPDK has RTE_LIBRTE_MEMPOOL_STATS: linerate's native functions do not honour it"
-#endif
-#if defined(RTE_ENABLE_TRACE_FP)
-#error "this DPDK has RTE_ENABLE_TRACE_FP: linerate's native functions do not honour it"
-#endif
-#if !defined(RTE_ETHDEV_RXTX_CALLBACKS) || !defined(RTE_MBUF_REFCNT_ATOMIC)
-#error "linerate needs a DPDK with RX/TX callbacks and atomic reference counts (the default)"
-#endif
-
 int lr_errno(void) { return rte_errno; }
 
 unsigned int lr_lcore_id(void) { return rte_lcore_id(); }

@@ -30,21 +30,6 @@ pub mod layout {
     include!(concat!(env!("OUT_DIR"), "/layout.rs"));
 }
 
+mod checks;
 mod compat;
 pub use compat::{TEL_ARRAY_U64, tel_data_add_array_u64, tel_data_add_dict_u64};
-
-// What libclang told bindgen must be what the C compiler does; a mismatch would be silent
-// corruption, so it does not compile.
-const _: () = {
-    use core::mem::{offset_of, size_of};
-    assert!(size_of::<rte_mbuf>() == layout::MBUF_SIZE);
-    assert!(size_of::<rte_eth_fp_ops>() == layout::FP_OPS_SIZE);
-    assert!(size_of::<rte_mempool>() == layout::MEMPOOL_SIZE);
-    assert!(size_of::<rte_mempool_cache>() == layout::CACHE_STRIDE);
-    assert!(offset_of!(rte_eth_fp_ops, rx_pkt_burst) == layout::FP_RX_PKT_BURST);
-    assert!(offset_of!(rte_eth_fp_ops, tx_pkt_burst) == layout::FP_TX_PKT_BURST);
-    assert!(offset_of!(rte_mempool, cache_size) == layout::MEMPOOL_CACHE_SIZE);
-    assert!(offset_of!(rte_mempool, local_cache) == layout::MEMPOOL_LOCAL_CACHE);
-    assert!(offset_of!(rte_mempool_cache, len) == layout::CACHE_LEN);
-    assert!(offset_of!(rte_mempool_cache, objs) == layout::CACHE_OBJS);
-};
