@@ -23,7 +23,7 @@ CARGO := scripts/cargo
 LINERATE := env -u MAKELEVEL .venv/bin/linerate
 OUT ?= out/$@-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: help setup packages lint-packages venv build demo bench test soak lint clean
+.PHONY: help setup packages lint-packages venv build demo bench test soak lint sanitize clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -50,6 +50,9 @@ soak: setup ## forward 10^9 frames over ring ports and look for a lost one (1 mi
 
 lint: setup lint-packages ## check the style: rustfmt, clippy, ruff, mypy; warnings are errors
 	$(Q)scripts/run-lint
+
+sanitize: setup ## run the tests of the DPDK crates under AddressSanitizer and LeakSanitizer
+	$(Q)scripts/run-sanitizers
 
 clean: ## remove what was built, keep .venv and out/
 	$(Q)rm -rf target build

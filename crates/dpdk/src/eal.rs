@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int};
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use crate::errno::Errno;
 use crate::lcore::{self, Lcore, Scope};
@@ -45,6 +45,10 @@ unsafe impl Sync for Eal {}
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);
 
+/// What EAL was given for good: the strings, and the array that it permutes. Kept where a leak detector
+/// finds it, for it is not lost.
+static ARGUMENTS: OnceLock<(Vec<AtomicPtr<c_char>>, AtomicPtr<*mut c_char>)> = OnceLock::new();
+
 impl Eal {
     /// Starts DPDK. `arguments` begin with the program's name, as `std::env::args_os()` does. Returns the
     /// arguments that EAL left over: those after `--`, without the program's name.
@@ -75,9 +79,11 @@ impl Eal {
         // EAL keeps and permutes the pointers, and reads the strings later: they are given away for
         // good, once per process.
         let mut argv: Vec<*mut c_char> = strings.into_iter().map(CString::into_raw).collect();
+        let kept = argv.iter().map(|string| AtomicPtr::new(*string)).collect();
         let argc = argv.len() as c_int;
         argv.push(std::ptr::null_mut());
         let argv = Vec::leak(argv);
+        let _ = ARGUMENTS.set((kept, AtomicPtr::new(argv.as_mut_ptr())));
         // SAFETY: argv is a NULL-terminated array of argc C strings that live for ever, and the flag
         // above makes this the only call.
         let consumed = unsafe { dpdk_sys::rte_eal_init(argc, argv.as_mut_ptr()) };

@@ -9,7 +9,10 @@ mod support;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig, RxQueue, ShareError, TxBuffer, TxQueue};
+use dpdk::{
+    Burst, Eal, Mbuf, Mempool, PoolConfig, Port, RxQueue, ShareError, SharedMbuf, Started,
+    TxBuffer, TxQueue,
+};
 
 #[test]
 fn holes_are_closed() {
@@ -83,7 +86,11 @@ fn no_queue_is_copy_clone_or_sync() {
     assert!(!has!(TxBuffer<'static, 4>: Sync) && !has!(TxBuffer<'static, 4>: Clone));
     assert!(has!(RxQueue<'static>: Send) && has!(TxQueue<'static>: Send));
     assert!(!has!(Mbuf<'static>: Clone) && !has!(Burst<'static, 4>: Clone));
-    assert!(!has!(Eal: Clone) && !has!(Eal: Send));
+    assert!(!has!(Eal: Clone) && !has!(Eal: Send) && has!(Eal: Sync));
+    assert!(has!(Port<'static, Started>: Send) && has!(Port<'static, Started>: Sync));
+    assert!(has!(TxBuffer<'static, 4>: Send) && has!(Burst<'static, 4>: Send));
+    assert!(has!(SharedMbuf<'static>: Send) && has!(SharedMbuf<'static>: Sync));
+    assert!(has!(Mempool<'static>: Send) && has!(Mempool<'static>: Sync));
 }
 
 /// net_null claims 9000 bytes in buffers that have room for 2048.

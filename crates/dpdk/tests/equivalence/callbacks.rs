@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use dpdk_sys::{rte_eth_rxtx_callback, rte_mbuf};
 
 /// What the callbacks of one side have seen.
-#[derive(Default)]
 pub struct Seen {
     rx: AtomicU64,
     tx: AtomicU64,
@@ -17,6 +16,11 @@ pub struct Seen {
 }
 
 impl Seen {
+    pub const fn new() -> Self {
+        let [rx, tx, rx_calls, tx_calls] = [const { AtomicU64::new(0) }; 4];
+        Self { rx, tx, rx_calls, tx_calls }
+    }
+
     /// Everything, for comparing.
     pub fn all(&self) -> [u64; 4] {
         [&self.rx, &self.tx, &self.rx_calls, &self.tx_calls].map(|count| count.load(Relaxed))
@@ -31,7 +35,7 @@ pub struct Callbacks {
 }
 
 impl Callbacks {
-    /// `seen` outlives the callbacks: the test leaks it.
+    /// Calls back with `seen`.
     pub fn install(port: u16, seen: &'static Seen) -> Self {
         let user = std::ptr::from_ref(seen).cast_mut().cast::<c_void>();
         // SAFETY: the port is configured with these queues, and `seen` lives for ever.
