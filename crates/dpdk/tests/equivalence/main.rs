@@ -9,6 +9,7 @@
 
 mod bursts;
 mod callbacks;
+mod external;
 mod packets;
 mod pools;
 mod raw;

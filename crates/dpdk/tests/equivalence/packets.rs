@@ -6,20 +6,19 @@
 //! checked too.
 
 use std::cell::RefCell;
-use std::ffi::c_void;
 
 use dpdk::{Eal, Mbuf, Mempool, PoolConfig, ShareError, SharedMbuf};
-use dpdk_sys::{layout, rte_mbuf, rte_mbuf_ext_shared_info};
+use dpdk_sys::{layout, rte_mbuf};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
+use super::external;
 use super::raw::{self, Pairs};
 
 /// Few, so that clones meet an empty pool.
 const MBUFS: u32 = 63;
 /// Small buffers, so that every limit is met.
 const ROOM: u16 = 128 + 300;
-const EXTERNAL: u16 = 500;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -254,8 +253,8 @@ impl<'m> Sides<'m> {
             Step::External(at) => {
                 let Some((native, c)) = self.own(at) else { return Ok(()) };
                 if c::unshared(c) && native.packet_len() == 0 {
-                    attach_external(raw::pointer(native));
-                    attach_external(c);
+                    external::attach(raw::pointer(native));
+                    external::attach(c);
                 }
             }
             Step::Share(at) => {
@@ -375,35 +374,4 @@ fn both_write(
         unsafe { c.write_bytes(filler, len) };
     }
     Ok(())
-}
-
-/// A buffer outside DPDK's memory, freed when its last owner is gone.
-#[repr(C)]
-struct External {
-    shared: rte_mbuf_ext_shared_info,
-    buffer: [u8; EXTERNAL as usize],
-}
-
-unsafe extern "C" fn free_external(_buffer: *mut c_void, external: *mut c_void) {
-    // SAFETY: boxed by `attach_external`, called once by the last owner.
-    drop(unsafe { Box::from_raw(external.cast::<External>()) });
-}
-
-/// Makes an mbuf as drivers do that receive into memory of their own: full of bytes that are not ours.
-fn attach_external(mbuf: *mut rte_mbuf) {
-    let external = Box::into_raw(Box::new(External {
-        shared: rte_mbuf_ext_shared_info {
-            free_cb: Some(free_external),
-            fcb_opaque: std::ptr::null_mut(),
-            refcnt: 1,
-        },
-        buffer: [0x5a; EXTERNAL as usize],
-    }));
-    // SAFETY: an empty packet of the test's own gets a buffer that lives until it is freed.
-    unsafe {
-        (*external).shared.fcb_opaque = external.cast();
-        let (buffer, shared) = (&raw mut (*external).buffer, &raw mut (*external).shared);
-        dpdk_sys::lr_pktmbuf_attach_extbuf(mbuf, buffer.cast(), EXTERNAL, shared);
-        assert!(!dpdk_sys::lr_pktmbuf_append(mbuf, 200).is_null());
-    }
 }

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Packets in memory that is not DPDK's.
+
+use std::ffi::c_void;
+
+use dpdk_sys::{rte_mbuf, rte_mbuf_ext_shared_info};
+
+const LEN: u16 = 500;
+
+/// A buffer outside DPDK's memory, freed when its last owner is gone.
+#[repr(C)]
+struct External {
+    shared: rte_mbuf_ext_shared_info,
+    buffer: [u8; LEN as usize],
+}
+
+unsafe extern "C" fn free_external(_buffer: *mut c_void, external: *mut c_void) {
+    // SAFETY: boxed by `attach`, called once by the last owner.
+    drop(unsafe { Box::from_raw(external.cast::<External>()) });
+}
+
+/// Makes an mbuf as drivers do that receive into memory of their own: full of bytes that are not ours.
+pub fn attach(mbuf: *mut rte_mbuf) {
+    let external = Box::into_raw(Box::new(External {
+        shared: rte_mbuf_ext_shared_info {
+            free_cb: Some(free_external),
+            fcb_opaque: std::ptr::null_mut(),
+            refcnt: 1,
+        },
+        buffer: [0x5a; LEN as usize],
+    }));
+    // SAFETY: an empty packet of the test's own gets a buffer that lives until it is freed.
+    unsafe {
+        (*external).shared.fcb_opaque = external.cast();
+        let (buffer, shared) = (&raw mut (*external).buffer, &raw mut (*external).shared);
+        dpdk_sys::lr_pktmbuf_attach_extbuf(mbuf, buffer.cast(), LEN, shared);
+        assert!(!dpdk_sys::lr_pktmbuf_append(mbuf, 200).is_null());
+    }
+}
