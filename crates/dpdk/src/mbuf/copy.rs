@@ -15,13 +15,14 @@ impl Mbuf<'_> {
         let mut copy = pool.alloc().ok_or(Exhausted)?;
         // SAFETY: both mbufs are valid, and the copy is ours alone and has no data yet.
         unsafe { share::copy_metadata(copy.as_ptr(), self.as_ptr()) };
-        // Filled one after the other and chained from the back, so that each is walked to once.
-        let mut full: Vec<Mbuf<'p>> = Vec::new();
+        // Segments that are full. A copy has few, unless the pool's buffers are tiny: each is walked to.
+        let mut head: Option<Mbuf<'p>> = None;
         for mut bytes in self.segment_data() {
             while !bytes.is_empty() {
                 let room = copy.tailroom();
                 if room == 0 {
-                    full.push(std::mem::replace(&mut copy, pool.alloc().ok_or(Exhausted)?));
+                    let fresh = pool.alloc().ok_or(Exhausted)?;
+                    head = Some(appended(head, std::mem::replace(&mut copy, fresh))?);
                     continue;
                 }
                 let (now, later) = bytes.split_at(bytes.len().min(room));
@@ -31,12 +32,14 @@ impl Mbuf<'_> {
                 bytes = later;
             }
         }
-        while let Some(mut before) = full.pop() {
-            // Refused beyond 65,535 segments, more than a copy of a packet needs in any pool that has
-            // buffers for packets.
-            before.chain(copy).map_err(drop).map_err(|()| Exhausted)?;
-            copy = before;
-        }
-        Ok(copy)
+        appended(head, copy)
     }
+}
+
+/// Both as one packet. Refused beyond 65,535 segments, more than a copy of a packet needs in any pool
+/// that has buffers for packets.
+fn appended<'p>(head: Option<Mbuf<'p>>, tail: Mbuf<'p>) -> Result<Mbuf<'p>, Exhausted> {
+    let Some(mut head) = head else { return Ok(tail) };
+    head.chain(tail).map_err(|_| Exhausted)?;
+    Ok(head)
 }
