@@ -36,7 +36,7 @@ fn ports_and_queues() {
 }
 
 fn a_port_says_where_it_is_and_how_fast(eal: &Eal, pool: &Mempool<'_>) {
-    let port = named(eal, pool, "net_ring0");
+    let port = started(eal, pool, "net_ring0");
     let (link, text) = (port.control().link().unwrap(), port.control().link_text().unwrap());
     assert_eq!((link.up, link.speed_mbps), (true, Some(10_000)));
     assert!(text.starts_with("Link up at 10 Gbps FDX"), "{text}");
