@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * net_nearfree: virtual ports that cost next to nothing, for comparing what forwarders themselves
- * cost. Loaded by EAL's -d; then --vdev=net_nearfree0[,size=BYTES][,ring=PACKETS].
+ * cost. Loaded by EAL's -d; then
+ * --vdev=net_nearfree0[,size=BYTES][,ring=PACKETS][,dense=1].
  *
  * Each queue has a ring of packets. Receiving takes a burst out of it and sending on the same
  * queue number of the port puts a burst into it: two copies of pointers per burst and no work per
@@ -12,7 +13,8 @@
  * or clone what it receives. A ring that runs low is topped up with fresh packets of the queue's
  * pool and never hands out less than was asked for, unless that pool is empty. What is sent into
  * a full ring, or into one that nobody receives from, is freed and counts as sent. Starting fills
- * each ring; stopping frees what is in it.
+ * each ring; stopping frees what is in it. With dense=1 fresh packets come from a pool of the
+ * driver's own (dense.h) instead of the queue's.
  *
  * Threads: one may receive from a queue while another sends on it.
  *
@@ -29,14 +31,17 @@
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 
+#include "dense.h"
 #include "driver_abi.h"
 #include "self_test.h"
 
 #define DRIVER "net_nearfree"
 #define QUEUES 16
 #define MAX_RING 4096
-/* Both fit the first-level cache together with what a forwarder needs. */
-#define DEFAULT_RING 64
+/* Few enough that the packets of two ports fit the first-level cache. */
+#define DEFAULT_RING 32
+/* A sender may be some bursts ahead of the receiver. */
+#define MIN_SLOTS 512u
 /* The smallest Ethernet frame, without its FCS. */
 #define DEFAULT_SIZE 60
 #define SPEED RTE_ETH_SPEED_NUM_100G
@@ -66,8 +71,16 @@ struct queue {
 struct nearfree {
 	struct queue queues[QUEUES];
 	struct rte_ether_addr mac;
+	/* Null unless fresh packets come from there. */
+	struct rte_mempool *dense;
 	uint32_t ring;
 	uint16_t size;
+};
+
+struct arguments {
+	uint32_t size;
+	uint32_t ring;
+	uint32_t dense;
 };
 
 /* Counters have one writer and are read by others at any time. */
@@ -173,7 +186,7 @@ static int rx_setup(struct abi_port *port, uint16_t id, uint16_t descriptors, un
 	RTE_SET_USED(conf);
 	if (pool == NULL || rte_pktmbuf_data_room_size(pool) < own->size + RTE_PKTMBUF_HEADROOM)
 		return -EINVAL;
-	own->queues[id].pool = pool;
+	own->queues[id].pool = own->dense ? own->dense : pool;
 	port->data->rx_queues[id] = &own->queues[id];
 	return 0;
 }
@@ -203,8 +216,7 @@ static void empty(struct queue *queue)
 
 static int fill(struct nearfree *own, struct queue *queue, uint16_t port)
 {
-	/* Twice what circulates: a sender may be a whole ring ahead of the receiver. */
-	const uint32_t slots = rte_align32pow2(2 * own->ring);
+	const uint32_t slots = rte_align32pow2(RTE_MAX(2 * own->ring, MIN_SLOTS));
 
 	queue->port = port;
 	queue->size = own->size;
@@ -248,6 +260,8 @@ static int start(struct abi_port *port)
 static int close_port(struct abi_port *port)
 {
 	stop(port);
+	if (of(port)->dense != NULL)
+		dense_release();
 	/* It lies inside the private data, which ethdev frees, as it would free this. */
 	port->data->macs = NULL;
 	return 0;
@@ -359,23 +373,30 @@ static int number(const char *key, const char *text, void *raw)
 	return 0;
 }
 
-static int read_arguments(const char *text, uint32_t *size, uint32_t *ring)
+/* Reads a number into `value`, which is the default, unless it is not there. */
+static int read_number(struct rte_kvargs *list, const char *key, uint32_t largest, uint32_t *value)
 {
-	static const char *const keys[] = {"size", "ring", NULL};
+	if (rte_kvargs_count(list, key) == 0)
+		return 0;
+	*value = largest;
+	return rte_kvargs_process(list, key, number, value);
+}
+
+static int read_arguments(const char *text, struct arguments *arguments)
+{
+	static const char *const keys[] = {"size", "ring", "dense", NULL};
 	struct rte_kvargs *list = rte_kvargs_parse(text ? text : "", keys);
-	uint32_t largest_size = RTE_MBUF_DEFAULT_DATAROOM, largest_ring = MAX_RING;
 	int ret = -EINVAL;
 
 	if (list == NULL) {
-		SAY(ERR, "arguments are size=BYTES and ring=PACKETS, not %s\n", text);
+		SAY(ERR, "arguments are size=BYTES, ring=PACKETS and dense=1, not %s\n", text);
 		return ret;
 	}
-	if (rte_kvargs_process(list, "size", number, &largest_size) == 0 &&
-	    rte_kvargs_process(list, "ring", number, &largest_ring) == 0) {
-		*size = rte_kvargs_count(list, "size") ? largest_size : DEFAULT_SIZE;
-		*ring = rte_kvargs_count(list, "ring") ? largest_ring : DEFAULT_RING;
+	*arguments = (struct arguments){.size = DEFAULT_SIZE, .ring = DEFAULT_RING};
+	if (read_number(list, "size", RTE_MBUF_DEFAULT_DATAROOM, &arguments->size) == 0 &&
+	    read_number(list, "ring", MAX_RING, &arguments->ring) == 0 &&
+	    read_number(list, "dense", 1, &arguments->dense) == 0)
 		ret = 0;
-	}
 	rte_kvargs_free(list);
 	return ret;
 }
@@ -397,49 +418,59 @@ static void complete(struct abi_port *port, struct rte_device *device, struct ne
 	rte_eth_dev_probing_finish(port);
 }
 
+#define FOREIGN "not the driver interface that this was written for: "
+
+static int make_port(struct rte_device *device, const char *name, const struct arguments *arguments)
+{
+	struct nearfree *own = rte_zmalloc(DRIVER, sizeof(*own), RTE_CACHE_LINE_SIZE);
+	struct rte_mempool *dense = own && arguments->dense ? dense_acquire() : NULL;
+	struct abi_port *port = NULL;
+	const char *wrong;
+
+	if (own != NULL && (dense != NULL || !arguments->dense))
+		port = rte_eth_dev_allocate(name);
+	wrong = port ? self_test_slot(port, name) : NULL;
+	if (port == NULL || wrong != NULL) {
+		/* A slot that is not as expected may not be touched, not even to give it back. */
+		if (wrong != NULL)
+			SAY(ERR, FOREIGN "%s\n", wrong);
+		if (dense != NULL)
+			dense_release();
+		rte_free(own);
+		return port ? -ENOTSUP : -ENOMEM;
+	}
+	own->size = arguments->size;
+	own->ring = arguments->ring;
+	own->dense = dense;
+	complete(port, device, own);
+	wrong = self_test_port(port);
+	if (wrong != NULL) {
+		SAY(ERR, FOREIGN "%s\n", wrong);
+		close_port(port);
+		rte_eth_dev_release_port(port);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
 static int probe(struct abi_vdev *vdev)
 {
 	struct rte_device *device = abi_device(vdev);
 	const char *name = rte_dev_name(device);
 	const char *wrong = self_test_symbols();
-	struct nearfree *own;
-	struct abi_port *port;
-	uint32_t size, ring;
+	struct arguments arguments;
 
 	if (wrong == NULL && (name == NULL || strncmp(name, DRIVER, strlen(DRIVER)) != 0))
 		wrong = "the device of the bus is somewhere else";
 	if (wrong != NULL) {
-		SAY(ERR, "not the driver interface that this was written for: %s\n", wrong);
+		SAY(ERR, FOREIGN "%s\n", wrong);
 		return -ENOTSUP;
 	}
 	if (rte_eal_process_type() != RTE_PROC_PRIMARY)
 		return -ENOTSUP;
-	if (read_arguments(rte_dev_devargs(device)->args, &size, &ring) != 0)
+	if (read_arguments(rte_dev_devargs(device)->args, &arguments) != 0)
 		return -EINVAL;
-	own = rte_zmalloc(DRIVER, sizeof(*own), RTE_CACHE_LINE_SIZE);
-	port = own ? rte_eth_dev_allocate(name) : NULL;
-	if (port == NULL) {
-		rte_free(own);
-		return -ENOMEM;
-	}
-	own->size = size;
-	own->ring = ring;
-	wrong = self_test_slot(port, name);
-	if (wrong != NULL) {
-		/* Nothing of it may be touched, not even to give it back. */
-		rte_free(own);
-		SAY(ERR, "not the driver interface that this was written for: %s\n", wrong);
-		return -ENOTSUP;
-	}
-	complete(port, device, own);
-	wrong = self_test_port(port);
-	if (wrong != NULL) {
-		close_port(port);
-		rte_eth_dev_release_port(port);
-		SAY(ERR, "not the driver interface that this was written for: %s\n", wrong);
-		return -ENOTSUP;
-	}
-	return 0;
+	return make_port(device, name, &arguments);
 }
 
 static int remove_port(struct abi_vdev *vdev)
