@@ -120,6 +120,19 @@ impl<'m, const N: usize> Burst<'m, N> {
         Drain { slots: slots.iter_mut() }
     }
 
+    /// Moves packets from the front of `other` behind those inside, as many as there is room for.
+    #[inline]
+    pub fn append<const M: usize>(&mut self, other: &mut Burst<'m, M>) {
+        let n = self.spare().min(other.len);
+        // SAFETY: both ranges lie inside their arrays, which differ; the first `n` packets of `other`
+        // change owner: they are counted here and given away there.
+        unsafe {
+            std::ptr::copy_nonoverlapping(other.raw_ptr(), self.spare_ptr(), n);
+            self.grow(n);
+            other.give_away_front(n);
+        }
+    }
+
     /// Frees every packet inside.
     #[inline]
     pub fn clear(&mut self) {

@@ -15,6 +15,21 @@ pub fn addresses(destination: [u8; 6], source: [u8; 6]) -> Addresses {
     both
 }
 
+/// Both addresses as two numbers: the first 8 bytes and the last 4.
+#[inline(always)]
+#[must_use]
+pub fn halves(both: &Addresses) -> (u64, u32) {
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = *both;
+    (u64::from_ne_bytes([a, b, c, d, e, f, g, h]), u32::from_ne_bytes([i, j, k, l]))
+}
+
+/// Writes what [`halves`] made of both addresses.
+#[inline(always)]
+pub fn write_halves(header: &mut Addresses, front: u64, back: u32) {
+    header[..8].copy_from_slice(&front.to_ne_bytes());
+    header[8..].copy_from_slice(&back.to_ne_bytes());
+}
+
 /// Writes both addresses. Gives the packet back changed; `None` when its bytes were shared with
 /// somebody and `spare` had no mbuf to copy it into.
 #[inline]

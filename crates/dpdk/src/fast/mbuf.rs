@@ -57,6 +57,20 @@ pub(crate) unsafe fn data_len(mbuf: *const rte_mbuf) -> usize {
     }
 }
 
+/// Whether [`data_len`] is `len` or more, without working out by how much: two comparisons.
+///
+/// # Safety
+/// `mbuf` is valid.
+#[inline(always)]
+pub(crate) unsafe fn holds(mbuf: *const rte_mbuf, len: usize) -> bool {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        usize::from(field::<u16>(mbuf, layout::MBUF_DATA_LEN)) >= len
+            && usize::from(field::<u16>(mbuf, layout::MBUF_BUF_LEN))
+                >= usize::from(field::<u16>(mbuf, layout::MBUF_DATA_OFF)) + len
+    }
+}
+
 /// `rte_mbuf_refcnt_read`, with acquire ordering: who finds a count of 1 may write what other owners
 /// have read until they gave their references up (a release, as in `Arc::get_mut`).
 ///

@@ -34,16 +34,43 @@ impl<'port, const N: usize> TxBuffer<'port, N> {
         if self.packets.is_full() { self.flush() } else { 0 }
     }
 
+    /// Adds every packet of the burst, as if one by one. Returns how many packets were sent.
+    #[inline]
+    pub fn append<const M: usize>(&mut self, burst: &mut Burst<'port, M>) -> usize {
+        let mut sent = 0;
+        while !burst.is_empty() {
+            if self.packets.is_empty() && burst.len() == N {
+                // What would fill the buffer and empty it again goes straight on.
+                return sent + Self::offer(&mut self.queue, burst, &mut self.dropped);
+            }
+            self.packets.append(burst);
+            if self.packets.is_full() {
+                sent += self.flush();
+            }
+        }
+        sent
+    }
+
     /// Sends what is inside. Returns how many packets were sent; the others are freed and counted.
     #[inline]
     pub fn flush(&mut self) -> usize {
         if self.packets.is_empty() {
             return 0;
         }
-        let sent = self.queue.send(&mut self.packets);
-        if !self.packets.is_empty() {
-            self.dropped += self.packets.len() as u64;
-            self.packets.clear();
+        Self::offer(&mut self.queue, &mut self.packets, &mut self.dropped)
+    }
+
+    /// Sends a burst once; what the driver does not take is freed and counted.
+    #[inline]
+    fn offer<const M: usize>(
+        queue: &mut TxQueue<'port>,
+        burst: &mut Burst<'port, M>,
+        dropped: &mut u64,
+    ) -> usize {
+        let sent = queue.send(burst);
+        if !burst.is_empty() {
+            *dropped += burst.len() as u64;
+            burst.clear();
         }
         sent
     }
