@@ -9,7 +9,7 @@ use std::ffi::CString;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use dpdk_sys::rte_mempool;
+use dpdk_sys::{layout, rte_mempool};
 
 use crate::burst::Burst;
 use crate::eal::Eal;
@@ -17,12 +17,24 @@ use crate::errno::Errno;
 use crate::fast;
 use crate::mbuf::Mbuf;
 
+/// The smallest buffer that [`Mempool::packet_pool`] makes. That a header of up to 64 bytes lies inside
+/// each received buffer rests on it; see [`Mbuf::header_mut`].
+const LEAST_ROOM: u16 = layout::PKTMBUF_HEADROOM + 64;
+
 /// Why a pool was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum MempoolError {
     /// The name holds a NUL byte.
     #[error("mempool name {0:?} holds a NUL byte")]
     Nul(String),
+    /// Too small for the smallest frame behind the headroom.
+    #[error("mempool {name:?} with mbufs of {data_room} bytes: at least {LEAST_ROOM} are needed (headroom and 64)")]
+    Room {
+        /// The pool's name.
+        name: String,
+        /// Bytes per mbuf asked for.
+        data_room: u16,
+    },
     /// DPDK refused: `EEXIST` for a name in use, `ENOMEM` for too little memory, `EINVAL` for a cache
     /// that does not fit, `ENAMETOOLONG`.
     #[error("mempool {name:?} with {count} mbufs of {data_room} bytes: {errno}")]
@@ -52,7 +64,7 @@ pub struct PoolConfig {
     pub count: u32,
     /// Mbufs that each lcore keeps for itself, at most 512.
     pub cache: u32,
-    /// Bytes of each mbuf's buffer, the headroom of 128 included.
+    /// Bytes of each mbuf's buffer, the headroom of 128 included; 192 or more.
     pub data_room: u16,
     /// NUMA node; `None` for any.
     pub socket: Option<u32>,
@@ -87,6 +99,12 @@ impl<'eal> Mempool<'eal> {
     pub fn packet_pool(_eal: &'eal Eal, config: &PoolConfig) -> Result<Self, MempoolError> {
         let name = CString::new(config.name.as_str())
             .map_err(|_| MempoolError::Nul(config.name.clone()))?;
+        if config.data_room < LEAST_ROOM {
+            return Err(MempoolError::Room {
+                name: config.name.clone(),
+                data_room: config.data_room,
+            });
+        }
         let socket = config.socket.map_or(-1, |socket| socket as i32); // SOCKET_ID_ANY
         // SAFETY: EAL runs (there is an Eal) and `name` is a C string that DPDK copies.
         let raw = unsafe {

@@ -22,7 +22,10 @@ fn packets_are_owned() {
     assert!(pool.is_full());
     assert_eq!(pool.capacity(), 1023);
     name_in_use(&eal);
+    room(&eal);
     contents(&pool);
+    headers(&pool);
+    append_moves_what_fits(&pool);
     exhaustion(&pool);
     drain_frees_what_is_not_taken(&pool);
     random_operations(&pool);
@@ -33,6 +36,39 @@ fn packets_are_owned() {
 fn name_in_use(eal: &Eal) {
     let again = Mempool::packet_pool(eal, &PoolConfig::named("packets"));
     assert!(matches!(again, Err(MempoolError::Refused { name, .. }) if name == "packets"));
+}
+
+fn room(eal: &Eal) {
+    let small = PoolConfig { count: 63, cache: 0, data_room: 191, ..PoolConfig::named("small") };
+    let refused = Mempool::packet_pool(eal, &small);
+    assert!(matches!(refused, Err(MempoolError::Room { data_room: 191, .. })));
+}
+
+fn headers(pool: &Mempool<'_>) {
+    let mut mbuf = pool.alloc().unwrap();
+    mbuf.resize(12).unwrap().fill(7);
+    assert!(mbuf.header_mut::<13>().is_none(), "longer than the packet");
+    *mbuf.header_mut().unwrap() = [1, 2, 3];
+    assert_eq!(mbuf.data()[..4], [1, 2, 3, 7]);
+    assert_eq!(mbuf.header_mut::<12>().unwrap().len(), 12);
+}
+
+fn append_moves_what_fits(pool: &Mempool<'_>) {
+    for (inside, more) in [(0, 0), (0, 4), (1, 2), (1, 3), (1, 5), (4, 2), (3, 8)] {
+        let mut front = Burst::<4>::new();
+        let mut back = Burst::<8>::new();
+        assert!(pool.fill(&mut front, inside).is_ok());
+        assert!(pool.fill(&mut back, more).is_ok());
+        for (number, mbuf) in (0u8..).zip(front.iter_mut().chain(back.iter_mut())) {
+            mbuf.resize(1).unwrap()[0] = number;
+        }
+        front.append(&mut back);
+        assert_eq!(front.len(), 4.min(inside + more));
+        assert_eq!(front.len() + back.len(), inside + more);
+        let order: Vec<u8> = front.iter().chain(back.iter()).map(|mbuf| mbuf.data()[0]).collect();
+        assert!(order.iter().copied().eq(0..(inside + more) as u8), "{order:?}");
+    }
+    assert!(pool.is_full());
 }
 
 fn contents(pool: &Mempool<'_>) {

@@ -57,18 +57,18 @@ pub(crate) unsafe fn data_len(mbuf: *const rte_mbuf) -> usize {
     }
 }
 
-/// Whether [`data_len`] is `len` or more, without working out by how much: two comparisons.
+/// Whether the first segment has a header of `len` bytes, 64 at most.
+///
+/// The buffer's end is not looked at. Valid mbufs end inside it. The driver that is known to claim more
+/// bytes than there are (see [`data_len`]) leaves the start where the headroom ends, and behind that
+/// every pool has 64 bytes.
 ///
 /// # Safety
 /// `mbuf` is valid.
 #[inline(always)]
-pub(crate) unsafe fn holds(mbuf: *const rte_mbuf, len: usize) -> bool {
+pub(crate) unsafe fn has_header(mbuf: *const rte_mbuf, len: u16) -> bool {
     // SAFETY: the contract is the caller's.
-    unsafe {
-        usize::from(field::<u16>(mbuf, layout::MBUF_DATA_LEN)) >= len
-            && usize::from(field::<u16>(mbuf, layout::MBUF_BUF_LEN))
-                >= usize::from(field::<u16>(mbuf, layout::MBUF_DATA_OFF)) + len
-    }
+    unsafe { field::<u16>(mbuf, layout::MBUF_DATA_LEN) >= len }
 }
 
 /// `rte_mbuf_refcnt_read`, with acquire ordering: who finds a count of 1 may write what other owners

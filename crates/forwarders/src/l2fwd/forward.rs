@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dpdk::{Burst, Mempool, RxQueue, TxBuffer, TxQueue, tsc};
+use dpdk::{Burst, Mbuf, Mempool, RxQueue, TxBuffer, TxQueue, tsc};
 
 use super::counters::PortCounters;
 use crate::ethernet::{self, Addresses, write_addresses};
@@ -94,12 +94,16 @@ fn write_all<'port>(
 ) {
     // As two numbers, which stay in registers while packets are written.
     let (front, back) = ethernet::halves(addresses);
-    for mbuf in burst.iter_mut() {
-        let Some(header) = mbuf.header_mut() else {
-            // To write twice changes nothing.
-            return write_rare(burst, addresses, spare);
-        };
-        ethernet::write_halves(header, front, back);
+    let write = |mbuf: &mut Mbuf<'port>| {
+        mbuf.header_mut().map(|header| ethernet::write_halves(header, front, back)).is_some()
+    };
+    // Four at a time: the loop itself is a tenth of the work on a packet.
+    let mut fours = burst.as_mut_slice().chunks_exact_mut(4);
+    let all = fours.by_ref().all(|four| four.iter_mut().all(write))
+        && fours.into_remainder().iter_mut().all(write);
+    if !all {
+        // To write twice changes nothing.
+        write_rare(burst, addresses, spare);
     }
 }
 
