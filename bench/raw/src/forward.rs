@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The loop on raw pointers: what a C programmer would write, in Rust's syntax.
+//!
+//! Every function here is unsafe for the same reason, told at [`run`]; inside, nothing checks it.
+#![allow(clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks)] // See above.
+
+use std::ffi::c_void;
+
+use dpdk::tsc;
+use dpdk_sys::{layout, rte_mbuf};
+use forwarders::ethernet::{self, Addresses};
+use forwarders::polling::{BURST, Meter};
+use forwarders::stop::Stop;
+
+/// From one port to another.
+pub struct Lane {
+    rx: *const u8,
+    tx: *const u8,
+    rx_port: u16,
+    tx_port: u16,
+    addresses: Option<(u64, u32)>,
+    buffer: [*mut rte_mbuf; BURST],
+    pending: usize,
+    received: u64,
+    sent: u64,
+    dropped: u64,
+}
+
+impl Lane {
+    /// From queue 0 of one port to queue 0 of another.
+    pub fn new(rx_port: u16, tx_port: u16, addresses: Option<Addresses>) -> Self {
+        let entry = |port: u16| unsafe {
+            (&raw const dpdk_sys::rte_eth_fp_ops)
+                .cast::<u8>()
+                .add(usize::from(port) * layout::FP_OPS_SIZE)
+        };
+        Self {
+            rx: entry(rx_port),
+            tx: entry(tx_port),
+            rx_port,
+            tx_port,
+            addresses: addresses.as_ref().map(ethernet::halves),
+            buffer: [std::ptr::null_mut(); BURST],
+            pending: 0,
+            received: 0,
+            sent: 0,
+            dropped: 0,
+        }
+    }
+}
+
+type BurstFn = unsafe extern "C" fn(*mut c_void, *mut *mut rte_mbuf, u16) -> u16;
+
+/// Volatile: another thread may replace what the table holds, as the compiler must know.
+#[inline(always)]
+unsafe fn read<T: Copy>(base: *const u8, offset: usize) -> T {
+    unsafe { base.add(offset).cast::<T>().read_volatile() }
+}
+
+#[inline(always)]
+unsafe fn field<T: Copy>(mbuf: *const rte_mbuf, offset: usize) -> T {
+    unsafe { mbuf.cast::<u8>().add(offset).cast::<T>().read() }
+}
+
+#[inline(always)]
+unsafe fn receive(lane: &Lane, packets: *mut *mut rte_mbuf) -> usize {
+    unsafe {
+        let queue: *mut c_void = read::<*mut *mut c_void>(lane.rx, layout::FP_RXQ_DATA).read();
+        let burst: BurstFn = read(lane.rx, layout::FP_RX_PKT_BURST);
+        let n = burst(queue, packets, BURST as u16);
+        let callbacks = read::<*mut *mut c_void>(lane.rx, layout::FP_RXQ_CLBK).read_volatile();
+        usize::from(if callbacks.is_null() {
+            n
+        } else {
+            let most = BURST as u16;
+            dpdk_sys::rte_eth_call_rx_callbacks(lane.rx_port, 0, packets, n, most, callbacks)
+        })
+    }
+}
+
+/// Offers packets once and frees what the driver does not take.
+#[inline(always)]
+unsafe fn offer(lane: &mut Lane, packets: *mut *mut rte_mbuf, n: usize) {
+    unsafe {
+        let queue: *mut c_void = read::<*mut *mut c_void>(lane.tx, layout::FP_TXQ_DATA).read();
+        let callbacks = read::<*mut *mut c_void>(lane.tx, layout::FP_TXQ_CLBK).read_volatile();
+        let mut offered = n as u16;
+        if !callbacks.is_null() {
+            offered = dpdk_sys::rte_eth_call_tx_callbacks(
+                lane.tx_port,
+                0,
+                packets,
+                offered,
+                callbacks,
+            );
+        }
+        let burst: BurstFn = read(lane.tx, layout::FP_TX_PKT_BURST);
+        let sent = usize::from(burst(queue, packets, offered));
+        lane.sent += sent as u64;
+        if sent != n {
+            free_rest(lane, packets, sent, usize::from(offered), n);
+        }
+    }
+}
+
+/// Callbacks have freed what they did not leave to be offered.
+#[cold]
+unsafe fn free_rest(
+    lane: &mut Lane,
+    packets: *mut *mut rte_mbuf,
+    sent: usize,
+    offered: usize,
+    n: usize,
+) {
+    lane.dropped += (n - sent) as u64;
+    for index in sent..offered {
+        unsafe { dpdk_sys::lr_pktmbuf_free(*packets.add(index)) };
+    }
+}
+
+/// Writes the addresses of every packet that is nobody else's and long enough.
+#[inline(always)]
+unsafe fn write_all(packets: *mut *mut rte_mbuf, n: usize, (front, back): (u64, u32)) {
+    const SHARED: u64 = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
+    for index in 0..n {
+        unsafe {
+            let mbuf = *packets.add(index);
+            if field::<u16>(mbuf, layout::MBUF_DATA_LEN) < size_of::<Addresses>() as u16
+                || field::<u16>(mbuf, layout::MBUF_REFCNT) != 1
+                || field::<u64>(mbuf, layout::MBUF_OL_FLAGS) & SHARED != 0
+            {
+                continue;
+            }
+            let data = field::<*mut u8>(mbuf, layout::MBUF_BUF_ADDR)
+                .add(usize::from(field::<u16>(mbuf, layout::MBUF_DATA_OFF)));
+            data.cast::<u64>().write_unaligned(front);
+            data.add(8).cast::<u32>().write_unaligned(back);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn buffer(lane: &mut Lane, packets: *mut *mut rte_mbuf, n: usize) {
+    unsafe {
+        if lane.pending == 0 && n == BURST {
+            return offer(lane, packets, n);
+        }
+        for index in 0..n {
+            lane.buffer[lane.pending] = *packets.add(index);
+            lane.pending += 1;
+            if lane.pending == BURST {
+                flush(lane);
+            }
+        }
+    }
+}
+
+unsafe fn flush(lane: &mut Lane) {
+    let n = std::mem::take(&mut lane.pending);
+    if n > 0 {
+        let packets = lane.buffer.as_mut_ptr();
+        unsafe { offer(lane, packets, n) };
+    }
+}
+
+/// Forwards until told to stop: each burst as it came, or through a buffer drained every 100 us.
+///
+/// # Safety
+/// The lanes' ports are started with queue 0 each way, which nobody else uses meanwhile; no lane's
+/// packets are held by anybody who writes to them.
+pub unsafe fn run<const BURST_FORWARDING: bool>(
+    lanes: &mut [Lane],
+    mut meter: Meter,
+    stop: &Stop,
+) {
+    let interval = tsc::hz().div_ceil(1_000_000) * 100;
+    let mut packets = [std::ptr::null_mut::<rte_mbuf>(); BURST];
+    let packets = packets.as_mut_ptr();
+    let mut drained = tsc::now();
+    let mut now = drained;
+    while !stop.is_raised() {
+        for (index, lane) in lanes.iter_mut().enumerate() {
+            unsafe {
+                let n = receive(lane, packets);
+                now = tsc::now();
+                meter.polled(index, n, now);
+                if n == 0 {
+                    continue;
+                }
+                lane.received += n as u64;
+                if let Some(addresses) = lane.addresses {
+                    write_all(packets, n, addresses);
+                }
+                if BURST_FORWARDING {
+                    offer(lane, packets, n);
+                } else {
+                    buffer(lane, packets, n);
+                }
+            }
+        }
+        if now.wrapping_sub(drained) > interval {
+            for lane in lanes.iter_mut() {
+                unsafe { flush(lane) };
+            }
+            drained = now;
+        }
+    }
+    for lane in lanes {
+        unsafe { flush(lane) };
+        println!("received {} sent {} dropped {}", lane.received, lane.sent, lane.dropped);
+    }
+}

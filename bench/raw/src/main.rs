@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! `raw-l2fwd`: l2fwd with its packet path on raw pointers, on one lcore.
+//!
+//! Command line, pool, ports, figures and addresses are l2fwd's own; only what happens to packets is
+//! written again, in `forward.rs`, over `dpdk_sys` instead of `dpdk`. It writes the same bytes, skips the
+//! same packets and keeps the same figures, so that the ratio of l2fwd to this program is what the safe
+//! API costs. It is for `make bench` only.
+
+mod forward;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use dpdk::{Eal, Port};
+use forwarders::l2fwd::{self, Options, Plan, USAGE};
+use forwarders::polling::{self, Meter};
+use forwarders::stop::Stop;
+use forwarders::{ethernet, ports};
+
+use forward::Lane;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("raw-l2fwd: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let (eal, arguments) = Eal::init(std::env::args_os())?;
+    let stop = Stop::on_signals()?;
+    let options = Options::parse(arguments).inspect_err(|_| print!("{USAGE}"))?;
+    let present: Vec<u16> = eal.ports().iter().map(|port| port.index()).collect();
+    let lcore = eal.main_lcore().id();
+    let plan = Plan::new(&options, &present, &[lcore])?;
+    let pool = l2fwd::packet_pool(&eal)?;
+    let mut started = Vec::new();
+    for id in eal.ports() {
+        if plan.paths.iter().any(|path| path.rx_port == id.index()) {
+            started.push(ports::start(&eal, id, &pool, options.promiscuous)?);
+        }
+    }
+    let controls: Vec<_> = started.iter().map(Port::control).collect();
+    ports::await_links(&controls, &stop);
+
+    let mut lanes = Vec::new();
+    for path in &plan.paths {
+        let sender = controls.iter().find(|port| port.id().index() == path.tx_port);
+        let source = sender.ok_or("a path leads to a port that is not started")?.mac()?;
+        let both = ethernet::addresses([2, 0, 0, 0, 0, path.tx_port as u8], source);
+        lanes.push(Lane::new(path.rx_port, path.tx_port, options.mac_updating.then_some(both)));
+    }
+    let queues: Vec<(u16, u16)> = plan.paths.iter().map(|path| (path.rx_port, 0)).collect();
+    let meter = Meter::new(lcore, &queues);
+    polling::register(&eal, meter.figures().iter().map(Arc::clone).collect())?;
+    // SAFETY: the ports of the lanes are started with queue 0 each way and stay so until below; nobody
+    // else has their queues, for `Port::queues` is not called; this is the only thread that polls.
+    unsafe {
+        if options.burst_forwarding {
+            forward::run::<true>(&mut lanes, meter, &stop);
+        } else {
+            forward::run::<false>(&mut lanes, meter, &stop);
+        }
+    }
+    for port in started {
+        port.stop()?;
+    }
+    println!("pool: {} of {}", pool.capacity() - pool.in_use(), pool.capacity());
+    Ok(())
+}
