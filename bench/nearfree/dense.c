@@ -5,6 +5,7 @@
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
 
 #define NAME "net_nearfree"
 /* One less than a power of two is what a pool's ring holds. */
@@ -23,6 +24,10 @@ static struct rte_mempool *create(void)
 
 	if (made == NULL)
 		return NULL;
+	if (rte_mempool_set_ops_byname(made, rte_mbuf_best_mempool_ops(), NULL) != 0) {
+		rte_mempool_free(made);
+		return NULL;
+	}
 	rte_pktmbuf_pool_init(made, &private);
 	if (rte_mempool_populate_default(made) < 0) {
 		rte_mempool_free(made);

@@ -96,6 +96,7 @@ void lr_layout(void)
 			       2 * RTE_MEMPOOL_CACHE_MAX_SIZE * sizeof(void *),
 		       "a cache has less room than the native refill needs");
 	OFFSET(CACHE_OBJS, struct rte_mempool_cache, objs);
+	EMIT("u32", MEMPOOL_NO_IOVA_CONTIG, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
 	EMIT("usize", CACHE_MAX_SIZE, RTE_MEMPOOL_CACHE_MAX_SIZE);
 	EMIT("usize", MAX_LCORE, RTE_MAX_LCORE);
 	EMIT("usize", MAX_ETHPORTS, RTE_MAX_ETHPORTS);

@@ -86,13 +86,8 @@ unsafe fn offer(lane: &mut Lane, packets: *mut *mut rte_mbuf, n: usize) {
         let callbacks = read::<*mut *mut c_void>(lane.tx, layout::FP_TXQ_CLBK).read_volatile();
         let mut offered = n as u16;
         if !callbacks.is_null() {
-            offered = dpdk_sys::rte_eth_call_tx_callbacks(
-                lane.tx_port,
-                0,
-                packets,
-                offered,
-                callbacks,
-            );
+            offered =
+                dpdk_sys::rte_eth_call_tx_callbacks(lane.tx_port, 0, packets, offered, callbacks);
         }
         let burst: BurstFn = read(lane.tx, layout::FP_TX_PKT_BURST);
         let sent = usize::from(burst(queue, packets, offered));
@@ -168,11 +163,7 @@ unsafe fn flush(lane: &mut Lane) {
 /// # Safety
 /// The lanes' ports are started with queue 0 each way, which nobody else uses meanwhile; no lane's
 /// packets are held by anybody who writes to them.
-pub unsafe fn run<const BURST_FORWARDING: bool>(
-    lanes: &mut [Lane],
-    mut meter: Meter,
-    stop: &Stop,
-) {
+pub unsafe fn run<const BURST_FORWARDING: bool>(lanes: &mut [Lane], mut meter: Meter, stop: &Stop) {
     let interval = tsc::hz().div_ceil(1_000_000) * 100;
     let mut packets = [std::ptr::null_mut::<rte_mbuf>(); BURST];
     let packets = packets.as_mut_ptr();

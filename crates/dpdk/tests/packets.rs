@@ -24,6 +24,7 @@ fn packets_are_owned() {
     name_in_use(&eal);
     room(&eal);
     contents(&pool);
+    mbufs_lie_side_by_side(&pool);
     headers(&pool);
     append_moves_what_fits(&pool);
     exhaustion(&pool);
@@ -42,6 +43,17 @@ fn room(eal: &Eal) {
     let small = PoolConfig { count: 63, cache: 0, data_room: 191, ..PoolConfig::named("small") };
     let refused = Mempool::packet_pool(eal, &small);
     assert!(matches!(refused, Err(MempoolError::Room { data_room: 191, .. })));
+}
+
+/// Mbufs that begin one page each would all use the same few lines of the cache.
+fn mbufs_lie_side_by_side(pool: &Mempool<'_>) {
+    let mut held = Burst::<32>::new();
+    assert!(pool.fill(&mut held, 32).is_ok());
+    let mut places: Vec<usize> =
+        held.iter().map(|mbuf| mbuf.data().as_ptr().addr() % 4096).collect();
+    places.sort_unstable();
+    places.dedup();
+    assert!(places.len() > 8, "{places:?}");
 }
 
 fn headers(pool: &Mempool<'_>) {
