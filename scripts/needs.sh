@@ -21,6 +21,11 @@ LINT_NEEDS='
 probe_clippy      | @clippy                | cargo clippy
 probe_rustfmt     | @rustfmt               | cargo fmt
 '
+# What `make bench` measures with and compares to.
+BENCH_NEEDS='
+probe_clang       | clang                  | clang, which also builds the C forwarder
+probe_valgrind    | valgrind               | valgrind, which counts instructions
+'
 # Beside these, what only some tests use: they are skipped by hand without it, but not in CI.
 CI_NEEDS='
 probe_chromium    | chromium               | a browser, to open the report without a network
@@ -36,6 +41,8 @@ probe_certs() { [[ -s ${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt} || -s
 probe_python() { find_python >/dev/null; }
 probe_rust() { rust_directory >/dev/null; }
 probe_chromium() { command -v chromium >/dev/null || command -v google-chrome >/dev/null; }
+probe_clang() { compgen -c clang | grep -qxE 'clang(-[0-9]+)?'; }
+probe_valgrind() { command -v valgrind >/dev/null; }
 probe_clippy() { "$ROOT/scripts/cargo" clippy --version >/dev/null 2>&1; }
 probe_rustfmt() { "$ROOT/scripts/cargo" fmt --version >/dev/null 2>&1; }
 probe_libclang() {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from linerate.errors import look_up
 from linerate.forwarders.base import Forwarder, project_root, rust_binary
+from linerate.forwarders.bench import Plain, Raw
 from linerate.forwarders.c_l2fwd import CL2fwd
 from linerate.forwarders.rust import Reflect, RustL2fwd
 from linerate.forwarders.testpmd import TestpmdIo
@@ -16,10 +17,17 @@ FORWARDERS: dict[str, Forwarder] = {
     forwarder.name: forwarder
     for forwarder in (
         CL2fwd(),
+        CL2fwd(native=True),
+        CL2fwd(clang=True),
+        CL2fwd(clang=True, native=True),
         RustL2fwd(burst=False),
         RustL2fwd(burst=True),
         TestpmdIo(),
         Reflect(),
+        Plain(burst=False),
+        Plain(burst=True),
+        Raw(burst=False),
+        Raw(burst=True),
     )
 }
 

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from linerate.compilers import NATIVE, clang
 from linerate.errors import LabError, MissingError
 from linerate.forwarders.base import DpdkForwarder, port_mask, project_root
 from linerate.machine import dpdk_version, first_line
@@ -33,12 +34,18 @@ def cache_directory() -> Path:
 
 
 class CL2fwd(DpdkForwarder):
-    """The baseline of every comparison."""
+    """The baseline of every comparison.
 
-    name = "c-l2fwd"
+    `clang`: built by clang instead of the system's compiler. `native`: with -march=native instead
+    of the -march of the distribution's DPDK.
+    """
+
     language = "C"
 
-    def __init__(self) -> None:
+    def __init__(self, *, clang: bool = False, native: bool = False) -> None:
+        self.name = "-".join(["c-l2fwd", *["clang"] * clang, *["native"] * native])
+        self._clang = clang
+        self._native = native
         self._program: Path | None = None
         self._facts: dict[str, str] = {}
 
@@ -49,7 +56,7 @@ class CL2fwd(DpdkForwarder):
                 f"DPDK's l2fwd example is not installed in {SOURCES[0]}",
                 "make setup (Debian: dpdk-doc)",
             )
-        compiler = os.environ.get("CC", "cc")
+        compiler = self._compiler()
         version = first_line(compiler, "--version")
         dpdk = dpdk_version()
         for tool, found in ((compiler, version), ("make", shutil.which("make")), ("libdpdk", dpdk)):
@@ -59,6 +66,10 @@ class CL2fwd(DpdkForwarder):
                     "make setup (Debian: gcc make pkg-config libdpdk-dev)",
                 )
         flags = {name: os.environ.get(name, "") for name in ("CFLAGS", "LDFLAGS")}
+        if self._native:
+            # The Makefile compiles and links in one command in which LDFLAGS come last: CFLAGS
+            # would lose against the -march of the distribution's DPDK.
+            flags["LDFLAGS"] = f"{flags['LDFLAGS']} {NATIVE}".strip()
         digest = hashlib.sha256()
         for part in ("main.c", "Makefile"):
             digest.update((source / part).read_bytes())
@@ -71,11 +82,18 @@ class CL2fwd(DpdkForwarder):
             "dpdk": dpdk or "",
         }
         if not (target / "build" / "l2fwd").is_file():
-            self._build(source, target, compiler)
+            self._build(source, target, compiler, flags)
         self._facts["command"] = (target / "command.txt").read_text().strip()
         self._program = target / "build" / "l2fwd"
 
-    def _build(self, source: Path, target: Path, compiler: str) -> None:
+    def _compiler(self) -> str:
+        if not self._clang:
+            return os.environ.get("CC", "cc")
+        if found := clang():
+            return found
+        raise MissingError("clang is missing, which one of the C l2fwd is built with", "make bench")
+
+    def _build(self, source: Path, target: Path, compiler: str, flags: dict[str, str]) -> None:
         """Build beside the target and move it there, so that it is there whole or not at all."""
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -89,6 +107,7 @@ class CL2fwd(DpdkForwarder):
                     done = subprocess.run(
                         ["make", f"CC={compiler}"],
                         cwd=copy,
+                        env={**os.environ, **flags},
                         capture_output=True,
                         text=True,
                         timeout=300,

@@ -9,9 +9,12 @@ from __future__ import annotations
 from linerate.errors import look_up
 from linerate.links.base import Link, LinkContext, Wire
 from linerate.links.memif import Memif
+from linerate.links.nearfree import NearFree
 from linerate.links.null import Null
 
-LINKS: dict[str, Link] = {link.name: link for link in (Null(1), Null(2), Memif(1), Memif(2))}
+LINKS: dict[str, Link] = {
+    link.name: link for link in (Null(1), Null(2), NearFree(2), Memif(1), Memif(2))
+}
 
 
 def link(name: str) -> Link:

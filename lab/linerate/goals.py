@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `make bench` prints at its end: how fast l2fwd in Rust is against the best build in C.
+
+    python -m linerate.goals RECORDS.jsonl
+
+The best of the unmodified C builds is chosen in every second block and judged in the others: chosen
+and judged in the same ones, it would look better than it is (measuring.md 12). A goal is reached
+when the lower bound of the ratio's interval is not below it; printed, never asserted.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from linerate import stats
+from linerate.records import Trial, read
+
+C_BUILDS = ("c-l2fwd", "c-l2fwd-native", "c-l2fwd-clang", "c-l2fwd-clang-native")
+ARMS = ("plain-c", "plain-c-burst", "rust-l2fwd", "rust-l2fwd-burst", "raw-rust", "raw-rust-burst")
+# Lower bounds by arm and link.
+GOALS = {
+    ("rust-l2fwd", "null2"): 1.02,
+    ("rust-l2fwd", "nearfree2"): 1.2,
+    ("rust-l2fwd-burst", "null2"): 1.15,
+    ("rust-l2fwd-burst", "nearfree2"): 1.8,
+}
+# The safe API against the same loop on raw pointers.
+SAFE_AND_RAW = (("rust-l2fwd", "raw-rust"), ("rust-l2fwd-burst", "raw-rust-burst"))
+SAFE_GOAL = 0.99
+
+Rates = dict[str, dict[int, float]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One ratio; `low` and `high` are absent with too few blocks."""
+
+    link: str
+    arm: str
+    baseline: str
+    blocks: int
+    ratio: float
+    low: float | None
+    high: float | None
+    goal: float | None
+
+    def __str__(self) -> str:
+        interval = f"{self.low:.3f} to {self.high:.3f}" if self.low and self.high else "-"
+        goal = "-" if self.goal is None else f"{self.goal:.2f}"
+        state = ""
+        if self.goal is not None:
+            state = "reached" if self.low is not None and self.low >= self.goal else "not reached"
+        return (
+            f"{self.link:10} {self.arm:17} {self.baseline:22} {self.blocks:6} "
+            f"{self.ratio:6.3f}  {interval:16} {goal:>5}  {state}"
+        ).rstrip()
+
+
+HEADING = (
+    f"{'link':10} {'forwarder':17} {'against':22} {'blocks':>6} {'ratio':>6}  "
+    f"{'95 % interval':16} {'goal':>5}"
+)
+
+
+def rates_of(trials: Iterable[Trial], link: str) -> Rates:
+    """Packets per second by arm and block, of valid trials."""
+    rates: Rates = {}
+    for trial in trials:
+        if trial.link == link and trial.valid and trial.role == "measure":
+            rate = trial.forwarder_rx_pps
+            if rate:
+                rates.setdefault(trial.arm, {})[trial.block] = rate
+    return rates
+
+
+def best_build(rates: Rates) -> str | None:
+    """The fastest C build by the median over the even blocks."""
+    medians = {
+        name: statistics.median(even)
+        for name in C_BUILDS
+        if (even := [rate for block, rate in rates.get(name, {}).items() if block % 2 == 0])
+    }
+    return max(medians, key=lambda name: medians[name]) if medians else None
+
+
+def row(
+    link: str, rates: Rates, arm: str, baseline: str, goal: float | None, *, odd_only: bool
+) -> Row | None:
+    """Compared in the blocks in which both are valid."""
+    mine, other = rates.get(arm, {}), rates.get(baseline, {})
+    blocks = [n for n in sorted(mine.keys() & other.keys()) if n % 2 == 1 or not odd_only]
+    if not blocks:
+        return None
+    found = stats.compare([mine[n] for n in blocks], [other[n] for n in blocks])
+    return Row(link, arm, baseline, found.n, found.ratio, found.ci_low, found.ci_high, goal)
+
+
+def table(trials: list[Trial]) -> list[Row]:
+    """Every arm against the best C build, and the safe API against raw pointers."""
+    rows: list[Row | None] = []
+    for link in dict.fromkeys(trial.link for trial in trials):
+        rates = rates_of(trials, link)
+        best = best_build(rates)
+        if best:
+            rows += [
+                row(link, rates, arm, best, GOALS.get((arm, link)), odd_only=True) for arm in ARMS
+            ]
+        rows += [
+            row(link, rates, safe, raw, SAFE_GOAL, odd_only=False) for safe, raw in SAFE_AND_RAW
+        ]
+    return [each for each in rows if each]
+
+
+def main() -> None:
+    trials = read(Path(sys.argv[1]))
+    print("How fast (the best C build is chosen in half of the blocks, judged in the other):")
+    print(HEADING)
+    for each in table(trials):
+        print(each)
+
+
+if __name__ == "__main__":
+    main()

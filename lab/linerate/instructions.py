@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Instructions per packet, counted by callgrind: exact where times are not.
+
+    python -m linerate.instructions FORWARDER...
+
+Each program runs twice on two net_nearfree ports, a short and a longer time. Start and end cancel
+in the difference of the two, and so does what runs between the last look at the packet counters and
+the end.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from linerate.cpus import Cores
+from linerate.eal import Memory
+from linerate.errors import LabError
+from linerate.forwarders import forwarder
+from linerate.links import link
+from linerate.links.base import LinkContext
+from linerate.process import Child, Command, RunDirectory
+from linerate.telemetry import connect, socket_path
+
+LINK = "nearfree2"
+SHORT_S, LONG_S = 1.0, 4.0
+START_TIMEOUT_S = 60.0
+_OBJECT = re.compile(r"ob=\((\d+)\)(?: (.*))?$")
+_CALLED_OBJECT = re.compile(r"cob=\((\d+)\)(?: (.*))?$")
+
+
+def costs(profile: Path) -> Counter[str]:
+    """Instructions by object file (callgrind's output format, cost lines of one event)."""
+    names: dict[str, str] = {}
+    found: Counter[str] = Counter()
+    current = ""
+    called = False
+    for line in profile.read_text().splitlines():
+        if match := _OBJECT.match(line):
+            current = names.setdefault(match[1], match[2] or "")
+        elif match := _CALLED_OBJECT.match(line):
+            names.setdefault(match[1], match[2] or "")
+        elif line.startswith("calls="):
+            # The next line tells what the call cost in all, which is counted where it arose.
+            called = True
+        elif line[:1] in tuple("0123456789+-*"):
+            if not called:
+                found[current] += int(line.split()[1])
+            called = False
+    return found
+
+
+@dataclass(frozen=True)
+class Count:
+    """What one run executed, and the packets that it received."""
+
+    program: int
+    driver: int
+    packets: int
+
+
+def run(name: str, seconds: float, directory: RunDirectory, cores: Cores) -> Count:
+    """Run a forwarder under callgrind for some time after its first packet."""
+    program = forwarder(name)
+    program.prepare()
+    profile = directory.path / f"callgrind-{name}-{seconds:g}"
+    prefix = directory.new_prefix("callgrind")
+    ports = link(LINK).ports
+    with link(LINK).open(LinkContext(directory.path, 64)) as wire:
+        command = program.command(cores.forwarder, Memory(hugepages=False), prefix, wire)
+        valgrind = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}")
+        command = replace(command, argv=(*valgrind, *command.argv))
+        packets = _packets(command, directory, prefix, ports, seconds)
+    found = costs(profile)
+    driver = sum(n for path, n in found.items() if "nearfree" in path)
+    own = Path(command.argv[len(valgrind)]).resolve()
+    return Count(sum(n for path, n in found.items() if Path(path) == own), driver, packets)
+
+
+def _packets(
+    command: Command, directory: RunDirectory, prefix: str, ports: int, seconds: float
+) -> int:
+    with Child(command, directory) as child:
+        path = socket_path(directory.path, prefix)
+        with connect(path, START_TIMEOUT_S, child.check) as telemetry:
+
+            def received() -> int:
+                return sum(
+                    int(telemetry.ask(f"/ethdev/stats,{n}")["ipackets"]) for n in range(ports)
+                )
+
+            while received() == 0:
+                child.check()
+                time.sleep(0.01)
+            time.sleep(seconds)
+            count = received()
+        child.stop()
+    return count
+
+
+def main() -> None:
+    cores = Cores.choose()
+    print("Instructions per packet on two net_nearfree ports (callgrind):")
+    print(f"{'forwarder':22} {'its own':>8} {'driver':>8}")
+    with RunDirectory() as directory:
+        for name in sys.argv[1:]:
+            try:
+                short, long = (run(name, s, directory, cores) for s in (SHORT_S, LONG_S))
+            except (LabError, OSError) as error:
+                print(f"{name:22} absent: {error}")
+                continue
+            packets = long.packets - short.packets
+            own, driver = long.program - short.program, long.driver - short.driver
+            print(f"{name:22} {own / packets:8.1f} {driver / packets:8.1f}")
+
+
+if __name__ == "__main__":
+    main()
