@@ -126,6 +126,7 @@ fn no_slice_is_longer_than_its_buffer(eal: &Eal, pool: &Mempool<'_>) {
         assert!(mbuf.trim(ROOM));
         assert_eq!(mbuf.data().len(), ROOM, "6952 are still claimed");
         assert!(mbuf.adj(ROOM));
+        assert!(mbuf.header_mut::<1>().is_none(), "nothing is left of what was claimed");
         assert_eq!((mbuf.data().len(), mbuf.headroom()), (0, ROOM + 128));
         assert!(!mbuf.adj(1) && mbuf.append(1).is_none());
     }

@@ -135,12 +135,17 @@ pub(crate) unsafe fn append(mbuf: *mut rte_mbuf, last: *mut rte_mbuf, len: u16) 
 pub(crate) unsafe fn adj(mbuf: *mut rte_mbuf, len: u16) -> bool {
     // SAFETY: the contract is the caller's. What is in the buffer ends at 65,535 at most.
     unsafe {
-        if usize::from(len) > data_len(mbuf) {
+        let inside = data_len(mbuf);
+        if usize::from(len) > inside {
             return false;
         }
+        // What a driver claims behind the buffer's end goes too: a segment whose start has moved must
+        // not say that it has more than it has (see `has_header`).
+        let claimed: u16 = field(mbuf, layout::MBUF_DATA_LEN);
+        let outside = claimed - inside as u16;
         let offset: u16 = field(mbuf, layout::MBUF_DATA_OFF);
         set_field(mbuf, layout::MBUF_DATA_OFF, offset.wrapping_add(len));
-        shrink(mbuf, mbuf, len);
+        shrink(mbuf, mbuf, outside + len);
         true
     }
 }
