@@ -26,19 +26,15 @@ pub(super) struct Counts {
 pub(super) type Counters = Vec<(u16, Arc<PortCounters>)>;
 
 impl PortCounters {
-    #[inline(always)]
-    pub(super) fn received(&self, n: usize) {
-        add(&self.received, n);
+    /// Adds what the lcore that polls this port has received.
+    pub(super) fn received(&self, counts: &Counts) {
+        add(&self.received, counts.received);
     }
 
-    #[inline(always)]
-    pub(super) fn sent(&self, n: usize) {
-        add(&self.sent, n);
-    }
-
-    #[inline(always)]
-    pub(super) fn dropped(&self, n: usize) {
-        add(&self.dropped, n);
+    /// Adds what the lcore that sends on this port has sent and dropped.
+    pub(super) fn sent(&self, counts: &Counts) {
+        add(&self.sent, counts.sent);
+        add(&self.dropped, counts.dropped);
     }
 
     pub(super) fn read(&self) -> Counts {
@@ -51,9 +47,8 @@ impl PortCounters {
 }
 
 /// There is one writer: no atomic addition is needed.
-#[inline(always)]
-fn add(counter: &AtomicU64, n: usize) {
-    counter.store(counter.load(Relaxed) + n as u64, Relaxed);
+fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Relaxed) + n, Relaxed);
 }
 
 impl Counts {

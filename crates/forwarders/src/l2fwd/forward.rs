@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dpdk::{Burst, Mbuf, Mempool, RxQueue, TxBuffer, TxQueue, tsc};
 
-use super::counters::PortCounters;
+use super::counters::{Counts, PortCounters};
 use crate::ethernet::{self, Addresses, write_addresses};
 use crate::polling::{BURST, Meter};
 use crate::stop::Stop;
@@ -20,21 +20,38 @@ pub(super) struct Lane<'port, O> {
     pub(super) spare: Mempool<'port>,
     pub(super) rx_counters: Arc<PortCounters>,
     pub(super) tx_counters: Arc<PortCounters>,
+    /// What the two above have not been told yet: they are in memory that others read, so they are
+    /// told when the buffers are drained.
+    pub(super) counts: Counts,
+}
+
+impl<'port, O: Output<'port>> Lane<'port, O> {
+    /// Passes on what a poll has put into `burst`.
+    #[inline(always)]
+    fn forward(&mut self, burst: &mut Burst<'port, BURST>) {
+        let received = burst.len() as u64;
+        self.counts.received += received;
+        if let Some(addresses) = &self.addresses {
+            write_all(burst, addresses, &self.spare);
+        }
+        self.counts.dropped += received - burst.len() as u64;
+        self.out.forward(burst, &mut self.counts);
+    }
+
+    fn drain(&mut self) {
+        self.out.drain(&mut self.counts);
+        let counts = std::mem::take(&mut self.counts);
+        self.rx_counters.received(&counts);
+        self.tx_counters.sent(&counts);
+    }
 }
 
 /// How packets leave.
 pub(super) trait Output<'port> {
     /// Sends a burst, or keeps it for [`drain`](Self::drain).
-    fn forward(&mut self, burst: &mut Burst<'port, BURST>, lane: &LaneSide<'_, 'port>);
+    fn forward(&mut self, burst: &mut Burst<'port, BURST>, counts: &mut Counts);
     /// Sends what was kept.
-    fn drain(&mut self, counters: &PortCounters);
-}
-
-/// What an output needs to know of its lane.
-pub(super) struct LaneSide<'l, 'port> {
-    addresses: Option<&'l Addresses>,
-    spare: &'l Mempool<'port>,
-    counters: &'l PortCounters,
+    fn drain(&mut self, counts: &mut Counts);
 }
 
 /// The C example's way: into a buffer that is sent whenever it holds 32, and drained every 100 us.
@@ -42,24 +59,16 @@ pub(super) struct Buffered<'port>(pub(super) TxBuffer<'port, BURST>);
 
 impl<'port> Output<'port> for Buffered<'port> {
     #[inline(always)]
-    fn forward(&mut self, burst: &mut Burst<'port, BURST>, lane: &LaneSide<'_, 'port>) {
-        let received = burst.len();
+    fn forward(&mut self, burst: &mut Burst<'port, BURST>, counts: &mut Counts) {
         let dropped = self.0.dropped();
-        if let Some(addresses) = lane.addresses {
-            write_all(burst, addresses, lane.spare);
-        }
-        let uncopied = received - burst.len();
-        lane.counters.sent(self.0.append(burst));
-        let dropped = uncopied + (self.0.dropped() - dropped) as usize;
-        if dropped > 0 {
-            lane.counters.dropped(dropped);
-        }
+        counts.sent += self.0.append(burst) as u64;
+        counts.dropped += self.0.dropped() - dropped;
     }
 
-    fn drain(&mut self, counters: &PortCounters) {
+    fn drain(&mut self, counts: &mut Counts) {
         let dropped = self.0.dropped();
-        counters.sent(self.0.flush());
-        counters.dropped((self.0.dropped() - dropped) as usize);
+        counts.sent += self.0.flush() as u64;
+        counts.dropped += self.0.dropped() - dropped;
     }
 }
 
@@ -68,20 +77,15 @@ pub(super) struct Unbuffered<'port>(pub(super) TxQueue<'port>);
 
 impl<'port> Output<'port> for Unbuffered<'port> {
     #[inline(always)]
-    fn forward(&mut self, burst: &mut Burst<'port, BURST>, lane: &LaneSide<'_, 'port>) {
-        let received = burst.len();
-        if let Some(addresses) = lane.addresses {
-            write_all(burst, addresses, lane.spare);
-        }
-        let sent = self.0.send(burst);
-        lane.counters.sent(sent);
-        if sent != received {
-            lane.counters.dropped(received - sent);
+    fn forward(&mut self, burst: &mut Burst<'port, BURST>, counts: &mut Counts) {
+        counts.sent += self.0.send(burst) as u64;
+        if !burst.is_empty() {
+            counts.dropped += burst.len() as u64;
             burst.clear();
         }
     }
 
-    fn drain(&mut self, _counters: &PortCounters) {}
+    fn drain(&mut self, _counts: &mut Counts) {}
 }
 
 /// Writes the addresses of every packet in place; only when one of them cannot be is the burst taken
@@ -150,24 +154,18 @@ pub(super) fn run<'port, O: Output<'port>>(
             if received == 0 {
                 continue;
             }
-            lane.rx_counters.received(received);
-            let side = LaneSide {
-                addresses: lane.addresses.as_ref(),
-                spare: &lane.spare,
-                counters: &lane.tx_counters,
-            };
-            lane.out.forward(&mut burst, &side);
+            lane.forward(&mut burst);
         }
         let since = now.wrapping_sub(drained);
         if since > interval {
             for lane in &mut lanes {
-                lane.out.drain(&lane.tx_counters);
+                lane.drain();
             }
             tick(since);
             drained = now;
         }
     }
     for lane in &mut lanes {
-        lane.out.drain(&lane.tx_counters);
+        lane.drain();
     }
 }

@@ -8,7 +8,7 @@ use dpdk::{
     Eal, Mempool, Port, PortControl, PortError, Queues, RxQueue, Started, TxBuffer, TxQueue,
 };
 
-use super::counters::Counters;
+use super::counters::{Counters, Counts};
 use super::forward::{self, Buffered, Lane, Output, Unbuffered};
 use super::options::Options;
 use super::plan::{Path, Plan};
@@ -153,6 +153,7 @@ impl<'port> Wiring<'port> {
             out: output(self.tx.remove(&path.tx_port)?),
             addresses: self.mac_updating.then(|| ethernet::addresses(destination, source)),
             spare: self.pool,
+            counts: Counts::default(),
         })
     }
 }
