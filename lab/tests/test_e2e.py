@@ -167,8 +167,8 @@ def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> Non
     assert code == 0, errors
     check_files(run)
     summary = run.summary()
-    assert summary["books_closed"] is True
-    assert summary["books_checked"] > 0
+    assert summary["books_checked"] == sum(trial.valid for trial in run.trials())
+    assert summary["books_closed"] is (True if summary["books_checked"] else None)
     assert [(cell["link"], cell["size"]) for cell in summary["cells"]] == [(link, 64), (link, 1518)]
     trials = run.trials()
     for size in (64, 1518):
