@@ -22,7 +22,8 @@ CARGO := scripts/cargo
 # The lab builds the C forwarder by its own Makefile: that make must not take itself for one of ours.
 LINERATE := env -u MAKELEVEL .venv/bin/linerate
 comma := ,
-OUT ?= out/$@-$(shell date +%Y%m%d-%H%M%S)
+STAMP := $(shell date +%Y%m%d-%H%M%S)
+OUT ?= out/$@-$(STAMP)
 
 .PHONY: help setup packages bench-packages lint-packages venv build demo bench test soak lint sanitize clean
 

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from pathlib import Path
 
 import pytest
 
-from linerate.benchmarks import build, nearfree_plugin
+from linerate.benchmarks import bench_program, nearfree_plugin
+from linerate.places import rust_binary
 from linerate.process import Child, Command, RunDirectory
 from linerate.telemetry import connect, socket_path
 
-ROOT = Path(__file__).resolve().parents[1]
-EAL = ["-l", "0", "--no-pci", "--no-huge", "--no-shconf", "-m", "128"]
+CPU = max(os.sched_getaffinity(0))
+EAL = ["--lcores", f"0@{CPU}", "--no-pci", "--no-huge", "--no-shconf", "-m", "128"]
 
 
 def start(
@@ -24,7 +26,7 @@ def start(
     argv = [str(program), *EAL, "--file-prefix", prefix, "-d", str(nearfree_plugin())]
     for port in ports:
         argv += ["--vdev", port]
-    return Child(Command("forwarder", (*argv, "--", *options), (0,)), run), prefix
+    return Child(Command("forwarder", (*argv, "--", *options), (CPU,)), run), prefix
 
 
 def ended(child: Child) -> str:
@@ -39,7 +41,7 @@ def ended(child: Child) -> str:
 @pytest.mark.parametrize("arguments", ["", ",dense=1", ",ring=1000,size=1514"])
 @pytest.mark.parametrize("burst", [[], ["--burst-forwarding"]])
 def test_counts_agree_and_pools_are_whole(arguments: str, burst: list[str]) -> None:
-    plain = build("plain", "plain", ROOT / "build" / "plain")
+    plain = bench_program("plain", "plain")
     ports = [f"net_nearfree{n}{arguments}" for n in range(2)]
     with RunDirectory() as run:
         child, prefix = start(run, plain, ports, ["-p", "3", *burst])
@@ -64,7 +66,7 @@ def test_counts_agree_and_pools_are_whole(arguments: str, burst: list[str]) -> N
 
 @pytest.mark.parametrize("wrong", ["size=0", "ring=x", "dense=2", "colour=red"])
 def test_wrong_arguments_are_refused_by_name(wrong: str) -> None:
-    plain = build("plain", "plain", ROOT / "build" / "plain")
+    plain = bench_program("plain", "plain")
     with RunDirectory() as run:
         child, _ = start(run, plain, [f"net_nearfree0,{wrong}"], ["-p", "1"])
         with child:
@@ -74,7 +76,7 @@ def test_wrong_arguments_are_refused_by_name(wrong: str) -> None:
 
 
 def test_one_port_forwards_to_itself() -> None:
-    l2fwd = ROOT / "target" / "release" / "l2fwd"
+    l2fwd = rust_binary("l2fwd")
     with RunDirectory() as run:
         child, prefix = start(run, l2fwd, ["net_nearfree0"], ["-p", "1", "-T", "0"])
         with child:

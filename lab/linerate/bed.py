@@ -33,8 +33,9 @@ class Bed:
         if self._sender and not self._sender.running:
             self.close()
         if self._wire is None:
-            self._opened = self.link.open(self.context)
-            self._wire = self._opened.__enter__()
+            opening = self.link.open(self.context)
+            self._wire = opening.__enter__()
+            self._opened = opening  # not before: what did not open must not be shut
         if self._start and self._sender is None:
             self._sender = self._start(self._wire)
         return self._wire, self._sender

@@ -1,17 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs of `bench/`, built by their own Makefiles when they are first needed."""
+"""Programs of `bench/`, built by their own Makefiles when they are first needed.
+
+Each lies in a directory named by a digest of its sources, compiler, flags and DPDK, so that none of
+another state is ever taken for it.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import functools
+import hashlib
+import json
 import os
+import platform
 import stat
 import subprocess
 from pathlib import Path
 
-from linerate.compilers import NATIVE
 from linerate.errors import LabError, MissingError
-from linerate.forwarders.base import project_root
+from linerate.machine import dpdk_version, first_line
+from linerate.places import build_directory, project_root, user_cache
+
+COMPILER = "cc"
+# valgrind knows no AVX-512, and the driver is loaded into what it counts.
+PLUGIN_FLAGS = "-march=native" + (" -mno-avx512f" if platform.machine() == "x86_64" else "")
 
 
 def may_be_loaded_from(directory: Path) -> bool:
@@ -26,8 +38,7 @@ def may_be_loaded_from(directory: Path) -> bool:
 
 def plugin_directory() -> Path:
     """`build/` of the checkout, or the user's cache where that may not hold plugins."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    places = (project_root() / "build" / "nearfree", cache / "linerate" / "nearfree")
+    places = (build_directory(), user_cache())
     for place in places:
         if may_be_loaded_from(place):
             return place
@@ -39,24 +50,42 @@ def plugin_directory() -> Path:
 
 
 @functools.cache
-def build(name: str, product: str, out: Path, compiler: str = "cc", cflags: str = "") -> Path:
-    """Make `product` of `bench/NAME` in `out`; make does nothing when it is up to date."""
+def _build(name: str, product: str, place: Path, cflags: str) -> Path:
+    """Make `product` of `bench/NAME` below `place`, once for each state of what it is made of."""
     source = project_root() / "bench" / name
     if not (source / "Makefile").is_file():
         raise MissingError(f"{source} is not there", "run the lab from a checkout")
+    digest = hashlib.sha256()
+    for path in sorted(source.iterdir()):
+        digest.update(path.read_bytes())
+    made_with = [first_line(COMPILER, "--version"), dpdk_version(), cflags]
+    digest.update(json.dumps(made_with).encode())
+    out = place / f"{name}-{digest.hexdigest()[:16]}"
     environment = {key: value for key, value in os.environ.items() if key != "MAKELEVEL"}
-    command = ["make", "-C", str(source), f"OUT={out}", f"CC={compiler}", f"CFLAGS={cflags}"]
+    command = ["make", "-C", str(source), f"OUT={out}", f"CC={COMPILER}", f"CFLAGS={cflags}"]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=300, check=False, env=environment
-        )
+        out.mkdir(parents=True, exist_ok=True)
+        with (out / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=300, check=False, env=environment
+            )
     except FileNotFoundError as error:
         raise MissingError("make is missing", "make setup") from error
+    except OSError as error:
+        raise LabError(
+            f"cannot build bench/{name} in {out}: {error.strerror}",
+            "free some space there, or set XDG_CACHE_HOME",
+        ) from error
     if done.returncode != 0:
         tail = "\n".join(done.stderr.strip().splitlines()[-5:])
         raise LabError(f"bench/{name} does not build:\n{tail}", "linerate doctor")
     return out / product
 
 
+def bench_program(name: str, product: str) -> Path:
+    return _build(name, product, build_directory(), "")
+
+
 def nearfree_plugin() -> Path:
-    return build("nearfree", "librte_net_nearfree.so", plugin_directory(), cflags=NATIVE)
+    return _build("nearfree", "librte_net_nearfree.so", plugin_directory(), PLUGIN_FLAGS)

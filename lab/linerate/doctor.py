@@ -21,9 +21,9 @@ from rich.console import Console
 
 from linerate import machine
 from linerate.cpus import parse_list, siblings
-from linerate.forwarders import project_root
 from linerate.forwarders.c_l2fwd import SOURCES
 from linerate.machine import first_line, text_of
+from linerate.places import project_root
 
 State = Literal["ok", "warn", "missing"]
 APT = "sudo apt-get install --no-install-recommends"

@@ -14,9 +14,9 @@ from typing import Any
 from linerate import eal
 from linerate.eal import Memory
 from linerate.errors import GeneratorError
-from linerate.forwarders import rust_binary
 from linerate.links import Wire
 from linerate.otg import OtgClient, Traffic
+from linerate.places import rust_binary
 from linerate.process import Child, Command, RunDirectory
 from linerate.sender import Sender, Sent
 from linerate.telemetry import Telemetry, connect, socket_path

@@ -5,7 +5,8 @@
 
 The best of the unmodified C builds is chosen in every second block and judged in the others: chosen
 and judged in the same ones, it would look better than it is (measuring.md 12). A goal is reached
-when the lower bound of the ratio's interval is not below it; printed, never asserted.
+when the lower bound of the ratio's interval is not below it; printed, never asserted. Where the
+lab's gates (the A/A arm, the spread) forbid a verdict on a link, none is given here either.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from linerate import stats
+from linerate.design import AA_SUFFIX
 from linerate.records import Trial, read
+from linerate.stats import Paired
+from linerate.verdict import unsound
 
 C_BUILDS = ("c-l2fwd", "c-l2fwd-native", "c-l2fwd-clang", "c-l2fwd-clang-native")
 ARMS = ("plain-c", "plain-c-burst", "rust-l2fwd", "rust-l2fwd-burst", "raw-rust", "raw-rust-burst")
@@ -37,26 +41,31 @@ Rates = dict[str, dict[int, float]]
 
 @dataclass(frozen=True)
 class Row:
-    """One ratio; `low` and `high` are absent with too few blocks."""
+    """One ratio and the goal for the lower end of its interval, where there is one."""
 
     link: str
     arm: str
     baseline: str
-    blocks: int
-    ratio: float
-    low: float | None
-    high: float | None
+    found: Paired
     goal: float | None
+    forbidden: bool = False
+
+    @property
+    def state(self) -> str:
+        if self.goal is None:
+            return ""
+        if self.forbidden:
+            return "no verdict"
+        low = self.found.ci_low
+        return "reached" if low is not None and low >= self.goal else "not reached"
 
     def __str__(self) -> str:
-        interval = f"{self.low:.3f} to {self.high:.3f}" if self.low and self.high else "-"
+        low, high = self.found.ci_low, self.found.ci_high
+        interval = "-" if low is None or high is None else f"{low:.3f} to {high:.3f}"
         goal = "-" if self.goal is None else f"{self.goal:.2f}"
-        state = ""
-        if self.goal is not None:
-            state = "reached" if self.low is not None and self.low >= self.goal else "not reached"
         return (
-            f"{self.link:10} {self.arm:17} {self.baseline:22} {self.blocks:6} "
-            f"{self.ratio:6.3f}  {interval:16} {goal:>5}  {state}"
+            f"{self.link:10} {self.arm:17} {self.baseline:22} {self.found.n:6} "
+            f"{self.found.ratio:6.3f}  {interval:16} {goal:>5}  {self.state}"
         ).rstrip()
 
 
@@ -96,31 +105,44 @@ def row(
     if not blocks:
         return None
     found = stats.compare([mine[n] for n in blocks], [other[n] for n in blocks])
-    return Row(link, arm, baseline, found.n, found.ratio, found.ci_low, found.ci_high, goal)
+    return Row(link, arm, baseline, found, goal)
 
 
-def table(trials: list[Trial]) -> list[Row]:
-    """Every arm against the best C build, and the safe API against raw pointers."""
-    rows: list[Row | None] = []
+def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
+    """Every arm against the best C build, the safe API against raw pointers, and the control; and
+    why there is no verdict on a link.
+    """
+    every: list[Row] = []
+    reasons: list[str] = []
     for link in dict.fromkeys(trial.link for trial in trials):
         rates = rates_of(trials, link)
-        best = best_build(rates)
-        if best:
-            rows += [
+        found: list[Row | None] = []
+        if best := best_build(rates):
+            found += [
                 row(link, rates, arm, best, GOALS.get((arm, link)), odd_only=True) for arm in ARMS
             ]
-        rows += [
+        found += [
             row(link, rates, safe, raw, SAFE_GOAL, odd_only=False) for safe, raw in SAFE_AND_RAW
         ]
-    return [each for each in rows if each]
+        base = C_BUILDS[0]
+        control = row(link, rates, base + AA_SUFFIX, base, None, odd_only=False)
+        rows = [each for each in (control, *found) if each]
+        spread = max((each.found.spread for each in rows), default=0.0)
+        forbidden = unsound(control.found if control else None, spread, None)
+        if forbidden:
+            reasons.append(f"{link}: no verdict, for {forbidden.reason}")
+        every += [replace(each, forbidden=forbidden is not None) for each in rows]
+    return every, reasons
 
 
 def main() -> None:
-    trials = read(Path(sys.argv[1]))
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m linerate.goals RECORDS.jsonl")
+    rows, reasons = table(read(Path(sys.argv[1])))
     print("How fast (the best C build is chosen in half of the blocks, judged in the other):")
     print(HEADING)
-    for each in table(trials):
-        print(each)
+    for line in [*rows, *reasons]:
+        print(line)
 
 
 if __name__ == "__main__":

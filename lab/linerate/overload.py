@@ -21,10 +21,11 @@ from linerate.console import Monitor
 from linerate.design import AA_SUFFIX, DEMO_CELLS, PEERS, Arm, Cell, Preset, arms, order, schedule
 from linerate.eal import Memory
 from linerate.errors import LabError, UsageError
-from linerate.forwarders import FORWARDERS, forwarder, rust_binary
+from linerate.forwarders import FORWARDERS, forwarder
 from linerate.generator import Generator
 from linerate.links import LinkContext, Wire, link
 from linerate.overload_summary import Setup, summarise, summarise_cell
+from linerate.places import rust_binary
 from linerate.process import Child, RunDirectory, checkpoint
 from linerate.records import Load, RecordWriter, Role, Trial
 from linerate.summary import Summary
@@ -134,7 +135,10 @@ class Overload:
         names = [arm.forwarder for arm in self.arms]
         for name in dict.fromkeys([*names, *PEERS]):
             forwarder(name).prepare()
-        if any(link(cell.link).has_generator for cell in self.cells):
+        links = [link(name) for name in dict.fromkeys(cell.link for cell in self.cells)]
+        for each in links:
+            each.prepare()
+        if any(each.has_generator for each in links):
             rust_binary("generator")
         if self.cores.shared_core:
             self.warnings.append(

@@ -62,7 +62,7 @@ def judge(
     """
     if paired is None or p_holm is None:
         return Judgement("invalid", f"no block has a valid trial of both{_zeros(zero_blocks)}")
-    forbidden = _too_few(paired, planned, zero_blocks) or _unsound(aa, worst_spread, low_load_loss)
+    forbidden = _too_few(paired, planned, zero_blocks) or unsound(aa, worst_spread, low_load_loss)
     if forbidden:
         return forbidden
     if paired.ci_low is None or paired.ci_high is None:
@@ -96,7 +96,7 @@ def _too_few(paired: Paired, planned: int, zero_blocks: int) -> Judgement | None
     return Judgement("undecided", f"no test can reject with fewer than {MIN_BLOCKS} blocks")
 
 
-def _unsound(
+def unsound(
     aa: Paired | None, worst_spread: float, low_load_loss: float | None
 ) -> Judgement | None:
     """What forbids every verdict of a cell and metric: its control, and the stability gate."""

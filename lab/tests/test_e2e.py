@@ -19,8 +19,8 @@ from conftest import wait_for
 
 from linerate import records, schemas
 from linerate.eal import MEMORY_MIB
-from linerate.forwarders import project_root
 from linerate.machine import hugepage_memory_mib
+from linerate.places import project_root
 
 pytestmark = pytest.mark.e2e
 

@@ -116,21 +116,34 @@ unsafe fn free_rest(
 /// Writes the addresses of every packet that is nobody else's and long enough.
 #[inline(always)]
 unsafe fn write_all(packets: *mut *mut rte_mbuf, n: usize, (front, back): (u64, u32)) {
-    const SHARED: u64 = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
-    for index in 0..n {
-        unsafe {
-            let mbuf = *packets.add(index);
-            if field::<u16>(mbuf, layout::MBUF_DATA_LEN) < size_of::<Addresses>() as u16
-                || field::<u16>(mbuf, layout::MBUF_REFCNT) != 1
-                || field::<u64>(mbuf, layout::MBUF_OL_FLAGS) & SHARED != 0
-            {
-                continue;
-            }
-            let data = field::<*mut u8>(mbuf, layout::MBUF_BUF_ADDR)
-                .add(usize::from(field::<u16>(mbuf, layout::MBUF_DATA_OFF)));
-            data.cast::<u64>().write_unaligned(front);
-            data.add(8).cast::<u32>().write_unaligned(back);
+    const FOUR: usize = 4; // l2fwd takes as many per turn
+    let mut index = 0;
+    while index + FOUR <= n {
+        for next in index..index + FOUR {
+            unsafe { write_one(*packets.add(next), front, back) };
         }
+        index += FOUR;
+    }
+    while index < n {
+        unsafe { write_one(*packets.add(index), front, back) };
+        index += 1;
+    }
+}
+
+#[inline(always)]
+unsafe fn write_one(mbuf: *mut rte_mbuf, front: u64, back: u32) {
+    const SHARED: u64 = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
+    unsafe {
+        if field::<u16>(mbuf, layout::MBUF_DATA_LEN) < size_of::<Addresses>() as u16
+            || field::<u16>(mbuf, layout::MBUF_REFCNT) != 1
+            || field::<u64>(mbuf, layout::MBUF_OL_FLAGS) & SHARED != 0
+        {
+            return;
+        }
+        let data = field::<*mut u8>(mbuf, layout::MBUF_BUF_ADDR)
+            .add(usize::from(field::<u16>(mbuf, layout::MBUF_DATA_OFF)));
+        data.cast::<u64>().write_unaligned(front);
+        data.add(8).cast::<u32>().write_unaligned(back);
     }
 }
 

@@ -2,9 +2,10 @@
 //! `raw-l2fwd`: l2fwd with its packet path on raw pointers, on one lcore.
 //!
 //! Command line, pool, ports, figures and addresses are l2fwd's own; only what happens to packets is
-//! written again, in `forward.rs`, over `dpdk_sys` instead of `dpdk`. It writes the same bytes, skips the
-//! same packets and keeps the same figures, so that the ratio of l2fwd to this program is what the safe
-//! API costs. It is for `make bench` only.
+//! written again, in `forward.rs`, over `dpdk_sys` instead of `dpdk`. It asks the same
+//! questions of each packet, writes the same bytes and keeps the same figures, so that the ratio of l2fwd
+//! to this program is what the safe API costs. Runts and shared packets, which l2fwd handles, it passes on
+//! as they are: it is for `make bench` only.
 
 mod forward;
 

@@ -7,7 +7,7 @@ A new forwarder is one small class and one line in `FORWARDERS`.
 from __future__ import annotations
 
 from linerate.errors import look_up
-from linerate.forwarders.base import Forwarder, project_root, rust_binary
+from linerate.forwarders.base import Forwarder
 from linerate.forwarders.bench import Plain, Raw
 from linerate.forwarders.c_l2fwd import CL2fwd
 from linerate.forwarders.rust import Reflect, RustL2fwd
@@ -36,4 +36,4 @@ def forwarder(name: str) -> Forwarder:
     return look_up(FORWARDERS, name, "--forwarders", "forwarder")
 
 
-__all__ = ["FORWARDERS", "Forwarder", "forwarder", "project_root", "rust_binary"]
+__all__ = ["FORWARDERS", "Forwarder", "forwarder"]

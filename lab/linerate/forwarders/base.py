@@ -8,25 +8,8 @@ from pathlib import Path
 
 from linerate import eal
 from linerate.eal import Memory
-from linerate.errors import MissingError
 from linerate.links import Wire
 from linerate.process import Command
-
-
-def project_root() -> Path:
-    """The checkout that the lab runs from, or the working directory when it is installed."""
-    for folder in Path(__file__).resolve().parents:
-        if (folder / "Cargo.toml").is_file() and (folder / "pyproject.toml").is_file():
-            return folder
-    return Path.cwd()
-
-
-def rust_binary(name: str) -> Path:
-    """A program of this project's Rust workspace."""
-    path = project_root() / "target" / "release" / name
-    if not path.is_file():
-        raise MissingError(f"{path} is not built", "make build")
-    return path
 
 
 class Forwarder(ABC):

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linerate.errors import MissingError
-from linerate.forwarders.base import DpdkForwarder, port_mask, project_root, rust_binary
+from linerate.benchmarks import bench_program
+from linerate.forwarders.base import DpdkForwarder, port_mask
+from linerate.places import rust_binary
 
 
 class _L2fwdOptions(DpdkForwarder):
@@ -30,9 +31,7 @@ class Plain(_L2fwdOptions):
         self.program()
 
     def program(self) -> Path:
-        from linerate.benchmarks import build  # noqa: PLC0415 - imports this package
-
-        return build("plain", "plain", project_root() / "build" / "plain")
+        return bench_program("plain", "plain")
 
 
 class Raw(_L2fwdOptions):
@@ -49,7 +48,4 @@ class Raw(_L2fwdOptions):
         self.program()
 
     def program(self) -> Path:
-        try:
-            return rust_binary("raw-l2fwd")
-        except MissingError as error:
-            raise MissingError(str(error.message), "scripts/cargo build --release") from error
+        return rust_binary("raw-l2fwd")

@@ -18,19 +18,11 @@ from pathlib import Path
 
 from linerate.compilers import NATIVE, clang
 from linerate.errors import LabError, MissingError
-from linerate.forwarders.base import DpdkForwarder, port_mask, project_root
+from linerate.forwarders.base import DpdkForwarder, port_mask
 from linerate.machine import dpdk_version, first_line
+from linerate.places import build_directory
 
 SOURCES = (Path("/usr/share/dpdk/examples/l2fwd"), Path("/usr/local/share/dpdk/examples/l2fwd"))
-
-
-def cache_directory() -> Path:
-    """`build/` of the checkout when it can be written, else the user's cache."""
-    root = project_root()
-    if (root / "Cargo.toml").is_file() and os.access(root, os.W_OK):
-        return root / "build" / "c-peers"
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "linerate" / "c-peers"
 
 
 class CL2fwd(DpdkForwarder):
@@ -74,7 +66,7 @@ class CL2fwd(DpdkForwarder):
         for part in ("main.c", "Makefile"):
             digest.update((source / part).read_bytes())
         digest.update(json.dumps([version, dpdk, flags], sort_keys=True).encode())
-        target = cache_directory() / f"l2fwd-{digest.hexdigest()[:16]}"
+        target = build_directory() / "c-peers" / f"l2fwd-{digest.hexdigest()[:16]}"
         self._facts = {
             "source": str(source),
             "source_sha256": hashlib.sha256((source / "main.c").read_bytes()).hexdigest(),

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linerate.forwarders.base import DpdkForwarder, port_mask, rust_binary
+from linerate.forwarders.base import DpdkForwarder, port_mask
+from linerate.places import rust_binary
 
 
 class RustL2fwd(DpdkForwarder):

@@ -46,6 +46,9 @@ class Link(ABC):
     # False: the size of the frames changes nothing on this link.
     size_matters: bool = True
 
+    def prepare(self) -> None:  # noqa: B027 - most links need nothing
+        """Find or build what the link needs; raises `LabError` with what mends it."""
+
     @abstractmethod
     def open(self, context: LinkContext) -> AbstractContextManager[Wire]:
         """Make the link, for a block of trials."""

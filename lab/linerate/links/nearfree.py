@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
+from linerate.benchmarks import nearfree_plugin
 from linerate.links.base import Link, LinkContext, Wire
 
 
@@ -22,9 +23,10 @@ class NearFree(Link):
             "and touches no packet; what is measured is the forwarder's own instructions"
         )
 
-    def open(self, context: LinkContext) -> AbstractContextManager[Wire]:
-        from linerate.benchmarks import nearfree_plugin  # noqa: PLC0415 - imports forwarders
+    def prepare(self) -> None:
+        nearfree_plugin()
 
+    def open(self, context: LinkContext) -> AbstractContextManager[Wire]:
         # The driver's size is without the FCS.
         arguments = f"size={context.size - 4},dense=1"
         return nullcontext(
