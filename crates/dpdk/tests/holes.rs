@@ -106,6 +106,7 @@ fn no_slice_is_longer_than_its_buffer(eal: &Eal, pool: &Mempool<'_>) {
     let mut next = || mbufs.next().unwrap();
     given_out(next());
     cut(next());
+    cut_in_front(next());
     copied(next(), pool);
     chained(next(), next(), pool);
     drop(mbufs);
@@ -123,8 +124,15 @@ fn no_slice_is_longer_than_its_buffer(eal: &Eal, pool: &Mempool<'_>) {
 
     fn cut(mut mbuf: Mbuf<'_>) {
         assert!(!mbuf.adj(ROOM + 1) && !mbuf.trim(ROOM + 1), "those bytes are not there");
-        assert!(mbuf.trim(ROOM));
-        assert_eq!(mbuf.data().len(), ROOM, "6952 are still claimed");
+        assert!(mbuf.trim(8));
+        assert_eq!((mbuf.data().len(), mbuf.packet_len(), mbuf.tailroom()), (ROOM - 8, ROOM - 8, 8));
+        assert!(mbuf.adj(ROOM - 8));
+        assert!(mbuf.header_mut::<1>().is_none(), "nothing is left of what was claimed");
+        assert_eq!((mbuf.data().len(), mbuf.headroom()), (0, ROOM + 120));
+        assert!(!mbuf.adj(1) && mbuf.append(9).is_none());
+    }
+
+    fn cut_in_front(mut mbuf: Mbuf<'_>) {
         assert!(mbuf.adj(ROOM));
         assert!(mbuf.header_mut::<1>().is_none(), "nothing is left of what was claimed");
         assert_eq!((mbuf.data().len(), mbuf.headroom()), (0, ROOM + 128));

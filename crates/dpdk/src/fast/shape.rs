@@ -90,6 +90,17 @@ unsafe fn shrink(packet: *mut rte_mbuf, segment: *mut rte_mbuf, len: u16) {
     }
 }
 
+/// Bytes that a driver claims behind the buffer's end: what shortens a segment takes them away as well,
+/// for a segment whose start has moved must not say that it has more than it has (see `has_header`).
+///
+/// # Safety
+/// `mbuf` is valid and `inside` its `data_len`.
+#[inline(always)]
+unsafe fn outside(mbuf: *const rte_mbuf, inside: usize) -> u16 {
+    // SAFETY: the contract is the caller's. `data_len` is never more than the field.
+    unsafe { field::<u16>(mbuf, layout::MBUF_DATA_LEN) - inside as u16 }
+}
+
 /// `rte_pktmbuf_prepend`: `len` bytes more at the front; null, and nothing changed, without the room.
 ///
 /// # Safety
@@ -139,10 +150,7 @@ pub(crate) unsafe fn adj(mbuf: *mut rte_mbuf, len: u16) -> bool {
         if usize::from(len) > inside {
             return false;
         }
-        // What a driver claims behind the buffer's end goes too: a segment whose start has moved must
-        // not say that it has more than it has (see `has_header`).
-        let claimed: u16 = field(mbuf, layout::MBUF_DATA_LEN);
-        let outside = claimed - inside as u16;
+        let outside = outside(mbuf, inside);
         let offset: u16 = field(mbuf, layout::MBUF_DATA_OFF);
         set_field(mbuf, layout::MBUF_DATA_OFF, offset.wrapping_add(len));
         shrink(mbuf, mbuf, outside + len);
@@ -159,10 +167,11 @@ pub(crate) unsafe fn adj(mbuf: *mut rte_mbuf, len: u16) -> bool {
 pub(crate) unsafe fn trim(mbuf: *mut rte_mbuf, last: *mut rte_mbuf, len: u16) -> bool {
     // SAFETY: the contract is the caller's.
     unsafe {
-        if usize::from(len) > data_len(last) {
+        let inside = data_len(last);
+        if usize::from(len) > inside {
             return false;
         }
-        shrink(mbuf, last, len);
+        shrink(mbuf, last, outside(last, inside) + len);
         true
     }
 }
