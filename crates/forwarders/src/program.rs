@@ -63,8 +63,9 @@ impl<O, P: fmt::Debug + fmt::Display> Program<O, P> {
         for memif in &memifs {
             memif.remove_stale_socket();
         }
-        let (eal, arguments) = Eal::init(arguments)?;
+        // First, so that a signal while EAL starts ends in order too.
         let stop = Stop::on_signals()?;
+        let (eal, arguments) = Eal::init(arguments)?;
         let options = (self.parse)(arguments).inspect_err(|_| say_on!("{}", self.usage))?;
         (self.run)(&eal, &options, &stop).map_err(|error| explain(error, &memifs))
     }
