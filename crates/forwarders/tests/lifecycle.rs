@@ -6,6 +6,7 @@
 mod support;
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,8 +16,12 @@ use support::{Forwarder, runtime_dir, wait_until};
 const CYCLES: usize = 100;
 /// Kills, each followed by a clean start and stop.
 const KILLS: usize = 25;
-/// The latest kill: a forwarder that is alone has long been forwarding by then.
-const LATEST_KILL: Duration = Duration::from_millis(400);
+/// Signals that ask it to end at any moment, also while EAL starts.
+const EARLY: usize = 25;
+/// The latest of those two: a forwarder that is alone has long been forwarding by then.
+const LATEST: Duration = Duration::from_millis(400);
+/// SIGTERM.
+const TERM: i32 = 15;
 const PREFIX: &str = "lifecycle";
 
 #[test]
@@ -28,11 +33,17 @@ fn nothing_is_left_behind() {
     }
     // The same moments each time, spread by a generator of period 2^64.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    for _ in 0..KILLS {
+    let mut moment = || {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        kill_after(Duration::from_micros(state % LATEST_KILL.as_micros() as u64));
+        Duration::from_micros(state % LATEST.as_micros() as u64)
+    };
+    for _ in 0..EARLY {
+        end_after(moment());
+    }
+    for _ in 0..KILLS {
+        kill_after(moment());
         clean(Signal::Term);
     }
 }
@@ -74,6 +85,18 @@ fn clean(signal: Signal) {
     };
     assert!(status.success(), "{status}: {}", forwarder.err());
     assert_eq!(files_below(runtime_dir()), [runtime_dir().join("files/s.json")]);
+    assert_eq!(processes(), Vec::<PathBuf>::new());
+}
+
+fn end_after(delay: Duration) {
+    let mut forwarder = start();
+    let begin = Instant::now();
+    wait_until("moment to end", || begin.elapsed() >= delay);
+    let status = forwarder.stop();
+    // In its first milliseconds it has no handler yet, and nothing to leave behind either.
+    assert!(status.success() || status.signal() == Some(TERM), "{status}: {}", forwarder.err());
+    let left = files_below(runtime_dir());
+    assert!(left.iter().all(|path| path.ends_with("files/s.json")), "{left:?}");
     assert_eq!(processes(), Vec::<PathBuf>::new());
 }
 
