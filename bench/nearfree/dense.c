@@ -48,14 +48,11 @@ struct rte_mempool *dense_acquire(void)
 
 void dense_release(void)
 {
-	if (--users > 0)
-		return;
-	if (rte_mempool_full(pool)) {
-		rte_mempool_free(pool);
-		pool = NULL;
-		return;
-	}
-	/* Somebody may still touch them: the memory stays, for the next user too. */
-	rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, NAME ": %u packets did not come back\n",
-		rte_mempool_in_use_count(pool));
+	/*
+	 * The memory stays, for the next user too: no count says for certain that nobody has a packet
+	 * any more while other lcores still free theirs.
+	 */
+	if (--users == 0 && !rte_mempool_full(pool))
+		rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, NAME ": %u packets did not come back\n",
+			rte_mempool_in_use_count(pool));
 }

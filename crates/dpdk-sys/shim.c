@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shim.h"
 
+#include <errno.h>
+#include <stdio.h>
+
 #include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
+#include <rte_mempool.h>
+#include <rte_memzone.h>
 
 int lr_errno(void) { return rte_errno; }
 
@@ -108,4 +113,29 @@ void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint16_t len,
 			      struct rte_mbuf_ext_shared_info *shared)
 {
 	rte_pktmbuf_attach_extbuf(m, buffer, RTE_BAD_IOVA, len, shared);
+}
+
+int lr_mempool_populate_dense(struct rte_mempool *mp)
+{
+	size_t chunk, align;
+	char name[RTE_MEMZONE_NAMESIZE];
+	/* A page shift of 0: objects may lie across pages. */
+	const ssize_t size = rte_mempool_op_calc_mem_size_default(mp, mp->size, 0, &chunk, &align);
+	const struct rte_memzone *zone;
+	int ret;
+
+	if (size < 0)
+		return (int)size;
+	ret = snprintf(name, sizeof(name), RTE_MEMPOOL_MZ_FORMAT "_0", mp->name);
+	if (ret < 0 || ret >= (int)sizeof(name))
+		return -ENAMETOOLONG;
+	zone = rte_memzone_reserve_aligned(name, (size_t)size, mp->socket_id, 0, align);
+	if (zone == NULL)
+		return -rte_errno;
+	ret = rte_mempool_populate_iova(mp, zone->addr, zone->iova, zone->len, NULL, NULL);
+	if (ret < 0 || (uint32_t)ret < mp->size) {
+		rte_memzone_free(zone);
+		return ret < 0 ? ret : -ENOMEM;
+	}
+	return ret;
 }

@@ -50,6 +50,13 @@ int lr_pktmbuf_linearize(struct rte_mbuf *m);
 void lr_pktmbuf_refcnt_update(struct rte_mbuf *m, int16_t value);
 uint16_t lr_mbuf_refcnt_read(const struct rte_mbuf *m);
 
+/*
+ * Populates an empty pool made with RTE_MEMPOOL_F_NO_IOVA_CONTIG from one memzone, objects side by side.
+ * rte_mempool_populate_default would tell such a pool no IO addresses. Returns the number of objects, or
+ * a negative errno. The memzone stays when the pool is freed.
+ */
+int lr_mempool_populate_dense(struct rte_mempool *mp);
+
 /* For tests: gives an mbuf an external buffer, as some drivers do. */
 void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint16_t len,
 			      struct rte_mbuf_ext_shared_info *shared);

@@ -26,7 +26,7 @@ def linerate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     ("arguments", "code", "message"),
     [
         (["--preset", "huge"], 2, "choose from: demo, quick, screen, claim"),
-        (["--link", "wire"], 2, "choose from: null, null2, memif, memif2"),
+        (["--link", "wire"], 2, "choose from: null, null2, nearfree2, memif, memif2"),
         (["--sizes", "big"], 2, "for instance --sizes 64,1518"),
         (["--sizes", "64,abc"], 2, "--sizes abc: not a whole number"),
         (["--sizes", "-64"], 2, "--sizes -64: not a whole number"),

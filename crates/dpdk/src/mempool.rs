@@ -37,6 +37,11 @@ pub enum MempoolError {
         /// Bytes per mbuf asked for.
         data_room: u16,
     },
+    /// EAL was told to make pools that only one thread may use.
+    #[error(
+        "the mempool backend {0:?} is for one thread: leave --mbuf-pool-ops-name out, or name ring_mp_mc"
+    )]
+    OneThread(String),
     /// DPDK refused: `EEXIST` for a name in use, `ENOMEM` for too little memory, `EINVAL` for a cache
     /// that does not fit, `ENAMETOOLONG`.
     #[error("mempool {name:?} with {count} mbufs of {data_room} bytes: {errno}")]
@@ -100,6 +105,12 @@ fn pages_are_small(eal: &Eal) -> bool {
     !eal.has_hugepages() && unsafe { dpdk_sys::rte_eal_iova_mode() } == dpdk_sys::RTE_IOVA_VA
 }
 
+/// The backend's name says when it is a ring for one producer or consumer (`ring_sp_sc`), which the user
+/// of EAL's `--mbuf-pool-ops-name` may have asked for: a pool is for every thread.
+fn is_for_one_thread(ops: &CStr) -> bool {
+    ops.to_str().is_ok_and(|name| name.split('_').any(|word| word == "sp" || word == "sc"))
+}
+
 /// `rte_pktmbuf_pool_create` without its alignment to pages. An mbuf of the usual size takes more than
 /// half a page of 4 KiB: one on each page, their first lines share one set of the first-level cache,
 /// which holds eight of them, and a burst of 32 always misses.
@@ -132,7 +143,7 @@ unsafe fn create_dense(
         let mut code = dpdk_sys::rte_mempool_set_ops_byname(pool, ops, std::ptr::null_mut());
         if code == 0 {
             dpdk_sys::rte_pktmbuf_pool_init(pool, (&raw mut private).cast());
-            code = dpdk_sys::rte_mempool_populate_default(pool);
+            code = dpdk_sys::lr_mempool_populate_dense(pool);
         }
         if code < 0 {
             dpdk_sys::rte_mempool_free(pool);
@@ -161,6 +172,11 @@ impl<'eal> Mempool<'eal> {
                 name: config.name.clone(),
                 data_room: config.data_room,
             });
+        }
+        // SAFETY: the name of the backend is a C string that lives as long as EAL.
+        let ops = unsafe { CStr::from_ptr(dpdk_sys::rte_mbuf_best_mempool_ops()) };
+        if is_for_one_thread(ops) {
+            return Err(MempoolError::OneThread(ops.to_string_lossy().into_owned()));
         }
         let socket = config.socket.map_or(-1, |socket| socket as i32); // SOCKET_ID_ANY
         // SAFETY: EAL runs (there is an Eal) and `name` is a C string.
@@ -255,5 +271,20 @@ impl<'eal> Mempool<'eal> {
 
     pub(crate) fn as_ptr(&self) -> *mut rte_mempool {
         self.raw.as_ptr()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backends_for_one_thread_are_known_by_name() {
+        for name in [c"ring_sp_sc", c"ring_mp_sc", c"ring_sp_mc"] {
+            assert!(is_for_one_thread(name));
+        }
+        for name in [c"ring_mp_mc", c"ring_mt_rts", c"ring_mt_hts", c"stack", c"lf_stack", c"bucket"] {
+            assert!(!is_for_one_thread(name));
+        }
     }
 }

@@ -19,6 +19,7 @@ mod support;
 #[test]
 fn native_functions_do_what_c_does() {
     let eal = support::eal(&["net_ring0", "net_ring1"]);
+    pools::same_mbufs(&eal);
     pools::agree(&eal);
     packets::agree(&eal);
     bursts::agree(&eal);

@@ -3,7 +3,7 @@
 //! with and without a cache, on an lcore and on a thread that is none.
 
 use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig};
-use dpdk_sys::rte_mbuf;
+use dpdk_sys::{layout, rte_mbuf};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -31,6 +31,47 @@ pub fn agree(eal: &Eal) {
             threads.spawn(|| sequences(|| (0, 0), &native, &c, names[1]));
         });
     }
+}
+
+/// A pool of ours, packed side by side, has the mbufs that `rte_pktmbuf_pool_create` makes: all of them
+/// the same in what does not depend on where they lie, IO addresses included.
+pub fn same_mbufs(eal: &Eal) {
+    let config = PoolConfig { count: 255, cache: 0, ..PoolConfig::named("ours") };
+    let ours = Mempool::packet_pool(eal, &config).unwrap();
+    // SAFETY: EAL runs and DPDK copies the name.
+    let made = unsafe {
+        dpdk_sys::rte_pktmbuf_pool_create(c"theirs".as_ptr(), 255, 0, 0, config.data_room, -1)
+    };
+    assert!(!made.is_null());
+    let [ours_raw, theirs_raw] = ["ours", "theirs"].map(|name| {
+        let mbufs = raw::c_alloc(raw::pool(name), 255).unwrap();
+        let shapes: Vec<_> = mbufs.iter().map(|mbuf| shape(*mbuf)).collect();
+        raw::c_free(mbufs);
+        shapes
+    });
+    assert_eq!(ours_raw, theirs_raw);
+    assert!(ours_raw.iter().all(|shape| *shape == ours_raw[0]));
+    assert!(ours.is_full());
+}
+
+/// Fields of a fresh mbuf, addresses as distances from its own.
+fn shape(mbuf: *mut rte_mbuf) -> [u64; 8] {
+    let start = mbuf.addr() as u64;
+    let buffer = raw::field::<u64>(mbuf, layout::MBUF_BUF_ADDR);
+    let io = match layout::MBUF_IOVA_SIZE {
+        8 => raw::field::<u64>(mbuf, layout::MBUF_IOVA).wrapping_sub(buffer),
+        _ => 0,
+    };
+    [
+        buffer - start,
+        io,
+        raw::field::<u16>(mbuf, layout::MBUF_BUF_LEN).into(),
+        raw::field::<u16>(mbuf, layout::MBUF_DATA_OFF).into(),
+        raw::field::<u16>(mbuf, layout::MBUF_PRIV_SIZE).into(),
+        raw::field::<u16>(mbuf, layout::MBUF_NB_SEGS).into(),
+        raw::field::<u16>(mbuf, layout::MBUF_PORT).into(),
+        raw::field::<u64>(mbuf, layout::MBUF_OL_FLAGS),
+    ]
 }
 
 #[derive(Clone, Debug)]
