@@ -82,7 +82,9 @@ def overload(
     ] = "quick",
     link: Annotated[
         list[str] | None,
-        typer.Option(help="null, null2, memif, memif2; a list, or repeated. Default: null,memif."),
+        typer.Option(
+            help="null, null2, nearfree2, memif, memif2; a list, or repeated. Default: null,memif."
+        ),
     ] = None,
     sizes: Annotated[
         list[str] | None, typer.Option(help="Frame sizes with FCS, a list. Default: 64.")
