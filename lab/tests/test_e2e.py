@@ -108,10 +108,12 @@ class Run:
 # What a machine with other work may do to a trial.
 LATE: records.InvalidCode = "late"
 STARVED: records.InvalidCode = "starved"
+# Its counters could not be read within a moment.
+UNREADABLE: records.InvalidCode = "unreadable"
 
 
 def disturbed(trial: records.Trial, *codes: records.InvalidCode) -> bool:
-    return trial.invalid_code in codes
+    return trial.invalid_code in (*codes, UNREADABLE)
 
 
 def kill_in_mid_trial(run: Run, victim: str) -> int:
