@@ -150,6 +150,7 @@ impl Eal {
     /// The ports that exist now, in ascending order.
     #[must_use]
     pub fn ports(&self) -> Vec<PortId> {
+        let _alone = port::lock();
         port::valid_ports()
     }
 
@@ -194,7 +195,17 @@ impl Drop for Eal {
     fn drop(&mut self) {
         let forgotten =
             std::mem::take(self.taken.get_mut().unwrap_or_else(|poison| poison.into_inner()));
-        for port in self.ports() {
+        let runtime_dir = self.runtime_dir();
+        // EAL leaves its sockets until the process exits, and the directory for ever. Telemetry's go
+        // first, lest somebody connects and asks about a port that is being closed; the one that EAL
+        // talks to other processes by is needed while ports close.
+        for socket in sockets::own(&runtime_dir) {
+            if !socket.file_name().is_some_and(|name| name.as_bytes().starts_with(b"mp_socket")) {
+                let _ = std::fs::remove_file(socket);
+            }
+        }
+        let alone = port::lock();
+        for port in port::valid_ports() {
             // SAFETY: every `Port` and queue borrows from this Eal and is gone. A port that is still
             // taken was forgotten, perhaps started; it will never be used again.
             unsafe {
@@ -204,12 +215,11 @@ impl Drop for Eal {
                 dpdk_sys::rte_eth_dev_close(port.index());
             }
         }
+        drop(alone);
         // rte_eal_cleanup is not called: it unmaps DPDK's memory while EAL's interrupt thread and the
         // threads of telemetry clients go on reading it (seen: a crash at the end of a forwarder that
         // somebody was watching). The kernel takes the memory back when the process exits.
-        let runtime_dir = self.runtime_dir();
-        // EAL leaves its telemetry socket until the process exits, and the directory for ever. One that
-        // other processes share holds files and sockets of theirs and stays.
+        // A directory that other processes share holds files and sockets of theirs and stays.
         for socket in sockets::own(&runtime_dir) {
             let _ = std::fs::remove_file(socket);
         }

@@ -6,23 +6,20 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard};
 
 use super::error::{PortError, check};
 use super::id::PortId;
 use crate::eal::Eal;
 
-/// DPDK does not protect questions about a port against its being configured, stopped or removed at
-/// the same time. Questions share this lock; whatever changes a port's state takes it alone.
-static STATE: RwLock<()> = RwLock::new(());
+/// DPDK's control functions must not run in parallel on a port: they change bit-fields that share a
+/// byte, and nothing protects questions against the port's being configured, stopped or removed.
+static CONTROL: Mutex<()> = Mutex::new(());
 
-fn shared() -> RwLockReadGuard<'static, ()> {
-    STATE.read().unwrap_or_else(|poison| poison.into_inner())
-}
-
-/// Taken for each change of a port's state.
-pub(super) fn exclusive() -> RwLockWriteGuard<'static, ()> {
-    STATE.write().unwrap_or_else(|poison| poison.into_inner())
+/// Taken for each control call, questions among them; never on the packet path. It is not recursive.
+/// Who also needs `Eal::taken` locks that first.
+pub(crate) fn lock() -> MutexGuard<'static, ()> {
+    CONTROL.lock().unwrap_or_else(|poison| poison.into_inner())
 }
 
 /// Asks and sets what DPDK lets any thread ask and set while others poll the queues.
@@ -80,7 +77,7 @@ impl PortControl<'_> {
     /// # Errors
     /// [`PortError::Call`].
     pub fn link(&self) -> Result<Link, PortError> {
-        let _shared = shared();
+        let _alone = lock();
         let (mut speed, mut up, mut full): (u32, c_int, c_int) = (0, 0, 0);
         // SAFETY: plain out-parameters.
         check(self.id, "rte_eth_link_get_nowait", unsafe {
@@ -98,7 +95,7 @@ impl PortControl<'_> {
     /// # Errors
     /// [`PortError::Call`].
     pub fn link_text(&self) -> Result<String, PortError> {
-        let _shared = shared();
+        let _alone = lock();
         // RTE_ETH_LINK_MAX_STR_LEN, 40 in every release, and then some.
         let mut text = [0 as c_char; 256];
         // SAFETY: DPDK writes at most as many bytes as the array has.
@@ -114,7 +111,7 @@ impl PortControl<'_> {
     /// # Errors
     /// [`PortError::Call`].
     pub fn mac(&self) -> Result<[u8; 6], PortError> {
-        let _shared = shared();
+        let _alone = lock();
         let mut address = dpdk_sys::rte_ether_addr { addr_bytes: [0; 6] };
         // SAFETY: DPDK fills the address in.
         check(self.id, "rte_eth_macaddr_get", unsafe {
@@ -128,7 +125,7 @@ impl PortControl<'_> {
     /// # Errors
     /// [`PortError::Call`].
     pub fn stats(&self) -> Result<Stats, PortError> {
-        let _shared = shared();
+        let _alone = lock();
         let mut stats = MaybeUninit::<dpdk_sys::rte_eth_stats>::zeroed();
         // SAFETY: DPDK fills the struct in.
         check(self.id, "rte_eth_stats_get", unsafe {
@@ -153,7 +150,7 @@ impl PortControl<'_> {
     /// # Errors
     /// [`PortError::Call`], `ENOTSUP` where the driver has no such mode.
     pub fn set_promiscuous(&self, on: bool) -> Result<(), PortError> {
-        let _shared = shared();
+        let _alone = lock();
         // SAFETY: control functions take any port number.
         let (call, code) = unsafe {
             if on {

@@ -13,6 +13,9 @@ pub enum PortError {
     /// A `Port` for it exists already.
     #[error("port {0} is taken: each port is handed out once")]
     Taken(PortId),
+    /// Another port, such as a bond, or a C plugin owns it (`rte_eth_dev_owner_set`).
+    #[error("port {0} belongs to another port or plugin; use the one that it belongs to")]
+    Owned(PortId),
     /// More queues than the driver has.
     #[error("port {port}: {asked} {direction} queues asked for, the driver has {max}")]
     TooManyQueues {
@@ -31,6 +34,9 @@ pub enum PortError {
     /// Device arguments that safe code must not have.
     #[error("device {0:?} is refused: {1}")]
     Unsafe(String, &'static str),
+    /// The device was removed, and yet its port is there.
+    #[error("port {0}: its driver removed the device but left the port")]
+    Remains(PortId),
     /// A DPDK call failed.
     #[error("port {port}: {call}: {errno}")]
     Call {

@@ -3,6 +3,8 @@
 
 use std::ffi::CString;
 
+use dpdk_sys::layout;
+
 use super::control;
 use super::error::{PortError, check};
 use super::id::{PortId, valid_ports};
@@ -37,7 +39,7 @@ impl Eal {
         let string = CString::new(arguments).map_err(|_| PortError::Nul(arguments.to_owned()))?;
         // Keeps two attachments apart: new ports are found by looking before and after.
         let _one_at_a_time = self.taken.lock().unwrap_or_else(|poison| poison.into_inner());
-        let _exclusive = control::exclusive();
+        let _alone = control::lock();
         let before = valid_ports();
         // SAFETY: a C string that DPDK copies.
         let code = unsafe { dpdk_sys::rte_dev_probe(string.as_ptr()) };
@@ -54,22 +56,34 @@ impl Eal {
     /// Closes a port and removes its device.
     ///
     /// # Errors
-    /// [`PortError::Unsafe`] when the device has other ports, [`PortError::Call`].
+    /// [`PortError::Unsafe`] when the device has, or may have, other ports, [`PortError::Call`],
+    /// [`PortError::Remains`].
     pub fn detach(&self, port: Port<'_, Unconfigured>) -> Result<(), PortError> {
         let id = port.id();
+        // Held until the device is gone, so that nobody takes the port meanwhile. It goes after the
+        // lock, which it may need.
+        let _claim = port.into_claim();
+        let _alone = control::lock();
         let device = info::query(id)?.device;
-        let siblings = valid_ports()
-            .into_iter()
-            .any(|other| other != id && info::query(other).is_ok_and(|info| info.device == device));
+        // Of a port that does not answer nobody knows whose it is.
+        let siblings = (0..layout::MAX_ETHPORTS as u16)
+            .map(PortId)
+            .filter(|other| *other != id && other.exists())
+            .any(|other| info::query(other).map_or(true, |info| info.device == device));
         if siblings {
-            let name = id.name().unwrap_or_default();
+            let name = id.name_locked().unwrap_or_default();
             return Err(PortError::Unsafe(name, "its device has other ports, which would go too"));
         }
-        // Held until the device is gone, so that nobody takes the port meanwhile.
-        let _claim = port.into_claim();
-        let _exclusive = control::exclusive();
-        // SAFETY: the claim makes this the only user, the port is not started, so no queue is alive,
-        // and `device` is the one that the driver named.
-        check(id, "rte_dev_remove", unsafe { dpdk_sys::rte_dev_remove(device) }).map(drop)
+        // SAFETY: the claim makes this the only user, the port is not started, so no queue is alive.
+        let closed = unsafe { dpdk_sys::rte_eth_dev_close(id.0) };
+        if id.exists() {
+            check(id, "rte_eth_dev_close", closed)?;
+        }
+        // SAFETY: as above; `device` is the one that the driver named, and no other port is on it.
+        check(id, "rte_dev_remove", unsafe { dpdk_sys::rte_dev_remove(device) })?;
+        match id.exists() {
+            true => Err(PortError::Remains(id)),
+            false => Ok(()),
+        }
     }
 }

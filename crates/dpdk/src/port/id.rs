@@ -6,6 +6,11 @@ use std::fmt;
 
 use dpdk_sys::layout;
 
+use super::control;
+
+/// `RTE_ETH_DEV_NO_OWNER`.
+const NO_OWNER: u64 = 0;
+
 /// The number of a port. A number and no more: the port may be gone.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct PortId(pub(crate) u16);
@@ -21,6 +26,12 @@ impl PortId {
     /// port.
     #[must_use]
     pub fn name(self) -> Option<String> {
+        let _alone = control::lock();
+        self.name_locked()
+    }
+
+    /// Its name; the caller holds the lock.
+    pub(super) fn name_locked(self) -> Option<String> {
         // RTE_ETH_NAME_MAX_LEN, 64 in every release, and then some.
         let mut name = [0 as c_char; 256];
         // SAFETY: the buffer is longer than any device name.
@@ -32,8 +43,24 @@ impl PortId {
     /// The NUMA node that its device is on; `None` where nobody knows or there is no such port.
     #[must_use]
     pub fn socket(self) -> Option<u32> {
+        let _alone = control::lock();
         // SAFETY: looks a number up in DPDK's table.
         u32::try_from(unsafe { dpdk_sys::rte_eth_dev_socket_id(self.0) }).ok()
+    }
+}
+
+impl PortId {
+    /// Whether there is such a port, whoever owns it; the caller holds the lock.
+    pub(super) fn exists(self) -> bool {
+        // SAFETY: looks a number up in DPDK's table.
+        unsafe { dpdk_sys::rte_eth_dev_is_valid_port(self.0) != 0 }
+    }
+
+    /// Whether nobody owns the port, neither another port nor a C plugin; the caller holds the lock.
+    pub(super) fn is_free(self) -> bool {
+        // SAFETY: looks through DPDK's table of ports.
+        let next = unsafe { dpdk_sys::rte_eth_find_next_owned_by(self.0, NO_OWNER) };
+        next == u64::from(self.0)
     }
 }
 
@@ -43,13 +70,14 @@ impl fmt::Display for PortId {
     }
 }
 
-/// The ports that exist now and belong to no other port or program (`RTE_ETH_FOREACH_DEV`).
+/// The ports that exist now and belong to no other port or program (`RTE_ETH_FOREACH_DEV`). The caller
+/// holds the lock.
 pub(crate) fn valid_ports() -> Vec<PortId> {
     let mut ports = Vec::new();
     let mut next = 0;
     loop {
         // SAFETY: looks through DPDK's table of ports; needs an initialised EAL, which the callers have.
-        let id = unsafe { dpdk_sys::rte_eth_find_next_owned_by(next, 0) };
+        let id = unsafe { dpdk_sys::rte_eth_find_next_owned_by(next, NO_OWNER) };
         match u16::try_from(id) {
             Ok(id) if usize::from(id) < layout::MAX_ETHPORTS => {
                 ports.push(PortId(id));

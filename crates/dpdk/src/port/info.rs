@@ -4,6 +4,7 @@
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
+use super::control;
 use super::error::{PortError, check};
 use super::id::PortId;
 
@@ -22,6 +23,7 @@ pub struct PortInfo {
 
 impl PortInfo {
     pub(super) fn of(id: PortId) -> Result<Self, PortError> {
+        let _alone = control::lock();
         let info = query(id)?;
         let driver = if info.driver_name.is_null() {
             String::new()
@@ -38,6 +40,7 @@ impl PortInfo {
     }
 }
 
+/// The caller holds the lock.
 pub(super) fn query(id: PortId) -> Result<dpdk_sys::rte_eth_dev_info, PortError> {
     let mut info = MaybeUninit::<dpdk_sys::rte_eth_dev_info>::zeroed();
     // SAFETY: DPDK fills the struct in.

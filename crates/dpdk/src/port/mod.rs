@@ -17,6 +17,7 @@ mod tx;
 mod tx_buffer;
 
 pub use config::{PortConfig, RxConfig, TxConfig};
+pub(crate) use control::lock;
 pub use control::{Link, PortControl, Stats};
 pub use error::PortError;
 pub use id::PortId;

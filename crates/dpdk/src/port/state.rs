@@ -50,7 +50,7 @@ pub(super) struct Claim<'eal> {
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         if self.started {
-            let _exclusive = control::exclusive();
+            let _alone = control::lock();
             // SAFETY: queues borrow from the port that holds this claim and are gone.
             unsafe { dpdk_sys::rte_eth_dev_stop(self.id.0) };
         }
@@ -62,13 +62,18 @@ impl Eal {
     /// The exclusive handle of a port.
     ///
     /// # Errors
-    /// [`PortError::Absent`] when there is no such port, [`PortError::Taken`] while a handle exists.
+    /// [`PortError::Absent`] when there is no such port, [`PortError::Owned`] when it belongs to another
+    /// port, [`PortError::Taken`] while a handle exists.
     pub fn take_port(&self, id: PortId) -> Result<Port<'_, Unconfigured>, PortError> {
         let mut taken = self.taken.lock().unwrap_or_else(|poison| poison.into_inner());
-        // SAFETY: looks a number up in DPDK's table.
-        if unsafe { dpdk_sys::rte_eth_dev_is_valid_port(id.0) } == 0 {
+        let alone = control::lock();
+        if !id.exists() {
             return Err(PortError::Absent(id));
         }
+        if !id.is_free() {
+            return Err(PortError::Owned(id));
+        }
+        drop(alone);
         if !taken.insert(id.0) {
             return Err(PortError::Taken(id));
         }
@@ -119,11 +124,15 @@ impl<'eal> Port<'eal, Unconfigured> {
     /// [`PortError::TooManyQueues`], or [`PortError::Call`] with the function that failed.
     pub fn configure(self, config: &PortConfig<'eal>) -> Result<Port<'eal, Configured>, PortError> {
         let id = self.claim.id;
-        let info = info::query(id)?;
         if config.rx.is_empty() && config.tx.is_empty() {
             return Err(PortError::NoQueues(id));
         }
-        let _exclusive = control::exclusive();
+        let _alone = control::lock();
+        let info = info::query(id)?;
+        // No offload that the driver switches on by itself: MBUF_FAST_FREE would be wrong for packets
+        // that have several owners or come from several pools.
+        let rx_conf = dpdk_sys::rte_eth_rxconf { offloads: 0, ..info.default_rxconf };
+        let tx_conf = dpdk_sys::rte_eth_txconf { offloads: 0, ..info.default_txconf };
         let rx = count(id, "RX", config.rx.len(), info.max_rx_queues)?;
         let tx = count(id, "TX", config.tx.len(), info.max_tx_queues)?;
         // SAFETY: plain data for which all zeros means: nothing special.
@@ -144,7 +153,7 @@ impl<'eal> Port<'eal, Unconfigured> {
                     queue,
                     descriptors,
                     socket,
-                    &info.default_rxconf,
+                    &rx_conf,
                     setup.pool.as_ptr(),
                 )
             })?;
@@ -154,13 +163,7 @@ impl<'eal> Port<'eal, Unconfigured> {
             adjust(id, None, Some(&mut descriptors))?;
             // SAFETY: the port is configured with this queue.
             check(id, "rte_eth_tx_queue_setup", unsafe {
-                dpdk_sys::rte_eth_tx_queue_setup(
-                    id.0,
-                    queue,
-                    descriptors,
-                    socket,
-                    &info.default_txconf,
-                )
+                dpdk_sys::rte_eth_tx_queue_setup(id.0, queue, descriptors, socket, &tx_conf)
             })?;
         }
         if config.no_packet_types {
@@ -195,10 +198,10 @@ impl<'eal> Port<'eal, Configured> {
     /// [`PortError::Call`].
     pub fn start(mut self) -> Result<Port<'eal, Started>, PortError> {
         let id = self.claim.id;
-        let exclusive = control::exclusive();
+        let alone = control::lock();
         // SAFETY: the claim makes this the only user of the port, whose queues are set up.
         check(id, "rte_eth_dev_start", unsafe { dpdk_sys::rte_eth_dev_start(id.0) })?;
-        drop(exclusive);
+        drop(alone);
         self.claim.started = true;
         let (rx, tx) = (self.rx, self.tx);
         Ok(self.into(rx, tx))
@@ -240,10 +243,10 @@ impl<'eal> Port<'eal, Started> {
     /// [`PortError::Call`].
     pub fn stop(mut self) -> Result<Port<'eal, Configured>, PortError> {
         let id = self.claim.id;
-        let exclusive = control::exclusive();
+        let alone = control::lock();
         // SAFETY: no queue is alive: each borrows the port, which is moved in here.
         check(id, "rte_eth_dev_stop", unsafe { dpdk_sys::rte_eth_dev_stop(id.0) })?;
-        drop(exclusive);
+        drop(alone);
         self.claim.started = false;
         let (rx, tx) = (self.rx, self.tx);
         Ok(self.into(rx, tx))
