@@ -6,6 +6,7 @@ use std::ffi::CString;
 use dpdk_sys::layout;
 
 use super::control;
+use super::device;
 use super::error::{PortError, check};
 use super::id::{PortId, valid_ports};
 use super::info;
@@ -13,29 +14,22 @@ use super::state::{Port, Unconfigured};
 use crate::eal::Eal;
 use crate::errno::Errno;
 
-/// Refuses what would let safe code break the rules of this crate.
-fn refuse_unsafe(arguments: &str) -> Result<(), PortError> {
-    let refuse = |why| Err(PortError::Unsafe(arguments.to_owned(), why));
-    let name = arguments.rsplit(':').next().unwrap_or(arguments);
-    if ["net_bonding", "net_failsafe"].iter().any(|driver| name.starts_with(driver)) {
-        return refuse("the driver takes over other ports, which may be in use");
-    }
-    if arguments.split(',').any(|argument| argument.trim_start().starts_with("internal=")) {
-        return refuse("internal= is a pointer");
-    }
-    Ok(())
-}
-
 impl Eal {
     /// Attaches a device by its arguments, such as `net_null0,size=64` or a PCI address, and returns
     /// the ports that came with it.
     ///
+    /// Taken are PCI addresses without arguments, and virtual devices whose name begins with net_ring
+    /// (without arguments), net_null (`size`, `no-rx` and `copy=0`), net_memif, net_af_packet,
+    /// net_af_xdp, net_tap, net_pcap, net_vhost (also as eth_vhost), net_virtio_user or net_nearfree.
+    /// Everything else can be given to [`Eal::init`], by `--vdev` or `-a`, by who runs the program.
+    ///
     /// # Errors
-    /// [`PortError::Unsafe`] for drivers that take over other ports and for arguments that are pointers,
-    /// [`PortError::Attach`] when the driver refuses, [`PortError::NoPort`] when the device came without
-    /// one (a device that is no network interface; it stays attached).
+    /// [`PortError::Unsafe`] for everything else: there are drivers that take over other ports, that
+    /// write behind their buffers, and arguments that are pointers. [`PortError::Attach`] when the driver
+    /// refuses, [`PortError::NoPort`] when the device came without a port (a device that is no network
+    /// interface; it stays attached).
     pub fn attach(&self, arguments: &str) -> Result<Vec<PortId>, PortError> {
-        refuse_unsafe(arguments)?;
+        device::check(arguments).map_err(|why| PortError::Unsafe(arguments.to_owned(), why))?;
         let string = CString::new(arguments).map_err(|_| PortError::Nul(arguments.to_owned()))?;
         // Keeps two attachments apart: new ports are found by looking before and after.
         let _one_at_a_time = self.taken.lock().unwrap_or_else(|poison| poison.into_inner());

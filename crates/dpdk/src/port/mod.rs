@@ -7,6 +7,7 @@
 
 mod config;
 mod control;
+mod device;
 mod error;
 mod hotplug;
 mod id;

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Which devices safe code may attach.
+//!
+//! A list of what is allowed: DPDK has more than one way to write a device, aliases of drivers, and
+//! drivers that build further devices from their arguments.
+
+/// Drivers of virtual devices. DPDK takes the driver whose name the device's begins with.
+const DRIVERS: [(&str, Arguments); 11] = [
+    // It has `internal`, a pointer, and `nodeaction`, which attaches to rings of other devices.
+    ("net_ring", Arguments::None),
+    ("net_null", Arguments::Null),
+    ("net_memif", Arguments::Any),
+    ("net_af_packet", Arguments::Any),
+    ("net_af_xdp", Arguments::Any),
+    ("net_tap", Arguments::Any),
+    ("net_pcap", Arguments::Any),
+    ("net_vhost", Arguments::Any),
+    ("eth_vhost", Arguments::Any),
+    ("net_virtio_user", Arguments::Any),
+    ("net_nearfree", Arguments::Any),
+];
+
+/// What a driver may be told.
+enum Arguments {
+    Any,
+    None,
+    /// It copies `size` bytes into and out of buffers of whatever length when `copy` is not 0. Otherwise
+    /// it only says wrong lengths, which this crate does not believe.
+    Null,
+}
+
+/// Whether a device may be attached, or why not.
+pub(super) fn check(device: &str) -> Result<(), &'static str> {
+    // `bus=vdev,name=...`: DPDK looks for such a layer at the beginning and behind any slash.
+    let layer = |text: &str| ["bus=", "class=", "driver="].iter().any(|key| text.starts_with(key));
+    if device.split('/').any(layer) {
+        return Err("write a name and arguments, not bus=, class= or driver=");
+    }
+    let mut parts = device.split(',');
+    let name = parts.next().unwrap_or(device);
+    let arguments: Vec<&str> = parts.collect();
+    if is_pci_address(name.strip_prefix("pci:").unwrap_or(name)) {
+        return match arguments.is_empty() {
+            true => Ok(()),
+            false => Err("arguments of PCI devices can be given by -a on the command line"),
+        };
+    }
+    let name = name.strip_prefix("vdev:").unwrap_or(name);
+    let allowed = DRIVERS.iter().find(|(driver, _)| {
+        let rest = name.strip_prefix(driver);
+        rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+    });
+    let Some((_, allowed)) = allowed else {
+        return Err(
+            "it is neither a PCI address nor of a driver that is known to be safe; --vdev on the command line takes any",
+        );
+    };
+    if arguments.iter().any(|argument| argument.trim_start().starts_with("internal")) {
+        return Err("internal= is a pointer");
+    }
+    match allowed {
+        Arguments::Any => Ok(()),
+        Arguments::None if arguments.is_empty() => Ok(()),
+        Arguments::None => {
+            Err("this driver takes no arguments here: they are pointers or other rings")
+        }
+        Arguments::Null if arguments.iter().all(|argument| null_argument(argument)) => Ok(()),
+        Arguments::Null => Err("net_null takes size=NUMBER, no-rx=0, no-rx=1 and copy=0 here"),
+    }
+}
+
+fn null_argument(argument: &str) -> bool {
+    match argument.split_once('=') {
+        Some(("size", size)) => !size.is_empty() && size.bytes().all(|b| b.is_ascii_digit()),
+        Some(("copy", copy)) => copy == "0",
+        Some(("no-rx", no_rx)) => no_rx == "0" || no_rx == "1",
+        _ => false,
+    }
+}
+
+/// `DOMAIN:BUS:DEVICE.FUNCTION`, or without the domain.
+fn is_pci_address(text: &str) -> bool {
+    let hex = |text: &str, len| text.len() == len && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let Some((place, function)) = text.split_once('.') else { return false };
+    let parts: Vec<&str> = place.split(':').collect();
+    let place = match parts.as_slice() {
+        [bus, device] => hex(bus, 2) && hex(device, 2),
+        [domain, bus, device] => hex(domain, 4) && hex(bus, 2) && hex(device, 2),
+        _ => false,
+    };
+    place && hex(function, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn known_devices_are_allowed() {
+        for device in [
+            "0000:01:00.0",
+            "pci:0000:01:00.0",
+            "01:00.1",
+            "net_ring0",
+            "vdev:net_ring_a1",
+            "net_null0,size=9000,copy=0,no-rx=1",
+            "net_memif0,role=server,id=0,socket=/run/a.sock,socket-abstract=no,mac=02:00:00:00:aa:00",
+            "net_af_packet7,iface=veth0",
+            "net_af_xdp0,iface=lo",
+            "net_tap0,iface=internal0",
+            "net_pcap0,tx_pcap=/tmp/f:1",
+            "net_vhost0,iface=/tmp/s",
+            "eth_vhost0,iface=/tmp/s",
+            "net_virtio_user0,path=/tmp/bus/s",
+            "net_nearfree0",
+        ] {
+            assert_eq!(check(device), Ok(()), "{device}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        for device in [
+            "",
+            // Drivers that take over other ports, by their names, their aliases, and behind colons.
+            "net_bonding0,slave=0",
+            "net_bonding0,slave=0,mac=00:11:22:33:44:55",
+            "net_bonding0,x=:net_null0",
+            "eth_bond0,slave=0",
+            "vdev:eth_bond0,slave=0",
+            "vdev:vdev:net_ring0",
+            "vdev:pci:01:00.0",
+            "vdev_net_bonding0",
+            "net_failsafe0,dev(net_ring0,internal=0x10)",
+            "net_failsafe:net_null0",
+            "net_softnic0",
+            "net_vdev_netvsc0",
+            // The other syntax.
+            "bus=vdev,name=net_bonding0",
+            "class=eth/bus=vdev,name=net_ring0",
+            "net_memif0,socket=/bus=vdev,name=net_bonding0",
+            "net_memif0,socket=/class=eth",
+            // Arguments.
+            "net_ring0,internal=0x10",
+            "net_ring0,mac=a:b,internal=0x10",
+            "net_ring0,nodeaction=r:0:ATTACH",
+            "net_ring0,",
+            "net_memif0, internal=0x10",
+            "eth_ring0,internal=0x10",
+            "net_null0,copy=1",
+            "net_null0,copy=0,copy=1",
+            "net_null0,copy=00x1",
+            "net_null0,copy",
+            "net_null0,size=0x2328,copy=1",
+            "net_null0,size=-1",
+            "net_null0,size=[64,copy=1]",
+            "eth_null0,copy=1,size=9000",
+            "0000:01:00.0,cmd_fd=3",
+            // Names that are none.
+            "net_ring0/x",
+            "net_ring:0",
+            " net_ring0",
+            "net_ring0 ",
+            "1:00.0",
+            "0000:01:00",
+            "0000:01:00.0.0",
+            "0:0000:01:00.0",
+        ] {
+            assert!(check(device).is_err(), "{device}");
+        }
+    }
+}
