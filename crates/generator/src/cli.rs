@@ -47,7 +47,7 @@ pub struct Options {
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub late_after: u64,
 
-    /// Let a configuration name any virtual device of DPDK; some overwrite files or run programs
+    /// Let a configuration name any driver that a running program may attach: net_pcap, which overwrites files, too
     #[arg(long)]
     pub allow_any_vdev: bool,
 

@@ -92,7 +92,7 @@ pub enum LocationError {
     Vdev(String),
     /// The driver is not one of those that are known to do no harm.
     #[error(
-        "device {0:?} is not allowed; a name begins with one of {drivers}; `generator --allow-any-vdev` permits any",
+        "device {0:?} is not allowed; a name begins with one of {drivers}; `generator --allow-any-vdev` permits net_pcap too, and EAL's own --vdev takes any",
         drivers = VDEV_DRIVERS.join(", ")
     )]
     Driver(String),
