@@ -283,7 +283,9 @@ mod tests {
         for name in [c"ring_sp_sc", c"ring_mp_sc", c"ring_sp_mc"] {
             assert!(is_for_one_thread(name));
         }
-        for name in [c"ring_mp_mc", c"ring_mt_rts", c"ring_mt_hts", c"stack", c"lf_stack", c"bucket"] {
+        for name in
+            [c"ring_mp_mc", c"ring_mt_rts", c"ring_mt_hts", c"stack", c"lf_stack", c"bucket"]
+        {
             assert!(!is_for_one_thread(name));
         }
     }

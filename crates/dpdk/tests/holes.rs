@@ -125,7 +125,10 @@ fn no_slice_is_longer_than_its_buffer(eal: &Eal, pool: &Mempool<'_>) {
     fn cut(mut mbuf: Mbuf<'_>) {
         assert!(!mbuf.adj(ROOM + 1) && !mbuf.trim(ROOM + 1), "those bytes are not there");
         assert!(mbuf.trim(8));
-        assert_eq!((mbuf.data().len(), mbuf.packet_len(), mbuf.tailroom()), (ROOM - 8, ROOM - 8, 8));
+        assert_eq!(
+            (mbuf.data().len(), mbuf.packet_len(), mbuf.tailroom()),
+            (ROOM - 8, ROOM - 8, 8)
+        );
         assert!(mbuf.adj(ROOM - 8));
         assert!(mbuf.header_mut::<1>().is_none(), "nothing is left of what was claimed");
         assert_eq!((mbuf.data().len(), mbuf.headroom()), (0, ROOM + 120));
