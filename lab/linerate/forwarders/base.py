@@ -61,3 +61,9 @@ class DpdkForwarder(Forwarder):
 
 def port_mask(ports: int) -> str:
     return f"{(1 << ports) - 1:x}"
+
+
+def l2fwd_arguments(ports: int, *, burst: bool = False) -> list[str]:
+    """Options of l2fwd, whoever wrote it: every port on one lcore, and no statistics screen."""
+    options = ["-p", port_mask(ports), "-q", str(ports), "-T", "0"]
+    return [*options, "--burst-forwarding"] if burst else options

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from linerate.benchmarks import bench_program
-from linerate.forwarders.base import DpdkForwarder, port_mask
+from linerate.forwarders.base import DpdkForwarder, l2fwd_arguments
 from linerate.places import rust_binary
 
 
@@ -14,8 +14,7 @@ class _L2fwdOptions(DpdkForwarder):
     burst: bool
 
     def arguments(self, ports: int) -> list[str]:
-        options = ["-p", port_mask(ports), "-q", str(ports), "-T", "0"]
-        return [*options, "--burst-forwarding"] if self.burst else options
+        return l2fwd_arguments(ports, burst=self.burst)
 
 
 class Plain(_L2fwdOptions):

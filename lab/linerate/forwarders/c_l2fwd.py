@@ -18,7 +18,7 @@ from pathlib import Path
 
 from linerate.compilers import NATIVE, clang
 from linerate.errors import LabError, MissingError
-from linerate.forwarders.base import DpdkForwarder, port_mask
+from linerate.forwarders.base import DpdkForwarder, l2fwd_arguments
 from linerate.machine import dpdk_version, first_line
 from linerate.places import build_directory
 
@@ -125,7 +125,7 @@ class CL2fwd(DpdkForwarder):
         return self._program
 
     def arguments(self, ports: int) -> list[str]:
-        return ["-p", port_mask(ports), "-q", str(ports), "-T", "0"]
+        return l2fwd_arguments(ports)
 
     def build_facts(self) -> dict[str, str]:
         return dict(self._facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linerate.forwarders.base import DpdkForwarder, port_mask
+from linerate.forwarders.base import DpdkForwarder, l2fwd_arguments, port_mask
 from linerate.places import rust_binary
 
 
@@ -26,8 +26,7 @@ class RustL2fwd(DpdkForwarder):
         return rust_binary("l2fwd")
 
     def arguments(self, ports: int) -> list[str]:
-        options = ["-p", port_mask(ports), "-q", str(ports), "-T", "0"]
-        return [*options, "--burst-forwarding"] if self.burst else options
+        return l2fwd_arguments(ports, burst=self.burst)
 
 
 class Reflect(DpdkForwarder):
