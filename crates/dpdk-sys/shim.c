@@ -69,16 +69,6 @@ int lr_pktmbuf_alloc_bulk(struct rte_mempool *mp, struct rte_mbuf **pkts, unsign
 	return rte_pktmbuf_alloc_bulk(mp, pkts, n);
 }
 
-int lr_mempool_get_bulk(struct rte_mempool *mp, void **objs, unsigned int n)
-{
-	return rte_mempool_get_bulk(mp, objs, n);
-}
-
-void lr_mempool_put_bulk(struct rte_mempool *mp, void *const *objs, unsigned int n)
-{
-	rte_mempool_put_bulk(mp, objs, n);
-}
-
 uint16_t lr_pktmbuf_headroom(const struct rte_mbuf *m) { return rte_pktmbuf_headroom(m); }
 
 uint16_t lr_pktmbuf_tailroom(const struct rte_mbuf *m) { return rte_pktmbuf_tailroom(m); }

@@ -35,8 +35,6 @@ void lr_mbuf_refcnt_update(struct rte_mbuf *m, int16_t value);
 uint16_t lr_eth_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
 uint16_t lr_eth_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
 int lr_pktmbuf_alloc_bulk(struct rte_mempool *mp, struct rte_mbuf **pkts, unsigned int n);
-int lr_mempool_get_bulk(struct rte_mempool *mp, void **objs, unsigned int n);
-void lr_mempool_put_bulk(struct rte_mempool *mp, void *const *objs, unsigned int n);
 uint16_t lr_pktmbuf_headroom(const struct rte_mbuf *m);
 uint16_t lr_pktmbuf_tailroom(const struct rte_mbuf *m);
 struct rte_mbuf *lr_pktmbuf_lastseg(struct rte_mbuf *m);

@@ -10,9 +10,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use dpdk::{Burst, Mbuf, Mempool, PoolConfig, Queues, ShareError, SharedMbuf};
+use dpdk::{Burst, Mbuf, Mempool, PoolConfig, Queues, ShareError};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use support::Packet;
 
 /// More than the ring holds (1023), so that it refuses some.
 const MBUFS: u32 = 1400;
@@ -118,20 +119,6 @@ type Model<'l> = Vec<Rc<Segment<'l>>>;
 
 fn alone(segment: Option<&Rc<Segment<'_>>>) -> bool {
     segment.is_some_and(|segment| Rc::strong_count(segment) == 1)
-}
-
-enum Packet<'m> {
-    Own(Mbuf<'m>),
-    Shared(SharedMbuf<'m>),
-}
-
-impl<'m> Packet<'m> {
-    fn get(&self) -> &Mbuf<'m> {
-        match self {
-            Self::Own(mbuf) => mbuf,
-            Self::Shared(shared) => shared,
-        }
-    }
 }
 
 struct State<'m, 'l> {

@@ -14,6 +14,7 @@ use proptest::test_runner::TestRunner;
 
 use super::external;
 use super::raw::{self, Pairs};
+use super::support::Packet;
 
 /// Few, so that clones meet an empty pool.
 const MBUFS: u32 = 63;
@@ -60,21 +61,6 @@ fn step() -> impl Strategy<Value = Step> {
         2 => which.clone().prop_map(Step::Unshare),
         3 => which.prop_map(Step::Free),
     ]
-}
-
-/// A packet on the native side.
-enum Packet<'m> {
-    Own(Mbuf<'m>),
-    Shared(SharedMbuf<'m>),
-}
-
-impl<'m> Packet<'m> {
-    fn get(&self) -> &Mbuf<'m> {
-        match self {
-            Self::Own(mbuf) => mbuf,
-            Self::Shared(shared) => shared,
-        }
-    }
 }
 
 /// What C has to say about ownership.

@@ -2,7 +2,9 @@
 //! An Eal for a test: no root, no hugepages, no devices but those named. And a port of it.
 #![allow(dead_code)] // No test uses all of it.
 
-use dpdk::{Burst, Eal, Mempool, Port, PortConfig, RxConfig, RxQueue, Started, TxConfig};
+use dpdk::{
+    Burst, Eal, Mbuf, Mempool, Port, PortConfig, RxConfig, RxQueue, SharedMbuf, Started, TxConfig,
+};
 
 /// Starts DPDK with these devices and two lcores, on the first and the last CPU that the test may use.
 pub fn eal(vdevs: &[&str]) -> Eal {
@@ -54,5 +56,20 @@ pub fn empty(queue: &mut RxQueue<'_>) {
     let mut burst = Burst::<64>::new();
     while queue.receive(&mut burst) > 0 {
         burst.clear();
+    }
+}
+
+/// A packet that can be changed, or one with several owners.
+pub enum Packet<'m> {
+    Own(Mbuf<'m>),
+    Shared(SharedMbuf<'m>),
+}
+
+impl<'m> Packet<'m> {
+    pub fn get(&self) -> &Mbuf<'m> {
+        match self {
+            Self::Own(mbuf) => mbuf,
+            Self::Shared(shared) => shared,
+        }
     }
 }
