@@ -2,7 +2,6 @@
 //! The loop on raw pointers: what a C programmer would write, in Rust's syntax.
 //!
 //! Every function here is unsafe for the same reason, told at [`run`]; inside, nothing checks it.
-#![allow(clippy::missing_safety_doc, clippy::undocumented_unsafe_blocks)] // See above.
 
 use std::ffi::c_void;
 
@@ -29,6 +28,7 @@ pub struct Lane {
 impl Lane {
     /// From queue 0 of one port to queue 0 of another.
     pub fn new(rx_port: u16, tx_port: u16, addresses: Option<Addresses>) -> Self {
+        // SAFETY: the table has an entry for each port that DPDK can have.
         let entry = |port: u16| unsafe {
             (&raw const dpdk_sys::rte_eth_fp_ops)
                 .cast::<u8>()
@@ -54,16 +54,19 @@ type BurstFn = unsafe extern "C" fn(*mut c_void, *mut *mut rte_mbuf, u16) -> u16
 /// Volatile: another thread may replace what the table holds, as the compiler must know.
 #[inline(always)]
 unsafe fn read<T: Copy>(base: *const u8, offset: usize) -> T {
+    // SAFETY: the caller names a field of a port's entry, by the offset that C gives.
     unsafe { base.add(offset).cast::<T>().read_volatile() }
 }
 
 #[inline(always)]
 unsafe fn field<T: Copy>(mbuf: *const rte_mbuf, offset: usize) -> T {
+    // SAFETY: the caller names a field of a valid mbuf, by the offset that C gives.
     unsafe { mbuf.cast::<u8>().add(offset).cast::<T>().read() }
 }
 
 #[inline(always)]
 unsafe fn receive(lane: &Lane, packets: *mut *mut rte_mbuf) -> usize {
+    // SAFETY: the port is started and its queue 0 is this loop's; there is room for a burst.
     unsafe {
         let queue: *mut c_void = read::<*mut *mut c_void>(lane.rx, layout::FP_RXQ_DATA).read();
         let burst: BurstFn = read(lane.rx, layout::FP_RX_PKT_BURST);
@@ -81,6 +84,7 @@ unsafe fn receive(lane: &Lane, packets: *mut *mut rte_mbuf) -> usize {
 /// Offers packets once and frees what the driver does not take.
 #[inline(always)]
 unsafe fn offer(lane: &mut Lane, packets: *mut *mut rte_mbuf, n: usize) {
+    // SAFETY: as in `receive`; the packets are this loop's until the driver has taken them.
     unsafe {
         let queue: *mut c_void = read::<*mut *mut c_void>(lane.tx, layout::FP_TXQ_DATA).read();
         let callbacks = read::<*mut *mut c_void>(lane.tx, layout::FP_TXQ_CLBK).read_volatile();
@@ -109,6 +113,7 @@ unsafe fn free_rest(
 ) {
     lane.dropped += (n - sent) as u64;
     for index in sent..offered {
+        // SAFETY: what the driver did not take is this loop's still.
         unsafe { dpdk_sys::lr_pktmbuf_free(*packets.add(index)) };
     }
 }
@@ -120,11 +125,13 @@ unsafe fn write_all(packets: *mut *mut rte_mbuf, n: usize, (front, back): (u64, 
     let mut index = 0;
     while index + FOUR <= n {
         for next in index..index + FOUR {
+            // SAFETY: `next` is below n, and the packets are this loop's.
             unsafe { write_one(*packets.add(next), front, back) };
         }
         index += FOUR;
     }
     while index < n {
+        // SAFETY: as above.
         unsafe { write_one(*packets.add(index), front, back) };
         index += 1;
     }
@@ -133,6 +140,7 @@ unsafe fn write_all(packets: *mut *mut rte_mbuf, n: usize, (front, back): (u64, 
 #[inline(always)]
 unsafe fn write_one(mbuf: *mut rte_mbuf, front: u64, back: u32) {
     const SHARED: u64 = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
+    // SAFETY: a valid mbuf; nobody else has it, and its data is as long as it says.
     unsafe {
         if field::<u16>(mbuf, layout::MBUF_DATA_LEN) < size_of::<Addresses>() as u16
             || field::<u16>(mbuf, layout::MBUF_REFCNT) != 1
@@ -149,6 +157,7 @@ unsafe fn write_one(mbuf: *mut rte_mbuf, front: u64, back: u32) {
 
 #[inline(always)]
 unsafe fn buffer(lane: &mut Lane, packets: *mut *mut rte_mbuf, n: usize) {
+    // SAFETY: both arrays hold a burst, and `flush` empties a full one at once.
     unsafe {
         if lane.pending == 0 && n == BURST {
             return offer(lane, packets, n);
@@ -167,6 +176,7 @@ unsafe fn flush(lane: &mut Lane) {
     let n = std::mem::take(&mut lane.pending);
     if n > 0 {
         let packets = lane.buffer.as_mut_ptr();
+        // SAFETY: the first n of the buffer are this loop's packets.
         unsafe { offer(lane, packets, n) };
     }
 }
@@ -184,6 +194,7 @@ pub unsafe fn run<const BURST_FORWARDING: bool>(lanes: &mut [Lane], mut meter: M
     let mut now = drained;
     while !stop.is_raised() {
         for (index, lane) in lanes.iter_mut().enumerate() {
+            // SAFETY: the caller's contract.
             unsafe {
                 let n = receive(lane, packets);
                 now = tsc::now();
@@ -204,12 +215,14 @@ pub unsafe fn run<const BURST_FORWARDING: bool>(lanes: &mut [Lane], mut meter: M
         }
         if now.wrapping_sub(drained) > interval {
             for lane in lanes.iter_mut() {
+                // SAFETY: the caller's contract.
                 unsafe { flush(lane) };
             }
             drained = now;
         }
     }
     for lane in lanes {
+        // SAFETY: the caller's contract.
         unsafe { flush(lane) };
         println!("received {} sent {} dropped {}", lane.received, lane.sent, lane.dropped);
     }
