@@ -45,10 +45,11 @@ probe_clang() { compgen -c clang | grep -qxE 'clang(-[0-9]+)?'; }
 probe_valgrind() { command -v valgrind >/dev/null; }
 probe_clippy() { "$ROOT/scripts/cargo" clippy --version >/dev/null 2>&1; }
 probe_rustfmt() { "$ROOT/scripts/cargo" fmt --version >/dev/null 2>&1; }
+# Not libclang-cpp, another library with another interface.
 probe_libclang() {
     local place
     for place in ${LIBCLANG_PATH:-/usr/lib/llvm-*/lib /usr/lib/*-linux-gnu /usr/lib64 /usr/lib /usr/local/lib}; do
-        compgen -G "$place/libclang*.so*" >/dev/null && return 0
+        compgen -G "$place/libclang*.so*" | grep -v /libclang-cpp >/dev/null && return 0
     done
     return 1
 }
