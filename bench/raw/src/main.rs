@@ -10,11 +10,10 @@
 mod forward;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use dpdk::{Eal, Port};
 use forwarders::l2fwd::{self, Options, Plan, USAGE};
-use forwarders::polling::{self, Meter};
+use forwarders::polling;
 use forwarders::stop::Stop;
 use forwarders::{ethernet, ports};
 
@@ -47,23 +46,23 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let controls: Vec<_> = started.iter().map(Port::control).collect();
     ports::await_links(&controls, &stop);
 
+    let figures = plan.figures();
+    polling::register(&eal, figures.clone())?;
     let mut lanes = Vec::new();
-    for path in &plan.paths {
+    for (path, figures) in plan.paths.iter().zip(&figures) {
         let sender = controls.iter().find(|port| port.id().index() == path.tx_port);
         let source = sender.ok_or("a path leads to a port that is not started")?.mac()?;
         let both = ethernet::addresses([2, 0, 0, 0, 0, path.tx_port as u8], source);
-        lanes.push(Lane::new(path.rx_port, path.tx_port, options.mac_updating.then_some(both)));
+        let addresses = options.mac_updating.then_some(both);
+        lanes.push(Lane::new(path.rx_port, path.tx_port, addresses, figures));
     }
-    let queues: Vec<(u16, u16)> = plan.paths.iter().map(|path| (path.rx_port, 0)).collect();
-    let meter = Meter::new(lcore, &queues);
-    polling::register(&eal, meter.figures().iter().map(Arc::clone).collect())?;
     // SAFETY: the ports of the lanes are started with queue 0 each way and stay so until below; nobody
     // else has their queues, for `Port::queues` is not called; this is the only thread that polls.
     unsafe {
         if options.burst_forwarding {
-            forward::run::<true>(&mut lanes, meter, &stop);
+            forward::run::<true>(&mut lanes, &stop);
         } else {
-            forward::run::<false>(&mut lanes, meter, &stop);
+            forward::run::<false>(&mut lanes, &stop);
         }
     }
     for port in started {

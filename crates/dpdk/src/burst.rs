@@ -128,7 +128,7 @@ impl<'m, const N: usize> Burst<'m, N> {
         // change owner: they are counted here and given away there.
         unsafe {
             std::ptr::copy_nonoverlapping(other.raw_ptr(), self.spare_ptr(), n);
-            self.grow(n);
+            self.set_len(self.len + n);
             other.give_away_front(n);
         }
     }
@@ -136,12 +136,17 @@ impl<'m, const N: usize> Burst<'m, N> {
     /// Frees every packet inside.
     #[inline]
     pub fn clear(&mut self) {
-        let len = self.len;
-        self.len = 0;
-        if len > 0 {
-            // SAFETY: the first `len` slots hold mbufs that this burst owned and no longer counts.
-            unsafe { fast::mbuf::free_bulk(self.raw_ptr(), len) };
+        if self.len > 0 {
+            self.free_all();
         }
+    }
+
+    /// Out of line: most bursts are empty when they are dropped.
+    #[inline(never)]
+    fn free_all(&mut self) {
+        let len = std::mem::take(&mut self.len);
+        // SAFETY: the first `len` slots hold mbufs that this burst owned and no longer counts.
+        unsafe { fast::mbuf::free_bulk(self.raw_ptr(), len) };
     }
 
     /// The slots as an array of mbuf pointers: `Mbuf` is transparent over one.
@@ -157,25 +162,15 @@ impl<'m, const N: usize> Burst<'m, N> {
         unsafe { self.raw_ptr().add(self.len) }
     }
 
-    /// Counts `n` packets in that were written behind the last.
+    /// Says how many packets are inside: more when some were written behind the last, fewer when some
+    /// at the end were given away.
     ///
     /// # Safety
-    /// `n` mbufs, owned by nobody else and valid for `'m`, were written at [`spare_ptr`](Self::spare_ptr);
-    /// `n <= spare()`.
+    /// The first `len` slots hold mbufs that are valid for `'m` and that nobody else owns; `len <= N`.
     #[inline]
-    pub(crate) unsafe fn grow(&mut self, n: usize) {
-        debug_assert!(n <= self.spare());
-        self.len += n;
-    }
-
-    /// Forgets the packets from the `n`th on, which somebody else owns now.
-    ///
-    /// # Safety
-    /// `n <= len()`, and ownership of the others was given away.
-    #[inline]
-    pub(crate) unsafe fn truncate_given_away(&mut self, n: usize) {
-        debug_assert!(n <= self.len);
-        self.len = n;
+    pub(crate) unsafe fn set_len(&mut self, len: usize) {
+        debug_assert!(len <= N);
+        self.len = len;
     }
 
     /// Forgets the first `n` packets, which somebody else owns now, and closes the gap.
@@ -186,12 +181,23 @@ impl<'m, const N: usize> Burst<'m, N> {
     pub(crate) unsafe fn give_away_front(&mut self, n: usize) {
         debug_assert!(n <= self.len);
         self.len -= n;
-        if self.len > 0 && n > 0 {
-            // SAFETY: moves the initialised slots n..n+len to the front, inside the array.
-            unsafe {
-                let slots = self.slots.as_mut_ptr();
-                std::ptr::copy(slots.add(n), slots, self.len);
-            }
+        if self.len > 0 {
+            // SAFETY: the slots n..n+len are initialised.
+            unsafe { self.move_to_front(n) };
+        }
+    }
+
+    /// Moves the `len` slots from the `n`th on to the front.
+    ///
+    /// # Safety
+    /// They are initialised.
+    #[cold]
+    unsafe fn move_to_front(&mut self, n: usize) {
+        // A driver that takes nothing is asked again and again: nothing is moved then.
+        if n > 0 {
+            let slots = self.slots.as_mut_ptr();
+            // SAFETY: both ranges lie inside the array.
+            unsafe { std::ptr::copy(slots.add(n), slots, self.len) };
         }
     }
 }

@@ -235,7 +235,7 @@ impl<'eal> Mempool<'eal> {
         // SAFETY: the pool lives, and the burst has room for n more pointers after its last.
         if unsafe { fast::mbuf::alloc_bulk(self.raw.as_ptr(), burst.spare_ptr(), n) } {
             // SAFETY: n fresh mbufs, which nobody else has, were written there.
-            unsafe { burst.grow(n) };
+            unsafe { burst.set_len(burst.len() + n) };
             Ok(())
         } else {
             Err(Exhausted)

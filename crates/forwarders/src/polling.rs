@@ -28,12 +28,14 @@ pub struct QueueFigures {
     bursts: [AtomicU64; BURST + 1],
     /// From the return of a poll with packets to the return of the lcore's next poll.
     busy_tsc: AtomicU64,
-    /// The TSC at the first poll; 0 before it.
+    /// The TSC just before the first poll; 0 before that.
     first_tsc: AtomicU64,
 }
 
 impl QueueFigures {
-    fn new(lcore: u32, port: u16, queue: u16) -> Self {
+    /// Of an lcore's polls of a port's queue: none yet.
+    #[must_use]
+    pub fn new(lcore: u32, port: u16, queue: u16) -> Self {
         Self {
             lcore,
             port,
@@ -72,43 +74,35 @@ fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
-/// Counts one lcore's polls.
-pub struct Meter {
-    queues: Vec<Arc<QueueFigures>>,
-    /// The queue whose packets the lcore is busy with, and since when.
-    busy: Option<(usize, u64)>,
+/// Counts one lcore's polls into the figures of its queues.
+pub struct Meter<'f> {
+    /// The queue whose packets the lcore is busy with.
+    busy: Option<&'f QueueFigures>,
+    /// The TSC at the last poll's return.
+    since: u64,
 }
 
-impl Meter {
-    /// A meter of `lcore` for these (port, queue) pairs, in the order in which they are counted.
+impl<'f> Meter<'f> {
+    /// Begins to count, just before the first poll of these queues.
     #[must_use]
-    pub fn new(lcore: u32, queues: &[(u16, u16)]) -> Self {
-        let queues = queues
-            .iter()
-            .map(|&(port, queue)| Arc::new(QueueFigures::new(lcore, port, queue)))
-            .collect();
-        Self { queues, busy: None }
-    }
-
-    /// The figures, for others to read.
-    #[must_use]
-    pub fn figures(&self) -> &[Arc<QueueFigures>] {
-        &self.queues
-    }
-
-    /// Notes that a poll of the `index`th queue returned `packets` (at most `BURST`) at TSC `now`.
-    #[inline(always)]
-    pub fn polled(&mut self, index: usize, packets: usize, now: u64) {
-        if let Some((queue, since)) = self.busy {
-            add(&self.queues[queue].busy_tsc, now.wrapping_sub(since));
+    pub fn start(queues: impl IntoIterator<Item = &'f QueueFigures>) -> Self {
+        let now = tsc::now();
+        for figures in queues {
+            figures.first_tsc.store(now, Relaxed);
         }
-        self.busy = (packets > 0).then_some((index, now));
-        let figures = &self.queues[index];
+        Self { busy: None, since: now }
+    }
+
+    /// Notes that a poll of a queue returned `packets` (at most `BURST`) at TSC `now`.
+    #[inline(always)]
+    pub fn polled(&mut self, figures: &'f QueueFigures, packets: usize, now: u64) {
+        if let Some(busy) = self.busy {
+            add(&busy.busy_tsc, now.wrapping_sub(self.since));
+        }
+        self.busy = (packets > 0).then_some(figures);
+        self.since = now;
         if let Some(polls) = figures.bursts.get(packets) {
             add(polls, 1);
-        }
-        if figures.first_tsc.load(Relaxed) == 0 {
-            figures.first_tsc.store(now, Relaxed);
         }
     }
 }
@@ -148,20 +142,23 @@ mod tests {
 
     #[test]
     fn busy_runs_from_a_poll_with_packets_to_the_return_of_the_next_poll() {
-        let mut meter = Meter::new(1, &[(0, 0), (1, 0)]);
-        meter.polled(0, 0, 100); // idle until here
-        meter.polled(1, 32, 150); // idle before it: nothing to count
-        meter.polled(0, 1, 250); // 100 for port 1
-        meter.polled(1, 0, 270); // 20 for port 0
-        meter.polled(0, 0, 900); // idle before it
-        let [first, second] = [meter.figures()[0].entry(1000), meter.figures()[1].entry(1000)];
+        let [first, second] = &[QueueFigures::new(1, 0, 0), QueueFigures::new(1, 1, 0)];
+        assert_eq!(number(&first.entry(1000), "total_tsc"), 0, "not polled yet");
+        let mut meter = Meter::start([first, second]);
+        meter.polled(first, 0, 100); // idle until here
+        meter.polled(second, 32, 150); // idle before it: nothing to count
+        meter.polled(first, 1, 250); // 100 for port 1
+        meter.polled(second, 0, 270); // 20 for port 0
+        meter.polled(first, 0, 900); // idle before it
+        let begun = first.first_tsc.load(Relaxed);
+        let [first, second] = [first.entry(begun + 1000), second.entry(begun + 1000)];
         assert_eq!(number(&first, "busy_tsc"), 20);
-        assert_eq!(number(&first, "total_tsc"), 900);
+        assert_eq!(number(&first, "total_tsc"), 1000);
         assert_eq!(number(&first, "polls"), 3);
         assert_eq!(number(&first, "empty_polls"), 2);
         assert_eq!(number(&first, "packets"), 1);
         assert_eq!(number(&second, "busy_tsc"), 100);
-        assert_eq!(number(&second, "total_tsc"), 850);
+        assert_eq!(number(&second, "total_tsc"), 1000);
         assert_eq!(number(&second, "packets"), 32);
     }
 }

@@ -15,7 +15,7 @@ use crate::error;
 use crate::ethernet::swap_addresses;
 use crate::getopt::{Getopt, Opt, flag, valued};
 use crate::options::{OptionsError, port_mask, ports_of};
-use crate::polling::{self, BURST, Meter};
+use crate::polling::{self, BURST, Meter, QueueFigures};
 use crate::ports;
 use crate::stop::Stop;
 
@@ -112,9 +112,10 @@ fn choose(eal: &Eal, options: &Options) -> Result<Vec<PortId>, ChooseError> {
     if chosen.is_empty() { Err(ChooseError::NoPorts) } else { Ok(chosen) }
 }
 
-struct Lane<'port> {
-    rx: RxQueue<'port>,
-    tx: TxQueue<'port>,
+struct Lane<'l> {
+    rx: RxQueue<'l>,
+    tx: TxQueue<'l>,
+    figures: &'l QueueFigures,
 }
 
 fn echo<'port>(
@@ -124,56 +125,55 @@ fn echo<'port>(
     stop: &Stop,
 ) -> Result<(), RunError> {
     let lcores = eal.lcores();
-    let mut shares: Vec<Vec<Lane<'port>>> = lcores.iter().map(|_| Vec::new()).collect();
-    for (index, port) in started.iter_mut().enumerate() {
-        let lcore = lcores[index % lcores.len()];
-        ports::warn_if_remote(port.id(), lcore);
+    // Ports in turn to lcores.
+    let figures: Vec<_> = lcores
+        .iter()
+        .cycle()
+        .zip(started.iter())
+        .map(|(lcore, port)| Arc::new(QueueFigures::new(lcore.id(), port.id().index(), 0)))
+        .collect();
+    polling::register(eal, figures.clone())?;
+    let mut jobs: Vec<_> = lcores.iter().map(|&lcore| (lcore, Vec::new())).collect();
+    for (index, (port, figures)) in started.iter_mut().zip(&figures).enumerate() {
+        let (lcore, lanes) = &mut jobs[index % lcores.len()];
+        ports::warn_if_remote(port.id(), *lcore);
         let mut queues = port.queues();
         if let (Some(rx), Some(tx)) = (queues.rx.pop(), queues.tx.pop()) {
-            shares[index % lcores.len()].push(Lane { rx, tx });
+            lanes.push(Lane { rx, tx, figures });
         }
     }
-    let mut jobs = Vec::new();
-    let mut figures = Vec::new();
-    for (lcore, lanes) in lcores.into_iter().zip(shares) {
-        if lanes.is_empty() {
-            continue;
-        }
-        let queues: Vec<(u16, u16)> =
-            lanes.iter().map(|lane| (lane.rx.port(), lane.rx.queue())).collect();
-        let meter = Meter::new(lcore.id(), &queues);
-        figures.extend(meter.figures().iter().map(Arc::clone));
-        jobs.push((lcore, lanes, meter));
-    }
-    polling::register(eal, figures)?;
     let main = eal.main_lcore();
-    let mut own = None;
+    let mut own = Vec::new();
     eal.scope(|scope| {
-        let launched = jobs.into_iter().try_for_each(|(lcore, lanes, meter)| {
+        let launched = jobs.into_iter().try_for_each(|(lcore, lanes)| {
             if lcore == main {
-                own = Some((lanes, meter));
+                own = lanes;
                 return Ok(());
             }
-            scope.launch(lcore, move || poll(lanes, meter, &pool, stop))
+            if lanes.is_empty() {
+                return Ok(());
+            }
+            scope.launch(lcore, move || poll(lanes, &pool, stop))
         });
         if launched.is_err() {
             stop.raise();
         }
-        if let Some((lanes, meter)) = own.take() {
-            poll(lanes, meter, &pool, stop);
+        if !own.is_empty() {
+            poll(std::mem::take(&mut own), &pool, stop);
         }
         launched
     })?;
     Ok(())
 }
 
-fn poll<'port>(mut lanes: Vec<Lane<'port>>, mut meter: Meter, pool: &Mempool<'port>, stop: &Stop) {
+fn poll<'l>(mut lanes: Vec<Lane<'l>>, pool: &Mempool<'l>, stop: &Stop) {
+    let mut meter = Meter::start(lanes.iter().map(|lane| lane.figures));
     let mut burst = Burst::<BURST>::new();
     let mut swapped = Burst::<BURST>::new();
     while !stop.is_raised() {
-        for (index, lane) in lanes.iter_mut().enumerate() {
+        for lane in &mut lanes {
             let received = lane.rx.receive(&mut burst);
-            meter.polled(index, received, tsc::now());
+            meter.polled(lane.figures, received, tsc::now());
             if received == 0 {
                 continue;
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `rte_eth_rx_burst` and `rte_eth_tx_burst`, callbacks included.
+//! The parts of `rte_eth_rx_burst` and `rte_eth_tx_burst`. The queues put them together, so that what only
+//! callbacks need is not kept ready for them.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -43,25 +44,27 @@ unsafe fn read_burst(ops: *const u8, offset: usize) -> BurstFn {
 /// The head of a queue's list of callbacks; null where there are none.
 ///
 /// Relaxed, as in C: what follows depends on the pointer that was read.
+///
+/// # Safety
+/// As [`read`]; `offset` is that of a `clbk` array with an entry for each queue, of which this is one.
 #[inline(always)]
-unsafe fn callbacks(ops: *const u8, offset: usize, queue: u16) -> *mut c_void {
-    // SAFETY: `offset` is that of a `clbk` array with an entry for each queue.
+unsafe fn callbacks(ops: *const u8, offset: usize, queue: usize) -> *mut c_void {
+    // SAFETY: the contract is the caller's.
     unsafe {
         let heads: *mut *mut c_void = read(ops, offset).cast();
-        AtomicPtr::from_ptr(heads.add(usize::from(queue))).load(Ordering::Relaxed)
+        AtomicPtr::from_ptr(heads.add(queue)).load(Ordering::Relaxed)
     }
 }
 
-/// `rte_eth_rx_burst`: receives up to `n` packets and runs the queue's RX callbacks, also on none.
+/// `rte_eth_rx_burst` up to its callbacks: receives up to `n` packets.
 ///
 /// # Safety
 /// `ops` is `fp_ops(port)` of a started port with this RX queue, which nobody else polls meanwhile;
 /// `pkts` has room for `n` pointers.
 #[inline(always)]
-pub(crate) unsafe fn rx_burst(
+pub(crate) unsafe fn rx_driver(
     ops: *const u8,
-    port: u16,
-    queue: u16,
+    queue: usize,
     pkts: *mut *mut rte_mbuf,
     n: u16,
 ) -> u16 {
@@ -69,47 +72,47 @@ pub(crate) unsafe fn rx_burst(
     unsafe {
         let data: *mut *mut c_void = read(ops, layout::FP_RXQ_DATA).cast();
         let burst = read_burst(ops, layout::FP_RX_PKT_BURST);
-        let received = burst(*data.add(usize::from(queue)), pkts, n);
-        let callbacks = callbacks(ops, layout::FP_RXQ_CLBK, queue);
-        if callbacks.is_null() {
-            return received;
-        }
-        dpdk_sys::rte_eth_call_rx_callbacks(port, queue, pkts, received, n, callbacks)
+        burst(*data.add(queue), pkts, n)
     }
 }
 
-/// `rte_eth_tx_burst`: runs the queue's TX callbacks, then offers `n` packets. Returns how many the
-/// driver took, from the front; the others remain the caller's.
+/// The callbacks of an RX queue, which `rte_eth_rx_burst` runs on what it received, also on none.
+///
+/// # Safety
+/// `ops` is `fp_ops(port)` of a started port with this RX queue.
+#[inline(always)]
+pub(crate) unsafe fn rx_callbacks(ops: *const u8, queue: usize) -> *mut c_void {
+    // SAFETY: the contract is the caller's.
+    unsafe { callbacks(ops, layout::FP_RXQ_CLBK, queue) }
+}
+
+/// The callbacks of a TX queue, which `rte_eth_tx_burst` runs on what it will offer.
+///
+/// # Safety
+/// `ops` is `fp_ops(port)` of a started port with this TX queue.
+#[inline(always)]
+pub(crate) unsafe fn tx_callbacks(ops: *const u8, queue: usize) -> *mut c_void {
+    // SAFETY: the contract is the caller's.
+    unsafe { callbacks(ops, layout::FP_TXQ_CLBK, queue) }
+}
+
+/// `rte_eth_tx_burst` after its callbacks: offers `n` packets. Returns how many the driver took, from
+/// the front; the others remain the caller's.
 ///
 /// # Safety
 /// `ops` is `fp_ops(port)` of a started port with this TX queue, which nobody else uses meanwhile;
 /// `pkts` holds `n` packets that the caller owns.
 #[inline(always)]
-pub(crate) unsafe fn tx_burst(
+pub(crate) unsafe fn tx_driver(
     ops: *const u8,
-    port: u16,
-    queue: u16,
+    queue: usize,
     pkts: *mut *mut rte_mbuf,
     n: u16,
-) -> Sent {
+) -> u16 {
     // SAFETY: the contract is the caller's; offsets are those of the C struct.
     unsafe {
         let data: *mut *mut c_void = read(ops, layout::FP_TXQ_DATA).cast();
-        let callbacks = callbacks(ops, layout::FP_TXQ_CLBK, queue);
-        let offered = if callbacks.is_null() {
-            n
-        } else {
-            dpdk_sys::rte_eth_call_tx_callbacks(port, queue, pkts, n, callbacks)
-        };
         let burst = read_burst(ops, layout::FP_TX_PKT_BURST);
-        Sent { accepted: burst(*data.add(usize::from(queue)), pkts, offered), offered }
+        burst(*data.add(queue), pkts, n)
     }
-}
-
-/// What became of a burst given to [`tx_burst`].
-pub(crate) struct Sent {
-    /// Packets that the driver took.
-    pub(crate) accepted: u16,
-    /// Packets that the TX callbacks left of it; they own (and have freed) the others.
-    pub(crate) offered: u16,
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use dpdk_sys::{layout, rte_mbuf, rte_mempool};
 
+use super::headers::SHARED;
 use super::mempool;
 
 /// Reads a field.
@@ -170,9 +171,7 @@ unsafe fn is_plain(mbuf: *const rte_mbuf) -> bool {
         refcnt(mbuf) == 1
             && field::<u16>(mbuf, layout::MBUF_NB_SEGS) == 1
             && next.is_null()
-            && field::<u64>(mbuf, layout::MBUF_OL_FLAGS)
-                & (layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL)
-                == 0
+            && field::<u64>(mbuf, layout::MBUF_OL_FLAGS) & SHARED == 0
     }
 }
 

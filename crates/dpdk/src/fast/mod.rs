@@ -6,6 +6,7 @@
 //! rate. `tests/equivalence` compares them with the C functions.
 
 pub(crate) mod ethdev;
+pub(crate) mod headers;
 pub(crate) mod mbuf;
 pub(crate) mod mempool;
 pub(crate) mod shape;

@@ -143,21 +143,40 @@ impl<'m> Mbuf<'m> {
     #[must_use]
     pub fn header_mut<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
         const { assert!(N <= 64, "a header is 64 bytes long at most") };
-        // One test after another, each a jump that is never taken: quicker than one of their sum.
         // SAFETY: the mbuf is valid.
-        if !unsafe { fast::mbuf::has_header(self.as_ptr(), N as u16) } {
+        if !unsafe { fast::headers::is_own(self.as_ptr(), N as u16) } {
             return None;
         }
-        if !self.is_unshared() {
+        // SAFETY: just asked, and this borrow is the only way to the bytes.
+        Some(unsafe { header(self.as_ptr()) })
+    }
+
+    /// [`header_mut`](Self::header_mut) of each of `K` packets, in order; `None` when it would be `None`
+    /// of one, or when a first segment has 32,768 bytes or more. Asks once for all of them, which costs a
+    /// third of asking each: take packets by the four or eight, as
+    /// [`chunks_exact_mut`](slice::chunks_exact_mut) gives them.
+    ///
+    /// ```
+    /// fn set_destination(packets: &mut [dpdk::Mbuf<'_>; 4], address: [u8; 6]) -> bool {
+    ///     let Some(headers) = dpdk::Mbuf::headers_mut::<6, 4>(packets) else { return false };
+    ///     headers.for_each(|header| *header = address);
+    ///     true
+    /// }
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn headers_mut<const N: usize, const K: usize>(
+        mbufs: &mut [Self; K],
+    ) -> Option<impl ExactSizeIterator<Item = &mut [u8; N]>> {
+        const { assert!(N <= 64, "a header is 64 bytes long at most") };
+        let raw = mbufs.each_ref().map(Self::as_ptr);
+        // SAFETY: the mbufs are valid and ours.
+        if !unsafe { fast::headers::all_own(&raw, N as u16) } {
             return None;
         }
-        let start = self.start();
-        // SAFETY: as in `data_mut`; the segment has that many bytes, which lie in its buffer (see
-        // `has_header`), and that is not at address 0.
-        unsafe {
-            std::hint::assert_unchecked(!start.is_null());
-            Some(&mut *start.cast())
-        }
+        // SAFETY: just asked of each; the array's borrow is the only way to their bytes, and no two have
+        // the same, for then they would be shared.
+        Some(raw.into_iter().map(|mbuf| unsafe { header(mbuf) }))
     }
 
     /// Makes an unshared packet of one segment `len` bytes long and gives the bytes, whatever they
@@ -205,6 +224,21 @@ impl Drop for Mbuf<'_> {
     }
 }
 
+/// The first `N` bytes of a packet.
+///
+/// # Safety
+/// `fast::headers::is_own` was true of the mbuf and `N`, and nothing else refers to the bytes for `'m`.
+#[inline(always)]
+unsafe fn header<'m, const N: usize>(mbuf: *const rte_mbuf) -> &'m mut [u8; N] {
+    // SAFETY: the segment has that many bytes, which lie in its buffer (see `has_header`), and that is
+    // not at address 0; it is initialised (see `data`).
+    unsafe {
+        let start = fast::mbuf::data_start(mbuf);
+        std::hint::assert_unchecked(!start.is_null());
+        &mut *start.cast()
+    }
+}
+
 /// Whether a segment and its bytes have one owner only.
 ///
 /// # Safety
@@ -214,9 +248,7 @@ unsafe fn is_unshared(segment: *const rte_mbuf) -> bool {
     // SAFETY: the contract is the caller's.
     unsafe {
         is_sole_owner(segment)
-            && field::<u64>(segment, layout::MBUF_OL_FLAGS)
-                & (layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL)
-                == 0
+            && field::<u64>(segment, layout::MBUF_OL_FLAGS) & fast::headers::SHARED == 0
     }
 }
 

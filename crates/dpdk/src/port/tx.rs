@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A transmit queue.
 
+use std::ffi::c_void;
 use std::marker::PhantomData;
 
 use crate::burst::Burst;
@@ -18,7 +19,8 @@ use crate::fast::ethdev;
 pub struct TxQueue<'port> {
     ops: *const u8,
     port: u16,
-    queue: u16,
+    /// As an index, which it is at every burst.
+    queue: usize,
     started: PhantomData<&'port mut ()>,
 }
 
@@ -31,7 +33,7 @@ impl TxQueue<'_> {
     /// The port is started with this queue for all of the lifetime, and no other `TxQueue` for it
     /// exists meanwhile.
     pub(super) unsafe fn new(port: u16, queue: u16) -> Self {
-        Self { ops: ethdev::fp_ops(port), port, queue, started: PhantomData }
+        Self { ops: ethdev::fp_ops(port), port, queue: queue.into(), started: PhantomData }
     }
 
     /// Offers every packet of the burst once, in order. What the driver takes leaves the burst, from
@@ -40,18 +42,43 @@ impl TxQueue<'_> {
     /// gone from the burst and not counted.
     #[inline]
     pub fn send<const N: usize>(&mut self, burst: &mut Burst<'_, N>) -> usize {
-        // SAFETY: the port is started while this queue borrows it, `&mut self` makes this the only
-        // user, and the burst owns `len` packets (at most 65,535).
-        let sent = unsafe {
-            ethdev::tx_burst(self.ops, self.port, self.queue, burst.raw_ptr(), burst.len() as u16)
-        };
-        // SAFETY: callbacks keep `offered` packets at the front and own the others; the driver owns
-        // the first `accepted` of those.
-        unsafe {
-            burst.truncate_given_away(usize::from(sent.offered));
-            burst.give_away_front(usize::from(sent.accepted));
+        // SAFETY: the port is started while this queue borrows it.
+        let callbacks = unsafe { ethdev::tx_callbacks(self.ops, self.queue) };
+        if !callbacks.is_null() {
+            // SAFETY: they are this queue's.
+            unsafe { self.run_callbacks(callbacks, burst) };
         }
-        usize::from(sent.accepted)
+        // SAFETY: the port is started while this queue borrows it, `&mut self` makes this the only
+        // user, and the burst owns `len` packets (at most 65,535), of which the driver takes the first.
+        unsafe {
+            let offered = burst.len() as u16;
+            let accepted = ethdev::tx_driver(self.ops, self.queue, burst.raw_ptr(), offered);
+            burst.give_away_front(usize::from(accepted));
+            usize::from(accepted)
+        }
+    }
+
+    /// # Safety
+    /// `callbacks` are this queue's.
+    #[cold]
+    unsafe fn run_callbacks<const N: usize>(
+        &self,
+        callbacks: *mut c_void,
+        burst: &mut Burst<'_, N>,
+    ) {
+        let len = burst.len() as u16;
+        // SAFETY: the contract is the caller's. The callbacks keep as many packets at the front as they
+        // return, and own the others.
+        unsafe {
+            let kept = dpdk_sys::rte_eth_call_tx_callbacks(
+                self.port,
+                self.queue as u16,
+                burst.raw_ptr(),
+                len,
+                callbacks,
+            );
+            burst.set_len(usize::from(kept));
+        }
     }
 
     /// Number of the port.
@@ -63,6 +90,6 @@ impl TxQueue<'_> {
     /// Number of the queue on its port.
     #[must_use]
     pub fn queue(&self) -> u16 {
-        self.queue
+        self.queue as u16
     }
 }

@@ -35,14 +35,20 @@ impl<'port, const N: usize> TxBuffer<'port, N> {
     }
 
     /// Adds every packet of the burst, as if one by one. Returns how many packets were sent.
-    #[inline]
+    #[inline(always)]
     pub fn append<const M: usize>(&mut self, burst: &mut Burst<'port, M>) -> usize {
+        if self.packets.is_empty() && burst.len() == N {
+            // What would fill the buffer and empty it again goes straight on.
+            return Self::offer(&mut self.queue, burst, &mut self.dropped);
+        }
+        self.append_behind(burst)
+    }
+
+    /// [`append`](Self::append) by way of the buffer.
+    #[inline(never)]
+    fn append_behind<const M: usize>(&mut self, burst: &mut Burst<'port, M>) -> usize {
         let mut sent = 0;
         while !burst.is_empty() {
-            if self.packets.is_empty() && burst.len() == N {
-                // What would fill the buffer and empty it again goes straight on.
-                return sent + Self::offer(&mut self.queue, burst, &mut self.dropped);
-            }
             self.packets.append(burst);
             if self.packets.is_full() {
                 sent += self.flush();
@@ -61,7 +67,7 @@ impl<'port, const N: usize> TxBuffer<'port, N> {
     }
 
     /// Sends a burst once; what the driver does not take is freed and counted.
-    #[inline]
+    #[inline(always)]
     fn offer<const M: usize>(
         queue: &mut TxQueue<'port>,
         burst: &mut Burst<'port, M>,

@@ -10,6 +10,7 @@
 mod bursts;
 mod callbacks;
 mod external;
+mod headers;
 mod packets;
 mod pools;
 mod raw;
@@ -22,5 +23,6 @@ fn native_functions_do_what_c_does() {
     pools::same_mbufs(&eal);
     pools::agree(&eal);
     packets::agree(&eal);
+    headers::agree(&eal);
     bursts::agree(&eal);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The packets of each port, counted by the lcores and read by anybody.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Packets of one port. Each field has one writer: the lcore that polls the port counts `received`,
@@ -23,7 +22,7 @@ pub(super) struct Counts {
 }
 
 /// Every port's counters, by ascending port.
-pub(super) type Counters = Vec<(u16, Arc<PortCounters>)>;
+pub(super) type Counters = Vec<(u16, PortCounters)>;
 
 impl PortCounters {
     /// Adds what the lcore that polls this port has received.

@@ -26,7 +26,7 @@ pub(super) struct Document<'r> {
     pub(super) plan: &'r Plan,
     pub(super) ports: &'r [PortControl<'r>],
     pub(super) counters: &'r Counters,
-    pub(super) figures: Vec<Arc<QueueFigures>>,
+    pub(super) figures: &'r [Arc<QueueFigures>],
 }
 
 impl Document<'_> {
@@ -50,7 +50,7 @@ impl Document<'_> {
         entries.extend([
             ("total", Value::dict(counts_entries(total))),
             ("ports", ports),
-            ("polling", polling::entries(&self.figures)),
+            ("polling", polling::entries(self.figures)),
             ("clock", Value::dict(clock)),
         ]);
         dict(entries)

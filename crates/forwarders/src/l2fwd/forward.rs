@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The packet path: one lcore's loop.
 
-use std::sync::Arc;
-
 use dpdk::{Burst, Mbuf, Mempool, RxQueue, TxBuffer, TxQueue, tsc};
 
 use super::counters::{Counts, PortCounters};
 use crate::ethernet::{self, Addresses, write_addresses};
-use crate::polling::{BURST, Meter};
+use crate::polling::{BURST, Meter, QueueFigures};
 use crate::stop::Stop;
 
 /// Where packets go from one receive queue.
@@ -18,8 +16,10 @@ pub(super) struct Lane<'port, O> {
     pub(super) addresses: Option<Addresses>,
     /// Where packets that are shared with somebody are copied to before they are written to.
     pub(super) spare: Mempool<'port>,
-    pub(super) rx_counters: Arc<PortCounters>,
-    pub(super) tx_counters: Arc<PortCounters>,
+    /// How the polls of `rx` went.
+    pub(super) figures: &'port QueueFigures,
+    pub(super) rx_counters: &'port PortCounters,
+    pub(super) tx_counters: &'port PortCounters,
     /// What the two above have not been told yet: they are in memory that others read, so they are
     /// told when the buffers are drained.
     pub(super) counts: Counts,
@@ -29,12 +29,12 @@ impl<'port, O: Output<'port>> Lane<'port, O> {
     /// Passes on what a poll has put into `burst`.
     #[inline(always)]
     fn forward(&mut self, burst: &mut Burst<'port, BURST>) {
-        let received = burst.len() as u64;
-        self.counts.received += received;
-        if let Some(addresses) = &self.addresses {
-            write_all(burst, addresses, &self.spare);
+        self.counts.received += burst.len() as u64;
+        if let Some(addresses) = &self.addresses
+            && !write_all(burst.as_mut_slice(), addresses)
+        {
+            self.counts.dropped += write_rare(burst, addresses, &self.spare);
         }
-        self.counts.dropped += received - burst.len() as u64;
         self.out.forward(burst, &mut self.counts);
     }
 
@@ -55,20 +55,28 @@ pub(super) trait Output<'port> {
 }
 
 /// The C example's way: into a buffer that is sent whenever it holds 32, and drained every 100 us.
-pub(super) struct Buffered<'port>(pub(super) TxBuffer<'port, BURST>);
+pub(super) struct Buffered<'port> {
+    buffer: TxBuffer<'port, BURST>,
+    /// Packets dropped by the buffer that were counted.
+    dropped: u64,
+}
+
+impl<'port> Buffered<'port> {
+    pub(super) fn new(queue: TxQueue<'port>) -> Self {
+        Self { buffer: TxBuffer::new(queue), dropped: 0 }
+    }
+}
 
 impl<'port> Output<'port> for Buffered<'port> {
     #[inline(always)]
     fn forward(&mut self, burst: &mut Burst<'port, BURST>, counts: &mut Counts) {
-        let dropped = self.0.dropped();
-        counts.sent += self.0.append(burst) as u64;
-        counts.dropped += self.0.dropped() - dropped;
+        counts.sent += self.buffer.append(burst) as u64;
     }
 
     fn drain(&mut self, counts: &mut Counts) {
-        let dropped = self.0.dropped();
-        counts.sent += self.0.flush() as u64;
-        counts.dropped += self.0.dropped() - dropped;
+        counts.sent += self.buffer.flush() as u64;
+        counts.dropped += self.buffer.dropped() - self.dropped;
+        self.dropped = self.buffer.dropped();
     }
 }
 
@@ -88,35 +96,41 @@ impl<'port> Output<'port> for Unbuffered<'port> {
     fn drain(&mut self, _counts: &mut Counts) {}
 }
 
-/// Writes the addresses of every packet in place; only when one of them cannot be is the burst taken
-/// apart.
+/// Packets that are asked at once whether they may be written.
+const GROUP: usize = 8;
+
+/// Writes the addresses of every packet in place, or of some, and says `false`, when one of them cannot
+/// be written to as it is.
 #[inline(always)]
-fn write_all<'port>(
-    burst: &mut Burst<'port, BURST>,
-    addresses: &Addresses,
-    spare: &Mempool<'port>,
-) {
+fn write_all(packets: &mut [Mbuf<'_>], addresses: &Addresses) -> bool {
     // As two numbers, which stay in registers while packets are written.
     let (front, back) = ethernet::halves(addresses);
-    let write = |mbuf: &mut Mbuf<'port>| {
-        mbuf.header_mut().map(|header| ethernet::write_halves(header, front, back)).is_some()
-    };
-    // Four at a time: the loop itself is a tenth of the work on a packet.
-    let mut fours = burst.as_mut_slice().chunks_exact_mut(4);
-    let all = fours.by_ref().all(|four| four.iter_mut().all(write))
-        && fours.into_remainder().iter_mut().all(write);
-    if !all {
-        // To write twice changes nothing.
-        write_rare(burst, addresses, spare);
-    }
+    let write = |header: &mut Addresses| ethernet::write_halves(header, front, back);
+    let mut groups = packets.chunks_exact_mut(GROUP);
+    let all = groups.by_ref().all(|group| {
+        <&mut [_; GROUP]>::try_from(group)
+            .is_ok_and(|group| Mbuf::headers_mut(group).map(|all| all.for_each(write)).is_some())
+    });
+    let rest = groups.into_remainder();
+    all && (rest.is_empty() || write_each(rest, front, back))
 }
 
+/// [`write_all`] one by one, out of the way of the loop over groups.
+#[inline(never)]
+fn write_each(packets: &mut [Mbuf<'_>], front: u64, back: u32) -> bool {
+    let write = |header: &mut Addresses| ethernet::write_halves(header, front, back);
+    packets.iter_mut().all(|mbuf| mbuf.header_mut().map(write).is_some())
+}
+
+/// Takes the burst apart: packets are copied where that is needed. Returns how many were dropped for
+/// want of an mbuf. To write twice what was written already changes nothing.
 #[cold]
 fn write_rare<'port>(
     burst: &mut Burst<'port, BURST>,
     addresses: &Addresses,
     spare: &Mempool<'port>,
-) {
+) -> u64 {
+    let received = burst.len();
     let mut written = Burst::<BURST>::new();
     for mbuf in burst.drain() {
         if let Some(mbuf) = write_addresses(mbuf, addresses, spare) {
@@ -125,6 +139,7 @@ fn write_rare<'port>(
         }
     }
     *burst = written;
+    (received - burst.len()) as u64
 }
 
 /// TSC cycles between two drains: 100 us.
@@ -135,22 +150,26 @@ fn drain_interval() -> u64 {
 
 /// Forwards until told to stop. `tick` is called about every 100 us with the cycles since the last
 /// call.
+///
+/// On its own, so that the loop has the registers to itself.
+#[inline(never)]
 pub(super) fn run<'port, O: Output<'port>>(
     mut lanes: Vec<Lane<'port, O>>,
-    mut meter: Meter,
     stop: &Stop,
     mut tick: impl FnMut(u64),
 ) {
     let interval = drain_interval();
-    let mut burst = Burst::<BURST>::new();
+    let mut meter = Meter::start(lanes.iter().map(|lane| lane.figures));
     let mut drained = tsc::now();
     let mut now = drained;
     while !stop.is_raised() {
-        for (index, lane) in lanes.iter_mut().enumerate() {
+        for lane in &mut lanes {
+            // Made anew, so that it is known to be empty.
+            let mut burst = Burst::<BURST>::new();
             let received = lane.rx.receive(&mut burst);
             // One reading serves the figures and the drain timer.
             now = tsc::now();
-            meter.polled(index, received, now);
+            meter.polled(lane.figures, received, now);
             if received == 0 {
                 continue;
             }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Which lcore polls which port, and where its packets go. Needs no DPDK.
 
+use std::sync::Arc;
+
 use super::options::Options;
 use crate::options::ports_of;
-use crate::polling::Meter;
+use crate::polling::QueueFigures;
 
 /// One port to poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,23 +109,18 @@ impl Plan {
         Ok(Self { paths, odd })
     }
 
-    /// The lcores that poll, in ascending order, each once.
-    #[must_use]
-    pub fn lcores(&self) -> Vec<u32> {
-        let mut lcores: Vec<u32> = self.paths.iter().map(|path| path.lcore).collect();
-        lcores.dedup();
-        lcores
-    }
-
     /// What an lcore does.
     pub fn of(&self, lcore: u32) -> impl Iterator<Item = &Path> {
         self.paths.iter().filter(move |path| path.lcore == lcore)
     }
 
-    /// A meter of an lcore's polls.
-    pub(super) fn meter(&self, lcore: u32) -> Meter {
-        let queues: Vec<(u16, u16)> = self.of(lcore).map(|path| (path.rx_port, 0)).collect();
-        Meter::new(lcore, &queues)
+    /// Figures for the polls of each path, in their order.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Arc<QueueFigures>> {
+        self.paths
+            .iter()
+            .map(|path| Arc::new(QueueFigures::new(path.lcore, path.rx_port, 0)))
+            .collect()
     }
 }
 
@@ -175,7 +172,6 @@ mod tests {
     fn several_ports_share_an_lcore() {
         let plan = Plan::new(&options(0xf, 3, None), &[0, 1, 2, 3], &[1, 7]).unwrap();
         assert_eq!(hops(&plan), [(1, 0, 1), (1, 1, 0), (1, 2, 3), (7, 3, 2)]);
-        assert_eq!(plan.lcores(), [1, 7]);
     }
 
     #[test]

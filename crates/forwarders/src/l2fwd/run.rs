@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! From a plan to running lcores and back to nothing.
 
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use dpdk::{Eal, Mempool, MempoolError, PoolConfig, Port, PortControl, PortError, Started};
 
-use super::counters::Counters;
+use super::counters::{Counters, PortCounters};
 use super::document::Document;
 use super::options::Options;
 use super::plan::{Plan, PlanError};
@@ -15,7 +15,7 @@ use super::screen::Screen;
 use super::wiring::Wiring;
 use crate::console::{say, say_on};
 use crate::error;
-use crate::polling::{self, BURST, Meter};
+use crate::polling::{self, BURST};
 use crate::ports;
 use crate::stats_file::StatsFile;
 use crate::stop::Stop;
@@ -70,17 +70,18 @@ pub fn run<'eal>(
     ports::await_links(&controls, stop);
     say_what_lcores_do(eal, &plan);
 
-    let counters: Counters = plan.paths.iter().map(|path| (path.rx_port, Arc::default())).collect();
-    let meters: Vec<Meter> = plan.lcores().into_iter().map(|lcore| plan.meter(lcore)).collect();
-    let figures: Vec<_> = meters.iter().flat_map(|meter| meter.figures().to_vec()).collect();
+    let counters: Counters =
+        plan.paths.iter().map(|path| (path.rx_port, PortCounters::default())).collect();
+    let figures = plan.figures();
     polling::register(eal, figures.clone())?;
-    let wiring = Wiring::new(&mut started, &controls, &counters, *pool, options)?;
+    let wiring = Wiring::new(&mut started, &controls, &counters, &figures, *pool, options)?;
     let screen = Screen::new(options.period, &counters);
-    let forward = || wiring.forward(eal, &plan, meters, screen, stop);
+    let forward = || wiring.forward(eal, &plan, screen, stop);
     let outcome = match &file {
         None => forward(),
         Some(file) => {
-            let document = Document { plan: &plan, ports: &controls, counters: &counters, figures };
+            let document =
+                Document { plan: &plan, ports: &controls, counters: &counters, figures: &figures };
             let outcome = while_keeping(file, &document, options.period, forward);
             // Also after an error: what was forwarded until then is known.
             let written = document.write(file, true);

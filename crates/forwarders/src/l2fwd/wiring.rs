@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dpdk::{
-    Eal, Mempool, Port, PortControl, PortError, Queues, RxQueue, Started, TxBuffer, TxQueue,
-};
+use dpdk::{Eal, Mempool, Port, PortControl, PortError, Queues, RxQueue, Started, TxQueue};
 
 use super::counters::{Counters, Counts};
 use super::forward::{self, Buffered, Lane, Output, Unbuffered};
@@ -15,7 +13,7 @@ use super::plan::{Path, Plan};
 use super::run::RunError;
 use super::screen::Screen;
 use crate::ethernet;
-use crate::polling::Meter;
+use crate::polling::QueueFigures;
 use crate::stop::Stop;
 
 /// Queues and addresses of the started ports, each to be taken once.
@@ -24,6 +22,7 @@ pub(super) struct Wiring<'port> {
     tx: BTreeMap<u16, TxQueue<'port>>,
     macs: BTreeMap<u16, [u8; 6]>,
     counters: &'port Counters,
+    figures: &'port [Arc<QueueFigures>],
     pool: Mempool<'port>,
     mac_updating: bool,
     burst_forwarding: bool,
@@ -34,6 +33,7 @@ impl<'port> Wiring<'port> {
         started: &'port mut [Port<'_, Started>],
         controls: &[PortControl<'_>],
         counters: &'port Counters,
+        figures: &'port [Arc<QueueFigures>],
         pool: Mempool<'port>,
         options: &Options,
     ) -> Result<Self, PortError> {
@@ -42,6 +42,7 @@ impl<'port> Wiring<'port> {
             tx: BTreeMap::new(),
             macs: BTreeMap::new(),
             counters,
+            figures,
             pool,
             mac_updating: options.mac_updating,
             burst_forwarding: options.burst_forwarding,
@@ -58,20 +59,18 @@ impl<'port> Wiring<'port> {
         Ok(wiring)
     }
 
-    /// Runs every lcore's loop until `stop`; the main lcore also sees to the screen. `meters` are those
-    /// of the plan's lcores, in their order.
+    /// Runs every lcore's loop until `stop`; the main lcore also sees to the screen.
     pub(super) fn forward(
         self,
         eal: &Eal,
         plan: &Plan,
-        meters: Vec<Meter>,
         screen: Screen<'_>,
         stop: &Stop,
     ) -> Result<(), RunError> {
         if self.burst_forwarding {
-            self.run(eal, plan, meters, screen, stop, Unbuffered)
+            self.run(eal, plan, screen, stop, Unbuffered)
         } else {
-            self.run(eal, plan, meters, screen, stop, |queue| Buffered(TxBuffer::new(queue)))
+            self.run(eal, plan, screen, stop, Buffered::new)
         }
     }
 
@@ -79,7 +78,6 @@ impl<'port> Wiring<'port> {
         mut self,
         eal: &Eal,
         plan: &Plan,
-        meters: Vec<Meter>,
         mut screen: Screen<'_>,
         stop: &Stop,
         output: impl Fn(TxQueue<'port>) -> O + Copy,
@@ -88,34 +86,31 @@ impl<'port> Wiring<'port> {
         O: Output<'port> + Send,
     {
         let mut jobs = Vec::new();
-        for (lcore, meter) in plan.lcores().into_iter().zip(meters) {
-            let lanes: Vec<Lane<'port, O>> =
-                plan.of(lcore).map(|path| self.lane(path, output)).collect::<Result<_, _>>()?;
-            jobs.push((lcore, lanes, meter));
+        for lcore in eal.lcores() {
+            let lanes: Vec<Lane<'port, O>> = plan
+                .of(lcore.id())
+                .map(|path| self.lane(path, output))
+                .collect::<Result<_, _>>()?;
+            if !lanes.is_empty() {
+                jobs.push((lcore, lanes));
+            }
         }
         let main = eal.main_lcore();
         let mut own = None;
         eal.scope(|scope| {
-            let launched = jobs.into_iter().try_for_each(|(id, lanes, meter)| {
-                if id == main.id() {
-                    own = Some((lanes, meter));
+            let launched = jobs.into_iter().try_for_each(|(lcore, lanes)| {
+                if lcore == main {
+                    own = Some(lanes);
                     return Ok(());
                 }
-                match eal.workers().into_iter().find(|lcore| lcore.id() == id) {
-                    Some(lcore) => {
-                        scope.launch(lcore, move || forward::run(lanes, meter, stop, |_| {}))
-                    }
-                    None => Ok(()),
-                }
+                scope.launch(lcore, move || forward::run(lanes, stop, |_| {}))
             });
             if launched.is_err() {
                 stop.raise();
             }
             screen.begin();
             match own.take() {
-                Some((lanes, meter)) => {
-                    forward::run(lanes, meter, stop, |cycles| screen.tick(cycles));
-                }
+                Some(lanes) => forward::run(lanes, stop, |cycles| screen.tick(cycles)),
                 None => screen.wait(stop),
             }
             launched
@@ -140,13 +135,10 @@ impl<'port> Wiring<'port> {
         let source = *self.macs.get(&path.tx_port)?;
         // 02:00:00:00:00:PORT
         let destination = [2, 0, 0, 0, 0, path.tx_port as u8];
-        let of = |port: u16| {
-            self.counters
-                .iter()
-                .find(|(id, _)| *id == port)
-                .map(|(_, counters)| Arc::clone(counters))
-        };
+        let counters = self.counters;
+        let of = |port: u16| counters.iter().find(|(id, _)| *id == port).map(|(_, own)| own);
         Some(Lane {
+            figures: self.figures.iter().find(|figures| figures.port == path.rx_port)?,
             rx_counters: of(path.rx_port)?,
             tx_counters: of(path.tx_port)?,
             rx: self.rx.remove(&path.rx_port)?,

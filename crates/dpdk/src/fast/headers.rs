@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! One question asked of several packets: may the first bytes of each be written?
+
+use dpdk_sys::{layout, rte_mbuf};
+
+use super::mbuf::{field, has_header, refcnt};
+
+/// Flags of an mbuf whose bytes somebody else may see.
+pub(crate) const SHARED: u64 = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
+
+/// Whether an mbuf has one owner, bytes of its own, and `len` of those (see [`has_header`]).
+///
+/// # Safety
+/// `mbuf` is valid; `len` is 64 at most.
+#[inline(always)]
+pub(crate) unsafe fn is_own(mbuf: *const rte_mbuf, len: u16) -> bool {
+    // One test after another, each a jump that is never taken: quicker than one of their sum.
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        has_header(mbuf, len)
+            && refcnt(mbuf) == 1
+            && field::<u64>(mbuf, layout::MBUF_OL_FLAGS) & SHARED == 0
+    }
+}
+
+/// Whether [`is_own`] holds for all, or `false` although it does: where this asks, there is no more
+/// than a hint to be had, and the question has to be asked of each.
+///
+/// # Safety
+/// The mbufs are valid and the caller owns a reference to each; `len` is 64 at most.
+#[inline(always)]
+pub(crate) unsafe fn all_own<const K: usize>(mbufs: &[*mut rte_mbuf; K], len: u16) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if const { sse2::FITS } {
+        // SAFETY: the contract is the caller's.
+        return unsafe { sse2::all_own(mbufs, len) };
+    }
+    // SAFETY: the contract is the caller's.
+    mbufs.iter().all(|&mbuf| unsafe { is_own(mbuf, len) })
+}
+
+/// Two instructions a packet where [`is_own`] takes eight.
+#[cfg(target_arch = "x86_64")]
+mod sse2 {
+    use std::arch::asm;
+    use std::arch::x86_64::{__m128i, _mm_extract_epi16, _mm_set1_epi16, _mm_setzero_si128};
+    use std::sync::atomic::{Ordering, fence};
+
+    use dpdk_sys::{layout, rte_mbuf};
+
+    use super::SHARED;
+
+    const LANES: usize = size_of::<__m128i>() / size_of::<u16>();
+    /// The 16 bytes that hold the reference count and the flags, and those that hold the length.
+    const OWNERS: usize = layout::MBUF_REFCNT / 16 * 16;
+    const LENGTHS: usize = layout::MBUF_DATA_LEN / 16 * 16;
+    /// Where in them, in units of 16 bits.
+    const REFCNT: usize = (layout::MBUF_REFCNT - OWNERS) / 2;
+    const FLAGS: usize = (layout::MBUF_OL_FLAGS + 6).wrapping_sub(OWNERS) / 2;
+    const LENGTH: usize = (layout::MBUF_DATA_LEN - LENGTHS) / 2;
+
+    /// Whether the mbuf of this release is laid out so that this can be asked: count and flags side by
+    /// side, and the flags in question the uppermost 16.
+    pub(super) const FITS: bool = FLAGS < LANES && SHARED << 16 >> 16 == 0;
+
+    /// # Safety
+    /// As [`super::all_own`].
+    #[inline(always)]
+    pub(super) unsafe fn all_own<const K: usize>(mbufs: &[*mut rte_mbuf; K], len: u16) -> bool {
+        // SAFETY: SSE2 is part of x86_64.
+        let (mut owners, mut lengths) = unsafe { (_mm_setzero_si128(), _mm_set1_epi16(i16::MAX)) };
+        for mbuf in mbufs {
+            // Not loads of the language: another owner may count itself out or in meanwhile, and that
+            // is an atomic access of another width. To the processor each lane is one.
+            // SAFETY: reads 32 bytes of a valid mbuf, which is aligned to a cache line.
+            unsafe {
+                asm!(
+                    "por {owners}, [{mbuf} + {at_owners}]",
+                    "pminsw {lengths}, [{mbuf} + {at_lengths}]",
+                    owners = inout(xmm_reg) owners,
+                    lengths = inout(xmm_reg) lengths,
+                    mbuf = in(reg) *mbuf,
+                    at_owners = const OWNERS,
+                    at_lengths = const LENGTHS,
+                    options(pure, readonly, nostack, preserves_flags),
+                );
+            }
+        }
+        // A reference is ours, so no count is 0, and the sum of bits is 1 only when all are. Lengths are
+        // compared with a sign: one of 32,768 or more is taken for none.
+        // SAFETY: as above.
+        let (refcnt, flags, shortest) = unsafe {
+            (
+                _mm_extract_epi16::<{ REFCNT as i32 }>(owners),
+                _mm_extract_epi16::<{ FLAGS as i32 & 7 }>(owners),
+                _mm_extract_epi16::<{ LENGTH as i32 }>(lengths),
+            )
+        };
+        let own =
+            refcnt == 1 && flags & (SHARED >> 48) as i32 == 0 && shortest as i16 >= len as i16;
+        // As `refcnt` does: what other owners did before they counted themselves out has happened.
+        fence(Ordering::Acquire);
+        own
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Headers lent for several packets at once: exactly when C would say of each that it is long enough,
+//! that its bytes are its own, and that nobody else holds it.
+
+use dpdk::{Eal, Mbuf, Mempool, PoolConfig};
+use dpdk_sys::{layout, rte_mbuf};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+
+use super::raw;
+
+const HEADER: usize = 12;
+/// Lengths from here on are not told apart from none when several are asked at once.
+const TOO_LONG: u16 = 1 << 15;
+
+/// What decides, as a driver or another owner may have left it. Mostly harmless, so that groups are
+/// mostly refused for one packet.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    len: u16,
+    owners: u16,
+    flags: u64,
+}
+
+fn state() -> impl Strategy<Value = State> {
+    let len = prop_oneof![
+        20 => HEADER as u16..TOO_LONG,
+        1 => 0..HEADER as u16,
+        1 => Just(HEADER as u16 - 1),
+        1 => Just(HEADER as u16),
+        1 => TOO_LONG - 1..,
+    ];
+    let owners = prop_oneof![20 => Just(1u16), 1 => 2u16.., 1 => Just(0x0101)];
+    // Every other bit may be set; the two that count seldom are.
+    let counts = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
+    let flags =
+        prop_oneof![20 => any::<u64>().prop_map(move |bits| bits & !counts), 1 => any::<u64>()];
+    (len, owners, flags).prop_map(|(len, owners, flags)| State { len, owners, flags })
+}
+
+pub fn agree(eal: &Eal) {
+    let pool = Mempool::packet_pool(
+        eal,
+        &PoolConfig { count: 63, cache: 0, ..PoolConfig::named("headers") },
+    )
+    .unwrap();
+    group::<1>(&pool);
+    group::<3>(&pool);
+    group::<4>(&pool);
+    group::<8>(&pool);
+    assert!(pool.is_full());
+}
+
+fn group<const K: usize>(pool: &Mempool<'_>) {
+    TestRunner::new(raw::cases(2000))
+        .run(&prop::collection::vec((state(), any::<u8>()), K), |states| {
+            let mut mbufs: [Mbuf<'_>; K] = std::array::from_fn(|_| pool.alloc().unwrap());
+            let expected: Vec<bool> = mbufs
+                .iter()
+                .zip(&states)
+                .map(|(mbuf, (state, seed))| {
+                    raw::scribble(raw::pointer(mbuf), *seed);
+                    put(raw::pointer(mbuf), *state);
+                    c_says_own(raw::pointer(mbuf))
+                })
+                .collect();
+            let one_by_one: Vec<bool> =
+                mbufs.iter_mut().map(|mbuf| mbuf.header_mut::<HEADER>().is_some()).collect();
+            let starts: Vec<*const u8> = mbufs.iter().map(|mbuf| mbuf.data().as_ptr()).collect();
+            let short = states.iter().all(|(state, _)| state.len < TOO_LONG);
+            let headers: Option<Vec<*const u8>> = Mbuf::headers_mut::<HEADER, K>(&mut mbufs)
+                .map(|headers| headers.map(|header| header.as_ptr()).collect());
+            for mbuf in &mbufs {
+                // As it came, to be freed once.
+                put(raw::pointer(mbuf), State { len: 0, owners: 1, flags: 0 });
+            }
+            prop_assert_eq!(&one_by_one, &expected);
+            prop_assert_eq!(headers.is_some(), short && expected.iter().all(|own| *own));
+            prop_assert!(headers.is_none_or(|headers| headers == starts));
+            Ok(())
+        })
+        .unwrap();
+}
+
+fn put(mbuf: *mut rte_mbuf, state: State) {
+    let field = |offset| mbuf.cast::<u8>().wrapping_add(offset);
+    // SAFETY: fields of the test's own mbuf, by C's offsets. Nothing reads what they claim before they
+    // are put back.
+    unsafe {
+        field(layout::MBUF_DATA_LEN).cast::<u16>().write(state.len);
+        field(layout::MBUF_REFCNT).cast::<u16>().write(state.owners);
+        field(layout::MBUF_OL_FLAGS).cast::<u64>().write(state.flags);
+    }
+}
+
+fn c_says_own(mbuf: *mut rte_mbuf) -> bool {
+    let len: u16 = raw::field(mbuf, layout::MBUF_DATA_LEN);
+    let flags: u64 = raw::field(mbuf, layout::MBUF_OL_FLAGS);
+    // SAFETY: a valid mbuf.
+    let alone = unsafe { dpdk_sys::lr_mbuf_refcnt_read(mbuf) == 1 };
+    alone
+        && usize::from(len) >= HEADER
+        && flags & (layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL) == 0
+}
