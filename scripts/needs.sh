@@ -26,7 +26,8 @@ BENCH_NEEDS='
 probe_clang       | clang                  | clang, which also builds the C forwarder
 probe_valgrind    | valgrind               | valgrind, which counts instructions
 '
-# Beside these, what only some tests use: they are skipped by hand without it, but not in CI.
+# Beside these and those of `make bench`, what only some tests use: they are skipped by hand without it,
+# but not in CI.
 CI_NEEDS='
 probe_chromium    | chromium               | a browser, to open the report without a network
 '

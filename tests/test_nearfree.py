@@ -11,10 +11,16 @@ from pathlib import Path
 import pytest
 
 from linerate.benchmarks import bench_program, nearfree_plugin
+from linerate.machine import dpdk_version
 from linerate.places import rust_binary
 from linerate.process import Child, Command, RunDirectory
 from linerate.telemetry import connect, socket_path
 
+# The driver interface is not the same in any two releases.
+pytestmark = pytest.mark.skipif(
+    not (dpdk_version() or "").startswith("22.11"),
+    reason=f"the driver of bench/nearfree is for DPDK 22.11, not {dpdk_version()}",
+)
 CPU = max(os.sched_getaffinity(0))
 EAL = ["--lcores", f"0@{CPU}", "--no-pci", "--no-huge", "--no-shconf", "-m", "128"]
 

@@ -64,6 +64,17 @@ uint16_t lr_eth_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, 
 	return rte_eth_tx_burst(port, queue, pkts, n);
 }
 
+uint16_t lr_eth_tx_buffer(uint16_t port, uint16_t queue, struct rte_eth_dev_tx_buffer *buffer,
+			  struct rte_mbuf *pkt)
+{
+	return rte_eth_tx_buffer(port, queue, buffer, pkt);
+}
+
+uint16_t lr_eth_tx_buffer_flush(uint16_t port, uint16_t queue, struct rte_eth_dev_tx_buffer *buffer)
+{
+	return rte_eth_tx_buffer_flush(port, queue, buffer);
+}
+
 int lr_pktmbuf_alloc_bulk(struct rte_mempool *mp, struct rte_mbuf **pkts, unsigned int n)
 {
 	return rte_pktmbuf_alloc_bulk(mp, pkts, n);

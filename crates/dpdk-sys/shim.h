@@ -34,6 +34,10 @@ void lr_mbuf_refcnt_update(struct rte_mbuf *m, int16_t value);
 /* Oracles. */
 uint16_t lr_eth_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
 uint16_t lr_eth_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
+uint16_t lr_eth_tx_buffer(uint16_t port, uint16_t queue, struct rte_eth_dev_tx_buffer *buffer,
+			  struct rte_mbuf *pkt);
+uint16_t lr_eth_tx_buffer_flush(uint16_t port, uint16_t queue,
+				struct rte_eth_dev_tx_buffer *buffer);
 int lr_pktmbuf_alloc_bulk(struct rte_mempool *mp, struct rte_mbuf **pkts, unsigned int n);
 uint16_t lr_pktmbuf_headroom(const struct rte_mbuf *m);
 uint16_t lr_pktmbuf_tailroom(const struct rte_mbuf *m);

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +19,9 @@ import pytest
 from conftest import wait_for
 
 from linerate import records, schemas
+from linerate.compilers import clang
 from linerate.eal import MEMORY_MIB
-from linerate.machine import hugepage_memory_mib
+from linerate.machine import dpdk_version, hugepage_memory_mib
 from linerate.places import project_root
 
 pytestmark = pytest.mark.e2e
@@ -215,6 +217,66 @@ def test_with_hugepages(tmp_path: Path, runtime: Path) -> None:
     assert run.summary()["books_closed"] is not False
     # Nothing holds a page: EAL makes no files with --in-memory, and the processes are gone.
     wait_for("free hugepages", lambda: hugepage_memory_mib() >= free)
+
+
+PEERS = ["c-l2fwd", "c-l2fwd-native", "plain-c", "plain-c-burst", "raw-rust", "raw-rust-burst"]
+
+
+def nearfree_or_skip() -> None:
+    if not (dpdk_version() or "").startswith("22.11"):
+        pytest.skip(f"the driver of bench/nearfree is for DPDK 22.11, not {dpdk_version()}")
+
+
+@pytest.mark.parametrize("compiler", ["cc", "clang"])
+def test_the_peers_of_the_benchmark(tmp_path: Path, runtime: Path, compiler: str) -> None:
+    need("l2fwd", "raw-l2fwd")
+    nearfree_or_skip()
+    names = [*PEERS, "rust-l2fwd", "rust-l2fwd-burst"]
+    if compiler == "clang":
+        if clang() is None:
+            pytest.skip("there is no clang here: make bench installs it")
+        names = ["c-l2fwd", "c-l2fwd-clang", "c-l2fwd-clang-native"]
+    run = Run(
+        runtime, tmp_path / "run", "--link", "nearfree2", "--blocks", "2",
+        "--forwarders", ",".join(names),
+    )  # fmt: skip
+    code, _, errors = run.finish()
+    assert code == 0, errors
+    check_files(run)
+    trials = run.trials()
+    assert {trial.forwarder for trial in trials} == set(names)
+    for trial in trials:
+        assert trial.valid or disturbed(trial, STARVED), trial.invalid
+        assert (trial.forwarder_rx or 0) > 1_000_000
+    goals = subprocess.run(
+        [sys.executable, "-m", "linerate.goals", str(run.out / "records.jsonl")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert goals.returncode == 0, goals.stderr
+    assert all(name in goals.stdout for name in names if name.startswith("rust"))
+
+
+def test_instructions_are_counted(runtime: Path) -> None:
+    nearfree_or_skip()
+    if shutil.which("valgrind") is None:
+        pytest.skip("there is no valgrind here: make bench installs it")
+    done = subprocess.run(
+        [sys.executable, "-m", "linerate.instructions", "plain-c-burst", "no-such-forwarder"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(runtime)},
+    )
+    assert done.returncode == 0, done.stderr
+    lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()[2:]}
+    own, driver = map(float, lines["plain-c-burst"])
+    # Two stores for the addresses at least, and what polling costs.
+    assert 2 < own < 100
+    assert 1 < driver < 100
+    assert lines["no-such-forwarder"][0] == "absent:"
 
 
 @pytest.mark.parametrize("victim", ["l2fwd", "generator"])

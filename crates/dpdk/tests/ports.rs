@@ -14,13 +14,19 @@ use support::started;
 
 #[test]
 fn ports_and_queues() {
-    let eal = support::eal(&["net_ring0", "net_null0,size=100"]);
+    let eal = support::eal(&[
+        "net_ring0",
+        "net_null0,size=100",
+        "net_ring1,nodeaction=sibling-a:0:CREATE,nodeaction=sibling-b:0:CREATE",
+    ]);
     let pool = Mempool::packet_pool(
         &eal,
         &PoolConfig { count: 8191, cache: 256, ..PoolConfig::named("packets") },
     )
     .unwrap();
     claims(&eal);
+    ports_of_others_are_not_taken(&eal);
+    a_device_with_other_ports_stays(&eal);
     too_many_queues(&eal, &pool);
     frames_come_back_in_order(&eal, &pool);
     a_full_ring_leaves_the_rest_in_the_burst(&eal, &pool);
@@ -52,6 +58,41 @@ fn claims(eal: &Eal) {
     assert!(matches!(eal.take_port(id), Err(PortError::Taken(taken)) if taken == id));
     drop(port);
     drop(eal.take_port(id).unwrap());
+}
+
+/// Whoever owns a port in DPDK's books, as bonding does with its members, keeps it.
+fn ports_of_others_are_not_taken(eal: &Eal) {
+    let id = eal.ports()[0];
+    let mut owner = dpdk_sys::rte_eth_dev_owner { id: 0, name: [0; 64] };
+    // SAFETY: plain out-parameters and a port that exists.
+    unsafe {
+        assert_eq!(dpdk_sys::rte_eth_dev_owner_new(&mut owner.id), 0);
+        assert_eq!(dpdk_sys::rte_eth_dev_owner_set(id.index(), &owner), 0);
+    }
+    assert!(!eal.ports().contains(&id));
+    assert!(matches!(eal.take_port(id), Err(PortError::Owned(port)) if port == id));
+    // SAFETY: as above.
+    assert_eq!(unsafe { dpdk_sys::rte_eth_dev_owner_unset(id.index(), owner.id) }, 0);
+    drop(eal.take_port(id).unwrap());
+}
+
+/// To remove it would take the other port away from whoever has it.
+fn a_device_with_other_ports_stays(eal: &Eal) {
+    let before = eal.ports();
+    let siblings: Vec<_> = before
+        .iter()
+        .filter(|id| id.name().is_some_and(|name| name.starts_with("sibling")))
+        .copied()
+        .collect();
+    assert_eq!(siblings.len(), 2, "{before:?}");
+    for id in siblings {
+        let error = eal.detach(eal.take_port(id).unwrap()).unwrap_err();
+        assert!(
+            matches!(&error, PortError::Unsafe(name, _) if name.starts_with("sibling")),
+            "{error}"
+        );
+    }
+    assert_eq!(eal.ports(), before);
 }
 
 fn too_many_queues(eal: &Eal, pool: &Mempool<'_>) {

@@ -14,8 +14,8 @@ use support::{Forwarder, runtime_dir, wait_until};
 
 /// Clean starts and stops.
 const CYCLES: usize = 100;
-/// Kills, each followed by a clean start and stop.
-const KILLS: usize = 25;
+/// Kills of each kind, each followed by a clean start and stop.
+const KILLS: usize = 8;
 /// Signals that ask it to end at any moment, also while EAL starts.
 const EARLY: usize = 25;
 /// The latest of those two: a forwarder that is alone has long been forwarding by then.
@@ -43,8 +43,10 @@ fn nothing_is_left_behind() {
         end_after(moment());
     }
     for _ in 0..KILLS {
-        kill_after(moment());
-        clean(Signal::Term);
+        for kill in [Kill::After(moment()), Kill::InEal, Kill::Listening, Kill::Forwarding] {
+            kill_at(kill);
+            clean(Signal::Term);
+        }
     }
 }
 
@@ -100,11 +102,41 @@ fn end_after(delay: Duration) {
     assert_eq!(processes(), Vec::<PathBuf>::new());
 }
 
-fn kill_after(delay: Duration) {
-    let forwarder = start();
-    let begin = Instant::now();
-    wait_until("moment to kill", || begin.elapsed() >= delay);
+/// When to kill: at any moment, and at those that leave something of each kind behind.
+enum Kill {
+    After(Duration),
+    /// When EAL has made its directory.
+    InEal,
+    /// When the memif server has made its socket.
+    Listening,
+    Forwarding,
+}
+
+fn kill_at(kill: Kill) {
+    let mut forwarder = start();
+    let leaves = match kill {
+        Kill::After(delay) => {
+            let begin = Instant::now();
+            wait_until("moment to kill", || begin.elapsed() >= delay);
+            None
+        }
+        Kill::InEal => {
+            let directory = runtime_dir().join("dpdk").join(PREFIX);
+            wait_until("EAL's directory", || directory.exists());
+            Some(directory)
+        }
+        Kill::Listening => {
+            let socket = runtime_dir().join("files/memif");
+            wait_until("memif's socket", || socket.exists());
+            Some(socket)
+        }
+        Kill::Forwarding => {
+            forwarder.wait_until_it_forwards();
+            Some(runtime_dir().join("files/memif"))
+        }
+    };
     forwarder.kill();
+    assert!(leaves.is_none_or(|path| path.exists()), "there was nothing to clear away");
 }
 
 /// Every file, socket or empty directory of EAL's.

@@ -23,8 +23,7 @@ pub(crate) unsafe fn is_own(mbuf: *const rte_mbuf, len: u16) -> bool {
     }
 }
 
-/// Whether [`is_own`] holds for all, or `false` although it does: where this asks, there is no more
-/// than a hint to be had, and the question has to be asked of each.
+/// Whether [`is_own`] holds for all. May say no although it does when one has 32,768 bytes or more.
 ///
 /// # Safety
 /// The mbufs are valid and the caller owns a reference to each; `len` is 64 at most.

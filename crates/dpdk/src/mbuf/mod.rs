@@ -152,8 +152,8 @@ impl<'m> Mbuf<'m> {
     }
 
     /// [`header_mut`](Self::header_mut) of each of `K` packets, in order; `None` when it would be `None`
-    /// of one, or when a first segment has 32,768 bytes or more. Asks once for all of them, which costs a
-    /// third of asking each: take packets by the four or eight, as
+    /// of one, and it may be when a first segment has 32,768 bytes or more. All are asked at once, by a
+    /// quarter of the instructions: take packets by the four or eight, as
     /// [`chunks_exact_mut`](slice::chunks_exact_mut) gives them.
     ///
     /// ```

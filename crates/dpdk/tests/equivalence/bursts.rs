@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! `rte_eth_rx_burst` and `rte_eth_tx_burst` on ring ports that refuse what does not fit, without
-//! callbacks and with some that drop packets.
+//! callbacks and with some that drop packets, on two queues of which one has them.
 
 use std::cell::RefCell;
 use std::ptr::null_mut;
@@ -18,6 +18,7 @@ use super::raw::{self, Pairs};
 const MBUFS: u32 = 1500;
 const CACHE: u32 = 64;
 const BURST: usize = 96;
+const QUEUES: u16 = 2;
 const POOLS: [&str; 2] = ["native", "c"];
 
 /// By side: native, C.
@@ -28,8 +29,9 @@ pub fn agree(eal: &Eal) {
         let config = PoolConfig { count: MBUFS, cache: CACHE, ..PoolConfig::named(name) };
         Mempool::packet_pool(eal, &config).unwrap()
     });
-    let mut native_port = super::support::started(eal, &pools[0], "net_ring0");
-    let c_port = super::support::started(eal, &pools[1], "net_ring1");
+    let started = |pool, name| super::support::started_with(eal, pool, name, QUEUES.into());
+    let mut native_port = started(&pools[0], "net_ring0");
+    let c_port = started(&pools[1], "net_ring1");
     let ids = [native_port.id().index(), c_port.id().index()];
     let refusals = &RefCell::new(0);
     sequences(eal, &pools, &mut native_port, ids[1], refusals, || Ok(()));
@@ -48,16 +50,21 @@ pub fn agree(eal: &Eal) {
 enum Step {
     Alloc(usize),
     Free(usize),
-    Send(usize),
-    Receive(usize),
+    Send(u16, usize),
+    Receive(u16, usize),
+}
+
+/// Mostly the first, so that its ring is full at times.
+fn queue() -> impl Strategy<Value = u16> {
+    prop_oneof![4 => Just(0u16), 1 => 1..QUEUES]
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (1..=BURST).prop_map(Step::Alloc),
         1 => (1..=BURST).prop_map(Step::Free),
-        3 => (1..=BURST).prop_map(Step::Send),
-        1 => (1..=BURST).prop_map(Step::Receive),
+        3 => (queue(), 1..=BURST).prop_map(|(queue, n)| Step::Send(queue, n)),
+        1 => (queue(), 1..=BURST).prop_map(|(queue, n)| Step::Receive(queue, n)),
     ]
 }
 
@@ -81,8 +88,10 @@ fn sequences(
                 match step {
                     Step::Alloc(n) => sides.alloc(n)?,
                     Step::Free(n) => sides.free(n),
-                    Step::Send(n) => *refusals.borrow_mut() += sides.send(queues, n)?,
-                    Step::Receive(n) => sides.receive(queues, n)?,
+                    Step::Send(queue, n) => {
+                        *refusals.borrow_mut() += sides.send(queues, queue, n)?;
+                    }
+                    Step::Receive(queue, n) => sides.receive(queues, queue, n)?,
                 }
                 prop_assert_eq!(sides.native.len(), sides.c.len());
                 for (native, c) in sides.native.iter().zip(&sides.c) {
@@ -98,8 +107,10 @@ fn sequences(
             }
             sides.free(usize::MAX);
             while queues_hold_packets(pools) {
-                sides.receive(queues, BURST)?;
-                sides.free(usize::MAX);
+                for queue in 0..QUEUES {
+                    sides.receive(queues, queue, BURST)?;
+                    sides.free(usize::MAX);
+                }
             }
             prop_assert!(pools.iter().all(Mempool::is_full));
             Ok(())
@@ -136,19 +147,24 @@ impl<'m> Sides<'_, 'm> {
     }
 
     /// Returns how many the driver refused.
-    fn send(&mut self, queues: &mut Queues<'m>, n: usize) -> Result<usize, TestCaseError> {
+    fn send(
+        &mut self,
+        queues: &mut Queues<'m>,
+        queue: u16,
+        n: usize,
+    ) -> Result<usize, TestCaseError> {
         let kept = self.native.len().saturating_sub(n);
         let mut burst = Burst::<BURST>::new();
         for mbuf in self.native.drain(kept..) {
             prop_assert!(burst.push(mbuf).is_ok());
         }
-        let sent = queues.tx[0].send(&mut burst);
+        let sent = queues.tx[usize::from(queue)].send(&mut burst);
         let refused = burst.len();
         self.native.extend(burst.drain());
         let mut raw = self.c.split_off(kept);
         // SAFETY: the C port is started and used by this thread only.
         let c_sent = usize::from(unsafe {
-            dpdk_sys::lr_eth_tx_burst(self.c_id, 0, raw.as_mut_ptr(), raw.len() as u16)
+            dpdk_sys::lr_eth_tx_burst(self.c_id, queue, raw.as_mut_ptr(), raw.len() as u16)
         });
         prop_assert_eq!(sent, c_sent);
         // C does not say how many the callbacks left; `refused` of them were behind those sent.
@@ -157,18 +173,24 @@ impl<'m> Sides<'_, 'm> {
     }
 
     /// Receives into a burst that has room for `n` only.
-    fn receive(&mut self, queues: &mut Queues<'m>, n: usize) -> Result<(), TestCaseError> {
+    fn receive(
+        &mut self,
+        queues: &mut Queues<'m>,
+        queue: u16,
+        n: usize,
+    ) -> Result<(), TestCaseError> {
         let mut burst = Burst::<BURST>::new();
         let fillers = BURST - n;
         let filled = self.pools[0].fill(&mut burst, fillers).is_ok();
         let mut raw = raw::c_alloc(raw::pool(POOLS[1]), fillers);
         prop_assert_eq!(filled, raw.is_some());
         let room = if filled { n } else { BURST };
-        let received = queues.rx[0].receive(&mut burst);
+        let received = queues.rx[usize::from(queue)].receive(&mut burst);
         let mut arrived = vec![null_mut(); room];
         // SAFETY: as above; there is room for that many.
-        let c_received =
-            unsafe { dpdk_sys::lr_eth_rx_burst(self.c_id, 0, arrived.as_mut_ptr(), room as u16) };
+        let c_received = unsafe {
+            dpdk_sys::lr_eth_rx_burst(self.c_id, queue, arrived.as_mut_ptr(), room as u16)
+        };
         prop_assert_eq!(received, usize::from(c_received));
         self.native.extend(burst.drain());
         self.c.extend(raw.take().unwrap_or_default());

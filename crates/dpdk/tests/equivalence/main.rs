@@ -16,6 +16,7 @@ mod pools;
 mod raw;
 #[path = "../support/mod.rs"]
 mod support;
+mod tx_buffers;
 
 #[test]
 fn native_functions_do_what_c_does() {
@@ -25,4 +26,5 @@ fn native_functions_do_what_c_does() {
     packets::agree(&eal);
     headers::agree(&eal);
     bursts::agree(&eal);
+    tx_buffers::agree(&eal);
 }

@@ -38,12 +38,22 @@ fn cpus() -> [u32; 2] {
 
 /// The port of a device, started with one queue each way.
 pub fn started<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, name: &str) -> Port<'eal, Started> {
+    started_with(eal, pool, name, 1)
+}
+
+/// The port of a device, started with so many queues each way.
+pub fn started_with<'eal>(
+    eal: &'eal Eal,
+    pool: &Mempool<'eal>,
+    name: &str,
+    queues: usize,
+) -> Port<'eal, Started> {
     let id = eal.ports().into_iter().find(|id| id.name().as_deref() == Some(name)).unwrap();
     eal.take_port(id)
         .unwrap()
         .configure(&PortConfig {
-            rx: vec![RxConfig::new(pool)],
-            tx: vec![TxConfig::default()],
+            rx: (0..queues).map(|_| RxConfig::new(pool)).collect(),
+            tx: (0..queues).map(|_| TxConfig::default()).collect(),
             no_packet_types: true,
         })
         .unwrap()
