@@ -7,11 +7,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::FileTypeExt as _;
-use std::os::unix::net::UnixDatagram;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What the driver takes where nothing is said.
 const DEFAULT_SOCKET: &str = "/run/memif.sock";
@@ -68,7 +65,7 @@ impl Memif {
 
     /// Removes the socket file of a server when no process has it open.
     pub fn remove_stale_socket(&self) {
-        if self.server && !self.is_abstract && is_socket(&self.socket) && !self.is_served() {
+        if self.server && !self.is_abstract && host::is_stale_socket(&self.socket) {
             let _ = fs::remove_file(&self.socket);
         }
     }
@@ -81,12 +78,7 @@ impl Memif {
             // What cannot be read says nothing.
             return fs::read("/proc/net/unix").map_or(true, |table| is_bound(&table, name));
         }
-        // A datagram socket is of another type than memif's, so that the connection is refused either
-        // way, for another reason.
-        let connect = || UnixDatagram::unbound()?.connect(&self.socket);
-        !connect().is_err_and(|error| {
-            matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
-        })
+        host::is_served(&self.socket)
     }
 }
 
@@ -98,10 +90,6 @@ fn is_bound(table: &[u8], name: &[u8]) -> bool {
         let rest = column.and_then(|column| column.strip_prefix(name));
         rest.is_some_and(|rest| rest.iter().all(|byte| *byte == b'@'))
     })
-}
-
-fn is_socket(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket())
 }
 
 #[cfg(test)]

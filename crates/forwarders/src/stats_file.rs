@@ -102,7 +102,7 @@ fn temporary_name(name: &OsStr, pid: u32) -> OsString {
 /// Removes what processes that are gone were writing.
 fn remove_stale(dir: &Path, name: &OsStr) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if writer(&entry.file_name(), name).is_some_and(is_gone) {
+        if writer(&entry.file_name(), name).is_some_and(host::is_gone) {
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -113,10 +113,6 @@ fn writer(temporary: &OsStr, name: &OsStr) -> Option<u32> {
     let rest = temporary.as_bytes().strip_prefix(b".")?.strip_prefix(name.as_bytes())?;
     let pid = rest.strip_prefix(b".")?.strip_suffix(b".tmp")?;
     std::str::from_utf8(pid).ok()?.parse().ok()
-}
-
-fn is_gone(pid: u32) -> bool {
-    Path::new("/proc/self").exists() && !Path::new("/proc").join(pid.to_string()).exists()
 }
 
 #[cfg(test)]

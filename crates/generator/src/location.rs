@@ -5,8 +5,6 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::stale;
-
 /// Longest path that a Unix socket can have, without its NUL.
 const MAX_SOCKET_PATH: usize = 107;
 
@@ -277,7 +275,7 @@ impl Location {
                 if !ours.contains(&socket.as_str()) =>
             {
                 let path = Path::new(socket);
-                if stale::is_stale_socket(path) {
+                if host::is_stale_socket(path) {
                     // If it stays, the next line tells.
                     let _ = std::fs::remove_file(path);
                 }

@@ -75,7 +75,7 @@ fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Fail
     };
 
     let stop = Arc::new(AtomicBool::new(false));
-    let hangup = (!start::ignores_hangup()).then_some(SIGHUP);
+    let hangup = (!host::ignores_signal(SIGHUP)).then_some(SIGHUP);
     for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
         // The second one ends the program at once, should the clean end hang.
         signal_hook::flag::register_conditional_shutdown(signal, 1, stop.clone())

@@ -2,31 +2,17 @@
 //! What a process leaves behind that was killed: sockets and run-time directories.
 
 use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
 /// Name of a run-time directory without the process's number.
 pub const PREFIX: &str = "generator-";
-
-/// Whether a socket is there that no process has open.
-pub fn is_stale_socket(path: &Path) -> bool {
-    let is_socket = path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket());
-    // A datagram socket neither waits nor shows itself as a connection to a living server, whose type
-    // is another one.
-    is_socket
-        && UnixDatagram::unbound()
-            .and_then(|socket| socket.connect(path))
-            .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
-}
 
 /// Removes the directories `generator-PID` beside `own` whose process is gone.
 pub fn remove_runtime_dirs(own: &Path) {
     for entry in own.parent().and_then(|dir| fs::read_dir(dir).ok()).into_iter().flatten().flatten()
     {
         let dir = entry.path();
-        let dead = entry.file_name().to_str().and_then(pid).is_some_and(is_gone)
+        let dead = entry.file_name().to_str().and_then(pid).is_some_and(host::is_gone)
             && entry.file_type().is_ok_and(|kind| kind.is_dir())
             && !is_served(&dir);
         if dead && dir != own {
@@ -48,14 +34,9 @@ fn pid(name: &str) -> Option<u32> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-fn is_gone(pid: u32) -> bool {
-    Path::new("/proc/self").exists() && !Path::new("/proc").join(pid.to_string()).exists()
-}
-
 /// Whether somebody answers telemetry there: a process in another PID namespace has no number here.
 fn is_served(dir: &Path) -> bool {
-    let socket = dir.join("dpdk_telemetry.v2");
-    socket.exists() && !is_stale_socket(&socket)
+    host::is_served(&dir.join("dpdk_telemetry.v2"))
 }
 
 #[cfg(test)]
@@ -82,26 +63,6 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
-    }
-
-    #[test]
-    fn only_a_socket_without_a_process_is_stale() {
-        let scratch = Scratch::new("socket");
-        let (socket, file) = (scratch.0.join("s"), scratch.0.join("f"));
-        assert!(!is_stale_socket(&socket));
-        let listener = UnixListener::bind(&socket).unwrap();
-        assert!(!is_stale_socket(&socket));
-        drop(listener);
-        assert!(is_stale_socket(&socket));
-        let datagrams = scratch.0.join("d");
-        let bound = UnixDatagram::bind(&datagrams).unwrap();
-        assert!(!is_stale_socket(&datagrams));
-        drop(bound);
-        fs::write(&file, "").unwrap();
-        assert!(!is_stale_socket(&file));
-        let link = scratch.0.join("l");
-        std::os::unix::fs::symlink(&socket, &link).unwrap();
-        assert!(!is_stale_socket(&link));
     }
 
     #[test]

@@ -3,8 +3,6 @@
 
 use std::fs;
 
-use signal_hook::consts::SIGHUP;
-
 use crate::stale;
 
 /// Memory for packets without huge pages, in MiB: enough for 16 ports.
@@ -17,7 +15,7 @@ const LEAST_HUGE_KB: u64 = 256 << 10;
 pub enum StartError {
     /// The kernel does not say on which CPUs the process may run.
     #[error(
-        "/proc/self/status names no CPU that this process may use; give EAL options: generator -l CPU ... --"
+        "the kernel names no CPU that this process may use; give EAL options: generator -l CPU ... --"
     )]
     NoCpu,
 }
@@ -27,9 +25,8 @@ pub enum StartError {
 /// # Errors
 /// [`StartError`].
 pub fn eal_arguments(program: &str) -> Result<Vec<String>, StartError> {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let cpu = first_cpu(&status).ok_or(StartError::NoCpu)?;
+    let cpu = *host::allowed_cpus().first().ok_or(StartError::NoCpu)?;
     let mut arguments =
         vec![program.to_owned(), "-l".to_owned(), cpu.to_string(), "--no-pci".to_owned()];
     arguments.push("--file-prefix".to_owned());
@@ -44,24 +41,6 @@ pub fn eal_arguments(program: &str) -> Result<Vec<String>, StartError> {
     Ok(arguments)
 }
 
-/// Whether whoever started us wants us to outlive the terminal, as nohup does.
-pub fn ignores_hangup() -> bool {
-    is_ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default(), SIGHUP)
-}
-
-/// Whether the text of /proc/self/status says that a signal is ignored.
-fn is_ignored(status: &str, signal: i32) -> bool {
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask >> (signal - 1) & 1 == 1
-}
-
-/// The first CPU of the affinity mask in the text of /proc/self/status.
-fn first_cpu(status: &str) -> Option<u32> {
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim();
-    list.split([',', '-']).next()?.parse().ok()
-}
-
 /// KiB in free huge pages of the default size, from the text of /proc/meminfo.
 fn free_huge_kb(meminfo: &str) -> u64 {
     let field = |name| {
@@ -74,22 +53,6 @@ fn free_huge_kb(meminfo: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_first_cpu_is_found() {
-        for (list, cpu) in [("0-1", 0), ("3", 3), ("2,4-7", 2)] {
-            assert_eq!(first_cpu(&format!("Name:\tx\nCpus_allowed_list:\t{list}\n")), Some(cpu));
-        }
-        assert_eq!(first_cpu(""), None);
-    }
-
-    #[test]
-    fn ignored_signals_are_found() {
-        assert!(is_ignored("SigIgn:\t0000000000000001\n", 1));
-        assert!(is_ignored("Name:\tx\nSigIgn:\t0000000000001006\n", 2));
-        assert!(!is_ignored("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001006\n", 1));
-        assert!(!is_ignored("", 1));
-    }
 
     #[test]
     fn huge_pages_count_when_free() {

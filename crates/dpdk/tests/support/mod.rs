@@ -8,7 +8,8 @@ use dpdk::{
 
 /// Starts DPDK with these devices and two lcores, on the first and the last CPU that the test may use.
 pub fn eal(vdevs: &[&str]) -> Eal {
-    let [first, last] = cpus();
+    let cpus = host::allowed_cpus();
+    let (first, last) = (cpus.first().unwrap(), cpus.last().unwrap());
     let mut arguments = vec![
         "test".to_owned(),
         "--lcores".into(),
@@ -25,15 +26,6 @@ pub fn eal(vdevs: &[&str]) -> Eal {
         arguments.extend(["--vdev".to_owned(), (*vdev).to_owned()]);
     }
     Eal::init(arguments).unwrap().0
-}
-
-/// The first and the last CPU that this process may use, of a list such as `0-3,8`.
-fn cpus() -> [u32; 2] {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    let mut numbers = list.trim().split([',', '-']).map(|number| number.parse().unwrap());
-    let first = numbers.next().unwrap();
-    [first, numbers.next_back().unwrap_or(first)]
 }
 
 /// The port of a device, started with one queue each way.

@@ -74,9 +74,7 @@ fn eal_options_of(prefix: &str) -> Vec<String> {
 
 /// The EAL option that makes `n` lcores, all on the highest CPU.
 pub fn lcores(n: usize) -> String {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    let cpu = allowed.trim().rsplit([',', '-']).next().unwrap();
+    let cpu = *host::allowed_cpus().last().unwrap();
     let lcores: Vec<String> = (0..n).map(|lcore| format!("{lcore}@{cpu}")).collect();
     format!("--lcores={}", lcores.join(","))
 }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a program asks the kernel about itself and others: the CPUs that it may use, signals that it was
+//! started to ignore, processes that are gone, sockets that nobody serves.
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+/// The CPUs that the calling thread may run on, in ascending order; none when the kernel does not say.
+#[must_use]
+pub fn allowed_cpus() -> Vec<usize> {
+    let set = sched_getaffinity(None).unwrap_or_default();
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+/// Whether the process ignores a signal by its number, as whoever started it may have wanted (nohup does
+/// so for SIGHUP). `false` without `/proc`.
+#[must_use]
+pub fn ignores_signal(signal: i32) -> bool {
+    is_ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default(), signal)
+}
+
+/// Whether the text of /proc/self/status says that a signal is ignored.
+fn is_ignored(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
+}
+
+/// Whether no process has that number (in this PID namespace: one in another has none here).
+#[must_use]
+pub fn is_gone(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    // One that may not be signalled is there.
+    pid.is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH))
+}
+
+/// Whether some process has a socket open under that name, asked without disturbing it; `true` when that
+/// cannot be known.
+#[must_use]
+pub fn is_served(path: &Path) -> bool {
+    // A datagram socket neither waits nor shows itself as a connection to a living server, whose type
+    // is another one: then the connection is refused for another reason.
+    let connect = || UnixDatagram::unbound()?.connect(path);
+    !connect().is_err_and(|error| {
+        matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
+    })
+}
+
+/// Whether a socket is there, not by way of a link, that no process has open.
+#[must_use]
+pub fn is_stale_socket(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket()) && !is_served(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn cpus_are_those_of_the_kernels_list() {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+        let mut listed = Vec::new();
+        for range in list.trim().split(',') {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            listed.extend(first.parse::<usize>().unwrap()..=last.parse().unwrap());
+        }
+        assert_eq!(allowed_cpus(), listed);
+    }
+
+    #[test]
+    fn ignored_signals_are_found() {
+        assert!(is_ignored("SigIgn:\t0000000000000001\n", 1));
+        assert!(is_ignored("Name:\tx\nSigIgn:\t0000000000001006\n", 2));
+        assert!(!is_ignored("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001006\n", 1));
+        assert!(!is_ignored("", 1));
+    }
+
+    #[test]
+    fn a_process_is_gone_when_nobody_has_its_number() {
+        assert!(!is_gone(std::process::id()));
+        assert!(!is_gone(1));
+        // Larger than the kernel's limit, than a number can be, and the one of every process's group.
+        assert!(is_gone(1 << 23));
+        assert!(is_gone(u32::MAX));
+        assert!(is_gone(0));
+    }
+
+    #[test]
+    fn only_a_socket_without_a_process_is_stale() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name| dir.path().join(name);
+        let socket = path("s");
+        assert!(!is_served(&socket) && !is_stale_socket(&socket), "nothing is there");
+        let listener = UnixListener::bind(&socket).unwrap();
+        assert!(is_served(&socket) && !is_stale_socket(&socket));
+        drop(listener);
+        assert!(!is_served(&socket) && is_stale_socket(&socket));
+        let datagrams = path("d");
+        let bound = UnixDatagram::bind(&datagrams).unwrap();
+        assert!(is_served(&datagrams));
+        drop(bound);
+        assert!(is_stale_socket(&datagrams));
+        fs::write(path("f"), "").unwrap();
+        assert!(!is_stale_socket(&path("f")));
+        symlink(&socket, path("l")).unwrap();
+        assert!(!is_stale_socket(&path("l")));
+    }
+}
