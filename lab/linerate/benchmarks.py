@@ -7,18 +7,16 @@ another state is ever taken for it.
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import hashlib
 import json
-import os
 import platform
 import stat
-import subprocess
 from pathlib import Path
 
 from linerate.errors import LabError, MissingError
 from linerate.machine import dpdk_version, first_line
+from linerate.make import locked, make
 from linerate.places import build_directory, project_root, user_cache
 
 COMPILER = "cc"
@@ -61,25 +59,8 @@ def _build(name: str, product: str, place: Path, cflags: str) -> Path:
     made_with = [first_line(COMPILER, "--version"), dpdk_version(), cflags]
     digest.update(json.dumps(made_with).encode())
     out = place / f"{name}-{digest.hexdigest()[:16]}"
-    environment = {key: value for key, value in os.environ.items() if key != "MAKELEVEL"}
-    command = ["make", "-C", str(source), f"OUT={out}", f"CC={COMPILER}", f"CFLAGS={cflags}"]
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with (out / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=300, check=False, env=environment
-            )
-    except FileNotFoundError as error:
-        raise MissingError("make is missing", "make setup") from error
-    except OSError as error:
-        raise LabError(
-            f"cannot build bench/{name} in {out}: {error.strerror}",
-            "free some space there, or set XDG_CACHE_HOME",
-        ) from error
-    if done.returncode != 0:
-        tail = "\n".join(done.stderr.strip().splitlines()[-5:])
-        raise LabError(f"bench/{name} does not build:\n{tail}", "linerate doctor")
+    with locked(out, f"bench/{name}"):
+        make(f"bench/{name}", source, [f"OUT={out}", f"CC={COMPILER}", f"CFLAGS={cflags}"])
     return out / product
 
 

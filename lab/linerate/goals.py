@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from linerate import stats
+from linerate.comparisons import METRICS, pair
 from linerate.design import AA_SUFFIX
 from linerate.records import Trial, read
 from linerate.stats import Paired
@@ -36,7 +35,7 @@ GOALS = {
 SAFE_AND_RAW = (("rust-l2fwd", "raw-rust"), ("rust-l2fwd-burst", "raw-rust-burst"))
 SAFE_GOAL = 0.99
 
-Rates = dict[str, dict[int, float]]
+METRIC = METRICS["forwarder_rx_pps"]
 
 
 @dataclass(frozen=True)
@@ -75,37 +74,27 @@ HEADING = (
 )
 
 
-def rates_of(trials: Iterable[Trial], link: str) -> Rates:
-    """Packets per second by arm and block, of valid trials."""
-    rates: Rates = {}
-    for trial in trials:
-        if trial.link == link and trial.valid and trial.role == "measure":
-            rate = trial.forwarder_rx_pps
-            if rate:
-                rates.setdefault(trial.arm, {})[trial.block] = rate
-    return rates
-
-
-def best_build(rates: Rates) -> str | None:
+def best_build(trials: list[Trial]) -> str | None:
     """The fastest C build by the median over the even blocks."""
     medians = {
-        name: statistics.median(even)
+        name: statistics.median(rates)
         for name in C_BUILDS
-        if (even := [rate for block, rate in rates.get(name, {}).items() if block % 2 == 0])
+        if (
+            rates := [
+                rate
+                for trial in trials
+                if trial.arm == name and trial.valid and trial.block % 2 == 0
+                if (rate := METRIC.value(trial))
+            ]
+        )
     }
     return max(medians, key=lambda name: medians[name]) if medians else None
 
 
-def row(
-    link: str, rates: Rates, arm: str, baseline: str, goal: float | None, *, odd_only: bool
-) -> Row | None:
+def row(link: str, trials: list[Trial], arm: str, baseline: str, goal: float | None) -> Row | None:
     """Compared in the blocks in which both are valid."""
-    mine, other = rates.get(arm, {}), rates.get(baseline, {})
-    blocks = [n for n in sorted(mine.keys() & other.keys()) if n % 2 == 1 or not odd_only]
-    if not blocks:
-        return None
-    found = stats.compare([mine[n] for n in blocks], [other[n] for n in blocks])
-    return Row(link, arm, baseline, found, goal)
+    found = pair(trials, arm, baseline, METRIC).paired
+    return Row(link, arm, baseline, found, goal) if found else None
 
 
 def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
@@ -115,17 +104,14 @@ def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
     every: list[Row] = []
     reasons: list[str] = []
     for link in dict.fromkeys(trial.link for trial in trials):
-        rates = rates_of(trials, link)
+        mine = [trial for trial in trials if trial.link == link and trial.role == "measure"]
+        odd = [trial for trial in mine if trial.block % 2 == 1]
         found: list[Row | None] = []
-        if best := best_build(rates):
-            found += [
-                row(link, rates, arm, best, GOALS.get((arm, link)), odd_only=True) for arm in ARMS
-            ]
-        found += [
-            row(link, rates, safe, raw, SAFE_GOAL, odd_only=False) for safe, raw in SAFE_AND_RAW
-        ]
+        if best := best_build(mine):
+            found += [row(link, odd, arm, best, GOALS.get((arm, link))) for arm in ARMS]
+        found += [row(link, mine, safe, raw, SAFE_GOAL) for safe, raw in SAFE_AND_RAW]
         base = C_BUILDS[0]
-        control = row(link, rates, base + AA_SUFFIX, base, None, odd_only=False)
+        control = row(link, mine, base + AA_SUFFIX, base, None)
         rows = [each for each in (control, *found) if each]
         spread = max((each.found.spread for each in rows), default=0.0)
         forbidden = unsound(control.found if control else None, spread, None)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from linerate.instructions import costs
 
-# Two objects that call each other, names given once and by number afterwards, positions absolute and
-# relative, and what a call cost in all, which belongs to neither line's object.
+# Two objects that call each other, names given once and by number afterwards, positions absolute
+# and relative, and what a call cost in all, which belongs to neither line's object.
 PROFILE = """\
 # callgrind format
 version: 1

@@ -7,19 +7,18 @@ enters this repository.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
 from linerate.compilers import NATIVE, clang
-from linerate.errors import LabError, MissingError
+from linerate.errors import MissingError
 from linerate.forwarders.base import DpdkForwarder, l2fwd_arguments
 from linerate.machine import dpdk_version, first_line
+from linerate.make import locked, make
 from linerate.places import build_directory
 
 SOURCES = (Path("/usr/share/dpdk/examples/l2fwd"), Path("/usr/local/share/dpdk/examples/l2fwd"))
@@ -87,36 +86,17 @@ class CL2fwd(DpdkForwarder):
 
     def _build(self, source: Path, target: Path, compiler: str, flags: dict[str, str]) -> None:
         """Build beside the target and move it there, so that it is there whole or not at all."""
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with (target.parent / ".lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                if (target / "build" / "l2fwd").is_file():
-                    return
-                with tempfile.TemporaryDirectory(dir=target.parent, prefix=".l2fwd-") as work:
-                    copy = Path(work) / "l2fwd"
-                    shutil.copytree(source, copy)
-                    done = subprocess.run(
-                        ["make", f"CC={compiler}"],
-                        cwd=copy,
-                        env={**os.environ, **flags},
-                        capture_output=True,
-                        text=True,
-                        timeout=300,
-                        check=False,
-                    )
-                    if done.returncode != 0:
-                        tail = "\n".join(done.stderr.strip().splitlines()[-5:])
-                        raise LabError(f"the C l2fwd does not build:\n{tail}", "linerate doctor")
-                    commands = [line for line in done.stdout.splitlines() if "main.c" in line]
-                    (copy / "command.txt").write_text("\n".join(commands) + "\n")
-                    shutil.rmtree(target, ignore_errors=True)
-                    copy.rename(target)
-        except OSError as error:
-            raise LabError(
-                f"cannot build the C l2fwd in {target.parent}: {error.strerror}",
-                "free some space there, or set XDG_CACHE_HOME",
-            ) from error
+        with locked(target.parent, "the C l2fwd"):
+            if (target / "build" / "l2fwd").is_file():
+                return
+            with tempfile.TemporaryDirectory(dir=target.parent, prefix=".l2fwd-") as work:
+                copy = Path(work) / "l2fwd"
+                shutil.copytree(source, copy)
+                printed = make("the C l2fwd", copy, [f"CC={compiler}"], flags)
+                commands = [line for line in printed.splitlines() if "main.c" in line]
+                (copy / "command.txt").write_text("\n".join(commands) + "\n")
+                shutil.rmtree(target, ignore_errors=True)
+                copy.rename(target)
 
     def program(self) -> Path:
         if self._program is None:
