@@ -3,9 +3,6 @@
 //!
 //! Every function here is unsafe for the same reason, told at [`run`]; inside, nothing checks it.
 
-use std::arch::x86_64::{
-    __m128i, _mm_extract_epi16, _mm_min_epi16, _mm_or_si128, _mm_set1_epi16, _mm_setzero_si128,
-};
 use std::ffi::c_void;
 
 use dpdk::tsc;
@@ -157,41 +154,70 @@ unsafe fn write_all(packets: *mut *mut rte_mbuf, n: usize, addresses: (u64, u32)
 /// One by one; what is shared or too short stays as it is.
 #[inline(never)]
 unsafe fn write_rest(packets: *mut *mut rte_mbuf, from: usize, n: usize, addresses: (u64, u32)) {
-    const SHARED: u64 = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
     for index in from..n {
         // SAFETY: the index is below n, and the packets are this loop's.
         unsafe {
             let mbuf = *packets.add(index);
-            if field::<u16>(mbuf, layout::MBUF_DATA_LEN) >= size_of::<Addresses>() as u16
-                && field::<u16>(mbuf, layout::MBUF_REFCNT) == 1
-                && field::<u64>(mbuf, layout::MBUF_OL_FLAGS) & SHARED == 0
-            {
+            if is_own(mbuf) {
                 write_one(mbuf, addresses);
             }
         }
     }
 }
 
-/// Whether all are nobody else's and long enough: l2fwd's question, asked its way, with the offsets of
-/// the releases that there are in numbers.
+const SHARED: u64 = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
+
+/// Whether a packet is nobody else's and long enough.
+#[inline(always)]
+unsafe fn is_own(mbuf: *const rte_mbuf) -> bool {
+    // SAFETY: a valid mbuf.
+    unsafe {
+        field::<u16>(mbuf, layout::MBUF_DATA_LEN) >= size_of::<Addresses>() as u16
+            && field::<u16>(mbuf, layout::MBUF_REFCNT) == 1
+            && field::<u64>(mbuf, layout::MBUF_OL_FLAGS) & SHARED == 0
+    }
+}
+
+/// Whether all are nobody else's and long enough: l2fwd's question, asked its way.
 #[inline(always)]
 unsafe fn all_own(group: &[*mut rte_mbuf; GROUP]) -> bool {
-    const {
-        assert!(layout::MBUF_REFCNT == 18 && layout::MBUF_OL_FLAGS == 24);
-        assert!(layout::MBUF_DATA_LEN == 40);
-        assert!((layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL) == 0x6000 << 48);
+    #[cfg(target_arch = "x86_64")]
+    if const { sse2::FITS } {
+        // SAFETY: the packets are this loop's.
+        return unsafe { sse2::all_own(group) };
     }
-    // SAFETY: SSE2 is part of x86_64; 16 bytes at 16 and at 32 are inside each mbuf, and aligned.
-    unsafe {
-        let (mut owners, mut lengths) = (_mm_setzero_si128(), _mm_set1_epi16(i16::MAX));
-        for mbuf in group {
-            let words = mbuf.cast::<__m128i>();
-            owners = _mm_or_si128(owners, words.add(1).read());
-            lengths = _mm_min_epi16(lengths, words.add(2).read());
+    // SAFETY: the packets are this loop's.
+    group.iter().all(|mbuf| unsafe { is_own(*mbuf) })
+}
+
+#[cfg(target_arch = "x86_64")]
+mod sse2 {
+    use std::arch::x86_64::{
+        __m128i, _mm_extract_epi16, _mm_min_epi16, _mm_or_si128, _mm_set1_epi16, _mm_setzero_si128,
+    };
+
+    use super::{Addresses, GROUP, SHARED, layout, rte_mbuf};
+
+    /// The layout of every release so far, which the numbers below are for.
+    pub(super) const FITS: bool = layout::MBUF_REFCNT == 18
+        && layout::MBUF_OL_FLAGS == 24
+        && layout::MBUF_DATA_LEN == 40
+        && SHARED == 0x6000 << 48;
+
+    #[inline(always)]
+    pub(super) unsafe fn all_own(group: &[*mut rte_mbuf; GROUP]) -> bool {
+        // SAFETY: SSE2 is part of x86_64; 16 bytes at 16 and at 32 are inside each mbuf, and aligned.
+        unsafe {
+            let (mut owners, mut lengths) = (_mm_setzero_si128(), _mm_set1_epi16(i16::MAX));
+            for mbuf in group {
+                let words = mbuf.cast::<__m128i>();
+                owners = _mm_or_si128(owners, words.add(1).read());
+                lengths = _mm_min_epi16(lengths, words.add(2).read());
+            }
+            _mm_extract_epi16::<1>(owners) == 1
+                && _mm_extract_epi16::<7>(owners) & 0x6000 == 0
+                && _mm_extract_epi16::<4>(lengths) as i16 >= size_of::<Addresses>() as i16
         }
-        _mm_extract_epi16::<1>(owners) == 1
-            && _mm_extract_epi16::<7>(owners) & 0x6000 == 0
-            && _mm_extract_epi16::<4>(lengths) as i16 >= size_of::<Addresses>() as i16
     }
 }
 

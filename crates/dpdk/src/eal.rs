@@ -18,7 +18,7 @@ use crate::telemetry::Telemetry;
 #[derive(Debug, thiserror::Error)]
 pub enum EalError {
     /// DPDK can be started once in the life of a process.
-    #[error("EAL has been initialised in this process already; DPDK can be started once")]
+    #[error("DPDK can be started once in a process, and that was tried here already")]
     AlreadyInitialised,
     /// An argument holds a NUL byte.
     #[error("EAL argument {0:?} holds a NUL byte")]

@@ -19,7 +19,9 @@ use crate::mbuf::Mbuf;
 
 /// The smallest buffer that [`Mempool::packet_pool`] makes. That a header of up to 64 bytes lies inside
 /// each received buffer rests on it; see [`Mbuf::header_mut`].
-const LEAST_ROOM: u16 = layout::PKTMBUF_HEADROOM + 64;
+const LEAST_ROOM: u16 = layout::PKTMBUF_HEADROOM + LEAST_DATA;
+/// Bytes that every mbuf has behind its headroom.
+pub(crate) const LEAST_DATA: u16 = 64;
 
 /// Why a pool was not made.
 #[derive(Debug, thiserror::Error)]

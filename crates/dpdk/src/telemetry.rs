@@ -54,8 +54,10 @@ impl From<&str> for Value {
 /// Why a command was not registered.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterError {
-    /// The name holds a NUL byte or does not begin with a slash.
-    #[error("telemetry command {0:?} must begin with a slash and hold no NUL byte")]
+    /// The name does not begin with a slash, or it or the help text holds a NUL byte.
+    #[error(
+        "telemetry command {0:?} must begin with a slash, and it and its help hold no NUL byte"
+    )]
     Name(String),
     /// DPDK refused: the name is in use or too long, or there are too many commands.
     #[error("telemetry command {name:?}: {errno}")]

@@ -17,6 +17,7 @@ fn ports_and_queues() {
     let eal = support::eal(&[
         "net_ring0",
         "net_null0,size=100",
+        "net_null9,size=9000",
         "net_ring1,nodeaction=sibling-a:0:CREATE,nodeaction=sibling-b:0:CREATE",
     ]);
     let pool = Mempool::packet_pool(
@@ -210,7 +211,6 @@ fn null_port_fills_bursts(eal: &Eal, pool: &Mempool<'_>) {
 }
 
 fn a_driver_cannot_make_a_packet_longer_than_its_buffer(eal: &Eal, pool: &Mempool<'_>) {
-    eal.attach("net_null9,size=9000").unwrap();
     let mut port = started(eal, pool, "net_null9");
     let mut burst = Burst::<8>::new();
     assert_eq!(port.queues().rx[0].receive(&mut burst), 8);

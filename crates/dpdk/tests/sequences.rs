@@ -290,9 +290,10 @@ impl<'m, 'l> State<'m, 'l> {
         let mut at = self.held.len();
         while at > 0 && burst.len() < n {
             at -= 1;
-            if self.own(at).is_some()
-                && let (Packet::Own(mbuf), model) = self.held.swap_remove(at)
-            {
+            if self.own(at).is_none() {
+                continue;
+            }
+            if let (Packet::Own(mbuf), model) = self.held.swap_remove(at) {
                 prop_assert!(burst.push(mbuf).is_ok());
                 models.push_back(model);
             }

@@ -19,7 +19,7 @@ use crate::json::Json;
 #[derive(Debug, thiserror::Error)]
 pub enum StatsFileError {
     /// The path ends in no name, or in something that is no file and must not be replaced.
-    #[error("--json-stats {}: not a regular file; name a file that may be replaced", .0.display())]
+    #[error("--json-stats {}: not a regular file (links are not followed); name a file that may be replaced", .0.display())]
     NotAFile(PathBuf),
     /// The system refused.
     #[error("--json-stats {}: {source}; name a file in a directory that you may write to", .path.display())]

@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::fs;
 use std::path::Path;
 
 use dpdk::{
@@ -52,7 +53,37 @@ fn frames_leave_as_they_leave_c() {
     assert!(
         echoed[0].iter().eq(frames().iter().map(|frame| swapped(frame)).collect::<Vec<_>>().iter())
     );
+    what_a_port_refuses_is_counted(&eal, &pool);
     assert!(pool.is_full());
+}
+
+/// A null port floods a memif port whose far end takes nothing.
+fn what_a_port_refuses_is_counted(eal: &Eal, pool: &Mempool<'_>) {
+    let file = runtime_dir().join("refused.json");
+    let stats = || {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default()
+    };
+    for more in [&[][..], &["--burst-forwarding"]] {
+        let server = serve(eal, pool, 0);
+        let path = file.to_str().unwrap();
+        let always = ["-p", "3", "-q", "2", "-T", "1", "--json-stats", path];
+        let mut forwarder = Forwarder::start(
+            Path::new(env!("CARGO_BIN_EXE_l2fwd")),
+            &["net_null0,size=64".to_owned(), device(0, "client")],
+            &[&always, more].concat(),
+        );
+        wait_until("refused packets", || stats()["total"]["dropped"].as_u64() > Some(0));
+        assert!(forwarder.stop().success(), "{}", forwarder.err());
+        let (total, ports) = (&stats()["total"], &stats()["ports"]);
+        let count = |of: &serde_json::Value, name: &str| of[name].as_u64().unwrap();
+        assert_eq!(count(total, "received"), count(total, "sent") + count(total, "dropped"));
+        assert_eq!(count(&ports[0], "dropped"), 0, "a null port takes everything");
+        assert_eq!(count(&ports[1], "sent"), count(&ports[1]["ethdev"], "opackets"));
+        assert!(count(&ports[1], "dropped") > 0);
+        fs::remove_file(&file).unwrap();
+        eal.detach(server.stop().unwrap().unconfigure()).unwrap();
+    }
 }
 
 fn swapped(frame: &[u8]) -> Vec<u8> {
@@ -71,25 +102,8 @@ fn forward(
     used: &[usize],
     options: &[&str],
 ) -> Output {
-    let device = |port: usize, role: &str| {
-        let socket = runtime_dir().join("memif");
-        format!(
-            "net_memif{port},role={role},id={port},socket={},socket-abstract=no,mac=02:00:00:00:aa:0{port}",
-            socket.display()
-        )
-    };
-    let mut servers: Vec<Port<'_, Started>> = used
-        .iter()
-        .map(|&port| {
-            let id = eal.attach(&device(port, "server")).unwrap()[0];
-            let config = PortConfig {
-                rx: vec![RxConfig::new(pool)],
-                tx: vec![TxConfig::default()],
-                ..PortConfig::default()
-            };
-            eal.take_port(id).unwrap().configure(&config).unwrap().start().unwrap()
-        })
-        .collect();
+    let mut servers: Vec<Port<'_, Started>> =
+        used.iter().map(|&port| serve(eal, pool, port)).collect();
     let clients: Vec<String> = (0..ports).map(|port| device(port, "client")).collect();
     let mut forwarder = Forwarder::start(program, &clients, options);
     let controls: Vec<PortControl<'_>> = servers.iter().map(Port::control).collect();
@@ -105,11 +119,31 @@ fn forward(
     output
 }
 
+/// One end of a memif link, as a device's arguments.
+fn device(port: usize, role: &str) -> String {
+    let socket = runtime_dir().join("memif");
+    format!(
+        "net_memif{port},role={role},id={port},socket={},socket-abstract=no,mac=02:00:00:00:aa:0{port}",
+        socket.display()
+    )
+}
+
+/// The end that the forwarder's port connects to, started.
+fn serve<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, port: usize) -> Port<'eal, Started> {
+    let id = eal.attach(&device(port, "server")).unwrap()[0];
+    let config = PortConfig {
+        rx: vec![RxConfig::new(pool)],
+        tx: vec![TxConfig::default()],
+        ..PortConfig::default()
+    };
+    eal.take_port(id).unwrap().configure(&config).unwrap().start().unwrap()
+}
+
 fn exchange(servers: &mut [Port<'_, Started>], pool: &Mempool<'_>) -> Output {
     let mut queues: Vec<_> = servers.iter_mut().map(Port::queues).collect();
     let mut output: Output = queues.iter().map(|_| Vec::new()).collect();
-    let mut burst = Burst::<16>::new();
-    for chunk in frames().chunks(16) {
+    let mut burst = Burst::<64>::new();
+    for chunk in frames().chunks(64) {
         for queues in &mut queues {
             pool.fill(&mut burst, chunk.len()).unwrap();
             for (mbuf, frame) in burst.iter_mut().zip(chunk) {

@@ -169,6 +169,7 @@ impl<'m> Mbuf<'m> {
         mbufs: &mut [Self; K],
     ) -> Option<impl ExactSizeIterator<Item = &mut [u8; N]>> {
         const { assert!(N <= 64, "a header is 64 bytes long at most") };
+        const { assert!(K > 0, "a group has one packet or more") };
         let raw = mbufs.each_ref().map(Self::as_ptr);
         // SAFETY: the mbufs are valid and ours.
         if !unsafe { fast::headers::all_own(&raw, N as u16) } {

@@ -4,12 +4,14 @@
 //! A list of what is allowed: DPDK has more than one way to write a device, aliases of drivers, and
 //! drivers that build further devices from their arguments.
 
+use crate::mempool::LEAST_DATA;
+
 /// Drivers of virtual devices. DPDK takes the driver whose name the device's begins with.
 const DRIVERS: [(&str, Arguments); 11] = [
     // It has `internal`, a pointer, and `nodeaction`, which attaches to rings of other devices.
     ("net_ring", Arguments::None),
     ("net_null", Arguments::Null),
-    ("net_memif", Arguments::Any),
+    ("net_memif", Arguments::Memif),
     ("net_af_packet", Arguments::Any),
     ("net_af_xdp", Arguments::Any),
     ("net_tap", Arguments::Any),
@@ -23,9 +25,11 @@ const DRIVERS: [(&str, Arguments); 11] = [
 /// What a driver may be told.
 enum Arguments {
     Any,
+    Memif,
     None,
     /// It copies `size` bytes into and out of buffers of whatever length when `copy` is not 0. Otherwise
-    /// it only says wrong lengths, which this crate does not believe.
+    /// it only says so many bytes, which this crate does not believe, but the next driver does that they
+    /// are sent on to: so no more than every buffer has.
     Null,
 }
 
@@ -60,18 +64,30 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
     }
     match allowed {
         Arguments::Any => Ok(()),
+        // The peer would write to packets while they are looked at.
+        Arguments::Memif if arguments.iter().any(|argument| argument.starts_with("zero-copy")) => {
+            Err("with zero-copy the peer writes to packets at any time")
+        }
+        Arguments::Memif => Ok(()),
         Arguments::None if arguments.is_empty() => Ok(()),
         Arguments::None => {
             Err("this driver takes no arguments here: they are pointers or other rings")
         }
         Arguments::Null if arguments.iter().all(|argument| null_argument(argument)) => Ok(()),
-        Arguments::Null => Err("net_null takes size=NUMBER, no-rx=0, no-rx=1 and copy=0 here"),
+        Arguments::Null => Err(
+            "net_null takes size=1 to size=64, no-rx=0, no-rx=1 and copy=0 here; larger packets might be larger than their buffers",
+        ),
     }
 }
 
 fn null_argument(argument: &str) -> bool {
     match argument.split_once('=') {
-        Some(("size", size)) => !size.is_empty() && size.bytes().all(|b| b.is_ascii_digit()),
+        // DPDK reads a leading 0 as octal.
+        Some(("size", size)) => {
+            size.parse().is_ok_and(|size| (1..=LEAST_DATA).contains(&size))
+                && size.bytes().all(|b| b.is_ascii_digit())
+                && !size.starts_with('0')
+        }
         Some(("copy", copy)) => copy == "0",
         Some(("no-rx", no_rx)) => no_rx == "0" || no_rx == "1",
         _ => false,
@@ -103,7 +119,7 @@ mod tests {
             "01:00.1",
             "net_ring0",
             "vdev:net_ring_a1",
-            "net_null0,size=9000,copy=0,no-rx=1",
+            "net_null0,size=64,copy=0,no-rx=1",
             "net_memif0,role=server,id=0,socket=/run/a.sock,socket-abstract=no,mac=02:00:00:00:aa:00",
             "net_af_packet7,iface=veth0",
             "net_af_xdp0,iface=lo",
@@ -153,6 +169,12 @@ mod tests {
             "net_null0,copy",
             "net_null0,size=0x2328,copy=1",
             "net_null0,size=-1",
+            "net_null0,size=+1",
+            "net_null0,size=0",
+            "net_null0,size=077",
+            "net_null0,size=65",
+            "net_null0,size=64,size=65",
+            "net_memif0,role=client,zero-copy=yes",
             "net_null0,size=[64,copy=1]",
             "eth_null0,copy=1,size=9000",
             "0000:01:00.0,cmd_fd=3",

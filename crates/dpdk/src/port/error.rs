@@ -58,8 +58,8 @@ pub enum PortError {
         /// DPDK's answer.
         errno: Errno,
     },
-    /// The device came up without an Ethernet port.
-    #[error("device {0:?} has no Ethernet port")]
+    /// No Ethernet port came with the device.
+    #[error("no new port came with device {0:?}: it is attached already, or no network interface")]
     NoPort(String),
 }
 

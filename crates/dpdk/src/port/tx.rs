@@ -77,6 +77,7 @@ impl TxQueue<'_> {
                 len,
                 callbacks,
             );
+            debug_assert!(kept <= len);
             burst.set_len(usize::from(kept));
         }
     }

@@ -186,9 +186,7 @@ impl<'m> Sides<'m> {
                 self.packets.extend(native.map(Packet::Own).zip(c.map(|c| c[0])));
             }
             Step::Scribble(at, seed) => {
-                if let Some((native, c)) = self.own(at)
-                    && c::sole_owner(c)
-                {
+                if let Some((native, c)) = self.own(at).filter(|(_, c)| c::sole_owner(*c)) {
                     raw::scribble(raw::pointer(native), seed);
                     raw::scribble(c, seed);
                 }
@@ -244,9 +242,10 @@ impl<'m> Sides<'m> {
                 }
             }
             Step::Share(at) => {
-                if self.own(at).is_some()
-                    && let (Packet::Own(mbuf), c) = self.packets.swap_remove(at)
-                {
+                if self.own(at).is_none() {
+                    return Ok(());
+                }
+                if let (Packet::Own(mbuf), c) = self.packets.swap_remove(at) {
                     self.packets.push((Packet::Shared(mbuf.share()), c));
                 }
             }

@@ -44,6 +44,7 @@ impl Document<'_> {
         let mut entries = vec![
             ("schema", SCHEMA.into()),
             ("state", if ended { "ended" } else { "forwarding" }.into()),
+            ("pid", u64::from(std::process::id()).into()),
         ];
         entries.extend(time.map(|time| ("unix_time_ns", (time.as_nanos() as u64).into())));
         let clock = [("tsc_hz", tsc::hz().into()), ("clock_cost_cycles", tsc::cost().into())];

@@ -30,12 +30,29 @@ impl<'port, O: Output<'port>> Lane<'port, O> {
     #[inline(always)]
     fn forward(&mut self, burst: &mut Burst<'port, BURST>) {
         self.counts.received += burst.len() as u64;
-        if let Some(addresses) = &self.addresses
-            && !write_all(burst.as_mut_slice(), addresses)
-        {
-            self.counts.dropped += write_rare(burst, addresses, &self.spare);
+        let written =
+            self.addresses.as_ref().is_none_or(|both| write_all(burst.as_mut_slice(), both));
+        if !written {
+            self.write_rare(burst);
         }
         self.out.forward(burst, &mut self.counts);
+    }
+
+    /// Takes the burst apart: packets are copied where that is needed, and dropped for want of an mbuf. To
+    /// write twice what was written already changes nothing.
+    #[cold]
+    fn write_rare(&mut self, burst: &mut Burst<'port, BURST>) {
+        let Some(addresses) = &self.addresses else { return };
+        let received = burst.len();
+        let mut written = Burst::<BURST>::new();
+        for mbuf in burst.drain() {
+            if let Some(mbuf) = write_addresses(mbuf, addresses, &self.spare) {
+                // Never refused: both bursts have the same size.
+                drop(written.push(mbuf));
+            }
+        }
+        *burst = written;
+        self.counts.dropped += (received - burst.len()) as u64;
     }
 
     fn drain(&mut self) {
@@ -120,26 +137,6 @@ fn write_all(packets: &mut [Mbuf<'_>], addresses: &Addresses) -> bool {
 fn write_each(packets: &mut [Mbuf<'_>], front: u64, back: u32) -> bool {
     let write = |header: &mut Addresses| ethernet::write_halves(header, front, back);
     packets.iter_mut().all(|mbuf| mbuf.header_mut().map(write).is_some())
-}
-
-/// Takes the burst apart: packets are copied where that is needed. Returns how many were dropped for
-/// want of an mbuf. To write twice what was written already changes nothing.
-#[cold]
-fn write_rare<'port>(
-    burst: &mut Burst<'port, BURST>,
-    addresses: &Addresses,
-    spare: &Mempool<'port>,
-) -> u64 {
-    let received = burst.len();
-    let mut written = Burst::<BURST>::new();
-    for mbuf in burst.drain() {
-        if let Some(mbuf) = write_addresses(mbuf, addresses, spare) {
-            // Never refused: both bursts have the same size.
-            drop(written.push(mbuf));
-        }
-    }
-    *burst = written;
-    (received - burst.len()) as u64
 }
 
 /// TSC cycles between two drains: 100 us.

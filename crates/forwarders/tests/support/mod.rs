@@ -228,12 +228,14 @@ pub fn wait_while_growing(what: &str, goal: u64, count: impl Fn() -> u64) {
     }
 }
 
-/// Frames of all kinds: runts, every small size, the largest; each one different.
+/// Frames of all kinds: runts, every small size, the largest; each one different. Bursts are found in them
+/// that hold a runt, and some that hold none.
 pub fn frames() -> Vec<Vec<u8>> {
     let sizes = [1, 5, 6, 7, 11, 12, 13, 14]
         .into_iter()
         .chain(59..70)
-        .chain([127, 128, 512, 1024, 1500, 1513, 1514]);
+        .chain([127, 128, 512, 1024, 1500, 1513, 1514])
+        .chain(12..108);
     // xorshift64: any bytes do, as long as they are the same each time.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = move || {
