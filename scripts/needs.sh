@@ -48,9 +48,11 @@ probe_clippy() { "$ROOT/scripts/cargo" clippy --version >/dev/null 2>&1; }
 probe_rustfmt() { "$ROOT/scripts/cargo" fmt --version >/dev/null 2>&1; }
 # Not libclang-cpp, another library with another interface.
 probe_libclang() {
-    local place
+    local place file
     for place in ${LIBCLANG_PATH:-/usr/lib/llvm-*/lib /usr/lib/*-linux-gnu /usr/lib64 /usr/lib /usr/local/lib}; do
-        compgen -G "$place/libclang*.so*" | grep -v /libclang-cpp >/dev/null && return 0
+        for file in "$place"/libclang*.so*; do
+            if [[ -e $file && $file != */libclang-cpp* ]]; then return 0; fi
+        done
     done
     return 1
 }
