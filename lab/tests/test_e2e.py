@@ -237,14 +237,14 @@ def test_the_peers_of_the_benchmark(tmp_path: Path, runtime: Path, compiler: str
             pytest.skip("there is no clang here: make bench installs it")
         names = ["c-l2fwd", "c-l2fwd-clang", "c-l2fwd-clang-native"]
     run = Run(
-        runtime, tmp_path / "run", "--link", "nearfree2", "--blocks", "2",
+        runtime, tmp_path / "run", "--link", "nearfree2", "--blocks", "1",
         "--forwarders", ",".join(names),
     )  # fmt: skip
     code, _, errors = run.finish()
     assert code == 0, errors
     check_files(run)
     trials = run.trials()
-    assert {trial.forwarder for trial in trials} == set(names)
+    assert {trial.forwarder for trial in trials if trial.role == "measure"} == set(names)
     for trial in trials:
         assert trial.valid or disturbed(trial, STARVED), trial.invalid
         assert (trial.forwarder_rx or 0) > 1_000_000
