@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Keeping the probe's own thread off the CPUs of the program's lcores.
+
+use std::mem;
+
+use libc::{CPU_SETSIZE, cpu_set_t};
+
+use crate::dpdk::{Dpdk, ROLE_OFF};
+
+/// More than any release has lcores; ids beyond a release's own are `ROLE_OFF`.
+const LCORES: u32 = 1024;
+
+fn cpus(set: &cpu_set_t) -> impl Iterator<Item = usize> {
+    // SAFETY: every CPU below CPU_SETSIZE is in the set's range.
+    (0..CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, set) })
+}
+
+/// The CPUs that the calling thread may run on; none when the kernel does not say.
+pub fn allowed() -> cpu_set_t {
+    // SAFETY: a set of integers, and a call that fills it or leaves it empty.
+    unsafe {
+        let mut set: cpu_set_t = mem::zeroed();
+        libc::sched_getaffinity(0, size_of::<cpu_set_t>(), &mut set);
+        set
+    }
+}
+
+/// Moves the calling thread to those of `allowed` that belong to no lcore; stays when there are none.
+pub fn leave_lcores(dpdk: &Dpdk, allowed: &cpu_set_t) {
+    let mut free = *allowed;
+    for lcore in 0..LCORES {
+        // SAFETY: both answer for any number once EAL has started.
+        let taken = unsafe {
+            if (dpdk.lcore_role)(lcore) == ROLE_OFF {
+                continue;
+            }
+            (dpdk.lcore_cpuset)(lcore)
+        };
+        for cpu in cpus(&taken) {
+            // SAFETY: `cpu` is in the set's range.
+            unsafe { libc::CPU_CLR(cpu, &mut free) };
+        }
+    }
+    if cpus(&free).next().is_some() {
+        // SAFETY: a set of integers of that size. That it may fail does no harm.
+        unsafe { libc::sched_setaffinity(0, size_of::<cpu_set_t>(), &free) };
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What became of one thread's polls of one receive queue.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::poller::Poller;
+
+/// Bursts that have a counter of their own: 0 to 510 packets. The last one is for all longer ones, for an
+/// array of DPDK's telemetry holds 512 numbers.
+pub const COUNTERS: usize = 512;
+
+/// The polls of one (thread, port, RX queue). The thread writes, everybody may read, so plain loads and
+/// stores of atomics suffice.
+#[repr(align(64))]
+pub struct Figures {
+    /// The thread that polls.
+    pub poller: &'static Poller,
+    /// Non-empty polls until the next burst is stamped.
+    pub until_stamp: AtomicU64,
+    /// Packets that were stamped.
+    pub stamped: AtomicU64,
+    /// What the latest poll asked for at most.
+    limit: AtomicU32,
+    /// From the return of a poll with packets to the return of the thread's next poll.
+    pub busy_tsc: AtomicU64,
+    /// Packets in bursts of the last counter.
+    long_packets: AtomicU64,
+    bursts: [AtomicU64; COUNTERS],
+    /// The TSC at the first poll.
+    first_tsc: u64,
+    /// Cycles since then in which nobody looked: callbacks off, or the port closed. Written with the
+    /// registry locked, as the next one.
+    away_tsc: AtomicU64,
+    /// The TSC when that began; 0 while polls are counted.
+    gone_tsc: AtomicU64,
+    /// The port polled.
+    pub port: u16,
+    /// Its queue.
+    pub queue: u16,
+}
+
+/// Figures read at one moment, or the sum of several threads'.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// `LCORE_ID_ANY` for a thread without an id.
+    pub lcore: u32,
+    pub port: u16,
+    pub queue: u16,
+    pub packets: u64,
+    pub burst_limit: u32,
+    /// Polls that returned 0, 1, .. packets; at least up to `burst_limit`, as far as there are counters.
+    pub bursts: Vec<u64>,
+    pub busy_tsc: u64,
+    pub total_tsc: u64,
+}
+
+/// Adds to a counter of which the calling thread is the only writer.
+#[inline(always)]
+pub fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+impl Figures {
+    /// Of a thread that polls a queue for the first time, at TSC `now`.
+    pub fn new(poller: &'static Poller, port: u16, queue: u16, now: u64) -> Self {
+        Self {
+            poller,
+            until_stamp: AtomicU64::new(u64::MAX),
+            stamped: AtomicU64::new(0),
+            limit: AtomicU32::new(0),
+            busy_tsc: AtomicU64::new(0),
+            long_packets: AtomicU64::new(0),
+            bursts: [const { AtomicU64::new(0) }; COUNTERS],
+            first_tsc: now,
+            away_tsc: AtomicU64::new(0),
+            gone_tsc: AtomicU64::new(0),
+            port,
+            queue,
+        }
+    }
+
+    /// Counts a poll that asked for `limit` packets and got `packets`.
+    #[inline(always)]
+    pub fn count(&self, packets: u16, limit: u16) {
+        match self.bursts.get(usize::from(packets)) {
+            Some(polls) if usize::from(packets) < COUNTERS - 1 => add(polls, 1),
+            _ => self.count_long(packets),
+        }
+        if self.limit.load(Relaxed) != u32::from(limit) {
+            self.limit.store(u32::from(limit), Relaxed);
+        }
+    }
+
+    #[cold]
+    fn count_long(&self, packets: u16) {
+        add(&self.bursts[COUNTERS - 1], 1);
+        add(&self.long_packets, u64::from(packets));
+    }
+
+    /// Nobody counts these polls from now on. With the registry locked.
+    pub fn leave(&self, now: u64) {
+        if self.gone_tsc.load(Relaxed) == 0 {
+            self.gone_tsc.store(now, Relaxed);
+        }
+    }
+
+    /// They are counted again. With the registry locked.
+    pub fn come_back(&self, now: u64) {
+        match self.gone_tsc.swap(0, Relaxed) {
+            0 => {}
+            gone => add(&self.away_tsc, now.saturating_sub(gone)),
+        }
+    }
+
+    /// The figures at TSC `now`. With the registry locked.
+    pub fn read(&self, now: u64) -> Reading {
+        let mut bursts: Vec<u64> =
+            self.bursts.iter().map(|counter| counter.load(Relaxed)).collect();
+        let limit = self.limit.load(Relaxed);
+        let used = bursts.iter().rposition(|count| *count > 0).map_or(1, |last| last + 1);
+        bursts.truncate(used.max(limit as usize + 1));
+        let counted = (0u64..).zip(&bursts).take(COUNTERS - 1).map(|(size, polls)| size * polls);
+        let end = match self.gone_tsc.load(Relaxed) {
+            0 => now,
+            gone => gone,
+        };
+        Reading {
+            lcore: self.poller.lcore,
+            port: self.port,
+            queue: self.queue,
+            packets: counted.sum::<u64>() + self.long_packets.load(Relaxed),
+            burst_limit: limit,
+            bursts,
+            busy_tsc: self.busy_tsc.load(Relaxed),
+            total_tsc: end
+                .saturating_sub(self.first_tsc)
+                .saturating_sub(self.away_tsc.load(Relaxed)),
+        }
+    }
+}
+
+impl Reading {
+    pub fn polls(&self) -> u64 {
+        self.bursts.iter().sum()
+    }
+
+    pub fn empty_polls(&self) -> u64 {
+        self.bursts.first().copied().unwrap_or(0)
+    }
+
+    /// Joins what other threads under the same lcore id did with the same queue.
+    pub fn join(&mut self, other: Self) {
+        self.bursts.resize(self.bursts.len().max(other.bursts.len()), 0);
+        for (sum, more) in self.bursts.iter_mut().zip(&other.bursts) {
+            *sum += more;
+        }
+        self.packets += other.packets;
+        self.burst_limit = other.burst_limit;
+        self.busy_tsc += other.busy_tsc;
+        self.total_tsc += other.total_tsc;
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What any DPDK program's polling cores do, without touching the program.
+//!
+//! A plugin for EAL's `-d` option: `l2fwd -d .../liblinerate_probe.so -l 1 ... -- -p 3`. It adds receive
+//! and send callbacks to every queue of every port and answers DPDK telemetry:
+//! - `/linerate/polling`: polls, empty polls, histogram of bursts, busy and total cycles of each (lcore,
+//!   port, RX queue);
+//! - `/linerate/latency`: cycles from a packet's reception to its sending, for each (port, TX queue), of
+//!   one received burst in N;
+//! - `/linerate/clock`: rate of the TSC and cost of reading it;
+//! - `/linerate/probe`: the probe's own state; `,one_in=N` and `,polling=on` or `off` change it.
+//!
+//! The first three are also under `/linerate/probe/...`, for programs that answer the plain names
+//! themselves.
+//!
+//! Lifecycle: EAL loads the plugin while it starts; the constructor finds DPDK's functions in the program,
+//! registers the commands and starts a thread that looks for ports and queues until the process ends.
+//! The plugin is never unloaded. Threading: the program's lcores run the callbacks, which write counters
+//! with one writer each; telemetry's threads read them. Units are packets and TSC cycles, since start.
+
+mod answer;
+mod attach;
+mod clock;
+mod cpus;
+mod dpdk;
+mod figures;
+mod histogram;
+mod poller;
+mod receive;
+mod send;
+mod settings;
+mod spans;
+mod stamp;
+mod telemetry;
+
+use std::process::exit;
+
+use dpdk::Dpdk;
+use settings::Settings;
+
+/// Says something about the probe where the program's user sees EAL's messages.
+pub(crate) fn say(message: impl std::fmt::Display) {
+    eprintln!("linerate probe: {message}");
+}
+
+/// Why the probe does nothing in this program.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error(transparent)]
+    Settings(#[from] settings::SettingsError),
+    #[error(transparent)]
+    Dpdk(#[from] dpdk::MissingError),
+    #[error("{0}")]
+    Telemetry(#[from] telemetry::RegisterError),
+    #[error("no thread that looks for ports: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// What the dynamic linker calls when EAL has loaded the plugin.
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+#[cfg_attr(test, allow(dead_code))]
+extern "C" fn start() {
+    if let Err(error) = try_start() {
+        say(error);
+        // Whoever asked for a measurement is not served by a program that runs without it.
+        if settings::required() {
+            exit(1);
+        }
+    }
+}
+
+fn try_start() -> Result<(), StartError> {
+    let settings = Settings::from_environment()?;
+    let dpdk = Dpdk::find()?;
+    telemetry::register(dpdk)?;
+    attach::begin(dpdk, settings)?;
+    Ok(())
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The threads that poll, and what is known of each.
+//!
+//! Lifecycle: a thread leases a [`Poller`] at its first poll under an lcore id and gives it back when it
+//! ends or gets another id; the next thread with that id takes it over. So a program that starts and ends
+//! threads for ever needs no more memory than it has threads at a time.
+
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use Ordering::Relaxed;
+
+use crate::clock;
+use crate::dpdk::own_lcore_id;
+use crate::figures::{Figures, add};
+use crate::spans::Spans;
+
+/// What a thread without an id has, `LCORE_ID_ANY`.
+const NO_LCORE: u32 = u32::MAX;
+
+/// One polling thread. It alone writes, but for `leased`.
+pub struct Poller {
+    pub lcore: u32,
+    /// Where the thread that has this poller keeps its lcore id.
+    lcore_now: AtomicPtr<u32>,
+    leased: AtomicBool,
+    /// The queue whose packets the thread is busy with.
+    busy: AtomicPtr<Figures>,
+    /// The TSC at the latest poll's return.
+    since: AtomicU64,
+    /// State of the generator that spreads the stamps.
+    random: AtomicU64,
+}
+
+thread_local! {
+    /// This thread's poller. Without a destructor, so that reading it is an address and a load.
+    static OWN: Cell<Option<&'static Poller>> = const { Cell::new(None) };
+    /// Gives it back when the thread ends.
+    static LEASE: RefCell<Option<Lease>> = const { RefCell::new(None) };
+}
+
+struct Lease(&'static Poller);
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let _ = OWN.try_with(|own| own.set(None));
+        self.0.busy.store(ptr::null_mut(), Relaxed);
+        let now = clock::now();
+        registry().of(self.0).for_each(|figures| figures.leave(now));
+        // What this thread wrote comes before what the next one writes.
+        self.0.leased.store(false, Ordering::Release);
+    }
+}
+
+/// Every thread and queue that was ever seen.
+#[derive(Default)]
+pub struct Registry {
+    pollers: Vec<&'static Poller>,
+    pub figures: Vec<&'static Figures>,
+    pub spans: Vec<&'static Spans>,
+}
+
+static REGISTRY: Mutex<Registry> =
+    Mutex::new(Registry { pollers: Vec::new(), figures: Vec::new(), spans: Vec::new() });
+
+/// Locks the registry: for short, because a thread's first poll of a queue waits for it.
+pub fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(|poison| poison.into_inner())
+}
+
+impl Registry {
+    fn lease(&mut self, lcore: u32, lcore_now: *mut u32) -> &'static Poller {
+        let idle = self.pollers.iter().find(|poller| {
+            poller.lcore == lcore
+                && poller.leased.compare_exchange(false, true, Ordering::Acquire, Relaxed).is_ok()
+        });
+        let poller = idle.copied().unwrap_or_else(|| {
+            let poller: &'static Poller = Box::leak(Box::new(Poller {
+                lcore,
+                lcore_now: AtomicPtr::new(ptr::null_mut()),
+                leased: AtomicBool::new(true),
+                busy: AtomicPtr::new(ptr::null_mut()),
+                since: AtomicU64::new(0),
+                random: AtomicU64::new(clock::now() | 1),
+            }));
+            self.pollers.push(poller);
+            poller
+        });
+        poller.lcore_now.store(lcore_now, Relaxed);
+        let now = clock::now();
+        self.of(poller).for_each(|figures| figures.come_back(now));
+        poller
+    }
+
+    /// The figures of a thread.
+    fn of(&self, poller: &Poller) -> impl Iterator<Item = &'static Figures> {
+        self.figures.iter().copied().filter(move |figures| ptr::eq(figures.poller, poller))
+    }
+
+    /// The figures of this thread's polls of a queue, begun or gone on with at TSC `now`.
+    pub fn figures(
+        &mut self,
+        poller: &'static Poller,
+        port: u16,
+        queue: u16,
+        now: u64,
+    ) -> &'static Figures {
+        let known = self.figures.iter().find(|known| {
+            ptr::eq(known.poller, poller) && (known.port, known.queue) == (port, queue)
+        });
+        let figures = known.copied().unwrap_or_else(|| {
+            let figures: &'static Figures =
+                Box::leak(Box::new(Figures::new(poller, port, queue, now)));
+            self.figures.push(figures);
+            figures
+        });
+        figures.come_back(now);
+        figures
+    }
+
+    /// The spans of what this thread sends on a queue.
+    pub fn spans(&mut self, poller: &'static Poller, port: u16, queue: u16) -> &'static Spans {
+        let known = self.spans.iter().find(|known| {
+            ptr::eq(known.poller, poller) && (known.port, known.queue) == (port, queue)
+        });
+        known.copied().unwrap_or_else(|| {
+            let spans: &'static Spans = Box::leak(Box::new(Spans::new(poller, port, queue)));
+            self.spans.push(spans);
+            spans
+        })
+    }
+
+    /// Nobody counts the polls of a queue any more.
+    pub fn leave(&self, port: u16, queue: u16) {
+        let now = clock::now();
+        for figures in &self.figures {
+            if (figures.port, figures.queue) == (port, queue) {
+                figures.leave(now);
+            }
+        }
+    }
+}
+
+impl Poller {
+    /// The calling thread's poller, if it has one and its lcore id is still the one it had then.
+    #[inline(always)]
+    pub fn current() -> Option<&'static Self> {
+        OWN.get().filter(|poller| {
+            let place = poller.lcore_now.load(Relaxed);
+            // SAFETY: while a thread has the poller this is its own thread-local variable, or null; it
+            // lives as long as the thread.
+            place.is_null() || unsafe { *place } == poller.lcore
+        })
+    }
+
+    /// The calling thread's poller under its present lcore id, leased if need be.
+    #[cold]
+    pub fn take() -> &'static Self {
+        if let Some(current) = Self::current() {
+            return current;
+        }
+        let place = own_lcore_id().unwrap_or(ptr::null()).cast_mut();
+        // SAFETY: this thread's own variable, or null.
+        let lcore = if place.is_null() { NO_LCORE } else { unsafe { *place } };
+        // The old one first, so that a thread never holds two.
+        let _ = LEASE.try_with(|lease| lease.take());
+        let poller = registry().lease(lcore, place);
+        OWN.set(Some(poller));
+        // A thread that polls while it ends keeps the lease for ever.
+        let _ = LEASE.try_with(|lease| lease.replace(Some(Lease(poller))));
+        poller
+    }
+
+    /// Notes that a poll of a queue returned `packets` at TSC `now`.
+    #[inline(always)]
+    pub fn polled(&self, figures: &'static Figures, packets: u16, now: u64) {
+        let busy = self.busy.load(Relaxed);
+        // SAFETY: null or figures, which are never freed.
+        if let Some(busy) = unsafe { busy.as_ref() } {
+            add(&busy.busy_tsc, now.wrapping_sub(self.since.load(Relaxed)));
+        }
+        let busy = if packets > 0 { ptr::from_ref(figures) } else { ptr::null() };
+        self.busy.store(busy.cast_mut(), Relaxed);
+        self.since.store(now, Relaxed);
+    }
+
+    /// The thread is not known to be busy: its polls were not counted until now.
+    pub fn forget(&self) {
+        self.busy.store(ptr::null_mut(), Relaxed);
+    }
+
+    /// A number from 0 to `below` - 1, or 0: by xorshift (Marsaglia 2003, doi 10.18637/jss.v008.i14).
+    pub fn random(&self, below: u64) -> u64 {
+        let mut state = self.random.load(Relaxed);
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        self.random.store(state, Relaxed);
+        state.checked_rem(below).unwrap_or(0)
+    }
+}

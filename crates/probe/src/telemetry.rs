@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The probe's telemetry commands. DPDK answers each client on a thread of its own.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::answer::{Dict, FullError, List};
+use crate::attach;
+use crate::clock;
+use crate::dpdk::{Dpdk, TelData, TelHandler};
+use crate::figures;
+use crate::poller::registry;
+use crate::say;
+use crate::spans::{self, Spans};
+
+/// What DPDK sends at most, less the braces, the command's name and some air.
+const ROOM: usize = 16 * 1024 - 256;
+/// The one span that callbacks can see.
+const SPAN: &str = "rx-return_tx-call";
+
+/// DPDK refused a command.
+#[derive(Debug, thiserror::Error)]
+#[error("DPDK refuses the telemetry command {0:?} ({1})")]
+pub struct RegisterError(&'static CStr, c_int);
+
+/// Why a command is answered by null.
+enum Refusal {
+    Parameters,
+    Full,
+}
+
+impl From<FullError> for Refusal {
+    fn from(_: FullError) -> Self {
+        Self::Full
+    }
+}
+
+type Answer = Result<(), Refusal>;
+
+/// Registers the commands. When a program registers one of the plain names too, DPDK answers with the
+/// later one, which is the program's: this runs while EAL starts.
+pub fn register(dpdk: &Dpdk) -> Result<(), RegisterError> {
+    const COMMANDS: [(&CStr, TelHandler, &CStr); 7] = [
+        (c"/linerate/probe", probe, c"The probe. Parameters: none, one_in=N, polling=on|off"),
+        (c"/linerate/probe/polling", polling, c"Polls by lcore and queue. Parameters: PORT,QUEUE"),
+        (c"/linerate/probe/latency", latency, c"Packets' way inside. Parameters: PORT,QUEUE"),
+        (c"/linerate/probe/clock", clock_, c"Rate of the TSC and cost of reading it"),
+        (c"/linerate/polling", polling, c"Polls by lcore and queue. Parameters: PORT,QUEUE"),
+        (c"/linerate/latency", latency, c"Packets' way inside. Parameters: PORT,QUEUE"),
+        (c"/linerate/clock", clock_, c"Rate of the TSC and cost of reading it"),
+    ];
+    for (name, handler, help) in COMMANDS {
+        // SAFETY: C strings that DPDK copies, and functions that live for ever.
+        let code = unsafe { (dpdk.register_command)(name.as_ptr(), handler, help.as_ptr()) };
+        if code != 0 {
+            return Err(RegisterError(name, code));
+        }
+    }
+    Ok(())
+}
+
+/// Which port, and which of its queues, is asked for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Filter {
+    port: Option<u16>,
+    queue: Option<u16>,
+}
+
+impl Filter {
+    fn new(parameters: &str) -> Option<Self> {
+        let mut numbers = parameters.split(',').map(|word| word.trim().parse().ok());
+        match (parameters.is_empty(), numbers.next(), numbers.next(), numbers.next()) {
+            (true, ..) => Some(Self { port: None, queue: None }),
+            (_, Some(Some(port)), None, None) => Some(Self { port: Some(port), queue: None }),
+            (_, Some(Some(port)), Some(Some(queue)), None) => {
+                Some(Self { port: Some(port), queue: Some(queue) })
+            }
+            _ => None,
+        }
+    }
+
+    fn lets(self, port: u16, queue: u16) -> bool {
+        self.port.is_none_or(|only| only == port) && self.queue.is_none_or(|only| only == queue)
+    }
+}
+
+/// Runs a handler's safe part.
+///
+/// # Safety
+/// `parameters` is a C string or null.
+unsafe fn answer(parameters: *const c_char, make: impl FnOnce(&Dpdk, &str) -> Answer) -> c_int {
+    const EINVAL: c_int = -22;
+    const ENOSPC: c_int = -28;
+    let text = match parameters.is_null() {
+        true => "".into(),
+        // SAFETY: the contract is the caller's.
+        false => unsafe { CStr::from_ptr(parameters) }.to_string_lossy(),
+    };
+    let Ok(dpdk) = Dpdk::find() else { return EINVAL };
+    match make(dpdk, &text) {
+        Ok(()) => 0,
+        Err(Refusal::Parameters) => EINVAL,
+        Err(Refusal::Full) => ENOSPC,
+    }
+}
+
+unsafe extern "C" fn probe(
+    _: *const c_char,
+    parameters: *const c_char,
+    data: *mut TelData,
+) -> c_int {
+    // SAFETY: DPDK passes parameters or null, and data of this thread's own.
+    unsafe {
+        answer(parameters, |dpdk, text| {
+            if !text.is_empty() {
+                let settings = attach::state().settings.changed(text).map_err(|error| {
+                    say(error);
+                    Refusal::Parameters
+                })?;
+                attach::change(dpdk, settings);
+            }
+            let state = attach::state();
+            let mut dict = Dict::start(dpdk, data)?;
+            dict.string(c"version", env!("CARGO_PKG_VERSION"))?;
+            dict.string(c"polling", if state.settings.polling { "on" } else { "off" })?;
+            dict.number(c"one_in", u64::from(state.settings.one_in))?;
+            dict.number(c"rx_queues", state.rx_queues as u64)?;
+            dict.number(c"tx_queues", state.tx_queues as u64)?;
+            let stamped = registry().figures.iter().map(|each| each.stamped.load(Relaxed)).sum();
+            dict.number(c"stamped", stamped)?;
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn clock_(
+    _: *const c_char,
+    parameters: *const c_char,
+    data: *mut TelData,
+) -> c_int {
+    // SAFETY: DPDK passes parameters or null, and data of this thread's own; EAL has started.
+    unsafe {
+        answer(parameters, |dpdk, _| {
+            let mut dict = Dict::start(dpdk, data)?;
+            dict.number(c"tsc_hz", (dpdk.tsc_hz)())?;
+            dict.number(c"clock_cost_cycles", clock::cost())?;
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn polling(
+    _: *const c_char,
+    parameters: *const c_char,
+    data: *mut TelData,
+) -> c_int {
+    // SAFETY: DPDK passes parameters or null, and data of this thread's own.
+    unsafe {
+        answer(parameters, |dpdk, text| {
+            let filter = Filter::new(text).ok_or(Refusal::Parameters)?;
+            let readings = read_polling(filter);
+            let whole = readings.iter().map(polling_size).sum::<usize>() <= ROOM;
+            let mut list = List::start(dpdk, data)?;
+            for reading in readings {
+                let mut dict = list.dict()?;
+                dict.number(c"lcore", u64::from(reading.lcore))?;
+                dict.number(c"port", u64::from(reading.port))?;
+                dict.number(c"queue", u64::from(reading.queue))?;
+                dict.number(c"polls", reading.polls())?;
+                dict.number(c"empty_polls", reading.empty_polls())?;
+                dict.number(c"packets", reading.packets)?;
+                dict.number(c"burst_limit", u64::from(reading.burst_limit))?;
+                if whole {
+                    dict.numbers(c"burst_histogram", &reading.bursts)?;
+                }
+                dict.number(c"busy_tsc", reading.busy_tsc)?;
+                dict.number(c"total_tsc", reading.total_tsc)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The figures of each (lcore, port, queue), in that order.
+fn read_polling(filter: Filter) -> Vec<figures::Reading> {
+    let registry = registry();
+    let now = clock::now();
+    let mut readings: Vec<figures::Reading> = registry
+        .figures
+        .iter()
+        .filter(|figures| filter.lets(figures.port, figures.queue))
+        .map(|figures| figures.read(now))
+        .collect();
+    drop(registry);
+    readings.sort_by_key(|reading| (reading.lcore, reading.port, reading.queue));
+    let mut joined: Vec<figures::Reading> = Vec::new();
+    for reading in readings {
+        match joined.last_mut() {
+            Some(last)
+                if (last.lcore, last.port, last.queue)
+                    == (reading.lcore, reading.port, reading.queue) =>
+            {
+                last.join(reading);
+            }
+            _ => joined.push(reading),
+        }
+    }
+    joined
+}
+
+fn digits(number: u64) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
+/// Bytes that an entry takes as JSON, or more.
+fn polling_size(reading: &figures::Reading) -> usize {
+    const NAMES_AND_NUMBERS: usize = 300;
+    NAMES_AND_NUMBERS + reading.bursts.iter().map(|count| digits(*count) + 1).sum::<usize>()
+}
+
+unsafe extern "C" fn latency(
+    _: *const c_char,
+    parameters: *const c_char,
+    data: *mut TelData,
+) -> c_int {
+    // SAFETY: DPDK passes parameters or null, and data of this thread's own.
+    unsafe {
+        answer(parameters, |dpdk, text| {
+            let filter = Filter::new(text).ok_or(Refusal::Parameters)?;
+            let readings = read_latency(filter);
+            let whole = readings.iter().map(latency_size).sum::<usize>() <= ROOM;
+            let one_in = attach::state().settings.one_in;
+            let mut list = List::start(dpdk, data)?;
+            for reading in readings {
+                let mut dict = list.dict()?;
+                dict.number(c"port", u64::from(reading.port))?;
+                dict.number(c"queue", u64::from(reading.queue))?;
+                dict.string(c"span", SPAN)?;
+                dict.number(c"sampled", reading.sampled)?;
+                dict.number(c"one_in", u64::from(one_in))?;
+                dict.number(c"count", reading.count)?;
+                if let Some((least, mean, greatest)) = reading.tsc {
+                    dict.number(c"min_tsc", least)?;
+                    dict.number(c"mean_tsc", mean)?;
+                    dict.number(c"max_tsc", greatest)?;
+                }
+                if let (true, Some(hdr)) = (whole && reading.count > 0, &reading.hdr) {
+                    dict.text(c"hdr", hdr)?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The spans of each (port, queue), in that order.
+fn read_latency(filter: Filter) -> Vec<spans::Reading> {
+    let mut known: Vec<&'static Spans> = registry()
+        .spans
+        .iter()
+        .copied()
+        .filter(|spans| filter.lets(spans.port, spans.queue))
+        .collect();
+    known.sort_by_key(|spans| (spans.port, spans.queue));
+    known.chunk_by(|a, b| (a.port, a.queue) == (b.port, b.queue)).filter_map(Spans::read).collect()
+}
+
+/// Bytes that an entry takes as JSON, or more.
+fn latency_size(reading: &spans::Reading) -> usize {
+    const NAMES_AND_NUMBERS: usize = 320;
+    // Quotes and a comma for each string of 127.
+    NAMES_AND_NUMBERS + reading.hdr.as_ref().map_or(0, |hdr| hdr.len() + hdr.len() / 40 + 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_nothing_a_port_or_a_port_and_a_queue() {
+        let filter = |port, queue| Some(Filter { port, queue });
+        assert_eq!(Filter::new(""), filter(None, None));
+        assert_eq!(Filter::new("3"), filter(Some(3), None));
+        assert_eq!(Filter::new("3,7"), filter(Some(3), Some(7)));
+        for bad in ["x", "1,", ",1", "1,2,3", "65536", "-1"] {
+            assert_eq!(Filter::new(bad), None, "{bad}");
+        }
+        let one = Filter { port: Some(1), queue: Some(2) };
+        assert!(one.lets(1, 2) && !one.lets(1, 0) && !one.lets(0, 2));
+    }
+
+    #[test]
+    fn numbers_are_as_long_as_they_are_printed() {
+        for number in [0, 9, 10, 99, 100, u64::MAX] {
+            assert_eq!(digits(number), number.to_string().len());
+        }
+    }
+}
