@@ -88,7 +88,7 @@ fn bindings(cflags: &[String], out: &Path) -> Result<(), Box<dyn Error>> {
         .header("wrapper.h")
         .clang_args(cflags)
         .allowlist_function("rte_(eal|eth|ether|pktmbuf|mempool|dev|tel|telemetry|mbuf)_.*")
-        .allowlist_function("rte_(lcore_.*|get_.*lcore.*|socket_.*|strerror|get_tsc_hz|version|log)")
+        .allowlist_function("rte_(free|lcore_.*|get_.*lcore.*|socket_.*|strerror|get_tsc_hz|version|log)")
         .allowlist_function("lr_.*")
         .allowlist_type("rte_(mbuf|mempool|mempool_cache|pktmbuf_pool_private|eth_.*|ether_addr|tel_.*)")
         .allowlist_var("rte_eth_fp_ops|RTE_MAX_.*|RTE_MBUF_.*|RTE_PKTMBUF_.*|RTE_ETH_LINK_.*|RTE_LOG_INFO|RTE_LOGTYPE_USER1")

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The headers that bindgen reads. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* without it rte_lcore.h has no CPU sets */
+#endif
+
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -7,6 +11,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
+#include <rte_malloc.h>
 #include <rte_mbuf.h>
 #include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>

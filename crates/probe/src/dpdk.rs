@@ -229,6 +229,7 @@ mod tests {
         let _: unsafe extern "C" fn() -> u64 = sys::rte_get_tsc_hz;
         let _: unsafe extern "C" fn(c_uint) -> c_uint = sys::rte_eal_lcore_role;
         let _: unsafe extern "C" fn(c_uint) -> sys::rte_cpuset_t = sys::rte_lcore_cpuset;
+        let _: unsafe extern "C" fn(*mut c_void) = sys::rte_free;
         type Data = *mut sys::rte_tel_data;
         let _: unsafe extern "C" fn(*const c_char, sys::telemetry_cb, *const c_char) -> c_int =
             sys::rte_telemetry_register_cmd;
@@ -247,13 +248,13 @@ mod tests {
         let _: unsafe extern "C" fn(Data, *const c_char, Data, c_int) -> c_int =
             sys::rte_tel_data_add_dict_container;
         // By dpdk-sys' names for both generations of them.
-        let _: unsafe extern "C" fn(Data, u64) -> c_int = sys::tel_data_add_array_u64;
-        let _: unsafe extern "C" fn(Data, *const c_char, u64) -> c_int = sys::tel_data_add_dict_u64;
+        let _: unsafe fn(Data, u64) -> c_int = sys::tel_data_add_array_u64;
+        let _: unsafe fn(Data, *const c_char, u64) -> c_int = sys::tel_data_add_dict_u64;
     }
 
     #[test]
     fn constants_and_structs_are_those_of_the_headers() {
-        assert_eq!(MBUF_OL_FLAGS, sys::MBUF_OL_FLAGS);
+        assert_eq!(MBUF_OL_FLAGS, sys::layout::MBUF_OL_FLAGS);
         assert_eq!(EVENT_NEW, sys::RTE_ETH_EVENT_NEW);
         assert_eq!(EVENT_DESTROY, sys::RTE_ETH_EVENT_DESTROY);
         assert_eq!(TEL_STRINGS, sys::RTE_TEL_STRING_VAL);

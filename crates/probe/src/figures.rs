@@ -11,7 +11,7 @@ pub const COUNTERS: usize = 512;
 
 /// The polls of one (thread, port, RX queue). The thread writes, everybody may read, so plain loads and
 /// stores of atomics suffice.
-#[repr(align(64))]
+#[repr(C, align(64))] // what every poll touches is in front
 pub struct Figures {
     /// The thread that polls.
     pub poller: &'static Poller,

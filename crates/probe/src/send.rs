@@ -10,7 +10,7 @@ use crate::clock;
 use crate::dpdk::Mbuf;
 use crate::poller::{Poller, registry};
 use crate::spans::Spans;
-use crate::stamp::Stamp;
+use crate::stamp::{Stamp, any_under_way, span, taken};
 
 /// A send queue with the callback on it. It is never freed: a call may be under way when the callback is
 /// taken off.
@@ -44,14 +44,38 @@ impl TxQueue {
 
     /// # Safety
     /// `packets` are live mbufs.
+    #[inline(never)]
+    unsafe fn look(&self, packets: &[*mut Mbuf]) {
+        // SAFETY: the contract is the caller's.
+        if unsafe { self.stamp.is_on_any(packets) } {
+            // SAFETY: as above.
+            unsafe { self.sample(packets, clock::now()) };
+        }
+    }
+
+    /// # Safety
+    /// `packets` are live mbufs.
     #[cold]
     unsafe fn sample(&self, packets: &[*mut Mbuf], now: u64) {
-        self.spans().sent(packets.iter().filter_map(|packet| {
+        let spans = self.spans();
+        // Packets of one burst have one stamp, and mostly leave together.
+        let (mut received, mut together, mut all) = (0, 0, 0);
+        for packet in packets {
             // SAFETY: the contract is the caller's.
-            let received = unsafe { self.stamp.take(*packet) }?;
-            // TSCs of two sockets may differ by a little: not before it was received.
-            Some(now.saturating_sub(received))
-        }));
+            let Some(stamp) = (unsafe { self.stamp.take(*packet) }) else { continue };
+            if stamp != received && together > 0 {
+                spans.sent(span(received, now), together);
+                together = 0;
+            }
+            received = stamp;
+            together += 1;
+            all += 1;
+        }
+        if all > 0 {
+            spans.sent(span(received, now), together);
+            spans.sampled();
+            taken(all);
+        }
     }
 }
 
@@ -66,15 +90,11 @@ pub unsafe extern "C" fn sending(
     count: u16,
     queue: *mut c_void,
 ) -> u16 {
-    if count == 0 {
-        return 0;
-    }
-    // SAFETY: what was given to DPDK together with this function, and `count` live mbufs.
-    unsafe {
-        let queue = &*queue.cast_const().cast::<TxQueue>();
-        let sent = slice::from_raw_parts(packets, usize::from(count));
-        if queue.stamp.is_on_any(sent) {
-            queue.sample(sent, clock::now());
+    if any_under_way() && count > 0 {
+        // SAFETY: what was given to DPDK together with this function, and `count` live mbufs.
+        unsafe {
+            let queue = &*queue.cast_const().cast::<TxQueue>();
+            queue.look(slice::from_raw_parts(packets, usize::from(count)));
         }
     }
     count

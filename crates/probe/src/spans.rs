@@ -50,16 +50,18 @@ impl Spans {
         }
     }
 
-    /// Counts a call to send that had packets of such spans, in cycles.
-    pub fn sent(&self, spans: impl Iterator<Item = u64>) {
+    /// Counts a call to send that had stamped packets.
+    pub fn sampled(&self) {
         add(&self.sampled, 1);
-        for span in spans {
-            add(&self.count, 1);
-            add(&self.sum_tsc, span);
-            self.min_tsc.store(self.min_tsc.load(Relaxed).min(span), Relaxed);
-            self.max_tsc.store(self.max_tsc.load(Relaxed).max(span), Relaxed);
-            self.counters.add(span, 1);
-        }
+    }
+
+    /// Counts packets that were on their way for `span` cycles.
+    pub fn sent(&self, span: u64, packets: u64) {
+        add(&self.count, packets);
+        add(&self.sum_tsc, span.wrapping_mul(packets));
+        self.min_tsc.store(self.min_tsc.load(Relaxed).min(span), Relaxed);
+        self.max_tsc.store(self.max_tsc.load(Relaxed).max(span), Relaxed);
+        self.counters.add(span, packets);
     }
 
     /// All spans of one queue; none when the list is empty.

@@ -1,10 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The stamp on a packet: the TSC at its reception in a dynamic field, and a dynamic flag that says
 //! that it is one. Fields of fresh mbufs hold anything; flags are reset by whoever makes the packet.
+//!
+//! A stamp holds for one mbuf, whose address is part of it: a copy of a packet inherits field and flag,
+//! but its original is the one that counts. So it is known how many stamps are under way, and while
+//! there are none, which is nearly always, senders need not look at their packets: that would cost more
+//! than everything else. Packets that a program drops with their stamps stay under way for ever; from
+//! then on its senders look at every packet.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use crate::dpdk::{Dpdk, DynField, DynFlag, MBUF_OL_FLAGS, Mbuf};
+
+/// Stamps that were put on and not taken off: never fewer than can still be found.
+static UNDER_WAY: AtomicI64 = AtomicI64::new(0);
+
+/// Bits of the TSC in a stamp: minutes.
+const TSC_BITS: u32 = 40;
+const TSC: u64 = (1 << TSC_BITS) - 1;
+
+/// What a stamp says: when its packet was received, and which mbuf it holds for. Mbufs are at least 128
+/// bytes apart, so what is left of the address tells those within 2 GiB from each other.
+fn encode(mbuf: *const Mbuf, now: u64) -> u64 {
+    (mbuf.addr() as u64 >> 7) << TSC_BITS | now & TSC
+}
+
+/// Cycles from a stamp to `now`.
+pub fn span(stamp: u64, now: u64) -> u64 {
+    match now.wrapping_sub(stamp) & TSC {
+        span if span <= TSC / 2 => span,
+        // The counters of two sockets may differ by a little.
+        _ => 0,
+    }
+}
 
 /// Where the stamp of a packet is.
 #[derive(Clone, Copy, Debug)]
@@ -68,16 +96,16 @@ impl Stamp {
         for packet in packets {
             // SAFETY: the contract is the caller's.
             let (flags, field) = unsafe { (Self::flags(*packet), self.field(*packet)) };
-            field.store(now, Relaxed);
+            field.store(encode(*packet, now), Relaxed);
             flags.store(flags.load(Relaxed) | self.flag, Relaxed);
         }
+        UNDER_WAY.fetch_add(packets.len() as i64, Relaxed);
     }
 
-    /// Whether any of the packets has a stamp.
+    /// Whether any of the packets has a stamp, as far as its flag says.
     ///
     /// # Safety
     /// They are live mbufs.
-    #[inline(always)]
     pub unsafe fn is_on_any(self, packets: &[*mut Mbuf]) -> bool {
         let mut all = 0;
         for packet in packets {
@@ -87,7 +115,7 @@ impl Stamp {
         all & self.flag != 0
     }
 
-    /// Takes the stamp off a packet: the TSC at its reception, if it has one.
+    /// Takes the stamp off a packet, if it has one of its own; [`taken`] is to be told of it.
     ///
     /// # Safety
     /// It is a live mbuf.
@@ -100,6 +128,61 @@ impl Stamp {
         }
         // Offered again, because the port did not take it, it must not count again.
         flags.store(all & !self.flag, Relaxed);
-        Some(field.load(Relaxed))
+        let stamp = field.load(Relaxed);
+        if stamp != encode(packet, stamp) {
+            return None;
+        }
+        Some(stamp)
+    }
+}
+
+/// Whether a packet may have a stamp.
+#[inline(always)]
+pub fn any_under_way() -> bool {
+    // Whoever hands packets to another thread makes what was written before visible there.
+    UNDER_WAY.load(Relaxed) != 0
+}
+
+/// So many stamps were taken off.
+pub fn taken(stamps: u64) {
+    UNDER_WAY.fetch_sub(stamps as i64, Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As much of an mbuf as stamps touch.
+    #[repr(align(128))]
+    struct Bytes([u8; 128]);
+
+    #[test]
+    fn a_stamp_counts_once_and_only_on_its_own_mbuf() {
+        let stamp = Stamp { offset: 96, flag: 1 << 40 };
+        let (mut original, mut copy) = (Bytes([0xee; 128]), Bytes([0; 128]));
+        original.0[MBUF_OL_FLAGS..][..8].copy_from_slice(&5u64.to_ne_bytes());
+        let packet: *mut Mbuf = (&raw mut original).cast();
+        let copied: *mut Mbuf = (&raw mut copy).cast();
+        // SAFETY: both are as large as what is touched, and live.
+        unsafe {
+            assert!(!stamp.is_on_any(&[packet, copied]) && !any_under_way());
+            stamp.put(&[packet], u64::MAX - 10);
+            assert!(stamp.is_on_any(&[copied, packet]) && any_under_way());
+            std::ptr::copy_nonoverlapping(packet.cast::<u8>(), copied.cast::<u8>(), 128);
+            assert_eq!(stamp.take(copied), None);
+            assert!(stamp.is_on_any(&[packet]));
+            // The counter has run over meanwhile.
+            assert_eq!(stamp.take(packet).map(|found| span(found, 89)), Some(100));
+            assert_eq!(stamp.take(packet), None);
+            assert!(!stamp.is_on_any(&[packet, copied]) && any_under_way());
+            taken(1);
+            assert!(!any_under_way());
+        }
+        assert_eq!(original.0[MBUF_OL_FLAGS..][..8], 5u64.to_ne_bytes());
+    }
+
+    #[test]
+    fn a_counter_that_is_a_little_behind_makes_no_span() {
+        assert_eq!((span(1000, 999), span(1000, 1000), span(1000, 1001)), (0, 0, 1));
     }
 }
