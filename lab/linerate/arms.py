@@ -48,8 +48,12 @@ def median_of(values: Iterable[float | None]) -> float | None:
     return statistics.median(data) if data else None
 
 
-def summarise_arm(label: str, language: str, trials: list[Trial]) -> ArmSummary:
+def summarise_arm(
+    label: str, language: str, trials: list[Trial], probed: list[Trial]
+) -> ArmSummary:
+    """`probed`: trials of the same program with the probe in it, for the figures of its polls."""
     valid = [trial for trial in trials if trial.valid]
+    polls = [trial for trial in probed if trial.valid]
     frames = {}
     for name in (
         "attempted",
@@ -89,9 +93,10 @@ def summarise_arm(label: str, language: str, trials: list[Trial]) -> ArmSummary:
         cycles_per_packet=quartiles(
             trial.window_cycles_per_packet for trial in valid if trial.load == "self-driven"
         ),
-        busy_cycles_per_packet=quartiles(trial.busy_cycles_per_packet for trial in valid),
-        average_rx_burst=quartiles(trial.average_rx_burst for trial in valid),
-        average_nonempty_rx_burst=quartiles(t.average_nonempty_rx_burst for t in valid),
+        probed_trials=len(probed),
+        busy_cycles_per_packet=quartiles(trial.busy_cycles_per_packet for trial in polls),
+        average_rx_burst=quartiles(trial.average_rx_burst for trial in polls),
+        average_nonempty_rx_burst=quartiles(t.average_nonempty_rx_burst for t in polls),
         generator_tx_mpps=rate("accepted"),
         forwarder_tx_mpps=rate("forwarder_tx"),
         dropped_share=median_of(

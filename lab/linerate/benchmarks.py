@@ -11,40 +11,17 @@ import functools
 import hashlib
 import json
 import platform
-import stat
 from pathlib import Path
 
-from linerate.errors import LabError, MissingError
+from linerate.errors import MissingError
 from linerate.machine import dpdk_version, first_line
 from linerate.make import locked, make
-from linerate.places import build_directory, project_root, user_cache
+from linerate.places import build_directory, project_root
+from linerate.plugins import plugin_directory
 
 COMPILER = "cc"
 # valgrind knows no AVX-512, and the driver is loaded into what it counts.
 PLUGIN_FLAGS = "-march=native" + (" -mno-avx512f" if platform.machine() == "x86_64" else "")
-
-
-def may_be_loaded_from(directory: Path) -> bool:
-    """EAL loads no plugin from below a directory that everybody may write to."""
-    existing = directory.resolve()
-    while not existing.exists():
-        existing = existing.parent
-    return not any(
-        stat.S_IMODE(path.stat().st_mode) & stat.S_IWOTH for path in (existing, *existing.parents)
-    )
-
-
-def plugin_directory() -> Path:
-    """`build/` of the checkout, or the user's cache where that may not hold plugins."""
-    places = (build_directory(), user_cache())
-    for place in places:
-        if may_be_loaded_from(place):
-            return place
-    raise LabError(
-        f"EAL would refuse a plugin in {' or '.join(map(str, places))}: "
-        "everybody may write to a directory above",
-        "set XDG_CACHE_HOME to a directory of your own",
-    )
 
 
 @functools.cache

@@ -111,6 +111,10 @@ def overload(
         bool,
         typer.Option("--keep-going", help="Don't end the run when many trials in a row fail."),
     ] = False,
+    probe: Annotated[
+        bool,
+        typer.Option(help="In some further trials, see by the probe how each program polls."),
+    ] = True,
 ) -> None:
     """Forward as much as it can: which l2fwd does more, at what cost per packet?"""
     if hugepages not in ("auto", "yes", "no"):
@@ -136,6 +140,7 @@ def overload(
         line_rate=line_rate,
         hugepages=hugepages,
         keep_going=keep_going,
+        probe=probe,
         command=shlex.join(["linerate", *sys.argv[1:]]),
     )
     when = datetime.now().strftime("%Y%m%d-%H%M%S")

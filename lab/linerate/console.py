@@ -135,6 +135,16 @@ def bursts(entry: ArmSummary | LowerLoad, digits: int = 1) -> str:
     return f"{median(every, digits)}/{median(nonempty, digits)}"
 
 
+def polls_from(cell: CellSummary) -> str | None:
+    """Where the figures of polls come from; None when there are none."""
+    counts = sorted({arm.probed_trials for arm in [*cell.arms, *cell.references]} - {0})
+    if not counts:
+        return None
+    many = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    trials = "trial" if many == "1" else "trials"
+    return f"RX bursts: seen by the probe, in {many} further {trials} of each program"
+
+
 def _table(title: str, columns: Sequence[str], text_columns: int = 1) -> Table:
     """`text_columns`: how many columns from the left hold words; the others hold figures."""
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
@@ -228,6 +238,7 @@ def _print_cell(console: Console, cell: CellSummary) -> None:
     console.print()
     if not link(cell.link).has_generator:
         console.print(null_table(cell))
+        _print_polls(console, cell)
         return
     limited, leads, missing = limits(cell), cost_leads(cell), no_lower_load(cell)
     tables = [flood_table(cell)]
@@ -240,16 +251,20 @@ def _print_cell(console: Console, cell: CellSummary) -> None:
         f"100 % = {cell.ceiling.pps / 1e6:.2f} Mpps ({cell.ceiling.peer}); " if cell.ceiling else ""
     )
     console.print(f"  {peak}books {books}", style="dim")
+    _print_polls(console, cell)
     for by, names in limited.items():
         console.print(
             f"  limited by the {by}, not by the forwarder: {', '.join(names)}", style="dim"
         )
     if leads:
-        console.print(
-            "  so cycles per packet at lower loads lead; C programs report none (-)", style="dim"
-        )
+        console.print("  so cycles per packet at lower loads lead", style="dim")
     if missing:
         console.print(f"  {missing}", style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_polls(console: Console, cell: CellSummary) -> None:
+    if note := polls_from(cell):
+        console.print(f"  {note}", style="dim")
 
 
 def print_summary(console: Console, summary: Summary) -> None:

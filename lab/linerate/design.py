@@ -19,6 +19,8 @@ from linerate.records import Role
 
 AA_SUFFIX = "-again"
 PEERS = ("reflect", "testpmd-io")
+# The probe looks in one block of so many.
+PROBED_EVERY = 6
 
 T = TypeVar("T")
 
@@ -96,18 +98,35 @@ def order(items: Sequence[T], cell: Cell, seed: int) -> list[list[T]]:
     return blocks
 
 
+def shown(arms_of_cell: list[Arm]) -> list[Arm]:
+    """The arms without the A/A arm, where that has nothing to add."""
+    return [arm for arm in arms_of_cell if not arm.label.endswith(AA_SUFFIX)]
+
+
 def schedule(
-    arms_of_cell: list[Arm], cell: Cell, seed: int, self_test: int
+    arms_of_cell: list[Arm], cell: Cell, seed: int, self_test: int, *, probe: bool = True
 ) -> list[list[tuple[Role, Arm]]]:
     """The blocks of a cell: all arms, and the reference peers in the same shuffle.
 
     The peers are in every block of a link with a generator, where the arms are compared with them;
-    elsewhere they are only shown, and the first `self_test` blocks are enough.
+    elsewhere they are only shown, and the first `self_test` blocks are enough. In some blocks each
+    program runs once more with the probe in it, which tells how its polls went: it costs a little,
+    and must not slow what is compared.
     """
+    peers = [Arm(name, name) for name in PEERS]
     items: list[tuple[Role, Arm]] = [("measure", arm) for arm in arms_of_cell]
-    items += [("self-test", Arm(name, name)) for name in PEERS]
+    items += [("self-test", arm) for arm in peers]
+    if probe:
+        probed = {arm.label: arm for arm in [*shown(arms_of_cell), *peers]}
+        items += [("probed", arm) for arm in probed.values()]
     tested = cell.blocks if link(cell.link).has_generator else self_test
+
+    def due(role: Role, place: int) -> bool:
+        if role == "probed":
+            return place % PROBED_EVERY == 0
+        return role == "measure" or place < tested
+
     return [
-        [(role, arm) for role, arm in block if role == "measure" or place < tested]
+        [(role, arm) for role, arm in block if due(role, place)]
         for place, block in enumerate(order(items, cell, seed))
     ]

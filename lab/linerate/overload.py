@@ -2,7 +2,8 @@
 """Experiment `overload`: which forwarder does more when it gets all it can take?
 
 Per cell (link, frame size): randomised complete blocks of all arms, the baseline twice, and of two
-reference peers, which show the ceiling. Then, where frames are carried, trials at a fixed low load:
+reference peers, which show the ceiling; in some, each program once more with the probe in
+it, for the figures of its polls. Then, where frames are carried, trials at a fixed low load:
 they must lose nothing. Where generator or link turn out to be the limit, there are more loads, and
 cycles per packet are compared instead.
 """
@@ -18,7 +19,18 @@ from rich.console import Console
 from linerate import cpus
 from linerate.bed import Bed
 from linerate.console import Monitor
-from linerate.design import AA_SUFFIX, DEMO_CELLS, PEERS, Arm, Cell, Preset, arms, order, schedule
+from linerate.design import (
+    AA_SUFFIX,
+    DEMO_CELLS,
+    PEERS,
+    Arm,
+    Cell,
+    Preset,
+    arms,
+    order,
+    schedule,
+    shown,
+)
 from linerate.eal import Memory
 from linerate.errors import LabError, UsageError
 from linerate.forwarders import FORWARDERS, forwarder
@@ -26,6 +38,7 @@ from linerate.generator import Generator
 from linerate.links import LinkContext, Wire, link
 from linerate.overload_summary import Setup, summarise, summarise_cell
 from linerate.places import rust_binary
+from linerate.plugins import probe_plugin
 from linerate.process import Child, RunDirectory, checkpoint
 from linerate.records import Load, RecordWriter, Role, Trial
 from linerate.summary import Summary
@@ -62,6 +75,7 @@ class Options:
     line_rate: float | None = None
     hugepages: str = "auto"
     keep_going: bool = False
+    probe: bool = True
     command: str = ""
 
 
@@ -117,18 +131,19 @@ class Overload:
         )
 
     def _schedule(self, cell: Cell) -> list[list[tuple[Role, Arm]]]:
-        return schedule(self.arms, cell, self.options.seed, self.options.preset.self_test)
+        return schedule(
+            self.arms,
+            cell,
+            self.options.seed,
+            self.options.preset.self_test,
+            probe=self.options.probe,
+        )
 
     def _lower_load_trials(self, cell: Cell, shares: Sequence[float]) -> int:
-        return self._lower_load_blocks(cell) * len(self._shown) * len(shares)
+        return self._lower_load_blocks(cell) * len(shown(self.arms)) * len(shares)
 
     def _lower_load_blocks(self, cell: Cell) -> int:
         return min(self.options.preset.lower_load, cell.blocks)
-
-    @property
-    def _shown(self) -> list[Arm]:
-        """The arms without the A/A arm, which has nothing to add at lower loads."""
-        return [arm for arm in self.arms if not arm.label.endswith(AA_SUFFIX)]
 
     def prepare(self) -> None:
         """Everything that can be missing is looked for before the first trial."""
@@ -140,6 +155,7 @@ class Overload:
             each.prepare()
         if any(each.has_generator for each in links):
             rust_binary("generator")
+        probe_plugin()
         if self.cores.shared_core:
             self.warnings.append(
                 "generator and forwarder run on hyperthread siblings of one core: "
@@ -194,7 +210,7 @@ class Overload:
         """Paced, open loop."""
         self.monitor.announce(f"{cell.link} {cell.size} B: fixed lower loads")
         drawn = order(
-            [(share, arm) for arm in self._shown for share in shares],
+            [(share, arm) for arm in shown(self.arms) for share in shares],
             replace(cell, blocks=self._lower_load_blocks(cell)),
             self.options.seed,
         )

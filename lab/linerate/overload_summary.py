@@ -50,15 +50,22 @@ def summarise_cell(
     mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
     tests = [t for t in mine if t.role == "self-test"]
     ceiling = ceiling_of(tests, line_rate) if link(cell.link).has_generator else None
+
+    def probed(label: str) -> list[Trial]:
+        return [t for t in mine if (t.role, t.arm) == ("probed", label.removesuffix(AA_SUFFIX))]
+
     found = []
     for arm in arms:
         own = [t for t in mine if t.role == "measure" and t.arm == arm.label]
         if own:
-            entry = summarise_arm(arm.label, forwarder(arm.forwarder).language, own)
+            language = forwarder(arm.forwarder).language
+            entry = summarise_arm(arm.label, language, own, probed(arm.label))
             place(entry, own, tests, ceiling)
             found.append(entry)
     references = [
-        summarise_arm(name, forwarder(name).language, [t for t in tests if t.arm == name])
+        summarise_arm(
+            name, forwarder(name).language, [t for t in tests if t.arm == name], probed(name)
+        )
         for name in sorted({t.arm for t in tests})
     ]
     return CellSummary(

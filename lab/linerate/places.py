@@ -18,7 +18,7 @@ def project_root() -> Path:
 
 
 def rust_binary(name: str) -> Path:
-    """A program of this project's Rust workspace."""
+    """A program, or the plugin, of this project's Rust workspace."""
     path = project_root() / "target" / "release" / name
     if not path.is_file():
         raise MissingError(f"{path} is not built", "make build")

@@ -22,7 +22,8 @@ from linerate.errors import OutputError
 RECORDS = "records.jsonl"
 
 Load = Literal["self-driven", "flood", "paced"]
-Role = Literal["measure", "self-test", "lower-load"]
+# probed: like measure, with the probe in the forwarder, for the figures of its polls alone.
+Role = Literal["measure", "self-test", "probed", "lower-load"]
 # Why a trial does not count, for programs; `invalid` says it in words.
 # ended: a process; starved: of its CPU; idle: nothing was carried; kept: not passed on;
 # unreadable: counters could not be read in time.
@@ -100,7 +101,9 @@ class Trial(_Strict):
     pacing_error_ppm: float | None = None
 
     tsc_hz: int | None = None
-    polling: list[Polling] | None = None
+    polling: list[Polling] | None = Field(
+        default=None, description="by the probe, or by a forwarder that needs none"
+    )
     steal_ticks: dict[str, int] = Field(default_factory=dict, description="per CPU, 1/100 s")
     processes: list[Process] = Field(default_factory=list)
     build: dict[str, str] = Field(default_factory=dict, description="of what the lab built")

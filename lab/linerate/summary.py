@@ -45,6 +45,10 @@ class ArmSummary(_Strict):
     invalid: int
     mpps: Quartiles | None = None
     received_mpps: Quartiles | None = None
+    probed_trials: int = Field(
+        default=0,
+        description="trials with the probe in the program, for the three figures of polls",
+    )
     cycles_per_packet: Quartiles | None = Field(
         default=None, description="all cycles of the window over its packets (core always full)"
     )

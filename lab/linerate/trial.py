@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import cast
 
 from linerate import books
@@ -112,6 +113,7 @@ class _Attempt:
         self.ports = bed.link.ports
         self.trial = trial
         self.forwarder: Forwarder = forwarder(plan.arm.forwarder)
+        self.probed = plan.role in ("probed", "lower-load")
 
     def go(self) -> None:
         sender = self.sender
@@ -120,7 +122,7 @@ class _Attempt:
             sender.configure(self._traffic())
         prefix = self.bench.run.new_prefix("forwarder")
         command = self.forwarder.command(
-            self.bench.cores.forwarder, self.bench.memory, prefix, self.wire
+            self.bench.cores.forwarder, self.bench.memory, prefix, self.wire, probed=self.probed
         )
         self.trial.build = self.forwarder.build_facts()
         with Child(command, self.bench.run) as child:
@@ -285,16 +287,14 @@ class _Attempt:
             time.sleep(0.01)
 
     def _await_polling(self, telemetry: Telemetry, child: Child) -> None:
-        """A program's own commands come some time after the socket; look for them only once."""
-        if self.forwarder.has_polling:
-            ask_when_known(telemetry, "/linerate/polling", START_TIMEOUT_S, child.check)
+        """Commands may come some time after the socket; look for them only once."""
+        if self.probed:
+            ask_when_known(telemetry, self.forwarder.polling, START_TIMEOUT_S, child.check)
 
     def _polling(self, telemetry: Telemetry) -> list[Polling] | None:
-        if not self.forwarder.has_polling:
-            # So that no program answers fewer questions than another: they cost its CPU a little.
-            telemetry.ask("/ethdev/stats,0")
+        if not self.probed:
             return None
-        answer = telemetry.ask("/linerate/polling")
+        answer = telemetry.ask(self.forwarder.polling)
         return [Polling.model_validate(entry) for entry in answer]
 
 
@@ -309,31 +309,32 @@ def _sum(readings: list[Reading], name: str) -> int:
 
 
 def _difference(before: list[Polling] | None, after: list[Polling] | None) -> list[Polling] | None:
+    """What was counted in between, by those who polled in between."""
     if before is None or after is None:
         return None
     earlier = {(entry.lcore, entry.port, entry.queue): entry for entry in before}
     result = []
     for entry in after:
         old = earlier.get((entry.lcore, entry.port, entry.queue))
-        if old is None:
-            result.append(entry)
-            continue
-        histogram = [
-            now - then for now, then in zip(entry.burst_histogram, old.burst_histogram, strict=True)
-        ]
-        result.append(
-            entry.model_copy(
-                update={
-                    "polls": entry.polls - old.polls,
-                    "empty_polls": entry.empty_polls - old.empty_polls,
-                    "packets": entry.packets - old.packets,
-                    "busy_tsc": entry.busy_tsc - old.busy_tsc,
-                    "total_tsc": entry.total_tsc - old.total_tsc,
-                    "burst_histogram": histogram,
-                }
-            )
-        )
+        difference = _since(entry, old) if old else entry
+        if difference.polls:
+            result.append(difference)
     return result
+
+
+def _since(entry: Polling, old: Polling) -> Polling:
+    # A histogram is as long as what was asked for or found until then.
+    both = zip_longest(entry.burst_histogram, old.burst_histogram, fillvalue=0)
+    return entry.model_copy(
+        update={
+            "polls": entry.polls - old.polls,
+            "empty_polls": entry.empty_polls - old.empty_polls,
+            "packets": entry.packets - old.packets,
+            "busy_tsc": entry.busy_tsc - old.busy_tsc,
+            "total_tsc": entry.total_tsc - old.total_tsc,
+            "burst_histogram": [now - then for now, then in both],
+        }
+    )
 
 
 def _await(timeout_s: float, child: Child, ready: Callable[[], bool], otherwise: str) -> None:

@@ -59,14 +59,6 @@ def simulated_trial(
         forwarder_tx=packets,
         processes=[Process(role="forwarder", argv=["prog", "-l", "1", "<x>"], cpus=[1])],
     )
-    if forwarder.startswith("rust"):
-        trial.polling = [
-            Polling(
-                lcore=1, port=0, queue=0, polls=packets // 32, empty_polls=0, packets=packets,
-                burst_limit=32, burst_histogram=[0] * 32 + [packets // 32],
-                busy_tsc=round(packets * cycles), total_tsc=round(packets * cycles),
-            )
-        ]  # fmt: skip
     if carried:
         trial.attempted = packets * 2
         trial.refused = packets
@@ -74,6 +66,20 @@ def simulated_trial(
         trial.accepted = trial.received = packets
         trial.forwarder_drops = trial.unattributed = 0
         trial.processes.append(Process(role="generator", argv=["generator"], cpus=[0]))
+    return trial
+
+
+def probed(trial: Trial) -> Trial:
+    """The same with what the probe saw: polls full of packets."""
+    packets = trial.forwarder_rx or 0
+    cycles = round(packets * CYCLES.get(trial.forwarder, 38.0))
+    trial.polling = [
+        Polling(
+            lcore=1, port=0, queue=0, polls=packets // 32, empty_polls=0, packets=packets,
+            burst_limit=32, burst_histogram=[0] * 32 + [packets // 32],
+            busy_tsc=cycles, total_tsc=cycles,
+        )
+    ]  # fmt: skip
     return trial
 
 
@@ -89,7 +95,7 @@ def simulated_run(cells: list[Cell], seed: int = 1) -> tuple[Setup, list[Trial]]
                     source, arm.forwarder, arm.label, cell, block=block, position=len(trials)
                 )
                 trial.role = role
-                trials.append(trial)
+                trials.append(probed(trial) if role == "probed" else trial)
     setup = Setup(
         experiment="overload",
         question="Which is it?",
@@ -111,7 +117,7 @@ def at_lower_load(trials: list[Trial], share: float = 0.25, blocks: int = 3) -> 
     found = []
     for trial in trials:
         if trial.role == "measure" and trial.block < blocks and not trial.arm.endswith("-again"):
-            copy = trial.model_copy(deep=True)
+            copy = probed(trial.model_copy(deep=True))
             copy.role, copy.load, copy.load_share = "lower-load", "paced", share
             copy.attempted, copy.refused = copy.accepted, None
             found.append(copy)

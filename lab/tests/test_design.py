@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from linerate.design import DEMO_CELLS, PEERS, Cell, arms, order, preset, schedule
+from linerate.design import DEMO_CELLS, PEERS, PROBED_EVERY, Cell, arms, order, preset, schedule
 from linerate.errors import UsageError
 from linerate.overload import Options, cells
 
@@ -50,10 +50,18 @@ def test_the_reference_peers_are_in_the_blocks(link: str, tested: int) -> None:
         )
         peers = sorted(arm.label for role, arm in block if role == "self-test")
         assert peers == (sorted(PEERS) if place < tested else [])
+        probed = sorted(arm.label for role, arm in block if role == "probed")
+        every = sorted(["c-l2fwd", "rust-l2fwd", *PEERS])
+        assert probed == (every if place % PROBED_EVERY == 0 else [])
+
+
+def test_without_the_probe_nothing_is_probed() -> None:
+    blocks = schedule(arms(["a", "b"]), Cell("null", 64, 10), 1, 3, probe=False)
+    assert {role for block in blocks for role, _ in block} == {"measure", "self-test"}
 
 
 def test_the_peers_share_the_shuffle_of_the_arms() -> None:
-    blocks = schedule(arms(["a", "b"]), Cell("memif", 64, 4000), seed=1, self_test=3)
+    blocks = schedule(arms(["a", "b"]), Cell("memif", 64, 4000), 1, 3, probe=False)
     first = Counter((role, arm.label) for role, arm in (block[0] for block in blocks))
     assert len(first) == 5
     assert all(700 < count < 900 for count in first.values())
@@ -64,18 +72,19 @@ def test_a_peer_may_be_an_arm_too() -> None:
     assert Counter(role for role, arm in block if arm.label == "reflect") == {
         "measure": 1,
         "self-test": 1,
+        "probed": 1,
     }
 
 
 def test_the_demo_is_short() -> None:
-    """At about 0.9 s a trial, five minutes are 330."""
+    """At about 0.9 s a trial, five minutes are 333."""
     demo = preset("demo")
     chosen = arms(["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"])
     trials = sum(
         len(block) for cell in DEMO_CELLS for block in schedule(chosen, cell, 1, demo.self_test)
     )
     lower = 2 * demo.lower_load * 3 * sum(cell.link == "memif" for cell in DEMO_CELLS)
-    assert trials + lower < 300
+    assert trials + lower < 333
 
 
 def test_presets() -> None:

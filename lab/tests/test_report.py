@@ -120,9 +120,10 @@ def test_without_a_valid_trial_at_lower_loads_one_line_says_so() -> None:
 
 def test_an_unknown_cost_does_not_lead() -> None:
     setup, trials = simulated_run([Cell("memif", 64, 8)])
-    for trial in trials:
+    paced = at_lower_load(trials)
+    for trial in paced:
         trial.polling = None
-    found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
+    found = summarise(setup, trials + paced, interrupted=False)
     assert found.limited_by
     page = report.render(found, trials)
     assert COST_LEADS not in page

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import jsonschema
 import pytest
@@ -11,7 +12,7 @@ from conftest import FORWARDERS, at_lower_load, simulated_run
 
 from linerate import schemas, stats, summary
 from linerate.arms import quartiles
-from linerate.design import Cell
+from linerate.design import PROBED_EVERY, Cell
 from linerate.overload_summary import summarise
 from linerate.records import Trial
 from linerate.summary import Comparison, Summary
@@ -104,11 +105,21 @@ def test_an_interrupted_run_summarises_what_there_is() -> None:
     assert all(c.verdict in ("undecided", "invalid") for c in result.comparisons)
 
 
-def test_c_has_no_busy_cycles(found: Summary) -> None:
-    arms = {arm.arm: arm for arm in found.cells[0].arms}
-    assert arms["c-l2fwd"].busy_cycles_per_packet is None
-    assert arms["c-l2fwd"].average_rx_burst is None
-    assert arms["rust-l2fwd"].busy_cycles_per_packet is not None
+def test_polls_are_known_of_every_program_alike(found: Summary) -> None:
+    for cell in found.cells:
+        for arm in [*cell.arms, *cell.references]:
+            assert arm.probed_trials == math.ceil(cell.blocks / PROBED_EVERY)
+            assert arm.busy_cycles_per_packet is not None
+            assert arm.average_rx_burst is not None
+            assert arm.average_rx_burst.n == arm.probed_trials
+
+
+def test_the_probe_is_in_no_trial_that_is_compared() -> None:
+    setup, trials = simulated_run(CELLS)
+    without = [trial for trial in trials if trial.role != "probed"]
+    both = [summarise(setup, some, interrupted=False) for some in (trials, without)]
+    assert both[0].comparisons == both[1].comparisons
+    assert all(arm.average_rx_burst is None for cell in both[1].cells for arm in cell.arms)
 
 
 def test_empty_polls_count_in_one_average_burst_only() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from linerate import eal
 from linerate.eal import Memory
 from linerate.links import Wire
+from linerate.plugins import probe_plugin
 from linerate.process import Command
 
 
@@ -21,16 +22,21 @@ class Forwarder(ABC):
 
     name: str
     language: str
-    # True: it answers /linerate/polling and /linerate/clock.
-    has_polling: bool = False
+    # The telemetry command that has the figures of its polls when it is started `probed`.
+    polling: str = "/linerate/probe/polling"
 
     @abstractmethod
     def prepare(self) -> None:
         """Find or build the program; raises `MissingError` with the command that mends it."""
 
     @abstractmethod
-    def command(self, cpu: int, memory: Memory, prefix: str, wire: Wire) -> Command:
-        """How to start it on this CPU at the forwarder's end of the wire, after `prepare`."""
+    def command(
+        self, cpu: int, memory: Memory, prefix: str, wire: Wire, *, probed: bool = False
+    ) -> Command:
+        """How to start it on this CPU at the forwarder's end of the wire, after `prepare`.
+
+        `probed`: so that it tells of its polls.
+        """
 
     def build_facts(self) -> dict[str, str]:
         """Compiler, version and flags, where the lab built it."""
@@ -53,10 +59,16 @@ class DpdkForwarder(Forwarder):
     def lcores(self, cpu: int) -> list[str]:
         return eal.one_core(cpu)
 
-    def command(self, cpu: int, memory: Memory, prefix: str, wire: Wire) -> Command:
+    def command(
+        self, cpu: int, memory: Memory, prefix: str, wire: Wire, *, probed: bool = False
+    ) -> Command:
         options = eal.options(self.lcores(cpu), memory, prefix, wire)
+        environment = {}
+        if probed:
+            options += ["-d", str(probe_plugin())]
+            environment = {"LINERATE_PROBE_ONE_IN": "0", "LINERATE_PROBE_REQUIRED": "1"}
         argv = [str(self.program()), *options, "--", *self.arguments(len(wire.vdevs))]
-        return Command("forwarder", tuple(argv), (cpu,), hold_stdin=self.hold_stdin)
+        return Command("forwarder", tuple(argv), (cpu,), environment, self.hold_stdin)
 
 
 def port_mask(ports: int) -> str:

@@ -37,7 +37,6 @@ class Raw(_L2fwdOptions):
     """l2fwd with its packet path on raw pointers: Rust without the safe API."""
 
     language = "Rust"
-    has_polling = True
 
     def __init__(self, burst: bool) -> None:
         self.burst = burst

@@ -13,7 +13,6 @@ class RustL2fwd(DpdkForwarder):
     """Our l2fwd: the C example's options; `burst` forwards without the per-packet TX buffer."""
 
     language = "Rust"
-    has_polling = True
 
     def __init__(self, burst: bool) -> None:
         self.burst = burst
@@ -34,7 +33,6 @@ class Reflect(DpdkForwarder):
 
     name = "reflect"
     language = "Rust"
-    has_polling = True
 
     def prepare(self) -> None:
         rust_binary("reflect")

@@ -35,6 +35,7 @@ class CellView:
     carried: bool
     cost_leads: bool
     no_lower_load: str | None
+    polls_from: str | None
     chart: str | None
     lower_chart: str | None
 
@@ -58,7 +59,12 @@ def commands(trials: list[Trial]) -> list[Commands]:
     result = []
     for (link_name, size, role, arm, load_share), trial in seen.items():
         load = f", {load_share:.0%} load" if load_share else ""
-        kind = {"measure": "", "self-test": ", self-test", "lower-load": load}[role]
+        kind = {
+            "measure": "",
+            "self-test": ", self-test",
+            "probed": ", with the probe",
+            "lower-load": load,
+        }[role]
         result.append(
             Commands(
                 f"{link_name}, {size} B{kind}",
@@ -123,6 +129,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
             carried=link(cell.link).has_generator,
             cost_leads=console.cost_leads(cell),
             no_lower_load=sentences.no_lower_load(cell),
+            polls_from=console.polls_from(cell),
             chart=placed.place(charts.trials_of_cell(cell, trials)),
             lower_chart=placed.place(charts.lower_loads(cell)),
         )

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plugins for EAL's `-d` option: where they may lie, and the probe."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+from linerate.errors import LabError
+from linerate.make import locked
+from linerate.places import build_directory, rust_binary, user_cache
+
+PROBE = "liblinerate_probe.so"
+
+
+def may_be_loaded_from(directory: Path) -> bool:
+    """EAL loads no plugin from below a directory that everybody may write to."""
+    existing = directory.resolve()
+    while not existing.exists():
+        existing = existing.parent
+    return not any(
+        stat.S_IMODE(path.stat().st_mode) & stat.S_IWOTH for path in (existing, *existing.parents)
+    )
+
+
+def plugin_directory() -> Path:
+    """`build/` of the checkout, or the user's cache where that may not hold plugins."""
+    places = (build_directory(), user_cache())
+    for place in places:
+        if may_be_loaded_from(place):
+            return place
+    raise LabError(
+        f"EAL would refuse a plugin in {' or '.join(map(str, places))}: "
+        "everybody may write to a directory above",
+        "set XDG_CACHE_HOME to a directory of your own",
+    )
+
+
+@functools.cache
+def probe_plugin() -> Path:
+    """The probe, as `make build` left it; where EAL would refuse it there, a copy of it."""
+    built = rust_binary(PROBE)
+    if may_be_loaded_from(built.parent):
+        return built
+    digest = hashlib.sha256(built.read_bytes()).hexdigest()
+    out = plugin_directory() / f"probe-{digest[:16]}"
+    with locked(out, "a copy of the probe"):
+        if not (out / PROBE).is_file():
+            with tempfile.TemporaryDirectory(dir=out) as work:
+                shutil.copy2(built, work)
+                (Path(work) / PROBE).rename(out / PROBE)
+    return out / PROBE
