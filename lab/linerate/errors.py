@@ -72,6 +72,14 @@ class TelemetryError(TrialError):
     code = "telemetry"
 
 
+class UnknownCommandError(TelemetryError):
+    """The program does not know this command, or not with this parameter."""
+
+
+class DisconnectedError(TelemetryError):
+    """The program closed its telemetry: as a rule it has ended."""
+
+
 class ProcessError(TrialError):
     """A forwarder or the generator ended when it should not have, or would not start."""
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 import socket
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linerate.errors import TelemetryError
+from linerate.errors import DisconnectedError, TelemetryError, UnknownCommandError
 
 SOCKET_NAME = "dpdk_telemetry.v2"
 # sockaddr_un.sun_path, its terminating zero included.
@@ -89,10 +91,12 @@ class Telemetry:
             self._socket.send(command.encode())
             raw = self._socket.recv(self._max_answer + 1024)
             after = time.monotonic_ns()
+        except ConnectionError as error:
+            raise DisconnectedError(f"telemetry {self.path}: {command}: {error}") from error
         except OSError as error:
             raise TelemetryError(f"telemetry {self.path}: {command}: {error}") from error
         if not raw:
-            raise TelemetryError(f"telemetry {self.path}: the program closed the connection")
+            raise DisconnectedError(f"telemetry {self.path}: the program closed the connection")
         try:
             answer = json.loads(raw)
         except ValueError as error:
@@ -101,7 +105,9 @@ class Telemetry:
         if not isinstance(answer, dict) or name not in answer:
             raise TelemetryError(f"telemetry {self.path}: {command}: answered {answer!r:.200}")
         if answer[name] is None:
-            raise TelemetryError(f"telemetry {self.path}: {command} is not known to this program")
+            raise UnknownCommandError(
+                f"telemetry {self.path}: {command} is not known to this program"
+            )
         return Reading(answer[name], before, after)
 
     def ask(self, command: str) -> Any:
@@ -118,6 +124,22 @@ class Telemetry:
             if reading.uncertainty_ns < best.uncertainty_ns:
                 best = reading
         return best
+
+    def disconnected(self, timeout_s: float) -> bool:
+        """Wait, and say whether the program closed the connection meanwhile.
+
+        It says nothing unasked, so that a readable socket is one at its end.
+        """
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(timeout_s * 1000))
+
+    def peer_pid(self) -> int:
+        """The program's pid as it is seen from here; in a container it knows itself by another."""
+        size = struct.calcsize("3i")
+        raw = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        pid: int = struct.unpack("3i", raw)[0]
+        return pid or self.pid
 
     def commands(self) -> list[str]:
         return [str(name) for name in self.ask("/")]

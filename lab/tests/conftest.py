@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,15 @@ def at_lower_load(trials: list[Trial], share: float = 0.25, blocks: int = 3) -> 
     return found
 
 
+@dataclass(frozen=True)
+class Last:
+    """An answer after which the program ends."""
+
+    content: Any
+
+
 class TelemetryServer:
-    """Speaks DPDK telemetry v2 from a table of answers."""
+    """Speaks DPDK telemetry v2 from a table of answers; a function there is called for each."""
 
     def __init__(self, path: Path, answers: dict[str, Any]) -> None:
         self.path = path
@@ -147,11 +155,16 @@ class TelemetryServer:
                 connection.send(json.dumps(greeting).encode())
                 while request := connection.recv(1024).decode():
                     answer = self.answers.get(request)
+                    if callable(answer):
+                        answer = answer()
                     if answer == "hang up":
                         break
                     if answer == "silence":
                         continue
                     name = request.split(",")[0]
+                    if isinstance(answer, Last):
+                        connection.send(json.dumps({name: answer.content}).encode())
+                        break
                     connection.send(json.dumps({name: answer}).encode())
 
     def close(self) -> None:
