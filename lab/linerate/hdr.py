@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Latency histograms as programs answer them: decoding, differences, percentiles.
+
+A histogram travels as base64 of HDR V2 compressed encoding and counts since the program's start.
+Two of them, taken one after the other, are subtracted bucket by bucket, which loses nothing: the
+difference is the histogram of what happened between them.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+
+from hdrh.codec import HdrCookieException, HdrHistogramSettingsException, HdrLengthException
+from hdrh.histogram import HdrHistogram
+
+_DECODING_ERRORS = (
+    HdrCookieException, HdrHistogramSettingsException, HdrLengthException,
+    zlib.error, ValueError, TypeError, IndexError, OverflowError, MemoryError,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How often each value occurred. `buckets` ascend: (highest value of the bucket, count > 0)."""
+
+    buckets: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def total(self) -> int:
+        return sum(count for _, count in self.buckets)
+
+    def percentile(self, percent: float) -> int | None:
+        """The smallest value that `percent` of all values do not exceed, rounded up to its bucket.
+
+        None when there are no values.
+        """
+        # Rounded first: binary fractions put 99.9 % of some totals just above a whole number.
+        wanted = max(1, math.ceil(round(percent * self.total / 100, 6)))
+        seen = 0
+        for value, count in self.buckets:
+            seen += count
+            if seen >= wanted:
+                return value
+        return None
+
+    @property
+    def maximum(self) -> int | None:
+        return self.buckets[-1][0] if self.buckets else None
+
+
+def decode(text: str) -> Histogram:
+    """Raises `ValueError` for anything that is no such histogram."""
+    try:
+        histogram = HdrHistogram.decode(text)
+        # Buckets are named by their highest value: their number, and with it their place in an
+        # array, changes when the program's histogram grows.
+        return Histogram(
+            tuple(
+                (
+                    histogram.get_highest_equivalent_value(histogram.get_value_from_index(index)),
+                    count,
+                )
+                for index, count in enumerate(histogram.counts[:])
+                if count
+            )
+        )
+    except _DECODING_ERRORS as error:
+        raise ValueError(f"no HDR histogram: {error}") from error
+
+
+def difference(now: Histogram, before: Histogram) -> Histogram | None:
+    """What was counted from `before` to `now`; None when counts fell (the program began anew)."""
+    left = Counter(dict(now.buckets))
+    left.subtract(dict(before.buckets))
+    if any(count < 0 for count in left.values()):
+        return None
+    return Histogram(tuple(sorted((value, count) for value, count in left.items() if count)))
