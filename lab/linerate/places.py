@@ -18,11 +18,16 @@ def project_root() -> Path:
 
 
 def rust_binary(name: str) -> Path:
-    """A program, or the plugin, of this project's Rust workspace."""
+    """What cargo builds of this project's Rust workspace."""
     path = project_root() / "target" / "release" / name
     if not path.is_file():
         raise MissingError(f"{path} is not built", "make build")
     return path
+
+
+def probe() -> Path:
+    """The shared object that `linerate attach` has EAL load."""
+    return rust_binary("liblinerate_probe.so")
 
 
 def user_cache() -> Path:

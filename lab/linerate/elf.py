@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an ELF program says about its loading, as far as it must be known before it is run.
+
+Only the program headers and the dynamic section are read, of 64-bit little-endian files: what DPDK
+runs on. Section headers may be stripped, these cannot be.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+MAGIC = b"\x7fELF"
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_TAG = struct.Struct("<qQ")
+_LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
+_DT_STRTAB, _DT_STRSZ = 5, 10
+_LIST_TIMEOUT_S = 20.0
+
+
+class UnreadableError(Exception):
+    """Not an ELF file that this module understands."""
+
+
+@dataclass(frozen=True)
+class Elf:
+    """`names`: every word of the dynamic string table, symbols and libraries among them.
+
+    `loader`: the dynamic loader; None for a shared object and for a static program.
+    """
+
+    path: Path
+    loader: str | None
+    dynamic: bool
+    names: frozenset[bytes]
+
+
+def read(path: Path) -> Elf:
+    """Raises `UnreadableError` for other files, `OSError` as reading does."""
+    content = path.read_bytes()
+    # ELFCLASS64, ELFDATA2LSB
+    if content[:6] != MAGIC + b"\x02\x01":
+        raise UnreadableError(f"{path} is no 64-bit little-endian ELF file")
+    try:
+        return _read(path, content)
+    except (struct.error, ValueError, OverflowError) as error:
+        raise UnreadableError(f"{path}: {error}") from error
+
+
+def _read(path: Path, content: bytes) -> Elf:
+    header = _HEADER.unpack_from(content)
+    at, size, number = header[5], header[9], header[10]
+    segments = [_SEGMENT.unpack_from(content, at + index * size) for index in range(number)]
+    loader: str | None = None
+    names: frozenset[bytes] = frozenset()
+    dynamic = False
+    for kind, _, offset, _, _, length, _, _ in segments:
+        if kind == _INTERPRETER:
+            loader = content[offset : offset + length].split(b"\0")[0].decode()
+        elif kind == _DYNAMIC:
+            dynamic = True
+            tags = dict(_tags(content[offset : offset + length]))
+            start = _file_offset(segments, tags.get(_DT_STRTAB, 0))
+            table = content[start : start + tags.get(_DT_STRSZ, 0)]
+            names = frozenset(table.split(b"\0"))
+    return Elf(path, loader, dynamic, names)
+
+
+def _tags(section: bytes) -> Iterator[tuple[int, int]]:
+    whole = len(section) - len(section) % _TAG.size
+    for tag, value in _TAG.iter_unpack(section[:whole]):
+        if tag == 0:
+            return
+        yield tag, value
+
+
+def _file_offset(segments: list[tuple[int, ...]], address: int) -> int:
+    for kind, _, offset, virtual, _, length, _, _ in segments:
+        if kind == _LOAD and virtual <= address < virtual + length:
+            return offset + address - virtual
+    raise ValueError(f"address {address:#x} is in no segment")
+
+
+def libraries(program: Elf, environment: Mapping[str, str] = os.environ) -> list[Path] | None:
+    """The shared objects that the program would be loaded with, in this environment.
+
+    Its own loader is asked, as ldd does: it lists them and runs none of their code. None when it
+    cannot tell.
+    """
+    if program.loader is None:
+        return None
+    try:
+        done = subprocess.run(
+            [program.loader, "--list", str(program.path)],
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LIST_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    if "not found" in done.stdout or done.returncode != 0:
+        return None
+    return [Path(found) for found in re.findall(r"(?:=> )?(/\S+) \(0x", done.stdout)]

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`linerate attach`: what it refuses and why, and that it becomes the program."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from linerate import attach, elf, places
+from linerate.errors import LabError, MachineError, MissingError, UsageError
+
+# Nobody's directory above it is writable for everybody, which a temporary directory's is.
+SAFE = Path("/etc/passwd")
+
+EAL = "int rte_eal_init(int argc, char **argv) { return argc + (argv == 0); }\n"
+# The program's own library, through which it reaches EAL.
+MINE = """
+int rte_eal_init(int, char **);
+int mine(int argc, char **argv) { return rte_eal_init(argc, argv); }
+"""
+# Tells what it was started with, as JSON, and ends as it is told to.
+MAIN = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int mine(int, char **);
+int main(int argc, char **argv)
+{
+    struct sigaction pipe;
+    char line[64] = "";
+    const char *one_in = getenv("LINERATE_PROBE_ONE_IN"), *required = getenv("LINERATE_PROBE_REQUIRED");
+    mine(argc, argv);
+    sigaction(SIGPIPE, 0, &pipe);
+    if (!fgets(line, sizeof line, stdin)) line[0] = 0;
+    printf("{\"pid\": %d, \"pipe\": %d, \"stdin\": \"%s\", \"one_in\": \"%s\", \"required\": \"%s\", \"argv\": [",
+           getpid(), pipe.sa_handler == SIG_DFL, line, one_in ? one_in : "", required ? required : "");
+    for (int i = 0; i < argc; i++) printf("%s\"%s\"", i ? ", " : "", argv[i]);
+    puts("]}");
+    return 3;
+}
+"""  # noqa: E501 - C
+
+
+class Workshop:
+    """Makes programs by the C compiler."""
+
+    def __init__(self, folder: Path) -> None:
+        compiler = shutil.which("cc")
+        if compiler is None:
+            pytest.skip("no C compiler (cc)")
+        self.compiler, self.folder = compiler, folder
+
+    def make(self, name: str, source: str, *options: str) -> Path:
+        text, made = self.folder / f"{name}.c", self.folder / name
+        text.write_text(source)
+        subprocess.run(
+            [self.compiler, "-o", str(made), str(text), *options], check=True, timeout=60
+        )
+        return made
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    return Workshop(tmp_path_factory.mktemp("programs"))
+
+
+@pytest.fixture(scope="module")
+def program(workshop: Workshop) -> Path:
+    """Links a library of its own, and that one links EAL."""
+    link = [f"-L{workshop.folder}", f"-Wl,-rpath,{workshop.folder}", "-Wl,--no-as-needed"]
+    workshop.make("librte_eal.so", EAL, "-shared", "-fPIC")
+    workshop.make("libmine.so", MINE, "-shared", "-fPIC", *link, "-lrte_eal")
+    return workshop.make("program", MAIN, *link, "-lmine")
+
+
+def refused(*command: str, probe: Path = SAFE) -> str:
+    with pytest.raises(LabError) as error:
+        attach.prepare(command, probe=probe)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("text", ["0", "1", "64", "2147483648"])
+def test_one_in(text: str) -> None:
+    assert attach.parse_one_in(text) == int(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-1", "1.5", "6_4", "2147483649", "9" * 5000, "all", "\u0664"]
+)
+def test_one_in_that_is_no_whole_number(text: str) -> None:
+    with pytest.raises(UsageError, match="not a whole number from 0 to 2147483648"):
+        attach.parse_one_in(text)
+
+
+def test_the_probe_comes_first_and_the_rest_is_untouched(program: Path) -> None:
+    given = [str(program), "-l", "1", "--", "-d", "--no-telemetry"]
+    execution = attach.prepare(given, 7, SAFE, {"PATH": "/bin", "LINERATE_PROBE_ONE_IN": "5"})
+    assert execution.path == program
+    assert execution.argv == [str(program), "-d", str(SAFE), *given[1:]]
+    assert execution.environment == {
+        "PATH": "/bin", "LINERATE_PROBE_REQUIRED": "1", "LINERATE_PROBE_ONE_IN": "7",
+    }  # fmt: skip
+    untold = attach.prepare(given, None, SAFE, {"LINERATE_PROBE_ONE_IN": "5"})
+    assert untold.environment["LINERATE_PROBE_ONE_IN"] == "5"
+
+
+@pytest.mark.parametrize("separator", [["--"], []])
+def test_it_becomes_the_program(program: Path, separator: list[str]) -> None:
+    options = ["--probe", str(SAFE), "--one-in", "7"]
+    own = [program.name, "-l", "1", "--", "--one-in", "9"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "linerate", "attach", *options, *separator, *own],
+        env={**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        out, err = process.communicate("hello", timeout=60)
+    assert (process.returncode, err) == (3, "")
+    assert json.loads(out) == {
+        "argv": [program.name, "-d", str(SAFE), *own[1:]],
+        "pid": process.pid,
+        "stdin": "hello",
+        "one_in": "7",
+        "required": "1",
+        "pipe": 1,
+    }
+
+
+def test_what_is_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain").write_text("")
+    assert "no such program in PATH" in refused("no-such-program-at-all")
+    assert "linerate attach -- ./plain" in refused("plain")
+    assert "no such program" in refused("./absent")
+    assert "not executable" in refused("./plain")
+    assert "is a directory" in refused(str(tmp_path))
+
+
+def test_a_script(tmp_path: Path) -> None:
+    script = tmp_path / "wrapper"
+    script.write_text("#!/bin/sh -e\nexec dpdk-testpmd\n")
+    script.chmod(0o755)
+    message = refused(str(script))
+    assert "is a script (/bin/sh -e)" in message
+    assert "inside the script" in message
+
+
+def test_a_program_that_is_no_dpdk_program() -> None:
+    message = refused(sys.executable)
+    assert "no DPDK program" in message
+    assert "directly before the DPDK program" in message
+
+
+def test_a_static_program(tmp_path: Path) -> None:
+    header = struct.pack(
+        "<16sHHIQQQIHHHHHH", elf.MAGIC + b"\x02\x01\x01", 2, 62, 1, 0, 0, 0, 0, 64, 56, 0, 0, 0, 0
+    )
+    static = tmp_path / "static"
+    static.write_bytes(header)
+    static.chmod(0o755)
+    assert "linked statically" in refused(str(static))
+
+
+def test_a_program_with_a_dpdk_of_its_own_inside(workshop: Workshop) -> None:
+    source = EAL + "int main(int argc, char **argv) { return rte_eal_init(argc, argv); }\n"
+    inside = workshop.make("inside", source)
+    assert "DPDK of its own" in refused(str(inside))
+    # The linker may be told to show symbols to plugins: then the probe sees them.
+    shown = workshop.make("shown", source, "-rdynamic")
+    assert attach.prepare([str(shown)], probe=SAFE).path == shown
+
+
+def test_what_cannot_be_told_is_left_to_the_probe(workshop: Workshop, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(elf.MAGIC + b"\x02\x01" + b"\xff" * 100)
+    broken.chmod(0o755)
+    assert attach.prepare([str(broken)], probe=SAFE).path == broken
+    # Its loader cannot list libraries when one is missing.
+    (tmp_path / "lib").mkdir()
+    gone = workshop.make("libgone.so", "int gone(void) { return 0; }\n", "-shared", "-fPIC")
+    link = [f"-L{workshop.folder}", "-lgone"]
+    lacking = workshop.make("lacking", "int gone(void); int main(void) { return gone(); }\n", *link)
+    gone.unlink()
+    assert attach.prepare([str(lacking)], probe=SAFE).path == lacking
+
+
+def test_a_probe_that_eal_would_refuse(tmp_path: Path) -> None:
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o1777)
+    probe = open_to_all / "liblinerate_probe.so"
+    probe.touch()
+    with pytest.raises(MachineError) as error:
+        attach.loadable(probe)
+    assert f"everybody can write to {open_to_all}" in str(error.value)
+    assert f"install -D -m 644 {probe} /usr/local/lib/linerate" in str(error.value)
+    link = tmp_path / "link"
+    link.symlink_to(SAFE)
+    assert attach.loadable(link) == SAFE
+
+
+def test_a_probe_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "project_root", lambda: tmp_path)
+    with pytest.raises(MissingError, match="make build"):
+        attach.prepare([sys.executable])
+    assert "is no file" in refused(sys.executable, probe=tmp_path / "absent.so")
+
+
+def test_open_vswitch_is_told_where_its_options_are() -> None:
+    for name in ("ovs-vswitchd", "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"):
+        assert f"other_config:dpdk-extra='-d {SAFE}'" in refused(name)
+
+
+def test_a_program_that_nobody_could_ask(program: Path) -> None:
+    assert "--no-telemetry" in refused(str(program), "--no-telemetry", "--", "-p", "3")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing argument"),
+        (["--one-in", "x", "--", "l2fwd"], "--one-in x: not a whole number"),
+        (["--probe", str(SAFE), "--", "no-such-program-at-all"], "no such program in PATH"),
+    ],
+)
+def test_errors_on_the_command_line(arguments: list[str], message: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "linerate", "attach", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert message in done.stderr
+    assert done.returncode in (1, 2)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.e2e
+def test_eal_refuses_what_attach_refuses_before(tmp_path: Path) -> None:
+    """The rule of `loadable` is EAL's: asked of it, and of the programs that attach is for."""
+    l2fwd = places.rust_binary("l2fwd")
+    assert elf.read(l2fwd).loader is not None
+    plugin = tmp_path / "plugin.so"
+    plugin.touch()
+    with pytest.raises(MachineError):
+        attach.loadable(plugin)
+    done = subprocess.run(
+        [l2fwd, "-d", plugin, "--no-pci", "--no-huge", "--no-shconf", "-m", "64"],
+        env={**os.environ, "RUNTIME_DIRECTORY": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "world-writable" in done.stdout + done.stderr
+    assert attach.prepare([str(l2fwd)], probe=SAFE).path == l2fwd
