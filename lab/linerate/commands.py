@@ -160,3 +160,51 @@ def doctor(
     else:
         checkup.show(findings, _console())
     raise typer.Exit(0 if checkup.can_run(findings) else 1)
+
+
+@app.command(
+    # The program's own options begin after its name, with or without `--` before it.
+    context_settings={"allow_interspersed_args": False},
+)
+def attach(
+    command: Annotated[list[str], typer.Argument(metavar="-- PROGRAM ARGS", show_default=False)],
+    one_in: Annotated[
+        str | None, typer.Option(help="Measure the latency of 1 in N; 0: of none. Default: 64.")
+    ] = None,
+    probe: Annotated[
+        Path | None, typer.Option(help="The probe's file. Default: that of this build.")
+    ] = None,
+) -> None:
+    """Run a DPDK program with the probe in it.
+
+    The probe measures bursts, busy time and latency, which linerate top shows.
+    """
+    from linerate import attach as attaching  # noqa: PLC0415 - as all commands
+
+    wanted = None if one_in is None else attaching.parse_one_in(one_in)
+    attaching.become(attaching.prepare(command, wanted, probe))
+
+
+@app.command()
+def top(
+    prefix: Annotated[
+        str | None,
+        typer.Argument(help="Its file prefix. Default: the only one there is."),
+    ] = None,
+    interval: Annotated[float, typer.Option(help="Seconds between two screens.")] = 1.0,
+    count: Annotated[
+        int | None, typer.Option(help="So many screens. Default: until the program ends.")
+    ] = None,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object per interval and line.")
+    ] = False,
+) -> None:
+    """Show a running DPDK program, live."""
+    if not 0.1 <= interval <= 3600:
+        raise UsageError(f"--interval {interval:g}: from 0.1 to 3600 seconds")
+    if count is not None and count < 1:
+        raise UsageError(f"--count {count}: at least 1")
+    from linerate.top.discover import find  # noqa: PLC0415 - as all commands
+    from linerate.top.watch import run  # noqa: PLC0415
+
+    run(find(prefix), interval, count, _console(), json_output)

@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from linerate import records, summary
+from linerate.top import figures
 
-FILES = {"trial-1.json": records.schema, "summary-1.json": summary.schema}
+FILES = {
+    "trial-1.json": records.schema,
+    "summary-1.json": summary.schema,
+    "top-1.json": figures.schema,
+}
 
 
 def text(name: str) -> str:

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All counters of a program at one moment, as it answers them: since its start, or its reset.
+
+Any DPDK program answers for its ports. Polling, latency and clock come from the probe under
+`/linerate/probe/`, else from the program itself under `/linerate/`; DPDK 23.03 and later answer for
+lcores under `/eal/lcore/usage` when the program counts its cycles. What nobody answers is None.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+
+from linerate.errors import TelemetryError, UnknownCommandError
+from linerate.hdr import Histogram, decode
+from linerate.telemetry import Reading, Telemetry
+
+PROBE = "/linerate/probe"
+# rte_lcore.h: the calling thread has no lcore id.
+NO_LCORE = 2**32 - 1
+
+T = TypeVar("T")
+
+
+class _Answer(BaseModel):
+    """Later releases may answer more than is known here."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class PortStats(_Answer):
+    """/ethdev/stats. Which layers the bytes hold, and whether they are counted, is the driver's."""
+
+    ipackets: int
+    opackets: int
+    ibytes: int
+    obytes: int
+    imissed: int
+    ierrors: int
+    oerrors: int
+    rx_nombuf: int
+
+
+class Link(_Answer):
+    """/ethdev/link_status"""
+
+    status: str
+    speed: int | None = None
+
+
+class Polling(_Answer):
+    """One (lcore, port, RX queue) of /linerate/polling.
+
+    `burst_histogram`: calls that returned 0, 1, 2, .. packets; may be longer than the limit of the
+    last call, and ends at 511, which then stands for all above.
+    """
+
+    lcore: int
+    port: int
+    queue: int
+    polls: int
+    empty_polls: int
+    packets: int
+    burst_limit: int
+    burst_histogram: tuple[int, ...] | None = None
+    busy_tsc: int
+    total_tsc: int
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        return (self.lcore, self.port, self.queue)
+
+
+class Latency(_Answer):
+    """One (port, TX queue) of /linerate/latency. `histogram` (`hdr`) is absent if `count` is 0."""
+
+    port: int
+    queue: int
+    span: str
+    one_in: int | None = None
+    count: int
+    max_tsc: int | None = None
+    histogram: Histogram | None = Field(default=None, alias="hdr")
+
+    @field_validator("histogram", mode="before")
+    @classmethod
+    def _decode(cls, value: Any) -> Any:
+        """Strings of telemetry are short: it comes in several."""
+        return decode("".join(value)) if isinstance(value, list) else value
+
+    @property
+    def key(self) -> tuple[int, int, str]:
+        return (self.port, self.queue, self.span)
+
+
+class Clock(_Answer):
+    """/linerate/clock"""
+
+    tsc_hz: int
+    clock_cost_cycles: float | None = None
+
+
+class Probe(_Answer):
+    """/linerate/probe. `one_in` 0: it measures no latency."""
+
+    version: str
+    polling: str
+    one_in: int
+    rx_queues: int | None = None
+    tx_queues: int | None = None
+
+
+class LcoreUsage(_Answer):
+    """/eal/lcore/usage: three lists of the same length."""
+
+    lcore_ids: tuple[int, ...]
+    total_cycles: tuple[int, ...]
+    busy_cycles: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port's counters and when they were read (CLOCK_MONOTONIC)."""
+
+    name: str | None
+    link: Link | None
+    stats: PortStats
+    at_ns: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one round of questions brought."""
+
+    at_ns: float
+    ports: dict[int, Port]
+    probe: Probe | None = None
+    clock: Clock | None = None
+    polling: dict[tuple[int, int, int], Polling] | None = None
+    polling_at_ns: float = 0.0
+    latency: dict[tuple[int, int, str], Latency] | None = None
+    usage: LcoreUsage | None = None
+
+
+class Sampler:
+    """Asks one program again and again. One thread, as its `Telemetry`."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+
+    def take(self) -> Sample:
+        """Raises `TelemetryError`, and `DisconnectedError` when the program has ended."""
+        # Asked each time: the probe's plain names appear when the program begins to poll.
+        names = set(self._telemetry.commands())
+        ports = self._ports() if "/ethdev/list" in names else {}
+        polling, polling_at_ns = self._polling(names)
+        return Sample(
+            at_ns=self._telemetry.read("/info").at_ns,
+            ports=ports,
+            probe=self._one(Probe, PROBE) if PROBE in names else None,
+            clock=self._clock(names),
+            polling=polling,
+            polling_at_ns=polling_at_ns,
+            latency=self._latency(names),
+            usage=self._usage(names),
+        )
+
+    def _ports(self) -> dict[int, Port]:
+        found: dict[int, Port] = {}
+        for port in self._telemetry.ask("/ethdev/list") or ():
+            # A port may be removed at any time.
+            with contextlib.suppress(UnknownCommandError):
+                reading = self._telemetry.read(f"/ethdev/stats,{port}")
+                stats = self._parse(PortStats, f"/ethdev/stats,{port}", reading.value)
+                name, link = self._port_name(port), self._link(port)
+                found[int(port)] = Port(name, link, stats, reading.at_ns)
+        return found
+
+    def _port_name(self, port: int) -> str | None:
+        with contextlib.suppress(UnknownCommandError):
+            info = self._telemetry.ask(f"/ethdev/info,{port}")
+            return str(info["name"]) if isinstance(info, dict) and "name" in info else None
+        return None
+
+    def _link(self, port: int) -> Link | None:
+        with contextlib.suppress(UnknownCommandError):
+            return self._one(Link, f"/ethdev/link_status,{port}")
+        return None
+
+    def _polling(self, names: set[str]) -> tuple[dict[tuple[int, int, int], Polling] | None, float]:
+        command = _preferred("polling", names)
+        if command is None:
+            return None, 0.0
+        reading = self._telemetry.read(command)
+        entries = self._many(Polling, command, reading)
+        # A list too long for an answer comes without histograms; each queue then answers whole.
+        cut = dict.fromkeys(
+            (entry.port, entry.queue) for entry in entries if entry.burst_histogram is None
+        )
+        whole = {entry.key: entry for entry in self._queues(Polling, command, cut)}
+        return {entry.key: whole.get(entry.key, entry) for entry in entries}, reading.at_ns
+
+    def _latency(self, names: set[str]) -> dict[tuple[int, int, str], Latency] | None:
+        command = _preferred("latency", names)
+        if command is None:
+            return None
+        entries = self._many(Latency, command, self._telemetry.read(command))
+        cut = dict.fromkeys(
+            (entry.port, entry.queue)
+            for entry in entries
+            if entry.count and entry.histogram is None
+        )
+        whole = {entry.key: entry for entry in self._queues(Latency, command, cut)}
+        return {entry.key: whole.get(entry.key, entry) for entry in entries}
+
+    def _clock(self, names: set[str]) -> Clock | None:
+        command = _preferred("clock", names)
+        return None if command is None else self._one(Clock, command)
+
+    def _usage(self, names: set[str]) -> LcoreUsage | None:
+        command = "/eal/lcore/usage"
+        if command not in names:
+            return None
+        with contextlib.suppress(UnknownCommandError):
+            return self._one(LcoreUsage, command)
+        return None
+
+    def _queues(self, kind: type[T], command: str, queues: Iterable[tuple[int, int]]) -> list[T]:
+        found: list[T] = []
+        for port, queue in queues:
+            question = f"{command},{port},{queue}"
+            with contextlib.suppress(UnknownCommandError):
+                found += self._many(kind, question, self._telemetry.read(question))
+        return found
+
+    def _one(self, kind: type[T], command: str) -> T:
+        return self._parse(kind, command, self._telemetry.ask(command))
+
+    def _many(self, kind: type[T], command: str, reading: Reading) -> list[T]:
+        # A list without entries is an empty dictionary to some releases.
+        return self._parse(list[kind], command, reading.value or [])  # type: ignore[valid-type]
+
+    def _parse(self, kind: type[T], command: str, value: Any) -> T:
+        try:
+            return TypeAdapter(kind).validate_python(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise TelemetryError(
+                f"{command} answered something else than expected: {where}: {first['msg']}"
+            ) from error
+
+
+def _preferred(name: str, names: set[str]) -> str | None:
+    """The probe's command, else the program's own."""
+    for command in (f"{PROBE}/{name}", f"/linerate/{name}"):
+        if command in names:
+            return command
+    return None
