@@ -2,7 +2,8 @@
 """Entry point of the command `linerate`; the commands themselves are in `linerate.commands`.
 
 Exit codes: 0 done, 1 an error with its remedy on standard error, 2 a wrong option, 128 + N ended by
-signal N (130 for Ctrl-C); what was measured until then is kept.
+signal N (130 for Ctrl-C); what was measured until then is kept. `attach` becomes
+the program that it starts, whose exit code it then is.
 
 Importing this module imports next to nothing: everything else is imported when signals are handled.
 """

@@ -15,6 +15,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,9 @@ from probed import Steps, latency_entry, plain_answers, polling_entry, probed_an
 from rich.console import Console
 
 from linerate import schemas
-from linerate.errors import TelemetryError
-from linerate.places import rust_binary
+from linerate.attach import loadable
+from linerate.errors import MachineError, TelemetryError
+from linerate.places import probe, rust_binary
 from linerate.process import Child, Command, RunDirectory
 from linerate.telemetry import Telemetry, socket_path
 from linerate.top import screen
@@ -194,6 +196,26 @@ def test_how_figures_are_written(
     assert write(None) == "-"
 
 
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (88.5, "88 ns"), (999.4, "999 ns"), (999.6, "1.00 us"), (9_994, "9.99 us"),
+        (12_345, "12.3 us"), (123_456, "123 us"), (4_032_984, "4.03 ms"), (1.5e9, "1.50 s"),
+    ],
+)  # fmt: skip
+def test_how_times_are_written(ns: float, text: str) -> None:
+    assert screen.duration(ns) == text
+
+
+def test_an_lcore_that_rests_is_said_in_a_line() -> None:
+    """testpmd's main lcore polls only when it starts."""
+    rests = LcoreFigures(lcore=0, rx_mpps=0.0, queues=[QueueFigures(port=0, queue=0, rx_mpps=0.0)])
+    text = drawn(figures(lcores=[rests, LcoreFigures(lcore=1, rx_mpps=1.0)]), 80)
+    assert "Polled before and not in this interval: lcore 0." in text
+    assert not any(line.startswith("0 ") for line in text.splitlines())
+    assert any(line.startswith("1 ") for line in text.splitlines())
+
+
 def test_hints_say_how_to_see_more() -> None:
     assert "linerate attach -- l2fwd" in drawn(figures(), 80)
     assert "busy time" in drawn(figures(), 80)
@@ -237,6 +259,20 @@ def test_an_answer_of_another_shape_is_an_error(telemetry_server: Start) -> None
         pytest.raises(TelemetryError, match="answered something else than expected"),
     ):
         Sampler(telemetry).take()
+
+
+def test_a_command_that_answers_nothing_is_as_one_that_is_not_there(
+    telemetry_server: Start,
+) -> None:
+    answers = probed_answers()
+    for command in answers:
+        if command.startswith(("/linerate", "/ethdev/info", "/ethdev/link")):
+            answers[command] = None
+    with Telemetry(telemetry_server(answers).path) as telemetry:
+        sample = Sampler(telemetry).take()
+    absent = (sample.polling, sample.latency, sample.clock, sample.probe)
+    assert absent == (None,) * 4
+    assert [(port.name, port.link) for port in sample.ports.values()] == 2 * [(None, None)]
 
 
 def test_a_port_that_goes_is_left_out(telemetry_server: Start) -> None:
@@ -430,14 +466,14 @@ def test_a_terminal_is_left_as_it_was(
 NULL_PORTS = ["--vdev", "net_null0", "--vdev", "net_null1"]
 
 
-@pytest.fixture
-def l2fwd(tmp_path: Path) -> Iterator[tuple[Child, str, Path]]:
+@contextmanager
+def running(*before: str) -> Iterator[tuple[Child, str, Path]]:
     """Our l2fwd on two null ports, below a run-time directory that only the kernel's list tells."""
     cpu = max(os.sched_getaffinity(0))
     with RunDirectory() as run:
         prefix = run.new_prefix("top")
         argv = [
-            str(rust_binary("l2fwd")), "--no-pci", "--no-huge", "--no-shconf", "-m", "256",
+            *before, str(rust_binary("l2fwd")), "--no-pci", "--no-huge", "--no-shconf", "-m", "256",
             "--file-prefix", prefix, "--lcores", f"0@{cpu}", *NULL_PORTS, "--",
             "-p", "3", "-q", "2", "-T", "0",
         ]  # fmt: skip
@@ -445,6 +481,12 @@ def l2fwd(tmp_path: Path) -> Iterator[tuple[Child, str, Path]]:
             path = socket_path(run.path, prefix)
             wait_for("polling", lambda: _polls(child, path), 30)
             yield child, prefix, path
+
+
+@pytest.fixture
+def l2fwd() -> Iterator[tuple[Child, str, Path]]:
+    with running() as started:
+        yield started
 
 
 def _polls(child: Child, path: Path) -> bool:
@@ -489,3 +531,32 @@ def test_our_l2fwd_ends_while_it_is_watched(l2fwd: tuple[Child, str, Path]) -> N
         child.stop()
         _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, f"{prefix} has ended\n")
+
+
+@pytest.mark.e2e
+def test_our_l2fwd_with_the_probe_in_it() -> None:
+    try:
+        loadable(probe())
+    except MachineError as error:
+        pytest.skip(error.message)
+    attach = (sys.executable, "-m", "linerate", "attach", "--one-in", "4", "--")
+    with running(*attach) as (child, prefix, path):
+        wait_for("latency", lambda: _measures(path), 30)
+        done = top(prefix, "--json", "--interval", "0.2", "--count", "2")
+        assert done.returncode == 0, done.stderr
+        for one in objects(done):
+            assert (one["pid"], one["program"]) == (child.pid, "l2fwd")
+            assert one["probe"]["one_in"] == 4
+            (lcore,) = one["lcores"]
+            assert len(lcore["queues"]) == 2
+            assert 0 < lcore["busy_share"] <= 1
+            for entry in one["latency"]:
+                assert entry["packets"] > 0
+                assert entry["p50_cycles"] <= entry["p999_cycles"] <= entry["max_cycles"]
+        # The program ends as it does without the probe.
+        assert child.stop() == 0
+
+
+def _measures(path: Path) -> bool:
+    with Telemetry(path) as telemetry:
+        return all(entry["count"] for entry in telemetry.ask("/linerate/probe/latency"))

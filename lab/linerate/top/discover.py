@@ -26,6 +26,11 @@ _ANSWER_WITHIN_S = 1.0
 _NAME = re.compile(re.escape(SOCKET_NAME) + r"(:[0-9]+)?")
 
 
+def printable(text: str) -> str:
+    """Names come from another program: they must not steer the terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 @dataclass(frozen=True)
 class Program:
     """A program that answers. `prefix`: its file prefix, with `:1` for a second one of the same."""
@@ -36,7 +41,7 @@ class Program:
     name: str
 
     def __str__(self) -> str:
-        return f"{self.prefix} (pid {self.pid}, {self.name})"
+        return printable(f"{self.prefix} (pid {self.pid}, {self.name})")
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,12 @@ class PortStats(_Answer):
     rx_nombuf: int
 
 
+class Info(_Answer):
+    """/ethdev/info"""
+
+    name: str | None = None
+
+
 class Link(_Answer):
     """/ethdev/link_status"""
 
@@ -171,31 +177,26 @@ class Sampler:
 
     def _ports(self) -> dict[int, Port]:
         found: dict[int, Port] = {}
-        for port in self._telemetry.ask("/ethdev/list") or ():
+        numbers = self._parse(list[int], "/ethdev/list", self._telemetry.ask("/ethdev/list") or [])
+        for port in numbers:
+            command = f"/ethdev/stats,{port}"
+            reading = self._read(command)
             # A port may be removed at any time.
-            with contextlib.suppress(UnknownCommandError):
-                reading = self._telemetry.read(f"/ethdev/stats,{port}")
-                stats = self._parse(PortStats, f"/ethdev/stats,{port}", reading.value)
-                name, link = self._port_name(port), self._link(port)
-                found[int(port)] = Port(name, link, stats, reading.at_ns)
+            if reading is not None:
+                info = self._one(Info, f"/ethdev/info,{port}")
+                found[port] = Port(
+                    name=info.name if info else None,
+                    link=self._one(Link, f"/ethdev/link_status,{port}"),
+                    stats=self._parse(PortStats, command, reading.value),
+                    at_ns=reading.at_ns,
+                )
         return found
-
-    def _port_name(self, port: int) -> str | None:
-        with contextlib.suppress(UnknownCommandError):
-            info = self._telemetry.ask(f"/ethdev/info,{port}")
-            return str(info["name"]) if isinstance(info, dict) and "name" in info else None
-        return None
-
-    def _link(self, port: int) -> Link | None:
-        with contextlib.suppress(UnknownCommandError):
-            return self._one(Link, f"/ethdev/link_status,{port}")
-        return None
 
     def _polling(self, names: set[str]) -> tuple[dict[tuple[int, int, int], Polling] | None, float]:
         command = _preferred("polling", names)
-        if command is None:
+        reading = None if command is None else self._read(command)
+        if command is None or reading is None:
             return None, 0.0
-        reading = self._telemetry.read(command)
         entries = self._many(Polling, command, reading)
         # A list too long for an answer comes without histograms; each queue then answers whole.
         cut = dict.fromkeys(
@@ -206,9 +207,10 @@ class Sampler:
 
     def _latency(self, names: set[str]) -> dict[tuple[int, int, str], Latency] | None:
         command = _preferred("latency", names)
-        if command is None:
+        reading = None if command is None else self._read(command)
+        if command is None or reading is None:
             return None
-        entries = self._many(Latency, command, self._telemetry.read(command))
+        entries = self._many(Latency, command, reading)
         cut = dict.fromkeys(
             (entry.port, entry.queue)
             for entry in entries
@@ -223,22 +225,26 @@ class Sampler:
 
     def _usage(self, names: set[str]) -> LcoreUsage | None:
         command = "/eal/lcore/usage"
-        if command not in names:
-            return None
-        with contextlib.suppress(UnknownCommandError):
-            return self._one(LcoreUsage, command)
-        return None
+        return self._one(LcoreUsage, command) if command in names else None
 
     def _queues(self, kind: type[T], command: str, queues: Iterable[tuple[int, int]]) -> list[T]:
         found: list[T] = []
         for port, queue in queues:
             question = f"{command},{port},{queue}"
-            with contextlib.suppress(UnknownCommandError):
-                found += self._many(kind, question, self._telemetry.read(question))
+            reading = self._read(question)
+            if reading is not None:
+                found += self._many(kind, question, reading)
         return found
 
-    def _one(self, kind: type[T], command: str) -> T:
-        return self._parse(kind, command, self._telemetry.ask(command))
+    def _read(self, command: str) -> Reading | None:
+        """None when the program has no answer, or none for this port or queue (any more)."""
+        with contextlib.suppress(UnknownCommandError):
+            return self._telemetry.read(command)
+        return None
+
+    def _one(self, kind: type[T], command: str) -> T | None:
+        reading = self._read(command)
+        return None if reading is None else self._parse(kind, command, reading.value)
 
     def _many(self, kind: type[T], command: str, reading: Reading) -> list[T]:
         # A list without entries is an empty dictionary to some releases.

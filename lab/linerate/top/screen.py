@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from linerate.top.discover import printable
 from linerate.top.figures import (
     Figures,
     LatencyFigures,
@@ -49,11 +50,6 @@ class _Column:
     width: int
     wide: int | None = None
     words: bool = False
-
-
-def printable(text: str) -> str:
-    """Names come from another program: they must not steer the terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def mpps(value: float | None) -> str:
@@ -98,6 +94,16 @@ def number(value: float | None, digits: int = 1) -> str:
 def cycles(value: float | None) -> str:
     """Cycles per packet: a decimal as long as it says something."""
     return DASH if value is None else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
+
+
+def duration(ns: float) -> str:
+    """Three digits and a unit: the histograms hold two."""
+    for factor, unit in ((1.0, "ns"), (1e3, "us"), (1e6, "ms")):
+        scaled = ns / factor
+        if scaled < 999.5:
+            digits = 0 if unit == "ns" or scaled >= 99.95 else 1 if scaled >= 9.995 else 2
+            return f"{scaled:.{digits}f} {unit}"
+    return f"{ns / 1e9:.2f} s"
 
 
 def burst(value: float | None) -> str:
@@ -245,7 +251,7 @@ _LCORE_COLUMNS = (
 def lcores_table(lcores: Sequence[LcoreFigures], style: Style) -> Table:
     table = _table(_LCORE_COLUMNS, style)
     for lcore in lcores:
-        name = "none" if lcore.lcore is None else str(lcore.lcore)
+        name = _lcore_name(lcore)
         if len(lcore.queues) == 1:
             queue = lcore.queues[0]
             table.add_row(f"{name} p{queue.port}q{queue.queue}", *_polls(lcore, style))
@@ -255,6 +261,15 @@ def lcores_table(lcores: Sequence[LcoreFigures], style: Style) -> Table:
             cells = _polls(queue, style)
             table.add_row(f" p{queue.port}q{queue.queue}", *cells, style="dim")
     return table
+
+
+def _lcore_name(lcore: LcoreFigures) -> str:
+    return "none" if lcore.lcore is None else str(lcore.lcore)
+
+
+def _rests(figures: PollingFigures) -> bool:
+    """Polled some time ago (as testpmd's main lcore does when it starts), and not since."""
+    return figures.rx_mpps == 0 and figures.average_rx_burst is None
 
 
 def _polls(figures: PollingFigures, style: Style) -> list[str]:
@@ -273,7 +288,7 @@ def _polls(figures: PollingFigures, style: Style) -> list[str]:
 _LATENCY_COLUMNS = (
     _Column("TX\nqueue", 8, 10, words=True),
     _Column("\npackets", 9, 10),
-    _Column("\nunit", 6, 8, words=True),
+    _Column("\nin", 6, 8, words=True),
     _Column("\np50", 8, 10),
     _Column("\np90", 8, 10),
     _Column("\np99", 8, 10),
@@ -293,11 +308,15 @@ def latency_table(latency: Sequence[LatencyFigures], style: Style) -> Table:
         if None in in_ns:
             table.add_row(name, packets, "cycles", *map(_whole, in_cycles))
             continue
-        # One unit in a row: figures that are to be compared by eye.
-        unit, scale, digits = ("us", 1e3, 2) if max(in_ns) >= 10_000 else ("ns", 1.0, 0)
-        table.add_row(name, packets, unit, *(f"{value / scale:.{digits}f}" for value in in_ns))
+        table.add_row(name, packets, "time", *map(duration, in_ns))
         table.add_row("", "", "cycles", *map(_whole, in_cycles), style="dim")
     return table
+
+
+def _measured(figures: Figures) -> list[LatencyFigures]:
+    """Nothing while the probe is told to measure none, though its lists stay."""
+    off = figures.probe is not None and figures.probe.one_in == 0
+    return [entry for entry in figures.latency or () if entry.packets or not off]
 
 
 def _whole(value: int | None) -> str:
@@ -331,16 +350,20 @@ def remarks(figures: Figures) -> list[str]:
         )
     if not figures.ports:
         said.append("The program has no Ethernet port.")
+    resting = [_lcore_name(lcore) for lcore in figures.lcores or () if _rests(lcore)]
+    if resting and not (figures.probe and not figures.probe.polling):
+        said.append(f"Polled before and not in this interval: lcore {', '.join(resting)}.")
     if any(port.rx_gbps is not None or port.tx_gbps is not None for port in figures.ports):
         said.append("Gbit/s: by the driver's byte counters, as a rule frames without FCS.")
-    if any(lcore.queues for lcore in figures.lcores or ()):
+    if any(lcore.queues and not _rests(lcore) for lcore in figures.lcores or ()):
         said.append(
             "Bursts by size: polls that returned 1, 2-3, 4-7, .. packets; the last bar: full."
         )
-    spans = dict.fromkeys(entry.span for entry in figures.latency or ())
-    shares = {entry.one_in for entry in figures.latency or ()} - {None}
+    measured = _measured(figures)
+    spans = dict.fromkeys(entry.span for entry in measured)
+    shares = {entry.one_in for entry in measured if entry.one_in}
     for span in spans:
-        sampled = f", 1 in {min(shares)} sampled" if len(shares) == 1 else ""  # type: ignore[type-var]
+        sampled = f", 1 in {min(shares)} sampled" if len(shares) == 1 else ""
         said.append(f"Latency: {_SPANS.get(span, printable(span))}{sampled}.")
     if spans and figures.clock_cost_cycles is not None:
         took = f"{figures.clock_cost_cycles:g} cycles"
@@ -381,10 +404,12 @@ def render(figures: Figures, width: int, ascii_only: bool = False) -> Renderable
     parts: list[RenderableType] = [title(figures, width)]
     if figures.ports:
         parts += ["", ports_table(figures, style)]
-    if figures.lcores:
-        parts += ["", lcores_table(figures.lcores, style)]
-    if figures.latency:
-        parts += ["", latency_table(figures.latency, style)]
+    polling = [lcore for lcore in figures.lcores or () if not _rests(lcore)]
+    if polling:
+        parts += ["", lcores_table(polling, style)]
+    measured = _measured(figures)
+    if measured:
+        parts += ["", latency_table(measured, style)]
     said = remarks(figures)
     if said:
         parts += ["", *(Text(sentence, style="dim") for sentence in said)]

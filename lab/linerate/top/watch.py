@@ -21,10 +21,10 @@ from rich.text import Text
 from linerate.errors import DisconnectedError
 from linerate.process import checkpoint, interruptible
 from linerate.telemetry import Telemetry
-from linerate.top.discover import Program
+from linerate.top.discover import Program, printable
 from linerate.top.figures import Figures, compare, dump
 from linerate.top.sample import Sampler
-from linerate.top.screen import printable, render
+from linerate.top.screen import render
 
 Show = Callable[[Figures], None]
 # So long a signal may wait.
