@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from linerate import elf, places
+from linerate import elf, plugins
 from linerate.errors import MachineError, MissingError, ProcessError, UsageError
 
-ONE_IN_LIMIT = 2**31
+# The probe's own.
+ONE_IN_LIMIT = 2**30
 # A name that whatever starts EAL must import or export.
 _EAL_SYMBOL = b"rte_eal_init"
 # Where a copy of the probe satisfies EAL, as a hint.
@@ -63,7 +64,7 @@ def prepare(
     program, arguments = command[0], list(command[1:])
     if probe is not None and not probe.is_file():
         raise MissingError(f"--probe {probe}: is no file", "leave it out for the one of this build")
-    plugin = loadable(probe or places.probe())
+    plugin = loadable(probe or plugins.probe_plugin())
     if Path(program).name.startswith("ovs-vswitchd"):
         raise UsageError(
             "ovs-vswitchd takes its EAL options from its database, not from its command line",

@@ -25,11 +25,6 @@ def rust_binary(name: str) -> Path:
     return path
 
 
-def probe() -> Path:
-    """The shared object that `linerate attach` has EAL load."""
-    return rust_binary("liblinerate_probe.so")
-
-
 def user_cache() -> Path:
     """The user's cache for what the lab builds."""
     base = os.environ.get("XDG_CACHE_HOME")

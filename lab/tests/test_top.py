@@ -27,9 +27,8 @@ from probed import Steps, latency_entry, plain_answers, polling_entry, probed_an
 from rich.console import Console
 
 from linerate import schemas
-from linerate.attach import loadable
-from linerate.errors import MachineError, TelemetryError
-from linerate.places import probe, rust_binary
+from linerate.errors import TelemetryError
+from linerate.places import rust_binary
 from linerate.process import Child, Command, RunDirectory
 from linerate.telemetry import Telemetry, socket_path
 from linerate.top import screen
@@ -535,10 +534,6 @@ def test_our_l2fwd_ends_while_it_is_watched(l2fwd: tuple[Child, str, Path]) -> N
 
 @pytest.mark.e2e
 def test_our_l2fwd_with_the_probe_in_it() -> None:
-    try:
-        loadable(probe())
-    except MachineError as error:
-        pytest.skip(error.message)
     attach = (sys.executable, "-m", "linerate", "attach", "--one-in", "4", "--")
     with running(*attach) as (child, prefix, path):
         wait_for("latency", lambda: _measures(path), 30)
