@@ -42,7 +42,7 @@ probe_certs() { [[ -s ${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt} || -s
 probe_python() { find_python >/dev/null; }
 probe_rust() { rust_directory >/dev/null; }
 probe_chromium() { command -v chromium >/dev/null || command -v google-chrome >/dev/null; }
-probe_clang() { compgen -c clang | grep -qxE 'clang(-[0-9]+)?'; }
+probe_clang() { compgen -c clang | grep -xE 'clang(-[0-9]+)?' >/dev/null; }
 probe_valgrind() { command -v valgrind >/dev/null; }
 probe_clippy() { "$ROOT/scripts/cargo" clippy --version >/dev/null 2>&1; }
 probe_rustfmt() { "$ROOT/scripts/cargo" fmt --version >/dev/null 2>&1; }

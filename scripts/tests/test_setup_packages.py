@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from stub_machine import Machine
 
+ROOT = Path(__file__).resolve().parents[2]
 NOT_ROOT = 'if [[ $1 == -u ]]; then echo 1000; else echo "uid=1000"; fi'
 AS_ROOT = 'if [[ $1 == -u ]]; then echo 0; else echo "uid=0"; fi'
 NEW_RUST = "1.96.0"
@@ -147,3 +149,15 @@ def test_rustup_without_clippy_is_told_the_command(bare: Machine) -> None:
     result = bare.run("scripts/setup-packages", "lint")
     assert result.returncode == 1
     assert "rustup component add clippy rustfmt" in result.stderr
+
+
+def test_no_pipe_ends_before_its_writer() -> None:
+    """`grep -q` leaves at the first match, its writer may then die of it, and pipefail fails: now and
+    then.
+    """
+    scripts = [path for path in (ROOT / "scripts").iterdir() if path.is_file()]
+    assert len(scripts) > 5
+    hasty = re.compile(r"\|\s*(grep\s+-\w*q|head\b)")
+    for path in [*scripts, ROOT / ".ci" / "run", ROOT / "Makefile"]:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            assert not hasty.search(line), f"{path.name}:{number}: {line}"
