@@ -152,12 +152,10 @@ def test_rustup_without_clippy_is_told_the_command(bare: Machine) -> None:
 
 
 def test_no_pipe_ends_before_its_writer() -> None:
-    """`grep -q` leaves at the first match, its writer may then die of it, and pipefail fails: now and
-    then.
-    """
+    """grep -q leaves at the first match; what writes to it may die of it, and pipefail tells."""
     scripts = [path for path in (ROOT / "scripts").iterdir() if path.is_file()]
     assert len(scripts) > 5
-    hasty = re.compile(r"\|\s*(grep\s+-\w*q|head\b)")
+    hasty = re.compile(r"\|\s*grep\s+-\w*q")
     for path in [*scripts, ROOT / ".ci" / "run", ROOT / "Makefile"]:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             assert not hasty.search(line), f"{path.name}:{number}: {line}"
