@@ -5,25 +5,29 @@
 //! callbacks on queue 0, 1, .. until DPDK knows no such queue; callbacks may be there before a port
 //! starts, and stay while it is stopped, started and configured again.
 //!
-//! DPDK keeps callbacks in the slot of a port even after the port is closed, for whoever gets the slot
-//! next. So they are taken off when DPDK says that a port is being released. While it says so, the
-//! thread is kept out: [`PORTS`] is locked in both places, and a port that is going is left alone until
-//! DPDK announces a new one in its slot. Port data that DPDK frees is therefore never looked at.
+//! They are taken off when DPDK says that a port is being released. While it says so, the thread is kept
+//! out: [`PORTS`] is locked in both places, and a port that is going is left alone until DPDK announces a
+//! new one in its slot. Port data that DPDK frees is therefore never looked at.
+//!
+//! Whoever holds [`PORTS`] may lock the registry of `poller.rs`, never the other way round. Lcores lock the
+//! registry alone, and not while they poll as before.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
+use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
+use crate::callbacks::Callbacks;
 use crate::cpus;
-use crate::dpdk::{Callback, Dpdk, EVENT_DESTROY, EVENT_NEW};
+use crate::dpdk::{Dpdk, EVENT_DESTROY, EVENT_NEW};
 use crate::poller::registry;
-use crate::receive::{RxQueue, received};
+use crate::receive::RxQueue;
 use crate::say;
-use crate::send::{TxQueue, sending};
+use crate::send::TxQueue;
 use crate::settings::Settings;
-use crate::stamp::Stamp;
+use crate::stamp::{Sampling, Stamp};
 
 /// How often the thread looks while something has just changed, and how long that is.
 const SOON: Duration = Duration::from_millis(1);
@@ -31,16 +35,10 @@ const ALERT_LOOKS: u32 = 2000;
 /// How often it looks otherwise: the first packets of a queue that appears later may go uncounted so long.
 const LATER: Duration = Duration::from_millis(10);
 
-/// A callback in DPDK's list. DPDK's pointers may be used from any thread.
-struct Added(*const Callback);
-
-// SAFETY: the probe does not look behind the pointer, and DPDK locks its lists.
-unsafe impl Send for Added {}
-
 #[derive(Default)]
 struct Port {
-    rx: Vec<Added>,
-    tx: Vec<Added>,
+    rx: Callbacks<RxQueue>,
+    tx: Callbacks<TxQueue>,
     /// DPDK is releasing it.
     going: bool,
 }
@@ -80,19 +78,14 @@ pub fn state() -> State {
     }
 }
 
-/// Changes what is measured: callbacks are taken off, and put back as the settings say.
+/// Changes what is measured. A change of `one_in` loses no poll; with `polling` off there are no callbacks.
 pub fn change(dpdk: &Dpdk, settings: Settings) {
     let mut ports = ports();
-    if ports.settings == settings {
-        return;
+    if ports.settings != settings {
+        ports.settings = settings;
+        ports.look(dpdk);
+        ports.apply(dpdk);
     }
-    ports.settings = settings;
-    let known: Vec<u16> = ports.ports.keys().copied().collect();
-    for id in known {
-        // A poll may be under way: what DPDK has of the callbacks is left to it.
-        ports.take_off(dpdk, id, false);
-    }
-    ports.look(dpdk);
 }
 
 /// Starts the thread that looks for ports for as long as the process lives.
@@ -111,8 +104,7 @@ pub fn begin(dpdk: &'static Dpdk, settings: Settings) -> std::io::Result<()> {
 /// Waits for the first port, with which EAL has memory and lcores; then asks to be told of ports that
 /// come and go.
 fn await_ports(dpdk: &Dpdk) -> bool {
-    // SAFETY: looks into an array of the library's own.
-    while !unsafe { any_port(dpdk) } {
+    while !any_port(dpdk) {
         thread::sleep(SOON);
     }
     // RTE_ETH_ALL is the number of ports that DPDK was built for, which is what "no next one" is.
@@ -132,10 +124,8 @@ fn await_ports(dpdk: &Dpdk) -> bool {
     true
 }
 
-/// # Safety
-/// None.
-unsafe fn any_port(dpdk: &Dpdk) -> bool {
-    // SAFETY: any number may be asked for.
+fn any_port(dpdk: &Dpdk) -> bool {
+    // SAFETY: both look into an array of the library's own, at any number.
     unsafe { (dpdk.is_valid_port)((dpdk.find_next)(0)) != 0 }
 }
 
@@ -163,20 +153,53 @@ unsafe extern "C" fn changing(
 ) -> c_int {
     let Ok(dpdk) = Dpdk::find() else { return 0 };
     let mut ports = ports();
-    if event == EVENT_DESTROY {
-        ports.take_off(dpdk, port, true);
+    let known = ports.ports.entry(port).or_default();
+    known.going = event == EVENT_DESTROY;
+    if known.going {
+        // SAFETY: DPDK is about to release the port, and waits. Whoever closes it has stopped polling.
+        unsafe {
+            known.take_off(dpdk, port);
+            known.rx.free(dpdk);
+            known.tx.free(dpdk);
+        }
     }
-    ports.ports.entry(port).or_default().going = event == EVENT_DESTROY;
     0
+}
+
+impl Port {
+    /// # Safety
+    /// The port is valid and not released meanwhile.
+    unsafe fn put_on(&mut self, dpdk: &Dpdk, id: u16, sampling: Option<Sampling>) -> bool {
+        // SAFETY: the contract is the caller's.
+        unsafe {
+            // Sending first: a stamp is to find the callback that takes it off.
+            let sending = sampling.is_some_and(|Sampling { stamp, .. }| {
+                self.tx.put_on(dpdk, id, |queue| TxQueue::new(id, queue, stamp), |_| {})
+            });
+            let make = |queue| RxQueue::new(id, queue);
+            sending | self.rx.put_on(dpdk, id, make, |queue| queue.begin(sampling))
+        }
+    }
+
+    /// # Safety
+    /// As for [`Callbacks::take_off`].
+    unsafe fn take_off(&mut self, dpdk: &Dpdk, id: u16) {
+        for queue in 0..self.rx.len() {
+            registry().leave(id, queue as u16);
+        }
+        // SAFETY: the contract is the caller's.
+        unsafe {
+            self.rx.take_off(dpdk, id);
+            self.tx.take_off(dpdk, id);
+        }
+    }
 }
 
 impl Ports {
     /// Adds callbacks wherever there are none yet; whether any was added.
     fn look(&mut self, dpdk: &Dpdk) -> bool {
-        if !self.settings.polling {
-            return false;
-        }
         self.reserve_stamp(dpdk);
+        let sampling = self.sampling();
         let mut added = false;
         let mut id = 0;
         loop {
@@ -186,15 +209,21 @@ impl Ports {
                 if (dpdk.is_valid_port)(id) == 0 {
                     return added;
                 }
-                added |= self.put_on(dpdk, id);
+                let port = self.ports.entry(id).or_default();
+                if self.settings.polling && !port.going {
+                    added |= port.put_on(dpdk, id, sampling);
+                } else if !port.going {
+                    port.rx.take_off_left(dpdk, id);
+                    port.tx.take_off_left(dpdk, id);
+                }
             }
             id += 1;
         }
     }
 
     fn reserve_stamp(&mut self, dpdk: &Dpdk) {
-        // SAFETY: see there.
-        if self.settings.one_in == 0 || self.stamp.is_some() || !unsafe { any_port(dpdk) } {
+        let wanted = self.settings.polling && self.settings.one_in > 0;
+        if !wanted || self.stamp.is_some() || !any_port(dpdk) {
             return;
         }
         match Stamp::reserve(dpdk) {
@@ -206,82 +235,28 @@ impl Ports {
         }
     }
 
-    /// # Safety
-    /// The port is valid.
-    unsafe fn put_on(&mut self, dpdk: &Dpdk, id: u16) -> bool {
-        let sampling = self.stamp.map(|stamp| (stamp, self.settings.one_in));
-        let sampling = sampling.filter(|(_, one_in)| *one_in > 0);
-        let port = self.ports.entry(id).or_default();
-        if port.going {
-            return false;
-        }
-        let before = port.rx.len() + port.tx.len();
-        // Sending first: a stamp is to find the callback that takes it off.
-        if let Some((stamp, _)) = sampling {
-            add_all(&mut port.tx, |queue| {
-                let data = Box::into_raw(Box::new(TxQueue::new(id, queue, stamp)));
-                // SAFETY: `data` is what the function expects; it is freed only if DPDK did not take it.
-                unsafe {
-                    let added = (dpdk.add_tx_callback)(id, queue, sending, data.cast());
-                    kept(added, data)
-                }
-            });
-        }
-        add_all(&mut port.rx, |queue| {
-            let data = Box::into_raw(Box::new(RxQueue::new(id, queue, sampling)));
-            // SAFETY: as above.
+    /// How bursts are to be stamped, if they are.
+    fn sampling(&self) -> Option<Sampling> {
+        let one_in = NonZeroU32::new(self.settings.one_in)?;
+        Some(Sampling { stamp: self.stamp?, one_in })
+    }
+
+    /// Makes the settings those of the callbacks that are in place.
+    fn apply(&mut self, dpdk: &Dpdk) {
+        let sampling = self.sampling();
+        for (id, port) in &mut self.ports {
+            // SAFETY: ports are not released while `self` is locked; of one that is gone nothing is in
+            // place. Polls may be under way, so nothing is freed.
             unsafe {
-                let added = (dpdk.add_first_rx_callback)(id, queue, received, data.cast());
-                kept(added, data)
-            }
-        });
-        port.rx.len() + port.tx.len() > before
-    }
-
-    /// Takes the callbacks off a port; `quiet`: nobody can be polling it, so that they can be freed.
-    fn take_off(&mut self, dpdk: &Dpdk, id: u16, quiet: bool) {
-        let Some(port) = self.ports.get_mut(&id) else { return };
-        let take =
-            |queue: u16,
-             added: Added,
-             remove: unsafe extern "C" fn(u16, u16, *const Callback) -> c_int| {
-                // SAFETY: a port that DPDK knows, or an error; and what DPDK returned when it was added.
-                // It is freed as DPDK's documentation says: removed, and no poll under way.
-                unsafe {
-                    if remove(id, queue, added.0) == 0 && quiet {
-                        (dpdk.free)(added.0.cast_mut().cast());
-                    }
+                if !self.settings.polling {
+                    port.take_off(dpdk, *id);
+                    continue;
                 }
-            };
-        for (queue, added) in (0..).zip(port.rx.drain(..)) {
-            take(queue, added, dpdk.remove_rx_callback);
-            registry().leave(id, queue);
-        }
-        for (queue, added) in (0..).zip(port.tx.drain(..)) {
-            take(queue, added, dpdk.remove_tx_callback);
+                port.rx.iter().for_each(|queue| queue.sample(sampling));
+                if sampling.is_none() {
+                    port.tx.take_off(dpdk, *id);
+                }
+            }
         }
     }
-}
-
-/// Adds callbacks to the queues after the last known one until DPDK knows no further queue.
-fn add_all(known: &mut Vec<Added>, add: impl Fn(u16) -> *const Callback) {
-    while let Ok(queue) = u16::try_from(known.len()) {
-        let added = add(queue);
-        if added.is_null() {
-            return;
-        }
-        known.push(Added(added));
-    }
-}
-
-/// What DPDK returned for a callback; frees the callback's data if it did not take it.
-///
-/// # Safety
-/// `data` came from a box, and only DPDK may have it.
-unsafe fn kept<T>(added: *const Callback, data: *mut T) -> *const Callback {
-    if added.is_null() {
-        // SAFETY: nobody else has it.
-        drop(unsafe { Box::from_raw(data) });
-    }
-    added
 }

@@ -17,6 +17,8 @@ pub struct Figures {
     pub poller: &'static Poller,
     /// Non-empty polls until the next burst is stamped.
     pub until_stamp: AtomicU64,
+    /// The rate of stamping that it was chosen for; 0: none.
+    pub one_in: AtomicU32,
     /// Packets that were stamped.
     pub stamped: AtomicU64,
     /// What the latest poll asked for at most.
@@ -66,6 +68,7 @@ impl Figures {
         Self {
             poller,
             until_stamp: AtomicU64::new(u64::MAX),
+            one_in: AtomicU32::new(0),
             stamped: AtomicU64::new(0),
             limit: AtomicU32::new(0),
             busy_tsc: AtomicU64::new(0),

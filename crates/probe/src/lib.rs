@@ -20,6 +20,7 @@
 
 mod answer;
 mod attach;
+mod callbacks;
 mod clock;
 mod cpus;
 mod dpdk;

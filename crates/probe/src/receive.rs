@@ -1,84 +1,132 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The receive callback: runs on the program's lcore after every poll, empty ones too.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::slice;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
-use Ordering::Relaxed;
-
+use crate::callbacks::Queue;
 use crate::clock;
-use crate::dpdk::Mbuf;
+use crate::dpdk::{Callback, Dpdk, Mbuf};
 use crate::figures::{Figures, add};
 use crate::poller::{Poller, registry};
-use crate::stamp::Stamp;
+use crate::stamp::{Sampling, Stamp};
 
 /// Never, for any program.
 const NEVER: u64 = u64::MAX;
 
-/// A receive queue with the callback on it. It is never freed: a poll may be under way when the callback
-/// is taken off.
+/// A receive queue with the callback on it.
 pub struct RxQueue {
-    /// The figures of the thread that polled last.
+    /// The figures of the thread that polled last; null: the next poll is to look up everything anew.
     current: AtomicPtr<Figures>,
     port: u16,
     queue: u16,
-    /// How bursts are stamped, if they are: where, and one in how many.
-    sampling: Option<(Stamp, u32)>,
+    /// Whether it was polled since the callback was put on.
+    polled: AtomicBool,
+    /// One burst in so many is stamped; 0: none.
+    one_in: AtomicU32,
+    /// How, once that is known.
+    stamp: OnceLock<Stamp>,
+}
+
+impl Queue for RxQueue {
+    unsafe fn add(&'static self, dpdk: &Dpdk, port: u16, queue: u16) -> *const Callback {
+        let data = ptr::from_ref(self).cast_mut().cast();
+        // SAFETY: the contract is the caller's; `received` gets what it expects, which lives for ever.
+        unsafe { (dpdk.add_first_rx_callback)(port, queue, received, data) }
+    }
+
+    fn remove(dpdk: &Dpdk) -> unsafe extern "C" fn(u16, u16, *const Callback) -> c_int {
+        dpdk.remove_rx_callback
+    }
 }
 
 impl RxQueue {
-    pub fn new(port: u16, queue: u16, sampling: Option<(Stamp, u32)>) -> Self {
-        Self { current: AtomicPtr::new(ptr::null_mut()), port, queue, sampling }
+    pub fn new(port: u16, queue: u16) -> Self {
+        Self {
+            current: AtomicPtr::new(ptr::null_mut()),
+            port,
+            queue,
+            polled: AtomicBool::new(false),
+            one_in: AtomicU32::new(0),
+            stamp: OnceLock::new(),
+        }
+    }
+
+    /// Before the callback is put on.
+    pub fn begin(&self, sampling: Option<Sampling>) {
+        self.polled.store(false, Relaxed);
+        self.sample(sampling);
+    }
+
+    /// Changes how bursts are stamped, while the queue is polled.
+    pub fn sample(&self, sampling: Option<Sampling>) {
+        if let Some(Sampling { stamp, .. }) = sampling {
+            // A program has one for ever.
+            let _ = self.stamp.set(stamp);
+        }
+        // In this order, and in `take_over` in the other one: either that sees the new rate, or the poll
+        // after it sees null.
+        self.one_in.store(sampling.map_or(0, |sampling| sampling.one_in.get()), SeqCst);
+        self.current.store(ptr::null_mut(), SeqCst);
     }
 
     /// The figures of the calling thread's polls.
     #[inline(always)]
     fn figures(&self, now: u64) -> &'static Figures {
         // SAFETY: null or figures, which are never freed.
-        let current = unsafe { self.current.load(Ordering::Acquire).as_ref() };
+        let current = unsafe { self.current.load(Acquire).as_ref() };
         match (current, Poller::current()) {
             (Some(figures), Some(poller)) if ptr::eq(figures.poller, poller) => figures,
             _ => self.take_over(now),
         }
     }
 
-    /// The first poll after the callback was added, after another thread's, or under another lcore id.
+    /// The first poll after the callback was added or its settings changed, after another thread's, or
+    /// under another lcore id.
     #[cold]
     fn take_over(&self, now: u64) -> &'static Figures {
         let poller = Poller::take();
         let figures = registry().figures(poller, self.port, self.queue, now);
         // Whether the thread was busy before the callback was there, nobody saw.
-        if self.current.load(Relaxed).is_null() {
+        if !self.polled.swap(true, Relaxed) {
             poller.forget();
         }
-        self.await_stamp(figures);
-        self.current.store(ptr::from_ref(figures).cast_mut(), Ordering::Release);
+        self.current.store(ptr::from_ref(figures).cast_mut(), SeqCst);
+        // Threads that poll in turn go on where they were.
+        let one_in = self.one_in.load(SeqCst);
+        if figures.one_in.load(Relaxed) != one_in {
+            await_stamp(figures, one_in);
+        }
         figures
-    }
-
-    /// Chooses which burst is stamped next: at random, so that no rhythm of the program's own is met
-    /// always or never. On average one in `one_in` is.
-    fn await_stamp(&self, figures: &Figures) {
-        let bursts = match self.sampling {
-            None => NEVER,
-            Some((_, one_in)) => figures.poller.random(2 * u64::from(one_in) - 1),
-        };
-        figures.until_stamp.store(bursts, Relaxed);
     }
 
     /// # Safety
     /// `packets` are live mbufs.
     #[cold]
     unsafe fn stamp(&self, figures: &Figures, packets: &[*mut Mbuf], now: u64) {
-        if let Some((stamp, _)) = self.sampling {
+        let one_in = self.one_in.load(Relaxed);
+        if let (Some(stamp), 1..) = (self.stamp.get(), one_in) {
             // SAFETY: the contract is the caller's.
             unsafe { stamp.put(packets, now) };
             add(&figures.stamped, packets.len() as u64);
         }
-        self.await_stamp(figures);
+        await_stamp(figures, one_in);
     }
+}
+
+/// Chooses which burst is stamped next: at random, so that no rhythm of the program's own is met always
+/// or never. On average one in `one_in` is.
+fn await_stamp(figures: &Figures, one_in: u32) {
+    let bursts = match one_in {
+        0 => NEVER,
+        _ => figures.poller.random(2 * u64::from(one_in) - 1),
+    };
+    figures.one_in.store(one_in, Relaxed);
+    figures.until_stamp.store(bursts, Relaxed);
 }
 
 /// `rte_rx_callback_fn`.

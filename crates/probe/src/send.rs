@@ -1,25 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The send callback: runs on the program's lcore at the entry of every call to send.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::callbacks::Queue;
 use crate::clock;
-use crate::dpdk::Mbuf;
+use crate::dpdk::{Callback, Dpdk, Mbuf};
 use crate::poller::{Poller, registry};
 use crate::spans::Spans;
 use crate::stamp::{Stamp, any_under_way, span, taken};
 
-/// A send queue with the callback on it. It is never freed: a call may be under way when the callback is
-/// taken off.
+/// A send queue with the callback on it.
 pub struct TxQueue {
     stamp: Stamp,
     /// The spans of the thread that had stamped packets last.
     current: AtomicPtr<Spans>,
     port: u16,
     queue: u16,
+}
+
+impl Queue for TxQueue {
+    unsafe fn add(&'static self, dpdk: &Dpdk, port: u16, queue: u16) -> *const Callback {
+        let data = ptr::from_ref(self).cast_mut().cast();
+        // SAFETY: the contract is the caller's; `sending` gets what it expects, which lives for ever.
+        unsafe { (dpdk.add_tx_callback)(port, queue, sending, data) }
+    }
+
+    fn remove(dpdk: &Dpdk) -> unsafe extern "C" fn(u16, u16, *const Callback) -> c_int {
+        dpdk.remove_tx_callback
+    }
 }
 
 impl TxQueue {

@@ -8,6 +8,7 @@
 //! than everything else. Packets that a program drops with their stamps stay under way for ever; from
 //! then on its senders look at every packet.
 
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use crate::dpdk::{Dpdk, DynField, DynFlag, MBUF_OL_FLAGS, Mbuf};
@@ -41,6 +42,14 @@ pub struct Stamp {
     offset: usize,
     /// The dynamic flag's bit.
     flag: u64,
+}
+
+/// How bursts are stamped.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampling {
+    pub stamp: Stamp,
+    /// One received burst in so many.
+    pub one_in: NonZeroU32,
 }
 
 /// The program's mbufs have no room left.

@@ -97,9 +97,7 @@ impl Books {
     }
 
     pub fn json(&self) -> Value {
-        let entry = |((port, queue), polls): (&(u16, u16), &Vec<u64>)| {
-            json!({ "port": port, "queue": queue, "burst_histogram": polls })
-        };
+        let entry = |((port, queue), polls): (&(u16, u16), &Vec<u64>)| json!({ "port": port, "queue": queue, "burst_histogram": polls });
         self.0.iter().map(entry).collect()
     }
 }
