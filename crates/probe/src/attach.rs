@@ -27,6 +27,7 @@ use crate::receive::RxQueue;
 use crate::say;
 use crate::send::TxQueue;
 use crate::settings::Settings;
+use crate::signals;
 use crate::stamp::{Sampling, Stamp};
 
 /// How often the thread looks while something has just changed, and how long that is.
@@ -93,10 +94,12 @@ pub fn begin(dpdk: &'static Dpdk, settings: Settings) -> std::io::Result<()> {
     ports().settings = settings;
     // The program's, before EAL binds this thread to its main lcore.
     let allowed = cpus::allowed();
-    thread::Builder::new().name("linerate-probe".into()).spawn(move || {
-        if await_ports(dpdk) {
-            watch(dpdk, &allowed);
-        }
+    signals::blocked(|| {
+        thread::Builder::new().name("linerate-probe".into()).spawn(move || {
+            if await_ports(dpdk) {
+                watch(dpdk, &allowed);
+            }
+        })
     })?;
     Ok(())
 }

@@ -30,18 +30,21 @@ mod poller;
 mod receive;
 mod send;
 mod settings;
+mod signals;
 mod spans;
 mod stamp;
 mod telemetry;
 
+use std::io::Write as _;
 use std::process::exit;
 
 use dpdk::Dpdk;
 use settings::Settings;
 
-/// Says something about the probe where the program's user sees EAL's messages.
+/// Says something about the probe where the program's user looks. Not by `eprintln!`, which panics, and so
+/// ends the program, when nobody reads it any more.
 pub(crate) fn say(message: impl std::fmt::Display) {
-    eprintln!("linerate probe: {message}");
+    let _ = writeln!(std::io::stderr(), "linerate probe: {message}");
 }
 
 /// Why the probe does nothing in this program.

@@ -15,6 +15,8 @@ use crate::spans::{self, Spans};
 
 /// What DPDK sends at most, less the braces, the command's name and some air.
 const ROOM: usize = 16 * 1024 - 256;
+/// What a list of DPDK's holds.
+const MOST_ENTRIES: usize = 512;
 /// The one span that callbacks can see.
 const SPAN: &str = "rx-return_tx-call";
 
@@ -40,13 +42,17 @@ type Answer = Result<(), Refusal>;
 /// Registers the commands. When a program registers one of the plain names too, DPDK answers with the
 /// later one, which is the program's: this runs while EAL starts.
 pub fn register(dpdk: &Dpdk) -> Result<(), RegisterError> {
+    const POLLING: &CStr =
+        c"Polls by lcore and queue. Parameters: PORT,QUEUE; null: too much at once, ask by PORT";
+    const LATENCY: &CStr =
+        c"Packets' way inside. Parameters: PORT,QUEUE; null: too much at once, ask by PORT";
     const COMMANDS: [(&CStr, TelHandler, &CStr); 7] = [
         (c"/linerate/probe", probe, c"The probe. Parameters: none, one_in=N, polling=on|off"),
-        (c"/linerate/probe/polling", polling, c"Polls by lcore and queue. Parameters: PORT,QUEUE"),
-        (c"/linerate/probe/latency", latency, c"Packets' way inside. Parameters: PORT,QUEUE"),
+        (c"/linerate/probe/polling", polling, POLLING),
+        (c"/linerate/probe/latency", latency, LATENCY),
         (c"/linerate/probe/clock", clock_, c"Rate of the TSC and cost of reading it"),
-        (c"/linerate/polling", polling, c"Polls by lcore and queue. Parameters: PORT,QUEUE"),
-        (c"/linerate/latency", latency, c"Packets' way inside. Parameters: PORT,QUEUE"),
+        (c"/linerate/polling", polling, POLLING),
+        (c"/linerate/latency", latency, LATENCY),
         (c"/linerate/clock", clock_, c"Rate of the TSC and cost of reading it"),
     ];
     for (name, handler, help) in COMMANDS {
@@ -159,7 +165,7 @@ unsafe extern "C" fn polling(
         answer(parameters, |dpdk, text| {
             let filter = Filter::new(text).ok_or(Refusal::Parameters)?;
             let readings = read_polling(filter);
-            let whole = readings.iter().map(polling_size).sum::<usize>() <= ROOM;
+            let whole = fits(&readings, polling_size)?;
             let mut list = List::start(dpdk, data)?;
             for reading in readings {
                 let mut dict = list.dict()?;
@@ -212,10 +218,34 @@ fn digits(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
+/// Whether all entries fit with their histograms. An error if they do not even without: DPDK would leave
+/// some out and say nothing.
+fn fits<R>(readings: &[R], size: impl Fn(&R, bool) -> usize) -> Result<bool, FullError> {
+    let all = |whole: bool| readings.iter().map(|reading| size(reading, whole)).sum::<usize>();
+    match readings.len() <= MOST_ENTRIES && all(false) <= ROOM {
+        true => Ok(all(true) <= ROOM),
+        false => Err(FullError),
+    }
+}
+
 /// Bytes that an entry takes as JSON, or more.
-fn polling_size(reading: &figures::Reading) -> usize {
-    const NAMES_AND_NUMBERS: usize = 300;
-    NAMES_AND_NUMBERS + reading.bursts.iter().map(|count| digits(*count) + 1).sum::<usize>()
+fn polling_size(reading: &figures::Reading, whole: bool) -> usize {
+    const NAMES: &str = r#"{"lcore":,"port":,"queue":,"polls":,"empty_polls":,"packets":,"burst_limit":,"busy_tsc":,"total_tsc":},"#;
+    const HISTOGRAM: &str = r#","burst_histogram":[]"#;
+    let numbers = [
+        reading.lcore.into(),
+        reading.port.into(),
+        reading.queue.into(),
+        reading.polls(),
+        reading.empty_polls(),
+        reading.packets,
+        reading.burst_limit.into(),
+        reading.busy_tsc,
+        reading.total_tsc,
+    ];
+    let short = NAMES.len() + numbers.into_iter().map(digits).sum::<usize>();
+    let bursts = reading.bursts.iter().map(|count| digits(*count) + 1).sum::<usize>();
+    short + if whole { HISTOGRAM.len() + bursts } else { 0 }
 }
 
 unsafe extern "C" fn latency(
@@ -228,7 +258,7 @@ unsafe extern "C" fn latency(
         answer(parameters, |dpdk, text| {
             let filter = Filter::new(text).ok_or(Refusal::Parameters)?;
             let readings = read_latency(filter);
-            let whole = readings.iter().map(latency_size).sum::<usize>() <= ROOM;
+            let whole = fits(&readings, latency_size)?;
             let one_in = attach::state().settings.one_in;
             let mut list = List::start(dpdk, data)?;
             for reading in readings {
@@ -266,10 +296,11 @@ fn read_latency(filter: Filter) -> Vec<spans::Reading> {
 }
 
 /// Bytes that an entry takes as JSON, or more.
-fn latency_size(reading: &spans::Reading) -> usize {
-    const NAMES_AND_NUMBERS: usize = 320;
+fn latency_size(reading: &spans::Reading, whole: bool) -> usize {
+    const NAMES_AND_NUMBERS: usize = 260;
     // Quotes and a comma for each string of 127.
-    NAMES_AND_NUMBERS + reading.hdr.as_ref().map_or(0, |hdr| hdr.len() + hdr.len() / 40 + 3)
+    let hdr = reading.hdr.as_ref().map_or(0, |hdr| hdr.len() + hdr.len() / 40 + 12);
+    NAMES_AND_NUMBERS + if whole { hdr } else { 0 }
 }
 
 #[cfg(test)]
@@ -287,6 +318,49 @@ mod tests {
         }
         let one = Filter { port: Some(1), queue: Some(2) };
         assert!(one.lets(1, 2) && !one.lets(1, 0) && !one.lets(0, 2));
+    }
+
+    #[test]
+    fn an_entry_takes_no_more_than_its_size() {
+        let bursts: Vec<u64> = (0..40).map(|shift| 1 << shift).collect();
+        let reading = figures::Reading {
+            lcore: u32::MAX,
+            port: 31,
+            queue: 1023,
+            packets: u64::MAX,
+            burst_limit: 39,
+            bursts: bursts.clone(),
+            busy_tsc: 0,
+            total_tsc: 1 << 60,
+        };
+        let numbers = [
+            ("lcore", u64::from(u32::MAX)),
+            ("port", 31),
+            ("queue", 1023),
+            ("polls", reading.polls()),
+            ("empty_polls", 1),
+            ("packets", u64::MAX),
+            ("burst_limit", 39),
+            ("busy_tsc", 0),
+            ("total_tsc", 1 << 60),
+        ];
+        let entry = |more: String| {
+            let numbers = numbers.map(|(name, number)| format!("\"{name}\":{number}"));
+            format!("{{{}{more}}},", numbers.join(","))
+        };
+        assert_eq!(entry(String::new()).len(), polling_size(&reading, false));
+        let bursts: Vec<String> = bursts.iter().map(u64::to_string).collect();
+        let histogram = format!(",\"burst_histogram\":[{}]", bursts.join(","));
+        assert!(entry(histogram).len() <= polling_size(&reading, true));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let size = |each: &usize, whole| if whole { 10 * each } else { *each };
+        assert_eq!(fits(&[100; 10], size).ok(), Some(true));
+        assert_eq!(fits(&[1000; 10], size).ok(), Some(false));
+        assert!(fits(&[1000; 100], size).is_err());
+        assert!(fits(&[1; MOST_ENTRIES + 1], size).is_err());
     }
 
     #[test]
