@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What became of one thread's polls of one receive queue.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::poller::Poller;
 
@@ -35,6 +36,8 @@ pub struct Figures {
     away_tsc: AtomicU64,
     /// The TSC when that began; 0 while polls are counted.
     gone_tsc: AtomicU64,
+    /// Others of the same thread; see [`Poller::known`].
+    pub next: AtomicPtr<Figures>,
     /// The port polled.
     pub port: u16,
     /// Its queue.
@@ -77,6 +80,7 @@ impl Figures {
             first_tsc: now,
             away_tsc: AtomicU64::new(0),
             gone_tsc: AtomicU64::new(0),
+            next: AtomicPtr::new(ptr::null_mut()),
             port,
             queue,
         }
@@ -105,6 +109,11 @@ impl Figures {
         if self.gone_tsc.load(Relaxed) == 0 {
             self.gone_tsc.store(now, Relaxed);
         }
+    }
+
+    /// Whether they are counted at present.
+    pub fn are_counted(&self) -> bool {
+        self.gone_tsc.load(Relaxed) == 0
     }
 
     /// They are counted again. With the registry locked.

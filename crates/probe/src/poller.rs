@@ -26,6 +26,8 @@ pub struct Poller {
     /// Where the thread that has this poller keeps its lcore id.
     lcore_now: AtomicPtr<u32>,
     leased: AtomicBool,
+    /// The first of its figures.
+    figures: AtomicPtr<Figures>,
     /// The queue whose packets the thread is busy with.
     busy: AtomicPtr<Figures>,
     /// The TSC at the latest poll's return.
@@ -65,7 +67,8 @@ pub struct Registry {
 static REGISTRY: Mutex<Registry> =
     Mutex::new(Registry { pollers: Vec::new(), figures: Vec::new(), spans: Vec::new() });
 
-/// Locks the registry: for short, because a thread's first poll of a queue waits for it.
+/// Locks the registry: for short, because a thread's first poll of a queue waits for it. Nothing else is
+/// locked meanwhile.
 pub fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(|poison| poison.into_inner())
 }
@@ -81,6 +84,7 @@ impl Registry {
                 lcore,
                 lcore_now: AtomicPtr::new(ptr::null_mut()),
                 leased: AtomicBool::new(true),
+                figures: AtomicPtr::new(ptr::null_mut()),
                 busy: AtomicPtr::new(ptr::null_mut()),
                 since: AtomicU64::new(0),
                 random: AtomicU64::new(clock::now() | 1),
@@ -99,7 +103,7 @@ impl Registry {
         self.figures.iter().copied().filter(move |figures| ptr::eq(figures.poller, poller))
     }
 
-    /// The figures of this thread's polls of a queue, begun or gone on with at TSC `now`.
+    /// The figures of the calling thread's polls of a queue, begun or gone on with at TSC `now`.
     pub fn figures(
         &mut self,
         poller: &'static Poller,
@@ -107,12 +111,11 @@ impl Registry {
         queue: u16,
         now: u64,
     ) -> &'static Figures {
-        let known = self.figures.iter().find(|known| {
-            ptr::eq(known.poller, poller) && (known.port, known.queue) == (port, queue)
-        });
-        let figures = known.copied().unwrap_or_else(|| {
+        let figures = poller.known(port, queue).unwrap_or_else(|| {
             let figures: &'static Figures =
                 Box::leak(Box::new(Figures::new(poller, port, queue, now)));
+            figures.next.store(poller.figures.load(Relaxed), Relaxed);
+            poller.figures.store(ptr::from_ref(figures).cast_mut(), Relaxed);
             self.figures.push(figures);
             figures
         });
@@ -171,6 +174,20 @@ impl Poller {
         // A thread that polls while it ends keeps the lease for ever.
         let _ = LEASE.try_with(|lease| lease.replace(Some(Lease(poller))));
         poller
+    }
+
+    /// The figures of the calling thread's polls of a queue, if it has polled it before: threads that poll
+    /// in turn find theirs without the registry's lock. The list is the thread's own.
+    pub fn known(&self, port: u16, queue: u16) -> Option<&'static Figures> {
+        let mut next = &self.figures;
+        loop {
+            // SAFETY: null or figures, which are never freed.
+            let figures = unsafe { next.load(Relaxed).as_ref() }?;
+            if (figures.port, figures.queue) == (port, queue) {
+                return Some(figures);
+            }
+            next = &figures.next;
+        }
     }
 
     /// Notes that a poll of a queue returned `packets` at TSC `now`.

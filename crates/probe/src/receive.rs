@@ -90,7 +90,9 @@ impl RxQueue {
     #[cold]
     fn take_over(&self, now: u64) -> &'static Figures {
         let poller = Poller::take();
-        let figures = registry().figures(poller, self.port, self.queue, now);
+        let known = poller.known(self.port, self.queue).filter(|figures| figures.are_counted());
+        let figures =
+            known.unwrap_or_else(|| registry().figures(poller, self.port, self.queue, now));
         // Whether the thread was busy before the callback was there, nobody saw.
         if !self.polled.swap(true, Relaxed) {
             poller.forget();
@@ -157,4 +159,71 @@ pub unsafe extern "C" fn received(
         }
     }
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU32;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    const TIMEOUT: Duration = Duration::from_secs(20);
+
+    fn queue(port: u16) -> &'static RxQueue {
+        Box::leak(Box::new(RxQueue::new(port, 0)))
+    }
+
+    fn poll(queue: &'static RxQueue) -> &'static Figures {
+        let data = ptr::from_ref(queue).cast_mut().cast();
+        // SAFETY: no packets, and a queue that lives for ever.
+        unsafe { received(queue.port, queue.queue, ptr::null_mut(), 0, 32, data) };
+        queue.figures(clock::now())
+    }
+
+    /// A thread that polls when it is told to, and says so.
+    fn poller(queue: &'static RxQueue) -> (Sender<()>, Receiver<u64>) {
+        let (tell, told) = channel();
+        let (say, said) = channel();
+        std::thread::spawn(move || {
+            while told.recv().is_ok() {
+                let _ = say.send(poll(queue).read(0).polls());
+            }
+        });
+        (tell, said)
+    }
+
+    #[test]
+    fn threads_that_poll_in_turn_wait_for_nobody() {
+        let queue = queue(100);
+        let pollers = [poller(queue), poller(queue)];
+        let mut held = None;
+        for turn in 1..=10 {
+            for (tell, said) in &pollers {
+                tell.send(()).unwrap();
+                assert_eq!(said.recv_timeout(TIMEOUT), Ok(turn));
+            }
+            // Somebody reads, and is preempted.
+            held.get_or_insert_with(registry);
+        }
+        drop(held);
+    }
+
+    #[test]
+    fn a_new_rate_holds_from_the_next_poll_on() {
+        let queue = queue(101);
+        let sampling = |one_in| {
+            let stamp = Stamp::at(96, 1 << 40);
+            NonZeroU32::new(one_in).map(|one_in| Sampling { stamp, one_in })
+        };
+        queue.begin(sampling(0));
+        assert_eq!(poll(queue).until_stamp.load(Relaxed), NEVER);
+        queue.sample(sampling(1));
+        assert_eq!(poll(queue).until_stamp.load(Relaxed), 0);
+        queue.sample(sampling(1 << 30));
+        let waits = poll(queue).until_stamp.load(Relaxed);
+        assert_eq!(poll(queue).until_stamp.load(Relaxed), waits, "chosen once");
+        queue.sample(None);
+        assert_eq!(poll(queue).until_stamp.load(Relaxed), NEVER);
+    }
 }

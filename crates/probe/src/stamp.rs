@@ -80,6 +80,11 @@ impl Stamp {
         Ok(Self { offset, flag })
     }
 
+    #[cfg(test)]
+    pub fn at(offset: usize, flag: u64) -> Self {
+        Self { offset, flag }
+    }
+
     /// # Safety
     /// `mbuf` is a live mbuf.
     #[inline(always)]
@@ -131,12 +136,14 @@ impl Stamp {
     pub unsafe fn take(self, packet: *mut Mbuf) -> Option<u64> {
         // SAFETY: the contract is the caller's.
         let (flags, field) = unsafe { (Self::flags(packet), self.field(packet)) };
-        let all = flags.load(Relaxed);
-        if all & self.flag == 0 {
+        if flags.load(Relaxed) & self.flag == 0 {
             return None;
         }
-        // Offered again, because the port did not take it, it must not count again.
-        flags.store(all & !self.flag, Relaxed);
+        // Offered again, because the port did not take it, it must not count again; nor when several
+        // owners send it at once.
+        if flags.fetch_and(!self.flag, Relaxed) & self.flag == 0 {
+            return None;
+        }
         let stamp = field.load(Relaxed);
         if stamp != encode(packet, stamp) {
             return None;
@@ -160,6 +167,8 @@ pub fn taken(stamps: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::Ordering::{AcqRel, Acquire};
+    use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
     /// As much of an mbuf as stamps touch.
     #[repr(align(128))]
@@ -188,6 +197,46 @@ mod tests {
             assert!(!any_under_way());
         }
         assert_eq!(original.0[MBUF_OL_FLAGS..][..8], 5u64.to_ne_bytes());
+    }
+
+    #[test]
+    fn of_owners_that_send_at_once_one_takes_the_stamp() {
+        const ROUNDS: usize = 20_000;
+        let stamp = Stamp { offset: 96, flag: 1 << 40 };
+        let mut bytes = Bytes([0; 128]);
+        let packet = AtomicPtr::new((&raw mut bytes).cast::<Mbuf>());
+        let (counted, arrived) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        // Both go on at once, which a barrier that sleeps does not see to.
+        let meet = || {
+            let both = (arrived.fetch_add(1, AcqRel) / 2 + 1) * 2;
+            let mut spins = 0;
+            while arrived.load(Acquire) < both {
+                spins += 1;
+                if spins % 1000 == 0 {
+                    std::thread::yield_now();
+                }
+            }
+        };
+        // SAFETY: it is as large as what is touched, and outlives the threads.
+        let owner = |puts: bool| unsafe {
+            for _ in 0..ROUNDS {
+                let packet = packet.load(Relaxed);
+                if puts {
+                    // Not by put(): others count what is under way.
+                    stamp.field(packet).store(encode(packet, 7), Relaxed);
+                    Stamp::flags(packet).store(stamp.flag, Relaxed);
+                }
+                meet();
+                let found = usize::from(stamp.take(packet).is_some());
+                counted.fetch_add(found, Relaxed);
+                meet();
+            }
+        };
+        std::thread::scope(|threads| {
+            threads.spawn(|| owner(true));
+            owner(false);
+        });
+        assert_eq!(counted.into_inner(), ROUNDS);
     }
 
     #[test]

@@ -189,15 +189,17 @@ unsafe extern "C" fn polling(
 
 /// The figures of each (lcore, port, queue), in that order.
 fn read_polling(filter: Filter) -> Vec<figures::Reading> {
-    let registry = registry();
-    let now = clock::now();
-    let mut readings: Vec<figures::Reading> = registry
-        .figures
-        .iter()
-        .filter(|figures| filter.lets(figures.port, figures.queue))
-        .map(|figures| figures.read(now))
-        .collect();
-    drop(registry);
+    let known: Vec<&'static figures::Figures> = {
+        let registry = registry();
+        let asked = |figures: &&figures::Figures| filter.lets(figures.port, figures.queue);
+        registry.figures.iter().copied().filter(asked).collect()
+    };
+    let read = |figures: &'static figures::Figures| {
+        // Locked anew for each: an lcore may be waiting for it.
+        let _registry = registry();
+        figures.read(clock::now())
+    };
+    let mut readings: Vec<figures::Reading> = known.into_iter().map(read).collect();
     readings.sort_by_key(|reading| (reading.lcore, reading.port, reading.queue));
     let mut joined: Vec<figures::Reading> = Vec::new();
     for reading in readings {
