@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The programs of crates/probe/examples, run with the probe in them.
 
-They talk in lines of JSON and wait for a line after each: a `Program` reads those, and lets the program
-go on once the probe has reached what the program will poll.
+They talk in lines of JSON and wait for a line after each: a `Program` reads those, and lets the
+program go on once the probe has reached what the program will poll.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Program:
         return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
     def leftovers(self) -> list[str]:
-        """What lies in EAL's run-time directory, whose prefix's directory EAL itself never removes."""
+        """What lies in EAL's run-time directory; EAL itself never removes the directory."""
         return sorted(path.name for path in (self.directory / "dpdk" / PREFIX).glob("*"))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The probe's latency is the truth: of a forwarder that waits a known time and measures itself.
 
-The program reads the clock directly inside and directly outside of what the probe measures, for every
-burst, so that the probe's figures have bounds that hold whatever else the machine does meanwhile.
+The program reads the clock directly inside and directly outside of what the probe measures, for
+every burst: bounds of the probe's figures that hold whatever else the machine does meanwhile.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from probe_programs import Program, build, own_books, probe_books
 BURST = 32
 # A counter of an HDR histogram of two digits holds values that differ by less than 1 %.
 PRECISION = 1.01
-# What the probe may see beyond what the program saw, at best and mostly: it stamps 32 packets and looks
-# for 32 stamps, which is less than 200 cycles where packets are in the cache. Beside it the clock is read.
+# What the probe may see beyond what the program saw, at best and mostly: it stamps 32 packets and
+# looks for 32 stamps, which is less than 200 cycles where packets are in the cache. Beside it the
+# clock is read.
 DISTANCE_CYCLES = 1000
 
 
@@ -31,7 +32,9 @@ def _built() -> None:
 class Run:
     """What the program measured, burst by burst, and what the probe did."""
 
-    def __init__(self, directory: Path, one_in: int, device: str = "net_null1", **options: Any):
+    def __init__(
+        self, directory: Path, one_in: int, device: str = "net_null1", **options: Any
+    ) -> None:
         words = [f"{name}={value}" for name, value in options.items()]
         environment = {"LINERATE_PROBE_ONE_IN": str(one_in)}
         with Program(
@@ -77,9 +80,7 @@ def test_every_burst_is_measured_as_long_as_it_took(tmp_path: Path) -> None:
 
 def test_two_waits_have_their_shares(tmp_path: Path) -> None:
     bursts, waits, every = 4000, (10_000, 40_000), 4
-    run = Run(
-        tmp_path, 1, bursts=bursts, wait=waits[0], longer=waits[1], every=every, way="plain"
-    )
+    run = Run(tmp_path, 1, bursts=bursts, wait=waits[0], longer=waits[1], every=every, way="plain")
     # A quarter of them waits for longer; whatever held a burst up, the program knows of it.
     longer = [sum(each >= waits[1] for each in spans) for spans in (run.inside, run.outside)]
     assert bursts // every <= longer[0] <= longer[1]
@@ -119,8 +120,8 @@ def test_a_received_packet_counts_once_at_most(tmp_path: Path, way: str) -> None
     assert run.told["refused"] == 0
     packets = run.told["packets"]
     assert packets == run.stamped == bursts * BURST
-    # Dropped packets never leave. Copies and clones were not received, though they carry what was on
-    # the packet that they are of.
+    # Dropped packets never leave. Copies and clones were not received, though they carry what was
+    # on the packet that they are of.
     assert run.told["offered"] == {"drop": packets // 2, "copy": 2 * packets}.get(way, packets)
     assert run.found["count"] == (packets // 2 if way == "drop" else packets)
     assert run.found["sampled"] == bursts
@@ -129,9 +130,7 @@ def test_a_received_packet_counts_once_at_most(tmp_path: Path, way: str) -> None
 def test_a_packet_that_is_offered_again_counts_when_it_was_offered_first(tmp_path: Path) -> None:
     bursts = 500
     # A ring that nobody empties.
-    run = Run(
-        tmp_path, 1, "net_ring1", bursts=bursts, wait=5000, longer=5000, every=1, way="again"
-    )
+    run = Run(tmp_path, 1, "net_ring1", bursts=bursts, wait=5000, longer=5000, every=1, way="again")
     assert run.told["refused"] > bursts // 2
     assert run.found["count"] == run.told["packets"] == bursts * BURST
     assert run.found["sampled"] == bursts

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The probe in programs whose ports, queues and threads come and go: it counts every poll once, leaves
-nothing behind, and takes no program down with it.
+"""The probe in programs whose ports, queues and threads come and go: it counts every poll once,
+leaves nothing behind, and takes no program down with it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -25,12 +24,13 @@ from probe_programs import (
     until,
 )
 
+from linerate.errors import TelemetryError
 from linerate.telemetry import Telemetry, socket_path
 
 NULL = "net_null0"
 # `malloc` keeps pieces in caches of each thread, and DPDK allocates a thing or two when it is first
-# asked. What the probe lost in each of 800 cycles, or in each of 160 devices, would be more: it is some
-# dozen bytes for every queue.
+# asked. What the probe lost in each of 800 cycles, or with each of 160 devices, would be more: it
+# is some dozen bytes for every queue.
 SLACK_BYTES = 4096
 # The kernel counts resident pages by thread, and up to 64 of them late.
 RSS_SLACK_KB = 512
@@ -144,7 +144,7 @@ def raw_answer(program: Program, command: str) -> Any:
     """An answer that may be null."""
     try:
         return program.ask(command)
-    except Exception:  # noqa: BLE001
+    except TelemetryError:
         return None
 
 
@@ -156,7 +156,7 @@ def asking(program: Program, commands: list[str]) -> Iterator[threading.Semaphor
     path = socket_path(program.directory, PREFIX)
 
     def ask() -> None:
-        with contextlib.suppress(Exception), Telemetry(path, TIMEOUT_S) as telemetry:
+        with contextlib.suppress(TelemetryError), Telemetry(path, TIMEOUT_S) as telemetry:
             while not stop.is_set():
                 for command in commands:
                     telemetry.ask(command)
@@ -320,7 +320,7 @@ def test_a_wrong_setting_is_told_by_name(tmp_path: Path, required: bool) -> None
             program.go_on()
             assert own_books(program.line())
             assert program.end() == 0
-        assert "linerate probe: LINERATE_PROBE_ONE_IN=\"often\" is not" in program.said()
+        assert 'linerate probe: LINERATE_PROBE_ONE_IN="often" is not' in program.said()
 
 
 def test_nobody_listening_to_its_complaints_does_no_harm(tmp_path: Path) -> None:
