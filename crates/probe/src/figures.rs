@@ -136,6 +136,7 @@ impl Figures {
             0 => now,
             gone => gone,
         };
+        let total = end.saturating_sub(self.first_tsc).saturating_sub(self.away_tsc.load(Relaxed));
         Reading {
             lcore: self.poller.lcore,
             port: self.port,
@@ -143,10 +144,9 @@ impl Figures {
             packets: counted.sum::<u64>() + self.long_packets.load(Relaxed),
             burst_limit: limit,
             bursts,
-            busy_tsc: self.busy_tsc.load(Relaxed),
-            total_tsc: end
-                .saturating_sub(self.first_tsc)
-                .saturating_sub(self.away_tsc.load(Relaxed)),
+            // A thread that was busy with a queue when it was left is so until it polls another.
+            busy_tsc: self.busy_tsc.load(Relaxed).min(total),
+            total_tsc: total,
         }
     }
 }

@@ -74,7 +74,7 @@ pub fn registry() -> MutexGuard<'static, Registry> {
 }
 
 impl Registry {
-    fn lease(&mut self, lcore: u32, lcore_now: *mut u32) -> &'static Poller {
+    fn lease(&mut self, lcore: u32, lcore_now: *mut u32, now: u64) -> &'static Poller {
         let idle = self.pollers.iter().find(|poller| {
             poller.lcore == lcore
                 && poller.leased.compare_exchange(false, true, Ordering::Acquire, Relaxed).is_ok()
@@ -93,7 +93,6 @@ impl Registry {
             poller
         });
         poller.lcore_now.store(lcore_now, Relaxed);
-        let now = clock::now();
         self.of(poller).for_each(|figures| figures.come_back(now));
         poller
     }
@@ -158,9 +157,10 @@ impl Poller {
         })
     }
 
-    /// The calling thread's poller under its present lcore id, leased if need be.
+    /// The calling thread's poller under its present lcore id, leased if need be, at TSC `now`: that of the
+    /// poll, for no busy cycle is to come before the first cycle that counts.
     #[cold]
-    pub fn take() -> &'static Self {
+    pub fn take(now: u64) -> &'static Self {
         if let Some(current) = Self::current() {
             return current;
         }
@@ -169,7 +169,7 @@ impl Poller {
         let lcore = if place.is_null() { NO_LCORE } else { unsafe { *place } };
         // The old one first, so that a thread never holds two.
         let _ = LEASE.try_with(|lease| lease.take());
-        let poller = registry().lease(lcore, place);
+        let poller = registry().lease(lcore, place, now);
         OWN.set(Some(poller));
         // A thread that polls while it ends keeps the lease for ever.
         let _ = LEASE.try_with(|lease| lease.replace(Some(Lease(poller))));
@@ -216,5 +216,28 @@ impl Poller {
         state ^= state << 17;
         self.random.store(state, Relaxed);
         state.checked_rem(below).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_between_two_threads_with_one_lcore_id_does_not_count() {
+        let mut registry = Registry::default();
+        let first = registry.lease(900, ptr::null_mut(), 100);
+        let figures = registry.figures(first, 0, 0, 100);
+        registry.of(first).for_each(|figures| figures.leave(150));
+        first.leased.store(false, Relaxed);
+        // Busy with what it got at 140 until its next poll, of another queue.
+        first.polled(figures, 1, 140);
+        first.polled(figures, 0, 400);
+        assert_eq!((figures.read(500).total_tsc, figures.read(500).busy_tsc), (50, 50));
+        let second = registry.lease(900, ptr::null_mut(), 1000);
+        assert!(ptr::eq(first, second) && ptr::eq(registry.figures(second, 0, 0, 1000), figures));
+        assert_eq!(figures.read(1010).total_tsc, 60);
+        let beside = registry.lease(900, ptr::null_mut(), 1000);
+        assert!(!ptr::eq(beside, second), "it is leased");
     }
 }

@@ -89,7 +89,7 @@ impl RxQueue {
     /// under another lcore id.
     #[cold]
     fn take_over(&self, now: u64) -> &'static Figures {
-        let poller = Poller::take();
+        let poller = Poller::take(now);
         let known = poller.known(self.port, self.queue).filter(|figures| figures.are_counted());
         let figures =
             known.unwrap_or_else(|| registry().figures(poller, self.port, self.queue, now));

@@ -40,13 +40,13 @@ impl TxQueue {
     }
 
     /// The spans of what the calling thread sends.
-    fn spans(&self) -> &'static Spans {
+    fn spans(&self, now: u64) -> &'static Spans {
         // SAFETY: null or spans, which are never freed.
         let current = unsafe { self.current.load(Ordering::Acquire).as_ref() };
         match (current, Poller::current()) {
             (Some(spans), Some(poller)) if ptr::eq(spans.poller, poller) => spans,
             _ => {
-                let poller = Poller::take();
+                let poller = Poller::take(now);
                 let spans = registry().spans(poller, self.port, self.queue);
                 self.current.store(ptr::from_ref(spans).cast_mut(), Ordering::Release);
                 spans
@@ -69,7 +69,7 @@ impl TxQueue {
     /// `packets` are live mbufs.
     #[cold]
     unsafe fn sample(&self, packets: &[*mut Mbuf], now: u64) {
-        let spans = self.spans();
+        let spans = self.spans(now);
         // Packets of one burst have one stamp, and mostly leave together.
         let (mut received, mut together, mut all) = (0, 0, 0);
         for packet in packets {
