@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RELEASE = ROOT / "target" / "release"
 TIMEOUT_S = 30.0
 PREFIX = "probed"
+PROBE = "liblinerate_probe.so"
 
 
 def build() -> None:
@@ -56,6 +57,7 @@ class Program:
         lcores: int = 1,
         environment: Mapping[str, str] | None = None,
         probe: bool = True,
+        second: str | None = None,
         deaf: bool = False,
     ) -> None:
         self.directory = directory
@@ -64,7 +66,8 @@ class Program:
         eal = ["--lcores", places, "--no-pci", "--no-huge", "--no-shconf", "-m", "256"]
         eal += ["--file-prefix", PREFIX]
         # By name, for EAL takes no plugin from a path below a directory that all may write to.
-        eal += ["-d", "liblinerate_probe.so"] if probe else []
+        eal += ["-d", PROBE] if probe else []
+        eal += ["-d", second] if second else []
         for device in devices:
             eal += ["--vdev", device]
         path = RELEASE / "examples" / program if isinstance(program, str) else program
@@ -86,7 +89,7 @@ class Program:
                     **os.environ,
                     "XDG_RUNTIME_DIR": str(directory),
                     "RUNTIME_DIRECTORY": str(directory),
-                    "LD_LIBRARY_PATH": str(RELEASE),
+                    "LD_LIBRARY_PATH": f"{RELEASE}:{directory}/plugins",
                     **(environment or {}),
                 },
             )

@@ -6,6 +6,7 @@ leaves nothing behind, and takes no program down with it.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from probe_programs import (
     PREFIX,
+    PROBE,
     RELEASE,
     TIMEOUT_S,
     Program,
@@ -332,4 +334,24 @@ def test_nobody_listening_to_its_complaints_does_no_harm(tmp_path: Path) -> None
         program.go_on()
         own = run_to_books(program)
         assert probe_books(program) == own
+        assert program.end() == 0
+
+
+def test_a_second_copy_of_the_probe_does_nothing(tmp_path: Path) -> None:
+    copy = f"{PROBE}.copy"
+    (tmp_path / "plugins").mkdir()
+    shutil.copy2(RELEASE / PROBE, tmp_path / "plugins" / copy)
+    environment = {"LINERATE_PROBE_ONE_IN": "1", "LINERATE_PROBE_REQUIRED": "1"}
+    options = ["way=forward", "end=return"]
+    with Program(
+        tmp_path, "threads", [NULL], options, second=copy, environment=environment
+    ) as program:
+        assert program.next() == {"forwarding": True}
+        assert "its second copy does nothing" in program.said()
+        program.go_on()
+        own = run_to_books(program)
+        assert probe_books(program) == own
+        (latency,) = program.ask("/linerate/latency")
+        packets = sum(size * polls for size, polls in enumerate(own[0, 0, 0]))
+        assert latency["count"] == program.ask("/linerate/probe")["stamped"] == packets
         assert program.end() == 0

@@ -107,8 +107,11 @@ pub fn begin(dpdk: &'static Dpdk, settings: Settings) -> std::io::Result<()> {
 /// Waits for the first port, with which EAL has memory and lcores; then asks to be told of ports that
 /// come and go.
 fn await_ports(dpdk: &Dpdk) -> bool {
+    // Some programs make their first port hours later, or never.
+    let mut alert = ALERT_LOOKS;
     while !any_port(dpdk) {
-        thread::sleep(SOON);
+        thread::sleep(if alert > 0 { SOON } else { LATER });
+        alert = alert.saturating_sub(1);
     }
     // RTE_ETH_ALL is the number of ports that DPDK was built for, which is what "no next one" is.
     // SAFETY: any number may be asked for.

@@ -35,6 +35,7 @@ mod spans;
 mod stamp;
 mod telemetry;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::exit;
 
@@ -68,6 +69,9 @@ static START: extern "C" fn() = start;
 
 #[cfg_attr(test, allow(dead_code))]
 extern "C" fn start() {
+    if is_second() {
+        return say("this program has loaded the probe already; its second copy does nothing");
+    }
     if let Err(error) = try_start() {
         say(error);
         // Whoever asked for a measurement is not served by a program that runs without it.
@@ -77,10 +81,48 @@ extern "C" fn start() {
     }
 }
 
+/// Whether another file of the probe is loaded: two would take each other's stamps. (One file is loaded
+/// once, however often it is asked for.)
+fn is_second() -> bool {
+    // What cannot be read does not speak against it.
+    count_probes(&std::fs::read_to_string("/proc/self/maps").unwrap_or_default()) > 1
+}
+
+/// Files of the probe in `/proc/PID/maps`.
+fn count_probes(maps: &str) -> usize {
+    let paths = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
+    let probes: BTreeSet<&str> = paths
+        .filter(|path| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            name.starts_with("liblinerate_probe") && name.contains(".so")
+        })
+        .collect();
+    probes.len()
+}
+
 fn try_start() -> Result<(), StartError> {
     let settings = Settings::from_environment()?;
     let dpdk = Dpdk::find()?;
     telemetry::register(dpdk)?;
     attach::begin(dpdk, settings)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_probe_are_counted_once_each() {
+        let maps = "\
+            7f00-7f01 r--p 00000000 fe:00 100    /a dir/liblinerate_probe.so\n\
+            7f01-7f02 r-xp 00001000 fe:00 100    /a dir/liblinerate_probe.so\n\
+            7f02-7f03 rw-p 00000000 00:00 0      [heap]\n\
+            7f03-7f04 rw-p 00000000 00:00 0 \n\
+            7f04-7f05 r--p 00000000 fe:00 101    /b/linerate_probe-0123\n";
+        assert_eq!(count_probes(maps), 1);
+        let other = "7f06-7f07 r--p 00000000 fe:00 102 /c/liblinerate_probe.so.1 (deleted)\n";
+        assert_eq!(count_probes(&format!("{maps}{other}")), 2);
+        assert_eq!(count_probes(""), 0);
+    }
 }
