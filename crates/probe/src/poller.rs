@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn time_between_two_threads_with_one_lcore_id_does_not_count() {
-        let mut registry = Registry::default();
+        let mut registry = registry();
         let first = registry.lease(900, ptr::null_mut(), 100);
         let figures = registry.figures(first, 0, 0, 100);
         registry.of(first).for_each(|figures| figures.leave(150));

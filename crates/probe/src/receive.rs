@@ -45,7 +45,7 @@ impl Queue for RxQueue {
 }
 
 impl RxQueue {
-    pub fn new(port: u16, queue: u16) -> Self {
+    pub const fn new(port: u16, queue: u16) -> Self {
         Self {
             current: AtomicPtr::new(ptr::null_mut()),
             port,
@@ -170,10 +170,6 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(20);
 
-    fn queue(port: u16) -> &'static RxQueue {
-        Box::leak(Box::new(RxQueue::new(port, 0)))
-    }
-
     fn poll(queue: &'static RxQueue) -> &'static Figures {
         let data = ptr::from_ref(queue).cast_mut().cast();
         // SAFETY: no packets, and a queue that lives for ever.
@@ -195,7 +191,8 @@ mod tests {
 
     #[test]
     fn threads_that_poll_in_turn_wait_for_nobody() {
-        let queue = queue(100);
+        static QUEUE: RxQueue = RxQueue::new(100, 0);
+        let queue = &QUEUE;
         let pollers = [poller(queue), poller(queue)];
         let mut held = None;
         for turn in 1..=10 {
@@ -211,7 +208,8 @@ mod tests {
 
     #[test]
     fn a_new_rate_holds_from_the_next_poll_on() {
-        let queue = queue(101);
+        static QUEUE: RxQueue = RxQueue::new(101, 0);
+        let queue = &QUEUE;
         let sampling = |one_in| {
             let stamp = Stamp::at(96, 1 << 40);
             NonZeroU32::new(one_in).map(|one_in| Sampling { stamp, one_in })
