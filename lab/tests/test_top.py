@@ -229,6 +229,18 @@ def test_hints_say_how_to_see_more() -> None:
 # Samples
 
 
+def test_a_list_too_long_for_an_answer_is_asked_port_by_port(telemetry_server: Start) -> None:
+    answers = probed_answers()
+    whole = [polling_entry(1, 0, 0, 1), polling_entry(2, 0, 1, 1), polling_entry(1, 1, 0, 1)]
+    answers["/linerate/probe/polling"] = None
+    for port in (0, 1):
+        answers[f"/linerate/probe/polling,{port}"] = [e for e in whole if e["port"] == port]
+    with Telemetry(telemetry_server(answers).path) as telemetry:
+        found = Sampler(telemetry).take().polling
+    assert found is not None
+    assert [entry.packets for entry in found.values()] == [entry["packets"] for entry in whole]
+
+
 def test_lists_that_were_cut_are_asked_queue_by_queue(telemetry_server: Start) -> None:
     answers = probed_answers(polled=[(1, 0, 0), (2, 0, 0), (1, 1, 3)])
     whole = [polling_entry(1, 0, 0, 1), polling_entry(2, 0, 0, 1), polling_entry(1, 1, 3, 1)]

@@ -163,7 +163,7 @@ class Sampler:
         # Asked each time: the probe's plain names appear when the program begins to poll.
         names = set(self._telemetry.commands())
         ports = self._ports() if "/ethdev/list" in names else {}
-        polling, polling_at_ns = self._polling(names)
+        polling, polling_at_ns = self._polling(names, ports)
         return Sample(
             at_ns=self._telemetry.read("/info").at_ns,
             ports=ports,
@@ -171,7 +171,7 @@ class Sampler:
             clock=self._clock(names),
             polling=polling,
             polling_at_ns=polling_at_ns,
-            latency=self._latency(names),
+            latency=self._latency(names, ports),
             usage=self._usage(names),
         )
 
@@ -192,25 +192,27 @@ class Sampler:
                 )
         return found
 
-    def _polling(self, names: set[str]) -> tuple[dict[tuple[int, int, int], Polling] | None, float]:
+    def _polling(
+        self, names: set[str], ports: Iterable[int]
+    ) -> tuple[dict[tuple[int, int, int], Polling] | None, float]:
         command = _preferred("polling", names)
-        reading = None if command is None else self._read(command)
-        if command is None or reading is None:
+        entries, at_ns = self._list(Polling, command, ports)
+        if command is None or entries is None:
             return None, 0.0
-        entries = self._many(Polling, command, reading)
         # A list too long for an answer comes without histograms; each queue then answers whole.
         cut = dict.fromkeys(
             (entry.port, entry.queue) for entry in entries if entry.burst_histogram is None
         )
         whole = {entry.key: entry for entry in self._queues(Polling, command, cut)}
-        return {entry.key: whole.get(entry.key, entry) for entry in entries}, reading.at_ns
+        return {entry.key: whole.get(entry.key, entry) for entry in entries}, at_ns
 
-    def _latency(self, names: set[str]) -> dict[tuple[int, int, str], Latency] | None:
+    def _latency(
+        self, names: set[str], ports: Iterable[int]
+    ) -> dict[tuple[int, int, str], Latency] | None:
         command = _preferred("latency", names)
-        reading = None if command is None else self._read(command)
-        if command is None or reading is None:
+        entries, _ = self._list(Latency, command, ports)
+        if command is None or entries is None:
             return None
-        entries = self._many(Latency, command, reading)
         cut = dict.fromkeys(
             (entry.port, entry.queue)
             for entry in entries
@@ -226,6 +228,26 @@ class Sampler:
     def _usage(self, names: set[str]) -> LcoreUsage | None:
         command = "/eal/lcore/usage"
         return self._one(LcoreUsage, command) if command in names else None
+
+    def _list(
+        self, kind: type[T], command: str | None, ports: Iterable[int]
+    ) -> tuple[list[T] | None, float]:
+        """All entries and when they were read; None when there is no answer.
+
+        A list too long for one answer is no answer: each port then answers for itself.
+        """
+        if command is None:
+            return None, 0.0
+        questions = [command]
+        reading = self._read(command)
+        if reading is None:
+            questions = [f"{command},{port}" for port in ports]
+        readings = [reading] if reading else [self._read(question) for question in questions]
+        answered = [(q, r) for q, r in zip(questions, readings, strict=True) if r is not None]
+        if not answered:
+            return None, 0.0
+        entries = [entry for q, r in answered for entry in self._many(kind, q, r)]
+        return entries, answered[0][1].at_ns
 
     def _queues(self, kind: type[T], command: str, queues: Iterable[tuple[int, int]]) -> list[T]:
         found: list[T] = []
