@@ -20,8 +20,8 @@ from typing import Literal
 from rich.console import Console
 
 from linerate import machine
+from linerate.c_examples import example_source
 from linerate.cpus import parse_list, siblings
-from linerate.forwarders.c_l2fwd import SOURCES
 from linerate.machine import first_line, text_of
 from linerate.places import project_root
 
@@ -60,11 +60,10 @@ def _dpdk() -> Iterable[Finding]:
         f"{APT} libdpdk-dev pkg-config",
         needed=True,
     )
-    examples = next((path for path in SOURCES if (path / "main.c").is_file()), None)
     yield _present(
         "dpdk",
         "C examples",
-        examples,
+        example_source("l2fwd"),
         "source of the C l2fwd, the baseline",
         f"{APT} dpdk-doc",
         needed=True,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from linerate import doctor
+from linerate import c_examples, doctor
 from linerate.doctor import Finding, as_json, can_run, examine
 
 
@@ -40,7 +40,7 @@ def test_only_what_is_needed_stops_the_demo() -> None:
 
 
 def test_missing_examples_tell_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(doctor, "SOURCES", (tmp_path,))
+    monkeypatch.setattr(c_examples, "PLACES", (tmp_path,))
     finding = next(f for f in examine() if f.name == "C examples")
     assert finding.state == "missing"
     assert finding.mend is not None
