@@ -109,11 +109,11 @@ impl RxQueue {
     /// # Safety
     /// `packets` are live mbufs.
     #[cold]
-    unsafe fn stamp(&self, figures: &Figures, packets: &[*mut Mbuf], now: u64) {
+    unsafe fn stamp(&self, figures: &Figures, packets: &[*mut Mbuf]) {
         let one_in = self.one_in.load(Relaxed);
         if let (Some(stamp), 1..) = (self.stamp.get(), one_in) {
             // SAFETY: the contract is the caller's.
-            unsafe { stamp.put(packets, now) };
+            unsafe { stamp.put(packets, clock::now) };
             add(&figures.stamped, packets.len() as u64);
         }
         await_stamp(figures, one_in);
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn received(
         match figures.until_stamp.load(Relaxed) {
             // SAFETY: DPDK passes `count` live mbufs.
             0 => unsafe {
-                queue.stamp(figures, slice::from_raw_parts(packets, usize::from(count)), now);
+                queue.stamp(figures, slice::from_raw_parts(packets, usize::from(count)));
             },
             bursts => figures.until_stamp.store(bursts - 1, Relaxed),
         }

@@ -58,10 +58,12 @@ impl TxQueue {
     /// `packets` are live mbufs.
     #[inline(never)]
     unsafe fn look(&self, packets: &[*mut Mbuf]) {
+        // Before anything that costs: the packets' way ends here.
+        let now = clock::now();
         // SAFETY: the contract is the caller's.
         if unsafe { self.stamp.is_on_any(packets) } {
             // SAFETY: as above.
-            unsafe { self.sample(packets, clock::now()) };
+            unsafe { self.sample(packets, now) };
         }
     }
 
