@@ -217,6 +217,16 @@ class Child:
         except OSError:
             return ""
 
+    def tell(self, line: str) -> None:
+        """Type a line into a child whose standard input is held open."""
+        assert self._popen.stdin is not None
+        try:
+            self._popen.stdin.write(f"{line}\n".encode())
+            self._popen.stdin.flush()
+        except BrokenPipeError:
+            self.check()
+            raise
+
     @property
     def running(self) -> bool:
         return self._popen.poll() is None

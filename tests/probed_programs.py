@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs with the probe in them, and traffic of a known number of packets for them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from linerate.plugins import probe_plugin
+from linerate.process import Child, Command, RunDirectory
+from linerate.telemetry import Telemetry, connect, socket_path
+
+CPUS = sorted(os.sched_getaffinity(0))
+MEMORY = ["--no-pci", "--no-huge", "--no-shconf", "-m", "256"]
+# Polls, empty polls, .. as one thread saw one queue.
+Entry = dict[str, Any]
+
+
+def whole(entry: Entry) -> Entry:
+    """An entry of the probe whose figures agree with each other."""
+    histogram = entry["burst_histogram"]
+    assert len(histogram) > entry["burst_limit"] or len(histogram) == 512
+    assert entry["polls"] == sum(histogram)
+    assert entry["empty_polls"] == histogram[0]
+    counted = sum(size * polls for size, polls in enumerate(histogram))
+    # The last counter is for all bursts of 511 and more.
+    assert counted == entry["packets"] or (len(histogram) == 512 and counted < entry["packets"])
+    assert 0 <= entry["busy_tsc"] <= entry["total_tsc"]
+    return entry
+
+
+class Program:
+    """A running DPDK program and its telemetry."""
+
+    def __init__(self, child: Child, telemetry: Telemetry) -> None:
+        self.child = child
+        self.ask = telemetry.ask
+
+    def polling(self, command: str = "/linerate/probe/polling") -> dict[tuple[int, int], Entry]:
+        """By port and queue; each is polled by one lcore."""
+        entries = self.ask(command)
+        found = {(entry["port"], entry["queue"]): whole(entry) for entry in entries}
+        assert len(found) == len(entries), entries
+        return found
+
+    def packets(self) -> dict[tuple[int, int], int]:
+        """What the probe counted on each port and queue."""
+        return {queue: entry["packets"] for queue, entry in self.polling().items()}
+
+    def sent(self, port: int) -> int:
+        """Stamped packets that the probe saw being sent on a port."""
+        return sum(each["count"] for each in self.ask(f"/linerate/probe/latency,{port}"))
+
+    def stats(self, port: int) -> dict[str, Any]:
+        found: dict[str, Any] = self.ask(f"/ethdev/stats,{port}")
+        return found
+
+    def received(self, port: int) -> int:
+        return int(self.stats(port)["ipackets"])
+
+    def wait(self, what: str, condition: Callable[[], object], timeout_s: float = 30) -> None:
+        """Until the condition holds; fails when the time is over or the program has ended."""
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            self.child.check()
+            assert time.monotonic() < deadline, f"{what}: not within {timeout_s} s"
+            time.sleep(0.005)
+
+    def await_queues(self, rx: int) -> None:
+        self.wait("queues with the probe", lambda: self.ask("/linerate/probe")["rx_queues"] == rx)
+
+    def await_polls(self, queues: int) -> None:
+        self.wait("polling of every queue", lambda: len(self.polling()) == queues)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Nothing of the program runs."""
+        tasks = Path(f"/proc/{self.child.pid}/task")
+        try:
+            os.kill(self.child.pid, signal.SIGSTOP)
+            self.wait(
+                "the program to pause",
+                lambda: all(
+                    (task / "stat").read_text().rpartition(") ")[2].startswith("T")
+                    for task in tasks.iterdir()
+                ),
+            )
+            yield
+        finally:
+            os.kill(self.child.pid, signal.SIGCONT)
+
+    def offset(self, counter: Callable[[], int], probes: Callable[[], int]) -> tuple[int, int]:
+        """By how much a counter that runs is ahead of the probe's: at least, at most."""
+        before, seen, after = counter(), probes(), counter()
+        return before - seen, after - seen
+
+
+def one_offset(brackets: Sequence[tuple[int, int]]) -> None:
+    """All were the same: what the probe missed is what passed before it was there."""
+    assert max(low for low, _ in brackets) <= min(high for _, high in brackets), brackets
+    assert all(high >= 0 for _, high in brackets), brackets
+
+
+@contextmanager
+def running(
+    run: RunDirectory,
+    program: Path,
+    ports: Sequence[str],
+    options: Sequence[str] = (),
+    *,
+    lcores: int = 1,
+    one_in: int | None = 64,
+    hold_stdin: bool = False,
+) -> Iterator[Program]:
+    """A program on these virtual devices, with the probe unless `one_in` is None.
+
+    One lcore is on the last CPU; of two the first, which only commands, is on the first CPU.
+    """
+    cpus = (CPUS[0], CPUS[-1])
+    prefix = run.new_prefix("probed")
+    argv = [str(program), *MEMORY, "--file-prefix", prefix]
+    argv += ["--lcores", f"0@{cpus[1]}" if lcores == 1 else f"0@{cpus[0]},1@{cpus[1]}"]
+    environment = {}
+    if one_in is not None:
+        argv += ["-d", str(probe_plugin())]
+        environment["LINERATE_PROBE_ONE_IN"] = str(one_in)
+    for port in ports:
+        argv += ["--vdev", port]
+    # What it prints is to be seen at once.
+    command = Command(
+        program.name, ("stdbuf", "-oL", *argv, "--", *options), cpus, environment, hold_stdin
+    )
+    with (
+        Child(command, run) as child,
+        connect(socket_path(run.path, prefix), 30, child.check) as telemetry,
+    ):
+        yield Program(child, telemetry)
+
+
+class Testpmd:
+    """dpdk-testpmd, told what to do line by line."""
+
+    __test__ = False
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._read = 0
+        self.printed("testpmd> ")
+
+    def printed(self, what: str) -> str:
+        """What it printed since the last call, up to and with `what`."""
+        log = self.program.child.log
+        found = -1
+
+        def there() -> bool:
+            nonlocal found
+            found = log.read_text(errors="replace").find(what, self._read)
+            return found >= 0
+
+        self.program.wait(what, there)
+        text = log.read_text(errors="replace")[self._read : found + len(what)]
+        self._read = found + len(what)
+        return text
+
+    def tell(self, line: str) -> str:
+        """Type a line; returns what it printed until it was ready for the next."""
+        self.program.child.tell(line)
+        self.printed(line)
+        return self.printed("testpmd> ")
+
+
+@contextmanager
+def commanded_testpmd(
+    run: RunDirectory, ports: Sequence[str], options: Sequence[str] = (), one_in: int | None = 64
+) -> Iterator[Testpmd]:
+    found = shutil.which("dpdk-testpmd")
+    assert found, "dpdk-testpmd is missing. Run: make setup"
+    always = ["-i", "--disable-link-check", "--total-num-mbufs=32768"]
+    with running(
+        run, Path(found), ports, [*always, *options], lcores=2, one_in=one_in, hold_stdin=True
+    ) as program:
+        yield Testpmd(program)
+
+
+class Feed:
+    """Memif ports of a program under test, and testpmd at their far ends.
+
+    Rings are longer than what is sent at once, so that nothing is refused or dropped.
+    """
+
+    BURSTS = 300
+    PACKETS = 32 * BURSTS
+
+    def __init__(self, run: RunDirectory, ports: int = 2, returns: int = 1) -> None:
+        """`returns`: on so many queues of each port the program sends."""
+        wires = [f"id={n},socket={run.path}/m{n},socket-abstract=no,rsize=14" for n in range(ports)]
+        self.far_ends = [f"net_memif{n},role=server,{wire}" for n, wire in enumerate(wires)]
+        self.ends = [f"net_memif{n},role=client,{wire}" for n, wire in enumerate(wires)]
+        self._run = run
+        self._options = [f"--rxq={returns}", "--txq=1"]
+        self._ports = range(ports)
+
+    @contextmanager
+    def started(self) -> Iterator[Feed]:
+        """Before the program under test, which looks for its links."""
+        with commanded_testpmd(self._run, self.far_ends, self._options, one_in=None) as self._far:
+            self._far.tell("set fwd rxonly")
+            yield self
+
+    def send(self, program: Program, *, at_once: bool = False) -> None:
+        """Into every port of the program, which polls, `PACKETS`; they have been received then.
+
+        `at_once`: they all wait when it comes to poll.
+        """
+        far = self._far.program
+        before = [far.stats(port) for port in self._ports]
+        goals = [program.received(port) + self.PACKETS for port in self._ports]
+        with program.paused() if at_once else nullcontext():
+            self._far.tell(f"start tx_first {self.BURSTS}")
+            self._far.tell("stop")
+        for port in self._ports:
+            assert far.stats(port)["opackets"] - before[port]["opackets"] == self.PACKETS
+            program.wait("packets", lambda port=port: program.received(port) >= goals[port])
+        assert [program.received(port) for port in self._ports] == goals
+
+    def returned(self, port: int) -> int:
+        """What came back in all, once it was fetched from the link."""
+        self._far.tell("start")
+        self._far.tell("stop")
+        return self._far.program.received(port)
+
+
+def numbers(pattern: str, text: str) -> list[int]:
+    """What the pattern's group matched, each time."""
+    return [int(found) for found in re.findall(pattern, text)]
