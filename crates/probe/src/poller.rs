@@ -20,7 +20,7 @@ use crate::spans::Spans;
 /// What a thread without an id has, `LCORE_ID_ANY`.
 const NO_LCORE: u32 = u32::MAX;
 
-/// One polling thread. It alone writes, but for `leased`.
+/// One polling thread. It alone writes, but for `leased`, and for `busy` when a port closes.
 pub struct Poller {
     pub lcore: u32,
     /// Where the thread that has this poller keeps its lcore id.
@@ -140,6 +140,12 @@ impl Registry {
         for figures in &self.figures {
             if (figures.port, figures.queue) == (port, queue) {
                 figures.leave(now);
+                // A thread that rests since its last poll of this queue will end this busy time when it
+                // polls another, and nobody counts the time between. By exchange: a thread that polls
+                // is busy with something else by now.
+                let this = ptr::from_ref(*figures).cast_mut();
+                let busy = &figures.poller.busy;
+                let _ = busy.compare_exchange(this, ptr::null_mut(), Relaxed, Relaxed);
             }
         }
     }
