@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -43,16 +44,22 @@ class Program:
         self.child = child
         self.ask = telemetry.ask
 
+    def entries(self, command: str = "/linerate/probe/polling") -> list[Entry]:
+        return [whole(entry) for entry in self.ask(command)]
+
     def polling(self, command: str = "/linerate/probe/polling") -> dict[tuple[int, int], Entry]:
-        """By port and queue; each is polled by one lcore."""
-        entries = self.ask(command)
-        found = {(entry["port"], entry["queue"]): whole(entry) for entry in entries}
+        """By port and queue, each of which is polled by one lcore."""
+        entries = self.entries(command)
+        found = {(entry["port"], entry["queue"]): entry for entry in entries}
         assert len(found) == len(entries), entries
         return found
 
-    def packets(self) -> dict[tuple[int, int], int]:
-        """What the probe counted on each port and queue."""
-        return {queue: entry["packets"] for queue, entry in self.polling().items()}
+    def packets(self) -> Counter[tuple[int, int]]:
+        """What the probe counted on each port and queue, on all lcores."""
+        counted: Counter[tuple[int, int]] = Counter()
+        for entry in self.entries():
+            counted[entry["port"], entry["queue"]] += entry["packets"]
+        return counted
 
     def sent(self, port: int) -> int:
         """Stamped packets that the probe saw being sent on a port."""
@@ -74,7 +81,8 @@ class Program:
             time.sleep(0.005)
 
     def await_queues(self, rx: int) -> None:
-        self.wait("queues with the probe", lambda: self.ask("/linerate/probe")["rx_queues"] == rx)
+        """The probe is on so many queues, or more: net_ring has 16 before it is configured."""
+        self.wait("queues with the probe", lambda: self.ask("/linerate/probe")["rx_queues"] >= rx)
 
     def await_polls(self, queues: int) -> None:
         self.wait("polling of every queue", lambda: len(self.polling()) == queues)
@@ -95,11 +103,6 @@ class Program:
             yield
         finally:
             os.kill(self.child.pid, signal.SIGCONT)
-
-    def offset(self, counter: Callable[[], int], probes: Callable[[], int]) -> tuple[int, int]:
-        """By how much a counter that runs is ahead of the probe's: at least, at most."""
-        before, seen, after = counter(), probes(), counter()
-        return before - seen, after - seen
 
 
 def one_offset(brackets: Sequence[tuple[int, int]]) -> None:
@@ -221,14 +224,17 @@ class Feed:
         """
         far = self._far.program
         before = [far.stats(port) for port in self._ports]
-        goals = [program.received(port) + self.PACKETS for port in self._ports]
+        goals = [received + self.PACKETS for received in self._received(program)]
         with program.paused() if at_once else nullcontext():
             self._far.tell(f"start tx_first {self.BURSTS}")
             self._far.tell("stop")
         for port in self._ports:
             assert far.stats(port)["opackets"] - before[port]["opackets"] == self.PACKETS
-            program.wait("packets", lambda port=port: program.received(port) >= goals[port])
-        assert [program.received(port) for port in self._ports] == goals
+        program.wait("packets", lambda: all(map(int.__ge__, self._received(program), goals)))
+        assert self._received(program) == goals
+
+    def _received(self, program: Program) -> list[int]:
+        return [program.received(port) for port in self._ports]
 
     def returned(self, port: int) -> int:
         """What came back in all, once it was fetched from the link."""

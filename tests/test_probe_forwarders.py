@@ -116,12 +116,10 @@ def test_l3fwd_graph_polls_for_bursts_of_256() -> None:
             # testpmd's packets are for 198.18.0.2, to which the route is back by port 0.
             program.wait("all sent", lambda: program.stats(0)["opackets"] == sent)
             assert program.sent(0) == program.ask("/linerate/probe")["stamped"] == sent
-            for node in ("ethdev_rx-0-0", "ethdev_tx-0"):
-                row = rf"\|{node} +\|\d+ +\|(\d+)"
-                program.wait(
-                    "a table with all",
-                    lambda row=row: numbers(row, program.child.output())[-1:] == [sent],
-                )
+            row = r"\|ethdev_[rt]x-0(?:-0)? +\|\d+ +\|(\d+)"
+            program.wait(
+                "a table with all", lambda: numbers(row, program.child.output())[-2:] == [sent] * 2
+            )
             assert program.child.stop() == 0
 
 
@@ -155,10 +153,10 @@ def test_rxtx_callbacks_and_the_probe_see_the_same_span() -> None:
 
 
 def offsets(program: Program) -> list[tuple[int, int]]:
-    return [
-        program.offset(
-            lambda port=port: program.received(port),
-            lambda port=port: program.packets()[port, 0],
-        )
-        for port in (0, 1)
-    ]
+    """By how much each port's own counter is ahead: at least, at most."""
+    found = []
+    for port in (0, 1):
+        before = program.received(port)
+        seen = program.packets()[port, 0]
+        found.append((before - seen, program.received(port) - seen))
+    return found
