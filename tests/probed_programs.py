@@ -105,6 +105,16 @@ class Program:
             os.kill(self.child.pid, signal.SIGCONT)
 
 
+def offsets(program: Program) -> list[tuple[int, int]]:
+    """By how much each port's own counter is ahead: at least, at most."""
+    found = []
+    for port in (0, 1):
+        before = program.received(port)
+        seen = program.packets()[port, 0]
+        found.append((before - seen, program.received(port) - seen))
+    return found
+
+
 def one_offset(brackets: Sequence[tuple[int, int]]) -> None:
     """All were the same: what the probe missed is what passed before it was there."""
     assert max(low for low, _ in brackets) <= min(high for _, high in brackets), brackets

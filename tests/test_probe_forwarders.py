@@ -7,7 +7,7 @@ compared, so that nothing needs a tolerance.
 
 from __future__ import annotations
 
-from probed_programs import Feed, Program, numbers, one_offset, running
+from probed_programs import Feed, Program, numbers, offsets, one_offset, running
 
 from linerate import c_examples
 from linerate.places import rust_binary
@@ -150,13 +150,3 @@ def test_rxtx_callbacks_and_the_probe_see_the_same_span() -> None:
             stamped = program.ask("/linerate/probe")["stamped"]
             assert 0.9 < 64 * stamped / sum(program.packets().values()) < 1.1
             program.child.stop()
-
-
-def offsets(program: Program) -> list[tuple[int, int]]:
-    """By how much each port's own counter is ahead: at least, at most."""
-    found = []
-    for port in (0, 1):
-        before = program.received(port)
-        seen = program.packets()[port, 0]
-        found.append((before - seen, program.received(port) - seen))
-    return found

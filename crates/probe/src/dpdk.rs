@@ -69,8 +69,8 @@ pub struct DynFlag {
 #[derive(Debug, thiserror::Error)]
 #[error(
     "this program does not show DPDK's {0}: DPDK is linked into it statically, or it does not use \
-     ethdev ports. The probe works only in programs that load DPDK's shared libraries (pkg-config \
-     --libs libdpdk, without --static)"
+     ethdev ports. The probe works in programs that load DPDK's shared libraries (pkg-config --libs \
+     libdpdk, without --static) or export what they hold of it (-Wl,--export-dynamic)"
 )]
 pub struct MissingError(&'static str);
 
