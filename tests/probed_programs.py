@@ -20,6 +20,7 @@ from linerate.telemetry import Telemetry, connect, socket_path
 
 CPUS = sorted(os.sched_getaffinity(0))
 MEMORY = ["--no-pci", "--no-huge", "--no-shconf", "-m", "256"]
+TIMEOUT_S = 30
 # Polls, empty polls, .. as one thread saw one queue.
 Entry = dict[str, Any]
 
@@ -35,6 +36,15 @@ def whole(entry: Entry) -> Entry:
     assert counted == entry["packets"] or (len(histogram) == 512 and counted < entry["packets"])
     assert 0 <= entry["busy_tsc"] <= entry["total_tsc"]
     return entry
+
+
+def wait_until(what: str, condition: Callable[[], object], alive: Callable[[], None]) -> None:
+    """Until the condition holds; fails after a while. `alive` raises when it never will."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        alive()
+        assert time.monotonic() < deadline, f"{what}: not within {TIMEOUT_S} s"
+        time.sleep(0.005)
 
 
 class Program:
@@ -72,13 +82,8 @@ class Program:
     def received(self, port: int) -> int:
         return int(self.stats(port)["ipackets"])
 
-    def wait(self, what: str, condition: Callable[[], object], timeout_s: float = 30) -> None:
-        """Until the condition holds; fails when the time is over or the program has ended."""
-        deadline = time.monotonic() + timeout_s
-        while not condition():
-            self.child.check()
-            assert time.monotonic() < deadline, f"{what}: not within {timeout_s} s"
-            time.sleep(0.005)
+    def wait(self, what: str, condition: Callable[[], object]) -> None:
+        wait_until(what, condition, self.child.check)
 
     def await_queues(self, rx: int) -> None:
         """The probe is on so many queues, or more: net_ring has 16 before it is configured."""
