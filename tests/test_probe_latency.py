@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from hdrh.histogram import HdrHistogram
-from probe_programs import Program, build, own_books, probe_books
+from probe_examples import Program, build, own_books, probe_books
 
 BURST = 32
 # A counter of an HDR histogram of two digits holds values that differ by less than 1 %.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probe_programs import (
+from probe_examples import (
     PREFIX,
     PROBE,
     RELEASE,

@@ -18,6 +18,8 @@ pub struct Mbuf {
 
 /// Offset of `ol_flags`, part of the ABI of every supported release.
 pub const MBUF_OL_FLAGS: usize = 24;
+/// Offset of `refcnt`, likewise.
+pub const MBUF_REFCNT: usize = 18;
 
 /// An answer of telemetry in the making.
 #[repr(C)]
@@ -255,6 +257,7 @@ mod tests {
     #[test]
     fn constants_and_structs_are_those_of_the_headers() {
         assert_eq!(MBUF_OL_FLAGS, sys::layout::MBUF_OL_FLAGS);
+        assert_eq!(MBUF_REFCNT, sys::layout::MBUF_REFCNT);
         assert_eq!(EVENT_NEW, sys::RTE_ETH_EVENT_NEW);
         assert_eq!(EVENT_DESTROY, sys::RTE_ETH_EVENT_DESTROY);
         assert_eq!(TEL_STRINGS, sys::RTE_TEL_STRING_VAL);

@@ -5,13 +5,14 @@
 //! A stamp holds for one mbuf, whose address is part of it: a copy of a packet inherits field and flag,
 //! but its original is the one that counts. So it is known how many stamps are under way, and while
 //! there are none, which is nearly always, senders need not look at their packets: that would cost more
-//! than everything else. Packets that a program drops with their stamps stay under way for ever; from
-//! then on its senders look at every packet.
+//! than everything else. A packet that a program drops stays under way until its mbuf is stamped again;
+//! as long as there are such, senders look at every packet.
 
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU64};
 
-use crate::dpdk::{Dpdk, DynField, DynFlag, MBUF_OL_FLAGS, Mbuf};
+use crate::dpdk::{Dpdk, DynField, DynFlag, MBUF_OL_FLAGS, MBUF_REFCNT, Mbuf};
 
 /// Stamps that were put on and not taken off: never fewer than can still be found.
 static UNDER_WAY: AtomicI64 = AtomicI64::new(0);
@@ -24,6 +25,11 @@ const TSC: u64 = (1 << TSC_BITS) - 1;
 /// bytes apart, so what is left of the address tells those within 2 GiB from each other.
 fn encode(mbuf: *const Mbuf, now: u64) -> u64 {
     (mbuf.addr() as u64 >> 7) << TSC_BITS | now & TSC
+}
+
+/// What no stamp of this mbuf says: it was taken off.
+fn taken_off(mbuf: *const Mbuf) -> u64 {
+    !encode(mbuf, 0)
 }
 
 /// Cycles from a stamp to `now`.
@@ -111,13 +117,17 @@ impl Stamp {
     /// # Safety
     /// They are live mbufs.
     pub unsafe fn put(self, packets: &[*mut Mbuf], now: impl FnOnce() -> u64) {
+        let mut more = 0;
         for packet in packets {
             // SAFETY: the contract is the caller's.
             let (flags, field) = unsafe { (Self::flags(*packet), self.field(*packet)) };
-            field.store(0, Relaxed);
+            // One that the mbuf had when it was dropped is still counted.
+            let before = field.load(Relaxed);
+            more += i64::from(before != encode(*packet, before));
+            field.store(taken_off(*packet), Relaxed);
             flags.store(flags.load(Relaxed) | self.flag, Relaxed);
         }
-        UNDER_WAY.fetch_add(packets.len() as i64, Relaxed);
+        UNDER_WAY.fetch_add(more, Relaxed);
         let now = now();
         for packet in packets {
             // SAFETY: the contract is the caller's.
@@ -149,14 +159,26 @@ impl Stamp {
             return None;
         }
         // Offered again, because the port did not take it, it must not count again; nor when several
-        // owners send it at once.
-        if flags.fetch_and(!self.flag, Relaxed) & self.flag == 0 {
+        // owners send it at once, which alone is worth a locked instruction. An owner that has just gone
+        // took the stamp before.
+        // SAFETY: the contract is the caller's; `refcnt` is 16 bits wide, aligned by DPDK.
+        let owners = unsafe { AtomicU16::from_ptr(packet.byte_add(MBUF_REFCNT).cast()) };
+        let all = match owners.load(Acquire) {
+            1 => {
+                let all = flags.load(Relaxed);
+                flags.store(all & !self.flag, Relaxed);
+                all
+            }
+            _ => flags.fetch_and(!self.flag, Relaxed),
+        };
+        if all & self.flag == 0 {
             return None;
         }
         let stamp = field.load(Relaxed);
         if stamp != encode(packet, stamp) {
             return None;
         }
+        field.store(taken_off(packet), Relaxed);
         Some(stamp)
     }
 }
@@ -176,7 +198,7 @@ pub fn taken(stamps: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering::{AcqRel, Acquire};
+    use std::sync::atomic::Ordering::AcqRel;
     use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
     /// As much of an mbuf as stamps touch.
@@ -202,6 +224,14 @@ mod tests {
             assert_eq!(stamp.take(packet).map(|found| span(found, 89)), Some(100));
             assert_eq!(stamp.take(packet), None);
             assert!(!stamp.is_on_any(&[packet, copied]) && any_under_way());
+            taken(1);
+            assert!(!any_under_way());
+            // Dropped, which nobody tells, its flags reset, and received again.
+            for _ in 0..3 {
+                original.0[MBUF_OL_FLAGS..][..8].copy_from_slice(&5u64.to_ne_bytes());
+                stamp.put(&[packet], || 7);
+            }
+            assert!(any_under_way() && stamp.take(packet).is_some());
             taken(1);
             assert!(!any_under_way());
         }
