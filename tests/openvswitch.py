@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from probed_programs import Program, wait_until
+from forwarding_programs import Program, wait_until
 
 from linerate.make import locked
 from linerate.places import build_directory

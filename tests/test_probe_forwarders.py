@@ -7,7 +7,7 @@ compared, so that nothing needs a tolerance.
 
 from __future__ import annotations
 
-from probed_programs import Feed, Program, numbers, offsets, one_offset, running
+from forwarding_programs import Feed, Program, numbers, offsets, one_offset, running
 
 from linerate import c_examples
 from linerate.places import rust_binary

@@ -13,8 +13,8 @@ import os
 from collections import Counter
 
 import pytest
+from forwarding_programs import CPUS, numbers
 from openvswitch import Vswitch, vswitch
-from probed_programs import CPUS, numbers
 
 from linerate.machine import hugepage_memory_mib
 from linerate.process import RunDirectory

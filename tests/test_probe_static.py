@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from probed_programs import CPUS, MEMORY, offsets, one_offset, running
+from forwarding_programs import CPUS, MEMORY, offsets, one_offset, running
 
 from linerate import c_examples
 from linerate.plugins import probe_plugin

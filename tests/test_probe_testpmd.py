@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from probed_programs import Testpmd, commanded_testpmd
+from forwarding_programs import Testpmd, commanded_testpmd
 
 from linerate.process import RunDirectory
 
@@ -46,6 +46,16 @@ def polls(testpmd: Testpmd) -> Counts:
     return Counts(
         {(each["port"], each["queue"]): each["polls"] for each in entries if each["lcore"] == 1}
     )
+
+
+def times(testpmd: Testpmd) -> dict[tuple[int, int], tuple[int, int]]:
+    """Busy and total cycles of port 1's queues."""
+    entries = testpmd.program.entries()
+    return {
+        (each["lcore"], each["queue"]): (each["busy_tsc"], each["total_tsc"])
+        for each in entries
+        if each["port"] == 1
+    }
 
 
 def check_devices(testpmd: Testpmd, *, gone: Counts | None = None) -> None:
@@ -105,7 +115,7 @@ def test_a_device_in_the_place_of_a_closed_one_is_counted_from_its_first_packet(
         forward(testpmd, "start")
         check_devices(testpmd)
         for device in range(2, 5):
-            before = program.packets()
+            before, watched = program.packets(), times(testpmd)
             testpmd.tell("port stop 1")
             testpmd.tell("port close 1")
             assert program.ask("/linerate/probe")["rx_queues"] == 16
@@ -115,6 +125,10 @@ def test_a_device_in_the_place_of_a_closed_one_is_counted_from_its_first_packet(
             program.await_queues(16 + 2)
             forwarded, _ = forward(testpmd, "start")
             assert program.packets() - before == forwarded
+            # The thread rested since a poll with packets, and the queue was gone meanwhile: nobody
+            # was busy with it.
+            for queue, (busy, total) in times(testpmd).items():
+                assert busy - watched[queue][0] <= total - watched[queue][1]
             gone = Counts({each: n for each, n in before.items() if each[0] == 1})
             check_devices(testpmd, gone=gone)
         assert program.child.stop() == 0
