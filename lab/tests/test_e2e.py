@@ -161,23 +161,42 @@ def test_null(tmp_path: Path, runtime: Path, link: str) -> None:
         assert trial.window_cycles_per_packet > 1
         assert trial.processes[0].cpus == [max(os.sched_getaffinity(0))]
     assert "cycles/packet" in output
+    # Null ports always have a burst, and the probe sees it in C and in Rust.
+    for arm in summary["cells"][0]["arms"] if all(trial.valid for trial in trials) else ():
+        assert arm["average_rx_burst"]["median"] == 32
+
+
+def check_polling(trial: records.Trial) -> None:
+    """The probe looks in the trials that are for that alone, and at every program."""
+    if trial.role in ("measure", "self-test"):
+        assert trial.polling is None
+        assert not any("-d" in process.argv for process in trial.processes)
+    elif trial.valid:
+        seen = sum(entry.packets for entry in trial.polling or ())
+        received = trial.forwarder_rx or 0
+        # Polls are read inside of a flood, and around frames that are paced.
+        assert 0 < seen < received if trial.load == "flood" else seen == received
 
 
 @pytest.mark.parametrize("link", ["memif", "memif2"])
 def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> None:
     need("l2fwd", "reflect", "generator")
-    run = Run(runtime, tmp_path / "run", "--link", link, "--blocks", "2", "--sizes", "64,1518")
+    sizes = (64, 1518) if link == "memif" else (64,)
+    listed = ",".join(map(str, sizes))
+    run = Run(runtime, tmp_path / "run", "--link", link, "--blocks", "2", "--sizes", listed)
     code, output, errors = run.finish()
     assert code == 0, errors
     check_files(run)
     summary = run.summary()
     assert summary["books_checked"] == sum(trial.valid for trial in run.trials())
     assert summary["books_closed"] is (True if summary["books_checked"] else None)
-    assert [(cell["link"], cell["size"]) for cell in summary["cells"]] == [(link, 64), (link, 1518)]
+    assert [(cell["link"], cell["size"]) for cell in summary["cells"]] == [
+        (link, size) for size in sizes
+    ]
     trials = run.trials()
-    for size in (64, 1518):
+    for size in sizes:
         mine = [t for t in trials if t.size == size]
-        expected = {("measure", "flood"), ("self-test", "flood")}
+        expected = {("measure", "flood"), ("self-test", "flood"), ("probed", "flood")}
         # Lower loads are shares of what the peers carried; without a sound peer there are none.
         if any(t.valid for t in mine if t.role == "self-test"):
             expected.add(("lower-load", "paced"))
@@ -192,6 +211,7 @@ def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> Non
         assert trial.unattributed == 0
         assert trial.accepted == trial.forwarder_rx
         assert trial.received == trial.forwarder_tx
+        check_polling(trial)
     blocks = {
         (t.size, t.block): [o.role for o in trials if (o.size, o.block) == (t.size, t.block)]
         for t in trials
@@ -237,7 +257,7 @@ def test_the_peers_of_the_benchmark(tmp_path: Path, runtime: Path, compiler: str
             pytest.skip("there is no clang here: make bench installs it")
         names = ["c-l2fwd", "c-l2fwd-clang", "c-l2fwd-clang-native"]
     run = Run(
-        runtime, tmp_path / "run", "--link", "nearfree2", "--blocks", "1",
+        runtime, tmp_path / "run", "--link", "nearfree2", "--blocks", "1", "--no-probe",
         "--forwarders", ",".join(names),
     )  # fmt: skip
     code, _, errors = run.finish()
@@ -284,7 +304,10 @@ def test_a_process_killed_in_mid_trial_makes_that_trial_invalid(
     tmp_path: Path, runtime: Path, victim: str
 ) -> None:
     need("l2fwd", "reflect", "generator")
-    run = Run(runtime, tmp_path / "run", "--link", "memif", "--blocks", "4")
+    run = Run(
+        runtime, tmp_path / "run", "--link", "memif", "--blocks", "2", "--no-probe",
+        "--forwarders", "c-l2fwd,rust-l2fwd",
+    )  # fmt: skip
     wait_for(
         "a measured trial",
         lambda: any(t.role == "measure" for t in run.trials()) and run.children(victim),
