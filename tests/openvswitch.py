@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An Open vSwitch with DPDK of the test's own: nothing is installed, and none that runs is met.
 
+    python tests/openvswitch.py     unpacks it, which CI's set-up does
+
 Debian's packages are unpacked below `build/`. Database, sockets and logs lie in the run directory,
 and the switch runs in a network namespace: its bridges are interfaces of the kernel too, which
 would stay behind.
@@ -11,6 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -54,31 +57,33 @@ def works(root: Path) -> bool:
     return "DPDK" in printed
 
 
+def place() -> Path:
+    return build_directory() / "openvswitch"
+
+
 def unpacked() -> Path:
-    """Where the packages are unpacked; skips the test when they cannot be had."""
-    root = build_directory() / "openvswitch"
+    """Where the packages are unpacked; skips the test when they are not."""
+    if not works(place()):
+        pytest.skip("Open vSwitch is not unpacked: .venv/bin/python tests/openvswitch.py does it")
+    return place()
+
+
+def unpack() -> None:
+    """Download and unpack, unless it is there; by the package lists as they are."""
+    root = place()
     with locked(root.parent, "Open vSwitch"):
         if works(root):
-            return root
-        try:
-            with tempfile.TemporaryDirectory(dir=root.parent, prefix=".openvswitch-") as work:
-                _unpack(Path(work))
-                shutil.rmtree(root, ignore_errors=True)
-                (Path(work) / "root").rename(root)
-        except (OSError, subprocess.SubprocessError) as error:
-            pytest.skip(f"Open vSwitch's packages cannot be had: {error}")
+            return
+        with tempfile.TemporaryDirectory(dir=root.parent, prefix=".openvswitch-") as work:
+            _unpack(Path(work))
+            shutil.rmtree(root, ignore_errors=True)
+            (Path(work) / "root").rename(root)
     if not works(root):
-        pytest.skip(f"Open vSwitch of the packages does not run with this DPDK: {root / DAEMON}")
-    return root
+        sys.exit(f"Open vSwitch of the packages does not run with this DPDK: {root / DAEMON}")
 
 
 def _unpack(work: Path) -> None:
-    try:
-        _download(work)
-    except subprocess.SubprocessError:
-        # Perhaps the lists are missing or old.
-        output("apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", "update")
-        _download(work)
+    _download(work)
     (work / "root").mkdir()
     for package in work.glob("*.deb"):
         output("dpkg-deb", "-x", package, work / "root")
@@ -169,3 +174,7 @@ def vswitch(run: RunDirectory, cpus: Sequence[int], pmd_cpu: int, one_in: int) -
         ):
             switch.program = Program(daemon, telemetry)
             yield switch
+
+
+if __name__ == "__main__":
+    unpack()

@@ -84,10 +84,10 @@ def check(switch: Vswitch, received_before: Counts, sent_before: Counter[int]) -
 
 
 def test_every_packet_is_counted_as_ports_and_queues_come_and_go() -> None:
-    if os.geteuid() != 0:
-        pytest.skip("Open vSwitch with DPDK is run by root")
     if hugepage_memory_mib() < NEEDED_MIB:
         pytest.skip(f"Open vSwitch needs {NEEDED_MIB} MiB of free hugepages")
+    if os.geteuid() != 0:
+        pytest.skip("Open vSwitch with DPDK is run by root")
     with RunDirectory() as run, vswitch(run, CPUS, PMD, one_in=1) as switch:
         program = switch.program
         bridge = ["set", "Bridge", "br0", "datapath_type=netdev", "fail-mode=secure"]

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import signal
-import stat
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -68,8 +67,8 @@ def prepare(
     if Path(program).name.startswith("ovs-vswitchd"):
         raise UsageError(
             "ovs-vswitchd takes its EAL options from its database, not from its command line",
-            f"ovs-vsctl set Open_vSwitch . other_config:dpdk-extra='-d {plugin}', restart it, "
-            "then linerate top",
+            f"ovs-vsctl set Open_vSwitch . other_config:dpdk-extra='-d {plugin}' (and what is in "
+            "it already), restart it, then linerate top",
         )
     path = find_program(program, environment)
     check_program(path, program, plugin, environment)
@@ -82,19 +81,14 @@ def prepare(
 
 
 def loadable(probe: Path) -> Path:
-    """The probe's real path, if EAL will load it from there.
-
-    EAL (`verify_perms` in eal_common_options.c) refuses a plugin when the file or any directory
-    above it is writable for everybody, after following symbolic links. A sticky bit is no excuse.
-    """
+    """The probe's real path, if EAL will load it from there."""
     real = probe.resolve()
-    for path in (real, *real.parents):
-        if path.stat().st_mode & stat.S_IWOTH:
-            copy = f"{_SAFE_PLACE}/{real.name}"
-            raise MachineError(
-                f"EAL will not load {real}: everybody can write to {path}",
-                f"as root: install -D -m 644 {real} {copy}; then linerate attach --probe {copy}",
-            )
+    if path := plugins.writable_by_all(real):
+        copy = f"{_SAFE_PLACE}/{real.name}"
+        raise MachineError(
+            f"EAL will not load {real}: everybody can write to {path}",
+            f"as root: install -D -m 644 {real} {copy}; then linerate attach --probe {copy}",
+        )
     return real
 
 
@@ -104,7 +98,7 @@ def find_program(program: str, environment: Mapping[str, str]) -> Path:
         found = shutil.which(program, path=environment.get("PATH", os.defpath))
         if found:
             return Path(found)
-        here = Path(program).is_file() and not Path(program).is_dir()
+        here = Path(program).is_file()
         raise MissingError(
             f"{program}: no such program in PATH",
             f"linerate attach -- ./{program}" if here else None,

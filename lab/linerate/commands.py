@@ -113,7 +113,9 @@ def overload(
     ] = False,
     probe: Annotated[
         bool,
-        typer.Option(help="In some further trials, see by the probe how each program polls."),
+        typer.Option(
+            help="See by the probe how programs poll: at lower loads, and in further trials."
+        ),
     ] = True,
 ) -> None:
     """Forward as much as it can: which l2fwd does more, at what cost per packet?"""

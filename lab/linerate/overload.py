@@ -155,7 +155,8 @@ class Overload:
             each.prepare()
         if any(each.has_generator for each in links):
             rust_binary("generator")
-        probe_plugin()
+        if self.options.probe:
+            probe_plugin()
         if self.cores.shared_core:
             self.warnings.append(
                 "generator and forwarder run on hyperthread siblings of one core: "
@@ -252,7 +253,9 @@ class Overload:
         load: Load = "self-driven"
         if bed.link.has_generator:
             load = "paced" if pps else "flood"
-        plan = Plan(arm, load, block, len(self.trials), role, load_share, pps)
+        # At a fixed load the sender sets the pace, and the cost of a packet is what is asked.
+        probe = role == "probed" or (role == "lower-load" and self.options.probe)
+        plan = Plan(arm, load, block, len(self.trials), role, load_share, pps, probe)
         trial = run_trial(self.bench, plan, bed)
         self.writer.append(trial)
         self.trials.append(trial)

@@ -17,21 +17,24 @@ from linerate.places import build_directory, rust_binary, user_cache
 PROBE = "liblinerate_probe.so"
 
 
-def may_be_loaded_from(directory: Path) -> bool:
-    """EAL loads no plugin from below a directory that everybody may write to."""
-    existing = directory.resolve()
+def writable_by_all(path: Path) -> Path | None:
+    """The first of a file or directory and its parents that everybody may write to, if any.
+
+    EAL (`verify_perms` in eal_common_options.c) refuses a plugin then, after following symbolic
+    links. A sticky bit is no excuse. What does not exist yet would be made with better rights.
+    """
+    existing = path.resolve()
     while not existing.exists():
         existing = existing.parent
-    return not any(
-        stat.S_IMODE(path.stat().st_mode) & stat.S_IWOTH for path in (existing, *existing.parents)
-    )
+    every = (existing, *existing.parents)
+    return next((each for each in every if each.stat().st_mode & stat.S_IWOTH), None)
 
 
 def plugin_directory() -> Path:
     """`build/` of the checkout, or the user's cache where that may not hold plugins."""
     places = (build_directory(), user_cache())
     for place in places:
-        if may_be_loaded_from(place):
+        if writable_by_all(place) is None:
             return place
     raise LabError(
         f"EAL would refuse a plugin in {' or '.join(map(str, places))}: "
@@ -44,7 +47,7 @@ def plugin_directory() -> Path:
 def probe_plugin() -> Path:
     """The probe, as `make build` left it; where EAL would refuse it there, a copy of it."""
     built = rust_binary(PROBE)
-    if may_be_loaded_from(built.parent):
+    if writable_by_all(built) is None:
         return built
     digest = hashlib.sha256(built.read_bytes()).hexdigest()
     out = plugin_directory() / f"probe-{digest[:16]}"

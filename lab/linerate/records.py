@@ -22,7 +22,7 @@ from linerate.errors import OutputError
 RECORDS = "records.jsonl"
 
 Load = Literal["self-driven", "flood", "paced"]
-# probed: like measure, with the probe in the forwarder, for the figures of its polls alone.
+# probed: like measure, for the figures of polls alone.
 Role = Literal["measure", "self-test", "probed", "lower-load"]
 # Why a trial does not count, for programs; `invalid` says it in words.
 # ended: a process; starved: of its CPU; idle: nothing was carried; kept: not passed on;
@@ -81,6 +81,7 @@ class Trial(_Strict):
     size: int = Field(description="frame size in bytes, the 4-byte FCS included")
     load: Load
     load_share: float | None = Field(default=None, description="of the ceiling, when paced")
+    probe: bool = Field(default=False, description="the probe was in the forwarder")
     started_at: str = Field(description="UTC, ISO 8601")
     invalid: str | None = Field(default=None, description="why the trial does not count, in words")
     invalid_code: InvalidCode | None = Field(default=None, description="the same, for programs")
@@ -101,9 +102,7 @@ class Trial(_Strict):
     pacing_error_ppm: float | None = None
 
     tsc_hz: int | None = None
-    polling: list[Polling] | None = Field(
-        default=None, description="by the probe, or by a forwarder that needs none"
-    )
+    polling: list[Polling] | None = Field(default=None, description="as the probe saw them")
     steal_ticks: dict[str, int] = Field(default_factory=dict, description="per CPU, 1/100 s")
     processes: list[Process] = Field(default_factory=list)
     build: dict[str, str] = Field(default_factory=dict, description="of what the lab built")

@@ -15,12 +15,14 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import cast
 
+from pydantic import ValidationError
+
 from linerate import books
 from linerate.bed import Bed
 from linerate.cpus import Cores, cpu_times
 from linerate.design import Arm
 from linerate.eal import Memory
-from linerate.errors import GeneratorError, LinkError, TrialError
+from linerate.errors import GeneratorError, LinkError, TelemetryError, TrialError
 from linerate.forwarders import Forwarder, forwarder
 from linerate.otg import Traffic
 from linerate.process import Activity, Child, RunDirectory
@@ -70,6 +72,8 @@ class Plan:
     role: Role = "measure"
     load_share: float | None = None
     pps: float | None = None
+    # The probe is in the forwarder.
+    probe: bool = False
 
 
 def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
@@ -86,6 +90,7 @@ def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
         size=bed.context.size,
         load=plan.load,
         load_share=plan.load_share,
+        probe=plan.probe,
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         tsc_hz=bench.tsc_hz,
         memory="hugepages" if bench.memory.hugepages else "no-huge",
@@ -113,7 +118,7 @@ class _Attempt:
         self.ports = bed.link.ports
         self.trial = trial
         self.forwarder: Forwarder = forwarder(plan.arm.forwarder)
-        self.probed = plan.role in ("probed", "lower-load")
+        self.probed = plan.probe
 
     def go(self) -> None:
         sender = self.sender
@@ -295,7 +300,10 @@ class _Attempt:
         if not self.probed:
             return None
         answer = telemetry.ask(self.forwarder.polling)
-        return [Polling.model_validate(entry) for entry in answer]
+        try:
+            return [Polling.model_validate(entry) for entry in answer]
+        except ValidationError as error:
+            raise TelemetryError(f"{self.forwarder.polling} answered {answer!r:.200}") from error
 
 
 def _counters(telemetry: Telemetry, ports: int) -> tuple[int, int]:

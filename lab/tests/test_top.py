@@ -95,7 +95,7 @@ def worst() -> Figures:
     )  # fmt: skip
     return figures(
         program="a-program-with-a-long-name", prefix="a-prefix-with-a-long-name",
-        ports=[port, port], lcores=[lcore], rx_mpps=2976.19, tx_mpps=1999.9992, unsent_mpps=976.19,
+        ports=[port, port], lcores=[lcore], rx_mpps=2976.19, tx_mpps=1999.9992,
     )  # fmt: skip
 
 

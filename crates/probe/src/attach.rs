@@ -22,11 +22,12 @@ use std::time::Duration;
 use crate::callbacks::Callbacks;
 use crate::cpus;
 use crate::dpdk::{Dpdk, EVENT_DESTROY, EVENT_NEW};
+use crate::memory;
 use crate::poller::registry;
 use crate::receive::RxQueue;
 use crate::say;
 use crate::send::TxQueue;
-use crate::settings::Settings;
+use crate::settings::{Settings, SettingsError};
 use crate::signals;
 use crate::stamp::{Sampling, Stamp};
 
@@ -79,14 +80,17 @@ pub fn state() -> State {
     }
 }
 
-/// Changes what is measured. A change of `one_in` loses no poll; with `polling` off there are no callbacks.
-pub fn change(dpdk: &Dpdk, settings: Settings) {
+/// Changes what is measured, by the parameters of a telemetry command. A change of `one_in` loses no poll;
+/// with `polling` off there are no callbacks.
+pub fn change(dpdk: &Dpdk, parameters: &str) -> Result<(), SettingsError> {
     let mut ports = ports();
+    let settings = ports.settings.changed(parameters)?;
     if ports.settings != settings {
         ports.settings = settings;
         ports.look(dpdk);
         ports.apply(dpdk);
     }
+    Ok(())
 }
 
 /// Starts the thread that looks for ports for as long as the process lives.
@@ -137,16 +141,20 @@ fn any_port(dpdk: &Dpdk) -> bool {
 
 fn watch(dpdk: &Dpdk, allowed: &libc::cpu_set_t) {
     let mut alert = ALERT_LOOKS;
-    loop {
-        if ports().look(dpdk) {
-            alert = ALERT_LOOKS;
+    for look in 0u64.. {
+        {
+            let mut ports = ports();
+            // rte_eal_cleanup has unmapped everything; what is left of the program needs no looking.
+            if ports.memory_is_gone() {
+                return;
+            }
+            alert = if ports.look(dpdk) { ALERT_LOOKS } else { alert.saturating_sub(1) };
         }
         // Every now and then: lcores may come later.
-        if alert % 100 == 0 {
+        if look % 100 == 0 {
             cpus::leave_lcores(dpdk, allowed);
         }
-        alert = if alert == 0 { 100 } else { alert - 1 };
-        thread::sleep(if alert > 100 { SOON } else { LATER });
+        thread::sleep(if alert > 0 { SOON } else { LATER });
     }
 }
 
@@ -227,6 +235,13 @@ impl Ports {
         }
     }
 
+    /// Whether DPDK's memory is no longer mapped. Not every bus closes its ports in `rte_eal_cleanup`:
+    /// those that are left look as before, and their data is gone.
+    fn memory_is_gone(&self) -> bool {
+        let record = self.ports.values().find_map(|port| port.rx.record());
+        record.is_some_and(|record| !memory::is_mapped(record))
+    }
+
     fn reserve_stamp(&mut self, dpdk: &Dpdk) {
         let wanted = self.settings.polling && self.settings.one_in > 0;
         if !wanted || self.stamp.is_some() || !any_port(dpdk) {
@@ -250,7 +265,7 @@ impl Ports {
     /// Makes the settings those of the callbacks that are in place.
     fn apply(&mut self, dpdk: &Dpdk) {
         let sampling = self.sampling();
-        for (id, port) in &mut self.ports {
+        for (id, port) in self.ports.iter_mut().filter(|(_, port)| !port.going) {
             // SAFETY: ports are not released while `self` is locked; of one that is gone nothing is in
             // place. Polls may be under way, so nothing is freed.
             unsafe {

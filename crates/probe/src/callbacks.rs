@@ -57,6 +57,11 @@ impl<Q: Queue> Callbacks<Q> {
         self.on.len()
     }
 
+    /// DPDK's record of a callback that is in place: in DPDK's memory for as long as that is there.
+    pub fn record(&self) -> Option<*const Callback> {
+        self.on.first().map(|added| added.0)
+    }
+
     /// Those queues.
     pub fn iter(&self) -> impl Iterator<Item = &'static Q> {
         self.queues.iter().copied().take(self.on.len())

@@ -2,7 +2,7 @@
 //! What became of one thread's polls of one receive queue.
 
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::poller::Poller;
 
@@ -31,11 +31,13 @@ pub struct Figures {
     bursts: [AtomicU64; COUNTERS],
     /// The TSC at the first poll.
     first_tsc: u64,
-    /// Cycles since then in which nobody looked: callbacks off, or the port closed. Written with the
-    /// registry locked, as the next one.
+    /// Cycles since then in which nobody looked: callbacks off, the port closed, or the thread ended.
+    /// Written with the registry locked, as the next two.
     away_tsc: AtomicU64,
     /// The TSC when that began; 0 while polls are counted.
     gone_tsc: AtomicU64,
+    /// Whether the queue went, by callback or port: the next thread alone does not bring it back.
+    unwatched: AtomicBool,
     /// Others of the same thread; see [`Poller::known`].
     pub next: AtomicPtr<Figures>,
     /// The port polled.
@@ -80,6 +82,7 @@ impl Figures {
             first_tsc: now,
             away_tsc: AtomicU64::new(0),
             gone_tsc: AtomicU64::new(0),
+            unwatched: AtomicBool::new(false),
             next: AtomicPtr::new(ptr::null_mut()),
             port,
             queue,
@@ -104,7 +107,19 @@ impl Figures {
         add(&self.long_packets, u64::from(packets));
     }
 
-    /// Nobody counts these polls from now on. With the registry locked.
+    /// The queue has no callback from now on. With the registry locked.
+    pub fn unwatch(&self, now: u64) {
+        self.unwatched.store(true, Relaxed);
+        self.leave(now);
+    }
+
+    /// The queue has a callback. With the registry locked.
+    pub fn watch(&self, now: u64) {
+        self.unwatched.store(false, Relaxed);
+        self.come_back(now);
+    }
+
+    /// The thread polls no more. With the registry locked.
     pub fn leave(&self, now: u64) {
         if self.gone_tsc.load(Relaxed) == 0 {
             self.gone_tsc.store(now, Relaxed);
@@ -116,8 +131,11 @@ impl Figures {
         self.gone_tsc.load(Relaxed) == 0
     }
 
-    /// They are counted again. With the registry locked.
+    /// A thread polls again under the same lcore id. With the registry locked.
     pub fn come_back(&self, now: u64) {
+        if self.unwatched.load(Relaxed) {
+            return;
+        }
         match self.gone_tsc.swap(0, Relaxed) {
             0 => {}
             gone => add(&self.away_tsc, now.saturating_sub(gone)),

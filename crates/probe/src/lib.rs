@@ -26,6 +26,7 @@ mod cpus;
 mod dpdk;
 mod figures;
 mod histogram;
+mod memory;
 mod poller;
 mod receive;
 mod send;

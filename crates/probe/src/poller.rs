@@ -118,7 +118,7 @@ impl Registry {
             self.figures.push(figures);
             figures
         });
-        figures.come_back(now);
+        figures.watch(now);
         figures
     }
 
@@ -139,7 +139,7 @@ impl Registry {
         let now = clock::now();
         for figures in &self.figures {
             if (figures.port, figures.queue) == (port, queue) {
-                figures.leave(now);
+                figures.unwatch(now);
                 // A thread that rests since its last poll of this queue will end this busy time when it
                 // polls another, and nobody counts the time between. By exchange: a thread that polls
                 // is busy with something else by now.
@@ -228,6 +228,23 @@ impl Poller {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_that_comes_back_does_not_bring_back_a_queue_that_is_gone() {
+        let mut registry = registry();
+        let first = registry.lease(901, ptr::null_mut(), 100);
+        let [gone, kept] = [7, 8].map(|queue| registry.figures(first, 900, queue, 100));
+        registry.leave(900, 7);
+        let end = clock::now();
+        registry.of(first).for_each(|figures| figures.leave(end));
+        first.leased.store(false, Relaxed);
+        let before = [gone, kept].map(|figures| figures.read(end + 1000).total_tsc);
+        assert!(ptr::eq(first, registry.lease(901, ptr::null_mut(), end + 1000)));
+        let after = [gone, kept].map(|figures| figures.read(end + 1500).total_tsc);
+        assert_eq!(after, [before[0], before[1] + 500]);
+        registry.figures(first, 900, 7, end + 2000);
+        assert_eq!(gone.read(end + 2010).total_tsc, before[0] + 10);
+    }
 
     #[test]
     fn time_between_two_threads_with_one_lcore_id_does_not_count() {

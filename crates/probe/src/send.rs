@@ -72,21 +72,22 @@ impl TxQueue {
     #[cold]
     unsafe fn sample(&self, packets: &[*mut Mbuf], now: u64) {
         let spans = self.spans(now);
-        // Packets of one burst have one stamp, and mostly leave together.
-        let (mut received, mut together, mut all) = (0, 0, 0);
+        // Packets of one burst were received at one time, and mostly leave together.
+        let (mut alike, mut together, mut all) = (0, 0, 0);
         for packet in packets {
             // SAFETY: the contract is the caller's.
             let Some(stamp) = (unsafe { self.stamp.take(*packet) }) else { continue };
-            if stamp != received && together > 0 {
-                spans.sent(span(received, now), together);
+            let span = span(stamp, now);
+            if span != alike && together > 0 {
+                spans.sent(alike, together);
                 together = 0;
             }
-            received = stamp;
+            alike = span;
             together += 1;
             all += 1;
         }
         if all > 0 {
-            spans.sent(span(received, now), together);
+            spans.sent(alike, together);
             spans.sampled();
             taken(all);
         }

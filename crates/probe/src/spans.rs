@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! How long packets were on their way from reception to sending.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::figures::add;
 use crate::histogram::{self, Counters};
@@ -57,22 +58,23 @@ impl Spans {
 
     /// Counts packets that were on their way for `span` cycles.
     pub fn sent(&self, span: u64, packets: u64) {
-        add(&self.count, packets);
-        add(&self.sum_tsc, span.wrapping_mul(packets));
+        self.counters.add(span, packets);
         self.min_tsc.store(self.min_tsc.load(Relaxed).min(span), Relaxed);
         self.max_tsc.store(self.max_tsc.load(Relaxed).max(span), Relaxed);
-        self.counters.add(span, packets);
+        add(&self.sum_tsc, span.wrapping_mul(packets));
+        // Last, so that whoever reads it first finds all that it counts.
+        self.count.store(self.count.load(Relaxed).wrapping_add(packets), Release);
     }
 
     /// All spans of one queue; none when the list is empty.
     pub fn read(threads: &[&'static Self]) -> Option<Reading> {
         let first = threads.first()?;
+        let count = threads.iter().map(|spans| spans.count.load(Acquire)).sum();
         let sum = |of: fn(&Self) -> &AtomicU64| -> u64 {
             threads.iter().map(|spans| of(spans).load(Relaxed)).sum()
         };
         let least = threads.iter().map(|spans| spans.min_tsc.load(Relaxed)).min()?;
         let greatest = threads.iter().map(|spans| spans.max_tsc.load(Relaxed)).max()?;
-        let count = sum(|spans| &spans.count);
         let mean = sum(|spans| &spans.sum_tsc).checked_div(count);
         Some(Reading {
             port: first.port,

@@ -34,9 +34,10 @@ fn taken_off(mbuf: *const Mbuf) -> u64 {
 
 /// Cycles from a stamp to `now`.
 pub fn span(stamp: u64, now: u64) -> u64 {
+    /// By so much, milliseconds, the counter of another socket may be behind.
+    const BEHIND: u64 = 1 << 24;
     match now.wrapping_sub(stamp) & TSC {
-        span if span <= TSC / 2 => span,
-        // The counters of two sockets may differ by a little.
+        span if span <= TSC - BEHIND => span,
         _ => 0,
     }
 }
@@ -100,6 +101,16 @@ impl Stamp {
         unsafe { AtomicU64::from_ptr(mbuf.byte_add(MBUF_OL_FLAGS).cast()) }
     }
 
+    /// How many owners a packet has.
+    ///
+    /// # Safety
+    /// `mbuf` is a live mbuf.
+    #[inline(always)]
+    unsafe fn owners(mbuf: *mut Mbuf) -> u16 {
+        // SAFETY: `refcnt` of a live mbuf, 16 bits wide and aligned by DPDK, which counts atomically.
+        unsafe { AtomicU16::from_ptr(mbuf.byte_add(MBUF_REFCNT).cast()) }.load(Acquire)
+    }
+
     /// # Safety
     /// `mbuf` is a live mbuf.
     #[inline(always)]
@@ -125,7 +136,13 @@ impl Stamp {
             let before = field.load(Relaxed);
             more += i64::from(before != encode(*packet, before));
             field.store(taken_off(*packet), Relaxed);
-            flags.store(flags.load(Relaxed) | self.flag, Relaxed);
+            // SAFETY: the contract is the caller's.
+            if unsafe { Self::owners(*packet) } == 1 {
+                flags.store(flags.load(Relaxed) | self.flag, Relaxed);
+            } else {
+                // A port may hand out packets that others have, too.
+                flags.fetch_or(self.flag, Relaxed);
+            }
         }
         UNDER_WAY.fetch_add(more, Relaxed);
         let now = now();
@@ -161,9 +178,8 @@ impl Stamp {
         // Offered again, because the port did not take it, it must not count again; nor when several
         // owners send it at once, which alone is worth a locked instruction. An owner that has just gone
         // took the stamp before.
-        // SAFETY: the contract is the caller's; `refcnt` is 16 bits wide, aligned by DPDK.
-        let owners = unsafe { AtomicU16::from_ptr(packet.byte_add(MBUF_REFCNT).cast()) };
-        let all = match owners.load(Acquire) {
+        // SAFETY: the contract is the caller's.
+        let all = match unsafe { Self::owners(packet) } {
             1 => {
                 let all = flags.load(Relaxed);
                 flags.store(all & !self.flag, Relaxed);
@@ -281,5 +297,6 @@ mod tests {
     #[test]
     fn a_counter_that_is_a_little_behind_makes_no_span() {
         assert_eq!((span(1000, 999), span(1000, 1000), span(1000, 1001)), (0, 0, 1));
+        assert_eq!(span(1000, 1000 + TSC / 4 * 3), TSC / 4 * 3, "minutes");
     }
 }

@@ -119,11 +119,10 @@ unsafe extern "C" fn probe(
     unsafe {
         answer(parameters, |dpdk, text| {
             if !text.is_empty() {
-                let settings = attach::state().settings.changed(text).map_err(|error| {
+                attach::change(dpdk, text).map_err(|error| {
                     say(error);
                     Refusal::Parameters
                 })?;
-                attach::change(dpdk, settings);
             }
             let state = attach::state();
             let mut dict = Dict::start(dpdk, data)?;

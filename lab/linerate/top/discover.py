@@ -133,8 +133,9 @@ def choose(found: Found, wanted: str | None) -> Program:
     if fitting:
         what = "several DPDK programs run" if wanted is None else f"{wanted} is not the only one"
         alike = len({program.prefix for program in fitting}) < len(fitting)
-        lines = [f"    {program}{f'  {program.socket}' if alike else ''}" for program in fitting]
-        name = fitting[0].socket if alike else fitting[0].prefix
+        paths = [f"  {printable(str(program.socket))}" if alike else "" for program in fitting]
+        lines = [f"    {program}{path}" for program, path in zip(fitting, paths, strict=True)]
+        name = printable(str(fitting[0].socket if alike else fitting[0].prefix))
         raise UsageError("\n".join([f"{what}:", *lines]), f"choose one: linerate top {name}")
     if any(_is_at(path, wanted) for path in found.silent):
         raise TelemetryError(

@@ -80,6 +80,9 @@ class LcoreFigures(PollingFigures):
     """`lcore` is absent for threads that have no lcore id."""
 
     lcore: int | None = None
+    busy_by: Literal["polls", "program"] | None = Field(
+        default=None, description="who counts busy time: polls, or the program for /eal/lcore/usage"
+    )
     queues: list[QueueFigures] = []
 
 
@@ -131,10 +134,6 @@ class Figures(_Figures):
     clock_cost_cycles: float | None = Field(default=None, description="of one reading")
     rx_mpps: float | None = Field(default=None, description="of all ports")
     tx_mpps: float | None = None
-    unsent_mpps: float | None = Field(
-        default=None,
-        description="received and not sent, if it sends and more than a millisecond's worth",
-    )
     ports: list[PortFigures] = []
     lcores: list[LcoreFigures] | None = Field(default=None, description="absent: nobody counts")
     latency: list[LatencyFigures] | None = Field(
@@ -173,7 +172,6 @@ def compare(program: Program, dpdk: str, before: Sample, now: Sample, time: date
         clock_cost_cycles=clock.clock_cost_cycles if clock else None,
         rx_mpps=rx,
         tx_mpps=tx,
-        unsent_mpps=unsent(rx, tx, (now.at_ns - before.at_ns) / 1e9),
         ports=ports,
         lcores=lcores(before, now),
         latency=latency(before, now),
@@ -223,7 +221,10 @@ def _gbps(packets: int, octets: int, seconds: float) -> float | None:
 
 
 def unsent(rx_mpps: float | None, tx_mpps: float | None, seconds: float) -> float | None:
-    """RX less TX over all ports. Of a program that only receives or only sends it means nothing."""
+    """RX less TX over all ports, if more than a millisecond's worth: so long reading may take.
+
+    Of a program that only receives or only sends it means nothing.
+    """
     if rx_mpps is None or not tx_mpps or seconds <= 0:
         return None
     more = rx_mpps - tx_mpps
@@ -249,6 +250,7 @@ def lcores(before: Sample, now: Sample) -> list[LcoreFigures] | None:
     for lcore in sorted({key[0] for key in gone_by}):
         mine = {key: gone_by[key] for key in sorted(gone_by) if key[0] == lcore}
         figures = LcoreFigures(
+            busy_by="polls",
             lcore=None if lcore == NO_LCORE else lcore,
             queues=[
                 QueueFigures(port=port, queue=queue, **_polling([entry], seconds))
@@ -325,7 +327,7 @@ def usage(before: LcoreUsage | None, now: LcoreUsage) -> list[LcoreFigures]:
     old = _cycles(before) if before else {}
     found = []
     for lcore, (total, busy) in sorted(_cycles(now).items()):
-        figures = LcoreFigures(lcore=lcore)
+        figures = LcoreFigures(lcore=lcore, busy_by="program")
         if lcore in old:
             total_by, busy_by = total - old[lcore][0], busy - old[lcore][1]
             if total_by > 0 and busy_by >= 0:

@@ -19,6 +19,7 @@ from linerate.top.figures import (
     LcoreFigures,
     PollingFigures,
     PortFigures,
+    unsent,
 )
 
 NARROW = 80
@@ -85,10 +86,6 @@ def percent(share: float | None) -> str:
     if 0.9995 <= share < 1:
         return ">99.9"
     return f"{share * 100:.1f}"
-
-
-def number(value: float | None, digits: int = 1) -> str:
-    return DASH if value is None else f"{value:.{digits}f}"
 
 
 def cycles(value: float | None) -> str:
@@ -342,10 +339,11 @@ def title(figures: Figures, width: int) -> Text:
 def remarks(figures: Figures) -> list[str]:
     """What has to be said beside the tables."""
     said = []
-    if figures.unsent_mpps is not None and figures.rx_mpps:
-        share = percent(figures.unsent_mpps / figures.rx_mpps)
+    kept = unsent(figures.rx_mpps, figures.tx_mpps, figures.interval_s)
+    if kept and figures.rx_mpps:
+        share = percent(kept / figures.rx_mpps)
         said.append(
-            f"{mpps(figures.unsent_mpps)} Mpps ({share} %) "
+            f"{mpps(kept)} Mpps ({share} %) "
             "received and not sent: dropped, used or held by the program."
         )
     if not figures.ports:
