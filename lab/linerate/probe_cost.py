@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the probe costs the C l2fwd between two net_null ports.
+"""What the probe costs forwarders between two net_null ports.
 
-    python -m linerate.probe_cost [PROCESSES]
+    python -m linerate.probe_cost [PROCESSES [FORWARDER...]]
+
+PROCESSES: 40 unless given. FORWARDER: as for `linerate run --forwarders`; c-l2fwd unless given, for
+which alone there are goals.
 
 One start of a program differs from the next by more than the probe costs. So the probe is switched
 inside each process (`/linerate/probe,polling=off` takes its callbacks off): every round measures
@@ -29,7 +32,7 @@ from linerate.process import Child, RunDirectory
 from linerate.stats import Paired
 from linerate.telemetry import Telemetry, connect, socket_path
 
-FORWARDER, LINK, SIZE = "c-l2fwd", "null2", 64
+BASELINE, LINK, SIZE = "c-l2fwd", "null2", 64
 PROCESSES = 40
 ROUNDS, WINDOW_S = 12, 0.025
 START_TIMEOUT_S = 10.0
@@ -60,22 +63,23 @@ QUESTIONS = (
     Question("both", "latency", "off", None),
 )
 
-Rates = dict[str, float]
+# TSC cycles per packet in each mode, in one round.
+Cycles = dict[str, float]
 
 
 def cost(found: Paired) -> tuple[float, float | None, float | None]:
-    """A cost is how much longer a packet takes: from a ratio of rates, and from its interval."""
-    low = None if found.ci_high is None else 1 / found.ci_high - 1
-    high = None if found.ci_low is None else 1 / found.ci_low - 1
-    return 1 / found.ratio - 1, low, high
+    """A cost is how much longer a packet takes: of a ratio of cycles, and of its interval."""
+    low = None if found.ci_low is None else found.ci_low - 1
+    high = None if found.ci_high is None else found.ci_high - 1
+    return found.ratio - 1, low, high
 
 
-def compare(processes: list[list[Rates]], question: Question) -> Paired:
+def compare(processes: list[list[Cycles]], question: Question) -> Paired:
     """One ratio for each process, the median over its rounds, against 1."""
     ratios = [
         math.exp(
             statistics.median(
-                math.log(rates[question.mode] / rates[question.over]) for rates in rounds
+                math.log(cycles[question.mode] / cycles[question.over]) for cycles in rounds
             )
         )
         for rounds in processes
@@ -97,12 +101,23 @@ def _rate(telemetry: Telemetry, ports: int) -> float:
     return (after - before) / (ended - began) * 1e9
 
 
-def measure(run: RunDirectory, cores: Cores, memory: Memory, source: random.Random) -> list[Rates]:
+@dataclass(frozen=True)
+class Bench:
+    """What all processes share."""
+
+    run: RunDirectory
+    cores: Cores
+    memory: Memory
+    source: random.Random
+
+
+def measure(bench: Bench, name: str) -> list[Cycles]:
     """The rounds of one process."""
-    program, chosen = forwarder(FORWARDER), link(LINK)
+    run, source = bench.run, bench.source
+    program, chosen = forwarder(name), link(LINK)
     prefix = run.new_prefix("forwarder")
     with chosen.open(LinkContext(run.path, SIZE)) as wire:
-        command = program.command(cores.forwarder, memory, prefix, wire, probed=True)
+        command = program.command(bench.cores.forwarder, bench.memory, prefix, wire, probed=True)
         with (
             Child(command, run) as child,
             connect(socket_path(run.path, prefix), START_TIMEOUT_S, child.check) as telemetry,
@@ -113,6 +128,7 @@ def measure(run: RunDirectory, cores: Cores, memory: Memory, source: random.Rand
                 if time.monotonic() >= deadline:
                     raise ProcessError(f"forwarded nothing within {START_TIMEOUT_S:g} s")
                 time.sleep(0.01)
+            hz = telemetry.ask("/linerate/probe/clock")["tsc_hz"]
             rounds = []
             for _ in range(ROUNDS):
                 order = list(MODES)
@@ -124,36 +140,58 @@ def measure(run: RunDirectory, cores: Cores, memory: Memory, source: random.Rand
                     child.check()
                     rates[mode] = _rate(telemetry, chosen.ports)
                 if min(rates.values()) > 0:
-                    rounds.append(rates)
+                    rounds.append({mode: hz / rate for mode, rate in rates.items()})
             return rounds
 
 
-def table(processes: list[list[Rates]]) -> list[str]:
-    lines = [f"{'cost of':32} {'cost':>8}  {'95 % interval':18} {'goal':>8}"]
+def table(processes: list[list[Cycles]], *, goals: bool) -> list[str]:
+    """The costs; `goals`: and whether they are within them."""
+    heading = f"{'cost of':32} {'cost':>8}  {'95 % interval':18} {'goal' if goals else '':>8}"
+    if not processes:
+        return [heading.rstrip(), "absent: no process forwarded anything"]
+    lines = [heading.rstrip()]
     for question in QUESTIONS:
         middle, low, high = cost(compare(processes, question))
         interval = "-" if low is None or high is None else f"{low:+.2%} to {high:+.2%}"
         line = f"{question.words:32} {middle:+8.2%}  {interval:18}"
-        if question.goal is not None:
+        if goals and question.goal is not None:
             reached = high is not None and high <= question.goal
             line += f" {f'<= {question.goal:.0%}':>8}  {'reached' if reached else 'not reached'}"
         lines.append(line.rstrip())
     return lines
 
 
+def medians(processes: list[list[Cycles]]) -> str:
+    """Cycles per packet in each mode."""
+    found = {
+        mode: statistics.median(
+            statistics.median(cycles[mode] for cycles in rounds) for rounds in processes
+        )
+        for mode in ("off", "polling", "latency")
+    }
+    return "cycles per packet: " + ", ".join(f"{mode} {value:.2f}" for mode, value in found.items())
+
+
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else PROCESSES
-    cores, memory = Cores.choose(), Memory.choose()
-    source = random.Random(1)
-    forwarder(FORWARDER).prepare()
+    names = sys.argv[2:] or [BASELINE]
     try:
+        for name in names:
+            forwarder(name).prepare()
         with RunDirectory() as run:
-            processes = [measure(run, cores, memory, source) for _ in range(count)]
+            bench = Bench(run, Cores.choose(), Memory.choose(), random.Random(1))
+            # One process of each in turn: what the machine does in an hour, it does to all.
+            every = [[measure(bench, name) for name in names] for _ in range(count)]
     except LabError as error:
         sys.exit(f"the probe's cost: {error}")
-    print(f"What the probe costs {FORWARDER} on {LINK}, {count} processes of {ROUNDS} rounds:")
-    for line in table([rounds for rounds in processes if rounds]):
-        print(line)
+    pages = "with huge pages" if bench.memory.hugepages else "without huge pages"
+    for place, name in enumerate(names):
+        processes = [each[place] for each in every if each[place]]
+        print(f"What the probe costs {name} on {LINK}, {pages}, {count} times {ROUNDS} rounds:")
+        for line in table(processes, goals=name == BASELINE):
+            print(line)
+        if processes:
+            print(medians(processes))
 
 
 if __name__ == "__main__":

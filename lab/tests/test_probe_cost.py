@@ -16,7 +16,7 @@ def simulated(processes: int) -> list[list[dict[str, float]]]:
     source = random.Random(1)
     return [
         [
-            {mode: 50e6 * speed * source.gauss(1, 0.005) / FACTORS[mode] for mode in MODES}
+            {mode: 50 * speed * source.gauss(1, 0.005) * FACTORS[mode] for mode in MODES}
             for _ in range(12)
         ]
         for speed in (source.choice([1.0, 1.5]) for _ in range(processes))
@@ -35,16 +35,18 @@ def test_a_cost_is_the_time_that_a_packet_takes_longer() -> None:
 
 
 def test_a_goal_is_about_the_upper_end() -> None:
-    lines = table(simulated(40))
+    lines = table(simulated(40), goals=True)
     assert [line.endswith(" reached") and "not" not in line for line in lines] == [
         False, False, True, True, False,
     ]  # fmt: skip
     costly = simulated(40)
     for rounds in costly:
         for rates in rounds:
-            rates["polling"] /= 1.05
-    assert table(costly)[2].endswith("not reached")
+            rates["polling"] *= 1.05
+    assert table(costly, goals=True)[2].endswith("not reached")
 
 
 def test_too_few_processes_reach_nothing() -> None:
-    assert all("not reached" in line for line in table(simulated(3))[2:4])
+    assert all("not reached" in line for line in table(simulated(3), goals=True)[2:4])
+    assert "reached" not in "".join(table(simulated(40), goals=False))
+    assert table([], goals=True)[1].startswith("absent")
