@@ -7,7 +7,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use Ordering::Relaxed;
@@ -22,6 +22,8 @@ const NO_LCORE: u32 = u32::MAX;
 
 /// One polling thread. It alone writes, but for `leased`, and for `busy` when a port closes.
 pub struct Poller {
+    /// The thread that has it ([`own_thread`]); 0: none.
+    thread: AtomicUsize,
     pub lcore: u32,
     /// Where the thread that has this poller keeps its lcore id.
     lcore_now: AtomicPtr<u32>,
@@ -48,6 +50,7 @@ struct Lease(&'static Poller);
 impl Drop for Lease {
     fn drop(&mut self) {
         let _ = OWN.try_with(|own| own.set(None));
+        self.0.thread.store(0, Relaxed);
         self.0.busy.store(ptr::null_mut(), Relaxed);
         let now = clock::now();
         registry().of(self.0).for_each(|figures| figures.leave(now));
@@ -81,6 +84,7 @@ impl Registry {
         });
         let poller = idle.copied().unwrap_or_else(|| {
             let poller: &'static Poller = Box::leak(Box::new(Poller {
+                thread: AtomicUsize::new(0),
                 lcore,
                 lcore_now: AtomicPtr::new(ptr::null_mut()),
                 leased: AtomicBool::new(true),
@@ -151,16 +155,46 @@ impl Registry {
     }
 }
 
+/// A number that no other living thread has: where the thread's control block is. Reading a thread-local
+/// variable of a plugin would be a function call, at every poll.
+#[inline(always)]
+fn own_thread() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let block: usize;
+        // SAFETY: the first word of the block that fs points to is its own address (System V ABI, TLS).
+        unsafe {
+            core::arch::asm!("mov {}, fs:0", out(reg) block, options(nostack, readonly, preserves_flags));
+        }
+        block
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let block: usize;
+        // SAFETY: the register that holds the address of the thread's block, readable in user space.
+        unsafe {
+            core::arch::asm!("mrs {}, tpidr_el0", out(reg) block, options(nomem, nostack, preserves_flags));
+        }
+        block
+    }
+}
+
 impl Poller {
-    /// The calling thread's poller, if it has one and its lcore id is still the one it had then.
+    /// Whether the calling thread has this poller and its lcore id is still the one it had then.
     #[inline(always)]
-    pub fn current() -> Option<&'static Self> {
-        OWN.get().filter(|poller| {
-            let place = poller.lcore_now.load(Relaxed);
-            // SAFETY: while a thread has the poller this is its own thread-local variable, or null; it
-            // lives as long as the thread.
-            place.is_null() || unsafe { *place } == poller.lcore
-        })
+    pub fn is_current(&self) -> bool {
+        if self.thread.load(Relaxed) != own_thread() {
+            return false;
+        }
+        let place = self.lcore_now.load(Relaxed);
+        // SAFETY: while a thread has the poller this is its own thread-local variable, or null; it lives
+        // as long as the thread.
+        place.is_null() || unsafe { *place } == self.lcore
+    }
+
+    /// The calling thread's poller, if it has one and its lcore id is still the one it had then.
+    fn current() -> Option<&'static Self> {
+        OWN.get().filter(|poller| poller.is_current())
     }
 
     /// The calling thread's poller under its present lcore id, leased if need be, at TSC `now`: that of the
@@ -176,6 +210,7 @@ impl Poller {
         // The old one first, so that a thread never holds two.
         let _ = LEASE.try_with(|lease| lease.take());
         let poller = registry().lease(lcore, place, now);
+        poller.thread.store(own_thread(), Relaxed);
         OWN.set(Some(poller));
         // A thread that polls while it ends keeps the lease for ever.
         let _ = LEASE.try_with(|lease| lease.replace(Some(Lease(poller))));

@@ -79,8 +79,8 @@ impl RxQueue {
     fn figures(&self, now: u64) -> &'static Figures {
         // SAFETY: null or figures, which are never freed.
         let current = unsafe { self.current.load(Acquire).as_ref() };
-        match (current, Poller::current()) {
-            (Some(figures), Some(poller)) if ptr::eq(figures.poller, poller) => figures,
+        match current {
+            Some(figures) if figures.poller.is_current() => figures,
             _ => self.take_over(now),
         }
     }

@@ -43,8 +43,8 @@ impl TxQueue {
     fn spans(&self, now: u64) -> &'static Spans {
         // SAFETY: null or spans, which are never freed.
         let current = unsafe { self.current.load(Ordering::Acquire).as_ref() };
-        match (current, Poller::current()) {
-            (Some(spans), Some(poller)) if ptr::eq(spans.poller, poller) => spans,
+        match current {
+            Some(spans) if spans.poller.is_current() => spans,
             _ => {
                 let poller = Poller::take(now);
                 let spans = registry().spans(poller, self.port, self.queue);
