@@ -215,6 +215,13 @@ def test_an_lcore_that_rests_is_said_in_a_line() -> None:
     assert any(line.startswith("1 ") for line in text.splitlines())
 
 
+def test_why_there_is_no_busy_time_is_said_once() -> None:
+    late = [LcoreFigures(lcore=lcore, rx_mpps=1.0, busy_from_before=True) for lcore in (1, 2)]
+    text = drawn(figures(lcores=late), 90)
+    assert text.count("Busy time from before this interval ended in it: no busy %") == 1
+    assert "Busy time from before" not in drawn(figures(lcores=[LcoreFigures(lcore=1)]), 90)
+
+
 def test_hints_say_how_to_see_more() -> None:
     assert "linerate attach -- l2fwd" in drawn(figures(), 80)
     assert "busy time" in drawn(figures(), 80)

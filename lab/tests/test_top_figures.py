@@ -177,6 +177,41 @@ def test_counters_that_fell_make_their_queue_and_its_lcore_unknown() -> None:
     assert lcore.queues[1].rx_mpps == pytest.approx(0.41)
 
 
+def test_busy_time_that_began_before_the_interval_is_not_of_it() -> None:
+    """Of a program that was stopped: its next poll counts the whole pause as busy."""
+    paused = polling_entry(1, 0, 0, 2, busy_tsc=41_000_000 + 170_000_000)
+    before = [polling_entry(1, 0, 0, 1), polling_entry(1, 1, 0, 1)]
+    found = compare(sample(0, before), sample(1, [paused, polling_entry(1, 1, 0, 2)])).lcores
+    assert found is not None
+    queue, other = found[0].queues
+    for one in (found[0], queue):
+        assert one.busy_share is one.busy_cycles_per_packet is None
+        assert one.busy_from_before
+        assert one.average_rx_burst == pytest.approx(410 / 60)
+    assert other.busy_share == pytest.approx(0.25)
+    assert other.busy_from_before is None
+    # Two queues that only together were busy for longer than the interval.
+    both = [polling_entry(1, port, 0, 2, busy_tsc=141_000_000) for port in (0, 1)]
+    found = compare(sample(0, before), sample(1, both)).lcores
+    assert found is not None
+    assert found[0].busy_share is None
+    assert found[0].busy_from_before
+    assert found[0].queues[0].busy_share == pytest.approx(100 / 164)
+    # What reading may cause is no pause.
+    full = polling_entry(1, 0, 0, 2, busy_tsc=41_000_000 + 165_000_000)
+    found = compare(sample(0, before[:1]), sample(1, [full])).lcores
+    assert found is not None
+    assert (found[0].busy_share, found[0].busy_from_before) == (1, None)
+
+
+def test_the_programs_own_busy_cycles_may_exceed_the_interval_too() -> None:
+    before = LcoreUsage(lcore_ids=(1,), total_cycles=(100,), busy_cycles=(50,))
+    now = LcoreUsage(lcore_ids=(1,), total_cycles=(200,), busy_cycles=(190,))
+    found = compare(sample(0, usage=before), sample(1, usage=now)).lcores
+    assert found is not None
+    assert (found[0].busy_share, found[0].busy_from_before) == (None, True)
+
+
 def test_averages_of_nothing_are_unknown() -> None:
     idle = [polling_entry(1, 0, 0, 1)]
     found = compare(sample(0, idle), sample(1, idle))

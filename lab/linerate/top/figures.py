@@ -23,6 +23,8 @@ _HISTOGRAM_END = 511
 # Ports are read one after the other and packets are on their way: RX less TX of all ports means
 # something only beyond what a millisecond of traffic can cause.
 _READ_WITHIN_S = 0.001
+# Busy cycles may exceed all cycles by so much: a call is under way while they are read.
+_BUSY_TOLERANCE = 0.01
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -65,6 +67,10 @@ class PollingFigures(_Figures):
         default=None, description="of all polls: returned as many packets as were asked for"
     )
     busy_cycles_per_packet: float | None = None
+    busy_from_before: Literal[True] | None = Field(
+        default=None,
+        description="busy time from before the interval ended in it: busy time of it is not known",
+    )
     burst_limit: int | None = Field(default=None, description="the largest burst asked for")
     burst_histogram: list[int] | None = Field(
         default=None, description="calls that returned 0, 1, 2, .. packets; 511 means 511 or more"
@@ -292,12 +298,17 @@ def _polling(entries: Sequence[Polling | None], seconds: float) -> dict[str, Any
     # Each counts the whole time of the lcore since its first poll.
     total = max(entry.total_tsc for entry in known)
     fields: dict[str, Any] = {"burst_limit": max(entry.burst_limit for entry in known)}
+    # Busy time is counted when it ends, all at once: after a pause, more than there was time.
+    exceeding = any(_exceeds(entry.busy_tsc, entry.total_tsc) for entry in known)
+    # Without lcore ids they are perhaps several threads, with more time than one.
+    if exceeding or (known[0].lcore != NO_LCORE and _exceeds(busy, total)):
+        fields["busy_from_before"] = exceeding = True
     if seconds > 0:
         fields["rx_mpps"] = packets / seconds / 1e6
     if polls:
         fields["empty_polls_share"] = empty / polls
         fields["average_rx_burst"] = packets / polls
-        if total > 0:
+        if total > 0 and not exceeding:
             # Polls and times are counted one after the other.
             fields["busy_share"] = min(1.0, busy / total)
         full = [full_polls(entry) for entry in known]
@@ -305,7 +316,7 @@ def _polling(entries: Sequence[Polling | None], seconds: float) -> dict[str, Any
             fields["full_polls_share"] = sum(count or 0 for count in full) / polls
     if polls > empty:
         fields["average_nonempty_rx_burst"] = packets / (polls - empty)
-    if packets:
+    if packets and not exceeding:
         fields["busy_cycles_per_packet"] = busy / packets
     histograms = [entry.burst_histogram for entry in known if entry.burst_histogram is not None]
     if len(histograms) == len(known):
@@ -313,6 +324,10 @@ def _polling(entries: Sequence[Polling | None], seconds: float) -> dict[str, Any
         padded = [histogram + (0,) * (longest - len(histogram)) for histogram in histograms]
         fields["burst_histogram"] = [sum(counts) for counts in zip(*padded, strict=True)]
     return fields
+
+
+def _exceeds(busy: int, total: int) -> bool:
+    return busy > total * (1 + _BUSY_TOLERANCE)
 
 
 def full_polls(entry: Polling) -> int | None:
@@ -330,7 +345,9 @@ def usage(before: LcoreUsage | None, now: LcoreUsage) -> list[LcoreFigures]:
         figures = LcoreFigures(lcore=lcore, busy_by="program")
         if lcore in old:
             total_by, busy_by = total - old[lcore][0], busy - old[lcore][1]
-            if total_by > 0 and busy_by >= 0:
+            if total_by > 0 and _exceeds(busy_by, total_by):
+                figures.busy_from_before = True
+            elif total_by > 0 and busy_by >= 0:
                 figures.busy_share = min(1.0, busy_by / total_by)
         found.append(figures)
     return found

@@ -351,6 +351,10 @@ def remarks(figures: Figures) -> list[str]:
     resting = [_lcore_name(lcore) for lcore in figures.lcores or () if _rests(lcore)]
     if resting and not (figures.probe and not figures.probe.polling):
         said.append(f"Polled before and not in this interval: lcore {', '.join(resting)}.")
+    if any(lcore.busy_from_before for lcore in figures.lcores or ()):
+        said.append(
+            "Busy time from before this interval ended in it: no busy % and no cycles for those."
+        )
     if any(port.rx_gbps is not None or port.tx_gbps is not None for port in figures.ports):
         said.append("Gbit/s: by the driver's byte counters, as a rule frames without FCS.")
     if any(lcore.queues and not _rests(lcore) for lcore in figures.lcores or ()):
