@@ -333,6 +333,21 @@ def test_json_for_scripts(telemetry_server: Start) -> None:
         assert [port["link"] for port in one["ports"]] == ["up", "down"]
 
 
+def test_no_interval_is_cut_short_after_a_late_answer(telemetry_server: Start) -> None:
+    answers = plain_answers(ports=0)
+
+    def late(step: int) -> list[int]:
+        time.sleep(1 if step == 2 else 0)
+        return []
+
+    answers["/ethdev/list"] = Steps(late)
+    path = str(telemetry_server(answers).path)
+    found = objects(top(path, "--json", "--interval", "0.4", "--count", "3"))
+    lengths = [one["interval_s"] for one in found]
+    assert lengths[0] > 0.8
+    assert all(length > 0.3 for length in lengths[1:]), lengths
+
+
 def test_a_program_without_the_probe(telemetry_server: Start) -> None:
     path = str(telemetry_server(plain_answers()).path)
     done = top(path, "--interval", "0.1", "--count", "1")

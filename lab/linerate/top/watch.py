@@ -29,6 +29,8 @@ from linerate.top.screen import render
 Show = Callable[[Figures], None]
 # So long a signal may wait.
 _GLANCE_S = 0.05
+# An interval may be so much shorter than asked for, to keep step; ticks before that are skipped.
+_SHORTEST = 0.9
 
 
 def watch(
@@ -41,7 +43,7 @@ def watch(
         due = time.monotonic()
         shown = 0
         while count is None or shown < count:
-            due = max(due + interval_s, time.monotonic())
+            due = max(due + interval_s, time.monotonic() + _SHORTEST * interval_s)
             _wait_until(due, telemetry)
             now = sampler.take()
             show(compare(program, telemetry.version, before, now, datetime.now(UTC)))
