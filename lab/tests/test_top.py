@@ -34,6 +34,7 @@ from linerate.telemetry import Telemetry, socket_path
 from linerate.top import screen
 from linerate.top.figures import (
     Figures,
+    LatencyFigures,
     LcoreFigures,
     PollingFigures,
     PortFigures,
@@ -121,6 +122,51 @@ def test_the_widest_figures_fit(width: int) -> None:
     assert "name7" in text
     # The tables' rows are one line each.
     assert sum(line.lstrip().startswith("1023 ") for line in text.splitlines()) == 2
+
+
+def lines_of(figures: Figures, height: int, width: int = 80) -> list[str]:
+    """As on a terminal of this size."""
+    console = Console(file=StringIO(), width=width, height=height)
+    console.print(screen.fit(figures, console))
+    assert isinstance(console.file, StringIO)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_a_terminal_that_is_too_short_keeps_the_lcores_and_counts_what_is_missing() -> None:
+    queues = [QueueFigures(port=port, queue=0, rx_mpps=1.0) for port in range(8)]
+    many = figures(
+        ports=[PortFigures(port=port) for port in range(8)],
+        lcores=[LcoreFigures(lcore=lcore, rx_mpps=8.0, queues=queues) for lcore in (1, 2)],
+    )
+    every = lines_of(many, 100)
+    assert sum(line.startswith(" p7q0") for line in every) == 2
+    assert not any("more lines" in line for line in every)
+    assert lines_of(many, len(every)) == every
+    for height in (24, 10):
+        few = lines_of(many, height)
+        assert len(few) <= height
+        assert [line[0] for line in few if line[:2] in ("1 ", "2 ")] == ["1", "2"]
+        assert not any(line.startswith(" p") for line in few)
+        missing = len(every) - (len(few) - 1)
+        assert few[-1] == (f"{missing} more lines: a taller terminal, or linerate top rte | less")
+
+
+def test_a_terminal_that_is_too_narrow_is_said_instead_of_half_figures() -> None:
+    assert lines_of(worst(), 24, 79) == ["linerate top needs 80 columns; here are 79."]
+    assert lines_of(worst(), 50, 80)[0].startswith("a-program")
+
+
+def test_long_cycles_keep_their_magnitude() -> None:
+    entry = LatencyFigures(
+        port=0, queue=0, span="rx-return_tx-call", packets=1_234_567_890,
+        **{f"{point}_cycles": 344_249_612 for point in ("p50", "p90", "p99", "p999", "max")},
+    )  # fmt: skip
+    slow = LcoreFigures(lcore=1, busy_cycles_per_packet=34_424_961.0)
+    text = drawn(figures(latency=[entry], lcores=[slow]), 80)
+    assert "…" not in text
+    assert text.count("344.2M") == 5
+    assert "1.2G" in text
+    assert "34.4M" in text
 
 
 def test_what_is_unknown_is_a_dash_and_never_0() -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -89,8 +90,23 @@ def percent(share: float | None) -> str:
 
 
 def cycles(value: float | None) -> str:
-    """Cycles per packet: a decimal as long as it says something."""
-    return DASH if value is None else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
+    """Cycles per packet in at most seven characters: a decimal as long as it says something."""
+    if value is None:
+        return DASH
+    return f"{value:.1f}" if value < 999.95 else whole(round(value), 7)
+
+
+def whole(value: int | None, width: int = 8) -> str:
+    """All digits where they fit, else three or more of them and a unit."""
+    if value is None:
+        return DASH
+    if len(str(value)) <= width:
+        return str(value)
+    for factor, unit in ((1e6, "M"), (1e9, "G"), (1e12, "T")):
+        text = f"{value / factor:.1f}{unit}"
+        if len(text) <= 6:
+            return text
+    return f"{value:.1e}"
 
 
 def duration(ns: float) -> str:
@@ -245,7 +261,7 @@ _LCORE_COLUMNS = (
 )
 
 
-def lcores_table(lcores: Sequence[LcoreFigures], style: Style) -> Table:
+def lcores_table(lcores: Sequence[LcoreFigures], style: Style, with_queues: bool = True) -> Table:
     table = _table(_LCORE_COLUMNS, style)
     for lcore in lcores:
         name = _lcore_name(lcore)
@@ -254,7 +270,7 @@ def lcores_table(lcores: Sequence[LcoreFigures], style: Style) -> Table:
             table.add_row(f"{name} p{queue.port}q{queue.queue}", *_polls(lcore, style))
             continue
         table.add_row(name, *_polls(lcore, style))
-        for queue in lcore.queues:
+        for queue in lcore.queues if with_queues else ():
             cells = _polls(queue, style)
             table.add_row(f" p{queue.port}q{queue.queue}", *cells, style="dim")
     return table
@@ -298,15 +314,15 @@ _POINTS = ("p50", "p90", "p99", "p999", "max")
 def latency_table(latency: Sequence[LatencyFigures], style: Style) -> Table:
     table = _table(_LATENCY_COLUMNS, style)
     for entry in latency:
-        packets = DASH if entry.packets is None else str(entry.packets)
+        packets = whole(entry.packets, 9)
         name = f"p{entry.port}q{entry.queue}"
         in_cycles = [getattr(entry, f"{point}_cycles") for point in _POINTS]
         in_ns = [getattr(entry, f"{point}_ns") for point in _POINTS]
         if None in in_ns:
-            table.add_row(name, packets, "cycles", *map(_whole, in_cycles))
+            table.add_row(name, packets, "cycles", *map(whole, in_cycles))
             continue
         table.add_row(name, packets, "time", *map(duration, in_ns))
-        table.add_row("", "", "cycles", *map(_whole, in_cycles), style="dim")
+        table.add_row("", "", "cycles", *map(whole, in_cycles), style="dim")
     return table
 
 
@@ -314,10 +330,6 @@ def _measured(figures: Figures) -> list[LatencyFigures]:
     """Nothing while the probe is told to measure none, though its lists stay."""
     off = figures.probe is not None and figures.probe.one_in == 0
     return [entry for entry in figures.latency or () if entry.packets or not off]
-
-
-def _whole(value: int | None) -> str:
-    return DASH if value is None else str(value)
 
 
 def title(figures: Figures, width: int) -> Text:
@@ -401,14 +413,17 @@ def hints(figures: Figures) -> list[str]:
     return found
 
 
-def render(figures: Figures, width: int, ascii_only: bool = False) -> RenderableType:
+def render(
+    figures: Figures, width: int, ascii_only: bool = False, folded: bool = False
+) -> RenderableType:
+    """`folded`: for a terminal that is too short: no rows of queues, and lcores before ports."""
     style = Style(wide=width >= WIDE, ascii_only=ascii_only)
     parts: list[RenderableType] = [title(figures, width)]
-    if figures.ports:
-        parts += ["", ports_table(figures, style)]
+    ports: list[RenderableType] = ["", ports_table(figures, style)] if figures.ports else []
     polling = [lcore for lcore in figures.lcores or () if not _rests(lcore)]
-    if polling:
-        parts += ["", lcores_table(polling, style)]
+    table = lcores_table(polling, style, with_queues=not folded)
+    lcores: list[RenderableType] = ["", table] if polling else []
+    parts += [*lcores, *ports] if folded else [*ports, *lcores]
     measured = _measured(figures)
     if measured:
         parts += ["", latency_table(measured, style)]
@@ -416,3 +431,44 @@ def render(figures: Figures, width: int, ascii_only: bool = False) -> Renderable
     if said:
         parts += ["", *(Text(sentence, style="dim") for sentence in said)]
     return Group(*parts)
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Lines that were drawn already."""
+
+    lines: Sequence[Sequence[Segment]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in self.lines:
+            yield from line
+            yield Segment.line()
+
+
+def too_narrow(width: int) -> Text | None:
+    """What is shown instead of figures without their last digits."""
+    if width >= NARROW:
+        return None
+    return Text(f"linerate top needs {NARROW} columns; here are {width}.")
+
+
+def fit(figures: Figures, console: Console, notice: str | None = None) -> RenderableType:
+    """As much as the terminal's height takes; its last line tells how much is missing."""
+    options = console.options
+    narrow = too_narrow(console.width)
+    if narrow is not None:
+        return narrow
+    above = [Text(notice, style="bold red")] if notice else []
+
+    def lines(folded: bool) -> list[list[Segment]]:
+        drawn = render(figures, console.width, options.ascii_only, folded)
+        return console.render_lines(Group(*above, drawn), options.update(height=None), pad=False)
+
+    whole_screen = lines(folded=False)
+    if len(whole_screen) <= console.height:
+        return _Lines(whole_screen)
+    kept = lines(folded=True)[: max(console.height - 1, 0)]
+    missing = len(whole_screen) - len(kept)
+    prefix = printable(figures.prefix)
+    last = f"{missing} more lines: a taller terminal, or linerate top {prefix} | less"
+    return Group(_Lines(kept), Text(last, style="bold", no_wrap=True, overflow="ellipsis"))

@@ -24,7 +24,7 @@ from linerate.telemetry import Telemetry
 from linerate.top.discover import Program, printable
 from linerate.top.figures import Figures, compare, dump
 from linerate.top.sample import Sampler
-from linerate.top.screen import render
+from linerate.top.screen import fit, render, too_narrow
 
 Show = Callable[[Figures], None]
 # So long a signal may wait.
@@ -91,7 +91,8 @@ def _output(console: Console, json: bool, interval_s: float, program: Program) -
 
 
 def _draw(console: Console, figures: Figures) -> RenderableType:
-    return render(figures, console.width, console.options.ascii_only)
+    narrow = too_narrow(console.width)
+    return narrow or render(figures, console.width, console.options.ascii_only)
 
 
 def _print(console: Console, figures: Figures) -> None:
@@ -110,7 +111,7 @@ def _live(console: Console, interval_s: float, program: Program) -> Iterator[Sho
 
             def show(figures: Figures) -> None:
                 last[:] = [figures]
-                live.update(_draw(console, figures), refresh=True)
+                live.update(fit(figures, console), refresh=True)
 
             yield show
     finally:
