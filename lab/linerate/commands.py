@@ -171,7 +171,8 @@ def doctor(
 def attach(
     command: Annotated[list[str], typer.Argument(metavar="-- PROGRAM ARGS", show_default=False)],
     one_in: Annotated[
-        str | None, typer.Option(help="Measure the latency of 1 in N; 0: of none. Default: 64.")
+        str | None,
+        typer.Option(help="Measure latency in 1 of N received bursts; 0: in none. Default: 64."),
     ] = None,
     probe: Annotated[
         Path | None, typer.Option(help="The probe's file. Default: that of this build.")

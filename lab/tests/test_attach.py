@@ -226,6 +226,18 @@ def test_a_program_that_nobody_could_ask(program: Path) -> None:
     assert "--no-telemetry" in refused(str(program), "--no-telemetry", "--", "-p", "3")
 
 
+def test_one_in_counts_received_bursts() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "linerate", "attach", "--help"],
+        env={**os.environ, "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "1 of N received bursts" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
