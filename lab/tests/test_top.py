@@ -268,6 +268,41 @@ def test_why_there_is_no_busy_time_is_said_once() -> None:
     assert "Busy time from before" not in drawn(figures(lcores=[LcoreFigures(lcore=1)]), 90)
 
 
+def test_why_there_is_no_latency_is_said() -> None:
+    def text(stamped: int, *packets: int | None, one_in: int = 64) -> str:
+        probe = {"version": "0.1.0", "polling": True, "one_in": one_in, "stamped": stamped}
+        measured = [
+            LatencyFigures(port=0, queue=queue, span="rx-return_tx-call", packets=count)
+            for queue, count in enumerate(packets)
+        ]
+        return " ".join(drawn(figures(probe=probe, latency=measured), 80).split())
+
+    said = "packets were stamped and none was seen being sent: the program drops them, sends copies"
+    assert f"7 {said}, or overwrites ol_flags." in text(7)
+    assert f"7 {said}" in text(7, 0, 0)
+    for other in (text(0, 0), text(7, 0, 3), text(7, None), text(7, one_in=0)):
+        assert said not in other
+
+
+def test_a_program_that_sends_nothing_or_only_sends_is_told() -> None:
+    nothing = "Nothing is sent"
+    assert nothing in drawn(figures(rx_mpps=1.0, tx_mpps=0.0), 80)
+    for rx, tx in ((1.0, 0.001), (0.0, 0.0), (1.0, None)):
+        assert nothing not in drawn(figures(rx_mpps=rx, tx_mpps=tx), 80)
+    only = "Lcores that only send are not seen"
+    probe = {"version": "0.1.0", "polling": True, "one_in": 64}
+    rests = LcoreFigures(lcore=0, rx_mpps=0.0)
+    polls = LcoreFigures(lcore=1, rx_mpps=0.0, average_rx_burst=0.0)
+    assert only in drawn(figures(probe=probe, tx_mpps=1.0), 80)
+    assert only in drawn(figures(probe=probe, tx_mpps=1.0, lcores=[rests]), 80)
+    for other in (
+        figures(probe=probe, tx_mpps=1.0, lcores=[rests, polls]),
+        figures(probe=probe, tx_mpps=0.0),
+        figures(tx_mpps=1.0),
+    ):
+        assert only not in drawn(other, 80)
+
+
 def test_hints_say_how_to_see_more() -> None:
     assert "linerate attach -- l2fwd" in drawn(figures(), 80)
     assert "busy time" in drawn(figures(), 80)

@@ -25,6 +25,7 @@ from linerate.top.sample import (
     Polling,
     Port,
     PortStats,
+    Probe,
     Sample,
 )
 
@@ -47,6 +48,8 @@ def sample(
     measured: list[dict[str, Any]] | None = None,
     ports: dict[int, Port] | None = None,
     usage: LcoreUsage | None = None,
+    *,
+    probe: Probe | None = None,
 ) -> Sample:
     parsed = [Latency.model_validate(entry) for entry in measured or []]
     return Sample(
@@ -57,6 +60,7 @@ def sample(
         polling_at_ns=at_s * SECOND,
         latency=None if measured is None else {entry.key: entry for entry in parsed},
         usage=usage,
+        probe=probe,
     )
 
 
@@ -300,6 +304,20 @@ def test_the_programs_own_cycles_stand_in_where_nobody_counts_polls() -> None:
     assert [(lcore.lcore, lcore.busy_share) for lcore in found] == [(1, 0.25), (2, None), (3, None)]
     assert {lcore.busy_by for lcore in found} == {"program"}
     assert compare(sample(0), sample(1)).lcores is None
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"), [(5, 12, 7), (5, 5, 0), (12, 5, None), (None, 5, None)]
+)
+def test_packets_stamped_in_the_interval(
+    before: int | None, now: int, expected: int | None
+) -> None:
+    then, after = (
+        Probe(version="0.1.0", polling="on", one_in=64, stamped=count) for count in (before, now)
+    )
+    found = compare(sample(0, probe=then), sample(1, probe=after)).probe
+    assert found is not None
+    assert found.stamped == expected
 
 
 def test_json_is_by_its_schema_and_leaves_out_what_is_absent() -> None:

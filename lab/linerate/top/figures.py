@@ -123,6 +123,9 @@ class ProbeFigures(_Figures):
     one_in: int = Field(description="0: it measures no latency")
     rx_queues: int | None = None
     tx_queues: int | None = None
+    stamped: int | None = Field(
+        default=None, description="packets that were stamped in the interval, to measure latency"
+    )
 
 
 class Figures(_Figures):
@@ -173,7 +176,7 @@ def compare(program: Program, dpdk: str, before: Sample, now: Sample, time: date
         program=program.name,
         dpdk=dpdk,
         interval_s=round((now.at_ns - before.at_ns) / 1e9, 6),
-        probe=probe_figures(now.probe),
+        probe=probe_figures(before.probe, now.probe),
         tsc_hz=clock.tsc_hz if clock else None,
         clock_cost_cycles=clock.clock_cost_cycles if clock else None,
         rx_mpps=rx,
@@ -184,15 +187,19 @@ def compare(program: Program, dpdk: str, before: Sample, now: Sample, time: date
     )
 
 
-def probe_figures(probe: Probe | None) -> ProbeFigures | None:
+def probe_figures(before: Probe | None, probe: Probe | None) -> ProbeFigures | None:
     if probe is None:
         return None
+    stamped = None
+    if before is not None and before.stamped is not None and probe.stamped is not None:
+        stamped = probe.stamped - before.stamped
     return ProbeFigures(
         version=probe.version,
         polling=probe.polling == "on",
         one_in=probe.one_in,
         rx_queues=probe.rx_queues,
         tx_queues=probe.tx_queues,
+        stamped=stamped if stamped is None or stamped >= 0 else None,
     )
 
 

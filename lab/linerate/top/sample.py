@@ -118,6 +118,7 @@ class Probe(_Answer):
     one_in: int
     rx_queues: int | None = None
     tx_queues: int | None = None
+    stamped: int | None = None
 
 
 class LcoreUsage(_Answer):

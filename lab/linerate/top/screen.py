@@ -358,6 +358,8 @@ def remarks(figures: Figures) -> list[str]:
             f"{mpps(kept)} Mpps ({share} %) "
             "received and not sent: dropped, used or held by the program."
         )
+    if figures.rx_mpps and figures.tx_mpps == 0:
+        said.append("Nothing is sent: the program drops, uses or holds what it receives.")
     if not figures.ports:
         said.append("The program has no Ethernet port.")
     resting = [_lcore_name(lcore) for lcore in figures.lcores or () if _rests(lcore)]
@@ -374,6 +376,13 @@ def remarks(figures: Figures) -> list[str]:
             "Bursts by size: polls that returned 1, 2-3, 4-7, .. packets; the last bar: full."
         )
     measured = _measured(figures)
+    if unseen := _unseen(figures):
+        said.append(
+            f"{unseen} packets were stamped and none was seen being sent: the program drops them, "
+            "sends copies, or overwrites ol_flags."
+        )
+    if _only_sends(figures):
+        said.append("Lcores that only send are not seen: what they receive would be counted.")
     spans = dict.fromkeys(entry.span for entry in measured)
     shares = {entry.one_in for entry in measured if entry.one_in}
     for span in spans:
@@ -385,6 +394,23 @@ def remarks(figures: Figures) -> list[str]:
             took += f", {figures.clock_cost_cycles * 1e9 / figures.tsc_hz:.0f} ns"
         said.append(f"Reading the clock takes {took}: no latency is known better than that.")
     return said + hints(figures)
+
+
+def _unseen(figures: Figures) -> int:
+    """How many packets were stamped of which none arrived at a send call."""
+    probe = figures.probe
+    if probe is None or not probe.one_in or not probe.stamped or figures.latency is None:
+        return 0
+    # None: what it counted is not known.
+    return probe.stamped if all(entry.packets == 0 for entry in figures.latency) else 0
+
+
+def _only_sends(figures: Figures) -> bool:
+    """Packets leave and nobody polls, though polls are counted."""
+    lcores = figures.lcores or []
+    counted = figures.probe is not None and figures.probe.polling
+    counted = counted or any(lcore.busy_by == "polls" for lcore in lcores)
+    return bool(counted and figures.tx_mpps and all(map(_rests, lcores)))
 
 
 def hints(figures: Figures) -> list[str]:
