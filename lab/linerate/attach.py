@@ -25,6 +25,8 @@ from linerate.errors import MachineError, MissingError, ProcessError, UsageError
 ONE_IN_LIMIT = 2**30
 # A name that whatever starts EAL must import or export.
 _EAL_SYMBOL = b"rte_eal_init"
+# What the probe reads from its environment, and so holds.
+_PROBE_MARK = b"LINERATE_PROBE_ONE_IN"
 # Where a copy of the probe satisfies EAL, as a hint.
 _SAFE_PLACE = "/usr/local/lib/linerate"
 # Python ignores these from its start; a program expects what every program starts with.
@@ -61,8 +63,8 @@ def prepare(
     Raises `UsageError`, `MissingError` and `MachineError`.
     """
     program, arguments = command[0], list(command[1:])
-    if probe is not None and not probe.is_file():
-        raise MissingError(f"--probe {probe}: is no file", "leave it out for the one of this build")
+    if probe is not None:
+        check_probe(probe)
     plugin = loadable(probe or plugins.probe_plugin())
     if Path(program).name.startswith("ovs-vswitchd"):
         raise UsageError(
@@ -80,6 +82,19 @@ def prepare(
     return Execution(path, [program, "-d", str(plugin), *arguments], {**environment, **added})
 
 
+def check_probe(probe: Path) -> None:
+    """EAL loads any library, and the program would run without a probe."""
+    hint = "leave it out for the one of this build"
+    if not probe.is_file():
+        raise MissingError(f"--probe {probe}: is no file", hint)
+    try:
+        content = probe.read_bytes()
+    except OSError as error:
+        raise MissingError(f"--probe {probe}: {error.strerror}", hint) from error
+    if _PROBE_MARK not in content:
+        raise UsageError(f"--probe {probe}: is no probe of linerate's", hint)
+
+
 def loadable(probe: Path) -> Path:
     """The probe's real path, if EAL will load it from there."""
     real = probe.resolve()
@@ -87,7 +102,8 @@ def loadable(probe: Path) -> Path:
         copy = f"{_SAFE_PLACE}/{real.name}"
         raise MachineError(
             f"EAL will not load {real}: everybody can write to {path}",
-            f"as root: install -D -m 644 {real} {copy}; then linerate attach --probe {copy}",
+            f"as root: install -D -m 644 {real} {copy}; "
+            f"then linerate attach --probe {copy} -- PROGRAM ARGS...",
         )
     return real
 
@@ -166,8 +182,9 @@ def _names_eal(library: Path) -> bool:
 
 def become(execution: Execution) -> NoReturn:
     """Replace this process by the program. Returns only by an exception."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # closed by whoever started this
+            stream.flush()
     for number in _PYTHON_IGNORES:
         signal.signal(number, signal.SIG_DFL)
     try:

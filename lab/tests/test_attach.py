@@ -9,6 +9,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from linerate import attach, elf, places, plugins
 from linerate.errors import LabError, MachineError, MissingError, UsageError
 
 # Nobody's directory above it is writable for everybody, which a temporary directory's is.
-SAFE = Path("/etc/passwd")
+SAFE = plugins.plugin_directory() / f"test-attach-{os.getpid()}" / "probe.so"
 
 EAL = "int rte_eal_init(int argc, char **argv) { return argc + (argv == 0); }\n"
 # The program's own library, through which it reaches EAL.
@@ -47,6 +48,15 @@ int main(int argc, char **argv)
     return 3;
 }
 """  # noqa: E501 - C
+
+
+@pytest.fixture(scope="module", autouse=True)
+def safe() -> Iterator[None]:
+    """Looks like the probe to `attach`."""
+    SAFE.parent.mkdir(parents=True)
+    SAFE.write_bytes(b"\x7fELF.. LINERATE_PROBE_ONE_IN ..")
+    yield
+    shutil.rmtree(SAFE.parent)
 
 
 class Workshop:
@@ -203,7 +213,9 @@ def test_a_probe_that_eal_would_refuse(tmp_path: Path) -> None:
     with pytest.raises(MachineError) as error:
         attach.loadable(probe)
     assert f"everybody can write to {open_to_all}" in str(error.value)
-    assert f"install -D -m 644 {probe} /usr/local/lib/linerate" in str(error.value)
+    copy = f"/usr/local/lib/linerate/{probe.name}"
+    assert f"install -D -m 644 {probe} {copy}; then" in str(error.value)
+    assert f"linerate attach --probe {copy} -- PROGRAM ARGS..." in str(error.value)
     link = tmp_path / "link"
     link.symlink_to(SAFE)
     assert attach.loadable(link) == SAFE
@@ -215,6 +227,12 @@ def test_a_probe_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(MissingError, match="make build"):
         attach.prepare([sys.executable])
     assert "is no file" in refused(sys.executable, probe=tmp_path / "absent.so")
+
+
+def test_a_file_that_is_no_probe(program: Path) -> None:
+    """EAL would load any library, and the program run without a probe and without a word."""
+    assert "is no probe of linerate's" in refused(str(program), probe=Path("/etc/passwd"))
+    assert "is no probe" in refused(str(program), probe=program.parent / "libmine.so")
 
 
 def test_open_vswitch_is_told_where_its_options_are() -> None:
