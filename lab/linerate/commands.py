@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from linerate import __version__
-from linerate.errors import UsageError
+from linerate.errors import OutputError, UsageError
 
 app = typer.Typer(
     add_completion=False,
@@ -63,6 +63,8 @@ def _once(option: str, words: Sequence[str | int]) -> None:
 
 def _console() -> Console:
     """A terminal's own width; elsewhere wide enough for every table."""
+    if sys.stdout is None:
+        raise OutputError("standard output is closed")
     return Console(width=None if sys.stdout.isatty() else 110)
 
 

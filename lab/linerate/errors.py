@@ -76,6 +76,10 @@ class UnknownCommandError(TelemetryError):
     """The program does not know this command, or not with this parameter."""
 
 
+class SilentError(TelemetryError):
+    """No answer came within the time; it may still come."""
+
+
 class DisconnectedError(TelemetryError):
     """The program closed its telemetry: as a rule it has ended."""
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linerate.errors import DisconnectedError, TelemetryError, UnknownCommandError
+from linerate.errors import DisconnectedError, SilentError, TelemetryError, UnknownCommandError
 
 SOCKET_NAME = "dpdk_telemetry.v2"
 # sockaddr_un.sun_path, its terminating zero included.
@@ -93,6 +93,8 @@ class Telemetry:
             after = time.monotonic_ns()
         except ConnectionError as error:
             raise DisconnectedError(f"telemetry {self.path}: {command}: {error}") from error
+        except TimeoutError as error:
+            raise SilentError(f"telemetry {self.path}: {command}: {error}") from error
         except OSError as error:
             raise TelemetryError(f"telemetry {self.path}: {command}: {error}") from error
         if not raw:
@@ -133,6 +135,21 @@ class Telemetry:
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(timeout_s * 1000))
+
+    def overdue(self, timeout_s: float) -> bool:
+        """After a `SilentError`: wait, and take the late answer, so that it answers nothing else.
+
+        True: it has come, and the program may be asked again. Raises `DisconnectedError`.
+        """
+        if not self.disconnected(timeout_s):
+            return False
+        try:
+            raw = self._socket.recv(self._max_answer + 1024)
+        except OSError as error:
+            raise DisconnectedError(f"telemetry {self.path}: {error}") from error
+        if not raw:
+            raise DisconnectedError(f"telemetry {self.path}: the program closed the connection")
+        return True
 
     def peer_pid(self) -> int:
         """The program's pid as it is seen from here; in a container it knows itself by another."""

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from typing import Any
 import jsonschema
 import pytest
 from conftest import Last, TelemetryServer, wait_for
-from probed import Steps, latency_entry, plain_answers, polling_entry, probed_answers
+from probed import Steps, latency_entry, plain_answers, polling_entry, port_stats, probed_answers
 from rich.console import Console
 
 from linerate import schemas
@@ -484,7 +485,7 @@ def test_a_program_that_does_not_answer_is_an_error_not_an_end(telemetry_server:
     answers["/ethdev/list"] = "silence"
     done = top(str(telemetry_server(answers).path))
     assert done.returncode == 1
-    assert "timed out" in done.stderr
+    assert "does not answer" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -573,6 +574,52 @@ def test_a_terminal_is_left_as_it_was(
     assert b"p99.9" in after
     assert b"linerate: interrupted" in after
     assert b"Traceback" not in live.output
+
+
+def test_a_program_that_does_not_answer_is_waited_for_on_a_terminal(
+    telemetry_server: Start, terminal: Callable[..., Terminal]
+) -> None:
+    answers = probed_answers()
+    goes_on = threading.Event()
+
+    def late(step: int) -> dict[str, Any]:
+        if step == 3:
+            goes_on.wait(60)
+        # An answer that came late must not be taken for the next.
+        return port_stats(step)
+
+    answers["/ethdev/stats,0"] = Steps(late)
+    live = terminal(str(telemetry_server(answers).path), "--interval", "0.1", "--count", "3")
+    wait_for("silence", lambda: b"does not answer" in live.read(), 60)
+    assert b"p99.9" in live.output.rpartition(b"does not answer")[2]
+    assert live.process.poll() is None
+    goes_on.set()
+    assert live.finish() == 0
+    after = live.output.rpartition(b"\x1b[?1049l")[2]
+    assert b"p99.9" in after
+    assert b"does not answer" not in after
+
+
+def test_a_silent_program_is_left_by_ctrl_c(
+    telemetry_server: Start, terminal: Callable[..., Terminal]
+) -> None:
+    answers = plain_answers()
+    answers["/ethdev/list"] = "silence"
+    live = terminal(str(telemetry_server(answers).path))
+    wait_for("silence", lambda: b"does not answer" in live.read(), 60)
+    live.process.send_signal(signal.SIGINT)
+    assert live.finish() == 130
+    assert b"Traceback" not in live.output
+
+
+def test_a_closed_standard_output_is_an_error_without_a_trace(telemetry_server: Start) -> None:
+    path = str(telemetry_server(plain_answers()).path)
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "linerate", "top", path,
+         "--count", "1"],
+        stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "linerate: standard output is closed\n")
 
 
 # Real programs
