@@ -47,7 +47,7 @@ bench: build bench-packages ## compare l2fwd with every build of the C one, coun
 	$(Q)$(LINERATE) run overload --preset screen --link null2,nearfree2 --forwarders $(BENCH_ARMS) \
 	  --blocks $(BLOCKS) --no-probe --out '$(OUT)'
 	$(Q).venv/bin/python -m linerate.goals '$(OUT)/records.jsonl' | tee '$(OUT)/goals.txt'
-	$(Q).venv/bin/python -m linerate.probe_cost | tee '$(OUT)/probe.txt'
+	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.probe_cost | tee '$(OUT)/probe.txt'
 	$(Q)scripts/count-instructions $(subst $(comma), ,$(BENCH_ARMS)) | tee '$(OUT)/instructions.txt'
 
 test: build ## run every test, Rust and Python
