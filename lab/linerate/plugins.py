@@ -32,7 +32,7 @@ def writable_by_all(path: Path) -> Path | None:
 
 def plugin_directory() -> Path:
     """`build/` of the checkout, or the user's cache where that may not hold plugins."""
-    places = (build_directory(), user_cache())
+    places = tuple(dict.fromkeys((build_directory(), user_cache())))
     for place in places:
         if writable_by_all(place) is None:
             return place
