@@ -97,7 +97,7 @@ pub fn change(dpdk: &Dpdk, parameters: &str) -> Result<(), SettingsError> {
 pub fn begin(dpdk: &'static Dpdk, settings: Settings) -> std::io::Result<()> {
     ports().settings = settings;
     // The program's, before EAL binds this thread to its main lcore.
-    let allowed = cpus::allowed();
+    let allowed = host::allowed_cpus();
     signals::blocked(|| {
         thread::Builder::new().name("linerate-probe".into()).spawn(move || {
             if await_ports(dpdk) {
@@ -139,7 +139,7 @@ fn any_port(dpdk: &Dpdk) -> bool {
     unsafe { (dpdk.is_valid_port)((dpdk.find_next)(0)) != 0 }
 }
 
-fn watch(dpdk: &Dpdk, allowed: &libc::cpu_set_t) {
+fn watch(dpdk: &Dpdk, allowed: &[usize]) {
     let mut alert = ALERT_LOOKS;
     for look in 0u64.. {
         {

@@ -15,19 +15,14 @@ fn cpus(set: &cpu_set_t) -> impl Iterator<Item = usize> {
     (0..CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, set) })
 }
 
-/// The CPUs that the calling thread may run on; none when the kernel does not say.
-pub fn allowed() -> cpu_set_t {
-    // SAFETY: a set of integers, and a call that fills it or leaves it empty.
-    unsafe {
-        let mut set: cpu_set_t = mem::zeroed();
-        libc::sched_getaffinity(0, size_of::<cpu_set_t>(), &mut set);
-        set
-    }
-}
-
 /// Moves the calling thread to those of `allowed` that belong to no lcore; stays when there are none.
-pub fn leave_lcores(dpdk: &Dpdk, allowed: &cpu_set_t) {
-    let mut free = *allowed;
+pub fn leave_lcores(dpdk: &Dpdk, allowed: &[usize]) {
+    // SAFETY: a set of integers, empty; the CPUs are those of such a set.
+    let mut free = unsafe {
+        let mut free: cpu_set_t = mem::zeroed();
+        allowed.iter().for_each(|cpu| libc::CPU_SET(*cpu, &mut free));
+        free
+    };
     for lcore in 0..LCORES {
         // SAFETY: both answer for any number once EAL has started.
         let taken = unsafe {

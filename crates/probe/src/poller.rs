@@ -5,7 +5,7 @@
 //! ends or gets another id; the next thread with that id takes it over. So a program that starts and ends
 //! threads for ever needs no more memory than it has threads at a time.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -39,9 +39,7 @@ pub struct Poller {
 }
 
 thread_local! {
-    /// This thread's poller. Without a destructor, so that reading it is an address and a load.
-    static OWN: Cell<Option<&'static Poller>> = const { Cell::new(None) };
-    /// Gives it back when the thread ends.
+    /// The calling thread's poller, which is given back when the thread ends.
     static LEASE: RefCell<Option<Lease>> = const { RefCell::new(None) };
 }
 
@@ -49,7 +47,6 @@ struct Lease(&'static Poller);
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let _ = OWN.try_with(|own| own.set(None));
         self.0.thread.store(0, Relaxed);
         self.0.busy.store(ptr::null_mut(), Relaxed);
         let now = clock::now();
@@ -194,7 +191,8 @@ impl Poller {
 
     /// The calling thread's poller, if it has one and its lcore id is still the one it had then.
     fn current() -> Option<&'static Self> {
-        OWN.get().filter(|poller| poller.is_current())
+        let own = LEASE.try_with(|lease| lease.borrow().as_ref().map(|lease| lease.0));
+        own.ok().flatten().filter(|poller| poller.is_current())
     }
 
     /// The calling thread's poller under its present lcore id, leased if need be, at TSC `now`: that of the
@@ -211,7 +209,6 @@ impl Poller {
         let _ = LEASE.try_with(|lease| lease.take());
         let poller = registry().lease(lcore, place, now);
         poller.thread.store(own_thread(), Relaxed);
-        OWN.set(Some(poller));
         // A thread that polls while it ends keeps the lease for ever.
         let _ = LEASE.try_with(|lease| lease.replace(Some(Lease(poller))));
         poller

@@ -154,36 +154,52 @@ unsafe extern "C" fn clock_(
     }
 }
 
+/// Answers a list with an entry for each reading that is asked for, with its histogram if all have room.
+///
+/// # Safety
+/// As for [`answer`]; `data` is telemetry data of this thread's own.
+unsafe fn list<R>(
+    parameters: *const c_char,
+    data: *mut TelData,
+    read: fn(Filter) -> Vec<R>,
+    size: fn(&R, bool) -> usize,
+    fill: impl Fn(&mut Dict<'_>, &R, bool) -> Result<(), FullError>,
+) -> c_int {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        answer(parameters, |dpdk, text| {
+            let readings = read(Filter::new(text).ok_or(Refusal::Parameters)?);
+            let whole = fits(&readings, size)?;
+            let mut list = List::start(dpdk, data)?;
+            for reading in &readings {
+                fill(&mut list.dict()?, reading, whole)?;
+            }
+            Ok(())
+        })
+    }
+}
+
 unsafe extern "C" fn polling(
     _: *const c_char,
     parameters: *const c_char,
     data: *mut TelData,
 ) -> c_int {
+    let fill = |dict: &mut Dict<'_>, reading: &figures::Reading, whole| {
+        dict.number(c"lcore", u64::from(reading.lcore))?;
+        dict.number(c"port", u64::from(reading.port))?;
+        dict.number(c"queue", u64::from(reading.queue))?;
+        dict.number(c"polls", reading.polls())?;
+        dict.number(c"empty_polls", reading.empty_polls())?;
+        dict.number(c"packets", reading.packets)?;
+        dict.number(c"burst_limit", u64::from(reading.burst_limit))?;
+        if whole {
+            dict.numbers(c"burst_histogram", &reading.bursts)?;
+        }
+        dict.number(c"busy_tsc", reading.busy_tsc)?;
+        dict.number(c"total_tsc", reading.total_tsc)
+    };
     // SAFETY: DPDK passes parameters or null, and data of this thread's own.
-    unsafe {
-        answer(parameters, |dpdk, text| {
-            let filter = Filter::new(text).ok_or(Refusal::Parameters)?;
-            let readings = read_polling(filter);
-            let whole = fits(&readings, polling_size)?;
-            let mut list = List::start(dpdk, data)?;
-            for reading in readings {
-                let mut dict = list.dict()?;
-                dict.number(c"lcore", u64::from(reading.lcore))?;
-                dict.number(c"port", u64::from(reading.port))?;
-                dict.number(c"queue", u64::from(reading.queue))?;
-                dict.number(c"polls", reading.polls())?;
-                dict.number(c"empty_polls", reading.empty_polls())?;
-                dict.number(c"packets", reading.packets)?;
-                dict.number(c"burst_limit", u64::from(reading.burst_limit))?;
-                if whole {
-                    dict.numbers(c"burst_histogram", &reading.bursts)?;
-                }
-                dict.number(c"busy_tsc", reading.busy_tsc)?;
-                dict.number(c"total_tsc", reading.total_tsc)?;
-            }
-            Ok(())
-        })
-    }
+    unsafe { list(parameters, data, read_polling, polling_size, fill) }
 }
 
 /// The figures of each (lcore, port, queue), in that order.
@@ -254,34 +270,26 @@ unsafe extern "C" fn latency(
     parameters: *const c_char,
     data: *mut TelData,
 ) -> c_int {
+    let one_in = attach::state().settings.one_in;
+    let fill = |dict: &mut Dict<'_>, reading: &spans::Reading, whole| {
+        dict.number(c"port", u64::from(reading.port))?;
+        dict.number(c"queue", u64::from(reading.queue))?;
+        dict.string(c"span", SPAN)?;
+        dict.number(c"sampled", reading.sampled)?;
+        dict.number(c"one_in", u64::from(one_in))?;
+        dict.number(c"count", reading.count)?;
+        if let Some((least, mean, greatest)) = reading.tsc {
+            dict.number(c"min_tsc", least)?;
+            dict.number(c"mean_tsc", mean)?;
+            dict.number(c"max_tsc", greatest)?;
+        }
+        match &reading.hdr {
+            Some(hdr) if whole && reading.count > 0 => dict.text(c"hdr", hdr),
+            _ => Ok(()),
+        }
+    };
     // SAFETY: DPDK passes parameters or null, and data of this thread's own.
-    unsafe {
-        answer(parameters, |dpdk, text| {
-            let filter = Filter::new(text).ok_or(Refusal::Parameters)?;
-            let readings = read_latency(filter);
-            let whole = fits(&readings, latency_size)?;
-            let one_in = attach::state().settings.one_in;
-            let mut list = List::start(dpdk, data)?;
-            for reading in readings {
-                let mut dict = list.dict()?;
-                dict.number(c"port", u64::from(reading.port))?;
-                dict.number(c"queue", u64::from(reading.queue))?;
-                dict.string(c"span", SPAN)?;
-                dict.number(c"sampled", reading.sampled)?;
-                dict.number(c"one_in", u64::from(one_in))?;
-                dict.number(c"count", reading.count)?;
-                if let Some((least, mean, greatest)) = reading.tsc {
-                    dict.number(c"min_tsc", least)?;
-                    dict.number(c"mean_tsc", mean)?;
-                    dict.number(c"max_tsc", greatest)?;
-                }
-                if let (true, Some(hdr)) = (whole && reading.count > 0, &reading.hdr) {
-                    dict.text(c"hdr", hdr)?;
-                }
-            }
-            Ok(())
-        })
-    }
+    unsafe { list(parameters, data, read_latency, latency_size, fill) }
 }
 
 /// The spans of each (port, queue), in that order.
