@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_mempool.h>
@@ -13,8 +12,6 @@
 int lr_errno(void) { return rte_errno; }
 
 unsigned int lr_lcore_id(void) { return rte_lcore_id(); }
-
-uint64_t lr_rdtsc(void) { return rte_rdtsc(); }
 
 int lr_eth_link_get_nowait(uint16_t port, uint32_t *speed_mbps, int *up, int *full_duplex)
 {

@@ -16,9 +16,6 @@
 int lr_errno(void);
 unsigned int lr_lcore_id(void);
 
-/* For machines where Rust has no intrinsic. */
-uint64_t lr_rdtsc(void);
-
 /* Plain values of what later releases keep in anonymous unions. Returns 0 or -errno. */
 int lr_eth_link_get_nowait(uint16_t port, uint32_t *speed_mbps, int *up, int *full_duplex);
 /* The link now, as rte_eth_link_to_str words it. Returns 0 or -errno. */

@@ -4,31 +4,9 @@
 //! The engine is the only writer; anybody may read at any time. `attempted` is not stored but is the
 //! sum of `accepted`, `lost_at_ingress` and `refused`, so that the books close at every moment.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A number with one writer and any number of readers. Adding is a load and a store, no more.
-#[derive(Debug, Default)]
-pub struct Cell(AtomicU64);
-
-impl Cell {
-    /// The number now.
-    #[inline]
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Sets the number. The writer's only.
-    #[inline]
-    pub fn set(&self, value: u64) {
-        self.0.store(value, Ordering::Relaxed);
-    }
-
-    /// Adds to the number. The writer's only.
-    #[inline]
-    pub fn add(&self, value: u64) {
-        self.set(self.get().wrapping_add(value));
-    }
-}
+use measure::Cell;
 
 /// A flow since its last start.
 #[derive(Debug, Default)]

@@ -2,7 +2,9 @@
 //! What became of one thread's polls of one receive queue.
 
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed};
+
+use measure::Cell;
 
 use crate::poller::Poller;
 
@@ -17,25 +19,25 @@ pub struct Figures {
     /// The thread that polls.
     pub poller: &'static Poller,
     /// Non-empty polls until the next burst is stamped.
-    pub until_stamp: AtomicU64,
+    pub until_stamp: Cell,
     /// The rate of stamping that it was chosen for; 0: none.
     pub one_in: AtomicU32,
     /// Packets that were stamped.
-    pub stamped: AtomicU64,
+    pub stamped: Cell,
     /// What the latest poll asked for at most.
     limit: AtomicU32,
     /// From the return of a poll with packets to the return of the thread's next poll.
-    pub busy_tsc: AtomicU64,
+    pub busy_tsc: Cell,
     /// Packets in bursts of the last counter.
-    long_packets: AtomicU64,
-    bursts: [AtomicU64; COUNTERS],
+    long_packets: Cell,
+    bursts: [Cell; COUNTERS],
     /// The TSC at the first poll.
     first_tsc: u64,
     /// Cycles since then in which nobody looked: callbacks off, the port closed, or the thread ended.
     /// Written with the registry locked, as the next two.
-    away_tsc: AtomicU64,
+    away_tsc: Cell,
     /// The TSC when that began; 0 while polls are counted.
-    gone_tsc: AtomicU64,
+    gone_tsc: Cell,
     /// Whether the queue went, by callback or port: the next thread alone does not bring it back.
     unwatched: AtomicBool,
     /// Others of the same thread; see [`Poller::known`].
@@ -61,27 +63,21 @@ pub struct Reading {
     pub total_tsc: u64,
 }
 
-/// Adds to a counter of which the calling thread is the only writer.
-#[inline(always)]
-pub fn add(counter: &AtomicU64, n: u64) {
-    counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
-}
-
 impl Figures {
     /// Of a thread that polls a queue for the first time, at TSC `now`.
     pub fn new(poller: &'static Poller, port: u16, queue: u16, now: u64) -> Self {
         Self {
             poller,
-            until_stamp: AtomicU64::new(u64::MAX),
+            until_stamp: Cell::new(u64::MAX),
             one_in: AtomicU32::new(0),
-            stamped: AtomicU64::new(0),
+            stamped: Cell::new(0),
             limit: AtomicU32::new(0),
-            busy_tsc: AtomicU64::new(0),
-            long_packets: AtomicU64::new(0),
-            bursts: [const { AtomicU64::new(0) }; COUNTERS],
+            busy_tsc: Cell::new(0),
+            long_packets: Cell::new(0),
+            bursts: [const { Cell::new(0) }; COUNTERS],
             first_tsc: now,
-            away_tsc: AtomicU64::new(0),
-            gone_tsc: AtomicU64::new(0),
+            away_tsc: Cell::new(0),
+            gone_tsc: Cell::new(0),
             unwatched: AtomicBool::new(false),
             next: AtomicPtr::new(ptr::null_mut()),
             port,
@@ -93,7 +89,7 @@ impl Figures {
     #[inline(always)]
     pub fn count(&self, packets: u16, limit: u16) {
         match self.bursts.get(usize::from(packets)) {
-            Some(polls) if usize::from(packets) < COUNTERS - 1 => add(polls, 1),
+            Some(polls) if usize::from(packets) < COUNTERS - 1 => polls.add(1),
             _ => self.count_long(packets),
         }
         if self.limit.load(Relaxed) != u32::from(limit) {
@@ -103,8 +99,8 @@ impl Figures {
 
     #[cold]
     fn count_long(&self, packets: u16) {
-        add(&self.bursts[COUNTERS - 1], 1);
-        add(&self.long_packets, u64::from(packets));
+        self.bursts[COUNTERS - 1].add(1);
+        self.long_packets.add(u64::from(packets));
     }
 
     /// The queue has no callback from now on. With the registry locked.
@@ -121,14 +117,14 @@ impl Figures {
 
     /// The thread polls no more. With the registry locked.
     pub fn leave(&self, now: u64) {
-        if self.gone_tsc.load(Relaxed) == 0 {
-            self.gone_tsc.store(now, Relaxed);
+        if self.gone_tsc.get() == 0 {
+            self.gone_tsc.set(now);
         }
     }
 
     /// Whether they are counted at present.
     pub fn are_counted(&self) -> bool {
-        self.gone_tsc.load(Relaxed) == 0
+        self.gone_tsc.get() == 0
     }
 
     /// A thread polls again under the same lcore id. With the registry locked.
@@ -136,34 +132,36 @@ impl Figures {
         if self.unwatched.load(Relaxed) {
             return;
         }
-        match self.gone_tsc.swap(0, Relaxed) {
+        match self.gone_tsc.get() {
             0 => {}
-            gone => add(&self.away_tsc, now.saturating_sub(gone)),
+            gone => {
+                self.gone_tsc.set(0);
+                self.away_tsc.add(now.saturating_sub(gone));
+            }
         }
     }
 
     /// The figures at TSC `now`. With the registry locked.
     pub fn read(&self, now: u64) -> Reading {
-        let mut bursts: Vec<u64> =
-            self.bursts.iter().map(|counter| counter.load(Relaxed)).collect();
+        let mut bursts: Vec<u64> = self.bursts.iter().map(Cell::get).collect();
         let limit = self.limit.load(Relaxed);
         let used = bursts.iter().rposition(|count| *count > 0).map_or(1, |last| last + 1);
         bursts.truncate(used.max(limit as usize + 1));
         let counted = (0u64..).zip(&bursts).take(COUNTERS - 1).map(|(size, polls)| size * polls);
-        let end = match self.gone_tsc.load(Relaxed) {
+        let end = match self.gone_tsc.get() {
             0 => now,
             gone => gone,
         };
-        let total = end.saturating_sub(self.first_tsc).saturating_sub(self.away_tsc.load(Relaxed));
+        let total = end.saturating_sub(self.first_tsc).saturating_sub(self.away_tsc.get());
         Reading {
             lcore: self.poller.lcore,
             port: self.port,
             queue: self.queue,
-            packets: counted.sum::<u64>() + self.long_packets.load(Relaxed),
+            packets: counted.sum::<u64>() + self.long_packets.get(),
             burst_limit: limit,
             bursts,
             // A thread that was busy with a queue when it was left is so until it polls another.
-            busy_tsc: self.busy_tsc.load(Relaxed).min(total),
+            busy_tsc: self.busy_tsc.get().min(total),
             total_tsc: total,
         }
     }

@@ -21,11 +21,9 @@
 mod answer;
 mod attach;
 mod callbacks;
-mod clock;
 mod cpus;
 mod dpdk;
 mod figures;
-mod histogram;
 mod memory;
 mod poller;
 mod receive;

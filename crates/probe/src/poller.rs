@@ -7,14 +7,15 @@
 
 use std::cell::RefCell;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use Ordering::Relaxed;
 
-use crate::clock;
+use measure::{Cell, clock};
+
 use crate::dpdk::own_lcore_id;
-use crate::figures::{Figures, add};
+use crate::figures::Figures;
 use crate::spans::Spans;
 
 /// What a thread without an id has, `LCORE_ID_ANY`.
@@ -33,9 +34,9 @@ pub struct Poller {
     /// The queue whose packets the thread is busy with.
     busy: AtomicPtr<Figures>,
     /// The TSC at the latest poll's return.
-    since: AtomicU64,
+    since: Cell,
     /// State of the generator that spreads the stamps.
-    random: AtomicU64,
+    random: Cell,
 }
 
 thread_local! {
@@ -87,8 +88,8 @@ impl Registry {
                 leased: AtomicBool::new(true),
                 figures: AtomicPtr::new(ptr::null_mut()),
                 busy: AtomicPtr::new(ptr::null_mut()),
-                since: AtomicU64::new(0),
-                random: AtomicU64::new(clock::now() | 1),
+                since: Cell::new(0),
+                random: Cell::new(clock::now() | 1),
             }));
             self.pollers.push(poller);
             poller
@@ -234,11 +235,11 @@ impl Poller {
         let busy = self.busy.load(Relaxed);
         // SAFETY: null or figures, which are never freed.
         if let Some(busy) = unsafe { busy.as_ref() } {
-            add(&busy.busy_tsc, now.wrapping_sub(self.since.load(Relaxed)));
+            busy.busy_tsc.add(now.wrapping_sub(self.since.get()));
         }
         let busy = if packets > 0 { ptr::from_ref(figures) } else { ptr::null() };
         self.busy.store(busy.cast_mut(), Relaxed);
-        self.since.store(now, Relaxed);
+        self.since.set(now);
     }
 
     /// The thread is not known to be busy: its polls were not counted until now.
@@ -248,11 +249,11 @@ impl Poller {
 
     /// A number from 0 to `below` - 1, or 0: by xorshift (Marsaglia 2003, doi 10.18637/jss.v008.i14).
     pub fn random(&self, below: u64) -> u64 {
-        let mut state = self.random.load(Relaxed);
+        let mut state = self.random.get();
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        self.random.store(state, Relaxed);
+        self.random.set(state);
         state.checked_rem(below).unwrap_or(0)
     }
 }

@@ -8,10 +8,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
+use measure::clock;
+
 use crate::callbacks::Queue;
-use crate::clock;
 use crate::dpdk::{Callback, Dpdk, Mbuf};
-use crate::figures::{Figures, add};
+use crate::figures::Figures;
 use crate::poller::{Poller, registry};
 use crate::stamp::{Sampling, Stamp};
 
@@ -114,7 +115,7 @@ impl RxQueue {
         if let (Some(stamp), 1..) = (self.stamp.get(), one_in) {
             // SAFETY: the contract is the caller's.
             unsafe { stamp.put(packets, clock::now) };
-            add(&figures.stamped, packets.len() as u64);
+            figures.stamped.add(packets.len() as u64);
         }
         await_stamp(figures, one_in);
     }
@@ -128,7 +129,7 @@ fn await_stamp(figures: &Figures, one_in: u32) {
         _ => figures.poller.random(2 * u64::from(one_in) - 1),
     };
     figures.one_in.store(one_in, Relaxed);
-    figures.until_stamp.store(bursts, Relaxed);
+    figures.until_stamp.set(bursts);
 }
 
 /// `rte_rx_callback_fn`.
@@ -150,12 +151,12 @@ pub unsafe extern "C" fn received(
     figures.poller.polled(figures, count, now);
     figures.count(count, limit);
     if count > 0 {
-        match figures.until_stamp.load(Relaxed) {
+        match figures.until_stamp.get() {
             // SAFETY: DPDK passes `count` live mbufs.
             0 => unsafe {
                 queue.stamp(figures, slice::from_raw_parts(packets, usize::from(count)));
             },
-            bursts => figures.until_stamp.store(bursts - 1, Relaxed),
+            bursts => figures.until_stamp.set(bursts - 1),
         }
     }
     count
@@ -215,13 +216,13 @@ mod tests {
             NonZeroU32::new(one_in).map(|one_in| Sampling { stamp, one_in })
         };
         queue.begin(sampling(0));
-        assert_eq!(poll(queue).until_stamp.load(Relaxed), NEVER);
+        assert_eq!(poll(queue).until_stamp.get(), NEVER);
         queue.sample(sampling(1));
-        assert_eq!(poll(queue).until_stamp.load(Relaxed), 0);
+        assert_eq!(poll(queue).until_stamp.get(), 0);
         queue.sample(sampling(1 << 30));
-        let waits = poll(queue).until_stamp.load(Relaxed);
-        assert_eq!(poll(queue).until_stamp.load(Relaxed), waits, "chosen once");
+        let waits = poll(queue).until_stamp.get();
+        assert_eq!(poll(queue).until_stamp.get(), waits, "chosen once");
         queue.sample(None);
-        assert_eq!(poll(queue).until_stamp.load(Relaxed), NEVER);
+        assert_eq!(poll(queue).until_stamp.get(), NEVER);
     }
 }

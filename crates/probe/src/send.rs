@@ -6,8 +6,9 @@ use std::ptr;
 use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use measure::clock;
+
 use crate::callbacks::Queue;
-use crate::clock;
 use crate::dpdk::{Callback, Dpdk, Mbuf};
 use crate::poller::{Poller, registry};
 use crate::spans::Spans;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! How long packets were on their way from reception to sending.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use measure::{Cell, Distribution, histogram};
 
-use crate::figures::add;
-use crate::histogram::{self, Counters};
 use crate::poller::Poller;
 
 /// The spans of packets that one thread sends on one (port, TX queue). The thread writes.
@@ -14,13 +11,9 @@ pub struct Spans {
     pub port: u16,
     pub queue: u16,
     /// Send calls that had stamped packets.
-    sampled: AtomicU64,
-    /// Packets with a stamp.
-    count: AtomicU64,
-    sum_tsc: AtomicU64,
-    min_tsc: AtomicU64,
-    max_tsc: AtomicU64,
-    counters: Counters,
+    sampled: Cell,
+    /// Of each packet with a stamp, in cycles.
+    spans: Distribution,
 }
 
 /// Spans read at one moment, summed over the threads of a queue.
@@ -38,51 +31,38 @@ pub struct Reading {
 
 impl Spans {
     pub fn new(poller: &'static Poller, port: u16, queue: u16) -> Self {
-        Self {
-            poller,
-            port,
-            queue,
-            sampled: AtomicU64::new(0),
-            count: AtomicU64::new(0),
-            sum_tsc: AtomicU64::new(0),
-            min_tsc: AtomicU64::new(u64::MAX),
-            max_tsc: AtomicU64::new(0),
-            counters: Counters::new(),
-        }
+        Self { poller, port, queue, sampled: Cell::new(0), spans: Distribution::new() }
     }
 
     /// Counts a call to send that had stamped packets.
     pub fn sampled(&self) {
-        add(&self.sampled, 1);
+        self.sampled.add(1);
     }
 
     /// Counts packets that were on their way for `span` cycles.
     pub fn sent(&self, span: u64, packets: u64) {
-        self.counters.add(span, packets);
-        self.min_tsc.store(self.min_tsc.load(Relaxed).min(span), Relaxed);
-        self.max_tsc.store(self.max_tsc.load(Relaxed).max(span), Relaxed);
-        add(&self.sum_tsc, span.wrapping_mul(packets));
-        // Last, so that whoever reads it first finds all that it counts.
-        self.count.store(self.count.load(Relaxed).wrapping_add(packets), Release);
+        self.spans.add(span, packets);
     }
 
     /// All spans of one queue; none when the list is empty.
     pub fn read(threads: &[&'static Self]) -> Option<Reading> {
         let first = threads.first()?;
-        let count = threads.iter().map(|spans| spans.count.load(Acquire)).sum();
-        let sum = |of: fn(&Self) -> &AtomicU64| -> u64 {
-            threads.iter().map(|spans| of(spans).load(Relaxed)).sum()
-        };
-        let least = threads.iter().map(|spans| spans.min_tsc.load(Relaxed)).min()?;
-        let greatest = threads.iter().map(|spans| spans.max_tsc.load(Relaxed)).max()?;
-        let mean = sum(|spans| &spans.sum_tsc).checked_div(count);
+        let spans = || threads.iter().map(|thread| &thread.spans);
+        // First, so that the others hold all that it counts.
+        let count = spans().map(Distribution::count).sum();
+        let mean = spans().map(Distribution::sum).sum::<u64>().checked_div(count);
+        let least = spans().filter_map(Distribution::min).min();
+        let greatest = spans().filter_map(Distribution::max).max();
         Some(Reading {
             port: first.port,
             queue: first.queue,
-            sampled: sum(|spans| &spans.sampled),
+            sampled: threads.iter().map(|thread| thread.sampled.get()).sum(),
             count,
-            tsc: mean.map(|mean| (least, mean, greatest)),
-            hdr: histogram::encode(threads.iter().map(|spans| &spans.counters)),
+            tsc: least
+                .zip(mean)
+                .zip(greatest)
+                .map(|((least, mean), greatest)| (least, mean, greatest)),
+            hdr: histogram::encode(spans().map(Distribution::counters)),
         })
     }
 }

@@ -2,11 +2,11 @@
 //! The probe's telemetry commands. DPDK answers each client on a thread of its own.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::atomic::Ordering::Relaxed;
+
+use measure::clock;
 
 use crate::answer::{Dict, FullError, List};
 use crate::attach;
-use crate::clock;
 use crate::dpdk::{Dpdk, TelData, TelHandler};
 use crate::figures;
 use crate::poller::registry;
@@ -131,7 +131,7 @@ unsafe extern "C" fn probe(
             dict.number(c"one_in", u64::from(state.settings.one_in))?;
             dict.number(c"rx_queues", state.rx_queues as u64)?;
             dict.number(c"tx_queues", state.tx_queues as u64)?;
-            let stamped = registry().figures.iter().map(|each| each.stamped.load(Relaxed)).sum();
+            let stamped = registry().figures.iter().map(|each| each.stamped.get()).sum();
             dict.number(c"stamped", stamped)?;
             Ok(())
         })
