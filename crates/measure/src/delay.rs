@@ -14,7 +14,7 @@
 use crate::histogram::LARGEST;
 use crate::{Cell, Distribution};
 
-/// Delays of a flow's stamped frames, in TSC cycles. One thread writes. Takes 57 KiB.
+/// Delays of a flow's stamped frames, in TSC cycles. One thread writes. Takes 56 KiB.
 #[derive(Debug, Default)]
 pub struct DelayBooks {
     /// Transits.
