@@ -26,6 +26,13 @@ pub const fn fold(sum: u64) -> u16 {
     sum as u16
 }
 
+/// Folds a sum that has 65 bits: `carry` is the highest.
+#[inline]
+pub(crate) const fn fold_wide(sum: u64, carry: bool) -> u16 {
+    // Two halves and a carry still fit 64 bits; 2^32 and 2^64 are 1 modulo 2^16 - 1.
+    fold((sum >> 32) + (sum & 0xffff_ffff) + carry as u64)
+}
+
 /// The checksum of `bytes`, whose own checksum field must be zero. Of bytes with a right checksum
 /// in place the result is 0.
 ///

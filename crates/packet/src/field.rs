@@ -1,35 +1,63 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Values that change from frame to frame: one value, a list, or a counter.
+//! Values that change from frame to frame: one value, a list, a counter, or random numbers.
+
+use crate::random::Random;
 
 /// What a field does over successive frames. Arithmetic wraps at the field's width.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// Always the same value.
-    Value(u64),
+    Value(u128),
     /// Each value in turn, then from the start again. An empty list is the value 0.
-    Values(Vec<u64>),
+    Values(Vec<u128>),
     /// `start`, `start + step`, ... `count` values in all, then from the start again.
     Increment {
         /// First value.
-        start: u64,
+        start: u128,
         /// Added for each frame.
-        step: u64,
+        step: u128,
         /// How many values there are before the first comes again; 0 counts as 1.
         count: u64,
     },
     /// `start`, `start - step`, ... `count` values in all, then from the start again.
     Decrement {
         /// First value.
-        start: u64,
+        start: u128,
         /// Subtracted for each frame.
-        step: u64,
+        step: u128,
         /// How many values there are before the first comes again; 0 counts as 1.
+        count: u64,
+    },
+    /// `count` pseudo-random values, then the same again. The same seed gives the same values on
+    /// every machine ([`crate::random`] says how they are drawn).
+    Random {
+        /// Smallest value.
+        min: u128,
+        /// Largest value; one below `min` counts as `min`.
+        max: u128,
+        /// Where the sequence starts.
+        seed: u64,
+        /// How many values are drawn before the first comes again; 0 counts as 1.
         count: u64,
     },
 }
 
+/// Random sequences up to this length are drawn once; longer ones are drawn again in each round.
+pub(crate) const MAX_DRAWN: u64 = 65_536;
+
 impl Pattern {
-    /// The pattern from its first value on, for a field of `bits` bits (at most 64).
+    /// The value of the first frame, before it is cut to a field's width.
+    pub fn first(&self) -> u128 {
+        match *self {
+            Pattern::Value(value) => value,
+            Pattern::Values(ref values) => values.first().copied().unwrap_or(0),
+            Pattern::Increment { start, .. } | Pattern::Decrement { start, .. } => start,
+            Pattern::Random { min, max, seed, .. } => Random::new(seed).between(min, max),
+        }
+    }
+
+    /// The pattern from its first value on, for a field of `bits` bits (at most 64). Of a random
+    /// pattern at most 65536 values are drawn.
     ///
     /// ```
     /// let ports = packet::field::Pattern::Increment { start: 10_000, step: 1, count: 3 };
@@ -40,16 +68,25 @@ impl Pattern {
     pub fn cycle(&self, bits: u32) -> Cycle {
         let mask = u64::MAX.checked_shr(64 - bits.clamp(1, 64)).unwrap_or(0);
         match *self {
-            Pattern::Value(value) => Cycle::counter(value, 0, 1, mask),
-            Pattern::Increment { start, step, count } => Cycle::counter(start, step, count, mask),
+            Pattern::Value(value) => Cycle::counter(value as u64, 0, 1, mask),
+            Pattern::Increment { start, step, count } => {
+                Cycle::counter(start as u64, step as u64, count, mask)
+            }
             Pattern::Decrement { start, step, count } => {
-                Cycle::counter(start, step.wrapping_neg(), count, mask)
+                Cycle::counter(start as u64, (step as u64).wrapping_neg(), count, mask)
             }
             Pattern::Values(ref values) => match values.as_slice() {
                 [] => Cycle::counter(0, 0, 1, mask),
-                [one] => Cycle::counter(*one, 0, 1, mask),
-                many => Cycle::List { values: many.iter().map(|v| v & mask).collect(), at: 0 },
+                [one] => Cycle::counter(*one as u64, 0, 1, mask),
+                many => {
+                    Cycle::List { values: many.iter().map(|v| *v as u64 & mask).collect(), at: 0 }
+                }
             },
+            Pattern::Random { min, max, seed, count } => {
+                let mut random = Random::new(seed);
+                let draw = |_| random.between(min, max) as u64 & mask;
+                Cycle::List { values: (0..count.clamp(1, MAX_DRAWN)).map(draw).collect(), at: 0 }
+            }
         }
     }
 
@@ -61,6 +98,7 @@ impl Pattern {
             Pattern::Increment { step, count, .. } | Pattern::Decrement { step, count, .. } => {
                 *step == 0 || *count <= 1
             }
+            Pattern::Random { min, max, count, .. } => max <= min || *count <= 1,
         }
     }
 }
@@ -156,7 +194,8 @@ mod tests {
         #[test]
         fn frame_i_has_the_formula_s_value(start: u64, step: u64, count in 0u64..50, bits in 1u32..=64, up: bool) {
             let mask = u64::MAX >> (64 - bits);
-            let pattern = if up { Pattern::Increment { start, step, count } } else { Pattern::Decrement { start, step, count } };
+            let (wide, by) = (u128::from(start), u128::from(step));
+            let pattern = if up { Pattern::Increment { start: wide, step: by, count } } else { Pattern::Decrement { start: wide, step: by, count } };
             let mut cycle = pattern.cycle(bits);
             for i in 0..120u64 {
                 let k = i % count.max(1);
@@ -170,7 +209,7 @@ mod tests {
 
         #[test]
         fn lists_go_round(values in prop::collection::vec(any::<u64>(), 1..9)) {
-            let mut cycle = Pattern::Values(values.clone()).cycle(64);
+            let mut cycle = Pattern::Values(values.iter().map(|v| u128::from(*v)).collect()).cycle(64);
             for i in 0..30 {
                 prop_assert_eq!(cycle.next_value(), values[i % values.len()]);
             }

@@ -10,11 +10,17 @@
 pub mod checksum;
 pub mod ethernet;
 pub mod field;
+pub mod frame;
+pub mod headers;
 pub mod ipv4;
 pub mod mac;
+pub mod payload;
+pub mod random;
 pub mod signature;
+pub mod size;
 pub mod template;
 pub mod udp;
+pub mod writer;
 
 pub use mac::MacAddr;
 

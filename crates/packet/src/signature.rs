@@ -3,33 +3,60 @@
 //!
 //! It stands at the end, so that a forwarder may rewrite, add or remove headers. All numbers are
 //! big-endian. It starts at an even offset of the frame (one byte of an odd frame stays behind
-//! it), so that its words add to the UDP checksum without a shift. A 64-byte frame (60 without
-//! FCS) has 18 payload bytes, and the signature takes exactly these:
+//! it), so that its words add to the checksums of headers without a shift. A 64-byte frame (60
+//! without FCS) with UDP over IPv4 has 18 payload bytes, and the signature takes exactly these:
 //!
 //! | bytes | field | |
 //! |---|---|---|
 //! | 0..3 | magic | [`MAGIC`], three bytes |
 //! | 3 | run | counts the starts of the flow, modulo 256: a frame of an earlier run is stale |
-//! | 4..6 | flow | index of the flow in the configuration |
+//! | 4..6 | flow | index of the flow in the configuration, 15 bits; bit 15: an extension stands before |
 //! | 6..10 | sequence | number of the frame in its flow and run, modulo 2^32 |
-//! | 10..18 | stamp | raw TSC at sending; 0 means that the frame carries no stamp |
+//! | 10..16 | stamp | low 48 bits of the TSC at sending; 0 means that the frame carries no stamp |
+//! | 16..18 | check | internet checksum over the other 16 bytes |
+//!
+//! With its check the signature adds zero to any internet checksum, so that the checksum of a UDP
+//! header never depends on sequence or stamp.
+//!
+//! The extension, if a flow asks for it, is the 4 bytes before the signature: the length of the
+//! payload in bytes (from the end of the headers to the extension), and an internet checksum over
+//! payload and length. Payload and extension together add zero, too.
+
+use crate::checksum;
 
 /// Length of a signature in bytes.
 pub const LEN: usize = 18;
+/// Length of the extension in bytes.
+pub const EXTENSION_LEN: usize = 4;
 /// The first three bytes of every signature.
 pub const MAGIC: u32 = 0x004c_529d;
+/// Flows have numbers below this.
+pub const MAX_FLOWS: u16 = 0x8000;
+/// The bits of a stamp.
+pub const STAMP_MASK: u64 = (1 << 48) - 1;
 
 /// What a frame says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// Which run of the flow sent it, modulo 256.
     pub run: u8,
-    /// Index of the flow.
+    /// Index of the flow, below [`MAX_FLOWS`].
     pub flow: u16,
     /// Number of the frame in its flow and run, modulo 2^32.
     pub sequence: u32,
-    /// Raw TSC at sending, 0 for none.
+    /// Low 48 bits of the TSC at sending, 0 for none.
     pub stamp: u64,
+}
+
+/// What the place of the signature holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// No signature: a frame of somebody else's, or one too short.
+    None,
+    /// A signature whose check is right.
+    Ours(Signature),
+    /// The magic, but the check is wrong: one of ours that was damaged under way.
+    Corrupt,
 }
 
 /// Where the signature of a frame of `frame_len` bytes starts; `None` when it is too short.
@@ -41,8 +68,32 @@ pub const fn offset(frame_len: usize) -> Option<usize> {
     }
 }
 
+/// The stamp for a moment of the TSC: its low 48 bits, and 1 in place of the 0 that means "none".
+#[inline]
+pub const fn stamp_of(tsc: u64) -> u64 {
+    match tsc & STAMP_MASK {
+        0 => 1,
+        stamp => stamp,
+    }
+}
+
+/// TSC ticks from `stamp` to `now_tsc`, right as long as fewer than 2^48 passed (a day at 3 GHz).
+///
+/// ```
+/// assert_eq!(packet::signature::elapsed(0x0005_0000_0000_0002, 0xffff_ffff_fffe), 4);
+/// ```
+#[inline]
+pub const fn elapsed(now_tsc: u64, stamp: u64) -> u64 {
+    now_tsc.wrapping_sub(stamp) & STAMP_MASK
+}
+
+#[inline]
+fn tail(frame: &[u8]) -> Option<&[u8; LEN]> {
+    frame.get(offset(frame.len())?..)?.first_chunk()
+}
+
 impl Signature {
-    /// The signature of a frame; `None` when it has none.
+    /// The signature of a frame; `None` when it has none, or a damaged one.
     ///
     /// ```
     /// use packet::signature::Signature;
@@ -54,30 +105,59 @@ impl Signature {
     /// ```
     #[inline]
     pub fn read(frame: &[u8]) -> Option<Self> {
-        let tail: &[u8; LEN] = frame.get(offset(frame.len())?..)?.first_chunk()?;
-        let word = u32::from_be_bytes([tail[0], tail[1], tail[2], tail[3]]);
-        if word >> 8 != MAGIC {
-            return None;
+        match Self::inspect(frame) {
+            Reading::Ours(signature) => Some(signature),
+            _ => None,
         }
-        Some(Signature {
-            run: tail[3],
-            flow: u16::from_be_bytes([tail[4], tail[5]]),
-            sequence: u32::from_be_bytes([tail[6], tail[7], tail[8], tail[9]]),
-            stamp: u64::from_be_bytes([
-                tail[10], tail[11], tail[12], tail[13], tail[14], tail[15], tail[16], tail[17],
-            ]),
+    }
+
+    /// What the place of the signature holds.
+    ///
+    /// ```
+    /// use packet::signature::{Reading, Signature};
+    /// let mut frame = [0u8; 60];
+    /// Signature { run: 1, flow: 2, sequence: 3, stamp: 0 }.write(&mut frame);
+    /// frame[50] ^= 4;
+    /// assert_eq!(Signature::inspect(&frame), Reading::Corrupt);
+    /// ```
+    #[inline]
+    pub fn inspect(frame: &[u8]) -> Reading {
+        let Some(tail) = tail(frame) else { return Reading::None };
+        let [a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3, b4, b5, b6, b7, c0, c1] = *tail;
+        let first = u64::from_be_bytes([a0, a1, a2, a3, a4, a5, a6, a7]);
+        if (first >> 40) as u32 != MAGIC {
+            return Reading::None;
+        }
+        let second = u64::from_be_bytes([b0, b1, b2, b3, b4, b5, b6, b7]);
+        let check = u16::from_be_bytes([c0, c1]);
+        if fold_words(first, second) != !check {
+            return Reading::Corrupt;
+        }
+        Reading::Ours(Signature {
+            run: (first >> 32) as u8,
+            flow: (first >> 16) as u16 & (MAX_FLOWS - 1),
+            sequence: (first as u32) << 16 | (second >> 48) as u32,
+            stamp: second & STAMP_MASK,
         })
     }
 
-    /// The signature as bytes.
+    /// The signature as bytes, without an extension before it.
     #[inline]
     pub fn to_bytes(self) -> [u8; LEN] {
+        let (first, second) = self.words();
         let mut tail = [0u8; LEN];
-        tail[..4].copy_from_slice(&(MAGIC << 8 | u32::from(self.run)).to_be_bytes());
-        tail[4..6].copy_from_slice(&self.flow.to_be_bytes());
-        tail[6..10].copy_from_slice(&self.sequence.to_be_bytes());
-        tail[10..].copy_from_slice(&self.stamp.to_be_bytes());
+        tail[..8].copy_from_slice(&first.to_be_bytes());
+        tail[8..16].copy_from_slice(&second.to_be_bytes());
+        tail[16..].copy_from_slice(&(!fold_words(first, second)).to_be_bytes());
         tail
+    }
+
+    /// The 16 bytes that the check covers.
+    #[inline]
+    pub(crate) const fn words(self) -> (u64, u64) {
+        let id = (MAGIC as u64) << 40 | (self.run as u64) << 32 | (self.flow as u64) << 16;
+        let second = (self.sequence as u64) << 48 | self.stamp & STAMP_MASK;
+        (id | (self.sequence >> 16) as u64, second)
     }
 
     /// Writes the signature into a frame and says whether the frame had room for it.
@@ -95,19 +175,78 @@ impl Signature {
     }
 }
 
+/// The folded sum of the words of two big-endian numbers.
+#[inline]
+pub(crate) const fn fold_words(first: u64, second: u64) -> u16 {
+    // End-around carry: 2^64 is 1 modulo 2^16 - 1, too.
+    let (sum, carry) = first.overflowing_add(second);
+    checksum::fold_wide(sum, carry)
+}
+
+/// Whether the bytes before the signature are those that were sent; `None` when the frame has no
+/// right signature or no extension.
+///
+/// The extension says itself how far the payload reaches, so that headers may have been changed,
+/// added or removed under way.
+pub fn payload_is_intact(frame: &[u8]) -> Option<bool> {
+    let at = offset(frame.len())?;
+    Signature::read(frame)?;
+    let (before, tail) = frame.split_at_checked(at)?;
+    if tail.get(4)? & 0x80 == 0 {
+        return None;
+    }
+    let (_, extension) = before.split_last_chunk::<EXTENSION_LEN>()?;
+    let len = usize::from(u16::from_be_bytes([extension[0], extension[1]]));
+    let Some(start) = before.len().checked_sub(EXTENSION_LEN + len) else { return Some(false) };
+    let covered = before.get(start..)?;
+    // Words are aligned to the frame: of a payload at an odd offset the first byte is a lower half.
+    let sum = match covered.split_first() {
+        Some((first, rest)) if start % 2 == 1 => u64::from(*first) + checksum::sum(rest),
+        _ => checksum::sum(covered),
+    };
+    Some(checksum::fold(sum) == 0xffff)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn stamps_are_never_none() {
+        assert_eq!(stamp_of(0), 1);
+        assert_eq!(stamp_of(1 << 48), 1);
+        assert_eq!(stamp_of(u64::MAX), STAMP_MASK);
+    }
+
+    #[test]
+    fn a_known_signature() {
+        let bytes = Signature { run: 5, flow: 2, sequence: 0x0003_0004, stamp: 7 }.to_bytes();
+        assert_eq!(bytes[..16], [0x4c, 0x52, 0x9d, 5, 0, 2, 0, 3, 0, 4, 0, 0, 0, 0, 0, 7]);
+        // 4c52 + 9d05 + 2 + 3 + 4 + 7 = e967; complement 1698.
+        assert_eq!(bytes[16..], [0x16, 0x98]);
+    }
+
     proptest! {
         #[test]
-        fn round_trips_at_every_length(len in LEN..1600, run: u8, flow: u16, sequence: u32, stamp: u64) {
+        fn round_trips_at_every_length(len in LEN..1600, run: u8, flow in 0..MAX_FLOWS, sequence: u32, stamp in 0..=STAMP_MASK) {
             let signature = Signature { run, flow, sequence, stamp };
             let mut frame = vec![0xee; len];
             prop_assert!(signature.write(&mut frame));
             prop_assert_eq!(Signature::read(&frame), Some(signature));
-            prop_assert_eq!(frame.iter().take_while(|b| **b == 0xee).count(), (len - LEN) & !1);
+            let at = (len - LEN) & !1;
+            prop_assert_eq!(frame.iter().take_while(|b| **b == 0xee).count(), at);
+            prop_assert_eq!(checksum::fold(checksum::sum(&frame[at..at + LEN])), 0xffff);
+            prop_assert_eq!(payload_is_intact(&frame), None);
+        }
+
+        #[test]
+        fn one_wrong_bit_is_seen(run: u8, flow in 0..MAX_FLOWS, sequence: u32, stamp in 0..=STAMP_MASK, bit in 0usize..LEN * 8) {
+            let mut frame = [0; 60];
+            Signature { run, flow, sequence, stamp }.write(&mut frame);
+            frame[42 + bit / 8] ^= 1 << (bit % 8);
+            let wanted = if bit < 24 { Reading::None } else { Reading::Corrupt };
+            prop_assert_eq!(Signature::inspect(&frame), wanted);
         }
 
         #[test]
@@ -115,7 +254,12 @@ mod tests {
             let mut frame = vec![0; len];
             let signature = Signature { run: 0, flow: 0, sequence: 0, stamp: 0 };
             prop_assert!(!signature.write(&mut frame));
-            prop_assert_eq!(Signature::read(&frame), None);
+            prop_assert_eq!(Signature::inspect(&frame), Reading::None);
+        }
+
+        #[test]
+        fn elapsed_wraps(start: u64, ticks in 0..=STAMP_MASK) {
+            prop_assert_eq!(elapsed(start.wrapping_add(ticks), start & STAMP_MASK), ticks);
         }
     }
 }

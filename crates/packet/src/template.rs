@@ -181,9 +181,8 @@ impl Template {
             cycle.restart();
         }
         let udp_len = (self.len - UDP) as u64;
-        let blank = Signature { run, flow: self.flow, sequence: 0, stamp: 0 };
-        // The length counts twice: in the pseudo-header and in the header.
-        self.udp_sum = u64::from(PROTOCOL_UDP) + 2 * udp_len + checksum::sum(&blank.to_bytes());
+        // The length counts twice: in the pseudo-header and in the header. A signature adds zero.
+        self.udp_sum = u64::from(PROTOCOL_UDP) + 2 * udp_len;
     }
 
     /// Length of a frame in bytes, without the FCS.
@@ -229,11 +228,10 @@ impl Template {
         let addresses = checksum::sum32(ip_source) + checksum::sum32(ip_destination);
         let ip_check = !checksum::fold(self.ip_sum + addresses);
         let ports = u64::from(port_source) + u64::from(port_destination);
-        let udp_check =
-            match !checksum::fold(self.udp_sum + addresses + ports + checksum::sum32(sequence)) {
-                0 => 0xffff, // RFC 768: zero would mean that there is no checksum
-                check => check,
-            };
+        let udp_check = match !checksum::fold(self.udp_sum + addresses + ports) {
+            0 => 0xffff, // RFC 768: zero would mean that there is no checksum
+            check => check,
+        };
 
         let Some(head) = frame.first_chunk_mut::<HEADERS_LEN>() else {
             return;

@@ -180,7 +180,7 @@ fn pattern(
     auto: bool,
     default: u64,
 ) -> Option<Pattern> {
-    let Some(node) = header.get(key) else { return Some(Pattern::Value(default)) };
+    let Some(node) = header.get(key) else { return Some(Pattern::Value(default.into())) };
     let kinds: &[&str] = if auto {
         &["value", "values", "increment", "decrement", "auto"]
     } else {
@@ -199,20 +199,20 @@ fn pattern(
     let chosen = object.choice(kinds, Some(if auto { "auto" } else { "value" }))?;
     let value = object.get(chosen);
     match chosen {
-        "auto" => Some(Pattern::Value(default)),
-        "value" => value.map_or(Some(default), |node| read(&node)).map(Pattern::Value),
+        "auto" => Some(Pattern::Value(default.into())),
+        "value" => {
+            let value = value.map_or(Some(default), |node| read(&node));
+            value.map(|value| Pattern::Value(value.into()))
+        }
         "values" => {
-            let Some(node) = value else { return Some(Pattern::Value(default)) };
+            let Some(node) = value else { return Some(Pattern::Value(default.into())) };
             let list = node.list()?;
             if list.is_empty() || list.len() > MAX_VALUES {
                 return node.fault(format!("must have 1 to {MAX_VALUES} values"));
             }
-            list.iter()
-                .map(read)
-                .collect::<Vec<_>>()
-                .into_iter()
-                .collect::<Option<_>>()
-                .map(Pattern::Values)
+            let values: Vec<Option<u64>> = list.iter().map(read).collect();
+            let values = values.into_iter().map(|value| value.map(u128::from));
+            values.collect::<Option<_>>().map(Pattern::Values)
         }
         _ => {
             let counter = match value {
@@ -223,7 +223,7 @@ fn pattern(
             let (start, step) = (part("start", default), part("step", 1));
             let most = if bits == 16 { 65_536 } else { u64::from(u32::MAX) };
             let count = counter.get("count").map_or(Some(1), |node| node.integer(1, most));
-            let (start, step, count) = (start?, step?, count?);
+            let (start, step, count) = (start?.into(), step?.into(), count?);
             Some(if chosen == "increment" {
                 Pattern::Increment { start, step, count }
             } else {

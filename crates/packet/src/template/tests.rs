@@ -8,7 +8,7 @@ use crate::udp::{self, Udp};
 use proptest::prelude::*;
 
 fn pattern(bits: u32) -> impl Strategy<Value = Pattern> {
-    let top = u64::MAX >> (64 - bits);
+    let top = u128::MAX >> (128 - bits);
     prop_oneof![
         (0..=top).prop_map(Pattern::Value),
         prop::collection::vec(0..=top, 1..5).prop_map(Pattern::Values),
@@ -135,7 +135,7 @@ fn a_buffer_of_another_length_uses_no_frame_up() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn frames_are_what_their_patterns_say(spec in frames(), flow: u16, run: u8, resident: bool) {
+    fn frames_are_what_their_patterns_say(spec in frames(), flow in 0..signature::MAX_FLOWS, run: u8, resident: bool) {
         check(&spec, flow, run, 50, resident);
     }
 }

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Frames described: a stack of headers whose fields follow patterns, sizes, a payload, and the
+//! signature. [`crate::writer::FrameWriter`] writes them.
+
+use crate::FCS_LEN;
+use crate::field::Pattern;
+use crate::headers::{self, FieldKind, HeaderKind};
+use crate::payload::Payload;
+use crate::signature;
+use crate::size::{MIN_LEN_WITH_FCS, SizeError, Sizes};
+
+/// What a checksum field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// The right checksum.
+    Good,
+    /// A wrong one: the right one with its lowest bit inverted; where that would make a UDP
+    /// checksum 0, which means "none", it is 0xffff.
+    Bad,
+    /// This value.
+    Custom(u16),
+}
+
+/// What a field holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldValue {
+    /// What the field's rule gives ([`FieldKind::auto`]).
+    Auto,
+    /// Values over successive frames, cut to the field's width; so lengths and checksums can be
+    /// wrong on purpose. Where a length is wrong, checksums are still made over what is sent.
+    Pattern(Pattern),
+    /// For a checksum.
+    Checksum(Checksum),
+}
+
+impl From<Pattern> for FieldValue {
+    fn from(pattern: Pattern) -> Self {
+        FieldValue::Pattern(pattern)
+    }
+}
+
+impl From<Checksum> for FieldValue {
+    fn from(checksum: Checksum) -> Self {
+        FieldValue::Checksum(checksum)
+    }
+}
+
+impl From<u128> for FieldValue {
+    fn from(value: u128) -> Self {
+        FieldValue::Pattern(Pattern::Value(value))
+    }
+}
+
+/// One header of a stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub(crate) kind: &'static HeaderKind,
+    pub(crate) fields: Vec<(&'static FieldKind, FieldValue)>,
+    pub(crate) options: Vec<u8>,
+}
+
+impl Header {
+    /// A header with every field left to its rule.
+    pub fn new(kind: &'static HeaderKind) -> Self {
+        Header { kind, fields: Vec::new(), options: Vec::new() }
+    }
+
+    /// Bytes of no known protocol.
+    pub fn custom(bytes: Vec<u8>) -> Self {
+        Header { kind: &headers::CUSTOM, fields: Vec::new(), options: bytes }
+    }
+
+    /// Sets a field. Of two values for one field the later counts, and so for bits that two fields
+    /// share (`priority.raw` and `priority.dscp.phb`).
+    ///
+    /// # Errors
+    /// [`FrameError::NoField`] when the header has no such field, [`FrameError::NotAChecksum`]
+    /// when a [`Checksum`] is given to another field.
+    ///
+    /// ```
+    /// use packet::{field::Pattern, frame::{Checksum, Header}, headers};
+    /// let mut header = Header::new(&headers::UDP);
+    /// header.set("src_port", Pattern::Increment { start: 1024, step: 1, count: 100 })?;
+    /// header.set("checksum", Checksum::Bad)?;
+    /// let error = header.set("port", 7).unwrap_err().to_string();
+    /// assert_eq!(error, "udp has no field \"port\"; its fields are src_port, dst_port, length, checksum");
+    /// # Ok::<(), packet::frame::FrameError>(())
+    /// ```
+    pub fn set(&mut self, field: &str, value: impl Into<FieldValue>) -> Result<(), FrameError> {
+        let Some(kind) = self.kind.field(field) else {
+            return Err(FrameError::NoField { header: self.kind, field: field.to_owned() });
+        };
+        let value = value.into();
+        if matches!(value, FieldValue::Checksum(_)) && !kind.is_checksum() {
+            return Err(FrameError::NotAChecksum { header: self.kind.name, field: kind.name });
+        }
+        self.fields.push((kind, value));
+        Ok(())
+    }
+
+    /// The same as [`Header::set`], for building in one expression.
+    ///
+    /// # Errors
+    /// As [`Header::set`].
+    pub fn with(mut self, field: &str, value: impl Into<FieldValue>) -> Result<Self, FrameError> {
+        self.set(field, value)?;
+        Ok(self)
+    }
+
+    /// Gives the header options, as bytes; zeros are added up to a whole word of 4 bytes. Of a
+    /// custom header these are its bytes, and none are added.
+    pub fn set_options(&mut self, bytes: &[u8]) {
+        let padded = match self.kind.len {
+            0 => bytes.len(),
+            _ => bytes.len().next_multiple_of(4),
+        };
+        self.options = bytes.to_vec();
+        self.options.resize(padded, 0);
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> &'static HeaderKind {
+        self.kind
+    }
+
+    /// Length in bytes, with optional bytes and options.
+    #[expect(clippy::len_without_is_empty, reason = "only a custom header can be empty")]
+    pub fn len(&self) -> usize {
+        self.fixed_len() + self.options.len()
+    }
+
+    /// Length in bytes, with optional bytes but without options.
+    pub(crate) fn fixed_len(&self) -> usize {
+        let set = |name: &&str| self.first(name) != 0;
+        match &self.kind.optional {
+            Some(optional) if optional.flags.iter().any(set) => self.kind.len + optional.len,
+            _ => self.kind.len,
+        }
+    }
+
+    /// What a field was set to last.
+    pub(crate) fn value(&self, kind: &FieldKind) -> Option<&FieldValue> {
+        self.fields.iter().rev().find(|(field, _)| field.name == kind.name).map(|(_, value)| value)
+    }
+
+    /// The value of a field in the first frame, as far as it does not follow from others.
+    fn first(&self, name: &str) -> u128 {
+        let Some(kind) = self.kind.field(name) else { return 0 };
+        match self.value(kind) {
+            Some(FieldValue::Pattern(pattern)) => pattern.first() & kind.max(),
+            _ => kind.default,
+        }
+    }
+}
+
+/// By which frames are known again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SignatureSpec {
+    /// Whether signatures carry the moment of sending.
+    pub stamped: bool,
+    /// Whether frames carry a checksum of their payload (4 bytes more).
+    pub integrity: bool,
+}
+
+impl SignatureSpec {
+    /// Bytes that it takes of a frame.
+    pub const fn len(&self) -> usize {
+        signature::LEN + if self.integrity { signature::EXTENSION_LEN } else { 0 }
+    }
+
+    /// Never.
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// The frames of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrameSpec {
+    /// The headers, outermost first.
+    pub headers: Vec<Header>,
+    /// The sizes of successive frames.
+    pub sizes: Sizes,
+    /// What stands behind the headers.
+    pub payload: Payload,
+    /// The signature, if the frames are to have one.
+    pub signature: Option<SignatureSpec>,
+}
+
+impl FrameSpec {
+    /// Length of all headers in bytes.
+    pub fn headers_len(&self) -> usize {
+        self.headers.iter().map(Header::len).sum()
+    }
+
+    /// The shortest frame that has room for headers and signature, in bytes with FCS; at least 64.
+    pub fn min_len_with_fcs(&self) -> usize {
+        let headers = self.headers_len();
+        let len = match self.signature {
+            None => headers,
+            // The signature starts at an even offset.
+            Some(signature) => headers.next_multiple_of(2) + signature.len(),
+        };
+        (len + FCS_LEN).max(MIN_LEN_WITH_FCS)
+    }
+
+    /// Whether frames of these sizes can be written.
+    pub(crate) fn check(&self) -> Result<(), FrameError> {
+        for header in &self.headers {
+            check_header(header)?;
+        }
+        self.sizes.check()?;
+        let (size, least) = (self.sizes.min_with_fcs(), self.min_len_with_fcs());
+        if size < least {
+            let names: Vec<&str> = self.headers.iter().map(|header| header.kind.name).collect();
+            return Err(FrameError::NoRoom {
+                size,
+                headers: names.join("/"),
+                headers_len: self.headers_len(),
+                signature_len: self.signature.map_or(0, |signature| signature.len()),
+                least,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn check_header(header: &Header) -> Result<(), FrameError> {
+    let (kind, options) = (header.kind, header.options.len());
+    if options > kind.max_options || (kind.len > 0 && options % 4 != 0) {
+        return Err(FrameError::Options {
+            header: kind.name,
+            len: options,
+            most: kind.max_options,
+        });
+    }
+    for flag in kind.optional.iter().flat_map(|optional| optional.flags) {
+        let value = kind.field(flag).and_then(|field| header.value(field));
+        if let Some(FieldValue::Pattern(pattern)) = value {
+            if !pattern.is_constant() {
+                return Err(FrameError::Flag { header: kind.name, field: flag });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Why frames cannot be described or written so.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum FrameError {
+    /// Unusable sizes.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// Some frames are too short.
+    #[error("a frame of {size} bytes has no room for {headers} headers ({headers_len} bytes){}",
+        NoRoomAdvice(*signature_len, *least))]
+    NoRoom {
+        /// The smallest size, in bytes with FCS.
+        size: usize,
+        /// The headers' names.
+        headers: String,
+        /// Their length in bytes.
+        headers_len: usize,
+        /// Bytes that the signature takes, 0 for none.
+        signature_len: usize,
+        /// The smallest size that would do, in bytes with FCS.
+        least: usize,
+    },
+    /// Signatures have 15 bits for the flow.
+    #[error("flow number {0}: choose one below 32768")]
+    Flow(u16),
+    /// The header has no such field.
+    #[error("{} has no field {field:?}{}", header.name, FieldNames(header))]
+    NoField {
+        /// The header's kind.
+        header: &'static HeaderKind,
+        /// The name that was given.
+        field: String,
+    },
+    /// Good and bad are words for checksums.
+    #[error("{header}.{field} is no checksum; give it a value or a pattern")]
+    NotAChecksum {
+        /// The header's name.
+        header: &'static str,
+        /// The field's name.
+        field: &'static str,
+    },
+    /// Two fields that change share bits.
+    #[error("{header}.{first} and {header}.{second} share bits; let only one of them change")]
+    Overlap {
+        /// The header's name.
+        header: &'static str,
+        /// A field.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// The header's length would change.
+    #[error("{header}.{field} decides how long the header is; give it one value, not a pattern")]
+    Flag {
+        /// The header's name.
+        header: &'static str,
+        /// The flag's name.
+        field: &'static str,
+    },
+    /// Too many options, or no whole words of them.
+    #[error("{len} bytes of options in {header}: choose at most {most}, a multiple of 4")]
+    Options {
+        /// The header's name.
+        header: &'static str,
+        /// Bytes of options.
+        len: usize,
+        /// The most that it can have.
+        most: usize,
+    },
+}
+
+struct NoRoomAdvice(usize, usize);
+
+impl std::fmt::Display for NoRoomAdvice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let NoRoomAdvice(signature, least) = self;
+        match signature {
+            0 => write!(f, ": {least} bytes or more"),
+            _ => write!(
+                f,
+                " and the {signature}-byte signature: {least} bytes or more, or switch the flow's \
+                 metrics off"
+            ),
+        }
+    }
+}
+
+struct FieldNames<'a>(&'a HeaderKind);
+
+impl std::fmt::Display for FieldNames<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, field) in self.0.fields.iter().enumerate() {
+            let before = if i == 0 { "; its fields are " } else { ", " };
+            write!(f, "{before}{}", field.name)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(names: &[&str], size: usize, signature: Option<SignatureSpec>) -> FrameSpec {
+        let header = |name: &&str| Header::new(headers::kind(name).unwrap());
+        FrameSpec {
+            headers: names.iter().map(header).collect(),
+            sizes: Sizes::Fixed(size),
+            payload: Payload::default(),
+            signature,
+        }
+    }
+
+    #[test]
+    fn short_frames_say_what_would_do() {
+        let signature = Some(SignatureSpec::default());
+        let error = spec(&["ethernet", "ipv6", "udp"], 64, signature).check().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a frame of 64 bytes has no room for ethernet/ipv6/udp headers (62 bytes) and the \
+             18-byte signature: 84 bytes or more, or switch the flow's metrics off"
+        );
+        let error = spec(&["ethernet", "ipv6", "udp"], 64, None).check().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a frame of 64 bytes has no room for ethernet/ipv6/udp headers (62 bytes): 66 bytes \
+             or more"
+        );
+        assert_eq!(spec(&["ethernet", "ipv4", "udp"], 64, signature).check(), Ok(()));
+        let integrity = Some(SignatureSpec { integrity: true, ..SignatureSpec::default() });
+        assert_eq!(spec(&["ethernet", "ipv4", "udp"], 68, integrity).min_len_with_fcs(), 68);
+    }
+
+    #[test]
+    fn flags_decide_on_lengths() {
+        let gre = Header::new(&headers::GRE);
+        assert_eq!(gre.len(), 4);
+        assert_eq!(gre.clone().with("checksum_present", 1).unwrap().len(), 8);
+        let flickering = gre.with("checksum_present", Pattern::Values(vec![0, 1])).unwrap();
+        let mut spec = spec(&["ethernet"], 64, None);
+        spec.headers.push(flickering);
+        let wanted = FrameError::Flag { header: "gre", field: "checksum_present" };
+        assert_eq!(spec.check(), Err(wanted));
+    }
+
+    #[test]
+    fn options_are_whole_words() {
+        let mut spec = spec(&["ethernet", "ipv4"], 128, None);
+        spec.headers[1].set_options(&[0x94, 4, 0, 0, 0]);
+        assert_eq!(spec.headers_len(), 14 + 28);
+        assert_eq!(spec.check(), Ok(()));
+        spec.headers[1].set_options(&[0; 41]);
+        assert!(matches!(spec.check(), Err(FrameError::Options { most: 40, .. })));
+        spec.headers[0].set_options(&[0]);
+        assert!(matches!(spec.check(), Err(FrameError::Options { most: 0, .. })));
+    }
+
+    #[test]
+    fn only_checksums_are_good_or_bad() {
+        let mut header = Header::new(&headers::IPV4);
+        assert_eq!(header.set("header_checksum", Checksum::Bad), Ok(()));
+        let error = header.set("src", Checksum::Good).unwrap_err();
+        assert_eq!(error.to_string(), "ipv4.src is no checksum; give it a value or a pattern");
+    }
+}

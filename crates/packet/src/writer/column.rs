@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The headers of a burst side by side, and the columns of fields in them that change.
+
+use super::BURST;
+use super::finish::Tails;
+use super::source::{Source, Word};
+
+/// A checksum that a field counts for, and by how many bits the field's lowest bit stands left of
+/// the end of its 16-bit word.
+pub type Covered = (usize, u32);
+
+/// How values get into headers.
+#[derive(Clone, Copy, Debug)]
+pub enum Store {
+    /// A field of whole bytes at this offset: 1, 2, 4, 6, 8 or 16 of them.
+    Bytes { at: usize, len: usize },
+    /// Any other field: bits of a big-endian number of 1, 2, 4, 8 or 16 bytes at this offset.
+    Bits { at: usize, len: usize, mask: u128, shift: u32 },
+}
+
+/// A field that follows a pattern.
+#[derive(Clone, Debug)]
+pub struct Column<T> {
+    pub source: Source<T>,
+    pub store: Store,
+    pub covered: Box<[Covered]>,
+}
+
+/// A length field of frames with several sizes: the frame's length less `minus`.
+#[derive(Clone, Debug)]
+pub struct LengthColumn {
+    pub minus: u32,
+    pub store: Store,
+    pub covered: Box<[Covered]>,
+}
+
+/// A checksum that is worked out.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// Where it stands.
+    pub at: usize,
+    /// What the bytes that never change add.
+    pub base: u32,
+    /// The bit that is inverted to make it wrong, as it lies in the frame; 0 for none.
+    pub flip: u32,
+    /// What stands for zero (RFC 768: 0 means that there is no checksum).
+    pub zero: u32,
+    /// With several sizes, the length in the pseudo-header: what is taken off the frame's length,
+    /// and by how many bits it is shifted.
+    pub length: Option<(u32, u32)>,
+    /// Whether the payload's sum depends on the frame's size and has to be added.
+    pub payload: bool,
+    /// The checksums that cover this one, all of headers before it.
+    pub covered: Box<[usize]>,
+}
+
+/// The headers of a burst and the fields of them that change.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    pub headers_len: usize,
+    /// Bytes from one frame's headers to the next.
+    pub stride: usize,
+    /// The headers of [`BURST`] frames.
+    pub rows: Vec<u8>,
+    /// The sums of each checksum, one for each frame.
+    pub sums: Vec<[u32; BURST]>,
+    pub narrow: Vec<Column<u32>>,
+    pub wide: Vec<Column<u64>>,
+    pub huge: Vec<Column<u128>>,
+    pub lengths: Vec<LengthColumn>,
+}
+
+impl Columns {
+    pub fn restart(&mut self) {
+        self.narrow.iter_mut().for_each(|column| column.source.restart());
+        self.wide.iter_mut().for_each(|column| column.source.restart());
+        self.huge.iter_mut().for_each(|column| column.source.restart());
+    }
+
+    /// Takes over where the same fields of another size are.
+    pub fn go_on_from(&mut self, other: &mut Columns) {
+        fn swap<T>(new: &mut [Column<T>], old: &mut [Column<T>]) {
+            for (new, old) in new.iter_mut().zip(old) {
+                std::mem::swap(&mut new.source, &mut old.source);
+            }
+        }
+        swap(&mut self.narrow, &mut other.narrow);
+        swap(&mut self.wide, &mut other.wide);
+        swap(&mut self.huge, &mut other.huge);
+    }
+
+    /// Sets the sums of a new burst.
+    #[inline]
+    pub fn start(&mut self, checks: &[Check], n: usize) {
+        for (sums, check) in self.sums.iter_mut().zip(checks) {
+            sums[..n].fill(check.base);
+        }
+    }
+
+    /// What depends on the frames' lengths.
+    #[inline]
+    pub fn fill_lengths(
+        &mut self,
+        checks: &mut [Check],
+        lens: &[u32; BURST],
+        tails: &Tails,
+        n: usize,
+    ) {
+        for LengthColumn { minus, store, covered } in &self.lengths {
+            let values = lens.map(|len| len.saturating_sub(*minus));
+            store.write(&mut self.rows, self.stride, &values[..n]);
+            add(&mut self.sums, covered, &values[..n]);
+        }
+        for (check, sums) in checks.iter().zip(&mut self.sums) {
+            if let Some((minus, shift)) = check.length {
+                for (sum, len) in sums[..n].iter_mut().zip(lens) {
+                    *sum += len.saturating_sub(minus).adds(shift);
+                }
+            }
+            if check.payload {
+                for (sum, len) in sums[..n].iter_mut().zip(lens) {
+                    *sum += u32::from(tails.payload_sum(*len as usize));
+                }
+            }
+        }
+    }
+
+    /// The fields that follow patterns.
+    #[inline]
+    pub fn fill(&mut self, n: usize) {
+        let Columns { stride, rows, sums, narrow, wide, huge, .. } = self;
+        fill(narrow, rows, *stride, sums, n);
+        if !wide.is_empty() {
+            fill(wide, rows, *stride, sums, n);
+        }
+        if !huge.is_empty() {
+            fill(huge, rows, *stride, sums, n);
+        }
+    }
+
+    /// The checksums, the innermost first.
+    #[inline]
+    pub fn fill_checks(&mut self, checks: &[Check], n: usize) {
+        for (i, check) in checks.iter().enumerate() {
+            let mut values = [0u32; BURST];
+            let Some(sums) = self.sums.get(i) else { continue };
+            for (value, sum) in values.iter_mut().zip(sums) {
+                let sum = (sum & 0xffff) + (sum >> 16);
+                let sum = (sum & 0xffff) + (sum >> 16);
+                let wrong = !sum & 0xffff ^ check.flip;
+                *value = if wrong == 0 { check.zero } else { wrong };
+            }
+            // Sums are made of words as they lie in the frame. At an odd offset the two bytes of a
+            // checksum are halves of two words.
+            if check.at % 2 == 0 {
+                each(&mut self.rows, self.stride, check.at, &values[..n], |_, v| {
+                    (v as u16).to_be_bytes()
+                });
+            } else {
+                each(&mut self.rows, self.stride, check.at, &values[..n], |_, v| {
+                    (v as u16).to_le_bytes()
+                });
+            }
+            for outer in &check.covered {
+                if let Some(sums) = self.sums.get_mut(*outer) {
+                    for (sum, value) in sums.iter_mut().zip(&values) {
+                        *sum += value;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[inline]
+fn fill<T: Word>(
+    columns: &mut [Column<T>],
+    rows: &mut [u8],
+    stride: usize,
+    sums: &mut [[u32; BURST]],
+    n: usize,
+) {
+    let mut values = [T::default(); BURST];
+    let Some(values) = values.get_mut(..n) else { return };
+    for column in columns {
+        column.source.fill(values);
+        column.store.write(rows, stride, values);
+        add(sums, &column.covered, values);
+    }
+}
+
+/// Adds values to the sums of the checksums that cover them.
+#[inline]
+fn add<T: Word>(sums: &mut [[u32; BURST]], covered: &[Covered], values: &[T]) {
+    for (check, shift) in covered {
+        let Some(sums) = sums.get_mut(*check) else { continue };
+        if *shift == 0 {
+            for (sum, value) in sums.iter_mut().zip(values) {
+                *sum += value.adds(0);
+            }
+        } else {
+            for (sum, value) in sums.iter_mut().zip(values) {
+                *sum += value.adds(*shift);
+            }
+        }
+    }
+}
+
+/// Replaces the `N` bytes at offset `at` of each row.
+#[inline]
+fn each<T: Copy, const N: usize>(
+    rows: &mut [u8],
+    stride: usize,
+    at: usize,
+    values: &[T],
+    make: impl Fn([u8; N], T) -> [u8; N],
+) {
+    for (row, value) in rows.chunks_exact_mut(stride).zip(values) {
+        if let Some(place) = row.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<N>()) {
+            *place = make(*place, *value);
+        }
+    }
+}
+
+impl Store {
+    /// Writes a value into each row.
+    #[inline]
+    fn write<T: Word>(self, rows: &mut [u8], stride: usize, values: &[T]) {
+        match self {
+            Store::Bytes { at, len: 1 } => each(rows, stride, at, values, |_, v| [v.low() as u8]),
+            Store::Bytes { at, len: 2 } => {
+                each(rows, stride, at, values, |_, v| (v.low() as u16).to_be_bytes());
+            }
+            Store::Bytes { at, len: 4 } => {
+                each(rows, stride, at, values, |_, v| (v.low() as u32).to_be_bytes());
+            }
+            Store::Bytes { at, len: 6 } => each(rows, stride, at, values, |_, v| {
+                let [_, _, mac @ ..] = v.low().to_be_bytes();
+                mac
+            }),
+            Store::Bytes { at, len: 8 } => {
+                each(rows, stride, at, values, |_, v| v.low().to_be_bytes());
+            }
+            Store::Bytes { at, .. } => {
+                each(rows, stride, at, values, |_, v| v.whole().to_be_bytes());
+            }
+            Store::Bits { at, len: 1, mask, shift } => {
+                each(rows, stride, at, values, |[old], v| {
+                    [old & !(mask as u8) | (v.low() << shift) as u8]
+                });
+            }
+            Store::Bits { at, len: 2, mask, shift } => {
+                each(rows, stride, at, values, |old, v| {
+                    let old = u16::from_be_bytes(old) & !(mask as u16);
+                    (old | (v.low() << shift) as u16).to_be_bytes()
+                });
+            }
+            Store::Bits { at, len: 4, mask, shift } => {
+                each(rows, stride, at, values, |old, v| {
+                    let old = u32::from_be_bytes(old) & !(mask as u32);
+                    (old | (v.low() << shift) as u32).to_be_bytes()
+                });
+            }
+            Store::Bits { at, len: 8, mask, shift } => {
+                each(rows, stride, at, values, |old, v| {
+                    let old = u64::from_be_bytes(old) & !(mask as u64);
+                    (old | v.low() << shift).to_be_bytes()
+                });
+            }
+            Store::Bits { at, mask, shift, .. } => each(rows, stride, at, values, |old, v| {
+                (u128::from_be_bytes(old) & !mask | v.whole() << shift).to_be_bytes()
+            }),
+        }
+    }
+
+    /// For a field of `bits` bits whose first is bit number `offset` of rows of `stride` bytes.
+    pub fn new(offset: usize, bits: u32, stride: usize) -> Self {
+        let (at, end) = (offset / 8, offset + bits as usize);
+        let span = end.div_ceil(8) - at;
+        if offset % 8 == 0 && bits as usize == span * 8 && matches!(span, 1 | 2 | 4 | 6 | 8 | 16) {
+            return Store::Bytes { at, len: span };
+        }
+        let len = span.next_power_of_two().min(16);
+        let at = at.min(stride.saturating_sub(len));
+        let shift = ((at + len) * 8 - end) as u32;
+        let mask = u128::MAX >> (128 - bits.max(1)) << shift;
+        Store::Bits { at, len, mask, shift }
+    }
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Works out, once per flow, where each field stands, which of them change, and what counts for
+//! which checksum.
+//!
+//! Sums are made of 16-bit words as they lie in the frame, from its first byte on. A header at an
+//! odd offset (behind custom bytes) has its own words across these; in ones' complement arithmetic
+//! that only exchanges the two bytes of the sum (RFC 1071, section 2), which numbers of a
+//! pseudo-header take part in by a shift of 8 bits.
+
+use super::column::{Check, Column, Columns, Covered, LengthColumn, Store};
+use super::finish::Tails;
+use super::source::{Source, Word};
+use super::{BURST, longest};
+use crate::checksum;
+use crate::field::Pattern;
+use crate::frame::{Checksum, FieldValue, FrameError, FrameSpec, Header};
+use crate::headers::{Auto, Cover, FieldKind, HeaderKind, UDP};
+
+/// What [`plan`] makes of a description.
+pub struct Plan {
+    pub columns: Columns,
+    pub checks: Vec<Check>,
+}
+
+/// What a field turned out to be.
+enum What<'a> {
+    Constant(u128),
+    Changing(&'a Pattern),
+    /// The frame's length less this.
+    Length(usize),
+    Check {
+        cover: Cover,
+        bad: bool,
+    },
+}
+
+/// A field of the stack.
+struct Place<'a> {
+    header: usize,
+    kind: &'static FieldKind,
+    /// First bit, counted from the start of the frame.
+    offset: usize,
+    what: What<'a>,
+}
+
+impl Place<'_> {
+    fn end(&self) -> usize {
+        self.offset + self.kind.bits as usize
+    }
+
+    fn is_constant(&self) -> bool {
+        matches!(self.what, What::Constant(_))
+    }
+}
+
+/// The bytes that a checksum is made over.
+struct Region {
+    start: usize,
+    end: usize,
+    /// Start of the IP header with the addresses, start and end of these.
+    addresses: Option<(usize, usize, usize)>,
+    protocol: Option<u8>,
+}
+
+impl Region {
+    /// By how many bits a number of the pseudo-header is shifted.
+    fn shift(&self) -> u32 {
+        8 * (self.start % 2) as u32
+    }
+
+    /// How a field that ends at a bit counts, if it does.
+    fn counts(&self, first_byte: usize, end: usize) -> Option<u32> {
+        let shift = |end: usize| (end.next_multiple_of(16) - end) as u32;
+        if (self.start..self.end).contains(&first_byte) {
+            return Some(shift(end));
+        }
+        let (ip, start, stop) = self.addresses?;
+        (start..stop).contains(&first_byte).then(|| (shift(end - ip * 8) + self.shift()) % 16)
+    }
+}
+
+/// Works it out. The description must have passed [`FrameSpec::check`].
+pub fn plan(spec: &FrameSpec) -> Result<Plan, FrameError> {
+    let headers_len = spec.headers_len();
+    let mut starts = Vec::with_capacity(spec.headers.len());
+    let mut at = 0;
+    for header in &spec.headers {
+        starts.push(at);
+        at += header.len();
+    }
+    let fixed_len = spec.sizes.is_constant().then(|| longest(&spec.sizes));
+    let mut places = places(spec, &starts);
+    for place in &mut places {
+        if let (What::Length(minus), Some(len)) = (&place.what, fixed_len) {
+            place.what = What::Constant(len.saturating_sub(*minus) as u128);
+        }
+    }
+    overlaps(spec, &places)?;
+
+    let stride = headers_len.max(1).next_multiple_of(64);
+    let mut image = vec![0u8; stride];
+    for (header, start) in spec.headers.iter().zip(&starts) {
+        let from = start + header.fixed_len();
+        image[from..from + header.options.len()].copy_from_slice(&header.options);
+    }
+    for place in &places {
+        if let What::Constant(value) = place.what {
+            put(&mut image, place.offset, place.kind.bits, value);
+        }
+    }
+    for place in places.iter().filter(|place| !place.is_constant()) {
+        put(&mut image, place.offset, place.kind.bits, 0);
+    }
+
+    let (regions, mut checks) = checks(spec, &starts, &places);
+    let tails = Tails::new(spec, 0);
+    for (check, region) in checks.iter_mut().zip(&regions) {
+        let reaches_end = region.end > headers_len;
+        let mut sum = image_sum(&image, region);
+        let from = region.start;
+        if let Some(protocol) = region.protocol {
+            sum += u64::from(protocol) << region.shift();
+            match fixed_len {
+                Some(len) => sum += ((len - from) as u64) << region.shift(),
+                None => check.length = Some((from as u32, region.shift())),
+            }
+        }
+        if reaches_end {
+            sum += u64::from(tails.constant_sum());
+            match fixed_len {
+                Some(len) if tails.payload_counts() => sum += u64::from(tails.payload_sum(len)),
+                _ => check.payload = tails.payload_counts(),
+            }
+        }
+        check.base = checksum::fold(sum).into();
+    }
+
+    let mut columns = Columns {
+        headers_len,
+        stride,
+        rows: image.repeat(BURST),
+        sums: vec![[0; BURST]; checks.len()],
+        ..Columns::default()
+    };
+    for place in &places {
+        let covered: Box<[Covered]> = (0..)
+            .zip(&regions)
+            .filter_map(|(i, region)| Some((i, region.counts(place.offset / 8, place.end())?)))
+            .collect();
+        let store = Store::new(place.offset, place.kind.bits, stride);
+        match place.what {
+            What::Changing(pattern) => match place.kind.bits {
+                0 => {}
+                1..=32 => columns.narrow.push(column(pattern, place, store, covered)),
+                33..=64 => columns.wide.push(column(pattern, place, store, covered)),
+                _ => columns.huge.push(column(pattern, place, store, covered)),
+            },
+            What::Length(minus) => {
+                columns.lengths.push(LengthColumn { minus: minus as u32, store, covered });
+            }
+            What::Constant(_) | What::Check { .. } => {}
+        }
+    }
+    Ok(Plan { columns, checks })
+}
+
+fn column<T: Word>(
+    pattern: &Pattern,
+    place: &Place<'_>,
+    store: Store,
+    covered: Box<[Covered]>,
+) -> Column<T> {
+    Column { source: Source::new(pattern, place.kind.max()), store, covered }
+}
+
+/// All fields of a stack: those that nobody set first, the others in the order of their setting.
+fn places<'a>(spec: &'a FrameSpec, starts: &[usize]) -> Vec<Place<'a>> {
+    let mut places = Vec::new();
+    for (i, (header, start)) in spec.headers.iter().zip(starts).enumerate() {
+        let next = spec.headers.get(i + 1).map(|header| header.kind);
+        let there = |kind: &FieldKind| kind.end_bits() <= header.fixed_len() * 8;
+        let mut place = |kind: &'static FieldKind, value: &'a FieldValue| {
+            let what = what(kind, value, header, *start, next);
+            places.push(Place { header: i, kind, offset: start * 8 + kind.offset_bits, what });
+        };
+        for kind in header.kind.fields {
+            if there(kind) && header.value(kind).is_none() {
+                place(kind, &FieldValue::Auto);
+            }
+        }
+        for (at, (kind, value)) in header.fields.iter().enumerate() {
+            let again = header.fields[at + 1..].iter().any(|(other, _)| other.name == kind.name);
+            if there(kind) && !again {
+                place(kind, value);
+            }
+        }
+    }
+    places
+}
+
+fn what<'a>(
+    kind: &FieldKind,
+    value: &'a FieldValue,
+    header: &Header,
+    start: usize,
+    next: Option<&'static HeaderKind>,
+) -> What<'a> {
+    match value {
+        FieldValue::Pattern(Pattern::Value(value))
+            if kind.default_is_auto && *value == kind.default => {}
+        FieldValue::Pattern(pattern) if pattern.is_constant() => {
+            return What::Constant(pattern.first() & kind.max());
+        }
+        FieldValue::Pattern(pattern) => return What::Changing(pattern),
+        FieldValue::Checksum(Checksum::Custom(value)) => return What::Constant((*value).into()),
+        FieldValue::Auto | FieldValue::Checksum(_) => {}
+    }
+    let bad = *value == FieldValue::Checksum(Checksum::Bad);
+    let numbers = next.map(|next| next.numbers);
+    let number = match kind.auto {
+        Auto::Default => None,
+        Auto::EtherType => numbers.and_then(|n| n.ether_type).map(u128::from),
+        Auto::IpProtocol => numbers.and_then(|n| n.ip_protocol).map(u128::from),
+        Auto::PppProtocol => numbers.and_then(|n| n.ppp_protocol).map(u128::from),
+        Auto::UdpPort => numbers.and_then(|n| n.udp_port).map(u128::from),
+        Auto::BottomOfStack => Some((next != Some(header.kind)).into()),
+        Auto::HeaderWords => Some((header.len() / 4) as u128),
+        Auto::Length(from) => return What::Length(start + from),
+        Auto::Checksum(cover) => return What::Check { cover, bad },
+    };
+    What::Constant(number.unwrap_or(kind.default) & kind.max())
+}
+
+/// Fields that change must not share bits.
+fn overlaps(spec: &FrameSpec, places: &[Place<'_>]) -> Result<(), FrameError> {
+    let changing: Vec<&Place<'_>> = places.iter().filter(|place| !place.is_constant()).collect();
+    for (i, first) in changing.iter().enumerate() {
+        for second in &changing[i + 1..] {
+            if first.offset < second.end() && second.offset < first.end() {
+                return Err(FrameError::Overlap {
+                    header: spec.headers[first.header].kind.name,
+                    first: first.kind.name,
+                    second: second.kind.name,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The checksums with what they cover, the innermost first.
+fn checks(spec: &FrameSpec, starts: &[usize], places: &[Place<'_>]) -> (Vec<Region>, Vec<Check>) {
+    let (mut regions, mut checks) = (Vec::<Region>::new(), Vec::<Check>::new());
+    for place in places.iter().rev() {
+        let What::Check { cover, bad } = place.what else { continue };
+        let (header, start) = (&spec.headers[place.header], starts[place.header]);
+        let end = if cover == Cover::Header { start + header.len() } else { usize::MAX };
+        let (mut addresses, mut protocol) = (None, None);
+        if cover == Cover::RestAndPseudoHeader {
+            protocol = header.kind.numbers.ip_protocol;
+            let before = spec.headers[..place.header].iter().zip(starts).rev();
+            addresses = before
+                .filter_map(|(header, ip)| header.kind.addresses.map(|(from, len)| (ip, from, len)))
+                .map(|(ip, from, len)| (*ip, ip + from, ip + from + len))
+                .next();
+        }
+        let region = Region { start, end, addresses, protocol };
+        checks.push(Check {
+            at: place.offset / 8,
+            base: 0,
+            flip: u32::from(bad) << region.shift(),
+            zero: if header.kind == &UDP { 0xffff } else { 0 },
+            length: None,
+            payload: false,
+            covered: Box::default(),
+        });
+        regions.push(region);
+    }
+    for i in 0..checks.len() {
+        let at = checks[i].at;
+        let covers = |(j, region): (usize, &Region)| {
+            (j != i && (region.start..region.end).contains(&at)).then_some(j)
+        };
+        let covered: Box<[usize]> = regions.iter().enumerate().filter_map(covers).collect();
+        checks[i].covered = covered;
+    }
+    (regions, checks)
+}
+
+/// What the bytes that never change add to a checksum, the addresses of its pseudo-header too.
+fn image_sum(image: &[u8], region: &Region) -> u64 {
+    let word = |even: bool, byte: u8| u64::from(byte) << if even { 8 } else { 0 };
+    let bytes = image.iter().enumerate().take(region.end).skip(region.start);
+    let sum: u64 = bytes.map(|(i, byte)| word(i % 2 == 0, *byte)).sum();
+    let Some((ip, start, stop)) = region.addresses else { return sum };
+    let bytes = image.iter().enumerate().take(stop).skip(start);
+    let addresses = bytes.map(|(i, byte)| word((i - ip + region.start) % 2 == 0, *byte));
+    sum + addresses.sum::<u64>()
+}
+
+/// Puts the low `bits` bits of a value at a bit offset.
+fn put(image: &mut [u8], offset: usize, bits: u32, value: u128) {
+    for i in 0..bits as usize {
+        let at = offset + i;
+        let bit = (value >> (bits as usize - 1 - i) & 1) as u8;
+        let shift = 7 - at % 8;
+        image[at / 8] = image[at / 8] & !(1 << shift) | bit << shift;
+    }
+}
