@@ -90,6 +90,32 @@ impl Pattern {
         }
     }
 
+    /// How many of the low bits differ between values, at most, in a field with the largest value
+    /// `max`, all of whose bits are ones.
+    pub(crate) fn changing_bits(&self, max: u128) -> u32 {
+        let differ = |a: u128, b: u128| 128 - ((a ^ b) & max).leading_zeros();
+        let whole = 128 - max.leading_zeros();
+        let first = self.first();
+        match *self {
+            Pattern::Value(_) => 0,
+            Pattern::Values(ref values) => {
+                values.iter().map(|value| differ(first, *value)).max().unwrap_or(0)
+            }
+            // What lies between two numbers has the high bits that both have.
+            Pattern::Random { min, max, .. } => differ(min, max.max(min)),
+            Pattern::Increment { start, step, count } => {
+                let (start, moves) = (start & max, u128::from(count.max(1) - 1));
+                let last = step.checked_mul(moves).and_then(|way| start.checked_add(way));
+                last.filter(|last| *last <= max).map_or(whole, |last| differ(start, last))
+            }
+            Pattern::Decrement { start, step, count } => {
+                let (start, moves) = (start & max, u128::from(count.max(1) - 1));
+                let last = step.checked_mul(moves).and_then(|way| start.checked_sub(way));
+                last.map_or(whole, |last| differ(start, last))
+            }
+        }
+    }
+
     /// Whether every frame has the same value.
     pub fn is_constant(&self) -> bool {
         match self {

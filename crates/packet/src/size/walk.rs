@@ -4,13 +4,16 @@
 use super::{Random, Sizes};
 use crate::FCS_LEN;
 
+/// Frames that are sized at once without looking for the end of the sequence.
+const AHEAD: usize = 32;
+
 /// The lengths of successive frames, without FCS.
 #[derive(Clone, Debug)]
 pub(crate) enum Walk {
     /// One length.
     Fixed(u32),
-    /// A sequence, over and over.
-    List { lens: Box<[u16]>, at: usize },
+    /// A sequence, over and over; `lens` goes on for [`AHEAD`] frames behind its end.
+    List { lens: Box<[u16]>, period: usize, at: usize },
     /// Each length from `min` on equally likely.
     Random { min: u32, span: u64, seed: u64, random: Random },
 }
@@ -24,7 +27,9 @@ impl Walk {
         }
         match (sizes.sequence(), sizes) {
             (Some(sequence), _) => {
-                Walk::List { lens: sequence.iter().map(|size| len(*size) as u16).collect(), at: 0 }
+                let period = sequence.len();
+                let around = sequence.iter().cycle().take(period + AHEAD);
+                Walk::List { lens: around.map(|size| len(*size) as u16).collect(), period, at: 0 }
             }
             (None, Sizes::Random { min, max, seed }) => Walk::Random {
                 min: len(*min) as u32,
@@ -40,7 +45,7 @@ impl Walk {
     pub fn peek(&self) -> usize {
         match self {
             Walk::Fixed(len) => *len as usize,
-            Walk::List { lens, at } => lens.get(*at).copied().unwrap_or(0).into(),
+            Walk::List { lens, at, .. } => lens.get(*at).copied().unwrap_or(0).into(),
             Walk::Random { min, span, random, .. } => {
                 let mut ahead = *random;
                 (*min as usize) + ahead.below(*span) as usize
@@ -53,13 +58,11 @@ impl Walk {
     pub fn fill(&mut self, out: &mut [u32]) {
         match self {
             Walk::Fixed(len) => out.fill(*len),
-            Walk::List { lens, at } => {
-                for out in out {
-                    *out = lens.get(*at).copied().unwrap_or(0).into();
-                    *at += 1;
-                    if *at >= lens.len() {
-                        *at = 0;
-                    }
+            Walk::List { lens, period, at } => {
+                for out in out.chunks_mut(AHEAD) {
+                    let next = lens.get(*at..).unwrap_or_default();
+                    out.iter_mut().zip(next).for_each(|(out, len)| *out = (*len).into());
+                    *at = (*at + out.len()) % *period;
                 }
             }
             Walk::Random { min, span, random, .. } => {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The headers of a burst side by side, and the columns of fields in them that change.
 
-use super::BURST;
 use super::finish::Tails;
 use super::source::{Source, Word};
+use super::{LANES, Lanes};
 
 /// A checksum that a field counts for, and by how many bits the field's lowest bit stands left of
 /// the end of its 16-bit word.
@@ -60,10 +60,10 @@ pub struct Columns {
     pub headers_len: usize,
     /// Bytes from one frame's headers to the next.
     pub stride: usize,
-    /// The headers of [`BURST`] frames.
+    /// The headers of all frames of a burst.
     pub rows: Vec<u8>,
     /// The sums of each checksum, one for each frame.
-    pub sums: Vec<[u32; BURST]>,
+    pub sums: Vec<Lanes<u32>>,
     pub narrow: Vec<Column<u32>>,
     pub wide: Vec<Column<u64>>,
     pub huge: Vec<Column<u128>>,
@@ -93,32 +93,32 @@ impl Columns {
     #[inline]
     pub fn start(&mut self, checks: &[Check], n: usize) {
         for (sums, check) in self.sums.iter_mut().zip(checks) {
-            sums[..n].fill(check.base);
+            sums.iter_mut().take(n.div_ceil(LANES)).for_each(|sums| *sums = [check.base; LANES]);
         }
     }
 
-    /// What depends on the frames' lengths.
-    #[inline]
+    /// What depends on the frames' lengths, which differ.
     pub fn fill_lengths(
         &mut self,
-        checks: &mut [Check],
-        lens: &[u32; BURST],
+        checks: &[Check],
+        lens: &Lanes<u32>,
         tails: &Tails,
         n: usize,
     ) {
         for LengthColumn { minus, store, covered } in &self.lengths {
-            let values = lens.map(|len| len.saturating_sub(*minus));
-            store.write(&mut self.rows, self.stride, &values[..n]);
-            add(&mut self.sums, covered, &values[..n]);
+            let values = lens.map(|lens| lens.map(|len| len.saturating_sub(*minus)));
+            store.write(&mut self.rows, self.stride, &values.as_flattened()[..n]);
+            add(&mut self.sums, covered, &values, n);
         }
         for (check, sums) in checks.iter().zip(&mut self.sums) {
+            let (sums, lens) = (&mut sums.as_flattened_mut()[..n], lens.as_flattened());
             if let Some((minus, shift)) = check.length {
-                for (sum, len) in sums[..n].iter_mut().zip(lens) {
+                for (sum, len) in sums.iter_mut().zip(lens) {
                     *sum += len.saturating_sub(minus).adds(shift);
                 }
             }
             if check.payload {
-                for (sum, len) in sums[..n].iter_mut().zip(lens) {
+                for (sum, len) in sums.iter_mut().zip(lens) {
                     *sum += u32::from(tails.payload_sum(*len as usize));
                 }
             }
@@ -141,67 +141,95 @@ impl Columns {
     /// The checksums, the innermost first.
     #[inline]
     pub fn fill_checks(&mut self, checks: &[Check], n: usize) {
+        let Columns { stride, rows, sums, .. } = self;
+        let mut values = Lanes::default();
         for (i, check) in checks.iter().enumerate() {
-            let mut values = [0u32; BURST];
-            let Some(sums) = self.sums.get(i) else { continue };
-            for (value, sum) in values.iter_mut().zip(sums) {
-                let sum = (sum & 0xffff) + (sum >> 16);
-                let sum = (sum & 0xffff) + (sum >> 16);
-                let wrong = !sum & 0xffff ^ check.flip;
-                *value = if wrong == 0 { check.zero } else { wrong };
+            let Some(sums_here) = sums.get(i) else { return };
+            for (values, sums) in values.iter_mut().zip(sums_here).take(n.div_ceil(LANES)) {
+                for (value, sum) in values.iter_mut().zip(sums) {
+                    *value = check.value(*sum);
+                }
             }
             // Sums are made of words as they lie in the frame. At an odd offset the two bytes of a
             // checksum are halves of two words.
-            if check.at % 2 == 0 {
-                each(&mut self.rows, self.stride, check.at, &values[..n], |_, v| {
-                    (v as u16).to_be_bytes()
-                });
-            } else {
-                each(&mut self.rows, self.stride, check.at, &values[..n], |_, v| {
-                    (v as u16).to_le_bytes()
-                });
+            let (at, stride) = (check.at, *stride);
+            let finished = &values.as_flattened()[..n];
+            match at % 2 {
+                0 => each(rows, stride, at, finished, |_, v| (v as u16).to_be_bytes()),
+                _ => each(rows, stride, at, finished, |_, v| (v as u16).to_le_bytes()),
             }
             for outer in &check.covered {
-                if let Some(sums) = self.sums.get_mut(*outer) {
-                    for (sum, value) in sums.iter_mut().zip(&values) {
-                        *sum += value;
-                    }
+                if let Some(sums) = sums.get_mut(*outer) {
+                    add_lanes(sums, &values, n);
                 }
             }
         }
     }
 }
 
-#[inline]
+impl Check {
+    /// The checksum of a sum, as it lies in the frame.
+    #[inline]
+    pub fn value(&self, sum: u32) -> u32 {
+        let sum = (sum & 0xffff) + (sum >> 16);
+        let sum = sum + (sum >> 16);
+        let sum = !sum & 0xffff ^ self.flip;
+        // All ones if the sum is zero; a comparison would not be done for several at once.
+        let none = (sum.wrapping_sub(1) as i32 >> 31) as u32;
+        sum | none & self.zero
+    }
+}
+
 fn fill<T: Word>(
     columns: &mut [Column<T>],
     rows: &mut [u8],
     stride: usize,
-    sums: &mut [[u32; BURST]],
+    sums: &mut [Lanes<u32>],
     n: usize,
 ) {
-    let mut values = [T::default(); BURST];
-    let Some(values) = values.get_mut(..n) else { return };
+    let mut values = Lanes::default();
     for column in columns {
-        column.source.fill(values);
-        column.store.write(rows, stride, values);
-        add(sums, &column.covered, values);
+        column.source.fill(&mut values, n);
+        column.store.write(rows, stride, &values.as_flattened()[..n]);
+        add(sums, &column.covered, &values, n);
     }
 }
 
 /// Adds values to the sums of the checksums that cover them.
 #[inline]
-fn add<T: Word>(sums: &mut [[u32; BURST]], covered: &[Covered], values: &[T]) {
-    for (check, shift) in covered {
-        let Some(sums) = sums.get_mut(*check) else { continue };
-        if *shift == 0 {
-            for (sum, value) in sums.iter_mut().zip(values) {
-                *sum += value.adds(0);
-            }
+fn add<T: Word>(sums: &mut [Lanes<u32>], covered: &[Covered], values: &Lanes<T>, n: usize) {
+    let Some((_, first)) = covered.first() else { return };
+    let (mut adds, mut shifted) = (Lanes::default(), *first);
+    shift(values, &mut adds, shifted, n);
+    for (check, by) in covered {
+        if *by != shifted {
+            shifted = *by;
+            shift(values, &mut adds, shifted, n);
+        }
+        if let Some(sums) = sums.get_mut(*check) {
+            add_lanes(sums, &adds, n);
+        }
+    }
+}
+
+/// What values add to a checksum.
+#[inline]
+fn shift<T: Word>(values: &Lanes<T>, adds: &mut Lanes<u32>, by: u32, n: usize) {
+    for (adds, values) in adds.iter_mut().zip(values).take(n.div_ceil(LANES)) {
+        if by == 0 {
+            *adds = values.map(|value| value.adds(0));
         } else {
-            for (sum, value) in sums.iter_mut().zip(values) {
-                *sum += value.adds(*shift);
-            }
+            *adds = values.map(|value| value.adds(by));
+        }
+    }
+}
+
+#[inline]
+fn add_lanes(sums: &mut Lanes<u32>, adds: &Lanes<u32>, n: usize) {
+    for (sums, adds) in sums.iter_mut().zip(adds).take(n.div_ceil(LANES)) {
+        for (sum, add) in sums.iter_mut().zip(adds) {
+            // Lanes behind the last frame hold anything.
+            *sum = sum.wrapping_add(*add);
         }
     }
 }

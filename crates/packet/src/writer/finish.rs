@@ -2,10 +2,17 @@
 //! What stands behind the headers, and the frames themselves.
 
 use super::column::Columns;
-use super::{BURST, Buffer, longest};
+use super::{Buffer, longest};
 use crate::checksum;
 use crate::frame::{FrameSpec, SignatureSpec};
-use crate::signature::{self, EXTENSION_LEN, MAX_FLOWS, Signature};
+use crate::signature::{self, EXTENSION_LEN, LEN, MAX_FLOWS, Signature};
+
+/// Kinds of frames: all of one length and with nothing to write but headers and signature,
+const FIXED: u8 = 0;
+/// of several lengths and with nothing else to write,
+const SIGNATURE: u8 = 1;
+/// and any.
+const ANY: u8 = 2;
 
 /// Payload and signature of a flow's frames.
 #[derive(Clone, Debug)]
@@ -15,6 +22,10 @@ pub struct Tails {
     pub sequence: u32,
     headers_len: usize,
     signature: Option<SignatureSpec>,
+    /// Whether all frames have one length.
+    fixed: bool,
+    /// Whether all frames are nothing but headers and signature.
+    no_payload: bool,
     /// The longest payload; empty when it is zeros.
     payload: Box<[u8]>,
     /// The sum of the payload's first bytes, by their number; empty when it is zeros.
@@ -39,15 +50,22 @@ impl Tails {
                 payload_sums.push(sum);
             }
         }
-        Tails {
+        let mut tails = Tails {
             flow,
             run: 0,
             sequence: 0,
             headers_len,
             signature: spec.signature,
+            fixed: spec.sizes.is_constant(),
+            no_payload: false,
             payload: payload.into(),
             payload_sums: payload_sums.into(),
-        }
+        };
+        let len = longest(&spec.sizes);
+        // An odd frame has a byte behind its signature.
+        tails.no_payload =
+            tails.fixed && len % 2 == 0 && tails.payload_end(len) == headers_len;
+        tails
     }
 
     pub fn restart(&mut self, run: u8) {
@@ -106,79 +124,109 @@ impl Tails {
         }
     }
 
-    /// Writes the frames of a burst, whose headers are ready.
+    /// Writes the frames of a burst, whose headers and lengths are ready.
     #[inline]
     pub fn finish<B: Buffer>(
         &mut self,
         burst: &mut [B],
         columns: &Columns,
-        lens: &[u32; BURST],
+        lens: &[u32],
         stamp: u64,
         resident: bool,
     ) {
-        // Headers are copied as a few whole 16-byte pieces and the last 16 bytes.
-        match columns.headers_len {
-            17..=32 => self.finish_with::<B, 16>(burst, columns, lens, stamp, resident),
-            33..=48 => self.finish_with::<B, 32>(burst, columns, lens, stamp, resident),
-            49..=64 => self.finish_with::<B, 48>(burst, columns, lens, stamp, resident),
-            65..=80 => self.finish_with::<B, 64>(burst, columns, lens, stamp, resident),
-            81..=96 => self.finish_with::<B, 80>(burst, columns, lens, stamp, resident),
-            97..=112 => self.finish_with::<B, 96>(burst, columns, lens, stamp, resident),
-            113..=128 => self.finish_with::<B, 112>(burst, columns, lens, stamp, resident),
-            _ => self.finish_with::<B, 0>(burst, columns, lens, stamp, resident),
+        // Sequence numbers of one piece have the same upper half.
+        let until = 0x1_0000 - (self.sequence as usize & 0xffff);
+        let (now, later) = burst.split_at_mut(until.min(burst.len()));
+        self.finish_piece(now, Job { columns, skip: 0, lens, stamp, resident });
+        if !later.is_empty() {
+            let lens = lens.get(now.len()..).unwrap_or_default();
+            self.finish_piece(later, Job { columns, skip: now.len(), lens, stamp, resident });
+        }
+    }
+
+    #[inline]
+    fn finish_piece<B: Buffer>(&mut self, burst: &mut [B], job: Job<'_>) {
+        // The usual cases are loops of their own: nothing but headers and a signature to write.
+        let signature_only = matches!(self.signature, Some(SignatureSpec { integrity: false, .. }))
+            && (job.resident || self.no_payload);
+        match (signature_only, self.fixed) {
+            (true, true) => self.finish_sized::<B, FIXED>(burst, job),
+            (true, false) => self.finish_sized::<B, SIGNATURE>(burst, job),
+            (false, _) => self.finish_sized::<B, ANY>(burst, job),
         }
         self.sequence = self.sequence.wrapping_add(burst.len() as u32);
     }
 
     #[inline]
-    fn finish_with<B: Buffer, const WHOLE: usize>(
+    fn finish_sized<B: Buffer, const KIND: u8>(&self, burst: &mut [B], job: Job<'_>) {
+        // Headers are copied as a few whole 16-byte pieces and the last 16 bytes.
+        match job.columns.headers_len {
+            17..=32 => self.finish_with::<B, KIND, 16>(burst, job),
+            33..=48 => self.finish_with::<B, KIND, 32>(burst, job),
+            49..=64 => self.finish_with::<B, KIND, 48>(burst, job),
+            65..=80 => self.finish_with::<B, KIND, 64>(burst, job),
+            81..=96 => self.finish_with::<B, KIND, 80>(burst, job),
+            97..=112 => self.finish_with::<B, KIND, 96>(burst, job),
+            113..=128 => self.finish_with::<B, KIND, 112>(burst, job),
+            _ => self.finish_with::<B, KIND, 0>(burst, job),
+        }
+    }
+
+    // One call per burst, with all registers to itself.
+    #[inline(never)]
+    fn finish_with<B: Buffer, const KIND: u8, const WHOLE: usize>(
         &self,
         burst: &mut [B],
-        columns: &Columns,
-        lens: &[u32; BURST],
-        stamp: u64,
-        resident: bool,
+        Job { columns, skip, lens, stamp, resident }: Job<'_>,
     ) {
-        let Columns { headers_len, stride, rows, .. } = columns;
-        let (headers_len, signature) = (*headers_len, self.signature);
-        let (stamped, integrity) = signature
-            .map_or((false, false), |SignatureSpec { stamped, integrity }| (stamped, integrity));
+        let headers_len = columns.headers_len;
+        let SignatureSpec { stamped, integrity } = self.signature.unwrap_or_default();
         let stamp = if stamped { signature::stamp_of(stamp) } else { 0 };
         let extended = if integrity { MAX_FLOWS } else { 0 };
-        let blank = Signature { run: self.run, flow: self.flow | extended, sequence: 0, stamp };
+        // The lower half of the sequence number is added frame by frame; the upper stays.
+        let (sequence, mut low) = (self.sequence & !0xffff, self.sequence & 0xffff);
+        let blank = Signature { run: self.run, flow: self.flow | extended, sequence, stamp };
         let (first, second) = blank.words();
         let base = u32::from(signature::fold_words(first, second));
+        let (first, second) = (first.to_be_bytes(), second.swap_bytes());
+        let first_len = lens.first().copied().unwrap_or(0) as usize;
+        let at_first = signature::offset(first_len).unwrap_or(0);
 
-        let rows = rows.chunks_exact(*stride);
-        for (((i, buffer), row), len) in (0u32..).zip(burst).zip(rows).zip(lens) {
-            let len = *len as usize;
+        let rows = columns.rows.get(skip * columns.stride..).unwrap_or_default();
+        let rows = rows.chunks_exact(columns.stride);
+        for ((buffer, row), len) in burst.iter_mut().zip(rows).zip(lens) {
+            let (len, at) = match KIND {
+                FIXED => (first_len, at_first),
+                SIGNATURE => (*len as usize, signature::offset(*len as usize).unwrap_or(0)),
+                // Without a signature all of the frame is before it.
+                _ if self.signature.is_none() => (*len as usize, *len as usize),
+                _ => (*len as usize, signature::offset(*len as usize).unwrap_or(0)),
+            };
+            let this = low;
+            low += 1;
             let Some(frame) = buffer.resize(len) else { continue };
             if frame.len() != len {
                 continue;
             }
             copy_headers::<WHOLE>(frame, row, headers_len);
-            if !resident {
-                self.write_payload(frame, headers_len);
+            if KIND == ANY {
+                if !resident {
+                    self.write_payload(frame, headers_len);
+                }
+                if integrity {
+                    self.write_extension(frame, at);
+                }
             }
-            if signature.is_none() {
+            let Some(tail) = frame.get_mut(at..).and_then(|tail| tail.first_chunk_mut::<LEN>())
+            else {
                 continue;
-            }
-            let Some(at) = signature::offset(len) else { continue };
-            if integrity {
-                self.write_extension(frame, at);
-            }
-            let sequence = self.sequence.wrapping_add(i);
-            let (high, low) = (sequence >> 16, sequence & 0xffff);
-            let sum = base + high + low;
-            let sum = (sum & 0xffff) + (sum >> 16);
-            let sum = (sum & 0xffff) + (sum >> 16);
-            if let Some(tail) =
-                frame.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<{ signature::LEN }>())
-            {
-                tail[..8].copy_from_slice(&(first | u64::from(high)).to_be_bytes());
-                tail[8..16].copy_from_slice(&(second | u64::from(low) << 48).to_be_bytes());
-                tail[16..].copy_from_slice(&(!sum as u16).to_be_bytes());
-            }
+            };
+            let sum = base + this;
+            let sum = sum + (sum >> 16);
+            let this = u64::from((this as u16).swap_bytes());
+            tail[..8].copy_from_slice(&first);
+            tail[8..16].copy_from_slice(&(second | this).to_le_bytes());
+            tail[16..].copy_from_slice(&(!sum as u16).to_be_bytes());
         }
     }
 
@@ -188,12 +236,21 @@ impl Tails {
         let payload = at.saturating_sub(EXTENSION_LEN + self.headers_len);
         let sum = u64::from(self.payload_sum(frame.len())) + payload as u64;
         let check = !checksum::fold(sum);
-        if let Some(place) = at.checked_sub(EXTENSION_LEN).and_then(|at| frame.get_mut(at..)) {
-            if let Some(extension) = place.first_chunk_mut::<EXTENSION_LEN>() {
-                *extension = ((payload as u32) << 16 | u32::from(check)).to_be_bytes();
-            }
+        if let Some(extension) = frame.get_mut(..at).and_then(|head| head.last_chunk_mut()) {
+            *extension = ((payload as u32) << 16 | u32::from(check)).to_be_bytes();
         }
     }
+}
+
+/// What a burst is made of.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    columns: &'a Columns,
+    /// Headers of the burst that earlier pieces took.
+    skip: usize,
+    lens: &'a [u32],
+    stamp: u64,
+    resident: bool,
 }
 
 /// Copies the headers: `WHOLE` bytes, which are fewer than there are, and the last 16.

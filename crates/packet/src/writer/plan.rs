@@ -10,7 +10,7 @@
 use super::column::{Check, Column, Columns, Covered, LengthColumn, Store};
 use super::finish::Tails;
 use super::source::{Source, Word};
-use super::{BURST, longest};
+use super::{BURST, Lanes, longest};
 use crate::checksum;
 use crate::field::Pattern;
 use crate::frame::{Checksum, FieldValue, FrameError, FrameSpec, Header};
@@ -40,12 +40,13 @@ struct Place<'a> {
     kind: &'static FieldKind,
     /// First bit, counted from the start of the frame.
     offset: usize,
+    bits: u32,
     what: What<'a>,
 }
 
 impl Place<'_> {
     fn end(&self) -> usize {
-        self.offset + self.kind.bits as usize
+        self.offset + self.bits as usize
     }
 
     fn is_constant(&self) -> bool {
@@ -105,11 +106,11 @@ pub fn plan(spec: &FrameSpec) -> Result<Plan, FrameError> {
     }
     for place in &places {
         if let What::Constant(value) = place.what {
-            put(&mut image, place.offset, place.kind.bits, value);
+            put(&mut image, place.offset, place.bits, value);
         }
     }
     for place in places.iter().filter(|place| !place.is_constant()) {
-        put(&mut image, place.offset, place.kind.bits, 0);
+        put(&mut image, place.offset, place.bits, 0);
     }
 
     let (regions, mut checks) = checks(spec, &starts, &places);
@@ -135,42 +136,90 @@ pub fn plan(spec: &FrameSpec) -> Result<Plan, FrameError> {
         check.base = checksum::fold(sum).into();
     }
 
+    let covers = |place: &Place<'_>| -> Vec<Covered> {
+        let count = |region: &Region| region.counts(place.offset / 8, place.end());
+        let counts = regions.iter().map(count).enumerate();
+        counts.filter_map(|(i, shift)| Some((i, shift?))).collect()
+    };
+    let changing: Vec<(&Place<'_>, Vec<Covered>)> = places
+        .iter()
+        .filter(|place| matches!(place.what, What::Changing(_) | What::Length(_)))
+        .map(|place| (place, covers(place)))
+        .collect();
+    let touched: Vec<usize> =
+        changing.iter().flat_map(|(_, covered)| covered.iter().map(|(i, _)| *i)).collect();
+    let (checks, left) = settle(checks, &mut image, &touched);
+
     let mut columns = Columns {
         headers_len,
         stride,
-        rows: image.repeat(BURST),
-        sums: vec![[0; BURST]; checks.len()],
+        rows: Vec::new(),
+        sums: vec![Lanes::default(); checks.len()],
         ..Columns::default()
     };
-    for place in &places {
-        let covered: Box<[Covered]> = (0..)
-            .zip(&regions)
-            .filter_map(|(i, region)| Some((i, region.counts(place.offset / 8, place.end())?)))
-            .collect();
-        let store = Store::new(place.offset, place.kind.bits, stride);
+    for (place, covered) in changing {
+        let left = |(i, shift): (usize, u32)| Some((left.get(i).copied()??, shift));
+        let covered: Box<[Covered]> = covered.into_iter().filter_map(left).collect();
+        let (offset, bits) = (place.offset, place.bits);
         match place.what {
-            What::Changing(pattern) => match place.kind.bits {
-                0 => {}
-                1..=32 => columns.narrow.push(column(pattern, place, store, covered)),
-                33..=64 => columns.wide.push(column(pattern, place, store, covered)),
-                _ => columns.huge.push(column(pattern, place, store, covered)),
-            },
+            What::Changing(pattern) => {
+                let max = u128::MAX >> (128 - bits.max(1));
+                let store = Store::new(offset, bits, stride);
+                match bits {
+                    0 => {}
+                    1..=32 => columns.narrow.push(column(pattern, max, store, covered)),
+                    33..=64 => columns.wide.push(column(pattern, max, store, covered)),
+                    _ => columns.huge.push(column(pattern, max, store, covered)),
+                }
+            }
             What::Length(minus) => {
+                let store = Store::new(offset, bits, stride);
                 columns.lengths.push(LengthColumn { minus: minus as u32, store, covered });
             }
             What::Constant(_) | What::Check { .. } => {}
         }
     }
+    columns.rows = image.repeat(BURST);
     Ok(Plan { columns, checks })
+}
+
+/// Puts the checksums that never change into the image. The others, and where each went.
+fn settle(
+    checks: Vec<Check>,
+    image: &mut [u8],
+    touched: &[usize],
+) -> (Vec<Check>, Vec<Option<usize>>) {
+    let mut changes: Vec<bool> = (0..checks.len()).map(|i| touched.contains(&i)).collect();
+    let (mut left, mut places) = (Vec::new(), Vec::new());
+    let mut added = vec![0; checks.len()];
+    // The innermost come first, so that what covers a checksum comes after it.
+    for (i, mut check) in checks.into_iter().enumerate() {
+        check.base = checksum::fold(u64::from(check.base) + added[i]).into();
+        if changes[i] || check.length.is_some() || check.payload {
+            check.covered.iter().for_each(|outer| changes[*outer] = true);
+            places.push(Some(left.len()));
+            left.push(check);
+            continue;
+        }
+        let value = check.value(check.base) as u16;
+        let bytes = if check.at % 2 == 0 { value.to_be_bytes() } else { value.to_le_bytes() };
+        image[check.at..check.at + 2].copy_from_slice(&bytes);
+        check.covered.iter().for_each(|outer| added[*outer] += u64::from(value));
+        places.push(None);
+    }
+    for check in &mut left {
+        check.covered = check.covered.iter().filter_map(|outer| places[*outer]).collect();
+    }
+    (left, places)
 }
 
 fn column<T: Word>(
     pattern: &Pattern,
-    place: &Place<'_>,
+    max: u128,
     store: Store,
     covered: Box<[Covered]>,
 ) -> Column<T> {
-    Column { source: Source::new(pattern, place.kind.max()), store, covered }
+    Column { source: Source::new(pattern, max), store, covered }
 }
 
 /// All fields of a stack: those that nobody set first, the others in the order of their setting.
@@ -180,8 +229,19 @@ fn places<'a>(spec: &'a FrameSpec, starts: &[usize]) -> Vec<Place<'a>> {
         let next = spec.headers.get(i + 1).map(|header| header.kind);
         let there = |kind: &FieldKind| kind.end_bits() <= header.fixed_len() * 8;
         let mut place = |kind: &'static FieldKind, value: &'a FieldValue| {
+            let (mut offset, mut bits) = (start * 8 + kind.offset_bits, kind.bits);
             let what = what(kind, value, header, *start, next);
-            places.push(Place { header: i, kind, offset: start * 8 + kind.offset_bits, what });
+            if let What::Changing(pattern) = what {
+                // Often only the low bits of a wide field change, which is quicker.
+                let change = pattern.changing_bits(kind.max());
+                let low = [32, 64].into_iter().find(|low| change <= *low && *low < bits);
+                if let Some(low) = low.filter(|_| kind.end_bits() % 8 == 0) {
+                    let what = What::Constant(pattern.first() >> low);
+                    places.push(Place { header: i, kind, offset, bits: bits - low, what });
+                    (offset, bits) = (offset + (bits - low) as usize, low);
+                }
+            }
+            places.push(Place { header: i, kind, offset, bits, what });
         };
         for kind in header.kind.fields {
             if there(kind) && header.value(kind).is_none() {
@@ -276,13 +336,11 @@ fn checks(spec: &FrameSpec, starts: &[usize], places: &[Place<'_>]) -> (Vec<Regi
         });
         regions.push(region);
     }
-    for i in 0..checks.len() {
-        let at = checks[i].at;
+    for (i, check) in checks.iter_mut().enumerate() {
         let covers = |(j, region): (usize, &Region)| {
-            (j != i && (region.start..region.end).contains(&at)).then_some(j)
+            (j != i && (region.start..region.end).contains(&check.at)).then_some(j)
         };
-        let covered: Box<[usize]> = regions.iter().enumerate().filter_map(covers).collect();
-        checks[i].covered = covered;
+        check.covered = regions.iter().enumerate().filter_map(covers).collect();
     }
     (regions, checks)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Patterns being walked, many values at a time.
 
-use super::BURST;
+use super::{BURST, LANES, Lanes};
 use crate::field::{MAX_DRAWN, Pattern};
 use crate::random::Random;
 
@@ -82,8 +82,9 @@ word!(u128, v => {
 #[derive(Clone, Debug)]
 pub enum Source<T> {
     /// Counts by `step`, which wraps, so that a decrement is a large step. More than [`BURST`]
-    /// values long, so that a burst sees the end at most once.
-    Counter { start: T, step: T, mask: T, count: u64, value: T, left: u64 },
+    /// values long, so that a burst sees the end at most once. `ramp` is the first [`LANES`]
+    /// multiples of `step`.
+    Counter { start: T, step: T, ramp: [T; LANES], mask: T, count: u64, value: T, left: u64 },
     /// Walks a list, which goes on for a burst behind its end, so that any burst is one piece.
     List { values: Box<[T]>, period: usize, at: usize },
     /// Draws numbers, too many for a list.
@@ -120,7 +121,8 @@ impl<T: Word> Source<T> {
             return Self::list((0..count).map(|i| T::cut(value(i))).collect());
         }
         let (start, step, mask) = (T::cut(start & mask), T::cut(step), T::cut(mask));
-        Source::Counter { start, step, mask, count, value: start, left: count }
+        let ramp = std::array::from_fn(|i| step.times(i as u64));
+        Source::Counter { start, step, ramp, mask, count, value: start, left: count }
     }
 
     fn list(mut values: Vec<T>) -> Self {
@@ -131,32 +133,42 @@ impl<T: Word> Source<T> {
         Source::List { values: values.into(), period, at: 0 }
     }
 
-    /// The next values, as many as `out` has places, at most [`BURST`].
+    /// The next `n` values, `n` at most [`BURST`]. What is in the lanes behind them means nothing.
     #[inline]
-    pub fn fill(&mut self, out: &mut [T]) {
+    pub fn fill(&mut self, out: &mut Lanes<T>, n: usize) {
         match self {
-            Source::Counter { start, step, mask, count, value, left } => {
-                let first = out.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-                let (before, after) = out.split_at_mut(first);
-                count_up(before, *value, *step, *mask);
-                (*value, *left) = (value.plus(step.times(first as u64)), *left - first as u64);
-                if *left == 0 {
-                    count_up(after, *start, *step, *mask);
-                    *value = start.plus(step.times(after.len() as u64));
-                    *left = *count - after.len() as u64;
+            Source::Counter { start, step, ramp, mask, count, value, left } => {
+                if *left > n as u64 {
+                    let by = step.times(LANES as u64);
+                    let mut from = *value;
+                    for lanes in out.iter_mut().take(n.div_ceil(LANES)) {
+                        for (out, more) in lanes.iter_mut().zip(&*ramp) {
+                            *out = from.plus(*more).and(*mask);
+                        }
+                        from = from.plus(by);
+                    }
+                    (*value, *left) = (value.plus(step.times(n as u64)), *left - n as u64);
+                    return;
+                }
+                for out in out.as_flattened_mut().iter_mut().take(n) {
+                    *out = value.and(*mask);
+                    (*value, *left) = (value.plus(*step), *left - 1);
+                    if *left == 0 {
+                        (*value, *left) = (*start, *count);
+                    }
                 }
             }
             Source::List { values, period, at } => {
-                if let Some(next) = values.get(*at..*at + out.len()) {
-                    out.copy_from_slice(next);
+                if let Some(next) = values.get(*at..).and_then(|rest| rest.first_chunk::<BURST>()) {
+                    out.as_flattened_mut().copy_from_slice(next);
                 }
-                *at += out.len();
+                *at += n;
                 if *at >= *period {
                     *at %= *period;
                 }
             }
             Source::Random { min, max, mask, seed, count, random, left } => {
-                for out in out {
+                for out in out.as_flattened_mut().iter_mut().take(n) {
                     *out = T::cut(random.between(*min, *max)).and(*mask);
                     *left -= 1;
                     if *left == 0 {
@@ -176,13 +188,5 @@ impl<T: Word> Source<T> {
                 (*random, *left) = (Random::new(*seed), *count);
             }
         }
-    }
-}
-
-#[inline]
-fn count_up<T: Word>(out: &mut [T], mut value: T, step: T, mask: T) {
-    for out in out {
-        *out = value.and(mask);
-        value = value.plus(step);
     }
 }

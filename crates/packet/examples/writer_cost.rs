@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What it costs to write a frame, in cycles of the core, for a few kinds of frames.
+//!
+//! `cargo run --release -p linerate-packet --example writer_cost [name]`
+//!
+//! A cycle is what a third of a dependent 64-bit multiplication takes (three cycles each on Intel
+//! since Nehalem and on AMD since Zen), so that the figures hold whatever frequency the core runs
+//! at. The best of many rounds is shown: what the code costs, not what the machine does meanwhile.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use packet::field::Pattern;
+use packet::frame::{FrameError, FrameSpec, Header, SignatureSpec};
+use packet::headers::{ETHERNET, IPV4, IPV6, UDP, VXLAN};
+use packet::payload::Payload;
+use packet::size::Sizes;
+use packet::template::{Template, UdpFrame};
+use packet::writer::{Buffer, FrameWriter};
+
+const BURST: usize = 32;
+const ROUNDS: usize = 200;
+const BURSTS: usize = 500;
+
+/// A buffer as a pool has it: a place of fixed size, and the frame's length.
+struct Slot {
+    bytes: Box<[u8]>,
+    len: usize,
+}
+
+impl Buffer for Slot {
+    #[inline]
+    fn resize(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.len = len;
+        self.bytes.get_mut(..len)
+    }
+}
+
+fn count(start: u128, count: u64) -> Pattern {
+    Pattern::Increment { start, step: 1, count }
+}
+
+fn counting(
+    ip: Header,
+    source: u128,
+    destination: u128,
+) -> Result<[Header; 2], FrameError> {
+    Ok([
+        ip.with("src", count(source, 16_126))?.with("dst", count(destination, 16_126))?,
+        Header::new(&UDP)
+            .with("src_port", count(10_000, 1000))?
+            .with("dst_port", count(10_000, 1000))?,
+    ])
+}
+
+/// Seconds that a cycle takes.
+fn cycle() -> f64 {
+    const STEPS: u32 = 1_000_000;
+    let round = || {
+        let mut x = black_box(3u64);
+        let start = Instant::now();
+        for _ in 0..STEPS {
+            x = black_box(0x9e37_79b9_7f4a_7c15u64).wrapping_mul(x);
+        }
+        black_box(x);
+        start.elapsed().as_secs_f64() / f64::from(STEPS) / 3.0
+    };
+    (0..50).map(|_| round()).fold(f64::MAX, f64::min)
+}
+
+/// Cycles per frame of the best round.
+fn best(mut burst: impl FnMut(usize)) -> f64 {
+    let mut best = f64::MAX;
+    for _ in 0..ROUNDS {
+        let tick = cycle_once();
+        let start = Instant::now();
+        (0..BURSTS).for_each(&mut burst);
+        let took = start.elapsed().as_secs_f64();
+        best = best.min(took / tick / (BURSTS * BURST) as f64);
+    }
+    best
+}
+
+/// The cycle's length now; a short measurement, as frequencies change.
+fn cycle_once() -> f64 {
+    static TICK: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
+    *TICK.get_or_init(cycle)
+}
+
+fn slots(n: usize, len: usize) -> Vec<Slot> {
+    (0..n).map(|_| Slot { bytes: vec![0; len.max(2048) + 320].into(), len: 0 }).collect()
+}
+
+fn writer(name: &str, spec: &FrameSpec, resident: bool) -> Result<(), FrameError> {
+    let mut figures = [0.0; 2];
+    for (figure, buffers) in figures.iter_mut().zip([BURST, 16 * BURST]) {
+        let mut writer = FrameWriter::new(spec, 1)?;
+        let mut slots = slots(buffers, spec.sizes.max_with_fcs());
+        if resident {
+            let len = writer.peek_len();
+            slots.iter_mut().filter_map(|s| s.resize(len)).for_each(|f| writer.write_still(f));
+        }
+        let mut stamp = 0;
+        *figure = best(|i| {
+            let from = i * BURST % buffers;
+            stamp += 1000;
+            writer.write(black_box(&mut slots[from..from + BURST]), stamp, resident);
+        });
+    }
+    println!("{name:40} {:6.1} {:6.1}", figures[0], figures[1]);
+    Ok(())
+}
+
+fn template(name: &str, frame: &UdpFrame) -> Result<(), packet::template::TemplateError> {
+    let mut figures = [0.0; 2];
+    for (figure, buffers) in figures.iter_mut().zip([BURST, 16 * BURST]) {
+        let mut template = Template::new(frame, 1)?;
+        let mut slots = slots(buffers, frame.len_with_fcs);
+        *figure = best(|i| {
+            let from = i * BURST % buffers;
+            let len = template.len();
+            for slot in black_box(&mut slots[from..from + BURST]) {
+                if let Some(bytes) = slot.resize(len) {
+                    template.write(bytes);
+                }
+            }
+        });
+    }
+    println!("{name:40} {:6.1} {:6.1}", figures[0], figures[1]);
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let only = std::env::args().nth(1);
+    let wanted = |name: &str| only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    let stack = |headers: Vec<Header>, sizes: Sizes| FrameSpec {
+        headers,
+        sizes,
+        payload: Payload::default(),
+        signature: Some(SignatureSpec { stamped: true, integrity: false }),
+    };
+    let ethernet = || Header::new(&ETHERNET);
+    let [ipv4, udp] = counting(Header::new(&IPV4), 0xc612_0001, 0xc613_0001)?;
+    let published = vec![ethernet(), ipv4.clone(), udp.clone()];
+    let [ipv6, _] = counting(Header::new(&IPV6), 1 << 125 | 1, 1 << 125 | 2)?;
+    let outer = vec![ethernet(), Header::new(&IPV4), Header::new(&UDP), Header::new(&VXLAN)];
+    let vxlan = [outer, published.clone()].concat();
+    let constant = vec![ethernet(), Header::new(&IPV4), Header::new(&UDP)];
+    let mut integrity = stack(published.clone(), Sizes::Fixed(1518));
+    integrity.signature = Some(SignatureSpec { stamped: true, integrity: true });
+    let imix = || Sizes::preset("imix").unwrap_or(Sizes::Fixed(64));
+
+    println!("{:40} {:>6} {:>6}", "cycles per frame, buffers:", "32", "512");
+    let frame = UdpFrame {
+        ip_source: count(0xc612_0001, 16_126),
+        ip_destination: count(0xc613_0001, 16_126),
+        port_source: count(10_000, 1000),
+        port_destination: count(10_000, 1000),
+        ..UdpFrame::default()
+    };
+    if wanted("template") {
+        template("template: IPv4/UDP 64, 4 fields", &frame)?;
+    }
+    let cases = [
+        ("IPv4/UDP 64, 4 fields", stack(published.clone(), Sizes::Fixed(64)), false),
+        ("IPv4/UDP 64, no field", stack(constant, Sizes::Fixed(64)), false),
+        ("IPv6/UDP 84, 4 fields", stack(vec![ethernet(), ipv6, udp], Sizes::Fixed(84)), false),
+        ("IPv4/UDP 1518, resident", stack(published.clone(), Sizes::Fixed(1518)), true),
+        ("IPv4/UDP 1518, resident, integrity", integrity, true),
+        ("VXLAN 114, 4 inner fields", stack(vxlan, Sizes::Fixed(114)), false),
+        ("IPv4/UDP imix, 4 fields", stack(published.clone(), imix()), false),
+        ("IPv4/UDP imix, payload in place", stack(published, imix()), true),
+    ];
+    for (name, spec, resident) in &cases {
+        if wanted(name) {
+            writer(name, spec, *resident)?;
+        }
+    }
+    Ok(())
+}
