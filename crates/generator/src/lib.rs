@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod books;
+pub mod capture;
 pub mod cli;
 pub mod control;
 pub mod engine;

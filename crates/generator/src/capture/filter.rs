@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Which frames are captured: OTG's capture filters, compiled to comparisons of bytes.
+//!
+//! # What a list of filters means
+//! The OTG model says that all filters of a list must match, and no more than that about how they
+//! are read. This is how they are read here:
+//! - A filter names a header and compares fields of it. A frame without that header never matches,
+//!   so that `vlan` without any field selects tagged frames. The n-th `vlan` is the n-th tag. `ipv4`
+//!   and `ipv6` are found behind however many tags there are.
+//! - `value` and `mask` are numbers, right-aligned in their field, and a mask's bit that is set
+//!   is compared.
+//! - A mask of zeros, which snappi sends when none was given, compares the whole field, unless the
+//!   value is zero as well: such a field was not given. Some generators take a mask's bits as those
+//!   to *ignore*; a mask of zeros means the same to both, and a value with bits outside of its mask
+//!   is refused, so that no filter is silently read the other way round.
+//! - `negate` holds when the compared bits differ. It never stands for a header that is missing.
+//! - The `offset` of a `custom` filter counts bits from the end of the filter before it in the list:
+//!   of its header, or of the bits of another custom filter; the first counts from the frame's start.
+//!
+//! Matching reads the frame only as far as needed, allocates nothing, and is false for frames that
+//! end before a field that is compared.
+
+use std::ops::Range;
+
+use thiserror::Error;
+
+/// Most bits that a custom filter compares.
+pub const MAX_CUSTOM_BITS: u32 = 1024;
+/// Furthest bit that a custom filter may start at.
+pub const MAX_CUSTOM_OFFSET: u32 = 65_535 * 8;
+/// Most VLAN tags that are walked through.
+pub const MAX_TAGS: usize = 8;
+
+const ETHERNET_LEN: usize = 14;
+const TAG_LEN: usize = 4;
+const IPV4_LEN: usize = 20;
+const IPV6_LEN: usize = 40;
+
+/// A header whose fields are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// Destination, source and the type as it stands in the first 14 bytes.
+    Ethernet,
+    /// A tag: priority, CFI, VLAN, and the type of what follows it.
+    Vlan,
+    /// IPv4, behind any tags.
+    Ipv4,
+    /// IPv6, behind any tags.
+    Ipv6,
+}
+
+impl Layer {
+    /// Its name in OTG.
+    pub fn name(self) -> &'static str {
+        match self {
+            Layer::Ethernet => "ethernet",
+            Layer::Vlan => "vlan",
+            Layer::Ipv4 => "ipv4",
+            Layer::Ipv6 => "ipv6",
+        }
+    }
+
+    /// Names of its fields with their first bit and their number of bits.
+    fn table(self) -> &'static [(&'static str, u32, u32)] {
+        match self {
+            Layer::Ethernet => &[("dst", 0, 48), ("src", 48, 48), ("ether_type", 96, 16)],
+            Layer::Vlan => {
+                &[("priority", 0, 3), ("cfi", 3, 1), ("id", 4, 12), ("protocol", 16, 16)]
+            }
+            Layer::Ipv4 => &[
+                ("version", 0, 4),
+                ("header_length", 4, 4),
+                ("priority", 8, 8),
+                ("total_length", 16, 16),
+                ("identification", 32, 16),
+                ("reserved", 48, 1),
+                ("dont_fragment", 49, 1),
+                ("more_fragments", 50, 1),
+                ("fragment_offset", 51, 13),
+                ("time_to_live", 64, 8),
+                ("protocol", 72, 8),
+                ("header_checksum", 80, 16),
+                ("src", 96, 32),
+                ("dst", 128, 32),
+            ],
+            Layer::Ipv6 => &[
+                ("version", 0, 4),
+                ("traffic_class", 4, 8),
+                ("flow_label", 12, 20),
+                ("payload_length", 32, 16),
+                ("next_header", 48, 8),
+                ("hop_limit", 56, 8),
+                ("src", 64, 128),
+                ("dst", 192, 128),
+            ],
+        }
+    }
+
+    /// Names of the fields that can be compared.
+    pub fn fields(self) -> impl Iterator<Item = &'static str> {
+        self.table().iter().map(|(name, ..)| *name)
+    }
+}
+
+/// What a field is compared with. Numbers are big-endian bytes, of any length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The value.
+    pub value: Vec<u8>,
+    /// Which of its bits are compared; without a bit that is set, all of them.
+    pub mask: Vec<u8>,
+    /// Whether the bits must differ.
+    pub negate: bool,
+}
+
+impl Wanted {
+    /// Exactly this value.
+    pub fn exactly(value: &[u8]) -> Self {
+        Wanted { value: value.to_vec(), ..Wanted::default() }
+    }
+}
+
+/// Why a filter cannot be.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FilterError {
+    /// A field that the header does not have.
+    #[error("{layer} has no field {field:?} that a received frame could be compared by")]
+    NoField {
+        /// The header.
+        layer: &'static str,
+        /// What was asked for.
+        field: String,
+    },
+    /// A value or a mask that is wider than its field.
+    #[error("the {what} has {has} bits, the field {bits}")]
+    TooWide {
+        /// `value` or `mask`.
+        what: &'static str,
+        /// Its bits up to the highest that is set.
+        has: u32,
+        /// Those of the field.
+        bits: u32,
+    },
+    /// A value with bits that its mask leaves out.
+    #[error("the value has bits outside of the mask; bits set in a mask are those compared")]
+    OutsideMask,
+    /// A negation without anything compared.
+    #[error("negate with value and mask 0 compares nothing; give a mask")]
+    NegatesNothing,
+    /// A custom filter out of bounds.
+    #[error(
+        "a custom filter compares 1 to {MAX_CUSTOM_BITS} bits, at most {MAX_CUSTOM_OFFSET} bits into the frame"
+    )]
+    CustomRange,
+    /// More tags than are looked at.
+    #[error("at most {MAX_TAGS} vlan filters are supported")]
+    TooManyTags,
+    /// IPv4 and IPv6 in one list.
+    #[error("all filters must match, and no frame is both ipv4 and ipv6; remove one")]
+    Contradiction,
+    /// A field before any header.
+    #[error("name a header before its fields")]
+    NoHeader,
+}
+
+/// Where the offset of a comparison counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Base {
+    Frame,
+    Network,
+    Transport,
+}
+
+#[derive(Clone, Debug)]
+struct Comparison {
+    base: Base,
+    /// In bytes.
+    offset: usize,
+    /// Which of the filter's patterns are compared with the bytes there.
+    pattern: Range<usize>,
+    negate: bool,
+}
+
+/// A compiled list of filters. The default matches every frame.
+///
+/// ```
+/// use generator::capture::filter::{Filter, FilterBuilder, Layer, Wanted};
+///
+/// let mut list = FilterBuilder::default();
+/// list.header(Layer::Ipv4)?;
+/// list.field("protocol", &Wanted::exactly(&[17]))?;
+/// let filter: Filter = list.build();
+/// let mut frame = [0; 60];
+/// frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
+/// assert!(!filter.matches(&frame));
+/// frame[23] = 17;
+/// assert!(filter.matches(&frame));
+/// # Ok::<(), generator::capture::filter::FilterError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Comparisons at fixed places, which are cheapest and come first.
+    fixed: Box<[Comparison]>,
+    /// Comparisons behind the tags.
+    layered: Box<[Comparison]>,
+    /// Mask and value of every byte.
+    patterns: Box<[(u8, u8)]>,
+    /// Least length of a frame.
+    least: usize,
+    /// Tags that there must be.
+    tags: usize,
+    /// The network layer that there must be.
+    network: Option<Layer>,
+}
+
+/// What is behind the addresses of a frame.
+struct Stack {
+    tags: usize,
+    ethertype: u16,
+    network: usize,
+}
+
+impl Stack {
+    #[inline]
+    fn of(frame: &[u8]) -> Option<Stack> {
+        let kind = |at: usize| Some(u16::from_be_bytes(frame.get(at..)?.first_chunk().copied()?));
+        let (mut tags, mut at) = (0, ETHERNET_LEN - 2);
+        loop {
+            let ethertype = kind(at)?;
+            if tags == MAX_TAGS || !matches!(ethertype, 0x8100 | 0x88a8 | 0x9100) {
+                return Some(Stack { tags, ethertype, network: at + 2 });
+            }
+            (tags, at) = (tags + 1, at + TAG_LEN);
+        }
+    }
+
+    /// Where the transport layer starts, if the whole network header is there.
+    #[inline]
+    fn transport(&self, frame: &[u8], layer: Layer) -> Option<usize> {
+        let (ethertype, len) = match layer {
+            Layer::Ipv6 => (0x86dd, IPV6_LEN),
+            _ => (0x0800, usize::from(frame.get(self.network)? & 0xf) * 4),
+        };
+        let end = self.network + len;
+        let whole = self.ethertype == ethertype && len >= IPV4_LEN && end <= frame.len();
+        whole.then_some(end)
+    }
+}
+
+impl Filter {
+    /// Whether a frame, without FCS, is one of those wanted.
+    #[inline]
+    pub fn matches(&self, frame: &[u8]) -> bool {
+        if frame.len() < self.least || !self.hold(&self.fixed, frame, [0; 3]) {
+            return false;
+        }
+        if self.tags == 0 && self.network.is_none() {
+            return true;
+        }
+        let Some(stack) = Stack::of(frame) else { return false };
+        if stack.tags < self.tags {
+            return false;
+        }
+        let Some(layer) = self.network else { return true };
+        let Some(transport) = stack.transport(frame, layer) else { return false };
+        self.hold(&self.layered, frame, [0, stack.network, transport])
+    }
+
+    /// Whether it matches every frame.
+    pub fn is_empty(&self) -> bool {
+        self.least == 0
+    }
+
+    #[inline]
+    fn hold(&self, comparisons: &[Comparison], frame: &[u8], bases: [usize; 3]) -> bool {
+        comparisons.iter().all(|comparison| {
+            let start = bases[comparison.base as usize] + comparison.offset;
+            let end = start + comparison.pattern.len();
+            let (Some(bytes), Some(pattern)) =
+                (frame.get(start..end), self.patterns.get(comparison.pattern.clone()))
+            else {
+                return false;
+            };
+            let same = bytes.iter().zip(pattern).all(|(byte, (mask, value))| byte & mask == *value);
+            same != comparison.negate
+        })
+    }
+}
+
+/// Compiles a list of filters, in the list's order.
+#[derive(Clone, Debug)]
+pub struct FilterBuilder {
+    comparisons: Vec<Comparison>,
+    patterns: Vec<(u8, u8)>,
+    least: usize,
+    tags: usize,
+    network: Option<Layer>,
+    /// The header whose fields come next, with its base and first bit.
+    header: Option<(Layer, Base, u32)>,
+    /// Base and bit where the filter before ends.
+    end: (Base, u32),
+}
+
+impl Default for FilterBuilder {
+    fn default() -> Self {
+        FilterBuilder {
+            comparisons: Vec::new(),
+            patterns: Vec::new(),
+            least: 0,
+            tags: 0,
+            network: None,
+            header: None,
+            end: (Base::Frame, 0),
+        }
+    }
+}
+
+impl FilterBuilder {
+    /// Frames must have this header; the fields that follow are its fields.
+    ///
+    /// # Errors
+    /// [`FilterError::Contradiction`] and [`FilterError::TooManyTags`].
+    pub fn header(&mut self, layer: Layer) -> Result<(), FilterError> {
+        let (base, start, end) = match layer {
+            Layer::Ethernet => (Base::Frame, 0, (Base::Frame, ETHERNET_LEN)),
+            Layer::Vlan => {
+                if self.tags == MAX_TAGS {
+                    return Err(FilterError::TooManyTags);
+                }
+                let start = ETHERNET_LEN + self.tags * TAG_LEN;
+                self.tags += 1;
+                (Base::Frame, start, (Base::Frame, start + TAG_LEN))
+            }
+            Layer::Ipv4 => (Base::Network, 0, (Base::Transport, 0)),
+            Layer::Ipv6 => (Base::Network, 0, (Base::Network, IPV6_LEN)),
+        };
+        if base == Base::Network {
+            if self.network.is_some_and(|other| other != layer) {
+                return Err(FilterError::Contradiction);
+            }
+            self.network = Some(layer);
+        }
+        self.least = self.least.max(if base == Base::Frame { end.1 } else { ETHERNET_LEN });
+        self.header = Some((layer, base, start as u32 * 8));
+        self.end = (end.0, end.1 as u32 * 8);
+        Ok(())
+    }
+
+    /// Compares a field of the last header by its name in OTG.
+    ///
+    /// # Errors
+    /// A field that is not there, or a [`Wanted`] that cannot be.
+    pub fn field(&mut self, name: &str, wanted: &Wanted) -> Result<(), FilterError> {
+        let (layer, base, start) = self.header.ok_or(FilterError::NoHeader)?;
+        let Some((_, at, bits)) = layer.table().iter().find(|(field, ..)| *field == name) else {
+            let field = name.chars().take(60).collect();
+            return Err(FilterError::NoField { layer: layer.name(), field });
+        };
+        self.compare(base, start + at, *bits, wanted)
+    }
+
+    /// Compares `bits` bits from `offset` bits behind the filter before.
+    ///
+    /// # Errors
+    /// [`FilterError::CustomRange`], or a [`Wanted`] that cannot be.
+    pub fn custom(&mut self, offset: u32, bits: u32, wanted: &Wanted) -> Result<(), FilterError> {
+        let (base, before) = self.end;
+        let start = before.saturating_add(offset);
+        if bits == 0 || bits > MAX_CUSTOM_BITS || start > MAX_CUSTOM_OFFSET {
+            return Err(FilterError::CustomRange);
+        }
+        self.compare(base, start, bits, wanted)?;
+        self.header = None;
+        self.end = (base, start + bits);
+        Ok(())
+    }
+
+    /// The filter.
+    pub fn build(self) -> Filter {
+        let (fixed, layered): (Vec<_>, Vec<_>) =
+            self.comparisons.into_iter().partition(|comparison| comparison.base == Base::Frame);
+        Filter {
+            fixed: fixed.into(),
+            layered: layered.into(),
+            patterns: self.patterns.into(),
+            least: self.least,
+            tags: self.tags,
+            network: self.network,
+        }
+    }
+
+    fn compare(
+        &mut self,
+        base: Base,
+        at: u32,
+        bits: u32,
+        wanted: &Wanted,
+    ) -> Result<(), FilterError> {
+        for (what, number) in [("value", &wanted.value), ("mask", &wanted.mask)] {
+            let has = significant(number);
+            if has > bits {
+                return Err(FilterError::TooWide { what, has, bits });
+            }
+        }
+        let everything = significant(&wanted.mask) == 0;
+        if everything && significant(&wanted.value) == 0 {
+            return if wanted.negate { Err(FilterError::NegatesNothing) } else { Ok(()) };
+        }
+        // One byte for each that the field touches; its last bit is `pad` bits before a byte's end.
+        let end = at + bits;
+        let (offset, pad) = (at as usize / 8, end.div_ceil(8) * 8 - end);
+        let mut bytes = vec![(0, 0); (end.div_ceil(8) - at / 8) as usize];
+        for i in 0..bits {
+            let (mask, value) = (everything || bit(&wanted.mask, i), bit(&wanted.value, i));
+            if value && !mask {
+                return Err(FilterError::OutsideMask);
+            }
+            let place = pad + i;
+            let last = bytes.len() - 1;
+            if let Some((masks, values)) = bytes.get_mut(last - place as usize / 8) {
+                *masks |= u8::from(mask) << (place % 8);
+                *values |= u8::from(value) << (place % 8);
+            }
+        }
+        if base == Base::Frame {
+            self.least = self.least.max(offset + bytes.len());
+        }
+        let first = self.patterns.len();
+        self.patterns.extend(bytes);
+        let pattern = first..self.patterns.len();
+        self.comparisons.push(Comparison { base, offset, pattern, negate: wanted.negate });
+        Ok(())
+    }
+}
+
+/// Bit `i` of a number, the least significant first.
+fn bit(number: &[u8], i: u32) -> bool {
+    let byte = number.iter().rev().nth(i as usize / 8).copied().unwrap_or_default();
+    byte >> (i % 8) & 1 == 1
+}
+
+/// Bits of a number up to the highest that is set.
+fn significant(number: &[u8]) -> u32 {
+    match number.iter().position(|byte| *byte != 0) {
+        Some(first) => {
+            let zeros = number.get(first).map_or(0, |byte| byte.leading_zeros());
+            ((number.len() - first) * 8) as u32 - zeros
+        }
+        None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Capture of received frames: OTG's `captures`, and a file that is written while frames arrive.
+//!
+//! # Parts and threads
+//! A [`Tap`] belongs to one thread that receives on one port: it filters ([`filter`]), cuts to the
+//! snap length and copies into a ring without waiting. The rings of a port's taps lead to either a
+//! [`Recorder`], which keeps a bounded number of bytes in memory and gives them as a file at any
+//! moment, or a [`Sink`], which writes them to a file. Those two belong to an ordinary thread that
+//! calls their `collect` often enough that rings do not fill.
+//!
+//! # Lifecycle
+//! Starting a capture makes new taps; a tap whose [`Tap::is_abandoned`] is true can be dropped. Taps
+//! dropped before a recorder or a sink collects leave what they captured in their rings.
+//!
+//! # Units
+//! Lengths are bytes without the FCS, which is never captured. Times in rings are TSC cycles; in files
+//! they are nanoseconds since the epoch, by a [`Clock`].
+
+mod clock;
+pub mod filter;
+mod format;
+mod recorder;
+mod sink;
+mod store;
+mod tap;
+
+use std::sync::Arc;
+
+pub use clock::Clock;
+pub use format::Format;
+pub use recorder::Recorder;
+pub use sink::{Sink, SinkError};
+pub use tap::Tap;
+
+use filter::Filter;
+use tap::Inlet;
+
+/// Most bytes of a frame that are captured.
+pub const MAX_SNAP: usize = 65_535;
+
+/// An entry of OTG's `captures`.
+#[derive(Clone, Debug)]
+pub struct CapturePlan {
+    /// Its name.
+    pub name: String,
+    /// Names of the ports that it is for.
+    pub ports: Vec<String>,
+    /// Which frames.
+    pub filter: Arc<Filter>,
+    /// Most bytes of each frame, up to [`MAX_SNAP`].
+    pub snap: usize,
+    /// Whether a full store drops its oldest frames, or takes no more.
+    pub overwrite: bool,
+    /// Format of the file.
+    pub format: Format,
+}
+
+/// What may be kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most bytes that a [`Recorder`] keeps: those captured and 24 for each frame.
+    pub bytes: usize,
+    /// Most frames that a [`Recorder`] keeps.
+    pub frames: Option<u64>,
+    /// Bytes of each ring; at least two frames of the greatest size fit.
+    pub ring: usize,
+}
+
+impl Default for Limits {
+    /// 64 MiB a port and 4 MiB a ring.
+    fn default() -> Self {
+        Limits { bytes: 64 << 20, frames: None, ring: 4 << 20 }
+    }
+}
+
+/// The capture of one port.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Name of the port, which a pcapng file names as its interface.
+    pub port: String,
+    /// Which frames.
+    pub filter: Arc<Filter>,
+    /// Most bytes of each frame, up to [`MAX_SNAP`].
+    pub snap: usize,
+    /// Whether a full recorder drops its oldest frames, or takes no more. A sink ignores it.
+    pub overwrite: bool,
+    /// Format of the file.
+    pub format: Format,
+    /// Where the time stamps' TSC stands.
+    pub clock: Clock,
+    /// What may be kept.
+    pub limits: Limits,
+}
+
+impl Settings {
+    /// Everything that `port` receives, whole, in pcap.
+    pub fn new(port: &str, clock: Clock) -> Self {
+        Settings {
+            port: port.to_owned(),
+            filter: Arc::default(),
+            snap: MAX_SNAP,
+            overwrite: true,
+            format: Format::Pcap,
+            clock,
+            limits: Limits::default(),
+        }
+    }
+
+    /// What a plan says of one of its ports.
+    pub fn of(plan: &CapturePlan, port: &str, clock: Clock) -> Self {
+        Settings {
+            filter: Arc::clone(&plan.filter),
+            snap: plan.snap,
+            overwrite: plan.overwrite,
+            format: plan.format,
+            ..Settings::new(port, clock)
+        }
+    }
+
+    fn taps(&self, taps: usize) -> (Vec<Tap>, Vec<Inlet>) {
+        let snap = self.snap.clamp(1, MAX_SNAP);
+        let pair = |_| tap::pair(Arc::clone(&self.filter), snap, self.limits.ring);
+        (0..taps).map(pair).unzip()
+    }
+}
+
+/// What became of the frames that a port received while it was captured.
+///
+/// `matched` is the sum of `dropped`, `refused`, `overwritten`, `stored` and those still in rings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Frames that the taps looked at.
+    pub seen: u64,
+    /// Those that the filter matched.
+    pub matched: u64,
+    /// Those that found their ring full.
+    pub dropped: u64,
+    /// Those that came when the limit was reached, and were left out.
+    pub refused: u64,
+    /// Those that were stored and then made room for newer ones.
+    pub overwritten: u64,
+    /// Those that are in the file.
+    pub stored: u64,
+}
+
+impl Figures {
+    /// What the taps have counted; the rest is the collector's.
+    fn of(inlets: &[Inlet]) -> Figures {
+        let mut figures = Figures::default();
+        for inlet in inlets {
+            figures.seen += inlet.books.seen.get();
+            figures.matched += inlet.books.matched.get();
+            figures.dropped += inlet.books.dropped.get();
+        }
+        figures
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Captured frames kept in memory, as OTG's capture buffer.
+
+use super::store::Store;
+use super::tap::{Inlet, Tap};
+use super::{Figures, Settings, format};
+
+/// Keeps what the taps of a port captured, up to its limits.
+#[derive(Debug)]
+pub struct Recorder {
+    settings: Settings,
+    inlets: Vec<Inlet>,
+    store: Store,
+    overwritten: u64,
+    refused: u64,
+    /// Whether a frame was refused for its limits; none is taken after it.
+    full: bool,
+    /// When it was stopped, in nanoseconds since the epoch, and the taps' figures then.
+    ended: Option<(u64, Figures)>,
+    started: u64,
+}
+
+impl Recorder {
+    /// A recorder and its taps, one for each thread that receives on the port. It starts at the TSC
+    /// `now`.
+    pub fn start(settings: Settings, taps: usize, now: u64) -> (Recorder, Vec<Tap>) {
+        let (taps, inlets) = settings.taps(taps);
+        let store = Store::new(inlets.len(), settings.limits.bytes, settings.limits.frames);
+        let started = settings.clock.nanoseconds(now);
+        let recorder = Recorder {
+            settings,
+            inlets,
+            store,
+            overwritten: 0,
+            refused: 0,
+            full: false,
+            ended: None,
+            started,
+        };
+        (recorder, taps)
+    }
+
+    /// Takes what waits in the rings. To be called often enough that they do not fill; ends even when
+    /// the taps fill them faster.
+    pub fn collect(&mut self) {
+        for (lane, inlet) in self.inlets.iter_mut().enumerate() {
+            let mut left = inlet.waiting();
+            while let Some(header) = inlet.peek().filter(|_| left > 0) {
+                while self.settings.overwrite && !self.store.fits(&header) {
+                    if !self.store.drop_oldest() {
+                        break;
+                    }
+                    self.overwritten += 1;
+                }
+                let wanted = !self.full && self.store.fits(&header);
+                let store = &mut self.store;
+                let taken = inlet.take(&header, |one, two| {
+                    if wanted {
+                        store.push(lane, header, one, two);
+                    }
+                    one.len() + two.len()
+                });
+                let Some(taken) = taken else { break };
+                left = left.saturating_sub(taken + 1);
+                if !wanted {
+                    self.refused += 1;
+                    // What is there stays without gaps: no smaller frame slips in later.
+                    self.full = !self.settings.overwrite;
+                }
+            }
+        }
+    }
+
+    /// Collects the last frames and ends the capture at the TSC `now`. Its taps are abandoned.
+    pub fn stop(&mut self, now: u64) {
+        if self.ended.is_none() {
+            self.collect();
+            self.ended = Some((self.settings.clock.nanoseconds(now), Figures::of(&self.inlets)));
+            self.inlets.clear();
+        }
+    }
+
+    /// Whether it was stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// What became of the frames.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            refused: self.refused,
+            overwritten: self.overwritten,
+            stored: self.store.frames(),
+            ..self.ended.map_or_else(|| Figures::of(&self.inlets), |(_, figures)| figures)
+        }
+    }
+
+    /// The capture file as of the last [`collect`](Self::collect), in the order of time; only the
+    /// frames from `slice.0` (the oldest is 1), at most `slice.1` of them, when a slice is given.
+    pub fn file(&self, slice: Option<(u64, u64)>) -> Vec<u8> {
+        let (first, count) = slice.unwrap_or((1, u64::MAX));
+        let skip = usize::try_from(first.saturating_sub(1)).unwrap_or(usize::MAX);
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let (format, clock) = (self.settings.format, &self.settings.clock);
+        let mut out = Vec::new();
+        if slice.is_none() {
+            let records = self.store.frames() as usize * format::RECORD_OVERHEAD;
+            out.reserve(self.store.bytes() + records + 1024);
+        }
+        format.head(&mut out, &self.settings.port, self.settings.snap);
+        for (header, one, two) in self.store.iter().skip(skip).take(count) {
+            format.record(&mut out, clock.nanoseconds(header.tsc), header, one, two);
+        }
+        if let Some((ended, _)) = self.ended {
+            format.tail(&mut out, self.started, ended, &self.figures());
+        }
+        out
+    }
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A capture file that is written while frames arrive.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::tap::{Header, Inlet, Tap};
+use super::{Figures, Settings, format};
+
+/// Bytes that are written to the file at once.
+const BATCH: usize = 1 << 18;
+/// With several taps: for how many milliseconds a frame waits for older ones of the others.
+const HOLD_MS: u64 = 20;
+
+/// Why a capture file cannot be written.
+#[derive(Debug, Error)]
+pub enum SinkError {
+    /// It cannot be made.
+    #[error("the capture file {path} cannot be made: {source}; choose another place")]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// It cannot be written any more.
+    #[error("the capture file {path} holds {frames} frames and takes no more: {source}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Whole frames in it.
+        frames: u64,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+/// Writes what the taps of a port capture to a file, without keeping it in memory.
+///
+/// The file holds whole records at every moment between two calls, and everything up to the last
+/// [`collect`](Self::collect), except what the newest 20 ms may still have to wait for when there are
+/// several taps. Called every 50 ms, it is thus never further behind than 100 ms. After an error the
+/// file is cut behind its last whole record, so that it can be read.
+#[derive(Debug)]
+pub struct Sink {
+    settings: Settings,
+    inlets: Vec<Inlet>,
+    /// The oldest record of each ring.
+    fronts: Vec<Option<Header>>,
+    file: File,
+    path: PathBuf,
+    batch: Vec<u8>,
+    /// Frames in the batch.
+    batched: u64,
+    /// Bytes and frames in the file.
+    written: u64,
+    stored: u64,
+    max_bytes: u64,
+    refused: u64,
+    /// Whether the file takes no more frames: it has reached its limit, or cannot be written.
+    full: bool,
+    hold: u64,
+    started: u64,
+}
+
+impl Sink {
+    /// Makes the file, or empties it, and the taps, one for each thread that receives on the port. The
+    /// capture starts at the TSC `now`; the file is never longer than
+    /// `max_bytes`, apart from the statistics at its end.
+    ///
+    /// # Errors
+    /// [`SinkError::Create`]; a file that could not take its first bytes is removed.
+    pub fn create(
+        path: &Path,
+        settings: Settings,
+        taps: usize,
+        max_bytes: u64,
+        now: u64,
+    ) -> Result<(Sink, Vec<Tap>), SinkError> {
+        let mut head = Vec::new();
+        settings.format.head(&mut head, &settings.port, settings.snap);
+        let create = |source| SinkError::Create { path: path.to_owned(), source };
+        let mut file = File::create(path).map_err(create)?;
+        file.write_all(&head).map_err(|source| {
+            if file.metadata().is_ok_and(|about| about.is_file()) {
+                // The error that matters is the one before.
+                let _ = std::fs::remove_file(path);
+            }
+            create(source)
+        })?;
+        let (taps, inlets) = settings.taps(taps);
+        let hold = if inlets.len() > 1 { settings.clock.cycles(HOLD_MS) } else { 0 };
+        let sink = Sink {
+            fronts: vec![None; inlets.len()],
+            file,
+            path: path.to_owned(),
+            batch: Vec::with_capacity(BATCH + super::MAX_SNAP + format::RECORD_OVERHEAD),
+            batched: 0,
+            written: head.len() as u64,
+            stored: 0,
+            max_bytes,
+            refused: 0,
+            full: false,
+            hold,
+            started: settings.clock.nanoseconds(now),
+            settings,
+            inlets,
+        };
+        Ok((sink, taps))
+    }
+
+    /// Writes what waits in the rings at the TSC `now`.
+    ///
+    /// # Errors
+    /// [`SinkError::Write`], once: what is captured afterwards is refused.
+    pub fn collect(&mut self, now: u64) -> Result<(), SinkError> {
+        self.drain(now.saturating_sub(self.hold))
+    }
+
+    /// Writes what is left, and the statistics, when the capture has ended at the TSC `now`.
+    ///
+    /// # Errors
+    /// [`SinkError::Write`].
+    pub fn finish(mut self, now: u64) -> Result<Figures, SinkError> {
+        self.drain(u64::MAX)?;
+        let (ended, figures) = (self.settings.clock.nanoseconds(now), self.figures());
+        self.settings.format.tail(&mut self.batch, self.started, ended, &figures);
+        self.flush()?;
+        Ok(figures)
+    }
+
+    /// What became of the frames.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            refused: self.refused,
+            stored: self.stored + self.batched,
+            ..Figures::of(&self.inlets)
+        }
+    }
+
+    /// Whether the file has reached its limit, or could not be written.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Writes the records up to a TSC in the order of time. Ends even when the taps fill the rings
+    /// faster.
+    fn drain(&mut self, until: u64) -> Result<(), SinkError> {
+        let mut left: usize = self.inlets.iter().map(Inlet::waiting).sum();
+        for (inlet, front) in self.inlets.iter_mut().zip(&mut self.fronts) {
+            *front = inlet.peek();
+        }
+        while left > 0 {
+            let fronts = self.fronts.iter().enumerate();
+            let oldest = fronts
+                .filter_map(|(i, front)| front.map(|header| (i, header)))
+                .min_by_key(|(_, header)| header.tsc)
+                .filter(|(_, header)| header.tsc <= until);
+            let Some((i, header)) = oldest else { break };
+            left = left.saturating_sub(header.captured as usize + 1);
+            self.take(i, &header);
+            if self.batch.len() >= BATCH {
+                self.flush()?;
+            }
+        }
+        self.flush()
+    }
+
+    fn take(&mut self, i: usize, header: &Header) {
+        let format = self.settings.format;
+        let nanoseconds = self.settings.clock.nanoseconds(header.tsc);
+        let (Some(inlet), Some(front)) = (self.inlets.get_mut(i), self.fronts.get_mut(i)) else {
+            return;
+        };
+        let (before, batch) = (self.batch.len(), &mut self.batch);
+        let full = self.full;
+        inlet.take(header, |one, two| {
+            if !full {
+                format.record(batch, nanoseconds, header, one, two);
+            }
+        });
+        *front = inlet.peek();
+        if !self.full && self.written + self.batch.len() as u64 > self.max_bytes {
+            self.batch.truncate(before);
+            self.full = true;
+        }
+        if self.full {
+            self.refused += 1;
+        } else {
+            self.batched += 1;
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), SinkError> {
+        let result = self.file.write_all(&self.batch);
+        let (bytes, frames) = (self.batch.len() as u64, self.batched);
+        self.batch.clear();
+        self.batched = 0;
+        match result {
+            Ok(()) => {
+                self.written += bytes;
+                self.stored += frames;
+                Ok(())
+            }
+            Err(source) => {
+                self.full = true;
+                self.refused += frames;
+                // Part of the batch may be there. What cannot be cut, such as a pipe, stays.
+                let _ = self.file.set_len(self.written);
+                Err(SinkError::Write { path: self.path.clone(), frames: self.stored, source })
+            }
+        }
+    }
+}
