@@ -23,6 +23,7 @@ pub mod mailbox;
 pub mod otg;
 pub mod pacing;
 pub mod plan;
+pub mod replay;
 pub mod stale;
 pub mod start;
 pub mod telemetry;

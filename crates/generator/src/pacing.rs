@@ -73,6 +73,11 @@ impl Interval {
         self.0 as f64 / (1u128 << 64) as f64
     }
 
+    /// Whole cycles, and the rest in parts of 2^-64.
+    pub(crate) fn parts(self) -> (u64, u64) {
+        ((self.0 >> 64) as u64, self.0 as u64)
+    }
+
     /// The same interval, cut into `parts`: where in it the first of so many flows starts.
     pub fn part(self, part: u64, parts: u64) -> Interval {
         Interval(self.0 / u128::from(parts.max(1)) * u128::from(part))

@@ -6,6 +6,7 @@
 //! snappi writes by default, with the values that it writes, are understood. Integers of 64 bits
 //! may be strings, as OTG has them, or numbers.
 
+pub mod capture;
 pub mod config;
 pub mod connections;
 pub mod error;
