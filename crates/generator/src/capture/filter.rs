@@ -178,7 +178,26 @@ struct Comparison {
     offset: usize,
     /// Which of the filter's patterns are compared with the bytes there.
     pattern: Range<usize>,
+    /// Mask and value of up to eight bytes as a big-endian word, which is the quick way.
+    word: Option<(u64, u64)>,
     negate: bool,
+}
+
+impl Comparison {
+    #[inline]
+    fn holds(&self, patterns: &[(u8, u8)], frame: &[u8], base: usize) -> bool {
+        let Some(rest) = frame.get(base + self.offset..) else { return false };
+        if let (Some((mask, value)), Some(word)) = (self.word, rest.first_chunk()) {
+            return (u64::from_be_bytes(*word) & mask == value) != self.negate;
+        }
+        // Longer than a word, or near the frame's end.
+        let (Some(bytes), Some(pattern)) =
+            (rest.get(..self.pattern.len()), patterns.get(self.pattern.clone()))
+        else {
+            return false;
+        };
+        bytes.iter().zip(pattern).all(|(byte, (mask, value))| byte & mask == *value) != self.negate
+    }
 }
 
 /// A compiled list of filters. The default matches every frame.
@@ -274,15 +293,7 @@ impl Filter {
     #[inline]
     fn hold(&self, comparisons: &[Comparison], frame: &[u8], bases: [usize; 3]) -> bool {
         comparisons.iter().all(|comparison| {
-            let start = bases[comparison.base as usize] + comparison.offset;
-            let end = start + comparison.pattern.len();
-            let (Some(bytes), Some(pattern)) =
-                (frame.get(start..end), self.patterns.get(comparison.pattern.clone()))
-            else {
-                return false;
-            };
-            let same = bytes.iter().zip(pattern).all(|(byte, (mask, value))| byte & mask == *value);
-            same != comparison.negate
+            comparison.holds(&self.patterns, frame, bases[comparison.base as usize])
         })
     }
 }
@@ -425,10 +436,16 @@ impl FilterBuilder {
         if base == Base::Frame {
             self.least = self.least.max(offset + bytes.len());
         }
+        let word = (bytes.len() <= 8).then(|| {
+            let place = |i: usize, byte: u8| u64::from(byte) << (56 - 8 * i);
+            bytes.iter().enumerate().fold((0, 0), |(masks, values), (i, (mask, value))| {
+                (masks | place(i, *mask), values | place(i, *value))
+            })
+        });
         let first = self.patterns.len();
         self.patterns.extend(bytes);
         let pattern = first..self.patterns.len();
-        self.comparisons.push(Comparison { base, offset, pattern, negate: wanted.negate });
+        self.comparisons.push(Comparison { base, offset, pattern, word, negate: wanted.negate });
         Ok(())
     }
 }

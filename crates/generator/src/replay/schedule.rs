@@ -66,7 +66,7 @@ impl Fixed {
     #[inline]
     fn times(self, n: u64) -> u64 {
         let whole = u128::from(self.whole) * u128::from(n);
-        let rest = u128::from(self.fraction) * u128::from(n) >> 64;
+        let rest = (u128::from(self.fraction) * u128::from(n)) >> 64;
         u64::try_from(whole + rest).unwrap_or(u64::MAX)
     }
 }

@@ -218,17 +218,17 @@ fn by_bits(frame: &[u8], offset: u32, bits: u32, wanted: &Wanted) -> bool {
 proptest! {
     #[test]
     fn custom_filters_compare_as_bit_by_bit(
-        bytes in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x80, 0xff]), 0..12),
-        offset in 0u32..70, bits in 1u32..40,
-        value in prop::collection::vec(any::<u8>(), 0..5),
-        mask in prop::collection::vec(any::<u8>(), 0..5),
+        bytes in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x80, 0xff]), 0..24),
+        offset in 0u32..70, bits in 1u32..90,
+        value in prop::collection::vec(any::<u8>(), 0..12),
+        mask in prop::collection::vec(any::<u8>(), 0..12),
         copied in any::<bool>(), negate in any::<bool>(),
     ) {
         let mut wanted = masked(&value, &mask, negate);
         if copied {
             // Ask for what is there, as far as the frame goes.
             let at = |i: u32| bytes.get(i as usize / 8).map_or(0, |byte| byte >> (7 - i % 8) & 1);
-            let number = (0..bits).fold(0u64, |number, i| number << 1 | u64::from(at(offset + i)));
+            let number = (0..bits).fold(0u128, |number, i| number << 1 | u128::from(at(offset + i)));
             wanted = masked(&number.to_be_bytes(), &[], negate);
         }
         let mut list = FilterBuilder::default();
