@@ -48,7 +48,7 @@ def watch(peer: socket.socket, asked: threading.Semaphore) -> None:
         return
 
 
-@pytest.mark.parametrize("program", ["l2fwd", "reflect"])
+@pytest.mark.parametrize("program", ["l2fwd", "reflect", "impair"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_watched_forwarder_ends_cleanly(program: str, number: int, tmp_path: Path) -> None:
     command = [str(RELEASE / program), *EAL, "--vdev", "net_null0", "--", "-p", "1"]

@@ -7,11 +7,14 @@
 #![forbid(unsafe_code)]
 
 mod console;
+mod document;
 pub mod error;
 pub mod ethernet;
 pub mod getopt;
+pub mod impair;
 mod json;
 pub mod l2fwd;
+mod lcores;
 pub mod memif;
 pub mod options;
 pub mod polling;

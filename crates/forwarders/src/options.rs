@@ -101,6 +101,19 @@ pub fn port_mask(value: &OsStr) -> Result<u32, OptionsError> {
     }
 }
 
+/// The value of `-T`: seconds between statistics, 0 to 86,399. Longer numbers are cut to 32 bits, as in C.
+///
+/// # Errors
+/// [`OptionsError::Value`].
+pub fn period(value: &OsStr) -> Result<u32, OptionsError> {
+    const MAX_TIMER_PERIOD: i32 = 86_400;
+    match strtol(&value.to_string_lossy(), 10) {
+        // As in C: a long made an int.
+        Some((n, "")) if (0..MAX_TIMER_PERIOD).contains(&(n as i32)) => Ok(n as u32),
+        _ => Err(wrong("invalid timer period", "-T", "0 to 86399 seconds", value)),
+    }
+}
+
 /// The ports of a mask.
 pub fn ports_of(mask: u32) -> impl Iterator<Item = u16> {
     (0..32u16).filter(move |port| mask & (1 << port) != 0)

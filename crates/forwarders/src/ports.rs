@@ -10,7 +10,20 @@ use dpdk::{
 };
 
 use crate::console::{say, say_on};
+use crate::options::ports_of;
 use crate::stop::Stop;
+
+/// The ports of a mask, or all without one.
+///
+/// # Errors
+/// The number of a port that does not exist.
+pub fn chosen(eal: &Eal, mask: Option<u32>) -> Result<Vec<PortId>, u16> {
+    let present = eal.ports();
+    let Some(mask) = mask else { return Ok(present) };
+    ports_of(mask)
+        .map(|port| present.iter().find(|id| id.index() == port).copied().ok_or(port))
+        .collect()
+}
 
 /// Configures and starts one port with one queue each way.
 ///

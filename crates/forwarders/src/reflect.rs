@@ -14,7 +14,8 @@ use dpdk::{
 use crate::error;
 use crate::ethernet::swap_addresses;
 use crate::getopt::{Getopt, Opt, flag, valued};
-use crate::options::{OptionsError, port_mask, ports_of};
+use crate::lcores;
+use crate::options::{OptionsError, port_mask};
 use crate::polling::{self, BURST, Meter, QueueFigures};
 use crate::ports;
 use crate::stop::Stop;
@@ -99,16 +100,7 @@ pub fn run(eal: &Eal, options: &Options, stop: &Stop) -> Result<(), RunError> {
 }
 
 fn choose(eal: &Eal, options: &Options) -> Result<Vec<PortId>, ChooseError> {
-    let present = eal.ports();
-    let chosen = match options.port_mask {
-        None => present,
-        Some(mask) => ports_of(mask)
-            .map(|port| {
-                let found = present.iter().find(|id| id.index() == port);
-                found.copied().ok_or(ChooseError::NoSuchPort(port))
-            })
-            .collect::<Result<_, _>>()?,
-    };
+    let chosen = ports::chosen(eal, options.port_mask).map_err(ChooseError::NoSuchPort)?;
     if chosen.is_empty() { Err(ChooseError::NoPorts) } else { Ok(chosen) }
 }
 
@@ -142,26 +134,10 @@ fn echo<'port>(
             lanes.push(Lane { rx, tx, figures });
         }
     }
-    let main = eal.main_lcore();
-    let mut own = Vec::new();
-    eal.scope(|scope| {
-        let launched = jobs.into_iter().try_for_each(|(lcore, lanes)| {
-            if lcore == main {
-                own = lanes;
-                return Ok(());
-            }
-            if lanes.is_empty() {
-                return Ok(());
-            }
-            scope.launch(lcore, move || poll(lanes, &pool, stop))
-        });
-        if launched.is_err() {
-            stop.raise();
+    lcores::run(eal, jobs, stop, |lanes| {
+        if !lanes.is_empty() {
+            poll(lanes, &pool, stop);
         }
-        if !own.is_empty() {
-            poll(std::mem::take(&mut own), &pool, stop);
-        }
-        launched
     })?;
     Ok(())
 }

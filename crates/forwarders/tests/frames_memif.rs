@@ -7,10 +7,8 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use dpdk::{
-    Burst, Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, RxConfig, Started, TxConfig,
-};
-use support::{Forwarder, c_l2fwd, frames, runtime_dir, wait_until};
+use dpdk::{Burst, Eal, Mempool, PoolConfig, Port, PortControl, Started};
+use support::{Forwarder, c_l2fwd, frames, memif, runtime_dir, serve, wait_until};
 
 /// What each port of the forwarder that is in use sends, in order.
 type Output = Vec<Vec<Vec<u8>>>;
@@ -70,7 +68,7 @@ fn what_a_port_refuses_is_counted(eal: &Eal, pool: &Mempool<'_>) {
         let always = ["-p", "3", "-q", "2", "-T", "1", "--json-stats", path];
         let mut forwarder = Forwarder::start(
             Path::new(env!("CARGO_BIN_EXE_l2fwd")),
-            &["net_null0,size=64".to_owned(), device(0, "client")],
+            &["net_null0,size=64".to_owned(), memif(0, "client")],
             &[&always, more].concat(),
         );
         wait_until("refused packets", || stats()["total"]["dropped"].as_u64() > Some(0));
@@ -104,7 +102,7 @@ fn forward(
 ) -> Output {
     let mut servers: Vec<Port<'_, Started>> =
         used.iter().map(|&port| serve(eal, pool, port)).collect();
-    let clients: Vec<String> = (0..ports).map(|port| device(port, "client")).collect();
+    let clients: Vec<String> = (0..ports).map(|port| memif(port, "client")).collect();
     let mut forwarder = Forwarder::start(program, &clients, options);
     let controls: Vec<PortControl<'_>> = servers.iter().map(Port::control).collect();
     wait_until("link", || controls.iter().all(|port| port.link().unwrap().up));
@@ -117,26 +115,6 @@ fn forward(
     }
     assert!(pool.is_full(), "{options:?}: {} mbufs are missing", pool.in_use());
     output
-}
-
-/// One end of a memif link, as a device's arguments.
-fn device(port: usize, role: &str) -> String {
-    let socket = runtime_dir().join("memif");
-    format!(
-        "net_memif{port},role={role},id={port},socket={},socket-abstract=no,mac=02:00:00:00:aa:0{port}",
-        socket.display()
-    )
-}
-
-/// The end that the forwarder's port connects to, started.
-fn serve<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, port: usize) -> Port<'eal, Started> {
-    let id = eal.attach(&device(port, "server")).unwrap()[0];
-    let config = PortConfig {
-        rx: vec![RxConfig::new(pool)],
-        tx: vec![TxConfig::default()],
-        ..PortConfig::default()
-    };
-    eal.take_port(id).unwrap().configure(&config).unwrap().start().unwrap()
 }
 
 fn exchange(servers: &mut [Port<'_, Started>], pool: &Mempool<'_>) -> Output {

@@ -16,10 +16,10 @@ use std::fs;
 use std::thread;
 use std::time::Instant;
 
-use dpdk::{Burst, Eal, Mbuf, Mempool, Port, PortConfig, PortId, RxConfig, Started, TxConfig};
+use dpdk::{Burst, Eal, Mbuf, Mempool};
 use forwarders::l2fwd::{self, Options};
 use forwarders::stop::Stop;
-use support::{frames, runtime_dir, wait_while_growing};
+use support::{RaiseAtEnd, frames, runtime_dir, start, wait_while_growing};
 
 /// Index of the frame that is shared: inside a run of frames that can all be written in place.
 const SHARED: usize = 70;
@@ -48,15 +48,6 @@ fn goal() -> u64 {
         Ok(text) => text.parse().expect("LINERATE_RING_FRAMES is a number of frames"),
         Err(_) => 20_000_000,
     }
-}
-
-fn start<'eal>(eal: &'eal Eal, id: PortId, pool: &Mempool<'eal>) -> Port<'eal, Started> {
-    let config = PortConfig {
-        rx: vec![RxConfig::new(pool)],
-        tx: vec![TxConfig::default()],
-        ..PortConfig::default()
-    };
-    eal.take_port(id).unwrap().configure(&config).unwrap().start().unwrap()
 }
 
 /// Forwards that many frames or somewhat more; returns how many.
@@ -97,7 +88,6 @@ fn round<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, burst_forwarding: bool, goa
     };
     thread::scope(|threads| {
         threads.spawn(|| {
-            // Also when the wait fails: the forwarder would go on for ever.
             let _raise = RaiseAtEnd(&stop);
             wait_while_growing("frames forwarded", before + goal, received);
         });
@@ -134,14 +124,6 @@ fn round<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, burst_forwarding: bool, goa
     drop(original);
     assert!(pool.is_full(), "{} mbufs are missing", pool.in_use());
     forwarded
-}
-
-struct RaiseAtEnd<'s>(&'s Stop);
-
-impl Drop for RaiseAtEnd<'_> {
-    fn drop(&mut self) {
-        self.0.raise();
-    }
 }
 
 /// The frame whose length and bytes behind the addresses these are.

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What `--json-stats` writes, and the thread that writes it each period.
-//!
-//! The figures are those of the statistics screen, of `rte_eth_stats_get` and of the telemetry
-//! commands `/linerate/polling` and `/linerate/clock`. What a driver does not tell is absent, never
-//! zero.
+//! What `--json-stats` writes: the figures of the statistics screen, of `rte_eth_stats_get` and of the
+//! telemetry commands `/linerate/polling` and `/linerate/clock`.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use dpdk::PortControl;
 use dpdk::telemetry::Value;
-use dpdk::{PortControl, Stats, tsc};
 
 use super::counters::{Counters, Counts};
 use super::plan::Plan;
-use crate::console::complain;
+use crate::document::{clock, dict, ethdev, header};
 use crate::polling::{self, QueueFigures};
-use crate::stats_file::{StatsFile, StatsFileError};
 
 /// Name and version of the format. The number goes up when a reader has to change.
 const SCHEMA: &str = "linerate/l2fwd-stats-1";
@@ -39,20 +33,12 @@ impl Document<'_> {
             self.port(*port, counts)
         });
         let ports = Value::List(ports.collect());
-        // None when the clock is before 1970: absent then.
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).ok();
-        let mut entries = vec![
-            ("schema", SCHEMA.into()),
-            ("state", if ended { "ended" } else { "forwarding" }.into()),
-            ("pid", u64::from(std::process::id()).into()),
-        ];
-        entries.extend(time.map(|time| ("unix_time_ns", (time.as_nanos() as u64).into())));
-        let clock = [("tsc_hz", tsc::hz().into()), ("clock_cost_cycles", tsc::cost().into())];
+        let mut entries = header(SCHEMA, ended);
         entries.extend([
             ("total", Value::dict(counts_entries(total))),
             ("ports", ports),
             ("polling", polling::entries(self.figures)),
-            ("clock", Value::dict(clock)),
+            ("clock", clock()),
         ]);
         dict(entries)
     }
@@ -69,36 +55,6 @@ impl Document<'_> {
         entries.extend(stats.map(|stats| ("ethdev", ethdev(&stats))));
         dict(entries)
     }
-
-    /// Writes the file now and each `period`, until the other end of `ended` is gone. A write that
-    /// fails is reported once and tried again.
-    pub(super) fn keep(&self, file: &StatsFile, period: Option<Duration>, ended: &Receiver<()>) {
-        let mut complained = false;
-        loop {
-            if let Err(error) = self.write(file, false) {
-                if !complained {
-                    complain!("l2fwd: {error} (forwarding goes on)");
-                }
-                complained = true;
-            }
-            let waited = match period {
-                Some(period) => ended.recv_timeout(period),
-                None => ended.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            };
-            if waited != Err(RecvTimeoutError::Timeout) {
-                return;
-            }
-        }
-    }
-
-    /// Writes the file once.
-    pub(super) fn write(&self, file: &StatsFile, ended: bool) -> Result<(), StatsFileError> {
-        file.write(&self.value(ended))
-    }
-}
-
-fn dict(entries: Vec<(&str, Value)>) -> Value {
-    Value::Dict(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 fn counts_entries(counts: Counts) -> [(&'static str, Value); 3] {
@@ -107,17 +63,4 @@ fn counts_entries(counts: Counts) -> [(&'static str, Value); 3] {
         ("received", counts.received.into()),
         ("dropped", counts.dropped.into()),
     ]
-}
-
-fn ethdev(stats: &Stats) -> Value {
-    Value::dict([
-        ("ipackets", stats.ipackets.into()),
-        ("opackets", stats.opackets.into()),
-        ("ibytes", stats.ibytes.into()),
-        ("obytes", stats.obytes.into()),
-        ("imissed", stats.imissed.into()),
-        ("ierrors", stats.ierrors.into()),
-        ("oerrors", stats.oerrors.into()),
-        ("rx_nombuf", stats.rx_nombuf.into()),
-    ])
 }

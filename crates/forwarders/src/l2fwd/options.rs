@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::getopt::{Getopt, Opt, flag, valued};
-use crate::options::{OptionsError, port_mask, strtol, strtoul, wrong};
+use crate::options::{OptionsError, period, port_mask, strtoul, wrong};
 
 /// Ports that a process can have (`RTE_MAX_ETHPORTS` of the distribution's DPDK).
 const MAX_PORTS: u64 = 32;
@@ -13,7 +13,6 @@ const MAX_PAIRS: usize = MAX_PORTS as usize / 2;
 /// A C program's buffer for one pair, its NUL included.
 const MAX_PAIR_TEXT: usize = 256;
 const MAX_PORTS_PER_LCORE: u64 = 16;
-const MAX_TIMER_PERIOD: i32 = 86_400;
 
 /// What every mistake prints.
 pub const USAGE: &str = "\
@@ -113,14 +112,6 @@ fn ports_per_lcore(value: &OsStr) -> Result<usize, OptionsError> {
     match strtoul(&value.to_string_lossy(), 10) {
         Some((n @ 1..MAX_PORTS_PER_LCORE, "")) => Ok(n as usize),
         _ => Err(wrong("invalid queue number", "-q", "1 to 15", value)),
-    }
-}
-
-fn period(value: &OsStr) -> Result<u32, OptionsError> {
-    match strtol(&value.to_string_lossy(), 10) {
-        // As in C: a long made an int.
-        Some((n, "")) if (0..MAX_TIMER_PERIOD).contains(&(n as i32)) => Ok(n as u32),
-        _ => Err(wrong("invalid timer period", "-T", "0 to 86399 seconds", value)),
     }
 }
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! From a plan to running lcores and back to nothing.
 
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
-
 use dpdk::{Eal, Mempool, MempoolError, PoolConfig, Port, PortControl, PortError, Started};
 
 use super::counters::{Counters, PortCounters};
@@ -14,6 +10,7 @@ use super::plan::{Plan, PlanError};
 use super::screen::Screen;
 use super::wiring::Wiring;
 use crate::console::{say, say_on};
+use crate::document::Kept;
 use crate::error;
 use crate::polling::{self, BURST};
 use crate::ports;
@@ -82,10 +79,8 @@ pub fn run<'eal>(
         Some(file) => {
             let document =
                 Document { plan: &plan, ports: &controls, counters: &counters, figures: &figures };
-            let outcome = while_keeping(file, &document, options.period, forward);
-            // Also after an error: what was forwarded until then is known.
-            let written = document.write(file, true);
-            outcome.and(written.map_err(RunError::from))
+            let value = |ended| document.value(ended);
+            Kept { program: "l2fwd", file, period_s: options.period, value }.during(forward)
         }
     };
     stop.announce();
@@ -95,27 +90,6 @@ pub fn run<'eal>(
         say!(" Done");
     }
     outcome
-}
-
-/// Runs `forward` while a thread writes the file. The packet path never waits for a disk.
-fn while_keeping(
-    file: &StatsFile,
-    document: &Document<'_>,
-    period_s: u32,
-    forward: impl FnOnce() -> Result<(), RunError>,
-) -> Result<(), RunError> {
-    let period = (period_s > 0).then(|| Duration::from_secs(period_s.into()));
-    thread::scope(|threads| {
-        let (running, ended) = mpsc::channel();
-        let writer = thread::Builder::new()
-            .name("json-stats".to_owned())
-            .spawn_scoped(threads, move || document.keep(file, period, &ended))
-            .map_err(|error| file.error(error))?;
-        let outcome = forward();
-        drop(running);
-        let _ = writer.join();
-        outcome
-    })
 }
 
 /// Who does what, printed as the C example prints it.

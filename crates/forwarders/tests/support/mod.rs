@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use dpdk::Eal;
+use dpdk::{Eal, Mempool, Port, PortConfig, PortId, RxConfig, Started, TxConfig};
+use forwarders::stop::Stop;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 /// Starts DPDK in this process: no root, no hugepages, no devices but those named.
@@ -203,6 +204,39 @@ impl Drop for Forwarder {
         // Does nothing to one that has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// One end of a memif link, as a device's arguments.
+pub fn memif(port: usize, role: &str) -> String {
+    let socket = runtime_dir().join("memif");
+    format!(
+        "net_memif{port},role={role},id={port},socket={},socket-abstract=no,mac=02:00:00:00:aa:0{port}",
+        socket.display()
+    )
+}
+
+/// The end that the forwarder's port connects to, started.
+pub fn serve<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, port: usize) -> Port<'eal, Started> {
+    start(eal, eal.attach(&memif(port, "server")).unwrap()[0], pool)
+}
+
+/// A port with a queue each way, started.
+pub fn start<'eal>(eal: &'eal Eal, id: PortId, pool: &Mempool<'eal>) -> Port<'eal, Started> {
+    let config = PortConfig {
+        rx: vec![RxConfig::new(pool)],
+        tx: vec![TxConfig::default()],
+        ..PortConfig::default()
+    };
+    eal.take_port(id).unwrap().configure(&config).unwrap().start().unwrap()
+}
+
+/// Raises the flag when a test's thread ends, also by a panic: the forwarder would go on for ever.
+pub struct RaiseAtEnd<'s>(pub &'s Stop);
+
+impl Drop for RaiseAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.raise();
     }
 }
 
