@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from linerate.errors import UnknownCommandError
 from linerate.places import rust_binary
 from linerate.process import Child, Command, RunDirectory
 from linerate.telemetry import ask_when_known, connect, socket_path
@@ -35,10 +36,13 @@ def test_counts_are_told_while_it_runs_and_close_at_the_end() -> None:
                 told = telemetry.ask("/linerate/impair")
             # Its lcore counts on while this is read: no sum is exact, but no count is far off.
             assert told["dropped"] == pytest.approx(told["received"] / 4, rel=0.1)
-            (path,) = told["paths"]
-            assert (path["rx_port"], path["tx_port"]) == (0, 0)
+            path = telemetry.ask("/linerate/impair,0")
+            assert (path.pop("rx_port"), path.pop("tx_port")) == (0, 0)
             assert path["received"] >= told["received"]
-            assert set(told) - {"paths"} == set(path) - {"rx_port", "tx_port"}
+            assert set(told) == set(path)
+            for unknown in ("1", "x"):
+                with pytest.raises(UnknownCommandError):
+                    telemetry.ask(f"/linerate/impair,{unknown}")
             os.kill(child.pid, signal.SIGTERM)
             assert child.wait(TIMEOUT_S)
             lines = re.findall(r"^(\w+): (\d+)$", child.output(), re.MULTILINE)

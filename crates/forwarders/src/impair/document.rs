@@ -46,11 +46,15 @@ impl Document<'_> {
     }
 }
 
-/// The answer to `/linerate/impair`: the sums, and each path's own.
-pub(super) fn answer(counters: &[Arc<PathCounters>]) -> Value {
-    let paths = counters.iter().map(|counters| dict(path_entries(counters)));
-    let paths = Value::List(paths.collect());
-    dict(entries(total_of(counters)).chain([("paths", paths)]).collect())
+/// The answer to `/linerate/impair`: the sums, or with a port's number those of the path that receives on
+/// it. `None` when there is none. (DPDK 22.11 has no dictionaries inside one.)
+pub(super) fn answer(counters: &[Arc<PathCounters>], parameter: &str) -> Option<Value> {
+    if parameter.is_empty() {
+        return Some(dict(entries(total_of(counters)).collect()));
+    }
+    let port: u16 = parameter.parse().ok()?;
+    let path = counters.iter().find(|path| path.rx_port == port)?;
+    Some(dict(path_entries(path)))
 }
 
 fn total_of(counters: &[Arc<PathCounters>]) -> super::counters::Values {

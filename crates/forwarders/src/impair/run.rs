@@ -97,9 +97,8 @@ pub fn run<'eal>(
         .collect();
     polling::register(eal, figures.clone())?;
     let shown = counters.clone();
-    eal.telemetry().register("/linerate/impair", "Frames and what became of them", move |_| {
-        Some(answer(&shown))
-    })?;
+    let help = "Frames and what became of them. Parameters: int port_id of those received on it";
+    eal.telemetry().register("/linerate/impair", help, move |port| answer(&shown, port))?;
 
     let paths = paths(&mut started, *pool, options, &counters, &figures);
     let impair = || poll_all(eal, paths, stop);
