@@ -43,11 +43,12 @@ demo: build ## compare l2fwd in C and in Rust on virtual links, and write a repo
 # Every second block chooses the best C build, the others judge it: hence 80 for 40.
 BENCH_ARMS := c-l2fwd,c-l2fwd-native,c-l2fwd-clang,c-l2fwd-clang-native,plain-c,plain-c-burst,rust-l2fwd,rust-l2fwd-burst,raw-rust,raw-rust-burst
 BLOCKS ?= 80
-bench: build bench-packages ## compare l2fwd with every build of the C one, count instructions, time the probe (half an hour)
+bench: build bench-packages ## compare l2fwd and the generator with C, count instructions, time the probe (40 minutes)
 	$(Q)$(LINERATE) run overload --preset screen --link null2,nearfree2 --forwarders $(BENCH_ARMS) \
 	  --blocks $(BLOCKS) --no-probe --out '$(OUT)'
 	$(Q).venv/bin/python -m linerate.goals '$(OUT)/records.jsonl' | tee '$(OUT)/goals.txt'
 	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.probe_cost | tee '$(OUT)/probe.txt'
+	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.generator_bench | tee '$(OUT)/generator.txt'
 	$(Q)scripts/count-instructions $(subst $(comma), ,$(BENCH_ARMS)) | tee '$(OUT)/instructions.txt'
 
 test: build ## run every test, Rust and Python
