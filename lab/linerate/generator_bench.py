@@ -8,10 +8,10 @@ the same CPU, in an order drawn anew. Frames have 64 bytes with FCS, bursts 32 f
 one flow whose IPv4 addresses and UDP ports count, with right checksums, sequence numbers and time
 stamps; testpmd's flowgen counts up one address, and receives; its txonly sends the same frame
 again and again, and never receives. Rates are differences of the driver's counters
-(`/ethdev/stats,0`) over the time for which the program ran in a window (`/proc/PID/task/*/schedstat`),
-read in the same way from all: a CPU that others use too makes no program slower by the time they
-take, and the share that was left is shown. Ratios are paired within rounds. A goal is about the
-interval's lower end; printed, never asserted.
+(`/ethdev/stats,0`) over the time for which the program ran in a window (`schedstat` of its
+threads), read in the same way from all, which poll without ever sleeping: a CPU that others use
+too makes no program slower by the time they take, and the share that was left is shown. Ratios are
+paired within rounds. A goal is about the interval's lower end; printed, never asserted.
 """
 
 from __future__ import annotations
