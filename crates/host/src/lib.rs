@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a program asks the kernel about itself and others: the CPUs that it may use, signals that it was
-//! started to ignore, processes that are gone, sockets that nobody serves.
+//! started to ignore, processes that are gone, sockets that nobody serves, network interfaces.
 #![forbid(unsafe_code)]
+
+mod interface;
+mod netdev;
+mod netlink;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,6 +13,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
+pub use interface::{Interface, has_interface, interface, interface_by_number, receive_queues};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity};

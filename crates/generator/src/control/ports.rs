@@ -11,6 +11,8 @@ use crate::plan::PortPlan;
 
 /// Buffers of a port in each direction: four times the usual ring.
 const BUFFERS: u32 = 4095;
+/// Queues of a port that the engine polls. What comes to others would be lost without a trace.
+const QUEUES: u16 = 1;
 
 /// The pools of a port. They outlive it and are used again, for DPDK keeps pools until the end.
 #[derive(Clone, Copy)]
@@ -141,9 +143,16 @@ impl<'eal> Ports<'eal> {
         if matches!(location, Location::Pci(_)) && !self.own_eal_options {
             return Err("PCI devices are off when the generator chooses its EAL options; give some: generator -l CPU -a ADDRESS -- ...".to_owned());
         }
+        if location.queues() > QUEUES {
+            let queues = location.queues();
+            return Err(format!(
+                "queues={queues}: the engine polls {QUEUES} per port: leave it out"
+            ));
+        }
         let arguments = location.device_arguments(self.devices);
         self.devices += 1;
-        let ids = self.eal.attach(&arguments).map_err(|error| error.to_string())?;
+        let attach = || self.eal.attach(&arguments).map_err(|error| error.to_string());
+        let ids = location.attach(attach)?;
         let [id] = *ids.as_slice() else {
             for id in &ids {
                 self.remove(*id);

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Where an OTG port is: an interface, the socket of a link to another program, a device of this
+//! program alone, or a PCI address.
+//!
+//! [`Location::read`] takes the text of OTG's `location`, [`Location::probe`] looks whether it can be
+//! opened now, and [`Location::device_arguments`] says it to DPDK.
+
+mod probe;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use probe::Unavailable;
+pub use read::{LocationError, Vdevs};
+
+/// The side of a link with a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Listens on the socket.
+    Server,
+    /// Connects to it.
+    Client,
+}
+
+/// How frames get to an interface of the kernel and from there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// Packet sockets: any interface; the kernel's stack sees the frames too.
+    AfPacket,
+    /// AF_XDP sockets, which take every frame that comes in, away from the stack.
+    AfXdp(Copying),
+}
+
+/// How AF_XDP moves frames between the driver's memory and ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Copying {
+    /// Without a copy if the interface's driver can, else by one.
+    #[default]
+    Either,
+    /// By a copy.
+    Copy,
+    /// Without a copy, or not at all.
+    ZeroCopy,
+}
+
+/// Which end of a vhost-user link we are. Either may listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VhostEnd {
+    /// The host's: `net_vhost`.
+    Vhost,
+    /// The guest's: `net_virtio_user`.
+    VirtioUser,
+}
+
+impl VhostEnd {
+    /// What the location begins with.
+    fn kind(self) -> &'static str {
+        match self {
+            VhostEnd::Vhost => "vhost",
+            VhostEnd::VirtioUser => "virtio_user",
+        }
+    }
+
+    /// The role when none is given: hosts listen.
+    fn usual_role(self) -> Role {
+        match self {
+            VhostEnd::Vhost => Role::Server,
+            VhostEnd::VirtioUser => Role::Client,
+        }
+    }
+}
+
+/// A port's location, written as in OTG's `location`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// `IFACE`, `af_packet:IFACE[,queues=N]` or `af_xdp:IFACE[,queues=N][,mode=copy|zero-copy]`.
+    Interface {
+        /// The interface's name, in the network namespace of this process.
+        name: String,
+        /// How frames get there.
+        driver: Driver,
+        /// Queues of the device.
+        queues: u16,
+    },
+    /// `memif:SOCKET[,role=client|server][,id=N]`.
+    Memif {
+        /// Path of the socket.
+        socket: String,
+        /// Our side.
+        role: Role,
+        /// Number of the link on the socket.
+        id: u32,
+    },
+    /// `vhost:SOCKET[,role=server|client][,queues=N]` or
+    /// `virtio_user:SOCKET[,role=client|server][,queues=N]`.
+    VhostUser {
+        /// Which end we are.
+        end: VhostEnd,
+        /// Path of the socket.
+        socket: String,
+        /// Our side of the socket.
+        role: Role,
+        /// Pairs of queues.
+        queues: u16,
+    },
+    /// `tap:NAME`: an interface that is made, and goes with the port.
+    Tap(String),
+    /// `ring:NAME`: what is sent is received again.
+    Ring(String),
+    /// `null[:NAME][,size=N][,no-rx=0|1]`: frames go nowhere and come from nowhere.
+    Null {
+        /// Tells several of them apart.
+        name: String,
+        /// Length of received frames in bytes without the FCS; DPDK's choice if not given.
+        size: Option<u16>,
+        /// Nothing is received.
+        no_rx: bool,
+    },
+    /// `vdev:ARGUMENTS`, given to DPDK as they are; see [`Vdevs`].
+    Vdev(String),
+    /// `pci:ADDRESS`.
+    Pci(String),
+}
+
+impl Location {
+    /// DPDK's device arguments; `number` makes the device's name unique in the process.
+    pub fn device_arguments(&self, number: u32) -> String {
+        match self {
+            Location::Interface { name, driver: Driver::AfPacket, queues } => {
+                let queues = unless(1, *queues, |queues| format!(",qpairs={queues}"));
+                format!("net_af_packet{number},iface={name}{queues}")
+            }
+            Location::Interface { name, driver: Driver::AfXdp(copying), queues } => {
+                let queues = unless(1, *queues, |queues| format!(",queue_count={queues}"));
+                let copy = if *copying == Copying::Copy { ",force_copy=1" } else { "" };
+                format!("net_af_xdp{number},iface={name}{queues}{copy}")
+            }
+            Location::Memif { socket, role, id } => {
+                let role = role_name(*role);
+                format!("net_memif{number},role={role},id={id},socket={socket},socket-abstract=no")
+            }
+            Location::VhostUser { end: VhostEnd::Vhost, socket, role, queues } => {
+                let client = u8::from(*role == Role::Client);
+                format!("net_vhost{number},iface={socket},queues={queues},client={client}")
+            }
+            Location::VhostUser { end: VhostEnd::VirtioUser, socket, role, queues } => {
+                let server = u8::from(*role == Role::Server);
+                format!("net_virtio_user{number},path={socket},queues={queues},server={server}")
+            }
+            Location::Tap(name) => format!("net_tap{number},iface={name}"),
+            Location::Ring(name) => format!("net_ring_{name}"),
+            Location::Null { size, no_rx, .. } => {
+                let size = size.map_or_else(String::new, |size| format!(",size={size}"));
+                let no_rx = if *no_rx { ",no-rx=1" } else { "" };
+                format!("net_null{number}{size}{no_rx}")
+            }
+            Location::Vdev(arguments) => arguments.clone(),
+            Location::Pci(address) => address.clone(),
+        }
+    }
+
+    /// The socket that we would listen on.
+    pub fn listens_on(&self) -> Option<&str> {
+        match self {
+            Location::Memif { socket, role: Role::Server, .. }
+            | Location::VhostUser { socket, role: Role::Server, .. } => Some(socket),
+            _ => None,
+        }
+    }
+
+    /// The interface of the kernel that frames go through; none for one that the port itself makes.
+    pub fn interface(&self) -> Option<&str> {
+        match self {
+            Location::Interface { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// How many queues the device has in each direction, as far as the location says.
+    pub fn queues(&self) -> u16 {
+        match self {
+            Location::Interface { queues, .. } | Location::VhostUser { queues, .. } => *queues,
+            _ => 1,
+        }
+    }
+
+    /// Whether two locations are the same link, so that only one port can be there.
+    pub fn collides_with(&self, other: &Location) -> bool {
+        match (self, other) {
+            (
+                Location::Memif { socket: a, id: m, role: r },
+                Location::Memif { socket: b, id: n, role: s },
+            ) => a == b && (m == n || r != s),
+            (
+                Location::Tap(a) | Location::Interface { name: a, .. },
+                Location::Tap(b) | Location::Interface { name: b, .. },
+            )
+            | (Location::Null { name: a, .. }, Location::Null { name: b, .. }) => a == b,
+            // Both ends of one link in one process would wait for each other.
+            (
+                Location::VhostUser { socket: a, .. },
+                Location::VhostUser { socket: b, .. } | Location::Memif { socket: b, .. },
+            )
+            | (Location::Memif { socket: a, .. }, Location::VhostUser { socket: b, .. }) => a == b,
+            _ => self == other,
+        }
+    }
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Server => "server",
+        Role::Client => "client",
+    }
+}
+
+/// Nothing for the usual value, else what `text` makes of it.
+fn unless<T: PartialEq>(usual: T, value: T, text: impl FnOnce(T) -> String) -> String {
+    if value == usual { String::new() } else { text(value) }
+}
+
+/// As short as it can be read back.
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Location::Interface { name, driver, queues } => {
+                let queues = unless(1, *queues, |queues| format!(",queues={queues}"));
+                match driver {
+                    // A name alone is read as a device of its own there.
+                    Driver::AfPacket if queues.is_empty() && name != "null" => f.write_str(name),
+                    Driver::AfPacket => write!(f, "af_packet:{name}{queues}"),
+                    Driver::AfXdp(copying) => {
+                        let mode = match copying {
+                            Copying::Either => "",
+                            Copying::Copy => ",mode=copy",
+                            Copying::ZeroCopy => ",mode=zero-copy",
+                        };
+                        write!(f, "af_xdp:{name}{queues}{mode}")
+                    }
+                }
+            }
+            Location::Memif { socket, role, id } => {
+                let role = unless(Role::Server, *role, |role| format!(",role={}", role_name(role)));
+                let id = unless(0, *id, |id| format!(",id={id}"));
+                write!(f, "memif:{socket}{role}{id}")
+            }
+            Location::VhostUser { end, socket, role, queues } => {
+                let role = unless(end.usual_role(), *role, |r| format!(",role={}", role_name(r)));
+                let queues = unless(1, *queues, |queues| format!(",queues={queues}"));
+                write!(f, "{}:{socket}{role}{queues}", end.kind())
+            }
+            Location::Tap(name) => write!(f, "tap:{name}"),
+            Location::Ring(name) => write!(f, "ring:{name}"),
+            Location::Null { name, size, no_rx } => {
+                let mut parts: Vec<String> = Vec::new();
+                parts.extend((!name.is_empty()).then(|| name.clone()));
+                parts.extend(size.map(|size| format!("size={size}")));
+                parts.extend(no_rx.then(|| "no-rx=1".to_owned()));
+                match parts.is_empty() {
+                    true => f.write_str("null"),
+                    false => write!(f, "null:{}", parts.join(",")),
+                }
+            }
+            Location::Vdev(arguments) => write!(f, "vdev:{arguments}"),
+            Location::Pci(address) => write!(f, "pci:{address}"),
+        }
+    }
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Reads the text of a location. Every option may be given once; the error names the one that is wrong.
+
+use std::str::FromStr;
+
+use super::{Copying, Driver, Location, Role, VhostEnd};
+
+/// Longest path that a Unix socket can have, without its NUL.
+const MAX_SOCKET_PATH: usize = 107;
+/// Longest name of an interface, without its NUL.
+const MAX_INTERFACE: usize = 15;
+/// Longest name of a ring: DPDK builds longer names of it, of which it cuts none.
+const MAX_RING: usize = 8;
+/// Most queues that a location may ask for: as many as the drivers have by default.
+const MAX_QUEUES: u16 = 16;
+
+/// Drivers that `vdev:` may name. Others take a file to overwrite, a program to run or a pointer.
+const VDEV_DRIVERS: [&str; 9] = [
+    "net_null",
+    "net_ring",
+    "net_memif",
+    "net_tap",
+    "net_af_packet",
+    "net_af_xdp",
+    "net_virtio_user",
+    "net_vhost",
+    "eth_vhost",
+];
+
+/// Which drivers `vdev:` may name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Vdevs {
+    /// Those that are known to do no harm.
+    #[default]
+    Known,
+    /// Any: who calls the API is trusted.
+    Any,
+}
+
+/// Why a location is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LocationError {
+    /// Nothing is there.
+    #[error(
+        "is empty; give an interface's name, or af_packet:IFACE, af_xdp:IFACE, memif:SOCKET, vhost:SOCKET, virtio_user:SOCKET, tap:NAME, ring:NAME, null, vdev:ARGUMENTS or pci:ADDRESS"
+    )]
+    Empty,
+    /// The prefix before the colon is unknown.
+    #[error(
+        "{0:?} is no kind of location; the kinds are an interface's name, af_packet:, af_xdp:, memif:, vhost:, virtio_user:, tap:, ring:, null, vdev: and pci:"
+    )]
+    Kind(String),
+    /// An interface's name is too long or holds characters that none can have.
+    #[error("{0:?} cannot be an interface's name")]
+    Interface(String),
+    /// The path of a socket cannot be used.
+    #[error(
+        "{kind} socket {path:?}: give an absolute path of at most {MAX_SOCKET_PATH} bytes without commas or control characters"
+    )]
+    Socket {
+        /// The kind of location.
+        kind: &'static str,
+        /// What was given.
+        path: String,
+    },
+    /// An option is unknown, is given twice or has a bad value.
+    #[error("{kind} option {option:?}: the options are {known}, each once")]
+    Option {
+        /// The kind of location.
+        kind: &'static str,
+        /// What was given.
+        option: String,
+        /// What can be given.
+        known: &'static str,
+    },
+    /// The name of a ring or null device.
+    #[error(
+        "{kind}:{name}: {name:?} is no name; give letters, digits and underscores, at most {MAX_RING}"
+    )]
+    Name {
+        /// The kind of location.
+        kind: &'static str,
+        /// What was given.
+        name: String,
+    },
+    /// A PCI address is malformed.
+    #[error("{0:?} is not a PCI address such as 0000:01:00.0")]
+    Pci(String),
+    /// Device arguments hold characters that DPDK cannot take.
+    #[error("device arguments {0:?} are empty or hold control characters")]
+    Vdev(String),
+    /// The driver is not one of those that are known to do no harm.
+    #[error(
+        "device {0:?} is not allowed; a name begins with one of {drivers}; `generator --allow-any-vdev` permits net_pcap too, and EAL's own --vdev takes any",
+        drivers = VDEV_DRIVERS.join(", ")
+    )]
+    Driver(String),
+    /// The device arguments hold a pointer.
+    #[error("device arguments {0:?}: `internal=` is a pointer in memory and never allowed")]
+    Internal(String),
+}
+
+impl FromStr for Location {
+    type Err = LocationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Location::read(text, Vdevs::Known)
+    }
+}
+
+impl Location {
+    /// Reads a location.
+    ///
+    /// # Errors
+    /// [`LocationError`], with what would be right.
+    pub fn read(text: &str, vdevs: Vdevs) -> Result<Self, LocationError> {
+        match text.split_once(':') {
+            _ if text.is_empty() => Err(LocationError::Empty),
+            None if text == "null" => null(""),
+            None => {
+                let driver = Driver::AfPacket;
+                Ok(Location::Interface { name: interface_name(text)?, driver, queues: 1 })
+            }
+            Some(("af_packet", rest)) => af_packet(rest),
+            Some(("af_xdp", rest)) => af_xdp(rest),
+            Some(("memif", rest)) => memif(rest),
+            Some(("vhost", rest)) => vhost_user(VhostEnd::Vhost, rest),
+            Some(("virtio_user", rest)) => vhost_user(VhostEnd::VirtioUser, rest),
+            Some(("tap", rest)) => Ok(Location::Tap(tap_name(rest)?)),
+            Some(("ring", rest)) => Ok(Location::Ring(device_name("ring", rest)?)),
+            Some(("null", rest)) => null(rest),
+            Some(("vdev", rest)) => vdev(rest, vdevs),
+            Some(("pci", rest)) => pci(rest),
+            Some((kind, _)) => Err(LocationError::Kind(kind.to_owned())),
+        }
+    }
+}
+
+/// The options behind the first comma, one at a time.
+struct Options<'text> {
+    kind: &'static str,
+    known: &'static str,
+    rest: std::str::Split<'text, char>,
+    option: &'text str,
+}
+
+impl<'text> Options<'text> {
+    /// Those of `text`, and what is before them.
+    fn of(kind: &'static str, known: &'static str, text: &'text str) -> (&'text str, Self) {
+        let mut rest = text.split(',');
+        let first = rest.next().unwrap_or_default();
+        (first, Options { kind, known, rest, option: first })
+    }
+
+    /// The next option as name and value.
+    fn next(&mut self) -> Option<(&'text str, &'text str)> {
+        self.option = self.rest.next()?;
+        Some(self.option.split_once('=').unwrap_or((self.option, "")))
+    }
+
+    /// The present option is wrong.
+    fn bad(&self) -> LocationError {
+        let option = self.option.to_owned();
+        LocationError::Option { kind: self.kind, option, known: self.known }
+    }
+
+    /// Sets what the present option means, if it is its first time.
+    fn set<T>(&self, place: &mut Option<T>, value: Option<T>) -> Result<(), LocationError> {
+        match (place.is_none(), value) {
+            (true, Some(value)) => {
+                *place = Some(value);
+                Ok(())
+            }
+            _ => Err(self.bad()),
+        }
+    }
+}
+
+fn role(text: &str) -> Option<Role> {
+    match text {
+        "server" => Some(Role::Server),
+        "client" => Some(Role::Client),
+        _ => None,
+    }
+}
+
+/// A decimal number without a sign.
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+fn queue_count(text: &str) -> Option<u16> {
+    number(text).filter(|count| (1..=MAX_QUEUES).contains(count))
+}
+
+fn interface_name(name: &str) -> Result<String, LocationError> {
+    let bad = name.is_empty()
+        || name.len() > MAX_INTERFACE
+        || name == "."
+        || name == ".."
+        || name.contains(|c: char| "/,:".contains(c) || c.is_whitespace() || c.is_control());
+    if bad { Err(LocationError::Interface(name.to_owned())) } else { Ok(name.to_owned()) }
+}
+
+/// The kernel would put a number in place of `%d`, and the port would be elsewhere.
+fn tap_name(name: &str) -> Result<String, LocationError> {
+    match name.contains('%') {
+        true => Err(LocationError::Interface(name.to_owned())),
+        false => interface_name(name),
+    }
+}
+
+fn device_name(kind: &'static str, name: &str) -> Result<String, LocationError> {
+    let letters = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    match letters && (1..=MAX_RING).contains(&name.len()) {
+        true => Ok(name.to_owned()),
+        false => Err(LocationError::Name { kind, name: name.to_owned() }),
+    }
+}
+
+fn socket_path(kind: &'static str, path: &str) -> Result<String, LocationError> {
+    let good = path.starts_with('/')
+        && path.len() <= MAX_SOCKET_PATH
+        && !path.chars().any(char::is_control);
+    match good {
+        true => Ok(path.to_owned()),
+        false => Err(LocationError::Socket { kind, path: path.to_owned() }),
+    }
+}
+
+fn af_packet(text: &str) -> Result<Location, LocationError> {
+    let (name, mut options) = Options::of("af_packet", "queues=1 to queues=16", text);
+    let mut queues = None;
+    while let Some((option, value)) = options.next() {
+        match option {
+            "queues" => options.set(&mut queues, queue_count(value))?,
+            _ => return Err(options.bad()),
+        }
+    }
+    let (name, queues) = (interface_name(name)?, queues.unwrap_or(1));
+    Ok(Location::Interface { name, driver: Driver::AfPacket, queues })
+}
+
+fn af_xdp(text: &str) -> Result<Location, LocationError> {
+    const KNOWN: &str = "queues=1 to queues=16, mode=copy and mode=zero-copy";
+    let (name, mut options) = Options::of("af_xdp", KNOWN, text);
+    let (mut queues, mut copying) = (None, None);
+    while let Some((option, value)) = options.next() {
+        match (option, value) {
+            ("queues", value) => options.set(&mut queues, queue_count(value))?,
+            ("mode", "copy") => options.set(&mut copying, Some(Copying::Copy))?,
+            ("mode", "zero-copy") => options.set(&mut copying, Some(Copying::ZeroCopy))?,
+            _ => return Err(options.bad()),
+        }
+    }
+    let driver = Driver::AfXdp(copying.unwrap_or_default());
+    Ok(Location::Interface { name: interface_name(name)?, driver, queues: queues.unwrap_or(1) })
+}
+
+fn memif(text: &str) -> Result<Location, LocationError> {
+    let (socket, mut options) = Options::of("memif", "role=server, role=client and id=N", text);
+    let socket = socket_path("memif", socket)?;
+    let (mut side, mut id) = (None, None);
+    while let Some((option, value)) = options.next() {
+        match option {
+            "role" => options.set(&mut side, role(value))?,
+            "id" => options.set(&mut id, number(value))?,
+            _ => return Err(options.bad()),
+        }
+    }
+    Ok(Location::Memif { socket, role: side.unwrap_or(Role::Server), id: id.unwrap_or(0) })
+}
+
+fn vhost_user(end: VhostEnd, text: &str) -> Result<Location, LocationError> {
+    const KNOWN: &str = "role=server, role=client and queues=1 to queues=16";
+    let (socket, mut options) = Options::of(end.kind(), KNOWN, text);
+    let socket = socket_path(end.kind(), socket)?;
+    let (mut side, mut queues) = (None, None);
+    while let Some((option, value)) = options.next() {
+        match option {
+            "role" => options.set(&mut side, role(value))?,
+            "queues" => options.set(&mut queues, queue_count(value))?,
+            _ => return Err(options.bad()),
+        }
+    }
+    let (role, queues) = (side.unwrap_or(end.usual_role()), queues.unwrap_or(1));
+    Ok(Location::VhostUser { end, socket, role, queues })
+}
+
+fn null(text: &str) -> Result<Location, LocationError> {
+    // Longer frames might not fit into their buffers: see what `dpdk::Eal::attach` takes.
+    const KNOWN: &str = "size=1 to size=64, no-rx=0 and no-rx=1";
+    const MAX_SIZE: u16 = 64;
+    let first = text.split(',').next().unwrap_or_default();
+    // The name may be left out.
+    let named = !first.contains('=');
+    let name = if named { first } else { "" };
+    if !name.is_empty() {
+        device_name("null", name)?;
+    }
+    let unnamed = format!(",{text}");
+    let (_, mut options) = Options::of("null", KNOWN, if named { text } else { &unnamed });
+    let (mut size, mut no_rx) = (None, None);
+    while let Some((option, value)) = options.next() {
+        match (option, value) {
+            ("size", value) => {
+                let value = number(value).filter(|size| (1..=MAX_SIZE).contains(size));
+                options.set(&mut size, value)?;
+            }
+            ("no-rx", "0") => options.set(&mut no_rx, Some(false))?,
+            ("no-rx", "1") => options.set(&mut no_rx, Some(true))?,
+            _ => return Err(options.bad()),
+        }
+    }
+    Ok(Location::Null { name: name.to_owned(), size, no_rx: no_rx.unwrap_or(false) })
+}
+
+fn vdev(arguments: &str, vdevs: Vdevs) -> Result<Location, LocationError> {
+    if arguments.is_empty() || arguments.chars().any(char::is_control) {
+        return Err(LocationError::Vdev(arguments.to_owned()));
+    }
+    // A driver may hand arguments on to another, in brackets.
+    let mut keys = arguments.split(',').map(|part| part.split('=').next().unwrap_or(part).trim());
+    if arguments.contains("internal=") || keys.any(|key| key == "internal") {
+        return Err(LocationError::Internal(arguments.to_owned()));
+    }
+    let name = arguments.split(',').next().unwrap_or(arguments);
+    // DPDK, too, takes the driver whose name the device's begins with.
+    let known = VDEV_DRIVERS
+        .iter()
+        .filter_map(|driver| name.strip_prefix(driver))
+        .any(|rest| rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
+    match known || vdevs == Vdevs::Any {
+        true => Ok(Location::Vdev(arguments.to_owned())),
+        false => Err(LocationError::Driver(name.to_owned())),
+    }
+}
+
+fn pci(address: &str) -> Result<Location, LocationError> {
+    let hex =
+        |text: &str, len: usize| text.len() == len && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let good = || {
+        let (bus_device, function) = address.rsplit_once('.')?;
+        let mut parts = bus_device.rsplit(':');
+        let (device, bus) = (parts.next()?, parts.next()?);
+        let domain = parts.next().unwrap_or("0000");
+        (hex(device, 2)
+            && hex(bus, 2)
+            && hex(domain, 4)
+            && hex(function, 1)
+            && parts.next().is_none())
+        .then_some(())
+    };
+    match good() {
+        Some(()) => Ok(Location::Pci(address.to_owned())),
+        None => Err(LocationError::Pci(address.to_owned())),
+    }
+}
