@@ -20,6 +20,7 @@ pub mod control;
 pub mod engine;
 pub mod location;
 pub mod mailbox;
+pub mod obstacle;
 pub mod otg;
 pub mod pacing;
 pub mod plan;

@@ -8,6 +8,7 @@ use dpdk::telemetry::Value;
 use super::Active;
 use crate::books::FlowBooks;
 use crate::engine::{Mode, Settings};
+use crate::obstacle::obstacle;
 use crate::otg::metrics::{FlowFigures, PortFigures, Traffic};
 use crate::pacing;
 use crate::plan::{Duration, FlowPlan};
@@ -124,6 +125,9 @@ impl Active<'_> {
                     ("rx_frames", books.frames.get().into()),
                     ("link", if entry.link_is_up() { "up" } else { "down" }.into()),
                 ]);
+                let longest = self.flows_of(index).map(|(_, flow, _)| flow.frame.len_with_fcs);
+                let found = obstacle(&self.plan.ports.get(index)?.location, longest.max());
+                entries.extend(found.map(|found| ("obstacle", found.brief().as_str().into())));
                 entries
             }
         };

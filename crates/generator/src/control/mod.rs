@@ -8,6 +8,7 @@ mod figures;
 mod ports;
 mod rates;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use crate::books::Books;
 use crate::engine::{Command, FlowSetup, Limit, Load, Mode, Settings};
 use crate::location::Vdevs;
 use crate::mailbox::Mailbox;
+use crate::obstacle::obstacle;
 use crate::otg::server::{Call, Message};
 use crate::otg::{ApiError, config, metrics, state};
 use crate::pacing::{FrameRate, Interval};
@@ -148,46 +150,57 @@ impl<'run, 'eal> Control<'run, 'eal> {
         }
     }
 
-    /// Starts what waits if all its links are up, and gives up when it is time.
+    /// Starts what waits if nothing hinders it, and gives up when it is time.
     async fn look_at_links(&mut self) {
         let Some(pending) = self.pending.take() else { return };
-        let down = self.links_down(&pending.flows);
-        let result = if down.is_empty() {
+        let (certain, possible) = self.hindrances(&pending.flows);
+        let result = if certain.is_empty() {
             let flows = pending.flows;
             let started = self.tell_engine(|done| Command::Start(flows, done)).await;
             self.active.sampler = Sampler::default();
-            started.map(|()| no_warnings())
+            started.map(|()| json!({ "warnings": possible }))
         } else if Instant::now() < pending.deadline {
             self.pending = Some(pending);
             return;
         } else {
-            Err(ApiError::invalid(down))
+            Err(ApiError::invalid(certain))
         };
         let _ = pending.answer.send(result);
     }
 
-    /// What is to be said about the links that these flows need and that are down.
-    fn links_down(&self, flows: &[usize]) -> Vec<String> {
+    /// Why these flows cannot pass, and what may be in their way.
+    fn hindrances(&self, flows: &[usize]) -> (Vec<String>, Vec<String>) {
         let plan = &self.active.plan;
-        let mut needed: Vec<usize> = Vec::new();
+        // Each port that they need, with the longest frame that it is to send.
+        let mut needed: BTreeMap<usize, Option<usize>> = BTreeMap::new();
         for flow in flows.iter().filter_map(|index| plan.flows.get(*index)) {
-            needed.push(flow.tx);
-            needed.extend(&flow.rx);
+            let longest = needed.entry(flow.tx).or_default();
+            *longest = (*longest).max(Some(flow.frame.len_with_fcs));
+            for port in &flow.rx {
+                needed.entry(*port).or_default();
+            }
         }
-        needed.sort_unstable();
-        needed.dedup();
-        let down = |index: usize| {
-            let (port, entry) = (plan.ports.get(index)?, self.active.ports.get(index)?);
-            let what = format!(
-                "the link of port {:?} ({}) is still down after {} s",
-                port.name,
-                port.location,
-                LINK_TIMEOUT.as_secs()
-            );
-            (!entry.link_is_up())
-                .then(|| format!("{what}; nothing was started: start its peer first"))
-        };
-        needed.into_iter().filter_map(down).collect()
+        let (mut certain, mut possible) = (Vec::new(), Vec::new());
+        for (index, longest) in needed {
+            let (Some(port), Some(entry)) = (plan.ports.get(index), self.active.ports.get(index))
+            else {
+                continue;
+            };
+            match obstacle(&port.location, longest) {
+                Some(found) if found.is_certain() => {
+                    certain.push(format!("port {:?}: {found}; nothing was started", port.name));
+                }
+                _ if !entry.link_is_up() => certain.push(format!(
+                    "the link of port {:?} ({}) is still down after {} s; nothing was started: start its peer first",
+                    port.name,
+                    port.location,
+                    LINK_TIMEOUT.as_secs()
+                )),
+                Some(found) => possible.push(format!("port {:?}: {found}", port.name)),
+                None => {}
+            }
+        }
+        (certain, possible)
     }
 
     async fn tell_engine<T>(

@@ -5,6 +5,7 @@ use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, RxConfig, Tx
 
 use crate::engine::{Link, Source};
 use crate::location::Location;
+use crate::obstacle::obstacle;
 use crate::otg::ApiError;
 use crate::pacing::FrameRate;
 use crate::plan::PortPlan;
@@ -32,7 +33,9 @@ pub struct Entry<'eal> {
 impl Entry<'_> {
     /// Whether frames can pass.
     pub fn link_is_up(&self) -> bool {
-        self.control.link().is_ok_and(|link| link.up)
+        // Drivers that know no better call it up.
+        let down = obstacle(&self.location, None).is_some_and(|found| found.is_link_down());
+        !down && self.control.link().is_ok_and(|link| link.up)
     }
 
     /// The line rate in Mbit/s. Only hardware has one: virtual devices claim any number.
