@@ -145,7 +145,7 @@ fn read_link(answer: &[u8]) -> io::Result<Interface> {
             IFLA_MASTER => found.master = u32_at(value, 0),
             IFLA_CARRIER => found.has_carrier = value.first() == Some(&1),
             IFLA_LINK_NETNSID => {
-                found.link_namespace = u32_at(value, 0).map(u32::cast_signed);
+                found.link_namespace = u32_at(value, 0).map(|number| number as i32);
             }
             IFLA_LINKINFO => {
                 let kind = Attributes(value).find(|(kind, _)| *kind == IFLA_INFO_KIND);

@@ -46,7 +46,7 @@ fn read(answer: &[u8]) -> io::Result<(u16, Vec<u8>)> {
     let kind = u16_at(answer, 4).ok_or_else(short)?;
     let content = answer.get(HEADER..).ok_or_else(short)?;
     if kind == NLMSG_ERROR {
-        let number = u32_at(content, 0).ok_or_else(short)?.cast_signed();
+        let number = u32_at(content, 0).ok_or_else(short)? as i32;
         return Err(Errno::from_raw_os_error(number.wrapping_neg()).into());
     }
     Ok((kind, content.to_vec()))

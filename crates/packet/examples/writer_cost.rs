@@ -40,11 +40,7 @@ fn count(start: u128, count: u64) -> Pattern {
     Pattern::Increment { start, step: 1, count }
 }
 
-fn counting(
-    ip: Header,
-    source: u128,
-    destination: u128,
-) -> Result<[Header; 2], FrameError> {
+fn counting(ip: Header, source: u128, destination: u128) -> Result<[Header; 2], FrameError> {
     Ok([
         ip.with("src", count(source, 16_126))?.with("dst", count(destination, 16_126))?,
         Header::new(&UDP)

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
+use measure::Cell;
 use rtrb::chunks::ReadChunk;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::books::Cell;
 
 use super::filter::Filter;
 

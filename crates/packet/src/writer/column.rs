@@ -98,13 +98,7 @@ impl Columns {
     }
 
     /// What depends on the frames' lengths, which differ.
-    pub fn fill_lengths(
-        &mut self,
-        checks: &[Check],
-        lens: &Lanes<u32>,
-        tails: &Tails,
-        n: usize,
-    ) {
+    pub fn fill_lengths(&mut self, checks: &[Check], lens: &Lanes<u32>, tails: &Tails, n: usize) {
         for LengthColumn { minus, store, covered } in &self.lengths {
             let values = lens.map(|lens| lens.map(|len| len.saturating_sub(*minus)));
             store.write(&mut self.rows, self.stride, &values.as_flattened()[..n]);

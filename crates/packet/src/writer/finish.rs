@@ -63,8 +63,7 @@ impl Tails {
         };
         let len = longest(&spec.sizes);
         // An odd frame has a byte behind its signature.
-        tails.no_payload =
-            tails.fixed && len % 2 == 0 && tails.payload_end(len) == headers_len;
+        tails.no_payload = tails.fixed && len % 2 == 0 && tails.payload_end(len) == headers_len;
         tails
     }
 
