@@ -208,6 +208,8 @@ mod tests {
         tap.look(&frame, 99);
         let header = read(&mut inlet).unwrap().0;
         assert_eq!(header, Header { tsc: 99, len: 1000, captured: 1000, missed: 3 });
+        tap.look(&frame, 100);
+        assert_eq!(read(&mut inlet).unwrap().0.missed, 0);
     }
 
     proptest! {
