@@ -384,7 +384,7 @@ proptest! {
         hz in 1_000_000u64..6_000_000_000,
         // Speeds that are exact in binary, as a fraction.
         (over, under) in prop::sample::select(vec![(1u64, 1u64), (2, 1), (1, 4), (3, 8), (1000, 1), (1, 65_536)]),
-        far in 0u64..1 << 24,
+        far in 100u64..1 << 24,
     ) {
         let total: u64 = gaps.iter().sum();
         prop_assume!(total > 0);
@@ -413,7 +413,7 @@ proptest! {
             (exact.saturating_sub(1)..=exact).contains(&u128::from(found))
         };
         for k in (0..3 * n + 2).chain([far]) {
-            if k != far || k < 3 * n + 2 {
+            if k != far {
                 prop_assert_eq!(own.slot(), own.due(k));
                 prop_assert_eq!(scaled.slot(), scaled.due(k));
                 prop_assert_eq!(even.slot(), even.due(k));
