@@ -85,7 +85,23 @@ def overload(
     link: Annotated[
         list[str] | None,
         typer.Option(
-            help="null, null2, nearfree2, memif, memif2; a list, or repeated. Default: null,memif."
+            help="null, null2, nearfree2, memif, memif2, ports; a list, or repeated. "
+            "Default: null,memif."
+        ),
+    ] = None,
+    generator_port: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LOCATION",
+            help="With --link ports: the generator's port, an OTG location; once or twice.",
+        ),
+    ] = None,
+    forwarder_port: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LOCATION",
+            help="With --link ports: the port that faces it: pci:ADDRESS, vdev:ARGUMENTS, an "
+            "interface, af_xdp:INTERFACE or tap:NAME.",
         ),
     ] = None,
     sizes: Annotated[
@@ -131,9 +147,11 @@ def overload(
 
     # These import scipy and more: what can be refused without them is refused by now.
     from linerate.design import preset as find_preset  # noqa: PLC0415
+    from linerate.links import use_ports  # noqa: PLC0415
     from linerate.overload import Options  # noqa: PLC0415
     from linerate.session import run_overload  # noqa: PLC0415
 
+    use_ports(links, generator_port or [], forwarder_port or [])
     options = Options(
         preset=find_preset(preset),
         links=links,

@@ -274,6 +274,24 @@ def _privileges() -> Iterable[Finding]:
     )
 
 
+def _devices() -> Iterable[Finding]:
+    """Network cards, by the class of their PCI device, and those that DPDK can have."""
+    cards = [
+        device
+        for device in sorted(Path("/sys/bus/pci/devices").glob("*"))
+        if (text_of(device / "class") or "").startswith("0x02")
+    ]
+    drivers = ("vfio-pci", "igb_uio", "uio_pci_generic")
+    bound = [card.name for card in cards if (card / "driver").resolve().name in drivers]
+    yield Finding(
+        "devices",
+        "network cards",
+        "ok",
+        f"{len(cards)} on the PCI bus, bound for DPDK: {', '.join(bound) or 'none'}",
+        "for --link ports with pci:ADDRESS; virtual devices need none. Not for the demo",
+    )
+
+
 def _opens(path: str) -> str | None:
     """None when the file opens for reading and writing, else why not."""
     try:
@@ -343,6 +361,7 @@ SECTIONS: tuple[Callable[[], Iterable[Finding]], ...] = (
     _cpus,
     _memory,
     _privileges,
+    _devices,
     _kvm,
     _xdp,
 )

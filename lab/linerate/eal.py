@@ -53,7 +53,9 @@ def two_threads(cpu: int) -> list[str]:
 
 
 def options(lcores: list[str], memory: Memory, prefix: str, wire: Wire) -> list[str]:
-    arguments = [*lcores, "--no-pci", *memory.options(), "--file-prefix", prefix]
+    arguments = [*lcores, *memory.options(), "--file-prefix", prefix]
+    # Without a list EAL would take every device that it can.
+    arguments += [word for address in wire.pci for word in ("-a", address)] or ["--no-pci"]
     arguments += wire.eal_options
     for vdev in wire.vdevs:
         arguments += ["--vdev", vdev]

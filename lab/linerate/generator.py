@@ -29,12 +29,14 @@ class Generator(Sender):
 
     child: Child
 
-    def __init__(self, run: RunDirectory, cpu: int, memory: Memory, *, flood: bool) -> None:
+    def __init__(
+        self, run: RunDirectory, cpu: int, memory: Memory, wire: Wire, *, flood: bool
+    ) -> None:
         self.flood = flood
         prefix = run.new_prefix("generator")
         argv = [
             str(rust_binary("generator")),
-            *eal.options(eal.one_core(cpu), memory, prefix, Wire()),
+            *eal.options(eal.one_core(cpu), memory, prefix, wire.sender),
             "--",
             "--otg-listen",
             "127.0.0.1:0",

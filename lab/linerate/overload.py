@@ -36,6 +36,7 @@ from linerate.errors import LabError, UsageError
 from linerate.forwarders import FORWARDERS, forwarder
 from linerate.generator import Generator
 from linerate.links import LinkContext, Wire, link
+from linerate.links.ports import Ports
 from linerate.overload_summary import Setup, summarise, summarise_cell
 from linerate.places import rust_binary
 from linerate.plugins import probe_plugin
@@ -153,6 +154,8 @@ class Overload:
         links = [link(name) for name in dict.fromkeys(cell.link for cell in self.cells)]
         for each in links:
             each.prepare()
+            if isinstance(each, Ports) and not self.bench.memory.hugepages:
+                each.without_hugepages()
         if any(each.has_generator for each in links):
             rust_binary("generator")
         if self.options.probe:
@@ -233,10 +236,10 @@ class Overload:
 
     def _bed(self, cell: Cell, *, flood: bool) -> Bed:
         def start(wire: Wire) -> Generator:
-            return Generator(self.run, self.cores.control, self.bench.memory, flood=flood)
+            return Generator(self.run, self.cores.control, self.bench.memory, wire, flood=flood)
 
         found = link(cell.link)
-        context = LinkContext(self.run.path, cell.size)
+        context = LinkContext(self.run.path, cell.size, self.bench.memory.hugepages)
         return Bed(found, context, start if found.has_generator else None)
 
     def _trial(

@@ -36,6 +36,13 @@ def linerate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         (["--sizes", "64,"], 2, "--sizes '64,': has an empty word"),
         (["--sizes", "64,128", "--sizes", "064"], 2, "--sizes 64: is named twice"),
         (["--sizes", "9000"], 2, "64 to 1518"),
+        (["--link", "ports"], 2, "--link ports: no devices"),
+        (["--generator-port", "ring:a"], 2, "--generator-port ring:a: only for --link ports"),
+        (
+            ["--link", "ports", "--generator-port", "ring:a,b"],
+            2,
+            "--generator-port without --forwarder-port",
+        ),
         (["--link", ""], 2, "--link '': has an empty word"),
         (["--link", "memif, memif"], 2, "--link memif: is named twice"),
         (["--forwarders", "cat"], 2, "no such forwarder"),

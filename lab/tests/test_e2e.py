@@ -223,6 +223,45 @@ def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> Non
     assert "gen TX" in output
 
 
+def ends(runtime: Path, kind: str, place: int) -> list[str]:
+    """Options for a pair of virtual devices on one socket."""
+    socket = runtime / f"{kind}{place}.sock"
+    generator, forwarder = {
+        "memif": (
+            f"vdev:net_memif{place},role=server,socket={socket},socket-abstract=no",
+            f"vdev:net_memif{place},role=client,socket={socket},socket-abstract=no",
+        ),
+        "vhost": (f"vhost:{socket}", f"vdev:net_virtio_user{place},path={socket}"),
+    }[kind]
+    return ["--generator-port", generator, "--forwarder-port", forwarder]
+
+
+@pytest.mark.parametrize(("kind", "count"), [("memif", 1), ("memif", 2), ("vhost", 1)])
+def test_own_devices_close_their_books(
+    tmp_path: Path, runtime: Path, kind: str, count: int
+) -> None:
+    need("l2fwd", "reflect", "generator")
+    run = Run(
+        runtime, tmp_path / "run", "--link", "ports", "--blocks", "1", "--no-probe",
+        "--forwarders", "c-l2fwd,rust-l2fwd",
+        *(word for place in range(count) for word in ends(runtime, kind, place)),
+    )  # fmt: skip
+    code, output, errors = run.finish()
+    assert code == 0, errors
+    check_files(run)
+    assert "ports, 64 B" in output
+    trials = run.trials()
+    assert {trial.link for trial in trials} == {"ports"}
+    assert {trial.arm for trial in trials} >= {"c-l2fwd", "c-l2fwd-again", "rust-l2fwd"}
+    carried = [trial for trial in trials if trial.accepted]
+    assert carried
+    for trial in carried:
+        assert trial.valid or disturbed(trial, LATE, STARVED), trial.invalid
+        assert trial.accepted == trial.forwarder_rx
+        assert trial.received == trial.forwarder_tx
+        assert trial.accepted == (trial.received or 0) + (trial.forwarder_drops or 0)
+
+
 def test_with_hugepages(tmp_path: Path, runtime: Path) -> None:
     need("l2fwd", "reflect", "generator")
     free = hugepage_memory_mib()

@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use crate::netdev;
-use crate::netlink::{self, Attributes, put, u32_at};
+use crate::netlink::{self, Attributes, i32_at, put, u32_at};
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
@@ -145,7 +145,7 @@ fn read_link(answer: &[u8]) -> io::Result<Interface> {
             IFLA_MASTER => found.master = u32_at(value, 0),
             IFLA_CARRIER => found.has_carrier = value.first() == Some(&1),
             IFLA_LINK_NETNSID => {
-                found.link_namespace = u32_at(value, 0).map(|number| number as i32);
+                found.link_namespace = i32_at(value, 0);
             }
             IFLA_LINKINFO => {
                 let kind = Attributes(value).find(|(kind, _)| *kind == IFLA_INFO_KIND);

@@ -46,7 +46,7 @@ fn read(answer: &[u8]) -> io::Result<(u16, Vec<u8>)> {
     let kind = u16_at(answer, 4).ok_or_else(short)?;
     let content = answer.get(HEADER..).ok_or_else(short)?;
     if kind == NLMSG_ERROR {
-        let number = u32_at(content, 0).ok_or_else(short)? as i32;
+        let number = i32_at(content, 0).ok_or_else(short)?;
         return Err(Errno::from_raw_os_error(number.wrapping_neg()).into());
     }
     Ok((kind, content.to_vec()))
@@ -93,6 +93,10 @@ pub fn u16_at(bytes: &[u8], place: usize) -> Option<u16> {
 
 pub fn u32_at(bytes: &[u8], place: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(place..place + 4)?.try_into().ok()?))
+}
+
+pub fn i32_at(bytes: &[u8], place: usize) -> Option<i32> {
+    Some(i32::from_ne_bytes(bytes.get(place..place + 4)?.try_into().ok()?))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ class DpdkForwarder(Forwarder):
         if probed:
             options += ["-d", str(probe_plugin())]
             environment = {"LINERATE_PROBE_ONE_IN": "0", "LINERATE_PROBE_REQUIRED": "1"}
-        argv = [str(self.program()), *options, "--", *self.arguments(len(wire.vdevs))]
+        argv = [str(self.program()), *options, "--", *self.arguments(wire.ports)]
         return Command("forwarder", tuple(argv), (cpu,), environment, self.hold_stdin)
 
 

@@ -6,14 +6,17 @@ A new link is one small class here and one line in `LINKS`.
 
 from __future__ import annotations
 
-from linerate.errors import look_up
+from collections.abc import Sequence
+
+from linerate.errors import UsageError, look_up
 from linerate.links.base import Link, LinkContext, Wire
 from linerate.links.memif import Memif
 from linerate.links.nearfree import NearFree
 from linerate.links.null import Null
+from linerate.links.ports import FORWARDER, GENERATOR, Ports
 
 LINKS: dict[str, Link] = {
-    link.name: link for link in (Null(1), Null(2), NearFree(2), Memif(1), Memif(2))
+    link.name: link for link in (Null(1), Null(2), NearFree(2), Memif(1), Memif(2), Ports())
 }
 
 
@@ -21,4 +24,18 @@ def link(name: str) -> Link:
     return look_up(LINKS, name, "--link", "link")
 
 
-__all__ = ["LINKS", "Link", "LinkContext", "Wire", "link"]
+def use_ports(links: Sequence[str], generator: Sequence[str], forwarder: Sequence[str]) -> None:
+    """Make the link `ports` that of these devices, for this process; `links`: those to run on."""
+    if Ports.name not in links:
+        for option, given in ((GENERATOR, generator), (FORWARDER, forwarder)):
+            if given:
+                raise UsageError(
+                    f"{option} {given[0]}: only for --link {Ports.name}", f"--link {Ports.name}"
+                )
+        return
+    chosen = Ports(generator, forwarder)
+    chosen.prepare()
+    LINKS[chosen.name] = chosen
+
+
+__all__ = ["LINKS", "Link", "LinkContext", "Wire", "link", "use_ports"]

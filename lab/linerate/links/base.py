@@ -16,23 +16,42 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class LinkContext:
-    """Where a link's sockets go, and the frame size (with the 4-byte FCS) of its trials."""
+    """Where a link's sockets go, and the frame size (with the 4-byte FCS) of its trials.
+
+    `hugepages`: both ends get their memory from huge pages.
+    """
 
     directory: Path
     size: int
+    hugepages: bool = False
 
 
 @dataclass(frozen=True)
 class Wire:
     """An open link, as its two ends know it.
 
-    `vdevs`: arguments of --vdev, one per port of the forwarder. `eal_options`: what EAL needs
-    beside them. `locations`: OTG port locations, one per port of the generator; none without one.
+    `vdevs`: arguments of --vdev, one per port of the forwarder; or `pci`: their PCI addresses.
+    `eal_options`: what EAL needs beside them. `locations`: OTG port locations, one per port of the
+    generator; none without one. `sender_pci`: the PCI addresses among them. `sender_eal_options`:
+    what the generator's EAL needs beside them.
     """
 
     vdevs: tuple[str, ...] = ()
     eal_options: tuple[str, ...] = ()
     locations: tuple[str, ...] = ()
+    pci: tuple[str, ...] = ()
+    sender_pci: tuple[str, ...] = ()
+    sender_eal_options: tuple[str, ...] = ()
+
+    @property
+    def ports(self) -> int:
+        """How many the forwarder has."""
+        return len(self.vdevs) + len(self.pci)
+
+    @property
+    def sender(self) -> Wire:
+        """What EAL is to know at the generator's end: the rest comes over OTG."""
+        return Wire(pci=self.sender_pci, eal_options=self.sender_eal_options)
 
 
 class Link(ABC):

@@ -154,8 +154,14 @@ impl<'eal> Ports<'eal> {
         }
         let arguments = location.device_arguments(self.devices);
         self.devices += 1;
+        // A device of EAL's own options is there already, and comes again by its arguments.
+        let name = location.device_name(&arguments);
+        let there = self.eal.ports().into_iter().find(|id| id.name().as_ref() == Some(&name));
         let attach = || self.eal.attach(&arguments).map_err(|error| error.to_string());
-        let ids = location.attach(attach)?;
+        let ids = match there {
+            Some(id) => vec![id],
+            None => location.attach(attach)?,
+        };
         let [id] = *ids.as_slice() else {
             for id in &ids {
                 self.remove(*id);

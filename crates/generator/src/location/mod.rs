@@ -161,6 +161,14 @@ impl Location {
         }
     }
 
+    /// What DPDK calls the device of these arguments.
+    pub fn device_name(&self, arguments: &str) -> String {
+        match self {
+            Location::Pci(address) => full_address(address),
+            _ => arguments.split(',').next().unwrap_or_default().to_owned(),
+        }
+    }
+
     /// The socket that we would listen on.
     pub fn listens_on(&self) -> Option<&str> {
         match self {
@@ -207,6 +215,12 @@ impl Location {
             _ => self == other,
         }
     }
+}
+
+/// A PCI address with its domain, as the kernel and DPDK write it.
+fn full_address(address: &str) -> String {
+    let domain = if address.matches(':').count() == 1 { "0000:" } else { "" };
+    format!("{domain}{address}").to_lowercase()
 }
 
 fn role_name(role: Role) -> &'static str {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use super::{Copying, Driver, Location, Role, VhostEnd};
+use super::{Copying, Driver, Location, Role, VhostEnd, full_address};
 
 /// How long a device may wait for its other end while it is made.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -81,12 +81,7 @@ impl Location {
                 end: VhostEnd::VirtioUser, socket, role: Role::Client, ..
             } if !host::is_served(Path::new(socket)) => Err(Unavailable::NotServed(socket.clone())),
             Location::Pci(address) => {
-                let full = if address.matches(':').count() == 1 {
-                    format!("0000:{address}")
-                } else {
-                    address.clone()
-                };
-                match Path::new("/sys/bus/pci/devices").join(full.to_lowercase()).exists() {
+                match Path::new("/sys/bus/pci/devices").join(full_address(address)).exists() {
                     true => Ok(()),
                     false => Err(Unavailable::NoPciDevice(address.clone())),
                 }

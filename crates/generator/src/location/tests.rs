@@ -50,6 +50,15 @@ fn good_locations_read_and_print() {
         assert_eq!(long.parse::<Location>().unwrap().to_string(), short);
     }
     assert_eq!("memif:/a,id=0,role=server".parse::<Location>().unwrap().to_string(), "memif:/a");
+    for (text, name) in [
+        ("pci:01:0A.1", "0000:01:0a.1"),
+        ("pci:0001:01:00.0", "0001:01:00.0"),
+        ("vdev:net_ring7", "net_ring7"),
+        ("tap:a", "net_tap3"),
+    ] {
+        let location: Location = text.parse().unwrap();
+        assert_eq!(location.device_name(&location.device_arguments(3)), name);
+    }
 }
 
 #[test]

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The reader's own devices: `--link ports --generator-port LOCATION --forwarder-port LOCATION`.
+
+One or two ports at each end, cabled or connected by whoever runs the lab. A generator's port is any
+location of OTG that the generator takes; a forwarder's is what EAL can be told on a command line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from linerate.errors import UsageError
+from linerate.links.base import Link, LinkContext, Wire
+
+NAME = "ports"
+GENERATOR, FORWARDER = "--generator-port", "--forwarder-port"
+MAX_PORTS = 2
+
+_SOCKETS = ("memif", "vhost", "virtio_user")
+_GENERATOR_KINDS = (
+    "INTERFACE", "af_packet:", "af_xdp:", *(f"{kind}:" for kind in _SOCKETS),
+    "tap:", "ring:", "null", "vdev:", "pci:",
+)  # fmt: skip
+_FORWARDER_KINDS = ("pci:ADDRESS", "vdev:ARGUMENTS", "INTERFACE", "af_packet:", "af_xdp:", "tap:")
+_PCI = re.compile(r"(?:([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F])")
+# These work on one file of memory that the other process maps.
+_ONE_FILE = ("net_vhost", "eth_vhost", "net_virtio_user", "vhost:", "virtio_user:")
+
+PCI_DEVICES = Path("/sys/bus/pci/devices")
+INTERFACES = Path("/sys/class/net")
+
+
+@dataclass(frozen=True)
+class Device:
+    """One port as EAL is told of it: a PCI address, or arguments of --vdev."""
+
+    text: str
+    pci: str | None = None
+    vdev: str | None = None
+
+
+class Ports(Link):
+    """Devices that are there already; opening makes nothing."""
+
+    name = NAME
+    has_generator = True
+
+    def __init__(self, generator: Sequence[str] = (), forwarder: Sequence[str] = ()) -> None:
+        """Reads and checks all of it; `UsageError` names the option. Without any: not chosen."""
+        self.locations = tuple(generator)
+        self.ports = len(forwarder)
+        self.devices: tuple[Device, ...] = ()
+        self.description = "your own devices"
+        if not generator and not forwarder:
+            return
+        _check_counts(self.locations, forwarder)
+        for location in self.locations:
+            _check_generator(location)
+        self.devices = tuple(_device(text, place) for place, text in enumerate(forwarder))
+        _check_all(self.locations, self.devices)
+        between = ", ".join(
+            f"{ours} and {device.text}"
+            for ours, device in zip(self.locations, self.devices, strict=True)
+        )
+        self.description = f"your own devices, generator and forwarder: {between}"
+
+    def prepare(self) -> None:
+        if not self.ports:
+            raise UsageError(
+                f"--link {NAME}: no devices",
+                f"name as many by {GENERATOR} LOCATION as by {FORWARDER} LOCATION",
+            )
+
+    def without_hugepages(self) -> None:
+        """Physical devices cannot do without."""
+        ends = [(GENERATOR, text) for text in self.locations]
+        ends += [(FORWARDER, device.text) for device in self.devices]
+        for option, text in ends:
+            if text.startswith("pci:"):
+                raise _refuse(
+                    option, text, "a physical device needs hugepages",
+                    "as root: sysctl vm.nr_hugepages=640 (of 2 MiB), and mount hugetlbfs",
+                )  # fmt: skip
+
+    def eal_options(self, *, hugepages: bool) -> tuple[str, ...]:
+        texts = (*self.locations, *(device.vdev or "" for device in self.devices))
+        shared = any(part in text for text in texts for part in _ONE_FILE)
+        return ("--single-file-segments",) if shared and hugepages else ()
+
+    def open(self, context: LinkContext) -> AbstractContextManager[Wire]:
+        shared = self.eal_options(hugepages=context.hugepages)
+        return nullcontext(
+            Wire(
+                vdevs=tuple(device.vdev for device in self.devices if device.vdev),
+                pci=tuple(device.pci for device in self.devices if device.pci),
+                eal_options=shared,
+                locations=self.locations,
+                sender_pci=tuple(
+                    location.removeprefix("pci:")
+                    for location in self.locations
+                    if location.startswith("pci:")
+                ),
+                sender_eal_options=shared,
+            )
+        )
+
+
+def _check_counts(generator: Sequence[str], forwarder: Sequence[str]) -> None:
+    for option, given, other in (
+        (GENERATOR, generator, FORWARDER),
+        (FORWARDER, forwarder, GENERATOR),
+    ):
+        if not given:
+            raise UsageError(f"{other} without {option}", f"name a port for each {other}")
+        if len(given) > MAX_PORTS:
+            raise UsageError(
+                f"{option} {given[MAX_PORTS]}: the {len(given)}th port",
+                f"experiments use one port or {MAX_PORTS}",
+            )
+    if len(generator) != len(forwarder):
+        raise UsageError(
+            f"{GENERATOR} is given {len(generator)} times and {FORWARDER} {len(forwarder)} times",
+            "give both equally often: the first of one faces the first of the other",
+        )
+
+
+def _refuse(option: str, text: str, why: str, hint: str | None = None) -> UsageError:
+    return UsageError(f"{option} {text!r}: {why}", hint)
+
+
+def _check_generator(location: str) -> None:
+    """The generator itself checks the rest, in the first trial."""
+    kind, colon, rest = location.partition(":")
+    known = kind if not colon else f"{kind}:"
+    if colon and known not in _GENERATOR_KINDS and kind != "null":
+        hint = f"choose from: {', '.join(_GENERATOR_KINDS)}"
+        raise _refuse(GENERATOR, location, "no such kind of location", hint)
+    if not location or (colon and not rest and kind != "null"):
+        raise _refuse(GENERATOR, location, "names nothing")
+    if kind in _SOCKETS:
+        _check_socket(location, rest.split(",")[0])
+    elif kind == "pci":
+        _pci(GENERATOR, location, rest)
+    elif kind in ("af_packet", "af_xdp") or (not colon and kind != "null"):
+        _check_interface(GENERATOR, location, (rest or kind).split(",")[0])
+
+
+def _check_socket(location: str, path: str) -> None:
+    if not path.startswith("/"):
+        raise _refuse(GENERATOR, location, "the socket's path must be absolute")
+    if not Path(path).parent.is_dir():
+        raise _refuse(GENERATOR, location, f"there is no directory {Path(path).parent}")
+
+
+def _check_interface(option: str, text: str, name: str) -> None:
+    if name in ("", ".", "..") or "/" in name or not (INTERFACES / name).exists():
+        raise _refuse(option, text, f"there is no network interface {name!r}", "see: ip link")
+
+
+def _pci(option: str, text: str, address: str) -> str:
+    found = _PCI.fullmatch(address)
+    if not found:
+        raise _refuse(option, text, "not a PCI address such as pci:0000:01:00.0")
+    full = f"{found[1] or '0000'}:{found[2]}".lower()
+    if not (PCI_DEVICES / full).exists():
+        raise _refuse(option, text, "there is no such PCI device", "see: lspci -D")
+    return full
+
+
+def _device(text: str, place: int) -> Device:
+    """A forwarder's port; `place` makes the names of virtual devices differ."""
+    kind, colon, rest = text.partition(":")
+    if not colon:
+        kind, rest = "af_packet", text
+    reader = _DEVICES.get(kind)
+    if reader is None:
+        hint = f"choose from: {', '.join(_FORWARDER_KINDS)}"
+        raise _refuse(FORWARDER, text, "no such kind of location for a forwarder", hint)
+    if not rest:
+        raise _refuse(FORWARDER, text, "names nothing")
+    return reader(text, rest, place)
+
+
+def _pci_device(text: str, address: str, place: int) -> Device:
+    return Device(text, pci=_pci(FORWARDER, text, address))
+
+
+def _virtual(text: str, arguments: str, place: int) -> Device:
+    name = arguments.split(",", maxsplit=1)[0]
+    if not re.fullmatch(r"(net|eth)_[A-Za-z0-9_]+", name):
+        raise _refuse(
+            FORWARDER, text, f"{name!r} is no name of a network device",
+            "for instance vdev:net_memif0,role=client,socket=/run/s,socket-abstract=no",
+        )  # fmt: skip
+    return Device(text, vdev=arguments)
+
+
+def _af_packet(text: str, rest: str, place: int) -> Device:
+    _check_interface(FORWARDER, text, rest)
+    return Device(text, vdev=f"net_af_packet{place},iface={rest}")
+
+
+def _af_xdp(text: str, rest: str, place: int) -> Device:
+    name, _, option = rest.partition(",")
+    if option not in ("", "mode=copy"):
+        raise _refuse(FORWARDER, text, f"unknown option {option!r}", "the option is mode=copy")
+    _check_interface(FORWARDER, text, name)
+    copy = ",force_copy=1" if option else ""
+    return Device(text, vdev=f"net_af_xdp{place},iface={name}{copy}")
+
+
+def _tap(text: str, name: str, place: int) -> Device:
+    if not re.fullmatch(r"[^\s/,%:]{1,15}", name):
+        raise _refuse(FORWARDER, text, f"{name!r} cannot be an interface's name")
+    return Device(text, vdev=f"net_tap{place},iface={name}")
+
+
+_DEVICES: dict[str, Callable[[str, str, int], Device]] = {
+    "pci": _pci_device,
+    "vdev": _virtual,
+    "af_packet": _af_packet,
+    "af_xdp": _af_xdp,
+    "tap": _tap,
+}
+
+
+def _check_all(locations: Sequence[str], devices: Sequence[Device]) -> None:
+    """What no port alone shows."""
+    if len(set(locations)) < len(locations):
+        raise _refuse(GENERATOR, locations[-1], "is named twice", "name each once")
+    names = [device.pci or (device.vdev or "").split(",")[0] for device in devices]
+    if len(set(names)) < len(names):
+        raise _refuse(FORWARDER, devices[-1].text, f"the device {names[-1]} is named twice")
+    if len({device.pci is None for device in devices}) > 1:
+        raise _refuse(
+            FORWARDER, devices[-1].text, "one port is physical and the other is not",
+            "EAL would number them in an order of its own: take both of one kind",
+        )  # fmt: skip
+    ours = {place for place in map(_place, locations) if place}
+    for device in devices:
+        if _place(device.text) in ours:
+            raise _refuse(
+                FORWARDER, device.text, f"the generator has it already ({GENERATOR})",
+                "a link has two ends: name the other one here",
+            )  # fmt: skip
+
+
+def _place(text: str) -> str | None:
+    """The interface or PCI device that only one end can have."""
+    kind, colon, rest = text.partition(":")
+    if kind == "pci":
+        return rest.lower().removeprefix("0000:")
+    if kind in ("af_packet", "af_xdp", "tap"):
+        return rest.split(",")[0]
+    return None if colon else text
