@@ -22,9 +22,10 @@ const BURST: usize = 32;
 const ROUNDS: usize = 200;
 const BURSTS: usize = 500;
 
-/// A buffer as a pool has it: a place of fixed size, and the frame's length.
+/// A buffer as a pool has it: a place that starts on a cache line, and the frame's length.
 struct Slot {
     bytes: Box<[u8]>,
+    start: usize,
     len: usize,
 }
 
@@ -32,7 +33,7 @@ impl Buffer for Slot {
     #[inline]
     fn resize(&mut self, len: usize) -> Option<&mut [u8]> {
         self.len = len;
-        self.bytes.get_mut(..len)
+        self.bytes.get_mut(self.start..)?.get_mut(..len)
     }
 }
 
@@ -84,7 +85,11 @@ fn cycle_once() -> f64 {
 }
 
 fn slots(n: usize, len: usize) -> Vec<Slot> {
-    (0..n).map(|_| Slot { bytes: vec![0; len.max(2048) + 320].into(), len: 0 }).collect()
+    let slot = |_| {
+        let bytes: Box<[u8]> = vec![0; len.max(2048) + 320].into();
+        Slot { start: bytes.as_ptr().align_offset(64).min(64), bytes, len: 0 }
+    };
+    (0..n).map(slot).collect()
 }
 
 fn writer(name: &str, spec: &FrameSpec, resident: bool) -> Result<(), FrameError> {

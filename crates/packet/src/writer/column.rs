@@ -23,6 +23,8 @@ pub enum Store {
 pub struct Column<T> {
     pub source: Source<T>,
     pub store: Store,
+    /// Whether values have at most 16 bits.
+    pub short: bool,
     pub covered: Box<[Covered]>,
 }
 
@@ -102,7 +104,7 @@ impl Columns {
         for LengthColumn { minus, store, covered } in &self.lengths {
             let values = lens.map(|lens| lens.map(|len| len.saturating_sub(*minus)));
             store.write(&mut self.rows, self.stride, &values.as_flattened()[..n]);
-            add(&mut self.sums, covered, &values, n);
+            add(&mut self.sums, covered, &values, true, n);
         }
         for (check, sums) in checks.iter().zip(&mut self.sums) {
             let (sums, lens) = (&mut sums.as_flattened_mut()[..n], lens.as_flattened());
@@ -140,9 +142,7 @@ impl Columns {
         for (i, check) in checks.iter().enumerate() {
             let Some(sums_here) = sums.get(i) else { return };
             for (values, sums) in values.iter_mut().zip(sums_here).take(n.div_ceil(LANES)) {
-                for (value, sum) in values.iter_mut().zip(sums) {
-                    *value = check.value(*sum);
-                }
+                *values = sums.map(|sum| check.value(sum));
             }
             // Sums are made of words as they lie in the frame. At an odd offset the two bytes of a
             // checksum are halves of two words.
@@ -165,13 +165,19 @@ impl Check {
     /// The checksum of a sum, as it lies in the frame.
     #[inline]
     pub fn value(&self, sum: u32) -> u32 {
-        let sum = (sum & 0xffff) + (sum >> 16);
-        let sum = sum + (sum >> 16);
-        let sum = !sum & 0xffff ^ self.flip;
-        // All ones if the sum is zero; a comparison would not be done for several at once.
-        let none = (sum.wrapping_sub(1) as i32 >> 31) as u32;
-        sum | none & self.zero
+        let value = complement(sum) ^ self.flip;
+        // All ones if it is zero, in vector instructions, which a comparison is not.
+        let none = (value.wrapping_sub(1) as i32 >> 31) as u32;
+        value | none & self.zero
     }
+}
+
+/// The complement of a folded sum. (Adding the sum to itself with its halves exchanged would be
+/// shorter, but SSE2 has no instruction to rotate.)
+#[inline]
+const fn complement(sum: u32) -> u32 {
+    let sum = (sum & 0xffff) + (sum >> 16);
+    !(sum + (sum >> 16)) & 0xffff
 }
 
 fn fill<T: Word>(
@@ -185,14 +191,27 @@ fn fill<T: Word>(
     for column in columns {
         column.source.fill(&mut values, n);
         column.store.write(rows, stride, &values.as_flattened()[..n]);
-        add(sums, &column.covered, &values, n);
+        add(sums, &column.covered, &values, column.short, n);
     }
 }
 
-/// Adds values to the sums of the checksums that cover them.
+/// Adds values, `short` if they have at most 16 bits, to the sums of the checksums that cover them.
 #[inline]
-fn add<T: Word>(sums: &mut [Lanes<u32>], covered: &[Covered], values: &Lanes<T>, n: usize) {
+fn add<T: Word>(
+    sums: &mut [Lanes<u32>],
+    covered: &[Covered],
+    values: &Lanes<T>,
+    short: bool,
+    n: usize,
+) {
     let Some((_, first)) = covered.first() else { return };
+    // Most often short fields at even offsets: they add themselves.
+    if let (Some(values), [(check, 0)]) = (T::themselves(values, short), covered) {
+        if let Some(sums) = sums.get_mut(*check) {
+            add_lanes(sums, values, n);
+        }
+        return;
+    }
     let (mut adds, mut shifted) = (Lanes::default(), *first);
     shift(values, &mut adds, shifted, n);
     for (check, by) in covered {
@@ -209,12 +228,11 @@ fn add<T: Word>(sums: &mut [Lanes<u32>], covered: &[Covered], values: &Lanes<T>,
 /// What values add to a checksum.
 #[inline]
 fn shift<T: Word>(values: &Lanes<T>, adds: &mut Lanes<u32>, by: u32, n: usize) {
-    for (adds, values) in adds.iter_mut().zip(values).take(n.div_ceil(LANES)) {
-        if by == 0 {
-            *adds = values.map(|value| value.adds(0));
-        } else {
-            *adds = values.map(|value| value.adds(by));
-        }
+    let pairs = adds.iter_mut().zip(values).take(n.div_ceil(LANES));
+    if by == 0 {
+        pairs.for_each(|(adds, values)| *adds = values.map(|value| value.adds(0)));
+    } else {
+        pairs.for_each(|(adds, values)| *adds = values.map(|value| value.adds(by)));
     }
 }
 
@@ -235,8 +253,27 @@ fn each<T: Copy, const N: usize>(
     stride: usize,
     at: usize,
     values: &[T],
+    make: impl Fn([u8; N], T) -> [u8; N] + Copy,
+) {
+    // The usual strides as constants, so that nothing is divided or checked in the loop.
+    match stride {
+        64 => each_of(rows, 64, at, values, make),
+        128 => each_of(rows, 128, at, values, make),
+        _ => each_of(rows, stride, at, values, make),
+    }
+}
+
+#[inline(always)]
+fn each_of<T: Copy, const N: usize>(
+    rows: &mut [u8],
+    stride: usize,
+    at: usize,
+    values: &[T],
     make: impl Fn([u8; N], T) -> [u8; N],
 ) {
+    if at > stride - N {
+        return;
+    }
     for (row, value) in rows.chunks_exact_mut(stride).zip(values) {
         if let Some(place) = row.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<N>()) {
             *place = make(*place, *value);

@@ -191,8 +191,14 @@ impl Tails {
         let first_len = lens.first().copied().unwrap_or(0) as usize;
         let at_first = signature::offset(first_len).unwrap_or(0);
 
-        let rows = columns.rows.get(skip * columns.stride..).unwrap_or_default();
-        let rows = rows.chunks_exact(columns.stride);
+        // The strides that go with these lengths of headers, so that nothing is divided.
+        let stride = match WHOLE {
+            0 => columns.stride,
+            ..64 => 64,
+            _ => 128,
+        };
+        let rows = columns.rows.get(skip * stride..).unwrap_or_default();
+        let rows = rows.chunks_exact(stride);
         for ((buffer, row), len) in burst.iter_mut().zip(rows).zip(lens) {
             let (len, at) = match KIND {
                 FIXED => (first_len, at_first),

@@ -219,7 +219,7 @@ fn column<T: Word>(
     store: Store,
     covered: Box<[Covered]>,
 ) -> Column<T> {
-    Column { source: Source::new(pattern, max), store, covered }
+    Column { source: Source::new(pattern, max), store, short: max <= 0xffff, covered }
 }
 
 /// All fields of a stack: those that nobody set first, the others in the order of their setting.

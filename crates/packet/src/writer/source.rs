@@ -22,6 +22,11 @@ pub trait Word: Copy + Default {
     /// What the value, shifted left by `shift` bits (at most 15), adds to an internet checksum: a
     /// sum of at most 18 bits.
     fn adds(self, shift: u32) -> u32;
+    /// The values themselves as what they add, where they are `short`, of at most 16 bits, and of
+    /// the right type.
+    fn themselves(_values: &Lanes<Self>, _short: bool) -> Option<&Lanes<u32>> {
+        None
+    }
 }
 
 /// Folds 32 bits once; the result has at most 17.
@@ -31,7 +36,7 @@ const fn fold_once(sum: u32) -> u32 {
 }
 
 macro_rules! word {
-    ($type:ty, $value:ident => $words:expr) => {
+    ($type:ty, $value:ident => $words:expr $(, $themselves:item)?) => {
         impl Word for $type {
             #[inline]
             fn cut(value: u128) -> Self {
@@ -64,11 +69,17 @@ macro_rules! word {
                 // 17 bits shifted by 15 still fit.
                 if shift == 0 { sum } else { fold_once(sum << shift) }
             }
+            $(#[inline] $themselves)?
         }
     };
 }
 
-word!(u32, v => fold_once(v));
+word!(
+    u32, v => fold_once(v),
+    fn themselves(values: &Lanes<u32>, short: bool) -> Option<&Lanes<u32>> {
+        short.then_some(values)
+    }
+);
 word!(u64, v => {
     let sum = (v & 0xffff) + (v >> 16 & 0xffff) + (v >> 32 & 0xffff) + (v >> 48);
     fold_once(sum as u32)
