@@ -23,6 +23,9 @@ pub enum Value {
     U64(u64),
     /// A text; at most 8191 bytes alone, 127 inside a list or dictionary.
     String(String),
+    /// A longer text inside a dictionary: a list of strings that are the text when they are joined, each
+    /// of at most 127 bytes (characters are not cut), at most 512.
+    Text(String),
     /// Numbers; at most 512.
     Numbers(Vec<u64>),
     /// Lists or dictionaries; at most 512.
@@ -169,6 +172,13 @@ unsafe fn fill(data: *mut rte_tel_data, value: &Value) -> Option<()> {
                 done(dpdk_sys::rte_tel_data_string(data, text.as_ptr()))
             }
             Value::U64(_) => None, // DPDK has no bare number as an answer.
+            Value::Text(text) => {
+                done(dpdk_sys::rte_tel_data_start_array(data, dpdk_sys::RTE_TEL_STRING_VAL))?;
+                pieces(text).try_for_each(|piece| {
+                    let piece = CString::new(piece).ok()?;
+                    done(dpdk_sys::rte_tel_data_add_array_string(data, piece.as_ptr()))
+                })
+            }
             Value::Numbers(numbers) => {
                 done(dpdk_sys::rte_tel_data_start_array(data, dpdk_sys::TEL_ARRAY_U64))?;
                 numbers
@@ -228,6 +238,21 @@ unsafe fn add_entry(data: *mut rte_tel_data, name: &str, value: &Value) -> Optio
     }
 }
 
+/// A text cut into strings that fit into a list.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    const LONGEST: usize = 127;
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let mut end = rest.len().min(LONGEST);
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
 /// Makes telemetry data of `value` and gives it to `add`, which takes it over when it returns 0.
 fn contain(value: &Value, add: impl FnOnce(*mut rte_tel_data) -> c_int) -> Option<()> {
     // SAFETY: fresh data, filled and then either taken over or freed.
@@ -246,4 +271,16 @@ fn contain(value: &Value, add: impl FnOnce(*mut rte_tel_data) -> c_int) -> Optio
 
 fn done(code: c_int) -> Option<()> {
     (code >= 0).then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let text = format!("{}ä{}", "x".repeat(126), "y".repeat(300));
+        let pieces: Vec<&str> = super::pieces(&text).collect();
+        assert_eq!(pieces.concat(), text);
+        assert_eq!(pieces.iter().map(|piece| piece.len()).collect::<Vec<_>>(), [126, 127, 127, 48]);
+        assert_eq!(super::pieces("").count(), 0);
+    }
 }

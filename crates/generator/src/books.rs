@@ -1,38 +1,56 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The books: what became of every frame, per flow and per port.
 //!
-//! The engine is the only writer; anybody may read at any time. `attempted` is not stored but is the
-//! sum of `accepted`, `lost_at_ingress` and `refused`, so that the books close at every moment.
+//! Each book has one writer, a polling thread; anybody may read at any time. `attempted` is not stored
+//! but is the sum of `accepted`, `lost_at_ingress` and `refused`, so that the books close at every
+//! moment. Who receives on several threads has a book on each, and readers add them up.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
-use measure::Cell;
+use measure::{Cell, DelayBooks, Distribution, SequenceBooks};
 
-/// A flow since its last start.
+/// What a flow does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// It has not been started, has ended or was stopped.
+    #[default]
+    Stopped,
+    /// It transmits.
+    Started,
+    /// It was told to wait.
+    Paused,
+}
+
+/// What was sent of a flow since its last start.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub struct FlowBooks {
+pub struct TxBooks {
     /// Frames that the port took.
     pub accepted: Cell,
+    /// Their bytes, without FCS.
+    pub bytes: Cell,
     /// Paced: frames that found the link's ring full at their slot.
     pub lost_at_ingress: Cell,
     /// Flood: offers that the port refused; the frame was offered again.
     pub refused: Cell,
     /// Paced: frames offered later than their slot by more than the tolerance.
     pub late: Cell,
-    /// Frames that came back on a port where they belong.
-    pub received: Cell,
     /// Frames due by the schedule; meaningless in an endless flood.
     pub intended: Cell,
     /// TSC of the first offer, 0 before it.
     pub first_tsc: Cell,
     /// TSC of the last offer so far.
     pub last_tsc: Cell,
-    /// Whether the flow transmits.
-    pub transmitting: AtomicBool,
+    /// Paced: the slot of the first frame.
+    pub first_slot: Cell,
+    /// Paced: the slot of the last frame offered so far.
+    pub last_slot: Cell,
+    /// Paced: gaps between departures.
+    pub gaps: Distribution,
+    state: AtomicU8,
 }
 
-impl FlowBooks {
+impl TxBooks {
     /// Frames offered to the port: accepted, lost at ingress or refused.
     pub fn attempted(&self) -> u64 {
         self.accepted.get() + self.lost_at_ingress.get() + self.refused.get()
@@ -43,29 +61,81 @@ impl FlowBooks {
         self.last_tsc.get().saturating_sub(self.first_tsc.get())
     }
 
-    /// Whether the flow transmits.
-    pub fn is_transmitting(&self) -> bool {
-        self.transmitting.load(Ordering::Acquire)
+    /// By how much the time from the first frame to the last missed the schedule, in millionths:
+    /// positive when it took longer. `None` below two slots.
+    pub fn pacing_error_ppm(&self) -> Option<f64> {
+        let ideal = self.last_slot.get().saturating_sub(self.first_slot.get());
+        (ideal > 0).then(|| (self.tx_duration_tsc() as f64 / ideal as f64 - 1.0) * 1e6)
+    }
+
+    /// What the flow does.
+    pub fn state(&self) -> State {
+        match self.state.load(Ordering::Acquire) {
+            1 => State::Started,
+            2 => State::Paused,
+            _ => State::Stopped,
+        }
+    }
+
+    /// Sets what the flow does. The writer's only.
+    pub fn set_state(&self, state: State) {
+        self.state.store(state as u8, Ordering::Release);
     }
 
     /// Starts a new book.
     pub fn clear(&self) {
         for cell in [
             &self.accepted,
+            &self.bytes,
             &self.lost_at_ingress,
             &self.refused,
             &self.late,
-            &self.received,
             &self.intended,
             &self.first_tsc,
             &self.last_tsc,
+            &self.first_slot,
+            &self.last_slot,
         ] {
             cell.set(0);
+        }
+        self.gaps.clear();
+    }
+}
+
+/// What a thread received of a flow since its last start.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct RxBooks {
+    /// Frames that came back on a port where they belong, duplicates too.
+    pub received: Cell,
+    /// Their bytes, without FCS.
+    pub bytes: Cell,
+    /// Frames among them whose payload was changed.
+    pub corrupt: Cell,
+    /// TSC of the first frame, 0 before it.
+    pub first_tsc: Cell,
+    /// TSC of the last frame so far.
+    pub last_tsc: Cell,
+    /// Duplicates and reordering.
+    pub sequence: SequenceBooks,
+    /// Latency and jitter, of flows with stamps.
+    pub delays: Option<Box<DelayBooks>>,
+}
+
+impl RxBooks {
+    /// Starts a new book.
+    pub fn clear(&self) {
+        for cell in [&self.received, &self.bytes, &self.corrupt, &self.first_tsc, &self.last_tsc] {
+            cell.set(0);
+        }
+        self.sequence.clear();
+        if let Some(delays) = &self.delays {
+            delays.clear();
         }
     }
 }
 
-/// What a port received since traffic last started from rest.
+/// What a thread received on a port since traffic last started from rest.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct PortBooks {
@@ -77,6 +147,14 @@ pub struct PortBooks {
     pub received: Cell,
     /// Frames without our signature.
     pub foreign: Cell,
+    /// Frames whose signature was changed, so that their flow is unknown.
+    pub corrupt: Cell,
+    /// Frames among `received` whose payload was changed.
+    pub altered: Cell,
+    /// Frames among `received` that had come before.
+    pub duplicates: Cell,
+    /// Frames among `received` that came after a later one of their flow.
+    pub reordered: Cell,
     /// Frames of ours from before the flow's last start.
     pub stale: Cell,
     /// Frames of ours that belong to other ports.
@@ -91,6 +169,10 @@ impl PortBooks {
             &self.bytes,
             &self.received,
             &self.foreign,
+            &self.corrupt,
+            &self.altered,
+            &self.duplicates,
+            &self.reordered,
             &self.stale,
             &self.misdirected,
         ] {
@@ -99,22 +181,47 @@ impl PortBooks {
     }
 }
 
-/// The books of one configuration.
+/// What one thread received.
 #[derive(Debug, Default)]
-pub struct Books {
+pub struct ReceiverBooks {
     /// By index of the flow.
-    pub flows: Box<[FlowBooks]>,
+    pub flows: Box<[RxBooks]>,
     /// By index of the port.
     pub ports: Box<[PortBooks]>,
 }
 
+/// The books of one configuration.
+#[derive(Debug, Default)]
+pub struct Books {
+    /// By index of the flow; the thread that sends the flow writes.
+    pub tx: Box<[TxBooks]>,
+    /// Of each thread that receives; it writes.
+    pub rx: Box<[ReceiverBooks]>,
+}
+
 impl Books {
-    /// Empty books.
-    pub fn new(flows: usize, ports: usize) -> Self {
-        Books {
-            flows: std::iter::repeat_with(FlowBooks::default).take(flows).collect(),
+    /// Empty books. `stamped` tells of each flow whether it has stamps; `receivers` threads receive.
+    pub fn new(stamped: &[bool], ports: usize, receivers: usize) -> Self {
+        let flow =
+            |stamped: &bool| RxBooks { delays: stamped.then(Box::default), ..RxBooks::default() };
+        let receiver = || ReceiverBooks {
+            flows: stamped.iter().map(flow).collect(),
             ports: std::iter::repeat_with(PortBooks::default).take(ports).collect(),
+        };
+        Books {
+            tx: stamped.iter().map(|_| TxBooks::default()).collect(),
+            rx: std::iter::repeat_with(receiver).take(receivers).collect(),
         }
+    }
+
+    /// A counter of a flow, all receiving threads together.
+    pub fn rx_sum(&self, flow: usize, of: impl Fn(&RxBooks) -> u64) -> u64 {
+        self.rx.iter().filter_map(|books| books.flows.get(flow)).map(of).sum()
+    }
+
+    /// A counter of a port, all receiving threads together.
+    pub fn port_sum(&self, port: usize, of: impl Fn(&PortBooks) -> u64) -> u64 {
+        self.rx.iter().filter_map(|books| books.ports.get(port)).map(of).sum()
     }
 }
 
@@ -124,8 +231,8 @@ mod tests {
 
     #[test]
     fn attempted_is_the_sum_of_its_fates() {
-        let books = Books::new(1, 0);
-        let flow = &books.flows[0];
+        let books = Books::new(&[false], 0, 1);
+        let flow = &books.tx[0];
         flow.accepted.add(5);
         flow.lost_at_ingress.add(2);
         flow.refused.add(1);
@@ -133,5 +240,17 @@ mod tests {
         assert_eq!(flow.attempted(), 8);
         flow.clear();
         assert_eq!((flow.attempted(), flow.late.get()), (0, 0));
+    }
+
+    #[test]
+    fn receiving_threads_add_up() {
+        let books = Books::new(&[false, true], 1, 2);
+        books.rx[0].flows[1].received.add(3);
+        books.rx[1].flows[1].received.add(4);
+        books.rx[1].ports[0].foreign.add(2);
+        assert_eq!(books.rx_sum(1, |flow| flow.received.get()), 7);
+        assert_eq!(books.rx_sum(0, |flow| flow.received.get()), 0);
+        assert_eq!(books.port_sum(0, |port| port.foreign.get()), 2);
+        assert!(books.rx[0].flows[1].delays.is_some() && books.rx[0].flows[0].delays.is_none());
     }
 }

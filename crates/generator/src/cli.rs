@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::pacing::LineRate;
+
 /// Generates traffic on the ports of an Open Traffic Generator (OTG) configuration.
 ///
 /// EAL options may come first, closed by `--`; without a `--` they are chosen: no PCI devices, huge
@@ -40,9 +42,24 @@ pub struct Options {
     #[arg(long)]
     pub flood: bool,
 
-    /// What 100 per cent means on a port without a physical line rate, in frames per second
-    #[arg(long, value_name = "PPS", value_parser = clap::value_parser!(u64).range(1..=crate::pacing::MAX_FRAMES_PER_SECOND))]
-    pub line_rate: Option<u64>,
+    /// What 100 per cent means on a port without a line rate of its own: frames per second (14880952,
+    /// 14.88Mpps) or bits per second on layer 1 (10Gbps)
+    #[arg(long, value_name = "RATE")]
+    pub line_rate: Option<LineRate>,
+
+    /// Polling CPUs, such as 0 or 0,2-3: one does everything, of more some send and the others receive;
+    /// without EAL options only [default: the first that the process may use]
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    pub cpus: Option<CpuList>,
+
+    /// Receive queues of each port, where its driver has them; with more than one, frames of a flow that
+    /// come to several lcores have no order that could be checked
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub rx_queues: u16,
+
+    /// Size of the largest frame in bytes, FCS included
+    #[arg(long, value_name = "BYTES", default_value_t = 1518, value_parser = clap::value_parser!(u16).range(64..=9216))]
+    pub max_frame: u16,
 
     /// Count a frame as late when it is offered more than this many microseconds after its slot
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
@@ -55,6 +72,33 @@ pub struct Options {
     /// Write the number of the TCP port to this file once the API is served
     #[arg(long, value_name = "FILE")]
     pub port_file: Option<PathBuf>,
+}
+
+/// CPUs, in the order given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuList(pub Vec<usize>);
+
+fn cpu_list(text: &str) -> Result<CpuList, String> {
+    let bad = || format!("{text:?} is no list of CPUs such as 0 or 0,2-3");
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => text.parse::<usize>().ok().filter(|cpu| *cpu < 4096).ok_or_else(bad),
+            false => Err(bad()),
+        };
+        let (first, last) = (number(first)?, number(last)?);
+        if last < first {
+            return Err(bad());
+        }
+        cpus.extend(first..=last);
+    }
+    let mut sorted = cpus.clone();
+    sorted.sort_unstable();
+    match sorted.windows(2).find_map(|pair| (pair.first() == pair.last()).then(|| pair.first())) {
+        Some(twice) => Err(format!("CPU {} is in the list twice", twice.copied().unwrap_or_default())),
+        None => Ok(CpuList(cpus)),
+    }
 }
 
 fn loopback(text: &str) -> Result<SocketAddr, String> {
@@ -102,6 +146,12 @@ mod tests {
     }
 
     #[test]
+    fn lists_of_cpus_keep_their_order() {
+        let cpus = parse(&["--otg-listen", "127.0.0.1:0", "--cpus", "7,0-2"]).unwrap().cpus;
+        assert_eq!(cpus, Some(CpuList(vec![7, 0, 1, 2])));
+    }
+
+    #[test]
     fn bad_values_name_their_option() {
         assert_eq!(parse(&["--otg-listen", "127.0.0.1:0"]).unwrap().late_after, 100);
         assert!(parse(&["--otg-listen", "[::1]:80", "--line-rate", "1000000", "--flood"]).is_ok());
@@ -111,6 +161,11 @@ mod tests {
             (&["--otg-listen", "localhost"], "127.0.0.1:8443"),
             (&["--otg-listen", "127.0.0.1:0", "--line-rate", "0"], "--line-rate"),
             (&["--otg-listen", "127.0.0.1:0", "--late-after", "x"], "--late-after"),
+            (&["--otg-listen", "127.0.0.1:0", "--cpus", "1,x"], "--cpus"),
+            (&["--otg-listen", "127.0.0.1:0", "--cpus", "3-1"], "--cpus"),
+            (&["--otg-listen", "127.0.0.1:0", "--cpus", "1,0-2"], "CPU 1 is in the list twice"),
+            (&["--otg-listen", "127.0.0.1:0", "--rx-queues", "0"], "--rx-queues"),
+            (&["--otg-listen", "127.0.0.1:0", "--max-frame", "9217"], "--max-frame"),
             (&["--otg-listen", "127.0.0.1:0", "--tls-cert", "f"], "--tls-key"),
             (&["--otg-listen", "127.0.0.1:0", "--tls-key", "f"], "--tls-cert"),
         ] {

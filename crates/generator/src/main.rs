@@ -14,10 +14,9 @@ use axum_server::tls_rustls::RustlsConfig;
 use clap::Parser;
 use dpdk::Eal;
 use generator::cli::{self, Options};
-use generator::control::Control;
-use generator::engine::{self, Mode, Settings};
+use generator::control::{Control, PortRules, Rules};
+use generator::engine::{self, Desk, Mode, Settings};
 use generator::location::Vdevs;
-use generator::mailbox::Mailbox;
 use generator::otg::{connections, server};
 use generator::telemetry::{self, Question};
 use generator::tls::{self, TlsError};
@@ -43,6 +42,8 @@ enum Failure {
     Eal(#[from] dpdk::EalError),
     #[error(transparent)]
     Telemetry(#[from] dpdk::telemetry::RegisterError),
+    #[error(transparent)]
+    Launch(#[from] dpdk::LaunchError),
     #[error("signals: {0}")]
     Signals(std::io::Error),
     #[error("the HTTP thread: {0}")]
@@ -86,7 +87,7 @@ fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Fail
     let own_eal_options = eal_options.is_some();
     let arguments = match eal_options {
         Some(arguments) => arguments,
-        None => start::eal_arguments("generator")?.into_iter().map(OsString::from).collect(),
+        None => start::eal_arguments("generator", options.cpus.as_ref().map(|cpus| cpus.0.as_slice()))?.into_iter().map(OsString::from).collect(),
     };
     let (eal, _) = Eal::init(arguments)?;
     if !own_eal_options {
@@ -129,16 +130,27 @@ fn serve(
         mode: if options.flood { Mode::Flood } else { Mode::Paced },
         hz,
         late_after: (u128::from(options.late_after) * u128::from(hz) / 1_000_000) as u64,
+        clock_cost: measure::clock::cost(),
+    };
+    let lcores = eal.lcores().len();
+    let rules = Rules {
+        settings,
+        ports: PortRules {
+            own_eal_options,
+            lcores,
+            rx_queues: options.rx_queues,
+            max_frame: usize::from(options.max_frame),
+        },
+        line_rate: options.line_rate,
+        vdevs: if options.allow_any_vdev { Vdevs::Any } else { Vdevs::Known },
     };
     let (ask, questions) = mpsc::channel(BACKLOG);
     telemetry::register(eal, &ask)?;
-    let mailbox = Mailbox::default();
+    let desk = Desk::new(lcores);
     let (end, ended) = oneshot::channel();
     let (url, port) = (door.url(), door.address.port());
     std::thread::scope(|scope| {
-        let vdevs = if options.allow_any_vdev { Vdevs::Any } else { Vdevs::Known };
-        let control =
-            Control::new(eal, &mailbox, settings, options.line_rate, own_eal_options, vdevs);
+        let control = Control::new(eal, &desk, rules);
         let http =
             std::thread::Builder::new().name("http".to_owned()).spawn_scoped(scope, move || {
                 let result = serve_http(door, control, questions, ended);
@@ -153,10 +165,12 @@ fn serve(
             let _ = http.join();
             return Err(error);
         }
-        engine::run(settings, &mailbox, stop);
+        let ran = engine::run(eal, settings, &desk, stop);
         // The thread may have ended by itself.
         let _ = end.send(());
-        match http.join() {
+        let joined = http.join();
+        ran?;
+        match joined {
             Ok(result) => result.map_err(Failure::Http),
             Err(_) => Err(Failure::Http(std::io::Error::other("panicked"))),
         }

@@ -33,6 +33,25 @@ impl FrameRate {
         in_range.then_some(FrameRate { frames, seconds })
     }
 
+    /// The rate at which frames of `bits` bits each, on average, are `bits_per_second`; `None` when that is
+    /// no rate of [`FrameRate::new`]. The mean counts to a thousandth of a bit.
+    pub fn from_bits(bits_per_second: u64, bits: f64) -> Option<Self> {
+        const PARTS: u64 = 1000;
+        let (mut frames, mut seconds) = (
+            u128::from(bits_per_second) * u128::from(PARTS),
+            (bits * PARTS as f64).round() as u128,
+        );
+        while frames > u128::from(u64::MAX) {
+            (frames, seconds) = (frames >> 1, seconds >> 1);
+        }
+        FrameRate::new(frames as u64, u64::try_from(seconds).ok()?)
+    }
+
+    /// Frames per second.
+    pub fn per_second(self) -> f64 {
+        self.frames as f64 / self.seconds as f64
+    }
+
     /// Frames that are due within `nanoseconds` of the start: one at 0 and all before the end.
     pub fn frames_in(self, nanoseconds: u64) -> u64 {
         let exact = u128::from(self.frames) * u128::from(nanoseconds);
@@ -63,19 +82,95 @@ impl FrameRate {
     }
 }
 
+/// What 100 per cent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineRate {
+    /// Bits per second on layer 1.
+    Bits(u64),
+    /// Frames per second, whatever their size.
+    Frames(u64),
+}
+
+impl LineRate {
+    /// In frames of `mean_with_fcs` bytes on average.
+    pub fn frames(self, mean_with_fcs: f64) -> Option<FrameRate> {
+        match self {
+            LineRate::Bits(bits) => FrameRate::from_bits(bits, on_wire(mean_with_fcs)),
+            LineRate::Frames(frames) => FrameRate::new(frames, 1),
+        }
+    }
+
+    /// In bits per second on layer 1, of frames of `mean_with_fcs` bytes on average.
+    pub fn bits(self, mean_with_fcs: f64) -> Option<f64> {
+        let bits = match self {
+            LineRate::Bits(bits) => bits as f64,
+            LineRate::Frames(frames) => frames as f64 * on_wire(mean_with_fcs),
+        };
+        (bits > 0.0).then_some(bits)
+    }
+}
+
+/// Bits on layer 1 of a frame of so many bytes with its FCS.
+fn on_wire(len_with_fcs: f64) -> f64 {
+    (len_with_fcs + packet::L1_OVERHEAD as f64) * 8.0
+}
+
+impl std::str::FromStr for LineRate {
+    type Err = String;
+
+    /// `12500000` and `12.5Mpps` are frames per second, `10Gbps` bits per second.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bad = || {
+            format!(
+                "{text:?}: give frames per second, such as 14880952 or 14.88Mpps, or bits per second, such as 10Gbps"
+            )
+        };
+        let (number, bits) = match (text.strip_suffix("bps"), text.strip_suffix("pps")) {
+            (_, Some(number)) => (number, false),
+            (Some(number), None) => (number, true),
+            (None, None) => (text, false),
+        };
+        let (number, unit) = match number.strip_suffix(['k', 'M', 'G']) {
+            Some(rest) if number.ends_with('k') => (rest, 1e3),
+            Some(rest) if number.ends_with('M') => (rest, 1e6),
+            Some(rest) => (rest, 1e9),
+            None => (number, 1.0),
+        };
+        let value = number.parse::<f64>().map_err(|_| bad())? * unit;
+        let most = if bits { 1e15 } else { MAX_FRAMES_PER_SECOND as f64 };
+        if !(1.0..=most).contains(&value) {
+            return Err(bad());
+        }
+        let value = value.round() as u64;
+        Ok(if bits { LineRate::Bits(value) } else { LineRate::Frames(value) })
+    }
+}
+
 /// Cycles between two frames, with 64 fractional bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Interval(u128);
 
 impl Interval {
-    /// Whole and broken cycles.
-    pub fn cycles(self) -> f64 {
-        self.0 as f64 / (1u128 << 64) as f64
+    /// So many nanoseconds where a second has `hz` cycles; what is below 0 counts as 0.
+    pub fn from_nanoseconds(nanoseconds: f64, hz: u64) -> Interval {
+        let cycles = (nanoseconds.max(0.0) * hz as f64 / 1e9).min(u64::MAX as f64);
+        let whole = cycles.floor();
+        Interval((whole as u128) << 64 | ((cycles - whole) * 2f64.powi(64)) as u128)
     }
 
     /// Whole cycles, and the rest in parts of 2^-64.
     pub(crate) fn parts(self) -> (u64, u64) {
-        ((self.0 >> 64) as u64, self.0 as u64)
+        (self.whole_cycles(), self.0 as u64)
+    }
+
+    /// Whole cycles.
+    pub fn whole_cycles(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    /// Whole and broken cycles.
+    pub fn cycles(self) -> f64 {
+        self.0 as f64 / (1u128 << 64) as f64
     }
 
     /// The same interval, cut into `parts`: where in it the first of so many flows starts.
@@ -89,12 +184,23 @@ impl Interval {
 pub struct Schedule {
     next: u128,
     interval: u128,
+    /// Slots left in the present burst, and in a whole one; 0 without bursts.
+    left: u64,
+    burst: u64,
+    gap: u128,
 }
 
 impl Schedule {
     /// The first slot is `offset` after `start`.
     pub fn new(start: u64, offset: Interval, interval: Interval) -> Self {
-        Schedule { next: (u128::from(start) << 64).saturating_add(offset.0), interval: interval.0 }
+        let next = (u128::from(start) << 64).saturating_add(offset.0);
+        Schedule { next, interval: interval.0, ..Schedule::default() }
+    }
+
+    /// The same slots in bursts of `slots`, with `gap` between the last one's interval and the next burst.
+    #[must_use]
+    pub fn in_bursts(self, slots: u64, gap: Interval) -> Self {
+        Schedule { left: slots, burst: slots, gap: gap.0, ..self }
     }
 
     /// When the next frame is due.
@@ -107,6 +213,27 @@ impl Schedule {
     #[inline]
     pub fn advance(&mut self) {
         self.next = self.next.saturating_add(self.interval);
+        if self.burst > 0 {
+            self.left -= 1;
+            if self.left == 0 {
+                self.left = self.burst;
+                self.next = self.next.saturating_add(self.gap);
+            }
+        }
+    }
+
+    /// Changes the interval at `now`: the next slot is as far from the last one as the new rate says,
+    /// but not in the past.
+    pub fn set_interval(&mut self, interval: Interval, now: u64) {
+        let last = self.next.saturating_sub(self.interval);
+        let earliest = (u128::from(now) << 64).min(self.next);
+        self.next = last.saturating_add(interval.0).max(earliest);
+        self.interval = interval.0;
+    }
+
+    /// Puts all slots off.
+    pub fn put_off(&mut self, cycles: u64) {
+        self.next = self.next.saturating_add(u128::from(cycles) << 64);
     }
 
     /// Slots from the next one up to `now`, at most `limit`.
@@ -115,20 +242,35 @@ impl Schedule {
             return 0;
         }
         let end = (u128::from(now) << 64) | u128::from(u64::MAX);
-        match (end - self.next).checked_div(self.interval) {
-            Some(slots) => {
-                u64::try_from(slots).map_or(limit, |slots| slots.saturating_add(1).min(limit))
-            }
-            None => limit,
-        }
+        let passed = end - self.next;
+        let slots = if self.burst == 0 {
+            passed.checked_div(self.interval).map(|slots| slots.saturating_add(1))
+        } else {
+            self.due_in_bursts(passed)
+        };
+        slots.map_or(limit, |slots| u64::try_from(slots).unwrap_or(u64::MAX).min(limit))
     }
-}
 
-/// How far a run of `frames` frames missed its rate, in millionths: positive when it took longer.
-/// `duration` is from the first frame to the last, in cycles. `None` below two frames.
-pub fn error_ppm(frames: u64, duration: u64, interval: Interval) -> Option<f64> {
-    let ideal = frames.checked_sub(1).filter(|gaps| *gaps > 0)? as f64 * interval.cycles();
-    (ideal > 0.0).then(|| (duration as f64 / ideal - 1.0) * 1e6)
+    /// Slots in `passed` from the next one on; `None` when there is no end to them.
+    fn due_in_bursts(&self, passed: u128) -> Option<u128> {
+        let span = |slots: u64| self.interval.saturating_mul(u128::from(slots));
+        // The rest of the present burst first, then whole bursts, then what has begun.
+        let rest = span(self.left).saturating_add(self.gap);
+        let within = |time: u128, most: u64| -> u128 {
+            match time.checked_div(self.interval) {
+                Some(slots) => slots.saturating_add(1).min(u128::from(most)),
+                None => u128::from(most),
+            }
+        };
+        if passed < rest {
+            return Some(within(passed, self.left));
+        }
+        let period = span(self.burst).saturating_add(self.gap);
+        let after = passed - rest;
+        let bursts = after.checked_div(period)?;
+        let begun = within(after - bursts * period, self.burst);
+        Some(u128::from(self.left) + bursts * u128::from(self.burst) + begun)
+    }
 }
 
 #[cfg(test)]
@@ -152,12 +294,21 @@ mod tests {
     }
 
     #[test]
-    fn the_error_of_a_perfect_run_is_zero() {
-        let interval = FrameRate::new(1000, 1).unwrap().interval(2_000_000_000);
-        assert_eq!(error_ppm(1001, 2_000_000_000, interval), Some(0.0));
-        assert_eq!(error_ppm(1, 0, interval), None);
-        let late = error_ppm(1001, 2_002_000_000, interval).unwrap();
-        assert!((late - 1000.0).abs() < 1e-6, "{late}");
+    fn line_rates_are_bits_or_frames() {
+        for (text, rate) in [
+            ("14880952", LineRate::Frames(14_880_952)),
+            ("14.88Mpps", LineRate::Frames(14_880_000)),
+            ("10Gbps", LineRate::Bits(10_000_000_000)),
+            ("250kbps", LineRate::Bits(250_000)),
+        ] {
+            assert_eq!(text.parse(), Ok(rate), "{text}");
+        }
+        for bad in ["", "0", "-1", "10Tbps", "1e99", "bps", "NaN", "2000Mpps"] {
+            assert!(bad.parse::<LineRate>().is_err(), "{bad}");
+        }
+        // 10 Gbit/s in 64-byte frames, RFC 2544's 14,880,952 frames per second and a fraction.
+        let frames = LineRate::Bits(10_000_000_000).frames(64.0).unwrap();
+        assert_eq!(frames.frames_in(1_000_000_000), 14_880_953);
     }
 
     proptest! {

@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A configuration that has been found valid: what the OTG model means, without its JSON.
 
-use packet::template::UdpFrame;
+use packet::frame::FrameSpec;
 
+use crate::capture::CapturePlan;
 use crate::location::Location;
 use crate::pacing::FrameRate;
+use crate::replay::{Frames, Timing};
 
 /// Most ports of a configuration.
 pub const MAX_PORTS: usize = 16;
 /// Most flows of a configuration.
 pub const MAX_FLOWS: usize = 1024;
 
-/// Ports and flows.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Ports, flows and captures.
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// In the order of the configuration.
     pub ports: Vec<PortPlan>,
     /// In the order of the configuration.
     pub flows: Vec<FlowPlan>,
+    /// In the order of the configuration; no port is in two of them.
+    pub captures: Vec<CapturePlan>,
+    /// Whether payloads carry a checksum and are looked through where they arrive.
+    pub integrity: bool,
 }
 
 /// A port.
@@ -27,10 +33,14 @@ pub struct PortPlan {
     pub name: String,
     /// Where it is.
     pub location: Location,
+    /// What 100 per cent is, in Mbit/s on layer 1, where the configuration says so.
+    pub speed_mbps: Option<u32>,
+    /// Whether frames for other addresses are received too.
+    pub promiscuous: bool,
 }
 
 /// A flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct FlowPlan {
     /// Its OTG name.
     pub name: String,
@@ -39,18 +49,73 @@ pub struct FlowPlan {
     /// Indices of the ports where it is received; empty means any.
     pub rx: Vec<usize>,
     /// Its frames.
-    pub frame: UdpFrame,
+    pub source: Source,
     /// How fast.
     pub rate: Rate,
     /// How long.
     pub duration: Duration,
-    /// Whether it appears in the flow metrics.
-    pub metrics: bool,
+    /// How long after the start its first frame is due.
+    pub delay: Wait,
+    /// What is measured.
+    pub metrics: Metrics,
+}
+
+/// Where a flow's frames come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// Headers with patterns.
+    Frames(Box<FrameSpec>),
+    /// A capture file.
+    Replay(Frames, Timing),
+}
+
+impl Source {
+    /// Mean size of its frames in bytes, FCS included.
+    pub fn mean_with_fcs(&self) -> f64 {
+        match self {
+            Source::Frames(spec) => spec.sizes.mean_with_fcs(),
+            Source::Replay(frames, _) => {
+                frames.bytes() as f64 / frames.len().max(1) as f64 + packet::FCS_LEN as f64
+            }
+        }
+    }
+
+    /// Size of its largest frame in bytes, FCS included.
+    pub fn max_with_fcs(&self) -> usize {
+        match self {
+            Source::Frames(spec) => spec.sizes.max_with_fcs(),
+            Source::Replay(frames, _) => frames.longest() + packet::FCS_LEN,
+        }
+    }
+}
+
+/// What is measured of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metrics {
+    /// Whether it appears in the flow metrics. Then its frames carry a signature.
+    pub enable: bool,
     /// Whether these have a loss figure.
     pub loss: bool,
+    /// How many frames are to come back for each one sent.
+    pub rx_tx_ratio: f64,
+    /// Whether these have the moments of the first and last frame received.
+    pub timestamps: bool,
+    /// Whether its frames carry stamps, so that latency and jitter are measured.
+    pub latency: bool,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Metrics { enable: false, loss: false, rx_tx_ratio: 1.0, timestamps: false, latency: false }
+    }
 }
 
 impl FlowPlan {
+    /// Whether its frames carry stamps.
+    pub fn is_stamped(&self) -> bool {
+        self.metrics.enable && self.metrics.latency
+    }
+
     /// The ports where it is received, as bits.
     pub fn rx_mask(&self) -> u64 {
         match self.rx.as_slice() {
@@ -65,12 +130,35 @@ impl FlowPlan {
 pub enum Rate {
     /// So many frames in so much time.
     Frames(FrameRate),
+    /// So many bits per second, counted on a layer.
+    Bits {
+        /// Bits per second.
+        bits: u64,
+        /// Bytes that count for each frame beside those from destination address to FCS.
+        overhead: usize,
+    },
     /// Per cent of the port's line rate.
     Percent(f64),
+    /// As the times of a capture file say.
+    Own,
+}
+
+/// A time, or what a port of a line rate needs for so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wait {
+    /// Nanoseconds.
+    Nanoseconds(f64),
+    /// Bytes on the wire.
+    Bytes(f64),
+}
+
+impl Wait {
+    /// No time at all.
+    pub const NONE: Wait = Wait::Nanoseconds(0.0);
 }
 
 /// How long a flow lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Duration {
     /// Until it is stopped.
     Continuous,
@@ -78,4 +166,13 @@ pub enum Duration {
     Packets(u64),
     /// So many nanoseconds.
     Nanoseconds(u64),
+    /// Frames at the flow's rate in bursts with gaps between them.
+    Bursts {
+        /// How many bursts; 0 means without end.
+        bursts: u64,
+        /// Frames of each.
+        packets: u64,
+        /// From a burst's last frame to the next one's first, beside the flow's own interval.
+        gap: Wait,
+    },
 }

@@ -18,17 +18,30 @@ pub enum StartError {
         "the kernel names no CPU that this process may use; give EAL options: generator -l CPU ... --"
     )]
     NoCpu,
+    /// One of the CPUs asked for cannot be had.
+    #[error("--cpus: the process may not use CPU {0}; it may use {1}")]
+    Cpu(usize, String),
 }
 
-/// EAL options for this process on this machine, with `program` in front.
+/// EAL options for this process on this machine, with `program` in front: polling on these CPUs, or on
+/// the first that the process may use.
 ///
 /// # Errors
 /// [`StartError`].
-pub fn eal_arguments(program: &str) -> Result<Vec<String>, StartError> {
+pub fn eal_arguments(program: &str, cpus: Option<&[usize]>) -> Result<Vec<String>, StartError> {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let cpu = *host::allowed_cpus().first().ok_or(StartError::NoCpu)?;
+    let allowed = host::allowed_cpus();
+    let first = *allowed.first().ok_or(StartError::NoCpu)?;
+    let cpus = cpus.map_or(vec![first], <[usize]>::to_vec);
+    if let Some(other) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        let allowed: Vec<String> = allowed.iter().map(usize::to_string).collect();
+        return Err(StartError::Cpu(*other, allowed.join(",")));
+    }
+    // As lcores 0, 1, ...: the first is the main one, whatever its CPU's number.
+    let lcores: Vec<String> =
+        cpus.iter().enumerate().map(|(lcore, cpu)| format!("{lcore}@{cpu}")).collect();
     let mut arguments =
-        vec![program.to_owned(), "-l".to_owned(), cpu.to_string(), "--no-pci".to_owned()];
+        vec![program.to_owned(), "--lcores".to_owned(), lcores.join(","), "--no-pci".to_owned()];
     arguments.push("--file-prefix".to_owned());
     arguments.push(format!("{}{}", stale::PREFIX, std::process::id()));
     if free_huge_kb(&memory) >= LEAST_HUGE_KB {
@@ -66,8 +79,17 @@ mod tests {
     }
 
     #[test]
+    fn cpus_must_be_allowed() {
+        let error = eal_arguments("g", Some(&[4095])).unwrap_err();
+        assert!(error.to_string().starts_with("--cpus: the process may not use CPU 4095; it may"));
+        let first = host::allowed_cpus()[0];
+        let arguments = eal_arguments("g", Some(&[first])).unwrap();
+        assert!(arguments.contains(&format!("0@{first}")));
+    }
+
+    #[test]
     fn each_process_has_its_own_prefix() {
-        let arguments = eal_arguments("g").unwrap();
+        let arguments = eal_arguments("g", None).unwrap();
         assert_eq!(arguments[0], "g");
         assert!(arguments.contains(&format!("generator-{}", std::process::id())));
     }

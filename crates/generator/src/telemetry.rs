@@ -21,11 +21,40 @@ pub enum Subject {
     Flow(String),
 }
 
+/// A distribution of a flow, in TSC cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Histogram {
+    /// One-way latency.
+    Latency,
+    /// Inter-packet delay variation (RFC 3393), its magnitude.
+    Ipdv,
+    /// Gaps between departures.
+    Gap,
+}
+
+impl Histogram {
+    /// Its name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Histogram::Latency => "latency_hdr",
+            Histogram::Ipdv => "ipdv_hdr",
+            Histogram::Gap => "gap_hdr",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        let all = [Histogram::Latency, Histogram::Ipdv, Histogram::Gap];
+        all.into_iter().find(|histogram| histogram.name() == name)
+    }
+}
+
 /// A question and the place for its answer; `None` when there is no such thing.
 #[derive(Debug)]
 pub struct Question {
     /// Whose figures are wanted.
     pub subject: Subject,
+    /// Only this histogram.
+    pub histogram: Option<Histogram>,
     /// Where the answer goes.
     pub answer: std::sync::mpsc::SyncSender<Option<Value>>,
 }
@@ -41,19 +70,32 @@ pub fn register(eal: &dpdk::Eal, control: &mpsc::Sender<Question>) -> Result<(),
     commands.register(
         "/linerate/generator/port",
         "Books of a port of the OTG configuration. Parameters: string name",
-        move |name| ask(&port, Subject::Port(name.to_owned())),
+        move |name| ask(&port, Subject::Port(name.to_owned()), None),
     )?;
     let flow = control.clone();
     commands.register(
         "/linerate/generator/flow",
         "Books of a flow of the OTG configuration. Parameters: string name",
-        move |name| ask(&flow, Subject::Flow(name.to_owned())),
+        move |name| ask(&flow, Subject::Flow(name.to_owned()), None),
+    )?;
+    let histogram = control.clone();
+    commands.register(
+        "/linerate/generator/histogram",
+        "A distribution of a flow. Parameters: string name, latency_hdr or ipdv_hdr or gap_hdr",
+        move |parameters| {
+            let (name, kind) = parameters.split_once(',')?;
+            ask(&histogram, Subject::Flow(name.to_owned()), Some(Histogram::named(kind)?))
+        },
     )?;
     Ok(())
 }
 
-fn ask(control: &mpsc::Sender<Question>, subject: Subject) -> Option<Value> {
+fn ask(
+    control: &mpsc::Sender<Question>,
+    subject: Subject,
+    histogram: Option<Histogram>,
+) -> Option<Value> {
     let (answer, reply) = std::sync::mpsc::sync_channel(1);
-    control.try_send(Question { subject, answer }).ok()?;
+    control.try_send(Question { subject, histogram, answer }).ok()?;
     reply.recv_timeout(TIMEOUT).ok()?
 }

@@ -217,6 +217,14 @@ impl<'m> Mbuf<'m> {
     }
 }
 
+#[cfg(feature = "packet")]
+impl packet::writer::Buffer for Mbuf<'_> {
+    #[inline]
+    fn resize(&mut self, len: usize) -> Option<&mut [u8]> {
+        Mbuf::resize(self, len)
+    }
+}
+
 impl Drop for Mbuf<'_> {
     #[inline]
     fn drop(&mut self) {

@@ -46,4 +46,7 @@ pub struct PortConfig<'eal> {
     /// Tells the driver that nobody reads packet types, which saves it the work
     /// (`rte_eth_dev_set_ptypes` with `RTE_PTYPE_UNKNOWN`). Drivers that cannot are left as they are.
     pub no_packet_types: bool,
+    /// Bytes of the largest frame's payload, without the 14 bytes of the Ethernet header and the FCS;
+    /// `None` for the driver's own, 1500 as a rule.
+    pub mtu: Option<u16>,
 }

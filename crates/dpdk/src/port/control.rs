@@ -145,6 +145,23 @@ impl PortControl<'_> {
         })
     }
 
+    /// Takes the link up or down (`rte_eth_dev_set_link_up`, `rte_eth_dev_set_link_down`).
+    ///
+    /// # Errors
+    /// [`PortError::Call`], `ENOTSUP` where the driver cannot.
+    pub fn set_link(&self, up: bool) -> Result<(), PortError> {
+        let _alone = lock();
+        // SAFETY: control functions take any port number.
+        let (call, code) = unsafe {
+            if up {
+                ("rte_eth_dev_set_link_up", dpdk_sys::rte_eth_dev_set_link_up(self.id.0))
+            } else {
+                ("rte_eth_dev_set_link_down", dpdk_sys::rte_eth_dev_set_link_down(self.id.0))
+            }
+        };
+        check(self.id, call, code).map(drop)
+    }
+
     /// Switches promiscuous mode on or off.
     ///
     /// # Errors

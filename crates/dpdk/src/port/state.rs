@@ -136,7 +136,13 @@ impl<'eal> Port<'eal, Unconfigured> {
         let rx = count(id, "RX", config.rx.len(), info.max_rx_queues)?;
         let tx = count(id, "TX", config.tx.len(), info.max_tx_queues)?;
         // SAFETY: plain data for which all zeros means: nothing special.
-        let conf: dpdk_sys::rte_eth_conf = unsafe { MaybeUninit::zeroed().assume_init() };
+        let mut conf: dpdk_sys::rte_eth_conf = unsafe { MaybeUninit::zeroed().assume_init() };
+        conf.rxmode.mtu = config.mtu.map_or(0, u32::from);
+        if rx > 1 && info.flow_type_rss_offloads != 0 {
+            // Several queues get frames only where the device spreads them.
+            conf.rxmode.mq_mode = dpdk_sys::RTE_ETH_MQ_RX_RSS;
+            conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads;
+        }
         // SAFETY: the claim makes this the only user of the port; `conf` is valid.
         check(id, "rte_eth_dev_configure", unsafe {
             dpdk_sys::rte_eth_dev_configure(id.0, rx, tx, &conf)

@@ -4,47 +4,69 @@
 use std::time::Instant;
 
 use dpdk::telemetry::Value;
+use measure::{Counters, DelayBooks, histogram};
 
 use super::Active;
-use crate::books::FlowBooks;
+use crate::books::{RxBooks, State, TxBooks};
 use crate::engine::{Mode, Settings};
 use crate::obstacle::obstacle;
-use crate::otg::metrics::{FlowFigures, PortFigures, Traffic};
-use crate::pacing;
+use crate::otg::metrics::{FlowFigures, Latency, PortFigures, Traffic};
 use crate::plan::{Duration, FlowPlan};
-use crate::telemetry::Subject;
+use crate::telemetry::{Histogram, Question, Subject};
 
-/// Counters that are sampled per flow (sent, received) and per port (frames, bytes received).
-const PER_FLOW: usize = 2;
+/// Counters that are sampled per flow (frames and bytes sent, frames and bytes received) and per port
+/// (frames and bytes received).
+const PER_FLOW: usize = 4;
 const PER_PORT: usize = 2;
+/// Most bytes of histograms in one answer: DPDK cuts an answer off behind 16 KiB.
+const MAX_HISTOGRAMS: usize = 12_000;
+
+type Entries = Vec<(&'static str, Value)>;
 
 impl Active<'_> {
     /// Looks at all counters, for the rates.
     pub(super) fn sample(&mut self) {
-        let flows =
-            self.books.flows.iter().flat_map(|flow| [flow.accepted.get(), flow.received.get()]);
-        let ports = self.books.ports.iter().flat_map(|port| {
-            [port.frames.get(), self.with_fcs(port.bytes.get(), port.frames.get())]
+        let books = &self.books;
+        let flows = books.tx.iter().enumerate().flat_map(|(flow, tx)| {
+            let received = books.rx_sum(flow, |rx| rx.received.get());
+            let bytes = books.rx_sum(flow, |rx| rx.bytes.get());
+            let accepted = tx.accepted.get();
+            [accepted, with_fcs(tx.bytes.get(), accepted), received, with_fcs(bytes, received)]
+        });
+        let ports = (0..self.plan.ports.len()).flat_map(|port| {
+            let frames = books.port_sum(port, |books| books.frames.get());
+            [frames, with_fcs(books.port_sum(port, |books| books.bytes.get()), frames)]
         });
         let counters = flows.chain(ports).collect();
         self.sampler.look(Instant::now(), counters);
     }
 
-    fn with_fcs(&self, bytes: u64, frames: u64) -> u64 {
-        bytes + frames * packet::FCS_LEN as u64
+    fn sent(&self, index: usize, books: &TxBooks) -> Traffic {
+        let frames = books.accepted.get();
+        Traffic {
+            frames,
+            bytes: with_fcs(books.bytes.get(), frames),
+            frame_rate: self.sampler.rate(index * PER_FLOW),
+            byte_rate: self.sampler.rate(index * PER_FLOW + 1),
+        }
     }
 
-    fn sent(&self, index: usize, flow: &FlowPlan, books: &FlowBooks) -> Traffic {
-        let (frames, len) = (books.accepted.get(), flow.frame.len_with_fcs as u64);
-        let frame_rate = self.sampler.rate(index * PER_FLOW);
-        Traffic { frames, bytes: frames * len, frame_rate, byte_rate: frame_rate * len as f64 }
+    /// The books of a flow on the threads that have received any of it.
+    fn rx_books(&self, flow: usize) -> Vec<&RxBooks> {
+        let books = self.books.rx.iter().filter_map(|books| books.flows.get(flow));
+        books.filter(|books| books.received.get() > 0).collect()
     }
 
-    pub(super) fn flow_figures(&self, index: usize) -> Option<FlowFigures> {
-        let (flow, books) = (self.plan.flows.get(index)?, self.books.flows.get(index)?);
-        let (received, len) = (books.received.get(), flow.frame.len_with_fcs as u64);
-        let rx_rate = self.sampler.rate(index * PER_FLOW + 1);
+    pub(super) fn flow_figures(&self, index: usize, settings: &Settings) -> Option<FlowFigures> {
+        let (flow, books) = (self.plan.flows.get(index)?, self.books.tx.get(index)?);
+        let frames = self.books.rx_sum(index, |rx| rx.received.get());
         let name = |port: usize| self.plan.ports.get(port).map(|port| port.name.clone());
+        let rx = self.rx_books(index);
+        let since =
+            |tsc: u64| settings.nanoseconds(tsc.saturating_sub(books.first_tsc.get())) as f64;
+        let first = rx.iter().map(|rx| rx.first_tsc.get()).min();
+        let last = rx.iter().map(|rx| rx.last_tsc.get()).max();
+        let timestamps = first.zip(last).filter(|_| flow.metrics.timestamps);
         Some(FlowFigures {
             name: flow.name.clone(),
             port_tx: name(flow.tx)?,
@@ -52,142 +74,262 @@ impl Active<'_> {
                 [only] => name(only),
                 _ => None,
             },
-            transmitting: books.is_transmitting(),
-            tx: self.sent(index, flow, books),
+            state: books.state(),
+            tx: self.sent(index, books),
             rx: Traffic {
-                frames: received,
-                bytes: received * len,
-                frame_rate: rx_rate,
-                byte_rate: rx_rate * len as f64,
+                frames,
+                bytes: with_fcs(self.books.rx_sum(index, |rx| rx.bytes.get()), frames),
+                frame_rate: self.sampler.rate(index * PER_FLOW + 2),
+                byte_rate: self.sampler.rate(index * PER_FLOW + 3),
             },
-            loss: flow.loss,
+            duplicates: rx.iter().map(|rx| rx.sequence.duplicates.get()).sum(),
+            loss: flow.metrics.loss,
+            rx_tx_ratio: flow.metrics.rx_tx_ratio,
+            timestamps_ns: timestamps.map(|(first, last)| (since(first), since(last))),
+            latency: latency(&rx, settings).filter(|_| flow.metrics.latency),
         })
     }
 
     /// The flows that a port sends, with their books.
-    fn flows_of(&self, port: usize) -> impl Iterator<Item = (usize, &FlowPlan, &FlowBooks)> {
-        let flows = self.plan.flows.iter().zip(&self.books.flows).enumerate();
+    fn flows_of(&self, port: usize) -> impl Iterator<Item = (usize, &FlowPlan, &TxBooks)> {
+        let flows = self.plan.flows.iter().zip(&self.books.tx).enumerate();
         flows
             .filter(move |(_, (flow, _))| flow.tx == port)
             .map(|(index, (flow, books))| (index, flow, books))
     }
 
     pub(super) fn port_figures(&self, index: usize) -> Option<PortFigures> {
-        let (plan, entry, books) =
-            (self.plan.ports.get(index)?, self.ports.get(index)?, self.books.ports.get(index)?);
+        let (plan, entry) = (self.plan.ports.get(index)?, self.ports.get(index)?);
         let mut tx = Traffic::default();
         let mut transmitting = false;
-        for (number, flow, books) in self.flows_of(index) {
-            let sent = self.sent(number, flow, books);
+        for (number, _, books) in self.flows_of(index) {
+            let sent = self.sent(number, books);
             tx.frames += sent.frames;
             tx.bytes += sent.bytes;
             tx.frame_rate += sent.frame_rate;
             tx.byte_rate += sent.byte_rate;
-            transmitting |= books.is_transmitting();
+            transmitting |= books.state() == State::Started;
         }
         let first = self.plan.flows.len() * PER_FLOW + index * PER_PORT;
-        let frames = books.frames.get();
+        let frames = self.books.port_sum(index, |books| books.frames.get());
         Some(PortFigures {
             name: plan.name.clone(),
             location: plan.location.to_string(),
             link: entry.link_is_up(),
-            speed: entry.speed_mbps().map(u64::from),
+            speed: plan.speed_mbps.or(entry.speed_mbps()).map(u64::from),
             transmitting,
+            capturing: self.captures.is_running(index),
             tx,
             rx: Traffic {
                 frames,
-                bytes: self.with_fcs(books.bytes.get(), frames),
+                bytes: with_fcs(self.books.port_sum(index, |books| books.bytes.get()), frames),
                 frame_rate: self.sampler.rate(first),
                 byte_rate: self.sampler.rate(first + 1),
             },
+            integrity: self.plan.integrity.then(|| {
+                let corrupt =
+                    self.books.port_sum(index, |books| books.corrupt.get() + books.altered.get());
+                (frames, corrupt)
+            }),
         })
     }
 
     /// The answer to a telemetry question; `None` when there is no such port or flow.
-    pub(super) fn telemetry(&self, subject: &Subject, settings: &Settings) -> Option<Value> {
-        let mut entries = match subject {
-            Subject::Flow(name) => {
+    pub(super) fn telemetry(&self, question: &Question, settings: &Settings) -> Option<Value> {
+        let entries = match (&question.subject, question.histogram) {
+            (Subject::Flow(name), histogram) => {
                 let index = self.plan.flows.iter().position(|flow| flow.name == *name)?;
-                let (flow, books) = (self.plan.flows.get(index)?, self.books.flows.get(index)?);
-                let mut entries = self.sending([(index, flow, books)].into_iter(), settings);
-                entries.push(("received", books.received.get().into()));
-                entries
+                match histogram {
+                    Some(kind) => self.histogram(index, kind, settings)?,
+                    None => self.flow_entries(index, settings)?,
+                }
             }
-            Subject::Port(name) => {
+            (Subject::Port(name), None) => {
                 let index = self.plan.ports.iter().position(|port| port.name == *name)?;
-                let (entry, books) = (self.ports.get(index)?, self.books.ports.get(index)?);
-                let mut entries = self.sending(self.flows_of(index), settings);
-                entries.extend([
-                    ("received", books.received.get().into()),
-                    ("foreign", books.foreign.get().into()),
-                    ("stale", books.stale.get().into()),
-                    ("misdirected", books.misdirected.get().into()),
-                    ("rx_frames", books.frames.get().into()),
-                    ("link", if entry.link_is_up() { "up" } else { "down" }.into()),
-                ]);
-                let longest = self.flows_of(index).map(|(_, flow, _)| flow.frame.len_with_fcs);
-                let found = obstacle(&self.plan.ports.get(index)?.location, longest.max());
-                entries.extend(found.map(|found| ("obstacle", found.brief().as_str().into())));
-                entries
+                self.port_entries(index, settings)?
             }
+            (Subject::Port(_), Some(_)) => return None,
         };
-        let mode = match settings.mode {
-            Mode::Paced => "paced",
-            Mode::Flood => "flood",
-        };
-        entries.push(("pacing", mode.into()));
-        Some(Value::Dict(
-            entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        ))
+        let named = |(name, value): (&str, Value)| (name.to_owned(), value);
+        Some(Value::Dict(entries.into_iter().map(named).collect()))
     }
 
-    /// What is known about the sending of some flows, together.
-    fn sending<'a>(
-        &self,
-        flows: impl Iterator<Item = (usize, &'a FlowPlan, &'a FlowBooks)>,
-        settings: &Settings,
-    ) -> Vec<(&'static str, Value)> {
-        let (mut accepted, mut lost, mut refused, mut late, mut intended) = (0, 0, 0, 0, Some(0));
-        let (mut first, mut last, mut transmitting) = (u64::MAX, 0, false);
-        let mut error: Option<f64> = None;
-        for (index, flow, books) in flows {
-            accepted += books.accepted.get();
-            lost += books.lost_at_ingress.get();
-            refused += books.refused.get();
-            late += books.late.get();
-            // A flood without a number of frames intends as many as go.
-            let counted =
-                settings.mode == Mode::Paced || matches!(flow.duration, Duration::Packets(_));
-            intended = intended.filter(|_| counted).map(|sum| sum + books.intended.get());
-            transmitting |= books.is_transmitting();
-            if books.first_tsc.get() == 0 {
-                continue;
+    fn flow_entries(&self, index: usize, settings: &Settings) -> Option<Entries> {
+        let (flow, books) = (self.plan.flows.get(index)?, self.books.tx.get(index)?);
+        let mut entries = sending([(flow, books)].into_iter(), settings);
+        let rx = self.rx_books(index);
+        let sum =
+            |of: fn(&RxBooks) -> u64| -> Value { rx.iter().map(|rx| of(rx)).sum::<u64>().into() };
+        entries.push(("received", sum(|rx| rx.received.get())));
+        entries.push(("corrupt", sum(|rx| rx.corrupt.get())));
+        if flow.metrics.enable {
+            // Of frames that came to several lcores nobody knows the order.
+            if let [] | [_] = *rx.as_slice() {
+                entries.push(("duplicates", sum(|rx| rx.sequence.duplicates.get())));
+                entries.push(("reordered", sum(|rx| rx.sequence.reordered.get())));
+                entries.push(("reordered_or_duplicate", sum(|rx| rx.sequence.unknown.get())));
+                entries.push(("max_reordering_extent", sum(|rx| rx.sequence.max_extent.get())));
             }
-            first = first.min(books.first_tsc.get());
-            last = last.max(books.last_tsc.get());
-            let interval = self.intervals.get(index).copied().unwrap_or_default();
-            let own = pacing::error_ppm(books.attempted(), books.tx_duration_tsc(), interval)
-                .map(f64::abs);
-            // Of several flows, that of the worst.
-            error = own.into_iter().chain(error).reduce(f64::max);
         }
-        let mut entries: Vec<(&'static str, Value)> = Vec::new();
-        entries.extend(intended.map(|intended: u64| ("intended", intended.into())));
-        entries.extend([
-            ("attempted", (accepted + lost + refused).into()),
-            ("accepted", accepted.into()),
-            ("lost_at_ingress", lost.into()),
-            ("refused", refused.into()),
-            ("late", late.into()),
-            ("late_after_tsc", settings.late_after.into()),
-            ("transmit", if transmitting { "started" } else { "stopped" }.into()),
-        ]);
-        if last > 0 {
-            entries.push(("tx_duration_tsc", last.saturating_sub(first).into()));
+        entries.push(("clock_cost_cycles", settings.clock_cost.into()));
+        if let ([only], true) = (rx.as_slice(), flow.metrics.latency) {
+            let jitter = only.delays.as_ref().and_then(|delays| delays.jitter());
+            entries.extend(
+                jitter.map(|cycles| ("jitter_rfc3550_ns", nanoseconds(cycles, settings).into())),
+            );
         }
-        if settings.mode == Mode::Paced {
-            entries.extend(error.map(|ppm| ("pacing_error_ppm", (ppm.round() as u64).into())));
+        let kinds = [Histogram::Latency, Histogram::Ipdv, Histogram::Gap];
+        let texts: Vec<(&str, String)> = kinds
+            .iter()
+            .filter_map(|kind| Some((kind.name(), self.encoded(index, *kind)?)))
+            .collect();
+        if texts.iter().map(|(_, text)| text.len()).sum::<usize>() <= MAX_HISTOGRAMS {
+            entries.extend(texts.into_iter().map(|(name, text)| (name, Value::Text(text))));
+        } else {
+            entries.push((
+                "histograms",
+                "too long for one answer: ask /linerate/generator/histogram".into(),
+            ));
         }
-        entries
+        entries.push(mode(settings));
+        Some(entries)
     }
+
+    /// One histogram of a flow, in cycles.
+    fn histogram(&self, index: usize, kind: Histogram, settings: &Settings) -> Option<Entries> {
+        let text = self.encoded(index, kind)?;
+        Some(vec![(kind.name(), Value::Text(text)), ("tsc_hz", settings.hz.into())])
+    }
+
+    fn encoded(&self, index: usize, kind: Histogram) -> Option<String> {
+        let tx = self.books.tx.get(index)?;
+        let rx = self.rx_books(index);
+        let delays = || rx.iter().filter_map(|rx| rx.delays.as_deref());
+        let counters: Vec<&Counters> = match kind {
+            Histogram::Gap => vec![tx.gaps.counters()],
+            Histogram::Latency => delays().map(|delays| delays.latency.counters()).collect(),
+            // Neighbours that came to different lcores were not seen as such.
+            Histogram::Ipdv if rx.len() > 1 => vec![],
+            Histogram::Ipdv => delays().map(|delays| delays.ipdv.counters()).collect(),
+        };
+        let any = counters.iter().any(|counters| counters.count() > 0);
+        any.then(|| histogram::encode(counters)).flatten()
+    }
+
+    fn port_entries(&self, index: usize, settings: &Settings) -> Option<Entries> {
+        let entry = self.ports.get(index)?;
+        let flows = self.flows_of(index).map(|(_, flow, books)| (flow, books));
+        let mut entries = sending(flows, settings);
+        let sum = |of: fn(&crate::books::PortBooks) -> u64| -> Value {
+            self.books.port_sum(index, of).into()
+        };
+        entries.extend([
+            ("received", sum(|port| port.received.get())),
+            ("duplicates", sum(|port| port.duplicates.get())),
+            ("reordered", sum(|port| port.reordered.get())),
+            ("corrupt", sum(|port| port.corrupt.get() + port.altered.get())),
+            ("foreign", sum(|port| port.foreign.get())),
+            ("stale", sum(|port| port.stale.get())),
+            ("misdirected", sum(|port| port.misdirected.get())),
+            ("rx_frames", sum(|port| port.frames.get())),
+            ("link", if entry.link_is_up() { "up" } else { "down" }.into()),
+        ]);
+        let longest = self.flows_of(index).map(|(_, flow, _)| flow.source.max_with_fcs()).max();
+        let found = obstacle(&self.plan.ports.get(index)?.location, longest);
+        entries.extend(found.map(|found| ("obstacle", found.brief().as_str().into())));
+        if let Some(figures) = self.captures.figures(index) {
+            entries.extend([
+                ("capture_matched", figures.matched.into()),
+                ("capture_stored", figures.stored.into()),
+                ("capture_dropped", figures.dropped.into()),
+            ]);
+        }
+        entries.push(mode(settings));
+        Some(entries)
+    }
+}
+
+fn with_fcs(bytes: u64, frames: u64) -> u64 {
+    bytes + frames * packet::FCS_LEN as u64
+}
+
+fn mode(settings: &Settings) -> (&'static str, Value) {
+    let mode = match settings.mode {
+        Mode::Paced => "paced",
+        Mode::Flood => "flood",
+    };
+    ("pacing", mode.into())
+}
+
+fn nanoseconds(cycles: f64, settings: &Settings) -> u64 {
+    (cycles * 1e9 / settings.hz.max(1) as f64).round() as u64
+}
+
+/// Minimum, mean and maximum of a flow's latency.
+fn latency(rx: &[&RxBooks], settings: &Settings) -> Option<Latency> {
+    let delays: Vec<&DelayBooks> = rx.iter().filter_map(|rx| rx.delays.as_deref()).collect();
+    let (count, sum) = delays.iter().fold((0, 0u64), |(count, sum), delays| {
+        (count + delays.latency.count(), sum.saturating_add(delays.latency.sum()))
+    });
+    let ns = |cycles: f64| cycles * 1e9 / settings.hz.max(1) as f64;
+    Some(Latency {
+        minimum_ns: ns(delays.iter().filter_map(|delays| delays.latency.min()).min()? as f64),
+        maximum_ns: ns(delays.iter().filter_map(|delays| delays.latency.max()).max()? as f64),
+        average_ns: ns(sum as f64 / count.max(1) as f64),
+    })
+}
+
+/// What is known about the sending of some flows, together.
+fn sending<'a>(
+    flows: impl Iterator<Item = (&'a FlowPlan, &'a TxBooks)>,
+    settings: &Settings,
+) -> Entries {
+    let (mut accepted, mut lost, mut refused, mut late, mut intended) = (0, 0, 0, 0, Some(0));
+    let (mut first, mut last) = (u64::MAX, 0);
+    let mut state = State::Stopped;
+    let mut error: Option<f64> = None;
+    for (flow, books) in flows {
+        accepted += books.accepted.get();
+        lost += books.lost_at_ingress.get();
+        refused += books.refused.get();
+        late += books.late.get();
+        // A flood without a number of frames intends as many as go.
+        let counted = settings.mode == Mode::Paced || matches!(flow.duration, Duration::Packets(_));
+        intended = intended.filter(|_| counted).map(|sum| sum + books.intended.get());
+        state = match (state, books.state()) {
+            (State::Started, _) | (_, State::Started) => State::Started,
+            (State::Paused, _) | (_, State::Paused) => State::Paused,
+            _ => State::Stopped,
+        };
+        if books.first_tsc.get() == 0 {
+            continue;
+        }
+        first = first.min(books.first_tsc.get());
+        last = last.max(books.last_tsc.get());
+        // Of several flows, that of the worst.
+        error = books.pacing_error_ppm().map(f64::abs).into_iter().chain(error).reduce(f64::max);
+    }
+    let mut entries: Entries = Vec::new();
+    entries.extend(intended.map(|intended: u64| ("intended", intended.into())));
+    let transmit = match state {
+        State::Started => "started",
+        State::Paused => "paused",
+        State::Stopped => "stopped",
+    };
+    entries.extend([
+        ("attempted", (accepted + lost + refused).into()),
+        ("accepted", accepted.into()),
+        ("lost_at_ingress", lost.into()),
+        ("refused", refused.into()),
+        ("late", late.into()),
+        ("late_after_tsc", settings.late_after.into()),
+        ("transmit", transmit.into()),
+    ]);
+    if last > 0 {
+        entries.push(("tx_duration_tsc", last.saturating_sub(first).into()));
+    }
+    if settings.mode == Mode::Paced {
+        entries.extend(error.map(|ppm| ("pacing_error_ppm", (ppm.round() as u64).into())));
+    }
+    entries
 }

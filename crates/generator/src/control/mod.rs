@@ -4,11 +4,13 @@
 //! One task on the HTTP thread handles one call after another, so that nothing of it needs a lock. A
 //! call that fails leaves the configuration and running traffic as they were.
 
+mod captures;
 mod figures;
 mod ports;
 mod rates;
+mod setups;
+mod traffic;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,76 +18,64 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::books::Books;
-use crate::engine::{Command, FlowSetup, Limit, Load, Mode, Settings};
+use crate::engine::layout::{self, Share};
+use crate::engine::{Command, Desk, Load, Order, Settings};
 use crate::location::Vdevs;
-use crate::mailbox::Mailbox;
-use crate::obstacle::obstacle;
-use crate::otg::server::{Call, Message};
-use crate::otg::{ApiError, config, metrics, state};
-use crate::pacing::{FrameRate, Interval};
-use crate::plan::{self, Plan, Rate};
+use crate::otg::server::{Answer, Call, Message};
+use crate::otg::{ApiError, capture, config, metrics, state, update};
+use crate::plan::Plan;
 use crate::telemetry::Question;
-use packet::template::Template;
+use captures::Captures;
+pub use ports::PortRules;
 use ports::{Entry, Ports};
 use rates::Sampler;
+use traffic::Pending;
 
-/// How long a start waits for links to come up.
-const LINK_TIMEOUT: Duration = Duration::from_secs(3);
-/// How often it looks.
-const LINK_INTERVAL: Duration = Duration::from_millis(10);
+/// How often the control plane looks while something goes on: a start that waits, a capture.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// A configuration in force.
 #[derive(Default)]
 struct Active<'eal> {
-    /// As it was posted.
+    /// As it was posted, with the changes since.
     config: Value,
     plan: Plan,
     ports: Vec<Entry<'eal>>,
-    /// Of each flow.
-    intervals: Vec<Interval>,
+    /// The queues of each lcore.
+    shares: Vec<Share>,
     books: Arc<Books>,
     sampler: Sampler,
+    captures: Captures,
 }
 
-/// A start that waits for links.
-struct Pending {
-    flows: Vec<usize>,
-    deadline: Instant,
-    answer: oneshot::Sender<Result<Value, ApiError>>,
+/// What does not change while the program runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// The engine's.
+    pub settings: Settings,
+    /// The ports'.
+    pub ports: PortRules,
+    /// What 100 per cent is on ports without a line rate of their own.
+    pub line_rate: Option<crate::pacing::LineRate>,
+    /// Which virtual devices a configuration may name.
+    pub vdevs: Vdevs,
 }
 
 /// The control plane.
 pub struct Control<'run, 'eal> {
-    mailbox: &'run Mailbox<Command<'eal>>,
-    settings: Settings,
-    line_rate: Option<u64>,
-    vdevs: Vdevs,
+    desk: &'run Desk<'eal>,
+    rules: Rules,
     ports: Ports<'eal>,
     active: Active<'eal>,
     pending: Option<Pending>,
+    run: u8,
 }
 
 impl<'run, 'eal> Control<'run, 'eal> {
-    /// A control plane without a configuration. `own_eal_options` says that the user gave them,
-    /// `vdevs` which virtual devices a configuration may name.
-    pub fn new(
-        eal: &'eal dpdk::Eal,
-        mailbox: &'run Mailbox<Command<'eal>>,
-        settings: Settings,
-        line_rate: Option<u64>,
-        own_eal_options: bool,
-        vdevs: Vdevs,
-    ) -> Self {
+    /// A control plane without a configuration.
+    pub fn new(eal: &'eal dpdk::Eal, desk: &'run Desk<'eal>, rules: Rules) -> Self {
         let active = Active { config: json!({}), ..Active::default() };
-        Control {
-            mailbox,
-            settings,
-            line_rate,
-            vdevs,
-            ports: Ports::new(eal, own_eal_options),
-            active,
-            pending: None,
-        }
+        Control { desk, rules, ports: Ports::new(eal, rules.ports), active, pending: None, run: 0 }
     }
 
     /// Serves until nobody can call any more.
@@ -95,6 +85,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
         mut questions: mpsc::Receiver<Question>,
     ) {
         loop {
+            let waits = self.pending.is_some() || self.active.captures.are_running();
             tokio::select! {
                 call = calls.recv() => match call {
                     Some(message) => self.handle(message).await,
@@ -102,34 +93,29 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 },
                 Some(question) = questions.recv() => {
                     // Who asked may have stopped waiting.
-                    let _ = question.answer.try_send(self.answer(&question.subject));
+                    let answer = self.active.telemetry(&question, &self.rules.settings);
+                    let _ = question.answer.try_send(answer);
                 }
-                () = tokio::time::sleep(LINK_INTERVAL), if self.pending.is_some() => self.look_at_links().await,
+                () = tokio::time::sleep(LOOK), if waits => {
+                    self.active.captures.collect();
+                    self.look_at_links().await;
+                }
             }
         }
     }
 
     async fn handle(&mut self, message: Message) {
         let result = match message.call {
-            Call::GetConfig => Ok(self.active.config.clone()),
+            Call::GetConfig => Ok(Answer::Json(self.active.config.clone())),
             Call::SetConfig(value) => self.set_config(value).await,
+            Call::UpdateConfig(value) => self.update_config(&value).await,
             Call::Metrics(value) => self.metrics(&value),
-            Call::SetState(value) => match state::validate(&value, &self.flow_names()) {
-                Ok(transmit) if transmit.start => {
-                    self.forget_pending();
-                    self.pending = Some(Pending {
-                        flows: transmit.flows,
-                        deadline: Instant::now() + LINK_TIMEOUT,
-                        answer: message.answer,
-                    });
-                    return self.look_at_links().await;
+            Call::Capture(value) => self.capture_file(&value),
+            Call::SetState(value) => match self.wanted_state(&value) {
+                Ok(state::Wanted::Transmit { state: state::Transmit::Start, flows }) => {
+                    return self.start(flows, message.answer).await;
                 }
-                Ok(transmit) => {
-                    self.forget_pending();
-                    self.tell_engine(|done| Command::Stop(transmit.flows, done))
-                        .await
-                        .map(|()| no_warnings())
-                }
+                Ok(wanted) => self.set_state(wanted).await,
                 Err(error) => Err(error),
             },
         };
@@ -137,192 +123,169 @@ impl<'run, 'eal> Control<'run, 'eal> {
         let _ = message.answer.send(result);
     }
 
-    fn flow_names(&self) -> Vec<&str> {
-        self.active.plan.flows.iter().map(|flow| flow.name.as_str()).collect()
+    fn port_names(&self) -> Vec<&str> {
+        self.active.plan.ports.iter().map(|port| port.name.as_str()).collect()
     }
 
-    fn forget_pending(&mut self) {
-        if let Some(pending) = self.pending.take() {
-            let _ = pending.answer.send(Err(ApiError::request(
-                409,
-                "the start was waiting for a link when another request replaced it",
-            )));
+    fn wanted_state(&self, value: &Value) -> Result<state::Wanted, ApiError> {
+        let flows: Vec<&str> =
+            self.active.plan.flows.iter().map(|flow| flow.name.as_str()).collect();
+        state::validate(value, &flows, &self.port_names())
+    }
+
+    async fn set_state(&mut self, wanted: state::Wanted) -> Result<Answer, ApiError> {
+        match wanted {
+            state::Wanted::Transmit { state, flows } => self.set_transmit(state, flows).await,
+            state::Wanted::Link { up, ports } => self.set_links(up, &ports),
+            state::Wanted::Capture { start, ports } => self.set_captures(start, &ports).await,
         }
     }
 
-    /// Starts what waits if nothing hinders it, and gives up when it is time.
-    async fn look_at_links(&mut self) {
-        let Some(pending) = self.pending.take() else { return };
-        let (certain, possible) = self.hindrances(&pending.flows);
-        let result = if certain.is_empty() {
-            let flows = pending.flows;
-            let started = self.tell_engine(|done| Command::Start(flows, done)).await;
-            self.active.sampler = Sampler::default();
-            started.map(|()| json!({ "warnings": possible }))
-        } else if Instant::now() < pending.deadline {
-            self.pending = Some(pending);
-            return;
-        } else {
-            Err(ApiError::invalid(certain))
+    /// Gives an order to every lcore and waits until all have obeyed.
+    async fn order(&self, mut order: impl FnMut() -> Order) -> Result<(), ApiError> {
+        let post = |orders: &crate::mailbox::Mailbox<Command>| {
+            let (done, reply) = oneshot::channel();
+            orders.post(Command { order: order(), done });
+            reply
         };
-        let _ = pending.answer.send(result);
+        let replies: Vec<_> = self.desk.orders.iter().map(post).collect();
+        for reply in replies {
+            reply.await.map_err(|_| ending())?;
+        }
+        Ok(())
     }
 
-    /// Why these flows cannot pass, and what may be in their way.
-    fn hindrances(&self, flows: &[usize]) -> (Vec<String>, Vec<String>) {
-        let plan = &self.active.plan;
-        // Each port that they need, with the longest frame that it is to send.
-        let mut needed: BTreeMap<usize, Option<usize>> = BTreeMap::new();
-        for flow in flows.iter().filter_map(|index| plan.flows.get(*index)) {
-            let longest = needed.entry(flow.tx).or_default();
-            *longest = (*longest).max(Some(flow.frame.len_with_fcs));
-            for port in &flow.rx {
-                needed.entry(*port).or_default();
-            }
-        }
-        let (mut certain, mut possible) = (Vec::new(), Vec::new());
-        for (index, longest) in needed {
-            let (Some(port), Some(entry)) = (plan.ports.get(index), self.active.ports.get(index))
-            else {
-                continue;
-            };
-            match obstacle(&port.location, longest) {
-                Some(found) if found.is_certain() => {
-                    certain.push(format!("port {:?}: {found}; nothing was started", port.name));
-                }
-                _ if !entry.link_is_up() => certain.push(format!(
-                    "the link of port {:?} ({}) is still down after {} s; nothing was started: start its peer first",
-                    port.name,
-                    port.location,
-                    LINK_TIMEOUT.as_secs()
-                )),
-                Some(found) => possible.push(format!("port {:?}: {found}", port.name)),
-                None => {}
-            }
-        }
-        (certain, possible)
-    }
-
-    async fn tell_engine<T>(
-        &self,
-        command: impl FnOnce(oneshot::Sender<T>) -> Command<'eal>,
-    ) -> Result<T, ApiError> {
+    /// Gives an order to one lcore and waits until it has obeyed.
+    async fn order_one(&self, lcore: usize, order: Order) -> Result<(), ApiError> {
+        let Some(orders) = self.desk.orders.get(lcore) else { return Ok(()) };
         let (done, reply) = oneshot::channel();
-        self.mailbox.post(command(done));
-        reply.await.map_err(|_| ApiError::request(503, "the generator is ending"))
+        orders.post(Command { order, done });
+        reply.await.map_err(|_| ending())
     }
 
-    async fn set_config(&mut self, value: Value) -> Result<Value, ApiError> {
-        let plan = config::validate(&value, self.vdevs)?;
+    async fn set_config(&mut self, value: Value) -> Result<Answer, ApiError> {
+        let limits =
+            config::Limits { vdevs: self.rules.vdevs, max_frame: self.rules.ports.max_frame };
+        let (plan, mut warnings) = config::validate(&value, &limits)?;
         let opened = self.ports.open(&plan.ports, &self.active.ports)?;
-        let (flows, intervals) = match self.setups(&plan, &opened.entries) {
-            Ok(flows) => flows,
+        let most: Vec<_> = opened.entries.iter().map(Entry::most_queues).collect();
+        let shares = layout::shares(self.rules.ports.lcores, &most, self.rules.ports.rx_queues);
+        let lines = self.line_rates(&plan, &opened.entries);
+        let setup = match setups::setup(&plan, shares.clone(), &lines, &self.rules.settings) {
+            Ok(setup) => setup,
             Err(error) => {
                 self.ports.undo(opened);
                 return Err(error);
             }
         };
         self.forget_pending();
-        let books = Arc::new(Books::new(plan.flows.len(), plan.ports.len()));
+        let stamped: Vec<bool> = plan.flows.iter().map(|flow| flow.is_stamped()).collect();
+        let books = Arc::new(Books::new(&stamped, plan.ports.len(), setup.receivers));
         let (sources, entries, given_up) = opened.commit(std::mem::take(&mut self.active.ports));
+        for (entry, port) in entries.iter().zip(&plan.ports) {
+            entry.set_promiscuous(port.promiscuous);
+        }
         self.active = Active {
             config: value,
+            captures: Captures::new(&plan),
             plan,
             ports: entries,
-            intervals,
+            shares,
             books: books.clone(),
             sampler: Sampler::default(),
         };
-        let old = self
-            .tell_engine(|done| Command::Load(Load { ports: sources, flows, books, done }))
-            .await?;
-        let warnings = self.ports.close(old, given_up);
-        Ok(json!({ "warnings": warnings }))
+        let (done, old) = oneshot::channel();
+        let load = Load { ports: sources, work: setup.work, expected: setup.expected, books, done };
+        self.desk.load(load);
+        let old = old.await.map_err(|_| ending())?;
+        warnings.extend(self.ports.close(old, given_up));
+        Ok(Answer::Json(json!({ "warnings": warnings })))
     }
 
-    /// The flows as the engine wants them, and their intervals.
-    fn setups(
+    async fn update_config(&mut self, value: &Value) -> Result<Answer, ApiError> {
+        let limits =
+            config::Limits { vdevs: self.rules.vdevs, max_frame: self.rules.ports.max_frame };
+        let update = update::validate(value, &self.active.config, &self.active.plan, &limits)?;
+        self.change(update).await?;
+        Ok(no_warnings())
+    }
+
+    /// Bits per second of each planned port on layer 1, where known.
+    fn line_rates(
         &self,
         plan: &Plan,
         entries: &[Entry<'eal>],
-    ) -> Result<(Vec<FlowSetup>, Vec<Interval>), ApiError> {
-        let mut errors = Vec::new();
-        let mut setups = Vec::new();
-        for (index, flow) in plan.flows.iter().enumerate() {
-            let rate = match flow.rate {
-                Rate::Frames(rate) => Some(rate),
-                Rate::Percent(percent) => {
-                    let physical = entries
-                        .get(flow.tx)
-                        .and_then(|entry| entry.line_rate(flow.frame.len_with_fcs));
-                    self.line_rate
-                        .and_then(|rate| FrameRate::new(rate, 1))
-                        .or(physical)
-                        .and_then(|line| line.percent(percent))
-                }
-            };
-            let Some(rate) = rate else {
-                let port = plan.ports.get(flow.tx).map_or("", |port| port.name.as_str());
-                errors.push(format!("flows[{index}].rate.percentage: port {port:?} has no line rate; give pps, or start the generator with --line-rate"));
-                continue;
-            };
-            let template =
-                match u16::try_from(index).map(|number| Template::new(&flow.frame, number)) {
-                    Ok(Ok(template)) => template,
-                    Ok(Err(error)) => {
-                        errors.push(format!("flows[{index}].size: {error}"));
-                        continue;
-                    }
-                    Err(_) => return Err(ApiError::request(400, "flows: too many")),
-                };
-            let limit = match (flow.duration, self.settings.mode) {
-                (plan::Duration::Continuous, _) => Limit::Endless,
-                (plan::Duration::Packets(frames), _) => Limit::Frames(frames),
-                (plan::Duration::Nanoseconds(ns), Mode::Paced) => Limit::Frames(rate.frames_in(ns)),
-                (plan::Duration::Nanoseconds(ns), Mode::Flood) => {
-                    let cycles = u128::from(ns) * u128::from(self.settings.hz) / 1_000_000_000;
-                    Limit::Cycles(u64::try_from(cycles).unwrap_or(u64::MAX))
-                }
-            };
-            setups.push(FlowSetup {
-                template,
-                port: flow.tx,
-                rx_mask: flow.rx_mask(),
-                interval: rate.interval(self.settings.hz),
-                limit,
-            });
-        }
-        if !errors.is_empty() {
-            return Err(ApiError::invalid(errors));
-        }
-        let intervals = setups.iter().map(|setup| setup.interval).collect();
-        Ok((setups, intervals))
+    ) -> Vec<Option<crate::pacing::LineRate>> {
+        let own = |speed: u32| crate::pacing::LineRate::Bits(u64::from(speed) * 1_000_000);
+        let rate = |(port, entry): (&crate::plan::PortPlan, &Entry<'eal>)| {
+            port.speed_mbps.map(own).or(self.rules.line_rate).or(entry.speed_mbps().map(own))
+        };
+        plan.ports.iter().zip(entries).map(rate).collect()
     }
 
-    fn metrics(&mut self, value: &Value) -> Result<Value, ApiError> {
+    fn metrics(&mut self, value: &Value) -> Result<Answer, ApiError> {
         let active = &mut self.active;
         let ports: Vec<&str> = active.plan.ports.iter().map(|port| port.name.as_str()).collect();
-        let flows: Vec<(&str, bool)> =
-            active.plan.flows.iter().map(|flow| (flow.name.as_str(), flow.metrics)).collect();
+        let flows: Vec<(&str, bool)> = active
+            .plan
+            .flows
+            .iter()
+            .map(|flow| (flow.name.as_str(), flow.metrics.enable))
+            .collect();
         let request = metrics::validate(value, &ports, &flows)?;
         active.sample();
-        Ok(match request {
+        Ok(Answer::Json(match request {
             metrics::Request::Ports { ports, columns } => metrics::port_metrics(
                 &ports.iter().filter_map(|port| active.port_figures(*port)).collect::<Vec<_>>(),
                 &columns,
             ),
             metrics::Request::Flows { flows, columns } => metrics::flow_metrics(
-                &flows.iter().filter_map(|flow| active.flow_figures(*flow)).collect::<Vec<_>>(),
+                &flows
+                    .iter()
+                    .filter_map(|flow| active.flow_figures(*flow, &self.rules.settings))
+                    .collect::<Vec<_>>(),
                 &columns,
             ),
-        })
+        }))
     }
 
-    fn answer(&self, subject: &crate::telemetry::Subject) -> Option<dpdk::telemetry::Value> {
-        self.active.telemetry(subject, &self.settings)
+    fn capture_file(&mut self, value: &Value) -> Result<Answer, ApiError> {
+        let request = capture::request(value, &self.port_names())?;
+        self.active.captures.collect();
+        self.active.captures.file(&request).map(Answer::Bytes)
+    }
+
+    fn set_links(&mut self, up: bool, ports: &[usize]) -> Result<Answer, ApiError> {
+        let mut errors = Vec::new();
+        for &index in ports {
+            let (Some(entry), Some(port)) =
+                (self.active.ports.get(index), self.active.plan.ports.get(index))
+            else {
+                continue;
+            };
+            if let Err(error) = entry.set_link(up) {
+                errors.push(format!("port.link.state: port {:?}: {error}", port.name));
+            }
+        }
+        match errors.is_empty() {
+            true => Ok(no_warnings()),
+            false => Err(ApiError::invalid(errors)),
+        }
     }
 }
 
-fn no_warnings() -> Value {
-    json!({ "warnings": [] })
+fn no_warnings() -> Answer {
+    Answer::Json(json!({ "warnings": [] }))
+}
+
+fn ending() -> ApiError {
+    ApiError::request(503, "the generator is ending")
+}
+
+/// How long a start waits for links to come up.
+const LINK_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// When something that begins now gives up.
+fn link_deadline() -> Instant {
+    Instant::now() + LINK_TIMEOUT
 }

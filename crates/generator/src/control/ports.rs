@@ -1,25 +1,41 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Opens and closes the ports of a configuration, all of them or none.
 
-use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, RxConfig, TxConfig};
+use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, PortInfo, RxConfig, TxConfig};
 
+use crate::engine::layout::{self, MostQueues};
 use crate::engine::{Link, Source};
 use crate::location::Location;
 use crate::obstacle::obstacle;
 use crate::otg::ApiError;
-use crate::pacing::FrameRate;
 use crate::plan::PortPlan;
 
-/// Buffers of a port in each direction: four times the usual ring.
+/// Buffers of a queue: four times the usual ring.
 const BUFFERS: u32 = 4095;
-/// Queues of a port that the engine polls. What comes to others would be lost without a trace.
-const QUEUES: u16 = 1;
+/// Bytes in front of a frame, as DPDK's drivers expect them.
+const HEADROOM: usize = 128;
+/// Bytes of a frame that are not its MTU: addresses, type and FCS.
+const NOT_MTU: usize = 18;
+
+/// What all ports have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct PortRules {
+    /// Whether the user gave the EAL options.
+    pub own_eal_options: bool,
+    /// Lcores that share the work.
+    pub lcores: usize,
+    /// Receive queues of a port, where its driver has them.
+    pub rx_queues: u16,
+    /// Size of the largest frame in bytes, FCS included.
+    pub max_frame: usize,
+}
 
 /// The pools of a port. They outlive it and are used again, for DPDK keeps pools until the end.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Pools<'eal> {
     rx: Mempool<'eal>,
-    tx: Mempool<'eal>,
+    /// By transmit queue.
+    tx: Vec<Mempool<'eal>>,
 }
 
 /// A port that is open.
@@ -28,6 +44,7 @@ pub struct Entry<'eal> {
     location: Location,
     control: PortControl<'eal>,
     pools: Pools<'eal>,
+    most: MostQueues,
 }
 
 impl Entry<'_> {
@@ -46,10 +63,25 @@ impl Entry<'_> {
         }
     }
 
-    /// The line rate in frames of this size.
-    pub fn line_rate(&self, len_with_fcs: usize) -> Option<FrameRate> {
-        let bits = (len_with_fcs + packet::L1_OVERHEAD) as u64 * 8;
-        FrameRate::new(u64::from(self.speed_mbps()?) * 1_000_000, bits)
+    /// The queues that its driver has.
+    pub fn most_queues(&self) -> MostQueues {
+        self.most
+    }
+
+    /// Takes the link up or down.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn set_link(&self, up: bool) -> Result<(), String> {
+        self.control.set_link(up).map_err(|error| error.to_string())
+    }
+
+    /// Has the port receive frames for other addresses too, or not.
+    pub fn set_promiscuous(&self, on: bool) {
+        // A driver without the mode shows all frames anyway or never can.
+        if let Err(error) = self.control.set_promiscuous(on) {
+            tracing::debug!("{}: promiscuous mode: {error}", self.location);
+        }
     }
 }
 
@@ -82,8 +114,9 @@ impl<'eal> Opened<'eal> {
 /// Opens and closes ports.
 pub struct Ports<'eal> {
     eal: &'eal Eal,
-    own_eal_options: bool,
-    free: Vec<Pools<'eal>>,
+    rules: PortRules,
+    free_rx: Vec<Mempool<'eal>>,
+    free_tx: Vec<Mempool<'eal>>,
     /// Numbers for names of devices and pools.
     devices: u32,
     pools: u32,
@@ -91,8 +124,8 @@ pub struct Ports<'eal> {
 
 impl<'eal> Ports<'eal> {
     /// No ports yet.
-    pub fn new(eal: &'eal Eal, own_eal_options: bool) -> Self {
-        Ports { eal, own_eal_options, free: Vec::new(), devices: 0, pools: 0 }
+    pub fn new(eal: &'eal Eal, rules: PortRules) -> Self {
+        Ports { eal, rules, free_rx: Vec::new(), free_tx: Vec::new(), devices: 0, pools: 0 }
     }
 
     /// Opens the planned ports; those that are open now at the same location are kept.
@@ -143,14 +176,8 @@ impl<'eal> Ports<'eal> {
         let ours: Vec<&str> =
             now.iter().chain(new).filter_map(|entry| entry.location.listens_on()).collect();
         location.probe(&ours).map_err(|error| error.to_string())?;
-        if matches!(location, Location::Pci(_)) && !self.own_eal_options {
+        if matches!(location, Location::Pci(_)) && !self.rules.own_eal_options {
             return Err("PCI devices are off when the generator chooses its EAL options; give some: generator -l CPU -a ADDRESS -- ...".to_owned());
-        }
-        if location.queues() > QUEUES {
-            let queues = location.queues();
-            return Err(format!(
-                "queues={queues}: the engine polls {QUEUES} per port: leave it out"
-            ));
         }
         let arguments = location.device_arguments(self.devices);
         self.devices += 1;
@@ -168,59 +195,112 @@ impl<'eal> Ports<'eal> {
             }
             return Err(format!("the device has {} ports; give one with one port", ids.len()));
         };
-        let started = self.start(id);
+        let started = self.start(id, location);
         if started.is_err() {
             self.remove(id);
         }
-        let (port, pools) = started?;
+        let (port, pools, most) = started?;
         let control = port.control();
-        // Frames for others come back too. A driver without the mode shows them anyway or never can.
-        if let Err(error) = control.set_promiscuous(true) {
-            tracing::debug!("{location}: no promiscuous mode: {error}");
-        }
-        Ok((Entry { location: location.clone(), control, pools }, Link { port, tx_pool: pools.tx }))
+        let entry = Entry { location: location.clone(), control, pools: pools.clone(), most };
+        Ok((entry, Link { port, tx_pools: pools.tx }))
     }
 
     fn start(
         &mut self,
         id: dpdk::PortId,
-    ) -> Result<(Port<'eal, dpdk::Started>, Pools<'eal>), String> {
-        let pools = match self.free.pop() {
-            Some(pools) => pools,
-            None => self.new_pools().map_err(|error| error.to_string())?,
-        };
+        location: &Location,
+    ) -> Result<(Port<'eal, dpdk::Started>, Pools<'eal>, MostQueues), String> {
+        let port = self.eal.take_port(id).map_err(|error| error.to_string())?;
+        let info = port.info().map_err(|error| error.to_string())?;
+        let most = MostQueues { rx: info.max_rx_queues, tx: info.max_tx_queues };
+        let (rx, tx) = layout::queues(self.rules.lcores, &most, self.rules.rx_queues);
+        // What comes to a queue that nobody polls would be lost without a trace.
+        if location.queues() > rx {
+            return Err(format!(
+                "queues={}: {rx} would be polled; start the generator with more --cpus and --rx-queues, or leave it out",
+                location.queues()
+            ));
+        }
+        let pools = self.pools(tx)?;
         let config = PortConfig {
-            rx: vec![RxConfig::new(&pools.rx)],
-            tx: vec![TxConfig::default()],
+            rx: (0..rx).map(|_| RxConfig::new(&pools.rx)).collect(),
+            tx: (0..tx).map(|_| TxConfig::default()).collect(),
             no_packet_types: true,
+            mtu: self.mtu(&info)?,
         };
-        let started =
-            self.eal.take_port(id).and_then(|port| port.configure(&config)).and_then(Port::start);
-        match started {
-            Ok(port) => Ok((port, pools)),
+        match port.configure(&config).and_then(Port::start) {
+            Ok(port) => Ok((port, pools, most)),
             Err(error) => {
-                self.free.push(pools);
+                self.keep(pools);
                 Err(error.to_string())
             }
         }
     }
 
-    fn new_pools(&mut self) -> Result<Pools<'eal>, dpdk::MempoolError> {
+    /// The MTU to ask for; none when the usual one will do.
+    fn mtu(&self, info: &PortInfo) -> Result<Option<u16>, String> {
+        let mtu = self.rules.max_frame.saturating_sub(NOT_MTU);
+        if mtu <= 1500 {
+            return Ok(None);
+        }
+        match u16::try_from(mtu) {
+            Ok(mtu) if mtu <= info.max_mtu => Ok(Some(mtu)),
+            _ => Err(format!(
+                "its driver ({}) has frames of at most {} bytes; start the generator with a smaller --max-frame than {}",
+                info.driver,
+                usize::from(info.max_mtu) + NOT_MTU,
+                self.rules.max_frame
+            )),
+        }
+    }
+
+    /// A receive pool and `tx` transmit pools, used ones first.
+    fn pools(&mut self, tx: u16) -> Result<Pools<'eal>, String> {
+        let rx = match self.free_rx.pop() {
+            Some(pool) => pool,
+            None => self.new_pool("rx")?,
+        };
+        let mut pools = Pools { rx, tx: Vec::new() };
+        for _ in 0..tx {
+            let pool = match self.free_tx.pop() {
+                Some(pool) => Ok(pool),
+                None => self.new_pool("tx"),
+            };
+            match pool {
+                Ok(pool) => pools.tx.push(pool),
+                Err(error) => {
+                    self.keep(pools);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(pools)
+    }
+
+    fn new_pool(&mut self, direction: &str) -> Result<Mempool<'eal>, String> {
         let number = self.pools;
         self.pools += 1;
-        let pool = |direction| {
-            let config =
-                PoolConfig { count: BUFFERS, ..PoolConfig::named(format!("{direction}{number}")) };
-            Mempool::packet_pool(self.eal, &config)
+        let queues = if direction == "rx" { u32::from(self.rules.rx_queues) } else { 1 };
+        let usual = PoolConfig::named(format!("{direction}{number}"));
+        let room = u16::try_from(self.rules.max_frame + HEADROOM).unwrap_or(u16::MAX);
+        let config = PoolConfig {
+            count: (BUFFERS + 1) * queues - 1,
+            data_room: usual.data_room.max(room),
+            ..usual
         };
-        Ok(Pools { rx: pool("rx")?, tx: pool("tx")? })
+        Mempool::packet_pool(self.eal, &config).map_err(|error| error.to_string())
+    }
+
+    fn keep(&mut self, pools: Pools<'eal>) {
+        self.free_rx.push(pools.rx);
+        self.free_tx.extend(pools.tx);
     }
 
     /// Closes what was opened for a configuration that will not be.
     pub fn undo(&mut self, opened: Opened<'eal>) {
         for (source, entry) in opened.sources.into_iter().zip(opened.entries) {
             if let Source::New(link) = source {
-                self.close_one(link.port, entry.pools);
+                self.close_one(link.port, entry.pools.clone());
             }
         }
     }
@@ -233,7 +313,7 @@ impl<'eal> Ports<'eal> {
             else {
                 continue;
             };
-            if let Some(error) = self.close_one(link.port, entry.pools) {
+            if let Some(error) = self.close_one(link.port, entry.pools.clone()) {
                 warnings.push(format!("{}: {error}", entry.location));
             }
         }
@@ -245,7 +325,7 @@ impl<'eal> Ports<'eal> {
             port.stop().map(dpdk::Port::unconfigure).and_then(|port| self.eal.detach(port));
         match stopped {
             Ok(()) => {
-                self.free.push(pools);
+                self.keep(pools);
                 None
             }
             Err(error) => Some(error.to_string()),

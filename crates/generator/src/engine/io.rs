@@ -4,20 +4,25 @@
 /// Most frames of one call to a port.
 pub const BURST: usize = 32;
 
+use packet::writer::Buffer;
+
 /// A frame being built.
-pub trait Frame {
-    /// Makes the frame `len` bytes long and gives its bytes, whatever they were.
-    fn resize(&mut self, len: usize) -> Option<&mut [u8]>;
+pub trait Frame: Buffer {
+    /// Its length in bytes, without FCS.
+    fn len(&self) -> usize;
 }
 
-/// A port's receive queue, transmit queue and the burst between engine and transmit queue. Queued
-/// frames keep their order.
-pub trait Io {
-    /// A frame of this port.
-    type Frame: Frame;
+/// A queue from which frames come.
+pub trait Receive {
+    /// Receives up to [`BURST`] frames, shows each to `look`, with the time at which they were there,
+    /// and frees them. Returns how many.
+    fn receive(&mut self, now: impl Fn() -> u64, look: impl FnMut(&[u8], u64)) -> usize;
+}
 
-    /// Receives up to [`BURST`] frames, shows each to `look` and frees them. Returns how many.
-    fn receive(&mut self, look: impl FnMut(&[u8])) -> usize;
+/// A queue on which frames leave, and the burst between engine and queue. Queued frames keep their order.
+pub trait Transmit {
+    /// A frame of this queue.
+    type Frame: Frame;
 
     /// Queues `n` new frames behind those queued, all or none, for the caller to write. `None` when
     /// there are not enough buffers. `n` fits beside what is queued.

@@ -2,55 +2,81 @@
 //! A DPDK port as the engine sees it.
 
 use dpdk::{Burst, Mbuf, Mempool, Port, RxQueue, Started, TxQueue};
+use packet::writer::FrameWriter;
 
-use super::io::{BURST, Frame, Io};
+use super::io::{BURST, Frame, Receive, Transmit};
 
 impl Frame for Mbuf<'_> {
     #[inline]
-    fn resize(&mut self, len: usize) -> Option<&mut [u8]> {
-        Mbuf::resize(self, len)
+    fn len(&self) -> usize {
+        self.packet_len()
     }
 }
 
-/// A started port and the pool from which it sends. Nobody else uses that pool.
+/// A started port and the pools from which it sends, one for each transmit queue. Nobody else uses them.
 pub struct Link<'eal> {
     /// The port.
     pub port: Port<'eal, Started>,
-    /// Where its frames come from.
-    pub tx_pool: Mempool<'eal>,
+    /// Where its frames come from, by transmit queue.
+    pub tx_pools: Vec<Mempool<'eal>>,
 }
 
-impl<'eal> Link<'eal> {
-    /// The port's queues, one of each, for as long as the engine polls. `frame_len` is the length of
-    /// all frames that will be sent, if they have one length.
-    ///
-    /// With one length, headers and signatures are always at the same places, so that the bytes
-    /// between them are written once, here, and stay: the pool is this port's alone. That holds
-    /// only if every buffer is at home now; else frames are written whole.
-    pub(super) fn open(&mut self, frame_len: Option<usize>) -> Option<Queues<'_, 'eal>> {
-        let resident = frame_len.is_some_and(|len| blank(&self.tx_pool, len));
-        let mut queues = self.port.queues();
-        let (rx, tx) = (queues.rx.pop()?, queues.tx.pop()?);
-        Some(Queues {
-            rx,
-            tx,
-            pool: self.tx_pool,
-            arrived: Burst::new(),
-            queued: Burst::new(),
-            resident,
-        })
+/// A receive queue in use.
+pub(super) struct RxLane<'port> {
+    queue: RxQueue<'port>,
+    arrived: Burst<'port, BURST>,
+}
+
+/// A transmit queue in use.
+pub(super) struct TxLane<'port, 'eal> {
+    queue: TxQueue<'port>,
+    pool: Mempool<'eal>,
+    queued: Burst<'eal, BURST>,
+    resident: bool,
+}
+
+impl<'port> RxLane<'port> {
+    pub fn new(queue: RxQueue<'port>) -> Self {
+        RxLane { queue, arrived: Burst::new() }
     }
 }
 
-/// Blanks every buffer of a pool; `false` if some are away.
-fn blank(pool: &Mempool<'_>, len: usize) -> bool {
+impl<'port, 'eal> TxLane<'port, 'eal> {
+    /// A queue for frames of these writers, which are all that will be sent on it; `None` stands for
+    /// another source.
+    ///
+    /// When all frames have one length and one payload, headers and signatures are always at the same
+    /// places, so that the bytes between them are written once, here, and stay: the pool is this
+    /// queue's alone. That holds only if every buffer is at home now; else frames are written whole.
+    pub fn new(
+        queue: TxQueue<'port>,
+        pool: Mempool<'eal>,
+        writers: &[Option<&FrameWriter>],
+    ) -> Self {
+        let resident = common(writers).is_some_and(|writer| prepare(&pool, writer));
+        TxLane { queue, pool, queued: Burst::new(), resident }
+    }
+}
+
+/// A writer that stands for all, if their frames differ in headers and signatures only.
+fn common<'a>(writers: &[Option<&'a FrameWriter>]) -> Option<&'a FrameWriter> {
+    let first = (*writers.first()?)?;
+    let still = first.still_part()?;
+    let same = |writer: &Option<&FrameWriter>| {
+        writer.and_then(FrameWriter::still_part).is_some_and(|other| other == still)
+    };
+    writers.iter().all(same).then_some(first)
+}
+
+/// Writes into every buffer of a pool what stays; `false` if some are away.
+fn prepare(pool: &Mempool<'_>, writer: &FrameWriter) -> bool {
     if !pool.is_full() {
         return false;
     }
     let mut all = Vec::with_capacity(pool.capacity());
     while let Some(mut mbuf) = pool.alloc() {
-        match mbuf.resize(len) {
-            Some(bytes) => packet::template::Template::write_blank(bytes),
+        match mbuf.resize(writer.peek_len()) {
+            Some(bytes) => writer.write_still(bytes),
             None => return false,
         }
         all.push(mbuf);
@@ -58,28 +84,24 @@ fn blank(pool: &Mempool<'_>, len: usize) -> bool {
     all.len() == pool.capacity()
 }
 
-/// A port's queues in use.
-pub(super) struct Queues<'port, 'eal> {
-    rx: RxQueue<'port>,
-    tx: TxQueue<'port>,
-    pool: Mempool<'eal>,
-    arrived: Burst<'port, BURST>,
-    queued: Burst<'eal, BURST>,
-    resident: bool,
-}
-
-impl<'eal> Io for Queues<'_, 'eal> {
-    type Frame = Mbuf<'eal>;
-
+impl Receive for RxLane<'_> {
     #[inline]
-    fn receive(&mut self, mut look: impl FnMut(&[u8])) -> usize {
-        let n = self.rx.receive(&mut self.arrived);
+    fn receive(&mut self, now: impl Fn() -> u64, mut look: impl FnMut(&[u8], u64)) -> usize {
+        let n = self.queue.receive(&mut self.arrived);
+        if n == 0 {
+            return 0;
+        }
+        let now = now();
         for mbuf in self.arrived.iter() {
-            look(mbuf.data());
+            look(mbuf.data(), now);
         }
         self.arrived.clear();
         n
     }
+}
+
+impl<'eal> Transmit for TxLane<'_, 'eal> {
+    type Frame = Mbuf<'eal>;
 
     #[inline]
     fn reserve(&mut self, n: usize) -> Option<&mut [Mbuf<'eal>]> {
@@ -92,7 +114,7 @@ impl<'eal> Io for Queues<'_, 'eal> {
     fn offer(&mut self) -> usize {
         // What a TX callback drops is gone too, and the port's business.
         let before = self.queued.len();
-        self.tx.send(&mut self.queued);
+        self.queue.send(&mut self.queued);
         before - self.queued.len()
     }
 

@@ -1,62 +1,77 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The engine on a port of paper: a ring of bounded room whose other end a test holds.
+//! Senders and receivers on ports of paper: rings of bounded room whose other end a test holds.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use packet::field::Pattern;
+use packet::frame::{FrameSpec, Header, SignatureSpec};
+use packet::headers;
+use packet::payload::Payload;
 use packet::signature::Signature;
-use packet::template::UdpFrame;
+use packet::size::Sizes;
+use packet::writer::FrameWriter;
 use proptest::prelude::*;
 
-use super::io::{BURST, Frame};
+use super::io::{BURST, Frame, Receive, Transmit};
+use super::receiver::{Expectations, Receiver};
+use super::sender::{Change, Sender};
+use super::source::FrameSource;
+use super::timetable::{Pace, Tact};
 use super::*;
-use crate::pacing::FrameRate;
+use crate::books::{Books, State};
+use crate::pacing::{FrameRate, Interval};
 
 const HZ: u64 = 1_000_000_000;
 
 impl Frame for Vec<u8> {
-    fn resize(&mut self, len: usize) -> Option<&mut [u8]> {
-        Vec::resize(self, len, 0xa5);
-        Some(self)
+    fn len(&self) -> usize {
+        Vec::len(self)
     }
 }
 
 /// A port: what it accepts goes to `sent`, and `arriving` is received.
+#[derive(Default)]
 struct Paper {
     queued: Vec<Vec<u8>>,
     sent: Vec<Vec<u8>>,
-    arriving: VecDeque<Vec<u8>>,
+    arriving: RefCell<VecDeque<Vec<u8>>>,
     /// Frames that it takes before its ring is full.
     room: usize,
-    buffers: bool,
+    no_buffers: bool,
 }
 
 impl Paper {
     fn new(room: usize) -> Self {
-        Paper {
-            queued: Vec::new(),
-            sent: Vec::new(),
-            arriving: VecDeque::new(),
-            room,
-            buffers: true,
-        }
+        Paper { room, ..Paper::default() }
+    }
+
+    fn bring(&mut self, frames: impl IntoIterator<Item = Vec<u8>>) {
+        self.arriving.get_mut().extend(frames);
     }
 }
 
-impl Io for Paper {
-    type Frame = Vec<u8>;
+/// The receiving side.
+struct From<'a>(&'a Paper);
 
-    fn receive(&mut self, mut look: impl FnMut(&[u8])) -> usize {
-        let n = self.arriving.len().min(BURST);
-        self.arriving.drain(..n).for_each(|frame| look(&frame));
+impl Receive for From<'_> {
+    fn receive(&mut self, now: impl Fn() -> u64, mut look: impl FnMut(&[u8], u64)) -> usize {
+        let mut arriving = self.0.arriving.borrow_mut();
+        let n = arriving.len().min(BURST);
+        arriving.drain(..n).for_each(|frame| look(&frame, now()));
         n
     }
+}
+
+impl Transmit for Paper {
+    type Frame = Vec<u8>;
 
     fn reserve(&mut self, n: usize) -> Option<&mut [Vec<u8>]> {
         assert!(self.queued.len() + n <= BURST);
         let before = self.queued.len();
-        self.buffers.then(|| {
-            self.queued.resize(before + n, Vec::new());
+        (!self.no_buffers).then(|| {
+            self.queued.resize(before + n, vec![0xa5; 77]);
             &mut self.queued[before..]
         })
     }
@@ -77,159 +92,324 @@ impl Io for Paper {
     }
 }
 
-fn setup(index: u16, port: usize, rate: u64, limit: Limit) -> FlowSetup {
-    let frame = UdpFrame {
-        len_with_fcs: 64 + usize::from(index),
-        port_source: Pattern::Increment { start: 10_000, step: 1, count: 1000 },
-        ..UdpFrame::default()
-    };
+fn spec(sizes: Sizes) -> FrameSpec {
+    let ports = Pattern::Increment { start: 10_000, step: 1, count: 1000 };
+    FrameSpec {
+        headers: vec![
+            Header::new(&headers::ETHERNET),
+            Header::new(&headers::IPV4),
+            Header::new(&headers::UDP).with("src_port", ports).unwrap(),
+        ],
+        sizes,
+        payload: Payload::default(),
+        signature: Some(SignatureSpec { stamped: true, integrity: false }),
+    }
+}
+
+fn even(rate: u64) -> Pace {
+    let rate = FrameRate::new(rate, 1).unwrap();
+    let tact = Tact::Even { rate, interval: rate.interval(HZ), bursts: None };
+    Pace { tact, delay: Interval::default() }
+}
+
+fn setup(index: u16, lane: usize, rate: u64, limit: Limit) -> FlowSetup {
+    let spec = spec(Sizes::Fixed(64 + usize::from(index)));
     FlowSetup {
-        template: Template::new(&frame, index).unwrap(),
-        port,
-        rx_mask: u64::MAX,
-        interval: FrameRate::new(rate, 1).unwrap().interval(HZ),
+        index,
+        lane,
+        source: FrameSource::Writer(Box::new(FrameWriter::new(&spec, index).unwrap())),
+        stamped: true,
+        pace: even(rate),
         limit,
     }
 }
 
-fn engine(mode: Mode, flows: Vec<FlowSetup>, ports: usize) -> (Engine, Arc<Books>) {
-    let mut engine = Engine::new(Settings { mode, hz: HZ, late_after: 1000 });
-    let books = Arc::new(Books::new(flows.len(), ports));
-    engine.load(flows, ports, books.clone());
-    (engine, books)
+/// An lcore with as many queues as ports.
+struct Bench {
+    sender: Sender,
+    receiver: Receiver,
+    books: Arc<Books>,
+    ports: Vec<Paper>,
+    run: u8,
+}
+
+impl Bench {
+    fn new(mode: Mode, flows: Vec<FlowSetup>, rx_masks: Vec<u64>, ports: Vec<Paper>) -> Self {
+        let settings = Settings { mode, hz: HZ, late_after: 1000, clock_cost: 20 };
+        let books = Arc::new(Books::new(&vec![true; flows.len()], ports.len(), 1));
+        let expected = Expectations { rx_masks, integrity: false };
+        let numbers = (0..ports.len()).collect();
+        Bench {
+            receiver: Receiver::new(&settings, &expected, numbers, books.clone(), 0),
+            sender: Sender::new(settings, flows, ports.len(), books.clone()),
+            books,
+            ports,
+            run: 0,
+        }
+    }
+
+    fn one(mode: Mode, flow: FlowSetup, room: usize) -> Self {
+        Bench::new(mode, vec![flow], vec![u64::MAX], vec![Paper::new(room)])
+    }
+
+    fn start(&mut self, flows: &[usize], now: u64) {
+        self.sender.stop(flows, now);
+        let from_rest = self.books.tx.iter().all(|flow| flow.state() == State::Stopped);
+        self.run += 1;
+        self.receiver.start(flows, self.run, from_rest);
+        self.sender.start(flows, self.run, now);
+    }
+
+    fn step(&mut self, now: u64) -> bool {
+        let mut lanes: Vec<From<'_>> = self.ports.iter().map(From).collect();
+        let received = self.receiver.drain(&mut lanes, || now);
+        received | self.sender.transmit(&mut self.ports, || now)
+    }
+
+    fn steps(&mut self, times: impl Iterator<Item = u64>, step: usize) {
+        for now in times.step_by(step) {
+            self.step(now);
+        }
+    }
+
+    fn state(&self, flow: usize) -> State {
+        self.books.tx[flow].state()
+    }
+
+    fn accepted(&self, flow: usize) -> u64 {
+        self.books.tx[flow].accepted.get()
+    }
 }
 
 #[test]
 fn nothing_leaves_before_a_start_or_after_a_stop() {
-    let (mut engine, books) = engine(Mode::Paced, vec![setup(0, 0, 1000, Limit::Endless)], 1);
-    let mut ports = [Paper::new(1000)];
-    assert!(!engine.step(&mut ports, || 10));
-    engine.start(&[0], 10);
-    assert!(books.flows[0].is_transmitting());
+    let mut bench = Bench::one(Mode::Paced, setup(0, 0, 1000, Limit::Endless), 1000);
+    assert!(!bench.step(10));
+    bench.start(&[0], 10);
+    assert_eq!(bench.state(0), State::Started);
     // 1000 frames per second: one at once, one each million cycles.
-    engine.step(&mut ports, || 2_500_010);
-    assert_eq!(ports[0].sent.len(), 3);
-    engine.stop(&[0], 3_200_010);
-    assert!(!books.flows[0].is_transmitting() && !engine.is_transmitting());
-    assert!(!engine.step(&mut ports, || 9_000_000));
+    bench.step(2_500_010);
+    assert_eq!(bench.ports[0].sent.len(), 3);
+    bench.sender.stop(&[0], 3_200_010);
+    assert!(bench.state(0) == State::Stopped && !bench.sender.is_transmitting());
+    assert!(!bench.step(9_000_000));
     // The slot at 3,000,010 was due and not served.
-    assert_eq!((books.flows[0].intended.get(), books.flows[0].attempted()), (4, 3));
+    assert_eq!((bench.books.tx[0].intended.get(), bench.books.tx[0].attempted()), (4, 3));
 }
 
 #[test]
 fn a_full_ring_is_loss_when_paced_and_back_pressure_in_a_flood() {
-    let (mut paced, books) =
-        engine(Mode::Paced, vec![setup(0, 0, 1_000_000, Limit::Frames(40))], 1);
-    let mut ports = [Paper::new(10)];
+    let mut paced = Bench::one(Mode::Paced, setup(0, 0, 1_000_000, Limit::Frames(40)), 10);
     paced.start(&[0], 0);
     for now in 0..50_000 {
-        paced.step(&mut ports, || now);
+        paced.step(now);
     }
-    let flow = &books.flows[0];
+    let flow = &paced.books.tx[0];
     assert_eq!((flow.accepted.get(), flow.lost_at_ingress.get(), flow.refused.get()), (10, 30, 0));
-    assert_eq!((flow.attempted(), flow.intended.get(), flow.is_transmitting()), (40, 40, false));
+    assert_eq!((flow.attempted(), flow.intended.get(), flow.state()), (40, 40, State::Stopped));
+    assert_eq!(flow.bytes.get(), 10 * 60);
 
-    let (mut flood, books) = engine(Mode::Flood, vec![setup(0, 0, 1, Limit::Frames(40))], 1);
-    let mut ports = [Paper::new(10)];
+    let mut flood = Bench::one(Mode::Flood, setup(0, 0, 1, Limit::Frames(40)), 10);
     flood.start(&[0], 0);
     for now in 0..5 {
-        flood.step(&mut ports, || now);
+        flood.step(now);
     }
-    let flow = &books.flows[0];
+    let flow = &flood.books.tx[0];
     assert_eq!((flow.accepted.get(), flow.lost_at_ingress.get()), (10, 0));
     assert_eq!(flow.attempted(), flow.accepted.get() + flow.refused.get());
-    ports[0].room = 1000;
+    flood.ports[0].room = 1000;
     for now in 5..10 {
-        flood.step(&mut ports, || now);
+        flood.step(now);
     }
-    assert_eq!((books.flows[0].accepted.get(), books.flows[0].is_transmitting()), (40, false));
+    assert_eq!((flood.accepted(0), flood.state(0)), (40, State::Stopped));
+    assert_eq!(flood.books.tx[0].bytes.get(), 40 * 60);
     // Every frame once and in order: a refused one was offered again, not replaced.
     let sequences: Vec<u32> =
-        ports[0].sent.iter().map(|frame| Signature::read(frame).unwrap().sequence).collect();
+        flood.ports[0].sent.iter().map(|frame| Signature::read(frame).unwrap().sequence).collect();
     assert_eq!(sequences, (0..40).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_flood_by_time_ends_and_leaves_nothing_queued() {
-    let (mut engine, books) = engine(Mode::Flood, vec![setup(0, 0, 1, Limit::Cycles(100))], 1);
-    let mut ports = [Paper::new(33)];
-    engine.start(&[0], 1000);
+    let mut bench = Bench::one(Mode::Flood, setup(0, 0, 1, Limit::Nanoseconds(100)), 33);
+    bench.start(&[0], 1000);
     for now in 1000..1200 {
-        engine.step(&mut ports, || now);
+        bench.step(now);
     }
-    assert_eq!((books.flows[0].accepted.get(), books.flows[0].is_transmitting()), (33, false));
-    assert!(ports[0].queued.is_empty());
-    assert!(!engine.step(&mut ports, || 2000));
+    assert_eq!((bench.accepted(0), bench.state(0)), (33, State::Stopped));
+    assert!(bench.ports[0].queued.is_empty());
+    assert!(!bench.step(2000));
 }
 
 #[test]
 fn late_frames_are_counted_and_none_is_skipped() {
-    let (mut engine, books) =
-        engine(Mode::Paced, vec![setup(0, 0, 1_000_000, Limit::Frames(20))], 1);
-    let mut ports = [Paper::new(1000)];
-    engine.start(&[0], 0);
+    let mut bench = Bench::one(Mode::Paced, setup(0, 0, 1_000_000, Limit::Frames(20)), 1000);
+    bench.start(&[0], 0);
     // Slots at 0, 1000, ... 19,000; the tolerance is 1000.
-    engine.step(&mut ports, || 10_000);
-    assert_eq!((books.flows[0].attempted(), books.flows[0].late.get()), (11, 9));
-    engine.step(&mut ports, || 19_000);
-    assert_eq!((books.flows[0].attempted(), books.flows[0].late.get()), (20, 16));
+    bench.step(10_000);
+    let flow = bench.books.clone();
+    assert_eq!((flow.tx[0].attempted(), flow.tx[0].late.get()), (11, 9));
+    bench.step(19_000);
+    assert_eq!((flow.tx[0].attempted(), flow.tx[0].late.get()), (20, 16));
+    // 18 of the 19 gaps are nothing, the other the time between the two bursts; 9 us for 19 us of slots.
+    let gaps = &flow.tx[0].gaps;
+    assert_eq!((gaps.count(), gaps.max(), gaps.quantile(0.94)), (19, Some(9000), Some(0)));
+    let ppm = flow.tx[0].pacing_error_ppm().unwrap();
+    assert!((ppm - (9.0 / 19.0 - 1.0) * 1e6).abs() < 1.0, "{ppm}");
 }
 
 #[test]
 fn without_buffers_frames_are_lost_by_name() {
-    let (mut engine, books) =
-        engine(Mode::Paced, vec![setup(0, 0, 1_000_000, Limit::Frames(5))], 1);
-    let mut ports = [Paper { buffers: false, ..Paper::new(1000) }];
-    engine.start(&[0], 0);
-    engine.step(&mut ports, || 10_000);
-    assert_eq!(
-        (books.flows[0].lost_at_ingress.get(), books.flows[0].is_transmitting()),
-        (5, false)
-    );
+    let mut bench = Bench::one(Mode::Paced, setup(0, 0, 1_000_000, Limit::Frames(5)), 1000);
+    bench.ports[0].no_buffers = true;
+    bench.start(&[0], 0);
+    bench.step(10_000);
+    assert_eq!((bench.books.tx[0].lost_at_ingress.get(), bench.state(0)), (5, State::Stopped));
+}
+
+#[test]
+fn a_time_has_exactly_its_frames() {
+    // 1000 frames per second for 20 ms: slots at 0, 1, ... 19 ms; one at 20 ms would be too late.
+    for bursts in [None, Some((3, Interval::from_nanoseconds(4e6, HZ)))] {
+        let mut flow = setup(0, 0, 1000, Limit::Nanoseconds(20_000_000));
+        let Tact::Even { bursts: place, .. } = &mut flow.pace.tact else { unreachable!() };
+        *place = bursts;
+        let mut bench = Bench::one(Mode::Paced, flow, 1000);
+        bench.start(&[0], 500);
+        for now in (500..30_000_000).step_by(10_000) {
+            bench.step(now);
+        }
+        // In bursts: 0, 1, 2, 7, 8, 9, 14, 15, 16 ms.
+        let wanted = if bursts.is_some() { 9 } else { 20 };
+        assert_eq!((bench.accepted(0), bench.state(0)), (wanted, State::Stopped));
+        assert_eq!(bench.books.tx[0].intended.get(), wanted);
+    }
+}
+
+#[test]
+fn a_pause_puts_slots_off() {
+    let mut bench =
+        Bench::one(Mode::Paced, setup(0, 0, 1000, Limit::Nanoseconds(10_000_000)), 1000);
+    bench.start(&[0], 500);
+    bench.steps(0..=2_500_000, 1000);
+    assert_eq!(bench.accepted(0), 3);
+    bench.sender.pause(&[0], 2_500_000);
+    assert_eq!(bench.state(0), State::Paused);
+    assert!(!bench.step(9_000_000));
+    // A stop of another flow, or a pause again, changes nothing.
+    bench.sender.pause(&[0], 10_000_000);
+    bench.sender.resume(&[0], 102_500_000);
+    assert_eq!(bench.state(0), State::Started);
+    bench.steps(102_500_000..=102_999_000, 1000);
+    assert_eq!(bench.accepted(0), 3, "the next slot is half a gap after the pause");
+    bench.steps(103_000_000..115_000_000, 1000);
+    let flow = &bench.books.tx[0];
+    assert_eq!((flow.accepted.get(), flow.intended.get(), flow.late.get()), (10, 10, 0));
+    assert_eq!(flow.state(), State::Stopped);
+    // The pause is neither a gap nor an error.
+    assert_eq!((flow.gaps.count(), flow.gaps.max().map(|gap| gap / 1000)), (8, Some(1000)));
+    assert!(flow.pacing_error_ppm().unwrap().abs() < 200.0);
+    assert_eq!(flow.tx_duration_tsc() / 1000, 9000);
+}
+
+#[test]
+fn a_paused_flow_can_be_stopped() {
+    let mut bench = Bench::one(Mode::Paced, setup(0, 0, 1000, Limit::Endless), 1000);
+    bench.start(&[0], 0);
+    bench.step(1_500_000);
+    bench.sender.pause(&[0], 1_500_000);
+    bench.sender.stop(&[0], 900_000_000);
+    assert_eq!(bench.state(0), State::Stopped);
+    assert_eq!((bench.books.tx[0].intended.get(), bench.accepted(0)), (2, 2));
+    bench.sender.resume(&[0], 950_000_000);
+    assert!(!bench.step(999_000_000));
+}
+
+#[test]
+fn a_rate_changes_without_a_restart() {
+    let mut bench =
+        Bench::one(Mode::Paced, setup(0, 0, 1000, Limit::Nanoseconds(10_000_000)), 1000);
+    bench.start(&[0], 0);
+    bench.steps(0..=4_500_000, 1000);
+    assert_eq!(bench.accepted(0), 5);
+    let change =
+        Change { flow: 0, rate: FrameRate::new(10_000, 1), sizes: Some(Sizes::Fixed(128)) };
+    bench.sender.change(&[change], 4_500_000);
+    bench.steps(4_501_000..=12_000_000, 1000);
+    // From 4.5 ms on one each 0.1 ms, until 10 ms.
+    let flow = &bench.books.tx[0];
+    assert_eq!((flow.accepted.get(), flow.intended.get()), (60, 60));
+    assert_eq!((flow.state(), flow.late.get()), (State::Stopped, 0));
+    let lens: Vec<usize> = bench.ports[0].sent.iter().map(Vec::len).collect();
+    assert_eq!((&lens[..5], &lens[5..]), (&[60; 5][..], &[124; 55][..]));
+    assert_eq!(flow.bytes.get(), 5 * 60 + 55 * 124);
+    let sequences: Vec<u32> =
+        bench.ports[0].sent.iter().map(|frame| Signature::read(frame).unwrap().sequence).collect();
+    assert_eq!(sequences, (0..60).collect::<Vec<_>>());
 }
 
 #[test]
 fn received_frames_are_told_apart() {
-    let mut flows = vec![setup(0, 0, 1000, Limit::Frames(1)), setup(1, 0, 1000, Limit::Frames(1))];
-    flows[1].rx_mask = 1;
-    let (mut engine, books) = engine(Mode::Paced, flows, 2);
-    let mut ports = [Paper::new(10), Paper::new(10)];
-    engine.start(&[0, 1], 0);
-    engine.step(&mut ports, || 5_000_000);
-    let sent = std::mem::take(&mut ports[0].sent);
+    let flows = vec![setup(0, 0, 1000, Limit::Frames(1)), setup(1, 0, 1000, Limit::Frames(1))];
+    let ports = vec![Paper::new(10), Paper::new(10)];
+    let mut bench = Bench::new(Mode::Paced, flows, vec![u64::MAX, 1], ports);
+    bench.start(&[0, 1], 0);
+    bench.step(5_000_000);
+    let sent = std::mem::take(&mut bench.ports[0].sent);
     assert_eq!(sent.len(), 2);
-    ports[1].arriving.extend(sent.iter().cloned());
-    ports[1].arriving.push_back(vec![0; 60]);
-    engine.step(&mut ports, || 5_000_000);
-    let port = &books.ports[1];
-    assert_eq!((books.flows[0].received.get(), books.flows[1].received.get()), (1, 0));
-    assert_eq!(
-        (port.frames.get(), port.received.get(), port.misdirected.get(), port.foreign.get()),
-        (3, 1, 1, 1)
-    );
-    assert_eq!(port.bytes.get(), 60 + 61 + 60);
+    bench.ports[1].bring(sent.iter().cloned());
+    let mut damaged = sent[0].clone();
+    damaged[50] ^= 1;
+    bench.ports[1].bring([vec![0; 60], damaged]);
+    bench.step(5_000_000);
+    let books = bench.books.clone();
+    let (flows, port) = (&books.rx[0].flows, &books.rx[0].ports[1]);
+    assert_eq!((flows[0].received.get(), flows[1].received.get()), (1, 0));
+    assert_eq!((port.frames.get(), port.received.get(), port.misdirected.get()), (4, 1, 1));
+    assert_eq!((port.foreign.get(), port.corrupt.get()), (1, 1));
+    assert_eq!(port.bytes.get(), 60 + 61 + 60 + 60);
     // After another start the same frames are of an earlier run.
-    engine.start(&[0, 1], 6_000_000);
-    ports[1].arriving.extend(sent);
-    engine.step(&mut ports, || 5_000_000);
-    assert_eq!((books.ports[1].stale.get(), books.flows[0].received.get()), (2, 0));
+    bench.start(&[0, 1], 6_000_000);
+    bench.ports[1].bring(sent);
+    bench.step(5_000_000);
+    assert_eq!((port.stale.get(), flows[0].received.get()), (2, 0));
+}
+
+#[test]
+fn order_copies_and_delays_are_entered() {
+    let mut bench = Bench::one(Mode::Paced, setup(0, 0, 1_000_000, Limit::Frames(10)), 1000);
+    bench.start(&[0], 100);
+    bench.steps(100..20_000, 100);
+    let sent = std::mem::take(&mut bench.ports[0].sent);
+    // Frame 3 comes after 5, 7 twice, 8 never. Each was sent at a multiple of 1000 after 100.
+    for (frame, at) in [0, 1, 2, 4, 5, 3, 6, 7, 7, 9].into_iter().zip((30_000..).step_by(1000)) {
+        bench.ports[0].bring([sent[frame].clone()]);
+        bench.step(at);
+    }
+    let flow = &bench.books.rx[0].flows[0];
+    assert_eq!((flow.received.get(), flow.sequence.in_order.get()), (10, 8));
+    assert_eq!((flow.sequence.reordered.get(), flow.sequence.duplicates.get()), (1, 1));
+    assert_eq!((flow.sequence.max_extent.get(), flow.sequence.missing.get()), (2, 1));
+    let port = &bench.books.rx[0].ports[0];
+    assert_eq!((port.reordered.get(), port.duplicates.get()), (1, 1));
+    // Frame 0: sent at 100, there at 30,000; the clock's 20 are no part of it.
+    let delays = flow.delays.as_ref().unwrap();
+    assert_eq!((delays.latency.count(), delays.latency.min()), (10, Some(28_880)));
+    assert_eq!(delays.latency.max(), Some(31_880), "frame 3, two later");
+    assert_eq!((flow.first_tsc.get(), flow.last_tsc.get()), (30_000, 39_000));
 }
 
 #[test]
 fn a_start_empties_the_books_of_its_flows_only() {
-    let (mut engine, books) = engine(
-        Mode::Paced,
-        vec![setup(0, 0, 1000, Limit::Endless), setup(1, 0, 1000, Limit::Endless)],
-        1,
-    );
-    let mut ports = [Paper::new(1000)];
-    engine.start(&[0, 1], 0);
-    engine.step(&mut ports, || 10_000_000);
-    assert_eq!((books.flows[0].accepted.get(), books.flows[1].accepted.get()), (11, 10));
-    engine.start(&[1], 10_000_000);
-    assert_eq!((books.flows[0].accepted.get(), books.flows[1].accepted.get()), (11, 0));
-    engine.step(&mut ports, || 20_000_000);
-    assert_eq!((books.flows[0].accepted.get(), books.flows[1].accepted.get()), (21, 11));
+    let flows = vec![setup(0, 0, 1000, Limit::Endless), setup(1, 0, 1000, Limit::Endless)];
+    let mut bench = Bench::new(Mode::Paced, flows, vec![u64::MAX; 2], vec![Paper::new(1000)]);
+    bench.start(&[0, 1], 0);
+    bench.step(10_000_000);
+    assert_eq!((bench.accepted(0), bench.accepted(1)), (11, 10));
+    bench.start(&[1], 10_000_000);
+    assert_eq!((bench.accepted(0), bench.accepted(1)), (11, 0));
+    bench.step(20_000_000);
+    assert_eq!((bench.accepted(0), bench.accepted(1)), (21, 11));
 }
 
 proptest! {
@@ -244,37 +424,77 @@ proptest! {
         let mode = if flood { Mode::Flood } else { Mode::Paced };
         let setups = flows.iter().enumerate()
             .map(|(i, (rate, frames, port))| setup(i as u16, *port, *rate, Limit::Frames(*frames))).collect();
-        let (mut engine, books) = engine(mode, setups, 2);
-        let mut ports = [Paper::new(room), Paper::new(room)];
-        engine.start(&(0..flows.len()).collect::<Vec<_>>(), 7);
+        let ports = vec![Paper::new(room), Paper::new(room)];
+        let mut bench = Bench::new(mode, setups, vec![u64::MAX; flows.len()], ports);
+        bench.start(&(0..flows.len()).collect::<Vec<_>>(), 7);
         let (mut now, mut step) = (7, 0);
-        while engine.is_transmitting() && step < 100_000 {
-            engine.step(&mut ports, || now);
+        while bench.sender.is_transmitting() && step < 100_000 {
+            bench.step(now);
             // A peer that takes a few frames now and then, so that a flood can end.
             if flood && step % 3 == 0 {
-                ports.iter_mut().for_each(|port| port.room += 5);
+                bench.ports.iter_mut().for_each(|port| port.room += 5);
             }
             // What was sent comes back on the other port.
-            let back: Vec<_> = ports.iter_mut().map(|port| std::mem::take(&mut port.sent)).collect();
-            ports.iter_mut().zip(back.into_iter().rev()).for_each(|(port, frames)| port.arriving.extend(frames));
+            let back: Vec<_> = bench.ports.iter_mut().map(|port| std::mem::take(&mut port.sent)).collect();
+            bench.ports.iter_mut().zip(back.into_iter().rev()).for_each(|(port, frames)| port.bring(frames));
             now += steps[step % steps.len()].max(if step > 1000 { 10_000_000 } else { 1 });
             step += 1;
         }
         for _ in 0..40 {
-            engine.step(&mut ports, || now);
+            bench.step(now);
         }
-        for (books, (_, frames, _)) in books.flows.iter().zip(&flows) {
-            prop_assert!(!books.is_transmitting());
-            prop_assert_eq!(books.accepted.get(), books.received.get());
-            prop_assert_eq!(books.intended.get(), *frames);
+        for (index, (_, frames, _)) in flows.iter().enumerate() {
+            let (tx, rx) = (&bench.books.tx[index], &bench.books.rx[0].flows[index]);
+            prop_assert_eq!(tx.state(), State::Stopped);
+            prop_assert_eq!(tx.accepted.get(), rx.received.get());
+            prop_assert_eq!(tx.bytes.get(), rx.bytes.get());
+            prop_assert_eq!(tx.intended.get(), *frames);
+            prop_assert_eq!(rx.sequence.in_order.get(), rx.received.get());
             if flood {
-                prop_assert_eq!(books.accepted.get(), *frames);
+                prop_assert_eq!(tx.accepted.get(), *frames);
             } else {
-                prop_assert_eq!(books.attempted(), *frames);
+                prop_assert_eq!(tx.attempted(), *frames);
             }
         }
-        for port in &books.ports {
+        for port in &bench.books.rx[0].ports {
             prop_assert_eq!(port.frames.get(), port.received.get());
         }
+    }
+
+    // Starts, stops, pauses, changes at any moments: nothing panics, and at the end the books close.
+    #[test]
+    fn orders_at_any_moment_leave_the_books_closed(
+        rates in prop::collection::vec((1u64..3_000_000, prop_oneof![Just(Limit::Endless), (1u64..500).prop_map(Limit::Frames), (1u64..3_000_000).prop_map(Limit::Nanoseconds)]), 1..4),
+        flood: bool, orders in prop::collection::vec((0u8..6, 0usize..4, 1u64..300_000, 1u64..2_000_000), 1..60),
+    ) {
+        let mode = if flood { Mode::Flood } else { Mode::Paced };
+        let setups = rates.iter().enumerate().map(|(i, (rate, limit))| setup(i as u16, 0, *rate, *limit)).collect();
+        let mut bench = Bench::new(mode, setups, vec![u64::MAX; rates.len()], vec![Paper::new(usize::MAX)]);
+        let mut now = 50;
+        for (order, flow, wait, rate) in orders {
+            let flows = [flow % rates.len()];
+            match order {
+                0 => bench.start(&flows, now),
+                1 => bench.sender.stop(&flows, now),
+                2 => bench.sender.pause(&flows, now),
+                3 => bench.sender.resume(&flows, now),
+                4 => bench.sender.change(&[Change { flow: flows[0], rate: FrameRate::new(rate, 1), sizes: Some(Sizes::Fixed(64 + (rate % 900) as usize)) }], now),
+                _ => bench.start(&(0..rates.len()).collect::<Vec<_>>(), now),
+            }
+            for _ in 0..5 {
+                now += wait;
+                bench.step(now);
+            }
+        }
+        let all: Vec<usize> = (0..rates.len()).collect();
+        bench.sender.stop(&all, now);
+        bench.step(now);
+        for tx in &bench.books.tx {
+            prop_assert_eq!(tx.state(), State::Stopped);
+            if !flood {
+                prop_assert!(tx.intended.get() >= tx.attempted(), "{} < {}", tx.intended.get(), tx.attempted());
+            }
+        }
+        prop_assert!(!bench.step(now + 1_000_000_000));
     }
 }

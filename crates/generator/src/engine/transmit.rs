@@ -3,194 +3,265 @@
 
 use std::cmp::Reverse;
 
-use super::io::{BURST, Frame, Io};
+use super::io::{BURST, Frame, Transmit};
 use super::runs::Runs;
-use super::{Engine, Flow, Limit, Mode};
-use crate::books::FlowBooks;
+use super::sender::{Flow, Sender};
+use super::{Limit, Mode};
+use crate::books::TxBooks;
 
-impl Engine {
-    /// Sends what is due on a port, at most a burst.
+impl Sender {
+    /// Sends what is due on every queue, at most a burst each. Returns whether anything is to be sent.
     #[inline]
-    pub(super) fn transmit<I: Io>(&mut self, port: usize, io: &mut I, now: u64) {
-        match self.settings.mode {
-            Mode::Paced => self.pace(port, io, now),
-            Mode::Flood => self.flood(port, io, now),
+    pub fn transmit<T: Transmit>(&mut self, queues: &mut [T], now: impl Fn() -> u64) -> bool {
+        let mut busy = false;
+        for (lane, queue) in queues.iter_mut().enumerate() {
+            match self.lanes.get(lane) {
+                Some(state) if !state.active.is_empty() => match self.settings.mode {
+                    Mode::Paced => self.pace(lane, queue, now()),
+                    Mode::Flood => self.flood(lane, queue, now()),
+                },
+                // What a stopped flood has left.
+                Some(state) if state.queued.frames() > 0 => self.drop_queued(lane, queue),
+                _ => continue,
+            }
+            busy = true;
+        }
+        busy
+    }
+
+    fn drop_queued<T: Transmit>(&mut self, lane: usize, queue: &mut T) {
+        queue.discard();
+        if let Some(lane) = self.lanes.get_mut(lane) {
+            lane.queued = Runs::default();
         }
     }
 
     /// Sends the frames that are due, at most a burst.
     #[inline]
-    fn pace<I: Io>(&mut self, port: usize, io: &mut I, now: u64) {
-        let Some(lane) = self.lanes.get_mut(port) else { return };
+    fn pace<T: Transmit>(&mut self, at: usize, queue: &mut T, now: u64) {
+        let Some(lane) = self.lanes.get_mut(at) else { return };
         let late_after = self.settings.late_after;
         // Take the slots.
         if let [only] = *lane.active.as_slice() {
             let Some(flow) = self.flows.get_mut(usize::from(only)) else { return };
             let room = flow.unbuilt.min(BURST as u64) as usize;
             let (mut n, mut late) = (0, 0);
-            while n < room && flow.schedule.slot() <= now {
-                late += u64::from(now - flow.schedule.slot() > late_after);
-                flow.schedule.advance();
+            let first = flow.timetable.slot();
+            let (mut slot, mut last) = (first, first);
+            while n < room && slot <= now && slot < flow.end {
+                late += u64::from(now - slot > late_after);
+                flow.timetable.advance();
+                last = slot;
+                slot = flow.timetable.slot();
                 n += 1;
             }
             if n == 0 {
+                if now >= flow.end {
+                    self.finish_settled(at, now);
+                }
                 return;
             }
             flow.unbuilt -= n as u64;
             lane.queued.push(only, n);
-            enter_offer(self.books.flows.get(usize::from(only)), late, now);
+            if let Some(books) = self.books.tx.get(usize::from(flow.setup.index)) {
+                flow.departures.see_burst(&books.gaps, now, n as u32);
+                enter_slots(books, (first, last), late, now);
+            }
         } else {
             while lane.queued.frames() < BURST {
                 let Some(mut top) = lane.heap.peek_mut() else { break };
-                let Reverse((slot, index)) = *top;
+                let Reverse((slot, local)) = *top;
                 if slot > now {
                     break;
                 }
-                let Some(flow) = self.flows.get_mut(usize::from(index)) else { return };
-                flow.schedule.advance();
+                let Some(flow) = self.flows.get_mut(usize::from(local)) else { return };
+                if slot >= flow.end {
+                    *top = Reverse((u64::MAX, local));
+                    continue;
+                }
+                flow.timetable.advance();
                 flow.unbuilt -= 1;
-                *top = Reverse((
-                    if flow.unbuilt > 0 { flow.schedule.slot() } else { u64::MAX },
-                    index,
-                ));
+                let next = if flow.unbuilt > 0 { flow.timetable.slot() } else { u64::MAX };
+                *top = Reverse((next, local));
                 drop(top);
-                lane.queued.push(index, 1);
-                enter_offer(
-                    self.books.flows.get(usize::from(index)),
-                    u64::from(now - slot > late_after),
-                    now,
-                );
+                lane.queued.push(local, 1);
+                if let Some(books) = self.books.tx.get(usize::from(flow.setup.index)) {
+                    let late = u64::from(now - slot > late_after);
+                    flow.departures.see_burst(&books.gaps, now, 1);
+                    enter_slots(books, (slot, slot), late, now);
+                }
             }
             if lane.queued.frames() == 0 {
+                if now >= lane.end {
+                    self.finish_settled(at, now);
+                }
                 return;
             }
         }
         // Write and offer. Without buffers the port holds them all: its ring is full.
-        let resident = io.resident();
-        let accepted = match io.reserve(lane.queued.frames()) {
+        let resident = queue.resident();
+        let mut lens = [0u16; BURST];
+        let accepted = match queue.reserve(lane.queued.frames()) {
             Some(frames) => {
-                write(&mut self.flows, &lane.queued, frames, resident);
-                io.offer()
+                write(&mut self.flows, &lane.queued, frames, &mut lens, now, resident);
+                queue.offer()
             }
             None => 0,
         };
         let mut done = false;
-        let (flows, books) = (&mut self.flows, &self.books.flows);
-        let mut settle = |index: u16, count: u64, accepted: bool| {
-            if let (Some(flow), Some(books)) =
-                (flows.get_mut(usize::from(index)), books.get(usize::from(index)))
-            {
-                if accepted {
-                    books.accepted.add(count)
-                } else {
-                    books.lost_at_ingress.add(count)
+        let (flows, books) = (&mut self.flows, &self.books.tx);
+        let mut settle = |local: u16, count: u64, bytes: Option<u64>| {
+            let Some(flow) = flows.get_mut(usize::from(local)) else { return };
+            let Some(books) = books.get(usize::from(flow.setup.index)) else { return };
+            match bytes {
+                Some(bytes) => {
+                    books.accepted.add(count);
+                    books.bytes.add(bytes);
                 }
-                if flow.setup.limit == Limit::Endless {
-                    books.intended.add(count);
-                }
-                flow.unsettled -= count;
-                done |= flow.unsettled == 0;
+                None => books.lost_at_ingress.add(count),
             }
+            // What lasts for a time whose slots nobody counted beforehand intends what it has served.
+            if flow.setup.limit == Limit::Endless || flow.end != u64::MAX {
+                books.intended.add(count);
+            }
+            flow.unsettled -= count;
+            done |= flow.unsettled == 0;
         };
-        lane.queued.take_front(accepted, |index, count| settle(index, count, true));
+        let mut lens = lens.iter();
+        lane.queued.take_front(accepted, |local, count| {
+            let bytes = lens.by_ref().take(count as usize).map(|len| u64::from(*len)).sum();
+            settle(local, count, Some(bytes));
+        });
         if lane.queued.frames() > 0 {
-            lane.queued.take_front(BURST, |index, count| settle(index, count, false));
-            io.discard();
+            lane.queued.take_front(BURST, |local, count| settle(local, count, None));
+            queue.discard();
         }
-        if done {
-            self.finish_settled(port, now);
+        if done || now >= lane.end {
+            self.finish_settled(at, now);
         }
     }
 
     /// Fills the burst up and offers it; what the port refuses stays for the next time.
     #[inline]
-    fn flood<I: Io>(&mut self, port: usize, io: &mut I, now: u64) {
-        let Some(lane) = self.lanes.get_mut(port) else { return };
+    fn flood<T: Transmit>(&mut self, at: usize, queue: &mut T, now: u64) {
+        let Some(lane) = self.lanes.get_mut(at) else { return };
         let mut over = now >= lane.end;
         let share = BURST.div_ceil(lane.active.len().max(1));
         for _ in 0..lane.active.len() {
-            let room = BURST - lane.queued.frames();
+            let queued = lane.queued.frames();
+            let room = BURST - queued;
             if room == 0 {
                 break;
             }
             lane.turn = if lane.turn >= lane.active.len() { 0 } else { lane.turn };
-            let Some(&index) = lane.active.get(lane.turn) else { break };
+            let Some(&local) = lane.active.get(lane.turn) else { break };
             lane.turn += 1;
-            let Some(flow) = self.flows.get_mut(usize::from(index)) else { break };
+            let Some(flow) = self.flows.get_mut(usize::from(local)) else { break };
             if now >= flow.end {
                 continue;
             }
             let n = (room.min(share) as u64).min(flow.unbuilt) as usize;
-            let resident = io.resident();
-            let Some(frames) = io.reserve(n) else { break };
-            for frame in frames {
-                write_one(flow, frame, resident);
-            }
+            let resident = queue.resident();
+            let Some(frames) = queue.reserve(n) else { break };
+            flow.setup.source.write(frames, stamp(flow, now), resident);
+            lane.lens
+                .iter_mut()
+                .skip(queued)
+                .zip(frames.iter())
+                .for_each(|(len, frame)| *len = frame.len() as u16);
             if flow.unbuilt != u64::MAX {
                 flow.unbuilt -= n as u64;
             }
             if n > 0 {
-                lane.queued.push(index, n);
+                lane.queued.push(local, n);
             }
         }
         let offered = lane.queued.frames();
         if offered > 0 {
-            lane.queued
-                .each(|index, _| enter_offer(self.books.flows.get(usize::from(index)), 0, now));
-            let accepted = io.offer();
-            let (flows, books) = (&mut self.flows, &self.books.flows);
-            lane.queued.take_front(accepted, |index, count| {
-                if let (Some(flow), Some(books)) =
-                    (flows.get_mut(usize::from(index)), books.get(usize::from(index)))
-                {
+            let (flows, books) = (&mut self.flows, &self.books.tx);
+            let book = |flows: &[Flow], local: u16| -> Option<&TxBooks> {
+                books.get(usize::from(flows.get(usize::from(local))?.setup.index))
+            };
+            lane.queued.each(|local, _| {
+                if let Some(books) = book(flows, local) {
+                    enter_offer(books, now);
+                }
+            });
+            let accepted = queue.offer();
+            let mut lens = lane.lens.iter();
+            lane.queued.take_front(accepted, |local, count| {
+                let bytes = lens.by_ref().take(count as usize).map(|len| u64::from(*len)).sum();
+                if let Some(books) = book(flows, local) {
                     books.accepted.add(count);
+                    books.bytes.add(bytes);
+                }
+                if let Some(flow) = flows.get_mut(usize::from(local)) {
                     if flow.unsettled != u64::MAX {
                         flow.unsettled -= count;
                         over |= flow.unsettled == 0;
                     }
                 }
             });
-            lane.queued.each(|index, count| {
-                if let Some(books) = books.get(usize::from(index)) {
-                    books.refused.add(count);
-                }
-            });
-        }
-        if over {
-            self.finish_settled(port, now);
-        }
-    }
-}
-
-#[inline]
-fn enter_offer(books: Option<&FlowBooks>, late: u64, now: u64) {
-    if let Some(books) = books {
-        if late > 0 {
-            books.late.add(late);
-        }
-        if books.first_tsc.get() == 0 {
-            books.first_tsc.set(now);
-        }
-        books.last_tsc.set(now);
-    }
-}
-
-#[inline]
-fn write<F: Frame>(flows: &mut [Flow], queued: &Runs, frames: &mut [F], resident: bool) {
-    let mut frames = frames.iter_mut();
-    queued.each(|index, count| {
-        if let Some(flow) = flows.get_mut(usize::from(index)) {
-            for frame in frames.by_ref().take(count as usize) {
-                write_one(flow, frame, resident);
+            if accepted < offered {
+                lane.lens.copy_within(accepted..offered, 0);
+                lane.queued.each(|local, count| {
+                    if let Some(books) = book(flows, local) {
+                        books.refused.add(count);
+                    }
+                });
             }
         }
-    });
+        if over {
+            self.finish_settled(at, now);
+        }
+    }
+}
+
+/// Enters that a flow's frames of the slots from `first` to `last` are offered now.
+#[inline]
+fn enter_slots(books: &TxBooks, (first, last): (u64, u64), late: u64, now: u64) {
+    if late > 0 {
+        books.late.add(late);
+    }
+    if books.first_tsc.get() == 0 {
+        books.first_slot.set(first);
+    }
+    books.last_slot.set(last);
+    enter_offer(books, now);
 }
 
 #[inline]
-fn write_one<F: Frame>(flow: &mut Flow, frame: &mut F, resident: bool) {
-    let template = &mut flow.setup.template;
-    if let Some(bytes) = frame.resize(template.len()) {
-        if resident { template.write(bytes) } else { template.write_whole(bytes) }
+fn enter_offer(books: &TxBooks, now: u64) {
+    if books.first_tsc.get() == 0 {
+        books.first_tsc.set(now);
     }
+    books.last_tsc.set(now);
+}
+
+/// The stamp of frames that leave now; 0 for those that carry none.
+#[inline]
+fn stamp(flow: &Flow, now: u64) -> u64 {
+    if flow.setup.stamped { now } else { 0 }
+}
+
+/// Writes the queued frames and notes their lengths.
+#[inline]
+fn write<F: Frame>(
+    flows: &mut [Flow],
+    queued: &Runs,
+    mut frames: &mut [F],
+    lens: &mut [u16; BURST],
+    now: u64,
+    resident: bool,
+) {
+    let mut lens = lens.iter_mut();
+    queued.each(|local, count| {
+        let taken = std::mem::take(&mut frames);
+        let (own, rest) = taken.split_at_mut(taken.len().min(count as usize));
+        frames = rest;
+        if let Some(flow) = flows.get_mut(usize::from(local)) {
+            flow.setup.source.write(own, stamp(flow, now), resident);
+        }
+        own.iter().zip(&mut lens).for_each(|(frame, len)| *len = frame.len() as u16);
+    });
 }

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The captures of a configuration's ports.
+
+use std::time::SystemTime;
+
+use measure::clock;
+
+use super::{Control, no_warnings};
+use crate::capture::{self, CapturePlan, Clock, Recorder};
+use crate::engine::Order;
+use crate::otg::ApiError;
+use crate::otg::capture::Request;
+use crate::otg::server::Answer;
+use crate::plan::Plan;
+
+/// What is captured, or was, by port.
+#[derive(Default)]
+pub(super) struct Captures(Vec<Slot>);
+
+#[derive(Default)]
+struct Slot {
+    name: String,
+    plan: Option<CapturePlan>,
+    recorder: Option<Recorder>,
+}
+
+impl Captures {
+    pub fn new(plan: &Plan) -> Self {
+        let of = |name: &String| plan.captures.iter().find(|capture| capture.ports.contains(name));
+        let slot =
+            |name: &String| Slot { name: name.clone(), plan: of(name).cloned(), recorder: None };
+        Captures(plan.ports.iter().map(|port| slot(&port.name)).collect())
+    }
+
+    pub fn are_running(&self) -> bool {
+        self.0.iter().any(Slot::is_running)
+    }
+
+    pub fn is_running(&self, port: usize) -> bool {
+        self.0.get(port).is_some_and(Slot::is_running)
+    }
+
+    /// Takes over what the lcores have seen.
+    pub fn collect(&mut self) {
+        for recorder in self.0.iter_mut().filter_map(|slot| slot.recorder.as_mut()) {
+            recorder.collect();
+        }
+    }
+
+    /// What became of the frames of a port that is or was captured.
+    pub fn figures(&self, port: usize) -> Option<capture::Figures> {
+        Some(self.0.get(port)?.recorder.as_ref()?.figures())
+    }
+
+    /// The file of a port, as far as it is.
+    pub fn file(&self, request: &Request) -> Result<Vec<u8>, ApiError> {
+        let slot = self.0.get(request.port);
+        match slot.and_then(|slot| slot.recorder.as_ref()) {
+            Some(recorder) => Ok(recorder.file(request.slice)),
+            None => Err(ApiError::request(
+                400,
+                format!(
+                    "port_name: port {:?} has captured nothing; start its capture first",
+                    slot.map_or("", |slot| slot.name.as_str())
+                ),
+            )),
+        }
+    }
+}
+
+impl Slot {
+    fn is_running(&self) -> bool {
+        self.recorder.as_ref().is_some_and(|recorder| !recorder.is_stopped())
+    }
+}
+
+impl Control<'_, '_> {
+    pub(super) async fn set_captures(
+        &mut self,
+        start: bool,
+        ports: &[usize],
+    ) -> Result<Answer, ApiError> {
+        // A list of all ports means those that have a capture.
+        let all = ports.len() == self.active.captures.0.len();
+        let planned = |port: &&usize| {
+            self.active.captures.0.get(**port).is_some_and(|slot| slot.plan.is_some())
+        };
+        let ports: Vec<usize> = match all {
+            true => ports.iter().filter(planned).copied().collect(),
+            false => match ports.iter().find(|port| !planned(port)) {
+                Some(port) => {
+                    let name = self.active.plan.ports.get(*port).map_or("", |port| &port.name);
+                    return Err(ApiError::request(
+                        400,
+                        format!(
+                            "port.capture.port_names: port {name:?} is in no capture of the configuration"
+                        ),
+                    ));
+                }
+                None => ports.to_vec(),
+            },
+        };
+        if ports.is_empty() {
+            return Err(ApiError::request(400, "port.capture: the configuration has no captures"));
+        }
+        for port in ports {
+            match start {
+                true => self.start_capture(port).await?,
+                false => self.stop_capture(port).await?,
+            }
+        }
+        Ok(no_warnings())
+    }
+
+    /// The lcores and lanes on which a port is received.
+    fn lanes_of(&self, port: usize) -> Vec<(usize, usize)> {
+        let shares = self.active.shares.iter().enumerate();
+        let lanes = |(lcore, share): (usize, &crate::engine::layout::Share)| {
+            let receives = share.receives.iter().enumerate();
+            let own = receives.filter(|(_, queue)| queue.port == port);
+            own.map(|(lane, _)| (lcore, lane)).collect::<Vec<_>>()
+        };
+        shares.flat_map(lanes).collect()
+    }
+
+    async fn start_capture(&mut self, port: usize) -> Result<(), ApiError> {
+        let lanes = self.lanes_of(port);
+        let hz = self.rules.settings.hz;
+        let Some(slot) = self.active.captures.0.get_mut(port) else { return Ok(()) };
+        let Some(plan) = &slot.plan else { return Ok(()) };
+        let now = clock::now();
+        let settings =
+            capture::Settings::of(plan, &slot.name, Clock::new(now, SystemTime::now(), hz));
+        let (recorder, taps) = Recorder::start(settings, lanes.len(), now);
+        slot.recorder = Some(recorder);
+        for ((lcore, lane), tap) in lanes.into_iter().zip(taps) {
+            self.order_one(lcore, Order::Tap(lane, Some(Box::new(tap)))).await?;
+        }
+        Ok(())
+    }
+
+    async fn stop_capture(&mut self, port: usize) -> Result<(), ApiError> {
+        for (lcore, lane) in self.lanes_of(port) {
+            self.order_one(lcore, Order::Tap(lane, None)).await?;
+        }
+        let slot = self.active.captures.0.get_mut(port);
+        if let Some(recorder) = slot.and_then(|slot| slot.recorder.as_mut()) {
+            recorder.stop(clock::now());
+        }
+        Ok(())
+    }
+}

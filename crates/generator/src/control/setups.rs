@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! From planned flows to what the lcores want: rates resolved, frames ready to be written.
+
+use packet::writer::FrameWriter;
+
+use crate::engine::layout::{Queue, Share};
+use crate::engine::source::FrameSource;
+use crate::engine::timetable::{Pace, Tact};
+use crate::engine::{Expectations, FlowSetup, Limit, Settings, Work};
+use crate::otg::ApiError;
+use crate::pacing::{FrameRate, Interval, LineRate};
+use crate::plan::{Duration, FlowPlan, Plan, Rate, Source, Wait};
+
+/// Who does what for a plan.
+pub struct Setup {
+    /// The work of each lcore.
+    pub work: Vec<Work>,
+    /// What receivers expect.
+    pub expected: Expectations,
+    /// Threads that receive.
+    pub receivers: usize,
+}
+
+/// Deals a plan's flows out to the lcores, whose queues are `shares`.
+///
+/// # Errors
+/// A 400 that names each flow which cannot be sent so, and why.
+pub fn setup(
+    plan: &Plan,
+    shares: Vec<Share>,
+    lines: &[Option<LineRate>],
+    settings: &Settings,
+) -> Result<Setup, ApiError> {
+    let mut work: Vec<Work> =
+        shares.into_iter().map(|share| Work { share, ..Work::default() }).collect();
+    let mut receivers = 0;
+    for work in work.iter_mut().filter(|work| !work.share.receives.is_empty()) {
+        work.receiver = Some(receivers);
+        receivers += 1;
+    }
+    // Which of its port's flows this is, by port.
+    let mut turns = vec![0usize; plan.ports.len()];
+    let mut errors = Vec::new();
+    for (index, flow) in plan.flows.iter().enumerate() {
+        let Some(turn) = turns.get_mut(flow.tx) else { continue };
+        let places = places(&work, flow.tx);
+        let Some(&(lcore, lane)) = places.get(*turn % places.len().max(1)) else { continue };
+        *turn += 1;
+        let line = lines.get(flow.tx).copied().flatten();
+        let made = flow_setup(plan, index, flow, lane, line, settings);
+        match (made, work.get_mut(lcore)) {
+            (Ok(setup), Some(work)) => work.flows.push(setup),
+            (Err(error), _) => errors.push(format!("flows[{index}].{error}")),
+            (_, None) => {}
+        }
+    }
+    if !errors.is_empty() {
+        return Err(ApiError::invalid(errors));
+    }
+    let expected = Expectations {
+        rx_masks: plan.flows.iter().map(FlowPlan::rx_mask).collect(),
+        integrity: plan.integrity,
+    };
+    Ok(Setup { work, expected, receivers })
+}
+
+/// The lcores and lanes on which a port's flows can be sent, by number of the queue.
+fn places(work: &[Work], port: usize) -> Vec<(usize, usize)> {
+    let lanes = |(lcore, work): (usize, &Work)| {
+        let own = work.share.sends.iter().enumerate().filter(|(_, queue)| queue.port == port);
+        own.map(|(lane, queue)| (*queue, (lcore, lane))).collect::<Vec<(Queue, (usize, usize))>>()
+    };
+    let mut places: Vec<_> = work.iter().enumerate().flat_map(lanes).collect();
+    places.sort_by_key(|(queue, _)| queue.queue);
+    places.into_iter().map(|(_, place)| place).collect()
+}
+
+fn flow_setup(
+    plan: &Plan,
+    index: usize,
+    flow: &FlowPlan,
+    lane: usize,
+    line: Option<LineRate>,
+    settings: &Settings,
+) -> Result<FlowSetup, String> {
+    let number = u16::try_from(index).map_err(|_| "name: too many flows".to_owned())?;
+    let port = plan.ports.get(flow.tx).map_or("", |port| port.name.as_str());
+    let source = match &flow.source {
+        Source::Frames(spec) => FrameSource::Writer(Box::new(
+            FrameWriter::new(spec, number).map_err(|error| format!("packet: {error}"))?,
+        )),
+        Source::Replay(frames, _) => FrameSource::Player { frames: frames.clone(), next: 0 },
+    };
+    let mean = flow.source.mean_with_fcs();
+    let speed = line.and_then(|line| line.bits(mean));
+    let delay = wait(flow.delay, speed, settings)
+        .ok_or_else(|| format!("duration.delay.bytes: {}", no_line_rate(port)))?;
+    let tact = match (frame_rate(flow.rate, mean, line), &flow.source) {
+        (_, Source::Replay(frames, timing)) if flow.rate == Rate::Own => {
+            let slots = frames.schedule(*timing, settings.hz);
+            Tact::Recorded(slots.map_err(|error| format!("rate: {error}"))?)
+        }
+        (Some(rate), _) => Tact::Even {
+            rate,
+            interval: rate.interval(settings.hz),
+            bursts: bursts(flow.duration, speed, settings).map_err(|what| {
+                format!("duration.burst.inter_burst_gap.{what}: {}", no_line_rate(port))
+            })?,
+        },
+        (None, _) if matches!(flow.rate, Rate::Percent(_)) && line.is_none() => {
+            return Err(format!("rate.percentage: {}", no_line_rate(port)));
+        }
+        (None, _) => return Err("rate: is no rate that frames can be sent at".to_owned()),
+    };
+    let limit = match flow.duration {
+        Duration::Continuous | Duration::Bursts { bursts: 0, .. } => Limit::Endless,
+        Duration::Packets(frames) => Limit::Frames(frames),
+        Duration::Nanoseconds(time) => Limit::Nanoseconds(time),
+        Duration::Bursts { bursts, packets, .. } => Limit::Frames(bursts.saturating_mul(packets)),
+    };
+    Ok(FlowSetup {
+        index: number,
+        lane,
+        source,
+        stamped: flow.is_stamped(),
+        pace: Pace { tact, delay },
+        limit,
+    })
+}
+
+fn no_line_rate(port: &str) -> String {
+    format!(
+        "port {port:?} has no line rate; say one by layer1.speed or start the generator with --line-rate, or give the value in another unit"
+    )
+}
+
+/// A rate in frames of `mean_with_fcs` bytes on average; `None` when it cannot be had.
+pub fn frame_rate(rate: Rate, mean_with_fcs: f64, line: Option<LineRate>) -> Option<FrameRate> {
+    let bits = |overhead: usize| (mean_with_fcs + overhead as f64) * 8.0;
+    match rate {
+        Rate::Frames(rate) => Some(rate),
+        Rate::Bits { bits: speed, overhead } => FrameRate::from_bits(speed, bits(overhead)),
+        Rate::Percent(percent) => line?.frames(mean_with_fcs)?.percent(percent),
+        Rate::Own => None,
+    }
+}
+
+/// A wait in cycles; bytes take as long as at `speed` bits per second.
+fn wait(wait: Wait, speed: Option<f64>, settings: &Settings) -> Option<Interval> {
+    let nanoseconds = match wait {
+        Wait::Nanoseconds(nanoseconds) => nanoseconds,
+        Wait::Bytes(bytes) if bytes > 0.0 => bytes * 8e9 / speed?,
+        Wait::Bytes(_) => 0.0,
+    };
+    Some(Interval::from_nanoseconds(nanoseconds, settings.hz))
+}
+
+fn bursts(
+    duration: Duration,
+    speed: Option<f64>,
+    settings: &Settings,
+) -> Result<Option<(u64, Interval)>, &'static str> {
+    match duration {
+        Duration::Bursts { packets, gap, .. } => match wait(gap, speed, settings) {
+            Some(gap) => Ok(Some((packets, gap))),
+            None => Err("bytes"),
+        },
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Flows that start, stop, wait, go on and change.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use measure::clock;
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use super::rates::Sampler;
+use super::{Control, LINK_TIMEOUT, link_deadline, no_warnings, setups};
+use crate::books::State;
+use crate::engine::{Change, Order};
+use crate::otg::ApiError;
+use crate::obstacle::obstacle;
+use crate::otg::server::Answer;
+use crate::otg::state::Transmit;
+use crate::otg::update::Update;
+
+/// A start that waits for links.
+pub(super) struct Pending {
+    flows: Vec<usize>,
+    deadline: Instant,
+    answer: oneshot::Sender<Result<Answer, ApiError>>,
+}
+
+impl Control<'_, '_> {
+    /// Starts flows as soon as their links are up; answers then.
+    pub(super) async fn start(
+        &mut self,
+        flows: Vec<usize>,
+        answer: oneshot::Sender<Result<Answer, ApiError>>,
+    ) {
+        self.forget_pending();
+        self.pending = Some(Pending { flows, deadline: link_deadline(), answer });
+        self.look_at_links().await;
+    }
+
+    pub(super) fn forget_pending(&mut self) {
+        if let Some(pending) = self.pending.take() {
+            let _ = pending.answer.send(Err(ApiError::request(
+                409,
+                "the start was waiting for a link when another request replaced it",
+            )));
+        }
+    }
+
+    /// Starts what waits if nothing hinders it, and gives up when it is time.
+    pub(super) async fn look_at_links(&mut self) {
+        let Some(pending) = self.pending.take() else { return };
+        let (certain, possible) = self.hindrances(&pending.flows);
+        let result = if certain.is_empty() {
+            let started = self.start_now(pending.flows).await;
+            started.map(|()| Answer::Json(json!({ "warnings": possible })))
+        } else if Instant::now() < pending.deadline {
+            self.pending = Some(pending);
+            return;
+        } else {
+            Err(ApiError::invalid(certain))
+        };
+        let _ = pending.answer.send(result);
+    }
+
+    /// First all receivers expect the new run, then all senders begin, at one time.
+    async fn start_now(&mut self, flows: Vec<usize>) -> Result<(), ApiError> {
+        let flows: Arc<[usize]> = flows.into();
+        self.order(|| Order::Stop(flows.clone())).await?;
+        let from_rest = self.active.books.tx.iter().all(|flow| flow.state() == State::Stopped);
+        self.run = self.run.wrapping_add(1);
+        let run = self.run;
+        self.order(|| Order::Expect { flows: flows.clone(), run, from_rest }).await?;
+        let senders = self.active.shares.iter().filter(|share| !share.sends.is_empty()).count();
+        // Several lcores do not read their orders at the same moment: a thousandth of a second is enough.
+        let at = (senders > 1).then(|| clock::now() + self.rules.settings.hz / 1000);
+        self.order(|| Order::Start { flows: flows.clone(), run, at }).await?;
+        self.active.sampler = Sampler::default();
+        Ok(())
+    }
+
+    pub(super) async fn set_transmit(
+        &mut self,
+        state: Transmit,
+        flows: Vec<usize>,
+    ) -> Result<Answer, ApiError> {
+        self.forget_pending();
+        let flows: Arc<[usize]> = flows.into();
+        match state {
+            Transmit::Start => return Err(ApiError::internal("a start has its own way")),
+            Transmit::Stop => self.order(|| Order::Stop(flows.clone())).await?,
+            Transmit::Pause => self.order(|| Order::Pause(flows.clone())).await?,
+            Transmit::Resume => self.order(|| Order::Resume(flows.clone())).await?,
+        }
+        Ok(no_warnings())
+    }
+
+    /// Why these flows cannot pass, and what may be in their way.
+    fn hindrances(&self, flows: &[usize]) -> (Vec<String>, Vec<String>) {
+        let plan = &self.active.plan;
+        // Each port that they need, with the longest frame that it is to send.
+        let mut needed: BTreeMap<usize, Option<usize>> = BTreeMap::new();
+        for flow in flows.iter().filter_map(|index| plan.flows.get(*index)) {
+            let longest = needed.entry(flow.tx).or_default();
+            *longest = (*longest).max(Some(flow.source.max_with_fcs()));
+            for port in &flow.rx {
+                needed.entry(*port).or_default();
+            }
+        }
+        let (mut certain, mut possible) = (Vec::new(), Vec::new());
+        for (index, longest) in needed {
+            let (Some(port), Some(entry)) = (plan.ports.get(index), self.active.ports.get(index))
+            else {
+                continue;
+            };
+            match obstacle(&port.location, longest) {
+                Some(found) if found.is_certain() => {
+                    certain.push(format!("port {:?}: {found}; nothing was started", port.name));
+                }
+                _ if !entry.link_is_up() => certain.push(format!(
+                    "the link of port {:?} ({}) is still down after {} s; nothing was started: start its peer first",
+                    port.name,
+                    port.location,
+                    LINK_TIMEOUT.as_secs()
+                )),
+                Some(found) => possible.push(format!("port {:?}: {found}", port.name)),
+                None => {}
+            }
+        }
+        (certain, possible)
+    }
+
+    /// Changes rates and sizes of flows, whether they run or not.
+    pub(super) async fn change(&mut self, update: Update) -> Result<(), ApiError> {
+        let lines = self.line_rates(&update.plan, &self.active.ports);
+        let mut changes = Vec::new();
+        let mut errors = Vec::new();
+        for &(index, resized) in &update.flows {
+            let Some(flow) = update.plan.flows.get(index) else { continue };
+            let line = lines.get(flow.tx).copied().flatten();
+            let rate = setups::frame_rate(flow.rate, flow.source.mean_with_fcs(), line);
+            if rate.is_none() {
+                errors.push(format!(
+                    "flows.flows: flow {:?}: rate: cannot be sent at here",
+                    flow.name
+                ));
+            }
+            let sizes = match &flow.source {
+                crate::plan::Source::Frames(spec) if resized => Some(spec.sizes.clone()),
+                _ => None,
+            };
+            changes.push(Change { flow: index, rate, sizes });
+        }
+        if !errors.is_empty() {
+            return Err(ApiError::invalid(errors));
+        }
+        let changes: Arc<[Change]> = changes.into();
+        self.active.plan = update.plan;
+        self.active.config = update.config;
+        self.order(|| Order::Change(changes.clone())).await
+    }
+}

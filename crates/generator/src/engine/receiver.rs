@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The receiving half of an lcore: knows frames by their signature and enters what became of them.
+
+use std::sync::Arc;
+
+use measure::{Arrivals, Delays};
+use packet::signature::{self, Reading, Signature};
+
+use super::Settings;
+use super::io::{BURST, Receive};
+use crate::books::{Books, RxBooks};
+use crate::capture::Tap;
+
+/// Most full bursts that are received from one queue before the others, and sending, have their turn.
+const MAX_BURSTS_PER_DRAIN: usize = 8;
+
+/// Ranges of missing numbers that are remembered of a flow: frames that come later than so many losses
+/// after them are neither reordered nor duplicates but unknown.
+const GAPS: usize = 1024;
+
+/// The run of a flow that has not been started: no frame is of it.
+const NEVER: u16 = 0x100;
+
+/// What receivers are to know of the flows.
+#[derive(Clone, Debug, Default)]
+pub struct Expectations {
+    /// Ports where each flow's frames belong, as bits.
+    pub rx_masks: Vec<u64>,
+    /// Whether payloads are looked through.
+    pub integrity: bool,
+}
+
+#[derive(Debug)]
+struct Flow {
+    rx_mask: u64,
+    run: u16,
+    arrivals: Arrivals,
+    delays: Delays,
+}
+
+/// A queue being polled.
+#[derive(Debug)]
+struct Lane {
+    /// Index of the port.
+    port: usize,
+    tap: Option<Box<Tap>>,
+}
+
+/// Flows, what has arrived of them, and their books.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    flows: Vec<Flow>,
+    lanes: Vec<Lane>,
+    books: Arc<Books>,
+    /// Which of the receiving threads this is.
+    number: usize,
+    /// Cycles that one reading of the clock takes: they are in every transit and no part of it.
+    clock_cost: u64,
+    /// Whether payloads are looked through.
+    integrity: bool,
+}
+
+/// Frames of one flow that arrived together, with consecutive numbers and one stamp: what is usual, and
+/// entered in one go.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    flow: u16,
+    run: u8,
+    first: u32,
+    count: u32,
+    stamp: u64,
+    bytes: u64,
+    corrupt: u64,
+}
+
+impl Receiver {
+    /// A receiver of these flows that polls queues of these ports.
+    pub fn new(
+        settings: &Settings,
+        flows: &Expectations,
+        ports: Vec<usize>,
+        books: Arc<Books>,
+        number: usize,
+    ) -> Self {
+        let flow = |rx_mask: &u64| Flow {
+            rx_mask: *rx_mask,
+            run: NEVER,
+            arrivals: Arrivals::new(GAPS),
+            delays: Delays::default(),
+        };
+        let lane = |port| Lane { port, tap: None };
+        Receiver {
+            flows: flows.rx_masks.iter().map(flow).collect(),
+            lanes: ports.into_iter().map(lane).collect(),
+            books,
+            number,
+            clock_cost: settings.clock_cost,
+            integrity: flows.integrity,
+        }
+    }
+
+    /// Expects frames of run `run` of these flows, from the first on, with empty books. `from_rest` says
+    /// that nothing else transmits: then the ports' books are emptied too.
+    pub fn start(&mut self, which: &[usize], run: u8, from_rest: bool) {
+        let Some(books) = self.books.rx.get(self.number) else { return };
+        if from_rest {
+            books.ports.iter().for_each(|port| port.clear());
+        }
+        for &index in which {
+            if let (Some(flow), Some(books)) = (self.flows.get_mut(index), books.flows.get(index)) {
+                books.clear();
+                flow.run = u16::from(run);
+                flow.arrivals.restart();
+                flow.delays.restart();
+            }
+        }
+    }
+
+    /// Gives the queues of a port a tap, or takes it away.
+    pub fn set_tap(&mut self, lane: usize, tap: Option<Box<Tap>>) {
+        if let Some(lane) = self.lanes.get_mut(lane) {
+            lane.tap = tap;
+        }
+    }
+
+    /// Receives what has arrived on all queues and enters it. Returns whether there was anything.
+    #[inline]
+    pub fn drain<R: Receive>(&mut self, queues: &mut [R], now: impl Fn() -> u64 + Copy) -> bool {
+        let mut busy = false;
+        for (lane, queue) in queues.iter_mut().enumerate() {
+            busy |= self.drain_one(lane, queue, now);
+        }
+        busy
+    }
+
+    #[inline]
+    fn drain_one<R: Receive>(
+        &mut self,
+        lane: usize,
+        queue: &mut R,
+        now: impl Fn() -> u64 + Copy,
+    ) -> bool {
+        let Some(lane) = self.lanes.get_mut(lane) else { return false };
+        let Some(books) = self.books.rx.get(self.number) else { return false };
+        let Some(port) = books.ports.get(lane.port) else { return false };
+        let mut drain = Drain {
+            flows: &mut self.flows,
+            books: &books.flows,
+            bit: 1 << (lane.port & 63),
+            clock_cost: self.clock_cost,
+            integrity: self.integrity,
+            row: Row::default(),
+            count: Count::default(),
+        };
+        let mut frames = 0;
+        for _ in 0..MAX_BURSTS_PER_DRAIN {
+            let mut arrived = 0;
+            let tap = &mut lane.tap;
+            let n = queue.receive(now, |frame, now| {
+                arrived = now;
+                if let Some(tap) = tap {
+                    tap.look(frame, now);
+                }
+                drain.see(frame, now);
+            });
+            drain.enter(arrived);
+            frames += n as u64;
+            if n < BURST {
+                break;
+            }
+        }
+        if frames == 0 {
+            return false;
+        }
+        let count = drain.count;
+        port.frames.add(frames);
+        port.bytes.add(count.bytes);
+        port.received.add(count.received);
+        if count.foreign + count.corrupt + count.stale + count.misdirected > 0 {
+            port.foreign.add(count.foreign);
+            port.corrupt.add(count.corrupt);
+            port.stale.add(count.stale);
+            port.misdirected.add(count.misdirected);
+        }
+        if count.altered + count.duplicates + count.reordered > 0 {
+            port.altered.add(count.altered);
+            port.duplicates.add(count.duplicates);
+            port.reordered.add(count.reordered);
+        }
+        true
+    }
+}
+
+/// What a drain found on its port.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    bytes: u64,
+    received: u64,
+    foreign: u64,
+    corrupt: u64,
+    stale: u64,
+    misdirected: u64,
+    altered: u64,
+    duplicates: u64,
+    reordered: u64,
+}
+
+/// A drain of one queue.
+struct Drain<'a> {
+    flows: &'a mut [Flow],
+    books: &'a [RxBooks],
+    bit: u64,
+    clock_cost: u64,
+    integrity: bool,
+    row: Row,
+    count: Count,
+}
+
+impl Drain<'_> {
+    /// Looks at a frame that was there at `now`.
+    #[inline]
+    fn see(&mut self, frame: &[u8], now: u64) {
+        self.count.bytes += frame.len() as u64;
+        let found = match Signature::inspect(frame) {
+            Reading::Ours(found) => found,
+            Reading::None => {
+                self.count.foreign += 1;
+                return;
+            }
+            Reading::Corrupt => {
+                self.count.corrupt += 1;
+                return;
+            }
+        };
+        let row = &mut self.row;
+        let follows = row.count > 0
+            && found.flow == row.flow
+            && found.run == row.run
+            && found.sequence == row.first.wrapping_add(row.count)
+            && found.stamp == row.stamp;
+        if !follows {
+            self.enter(now);
+            match self.flows.get(usize::from(found.flow)) {
+                None => {
+                    self.count.stale += 1;
+                    return;
+                }
+                Some(flow) if flow.run != u16::from(found.run) => {
+                    self.count.stale += 1;
+                    return;
+                }
+                Some(flow) if flow.rx_mask & self.bit == 0 => {
+                    self.count.misdirected += 1;
+                    return;
+                }
+                Some(_) => {}
+            }
+            self.row = Row {
+                flow: found.flow,
+                run: found.run,
+                first: found.sequence,
+                stamp: found.stamp,
+                ..Row::default()
+            };
+        }
+        self.row.count += 1;
+        self.row.bytes += frame.len() as u64;
+        if self.integrity {
+            let intact = signature::payload_is_intact(frame) != Some(false);
+            self.row.corrupt += u64::from(!intact);
+        }
+    }
+
+    /// Enters the row that has been seen, which was there at `now`.
+    #[inline]
+    fn enter(&mut self, now: u64) {
+        let row = std::mem::take(&mut self.row);
+        if row.count == 0 {
+            return;
+        }
+        let index = usize::from(row.flow);
+        let (Some(flow), Some(books)) = (self.flows.get_mut(index), self.books.get(index)) else {
+            return;
+        };
+        let count = u64::from(row.count);
+        self.count.received += count;
+        books.received.add(count);
+        books.bytes.add(row.bytes);
+        if row.corrupt > 0 {
+            books.corrupt.add(row.corrupt);
+            self.count.altered += row.corrupt;
+        }
+        if books.first_tsc.get() == 0 {
+            books.first_tsc.set(now);
+        }
+        books.last_tsc.set(now);
+        let order = &books.sequence;
+        let (duplicates, reordered) = (order.duplicates.get(), order.reordered.get());
+        flow.arrivals.see_row(order, row.first, row.count);
+        self.count.duplicates += order.duplicates.get() - duplicates;
+        self.count.reordered += order.reordered.get() - reordered;
+        if row.stamp != 0 {
+            if let Some(delays) = &books.delays {
+                let transit = signature::elapsed(now, row.stamp).saturating_sub(self.clock_cost);
+                flow.delays.see_row(delays, row.first, row.count, transit);
+            }
+        }
+    }
+}

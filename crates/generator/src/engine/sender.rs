@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The sending half of an lcore: its flows, when they start and end, and how far they are.
+//!
+//! *Paced* sending is open loop: frame k has its slot, is offered once, at the slot or after it, and
+//! is lost at ingress if the port has no room. *Flood* offers as fast as the port takes; a refused
+//! frame is offered again.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use measure::Departures;
+
+use super::io::BURST;
+use super::runs::Runs;
+use super::timetable::{Tact, Timetable};
+use super::{FlowSetup, Limit, Mode, Settings};
+use crate::books::{Books, State, TxBooks};
+use crate::pacing::FrameRate;
+
+/// A flow that this lcore sends.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub setup: FlowSetup,
+    pub departures: Departures,
+    pub timetable: Timetable,
+    /// Frames still to be built, and still to be accepted or lost.
+    pub unbuilt: u64,
+    pub unsettled: u64,
+    /// From when on no slot is served.
+    pub end: u64,
+    /// When the flow's time began, pauses taken out.
+    since: u64,
+    /// When it was told to wait.
+    paused: Option<u64>,
+    active: bool,
+}
+
+/// The sending side of a queue.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    /// Flows that send, as indices into [`Sender::flows`].
+    pub active: Vec<u16>,
+    /// Paced, with several flows: next slot and flow.
+    pub heap: BinaryHeap<Reverse<(u64, u16)>>,
+    pub queued: Runs,
+    /// Flood: lengths of the queued frames.
+    pub lens: [u16; BURST],
+    pub turn: usize,
+    /// When the first of its flows ends by time.
+    pub end: u64,
+}
+
+/// A new rate, or new sizes, for a flow that may run.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The flow, as an index into the configuration.
+    pub flow: usize,
+    /// Its new rate; recorded slots stay.
+    pub rate: Option<FrameRate>,
+    /// Its new sizes.
+    pub sizes: Option<packet::size::Sizes>,
+}
+
+/// Flows, their state, and their books.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub settings: Settings,
+    pub flows: Vec<Flow>,
+    pub lanes: Vec<Lane>,
+    pub books: Arc<Books>,
+}
+
+impl Sender {
+    /// A sender of these flows on `lanes` queues; none is active.
+    pub fn new(settings: Settings, flows: Vec<FlowSetup>, lanes: usize, books: Arc<Books>) -> Self {
+        let count = flows.len();
+        let lane = || Lane {
+            active: Vec::with_capacity(count),
+            heap: BinaryHeap::with_capacity(count),
+            end: u64::MAX,
+            ..Lane::default()
+        };
+        let idle = |setup: FlowSetup| Flow {
+            timetable: setup.pace.from(0, 0, 1),
+            departures: Departures::default(),
+            setup,
+            unbuilt: 0,
+            unsettled: 0,
+            end: u64::MAX,
+            since: 0,
+            paused: None,
+            active: false,
+        };
+        Sender {
+            settings,
+            flows: flows.into_iter().map(idle).collect(),
+            lanes: std::iter::repeat_with(lane).take(lanes).collect(),
+            books,
+        }
+    }
+
+    /// Whether any flow transmits.
+    pub fn is_transmitting(&self) -> bool {
+        self.lanes.iter().any(|lane| !lane.active.is_empty())
+    }
+
+    /// The own flows among these, as indices into [`Sender::flows`], with their places in the list.
+    fn own(&self, which: &[usize]) -> Vec<(usize, usize)> {
+        let place =
+            |flow: &Flow| which.iter().position(|index| *index == usize::from(flow.setup.index));
+        let found = self.flows.iter().enumerate();
+        found.filter_map(|(at, flow)| Some((at, place(flow)?))).collect()
+    }
+
+    /// Starts the own flows among these at `at`, from their first frame, with empty books and marked as
+    /// of run `run`. Flows that transmit already begin again.
+    pub fn start(&mut self, which: &[usize], run: u8, at: u64) {
+        self.stop(which, at);
+        let parts = which.len() as u64;
+        for (local, part) in self.own(which) {
+            let Some(flow) = self.flows.get_mut(local) else { continue };
+            let Some(books) = self.books.tx.get(usize::from(flow.setup.index)) else { continue };
+            books.clear();
+            flow.setup.source.restart(run);
+            flow.departures.restart();
+            flow.timetable = flow.setup.pace.from(at, part as u64, parts);
+            flow.since = at;
+            flow.end = u64::MAX;
+            (flow.unbuilt, flow.unsettled) = (u64::MAX, u64::MAX);
+            match flow.setup.limit {
+                Limit::Endless => {}
+                Limit::Frames(frames) => (flow.unbuilt, flow.unsettled) = (frames, frames),
+                Limit::Nanoseconds(time) => {
+                    let begin = at.saturating_add(flow.setup.pace.delay.whole_cycles());
+                    let slots = flow.setup.pace.slots_in(time);
+                    match (self.settings.mode, slots) {
+                        (Mode::Paced, Some(slots)) => {
+                            (flow.unbuilt, flow.unsettled) = (slots, slots);
+                        }
+                        _ => flow.end = begin.saturating_add(self.settings.cycles(time)),
+                    }
+                }
+            }
+            if flow.unsettled != u64::MAX {
+                books.intended.set(flow.unsettled);
+            }
+            Self::activate(flow, local, &mut self.lanes, books);
+        }
+        self.arrange_all();
+    }
+
+    fn activate(flow: &mut Flow, local: usize, lanes: &mut [Lane], books: &TxBooks) {
+        if let Some(lane) = lanes.get_mut(flow.setup.lane) {
+            flow.active = true;
+            books.set_state(State::Started);
+            lane.active.push(local as u16);
+        }
+    }
+
+    /// Stops the own flows among these. Slots that were due and not served stay in the books as intended.
+    pub fn stop(&mut self, which: &[usize], now: u64) {
+        for (local, _) in self.own(which) {
+            let Some(flow) = self.flows.get_mut(local) else { continue };
+            if !flow.active && flow.paused.is_none() {
+                continue;
+            }
+            let books = self.books.tx.get(usize::from(flow.setup.index));
+            if let (Mode::Paced, Some(books)) = (self.settings.mode, books) {
+                let now = flow.paused.unwrap_or(now).min(flow.end.saturating_sub(1));
+                books.intended.set(books.attempted() + flow.timetable.due(now, flow.unbuilt));
+            }
+            flow.unbuilt = 0;
+            flow.paused = None;
+            Self::finish(flow, local, &mut self.lanes, &self.books, State::Stopped);
+        }
+        self.arrange_all();
+    }
+
+    /// Has the own flows among these wait. Their slots are put off when they go on.
+    pub fn pause(&mut self, which: &[usize], now: u64) {
+        for (local, _) in self.own(which) {
+            let Some(flow) = self.flows.get_mut(local).filter(|flow| flow.active) else { continue };
+            flow.paused = Some(now);
+            Self::finish(flow, local, &mut self.lanes, &self.books, State::Paused);
+        }
+        self.arrange_all();
+    }
+
+    /// Has the own flows among these that wait go on.
+    pub fn resume(&mut self, which: &[usize], now: u64) {
+        for (local, _) in self.own(which) {
+            let Some(flow) = self.flows.get_mut(local) else { continue };
+            let Some(paused) = flow.paused.take() else { continue };
+            let Some(books) = self.books.tx.get(usize::from(flow.setup.index)) else { continue };
+            let waited = now.saturating_sub(paused);
+            flow.timetable.put_off(waited);
+            flow.since = flow.since.saturating_add(waited);
+            flow.end = flow.end.saturating_add(waited);
+            // So that the pause is neither a gap nor a pacing error.
+            for cell in [&books.first_tsc, &books.first_slot] {
+                if cell.get() > 0 {
+                    cell.set(cell.get().saturating_add(waited));
+                }
+            }
+            flow.departures.restart();
+            Self::activate(flow, local, &mut self.lanes, books);
+        }
+        self.arrange_all();
+    }
+
+    /// Changes rates and sizes, of flows that run too.
+    pub fn change(&mut self, changes: &[Change], now: u64) {
+        for change in changes {
+            let own = |flow: &&mut Flow| usize::from(flow.setup.index) == change.flow;
+            let Some(flow) = self.flows.iter_mut().find(own) else { continue };
+            if let Some(sizes) = &change.sizes {
+                flow.setup.source.set_sizes(sizes);
+            }
+            if let Some(rate) = change.rate {
+                set_rate(&self.settings, flow, rate, now, &self.books);
+            }
+        }
+        for lane in 0..self.lanes.len() {
+            // A flow whose time the new rate ends is done.
+            self.finish_settled(lane, now);
+        }
+    }
+
+    /// Takes a flow off its queue.
+    fn finish(flow: &mut Flow, local: usize, lanes: &mut [Lane], books: &Books, state: State) {
+        flow.active = false;
+        if let Some(lane) = lanes.get_mut(flow.setup.lane) {
+            lane.active.retain(|active| usize::from(*active) != local);
+        }
+        if let Some(books) = books.tx.get(usize::from(flow.setup.index)) {
+            books.set_state(state);
+        }
+    }
+
+    fn arrange_all(&mut self) {
+        for lane in 0..self.lanes.len() {
+            self.arrange(lane);
+        }
+    }
+
+    /// Sets the heap of a queue up anew. Allocates nothing: the heap has room for all flows.
+    fn arrange(&mut self, lane: usize) {
+        let Some(lane) = self.lanes.get_mut(lane) else { return };
+        lane.heap.clear();
+        lane.turn = 0;
+        lane.end = u64::MAX;
+        for &local in &lane.active {
+            if let Some(flow) = self.flows.get(usize::from(local)) {
+                lane.end = lane.end.min(flow.end);
+                lane.heap.push(Reverse((flow.timetable.slot(), local)));
+            }
+        }
+    }
+
+    /// Ends the queue's flows that have nothing left to send, or whose time is over.
+    #[cold]
+    pub fn finish_settled(&mut self, lane: usize, now: u64) {
+        for (local, flow) in self.flows.iter_mut().enumerate() {
+            let timed_out = now >= flow.end
+                && (self.settings.mode == Mode::Flood || flow.timetable.slot() >= flow.end);
+            if flow.active && flow.setup.lane == lane && (flow.unsettled == 0 || timed_out) {
+                Self::finish(flow, local, &mut self.lanes, &self.books, State::Stopped);
+            }
+        }
+        self.arrange(lane);
+    }
+}
+
+/// Gives a flow a new rate from `now` on, and what is left of its time.
+fn set_rate(settings: &Settings, flow: &mut Flow, new: FrameRate, now: u64, books: &Books) {
+    let Tact::Even { rate, interval, .. } = &mut flow.setup.pace.tact else { return };
+    (*rate, *interval) = (new, new.interval(settings.hz));
+    let interval = *interval;
+    let now = flow.paused.unwrap_or(now);
+    if !flow.active && flow.paused.is_none() {
+        return;
+    }
+    flow.timetable.set_interval(interval, now);
+    let Limit::Nanoseconds(time) = flow.setup.limit else { return };
+    if settings.mode != Mode::Paced || flow.end != u64::MAX {
+        return;
+    }
+    // Frames were counted when the flow started; count those of the time from the next slot on.
+    let begin = flow.since.saturating_add(flow.setup.pace.delay.whole_cycles());
+    let passed = settings.nanoseconds(flow.timetable.slot().saturating_sub(begin));
+    let left = new.frames_in(time.saturating_sub(passed));
+    flow.unsettled = flow.unsettled - flow.unbuilt + left;
+    flow.unbuilt = left;
+    if let Some(books) = books.tx.get(usize::from(flow.setup.index)) {
+        books.intended.set(books.attempted() + flow.unsettled);
+    }
+}

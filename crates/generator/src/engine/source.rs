@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Where a flow's frames come from: headers with patterns, or a file.
+
+use packet::size::Sizes;
+use packet::writer::FrameWriter;
+
+use super::io::Frame;
+use crate::replay::Frames;
+
+/// Writes the frames of a flow, one after another.
+#[derive(Clone, Debug)]
+pub enum FrameSource {
+    /// By its headers.
+    Writer(Box<FrameWriter>),
+    /// From a file.
+    Player {
+        /// The file's frames.
+        frames: Frames,
+        /// Index of the next.
+        next: usize,
+    },
+}
+
+impl FrameSource {
+    /// Goes back to the first frame and marks the frames as of run `run`.
+    pub fn restart(&mut self, run: u8) {
+        match self {
+            FrameSource::Writer(writer) => writer.restart(run),
+            FrameSource::Player { next, .. } => *next = 0,
+        }
+    }
+
+    /// Changes the sizes; a file's stay. They were found right before.
+    pub fn set_sizes(&mut self, sizes: &Sizes) {
+        if let FrameSource::Writer(writer) = self {
+            let _ = writer.set_sizes(sizes);
+        }
+    }
+
+    /// Writes the next frames.
+    #[inline]
+    pub fn write<F: Frame>(&mut self, frames: &mut [F], stamp: u64, resident: bool) {
+        match self {
+            FrameSource::Writer(writer) => writer.write(frames, stamp, resident),
+            FrameSource::Player { frames: recorded, next } => {
+                for frame in frames {
+                    let bytes = recorded.get(*next).unwrap_or_default();
+                    if let Some(buffer) = frame.resize(bytes.len()) {
+                        buffer.copy_from_slice(bytes);
+                    }
+                    *next = if *next + 1 < recorded.len() { *next + 1 } else { 0 };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The loop of an lcore: receives, sends, looks for orders, and rests when nothing moves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use measure::clock;
+use tokio::sync::oneshot;
+
+use super::Settings;
+use super::io::{Receive, Transmit};
+use super::receiver::Receiver;
+use super::sender::{Change, Sender};
+use crate::capture::Tap;
+use crate::mailbox::Mailbox;
+
+/// How long it rests between two looks. Nothing of ours can be under way then, so the ports' rings
+/// only have to hold what strangers send in this time.
+const REST: Duration = Duration::from_micros(500);
+
+/// What the control plane wants of an lcore. Flows are indices into the configuration; those that are
+/// not the lcore's are left alone.
+#[derive(Debug)]
+pub enum Order {
+    /// Expect a new run of these flows, with empty books.
+    Expect {
+        /// The flows.
+        flows: Arc<[usize]>,
+        /// Number of the run.
+        run: u8,
+        /// Whether nothing else transmits: then the ports' books are emptied too.
+        from_rest: bool,
+    },
+    /// Start these flows.
+    Start {
+        /// The flows.
+        flows: Arc<[usize]>,
+        /// Number of the run.
+        run: u8,
+        /// When, as a TSC; `None` for now.
+        at: Option<u64>,
+    },
+    /// Stop these flows.
+    Stop(Arc<[usize]>),
+    /// Have these flows wait.
+    Pause(Arc<[usize]>),
+    /// Have these flows go on.
+    Resume(Arc<[usize]>),
+    /// Change rates and sizes.
+    Change(Arc<[Change]>),
+    /// Give the lcore's n-th receive queue a tap, or take it away.
+    Tap(usize, Option<Box<Tap>>),
+}
+
+/// An order, and where to say that it is done.
+#[derive(Debug)]
+pub struct Command {
+    /// What is wanted.
+    pub order: Order,
+    /// Told when it is done.
+    pub done: oneshot::Sender<()>,
+}
+
+/// What ends the loops of all lcores.
+#[derive(Debug)]
+pub(super) struct Ends<'a> {
+    /// The program ends.
+    pub stop: &'a AtomicBool,
+    /// There is another configuration.
+    pub reload: &'a AtomicBool,
+    /// Whether each lcore transmits: while one does, none rests.
+    pub transmitting: &'a [AtomicBool],
+}
+
+impl Ends<'_> {
+    fn is_here(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.reload.load(Ordering::Relaxed)
+    }
+
+    fn anybody_transmits(&self) -> bool {
+        self.transmitting.iter().any(|one| one.load(Ordering::Relaxed))
+    }
+}
+
+/// An lcore's flows, queues and orders.
+pub(super) struct Worker<'a, R, T> {
+    pub number: usize,
+    pub receiver: Receiver,
+    pub sender: Sender,
+    pub receives: Vec<R>,
+    pub sends: Vec<T>,
+    pub orders: &'a Mailbox<Command>,
+    pub settings: Settings,
+}
+
+impl<R: Receive, T: Transmit> Worker<'_, R, T> {
+    /// Polls until the end.
+    pub fn work(mut self, ends: &Ends<'_>) {
+        // Nothing must move for a second before an lcore rests: frames may still be on their way.
+        let quiet = self.settings.hz;
+        // When the present quiet began; 0 while something moves.
+        let mut quiet_since = 0;
+        while !ends.is_here() {
+            let mut busy = false;
+            if let Some(command) = self.orders.take() {
+                self.obey(command.order);
+                self.publish(ends);
+                // A client that has gone does not wait for its answer.
+                let _ = command.done.send(());
+                busy = true;
+            }
+            busy |= self.receiver.drain(&mut self.receives, clock::now);
+            let sending = self.sender.transmit(&mut self.sends, clock::now);
+            busy |= sending;
+            if busy {
+                quiet_since = 0;
+                continue;
+            }
+            if quiet_since == 0 {
+                self.publish(ends);
+                quiet_since = clock::now();
+            } else if clock::now().saturating_sub(quiet_since) > quiet {
+                if ends.anybody_transmits() {
+                    quiet_since = 0;
+                } else {
+                    thread::sleep(REST);
+                }
+            }
+        }
+    }
+
+    fn publish(&self, ends: &Ends<'_>) {
+        if let Some(own) = ends.transmitting.get(self.number) {
+            own.store(self.sender.is_transmitting(), Ordering::Relaxed);
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        let now = clock::now();
+        match order {
+            Order::Expect { flows, run, from_rest } => self.receiver.start(&flows, run, from_rest),
+            Order::Start { flows, run, at } => self.sender.start(&flows, run, at.unwrap_or(now)),
+            Order::Stop(flows) => self.sender.stop(&flows, now),
+            Order::Pause(flows) => self.sender.pause(&flows, now),
+            Order::Resume(flows) => self.sender.resume(&flows, now),
+            Order::Change(changes) => self.sender.change(&changes, now),
+            Order::Tap(lane, tap) => self.receiver.set_tap(lane, tap),
+        }
+    }
+}
