@@ -6,13 +6,15 @@ use std::sync::Arc;
 use measure::{Arrivals, Delays};
 use packet::signature::{self, Reading, Signature};
 
-use super::Settings;
+use super::{Mode, Settings};
 use super::io::{BURST, Receive};
 use crate::books::{Books, RxBooks};
 use crate::capture::Tap;
 
 /// Most full bursts that are received from one queue before the others, and sending, have their turn.
 const MAX_BURSTS_PER_DRAIN: usize = 8;
+/// The same in a flood: there sending has as much of the lcore as receiving, whatever comes.
+const MAX_BURSTS_IN_A_FLOOD: usize = 1;
 
 /// Ranges of missing numbers that are remembered of a flow: frames that come later than so many losses
 /// after them are neither reordered nor duplicates but unknown.
@@ -58,6 +60,7 @@ pub(super) struct Receiver {
     clock_cost: u64,
     /// Whether payloads are looked through.
     integrity: bool,
+    max_bursts: usize,
 }
 
 /// Frames of one flow that arrived together, with consecutive numbers and one stamp: what is usual, and
@@ -96,6 +99,10 @@ impl Receiver {
             number,
             clock_cost: settings.clock_cost,
             integrity: flows.integrity,
+            max_bursts: match settings.mode {
+                Mode::Paced => MAX_BURSTS_PER_DRAIN,
+                Mode::Flood => MAX_BURSTS_IN_A_FLOOD,
+            },
         }
     }
 
@@ -153,7 +160,7 @@ impl Receiver {
             count: Count::default(),
         };
         let mut frames = 0;
-        for _ in 0..MAX_BURSTS_PER_DRAIN {
+        for _ in 0..self.max_bursts {
             let mut arrived = 0;
             let tap = &mut lane.tap;
             let n = queue.receive(now, |frame, now| {

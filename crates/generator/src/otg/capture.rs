@@ -10,6 +10,10 @@ use crate::capture::{CapturePlan, Format, MAX_SNAP};
 
 use super::walk::{Node, Object};
 
+mod request;
+
+pub use request::{Request, request};
+
 /// Most filters of one capture.
 const MAX_FILTERS: usize = 32;
 /// Most hexadecimal digits of a value or a mask.

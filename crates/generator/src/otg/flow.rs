@@ -1,51 +1,88 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! OTG's `Flow`: where it goes, how large, how fast and for how long.
+//! OTG's `Flow`: from where to where, which frames, how fast and for how long.
 
-use packet::template::{MAX_LEN_WITH_FCS, MIN_LEN_WITH_FCS};
+use packet::frame::{FrameError, FrameSpec, SignatureSpec};
+use packet::payload::Payload;
+use packet::size::{MIN_LEN_WITH_FCS, Sizes};
+use packet::writer::FrameWriter;
+use packet::{L1_OVERHEAD, headers};
 
-use super::packet as headers;
 use super::walk::{Node, Object};
+use super::{duration, headers as stack, hex, size};
 use crate::pacing::{FrameRate, MAX_FRAMES_PER_SECOND};
-use crate::plan::{Duration, FlowPlan, Rate};
+use crate::plan::{Duration, FlowPlan, Metrics, Rate, Source, Wait};
 
 /// The fields of a flow that are looked at.
 pub const FIELDS: &[&str] =
     &["name", "tx_rx", "packet", "egress_packet", "size", "rate", "duration", "metrics", "payload"];
 
-/// OTG's default gap between frames in bytes; another cannot be had.
-const DEFAULT_GAP: u64 = 12;
-/// Longest duration in seconds: a year.
-const MAX_SECONDS: f64 = 366.0 * 86_400.0;
+/// What a flow is read for.
+pub struct Context<'a> {
+    /// Names of the ports.
+    pub ports: &'a [&'a str],
+    /// Size of the largest frame, in bytes with FCS.
+    pub max_frame: usize,
+    /// Whether payloads carry a checksum.
+    pub integrity: bool,
+}
 
-/// Reads a flow whose name is known.
-pub fn read(flow: &Object<'_>, ports: &[&str], name: String) -> Option<FlowPlan> {
-    let ends = flow.required("tx_rx").and_then(|node| tx_rx(&node, ports));
-    let len = match flow.get("size") {
-        Some(node) => size(&node),
-        None => Some(MIN_LEN_WITH_FCS),
+/// Reads flow number `index`, whose name is known.
+pub fn read(
+    flow: &Object<'_>,
+    context: &Context<'_>,
+    name: Option<String>,
+    index: usize,
+) -> Option<FlowPlan> {
+    flow.refuse(&["egress_packet"]);
+    let ends = flow.required("tx_rx").and_then(|node| tx_rx(&node, context.ports));
+    let sizes = match flow.get("size") {
+        Some(node) => size::read(&node, context.max_frame),
+        None => Some(Sizes::Fixed(MIN_LEN_WITH_FCS)),
     };
-    // With the least size where the size is wrong, so that other faults show too.
-    let frame = match flow.required("packet") {
-        Some(node) => headers::read(&node, len.unwrap_or(MIN_LEN_WITH_FCS)),
-        None => None,
+    let headers = match flow.get("packet") {
+        Some(node) => stack::read(&node),
+        None => Some(vec![packet::frame::Header::new(&headers::ETHERNET)]),
     };
+    // By the least size where the sizes are wrong, so that other faults show too.
+    let mean = sizes.as_ref().map_or(MIN_LEN_WITH_FCS as f64, Sizes::mean_with_fcs);
     let rate = match flow.get("rate") {
-        Some(node) => rate(&node, len.unwrap_or(MIN_LEN_WITH_FCS)),
+        Some(node) => rate(&node, mean),
         None => FrameRate::new(1000, 1).map(Rate::Frames),
     };
     let duration = match flow.get("duration") {
-        Some(node) => duration(&node),
-        None => Some(Duration::Continuous),
+        Some(node) => duration::read(&node),
+        None => Some((Duration::Continuous, Wait::NONE)),
     };
-    let (metrics, loss) =
-        flow.get("metrics").map_or(Some((false, false)), |node| metrics(&node))?;
-    flow.refuse(&["egress_packet"]);
-    if let Some(node) = flow.get("payload") {
-        payload(&node);
+    let receivers = ends.as_ref().map_or(1, |(_, rx)| rx.len());
+    let metrics = match flow.get("metrics") {
+        Some(node) => metrics(&node, receivers),
+        None => Some(Metrics::default()),
+    };
+    let payload = flow.get("payload").map_or_else(|| Some(Payload::default()), |node| payload(&node));
+    let signature = metrics.filter(|metrics| metrics.enable).map(|metrics| SignatureSpec {
+        stamped: metrics.latency,
+        integrity: context.integrity,
+    });
+    let spec = FrameSpec { headers: headers?, sizes: sizes?, payload: payload?, signature };
+    // What the writer cannot do must show now, not when the flow starts.
+    if let Err(error) = FrameWriter::new(&spec, u16::try_from(index).unwrap_or(u16::MAX)) {
+        let field = match error {
+            FrameError::Size(_) | FrameError::NoRoom { .. } => "size",
+            _ => "packet",
+        };
+        return flow.child_fault(field, error.to_string());
     }
-    let (tx, rx) = ends?;
-    len?;
-    Some(FlowPlan { name, tx, rx, frame: frame?, rate: rate?, duration: duration?, metrics, loss })
+    let ((tx, rx), (duration, delay)) = (ends?, duration?);
+    Some(FlowPlan {
+        name: name?,
+        tx,
+        rx,
+        source: Source::Frames(Box::new(spec)),
+        rate: rate?,
+        duration,
+        delay,
+        metrics: metrics?,
+    })
 }
 
 fn tx_rx(node: &Node<'_>, ports: &[&str]) -> Option<(usize, Vec<usize>)> {
@@ -62,10 +99,14 @@ fn tx_rx(node: &Node<'_>, ports: &[&str]) -> Option<(usize, Vec<usize>)> {
         rx.push(one);
     }
     let rx: Vec<Option<usize>> = rx.iter().map(|node| port_index(node, ports)).collect();
-    Some((tx?, rx.into_iter().collect::<Option<_>>()?))
+    let mut rx = rx.into_iter().collect::<Option<Vec<usize>>>()?;
+    rx.sort_unstable();
+    rx.dedup();
+    Some((tx?, rx))
 }
 
-fn port_index(node: &Node<'_>, ports: &[&str]) -> Option<usize> {
+/// The index of the port that is named.
+pub fn port_index(node: &Node<'_>, ports: &[&str]) -> Option<usize> {
     let name = node.text()?;
     match ports.iter().position(|port| *port == name) {
         Some(index) => Some(index),
@@ -76,27 +117,17 @@ fn port_index(node: &Node<'_>, ports: &[&str]) -> Option<usize> {
     }
 }
 
-fn size(node: &Node<'_>) -> Option<usize> {
-    let object = node.object(&["choice", "fixed"])?;
-    object.choice(&["fixed"], Some("fixed"))?;
-    match object.get("fixed") {
-        Some(node) => {
-            node.integer(MIN_LEN_WITH_FCS as u64, MAX_LEN_WITH_FCS as u64).map(|len| len as usize)
-        }
-        None => Some(MIN_LEN_WITH_FCS),
-    }
-}
-
-fn rate(node: &Node<'_>, len_with_fcs: usize) -> Option<Rate> {
-    const KINDS: [(&str, u64, u64); 4] = [
+/// A rate of frames of `mean_with_fcs` bytes on average.
+fn rate(node: &Node<'_>, mean_with_fcs: f64) -> Option<Rate> {
+    const BITS: [(&str, u64, u64); 4] = [
         ("bps", 1, 1_000_000_000),
         ("kbps", 1_000, 1_000_000),
         ("mbps", 1_000_000, 1_000),
         ("gbps", 1_000_000_000, 1),
     ];
-    let object = node.object(&["choice", "pps", "bps", "kbps", "mbps", "gbps", "percentage"])?;
-    let chosen =
-        object.choice(&["pps", "bps", "kbps", "mbps", "gbps", "percentage"], Some("pps"))?;
+    let kinds = ["pps", "bps", "kbps", "mbps", "gbps", "percentage"];
+    let object = node.object(&[&["choice"][..], &kinds].concat())?;
+    let chosen = object.choice(&kinds, Some("pps"))?;
     let value = object.get(chosen);
     if chosen == "percentage" {
         let percent = value.as_ref().map_or(Some(100.0), |node| node.number(0.0, 100.0))?;
@@ -105,71 +136,19 @@ fn rate(node: &Node<'_>, len_with_fcs: usize) -> Option<Rate> {
             false => value?.fault("must be above 0"),
         };
     }
+    let Some((_, unit, default)) = BITS.iter().find(|(kind, ..)| *kind == chosen) else {
+        let frames = value.map_or(Some(1000), |node| node.integer(1, MAX_FRAMES_PER_SECOND))?;
+        return FrameRate::new(frames, 1).map(Rate::Frames);
+    };
     // Bits count on layer 1: OTG's least rate, 672 bit/s, is one 64-byte frame with its 20 bytes.
-    let frame_bits = ((len_with_fcs + packet::L1_OVERHEAD) * 8) as u64;
-    let (unit, default, bits) = match KINDS.iter().find(|(kind, ..)| *kind == chosen) {
-        Some((_, unit, default)) => (*unit, *default, frame_bits),
-        None => (1, 1000, 1),
-    };
-    // The highest rate in the unit that was chosen, at which frames are still told apart.
-    let max = MAX_FRAMES_PER_SECOND * bits / unit;
-    let amount = value.as_ref().map_or(Some(default), |node| node.integer(1, max))?;
-    FrameRate::new(amount.checked_mul(unit)?, bits).map(Rate::Frames)
+    let frame_bits = (mean_with_fcs + L1_OVERHEAD as f64) * 8.0;
+    // The highest rate in this unit at which frames are still told apart.
+    let max = (MAX_FRAMES_PER_SECOND as f64 * frame_bits / *unit as f64) as u64;
+    let amount = value.map_or(Some(*default), |node| node.integer(1, max))?;
+    Some(Rate::Bits { bits: amount.checked_mul(*unit)?, overhead: L1_OVERHEAD })
 }
 
-fn duration(node: &Node<'_>) -> Option<Duration> {
-    let object = node.object(&["choice", "continuous", "fixed_packets", "fixed_seconds"])?;
-    let chosen =
-        object.choice(&["continuous", "fixed_packets", "fixed_seconds"], Some("continuous"))?;
-    let fields: &[&str] = match chosen {
-        "fixed_packets" => &["packets", "gap", "delay"],
-        "fixed_seconds" => &["seconds", "gap", "delay"],
-        _ => &["gap", "delay"],
-    };
-    let details = match object.get(chosen) {
-        Some(node) => Some(node.object(fields)?),
-        None => None,
-    };
-    if let Some(details) = &details {
-        no_gap(details)?;
-    }
-    let field = |key| details.as_ref().and_then(|details| details.get(key));
-    match chosen {
-        "fixed_packets" => field("packets")
-            .map_or(Some(1), |node| node.integer(1, u64::from(u32::MAX)))
-            .map(Duration::Packets),
-        "fixed_seconds" => match field("seconds") {
-            // Below a nanosecond there is nothing to send in.
-            Some(node) => node
-                .number(1e-9, MAX_SECONDS)
-                .map(|seconds| Duration::Nanoseconds((seconds * 1e9).round() as u64)),
-            None => Some(Duration::Nanoseconds(1_000_000_000)),
-        },
-        _ => Some(Duration::Continuous),
-    }
-}
-
-fn no_gap(details: &Object<'_>) -> Option<()> {
-    if let Some(gap) = details.get("gap") {
-        if gap.integer(0, u64::from(u32::MAX))? != DEFAULT_GAP {
-            return gap.fault(format!(
-                "not supported; the rate sets the gap (leave it out or at {DEFAULT_GAP})"
-            ));
-        }
-    }
-    let Some(delay) = details.get("delay") else { return Some(()) };
-    let kinds = ["bytes", "nanoseconds", "microseconds"];
-    let delay = delay.object(&["choice", "bytes", "nanoseconds", "microseconds"])?;
-    let chosen = delay.choice(&kinds, Some("bytes"))?;
-    match delay.get(chosen) {
-        Some(node) if node.number(0.0, f64::MAX)? > 0.0 => {
-            node.fault("not supported; leave it out or at 0")
-        }
-        _ => Some(()),
-    }
-}
-
-fn metrics(node: &Node<'_>) -> Option<(bool, bool)> {
+fn metrics(node: &Node<'_>, receivers: usize) -> Option<Metrics> {
     let object = node.object(&[
         "enable",
         "loss",
@@ -178,26 +157,66 @@ fn metrics(node: &Node<'_>) -> Option<(bool, bool)> {
         "rx_tx_ratio",
         "predefined_metric_tags",
     ])?;
-    object.refuse_true(&["timestamps"]);
-    object.refuse(&["rx_tx_ratio", "predefined_metric_tags"]);
-    if let Some(latency) = object.get("latency").and_then(|node| node.object(&["enable", "mode"])) {
-        latency.refuse_true(&["enable"]);
+    if let Some(tags) =
+        object.get("predefined_metric_tags").and_then(|node| node.object(&["rx_name"]))
+    {
+        tags.refuse_true(&["rx_name"]);
     }
-    let flag = |key| object.get(key).map_or(Some(false), |node| node.boolean());
-    Some((flag("enable")?, flag("loss")?))
+    let latency = object.inner("latency", &["enable", "mode"])?;
+    if let Some(mode) = latency.get("mode") {
+        mode.word(&["store_forward", "cut_through"])?;
+    }
+    let ratio = object
+        .get("rx_tx_ratio")
+        .map_or(Some(Metrics::default().rx_tx_ratio), |node| rx_tx_ratio(&node, receivers));
+    let (enable, loss) = (object.flag("enable", false), object.flag("loss", false));
+    let (stamps, latency) = (object.flag("timestamps", false), latency.flag("enable", false));
+    Some(Metrics {
+        enable: enable?,
+        loss: loss?,
+        rx_tx_ratio: ratio?,
+        timestamps: stamps?,
+        latency: latency?,
+    })
 }
 
-fn payload(node: &Node<'_>) -> Option<()> {
-    let fixed = node.object(&["choice", "fixed"])?;
-    fixed.choice(&["fixed"], Some("fixed"))?;
-    let fixed = fixed.get("fixed")?.object(&["pattern", "repeat"])?;
-    if let Some(repeat) = fixed.get("repeat") {
-        repeat.boolean()?;
-    }
-    match fixed.get("pattern") {
-        Some(pattern) if !pattern.text()?.bytes().all(|b| b == b'0') => {
-            pattern.fault("not supported; the payload is zeros and a signature")
+fn rx_tx_ratio(node: &Node<'_>, receivers: usize) -> Option<f64> {
+    let object = node.object(&["choice", "value", "rx_count"])?;
+    match object.choice(&["value", "rx_count"], Some("value"))? {
+        "rx_count" => {
+            object.inner("rx_count", &[])?;
+            Some(receivers.max(1) as f64)
         }
-        _ => Some(()),
+        _ => object.get("value").map_or(Some(1.0), |node| node.number(1e-9, 1e9)),
+    }
+}
+
+fn payload(node: &Node<'_>) -> Option<Payload> {
+    let kinds = ["fixed", "increment_byte", "decrement_byte", "increment_word", "decrement_word"];
+    let object = node.object(&["choice", "fixed"])?;
+    match object.choice(&kinds, Some("fixed"))? {
+        "increment_byte" => Some(Payload::IncrementByte),
+        "decrement_byte" => Some(Payload::DecrementByte),
+        "increment_word" => Some(Payload::IncrementWord),
+        "decrement_word" => Some(Payload::DecrementWord),
+        _ => {
+            let fixed = object.inner("fixed", &["pattern", "repeat"])?;
+            let repeat = fixed.flag("repeat", true);
+            let pattern = match fixed.get("pattern") {
+                Some(node) => {
+                    let bytes = hex::read(&node)?;
+                    if !(1..=packet::size::MAX_LEN_WITH_FCS).contains(&bytes.len()) {
+                        return node.fault(format!(
+                            "{} bytes; choose 1 to {}",
+                            bytes.len(),
+                            packet::size::MAX_LEN_WITH_FCS
+                        ));
+                    }
+                    bytes
+                }
+                None => vec![0],
+            };
+            Some(Payload::Fixed { pattern, repeat: repeat? })
+        }
     }
 }

@@ -9,13 +9,21 @@
 pub mod capture;
 pub mod config;
 pub mod connections;
+mod duration;
 pub mod error;
 mod flow;
+mod headers;
+mod hex;
+mod ipv4_options;
 pub mod json;
+mod layer1;
 pub mod metrics;
-mod packet;
+mod options;
+mod pattern;
 pub mod server;
+mod size;
 pub mod state;
+pub mod update;
 pub mod walk;
 
 pub use error::ApiError;

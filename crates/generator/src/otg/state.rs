@@ -1,43 +1,115 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! OTG's `ControlState`: starting and stopping flows.
+//! OTG's `ControlState`: flows, links and captures that start and stop.
 
 use serde_json::Value;
 
 use super::ApiError;
-use super::walk::{Faults, Node};
+use super::walk::{Faults, Node, Object};
 
-/// What is to happen to which flows.
+/// What is to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transmit {
-    /// Start them; otherwise stop them.
-    pub start: bool,
-    /// Indices of the flows.
-    pub flows: Vec<usize>,
+pub enum Wanted {
+    /// To flows.
+    Transmit {
+        /// What.
+        state: Transmit,
+        /// Indices of the flows.
+        flows: Vec<usize>,
+    },
+    /// To links.
+    Link {
+        /// They come up, or go down.
+        up: bool,
+        /// Indices of the ports.
+        ports: Vec<usize>,
+    },
+    /// To captures.
+    Capture {
+        /// They start, or stop.
+        start: bool,
+        /// Indices of the ports.
+        ports: Vec<usize>,
+    },
 }
 
-/// Reads a request; `flows` are the names of the configured flows.
+/// What flows are to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transmit {
+    /// Begin, with counters at zero.
+    Start,
+    /// End.
+    Stop,
+    /// Wait.
+    Pause,
+    /// Go on.
+    Resume,
+}
+
+/// Reads a request; `flows` and `ports` are the configured names.
 ///
 /// # Errors
 /// A 400 that names every field which is wrong or not supported.
-pub fn validate(request: &Value, flows: &[&str]) -> Result<Transmit, ApiError> {
+pub fn validate(request: &Value, flows: &[&str], ports: &[&str]) -> Result<Wanted, ApiError> {
     let faults = Faults::default();
-    let transmit = transmit(&Node::root(request, &faults), flows);
-    faults.finish(transmit)
+    let wanted = read(&Node::root(request, &faults), flows, ports);
+    faults.finish(wanted)
 }
 
-fn transmit(root: &Node<'_>, flows: &[&str]) -> Option<Transmit> {
-    let object = root.object(&["choice", "traffic"])?;
-    object.choice(&["traffic"], None)?;
-    let traffic = object.required("traffic")?.object(&["choice", "flow_transmit"])?;
+fn read(root: &Node<'_>, flows: &[&str], ports: &[&str]) -> Option<Wanted> {
+    let object = root.object(&["choice", "traffic", "port", "protocol"])?;
+    match object.choice(&["traffic", "port", "protocol"], None)? {
+        "traffic" => transmit(&object.required("traffic")?, flows),
+        "port" => port(&object.required("port")?, ports),
+        _ => protocol(&object),
+    }
+}
+
+/// Refuses a state of protocols by its own name.
+fn protocol(object: &Object<'_>) -> Option<Wanted> {
+    let kind = object.get("protocol").and_then(|node| {
+        let kind = node.raw_field("choice")?.as_str()?.to_owned();
+        let known = kind.len() < 30 && kind.chars().all(|c| c.is_ascii_alphanumeric());
+        known.then_some(kind)
+    });
+    let path = kind.map_or("protocol".to_owned(), |kind| format!("protocol.{kind}"));
+    object.child_fault(&path, "not supported; there are no devices, and so no protocols")
+}
+
+fn transmit(node: &Node<'_>, flows: &[&str]) -> Option<Wanted> {
+    let traffic = node.object(&["choice", "flow_transmit"])?;
     traffic.choice(&["flow_transmit"], None)?;
     let transmit = traffic.required("flow_transmit")?.object(&["state", "flow_names"])?;
-    let state = transmit.required("state").and_then(|node| node.word(&["start", "stop"]));
+    let words = ["start", "stop", "pause", "resume"];
+    let state = transmit.required("state").and_then(|node| node.word(&words));
     let indices = indices(transmit.get("flow_names"), flows, "flow");
-    let transmit = Transmit { start: state? == "start", flows: indices? };
-    match (transmit.start, transmit.flows.as_slice()) {
-        (true, []) => object.fault("there is no flow to start; configure flows first"),
-        _ => Some(transmit),
+    let (state, flows) = (state?, indices?);
+    let state = match state {
+        "start" if flows.is_empty() => {
+            return transmit.fault("there is no flow to start; configure flows first");
+        }
+        "start" => Transmit::Start,
+        "stop" => Transmit::Stop,
+        "pause" => Transmit::Pause,
+        _ => Transmit::Resume,
+    };
+    Some(Wanted::Transmit { state, flows })
+}
+
+fn port(node: &Node<'_>, ports: &[&str]) -> Option<Wanted> {
+    let object = node.object(&["choice", "link", "capture"])?;
+    let chosen = object.choice(&["link", "capture"], None)?;
+    let details = object.required(chosen)?.object(&["state", "port_names"])?;
+    let words = if chosen == "link" { ["up", "down"] } else { ["start", "stop"] };
+    let state = details.required("state").and_then(|node| node.word(&words));
+    let indices = indices(details.get("port_names"), ports, "port");
+    let (first, ports) = (state? == words[0], indices?);
+    if ports.is_empty() {
+        return details.fault("there is no port; configure ports first");
     }
+    Some(match chosen {
+        "link" => Wanted::Link { up: first, ports },
+        _ => Wanted::Capture { start: first, ports },
+    })
 }
 
 /// The indices of the named things, in ascending order; no list or an empty one means all.
@@ -68,41 +140,62 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn request(state: &str, names: &[&str]) -> Value {
+    const FLOWS: [&str; 3] = ["a", "b", "c"];
+    const PORTS: [&str; 2] = ["p", "q"];
+
+    fn transmit(state: &str, names: &[&str]) -> Value {
         json!({"choice": "traffic", "traffic": {"choice": "flow_transmit", "flow_transmit": {"state": state, "flow_names": names}}})
     }
 
+    fn port(kind: &str, state: &str, names: &[&str]) -> Value {
+        json!({"choice": "port", "port": {"choice": kind, kind: {"state": state, "port_names": names}}})
+    }
+
     #[test]
-    fn flows_are_chosen_by_name() {
-        let flows = ["a", "b", "c"];
-        assert_eq!(
-            validate(&request("start", &[]), &flows),
-            Ok(Transmit { start: true, flows: vec![0, 1, 2] })
-        );
-        assert_eq!(
-            validate(&request("stop", &["c", "a", "c"]), &flows),
-            Ok(Transmit { start: false, flows: vec![0, 2] })
-        );
+    fn flows_and_ports_are_chosen_by_name() {
+        let read = |value: &Value| validate(value, &FLOWS, &PORTS);
+        for (word, state) in [
+            ("start", Transmit::Start),
+            ("stop", Transmit::Stop),
+            ("pause", Transmit::Pause),
+            ("resume", Transmit::Resume),
+        ] {
+            let wanted = |flows| Ok(Wanted::Transmit { state, flows });
+            assert_eq!(read(&transmit(word, &[])), wanted(vec![0, 1, 2]));
+            assert_eq!(read(&transmit(word, &["c", "a", "c"])), wanted(vec![0, 2]));
+        }
+        let link = |up, ports| Ok(Wanted::Link { up, ports });
+        assert_eq!(read(&port("link", "up", &[])), link(true, vec![0, 1]));
+        assert_eq!(read(&port("link", "down", &["q"])), link(false, vec![1]));
+        let capture = |start, ports| Ok(Wanted::Capture { start, ports });
+        assert_eq!(read(&port("capture", "start", &["p"])), capture(true, vec![0]));
+        let all = json!({"port": {"capture": {"state": "stop"}}});
+        assert_eq!(read(&all), capture(false, vec![0, 1]));
     }
 
     #[test]
     fn what_cannot_be_done_is_named() {
-        let error =
-            |value: Value, flows: &[&str]| validate(&value, flows).unwrap_err().errors.join("; ");
-        assert!(
-            error(request("pause", &[]), &["a"])
-                .starts_with("traffic.flow_transmit.state: \"pause\" is not supported")
-        );
-        assert!(
-            error(request("start", &["x"]), &["a"])
-                .starts_with("traffic.flow_transmit.flow_names[0]: there is no flow named \"x\"")
-        );
-        assert!(error(request("start", &[]), &[]).contains("no flow to start"));
-        assert!(
-            error(json!({"choice": "port", "port": {"choice": "link"}}), &["a"])
-                .contains("port: not supported")
-        );
-        assert!(error(json!({"choice": "traffic"}), &["a"]).contains("traffic: is missing"));
-        assert!(error(json!({}), &["a"]).contains("choose one of traffic"));
+        for (value, wanted) in [
+            (transmit("hop", &[]), "traffic.flow_transmit.state: \"hop\" is not supported"),
+            (transmit("start", &["x"]), "traffic.flow_transmit.flow_names[0]: there is no flow"),
+            (port("link", "start", &[]), "port.link.state: \"start\" is not supported"),
+            (port("capture", "up", &[]), "port.capture.state: \"up\" is not supported"),
+            (port("capture", "stop", &["x"]), "port.capture.port_names[0]: there is no port"),
+            (json!({"choice": "port", "port": {}}), "port: choose one of link, capture"),
+            (
+                json!({"choice": "protocol", "protocol": {"choice": "all", "all": {"state": "start"}}}),
+                "protocol.all: not supported; there are no devices",
+            ),
+            (json!({"choice": "protocol"}), "protocol: not supported; there are no devices"),
+            (json!({"choice": "traffic"}), "traffic: is missing"),
+            (json!({}), "choose one of traffic, port, protocol"),
+        ] {
+            let error = validate(&value, &FLOWS, &PORTS).unwrap_err().errors.join("; ");
+            assert!(error.starts_with(wanted), "{wanted}: {error}");
+        }
+        let nothing = |value: &Value| validate(value, &[], &[]).unwrap_err().errors.join("; ");
+        assert!(nothing(&transmit("start", &[])).contains("no flow to start"));
+        assert!(nothing(&port("link", "up", &[])).contains("there is no port"));
+        assert!(validate(&transmit("stop", &[]), &[], &[]).is_ok());
     }
 }

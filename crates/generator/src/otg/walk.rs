@@ -56,6 +56,10 @@ pub struct Object<'a> {
     faults: &'a Faults,
 }
 
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
 impl<'a> Node<'a> {
     /// The root of a tree.
     pub fn root(value: &'a Value, faults: &'a Faults) -> Self {
@@ -65,6 +69,11 @@ impl<'a> Node<'a> {
     /// Where it is.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// What it is, as it stands.
+    pub fn value(&self) -> &'a Value {
+        self.value
     }
 
     /// Notes a fault here.
@@ -96,6 +105,16 @@ impl<'a> Node<'a> {
         let item =
             |(i, value)| Node { value, path: format!("{}[{i}]", self.path), faults: self.faults };
         Some(items.iter().enumerate().map(item).collect())
+    }
+
+    /// A list of at most `max` items.
+    pub fn list_of(&self, max: usize) -> Option<Vec<Node<'a>>> {
+        match self.value {
+            Value::Array(items) if items.len() > max => {
+                self.fault(format!("{} entries; at most {max} are supported", items.len()))
+            }
+            _ => self.list(),
+        }
     }
 
     /// A text.
@@ -172,8 +191,9 @@ impl<'a> Node<'a> {
     }
 
     /// Notes a fault at a field of this object, there or not.
-    pub fn child_fault(&self, key: &str, what: &str) {
-        self.faults.add(&format!("{}.{key}", self.path), what);
+    pub fn child_fault<T>(&self, key: &str, what: &str) -> Option<T> {
+        self.faults.add(&join(&self.path, key), what);
+        None
     }
 
     fn is_empty(&self) -> bool {
@@ -187,13 +207,32 @@ impl<'a> Node<'a> {
 
 impl<'a> Object<'a> {
     fn join(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        join(&self.path, key)
+    }
+
+    /// Notes a fault at a field, there or not.
+    pub fn child_fault<T>(&self, key: &str, what: impl AsRef<str>) -> Option<T> {
+        self.faults.add(&self.join(key), what);
+        None
     }
 
     /// Notes a fault here.
     pub fn fault<T>(&self, what: impl AsRef<str>) -> Option<T> {
         self.faults.add(&self.path, what);
         None
+    }
+
+    /// An object that may be missing, which is an empty one then.
+    pub fn inner(&self, key: &str, fields: &[&str]) -> Option<Object<'a>> {
+        match self.get(key) {
+            Some(node) => node.object(fields),
+            None => self.empty(key),
+        }
+    }
+
+    /// A flag that may be missing.
+    pub fn flag(&self, key: &str, default: bool) -> Option<bool> {
+        self.get(key).map_or(Some(default), |node| node.boolean())
     }
 
     /// A field, if it is there and not null.

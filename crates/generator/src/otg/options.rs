@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! OTG's `ConfigOptions`.
+
+use super::walk::Node;
+
+/// What they say that is supported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Whether payloads carry a checksum.
+    pub integrity: bool,
+    /// Whether flow metrics have the loss as a duration.
+    pub loss_duration: bool,
+}
+
+/// Reads them; faults are noted, and the rest is as by default.
+pub fn read(node: &Node<'_>) -> Options {
+    let mut options = Options::default();
+    let Some(object) =
+        node.object(&["port_options", "protocol_options", "per_port_options", "flow_options"])
+    else {
+        return options;
+    };
+    object.refuse(&["per_port_options"]);
+    if let Some(port) = object.get("port_options").and_then(|node| {
+        node.object(&["location_preemption", "data_integrity", "frame_ordering_mode"])
+    }) {
+        port.refuse_true(&["location_preemption"]);
+        options.integrity = port.flag("data_integrity", false).unwrap_or(false);
+        if let Some(mode) =
+            port.get("frame_ordering_mode").and_then(|node| node.object(&["choice"]))
+        {
+            mode.choice(&["no_ordering"], Some("no_ordering"));
+        }
+    }
+    if let Some(protocols) =
+        object.get("protocol_options").and_then(|node| node.object(&["auto_start_all"]))
+    {
+        // The default: all protocols start, of which there are none.
+        if let Some(node) = protocols.get("auto_start_all") {
+            if node.boolean() == Some(false) {
+                node.fault::<()>("not supported; there are no protocols (leave it out or true)");
+            }
+        }
+    }
+    if let Some(flows) =
+        object.get("flow_options").and_then(|node| node.object(&["packet_loss_duration"]))
+    {
+        options.loss_duration = flows.flag("packet_loss_duration", false).unwrap_or(false);
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::otg::walk::Faults;
+    use serde_json::{Value, json};
+
+    fn options(json: &Value) -> Result<Options, String> {
+        let faults = Faults::default();
+        let options = read(&Node::root(json, &faults));
+        faults.finish(Some(options)).map_err(|error| error.errors.join("; "))
+    }
+
+    #[test]
+    fn integrity_and_the_duration_of_loss_can_be_had() {
+        let defaults = json!({
+            "port_options": {"location_preemption": false, "data_integrity": false, "frame_ordering_mode": {"choice": "no_ordering"}},
+            "protocol_options": {"auto_start_all": true},
+            "flow_options": {"packet_loss_duration": false},
+            "per_port_options": [],
+        });
+        assert_eq!(options(&defaults), Ok(Options::default()));
+        let both = json!({"port_options": {"data_integrity": true}, "flow_options": {"packet_loss_duration": true}});
+        assert_eq!(options(&both), Ok(Options { integrity: true, loss_duration: true }));
+    }
+
+    #[test]
+    fn the_rest_is_refused() {
+        for (json, wanted) in [
+            (json!([]), "must be an object"),
+            (json!({"port_options": {"location_preemption": true}}), "port_options.location_pr"),
+            (
+                json!({"port_options": {"frame_ordering_mode": {"choice": "rfc2889"}}}),
+                "port_options.frame_ordering_mode.choice: \"rfc2889\" is not",
+            ),
+            (
+                json!({"protocol_options": {"auto_start_all": false}}),
+                "protocol_options.auto_start_all: not supported",
+            ),
+            (json!({"per_port_options": [{}]}), "per_port_options: not supported"),
+            (json!({"flow_options": {"x": 1}}), "flow_options.x: not supported"),
+            (json!({"port_options": {"data_integrity": 1}}), "port_options.data_integrity: must"),
+        ] {
+            let error = options(&json).unwrap_err();
+            assert!(error.starts_with(wanted), "{wanted}: {error}");
+        }
+    }
+}
