@@ -2,12 +2,16 @@
 //! Frames described: a stack of headers whose fields follow patterns, sizes, a payload, and the
 //! signature. [`crate::writer::FrameWriter`] writes them.
 
+mod error;
+
+pub use error::FrameError;
+
 use crate::FCS_LEN;
 use crate::field::Pattern;
 use crate::headers::{self, FieldKind, HeaderKind};
 use crate::payload::Payload;
 use crate::signature;
-use crate::size::{MIN_LEN_WITH_FCS, SizeError, Sizes};
+use crate::size::{MIN_LEN_WITH_FCS, Sizes};
 
 /// What a checksum field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,104 +247,6 @@ fn check_header(header: &Header) -> Result<(), FrameError> {
         }
     }
     Ok(())
-}
-
-/// Why frames cannot be described or written so.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum FrameError {
-    /// Unusable sizes.
-    #[error(transparent)]
-    Size(#[from] SizeError),
-    /// Some frames are too short.
-    #[error("a frame of {size} bytes has no room for {headers} headers ({headers_len} bytes){}",
-        NoRoomAdvice(*signature_len, *least))]
-    NoRoom {
-        /// The smallest size, in bytes with FCS.
-        size: usize,
-        /// The headers' names.
-        headers: String,
-        /// Their length in bytes.
-        headers_len: usize,
-        /// Bytes that the signature takes, 0 for none.
-        signature_len: usize,
-        /// The smallest size that would do, in bytes with FCS.
-        least: usize,
-    },
-    /// Signatures have 15 bits for the flow.
-    #[error("flow number {0}: choose one below 32768")]
-    Flow(u16),
-    /// The header has no such field.
-    #[error("{} has no field {field:?}{}", header.name, FieldNames(header))]
-    NoField {
-        /// The header's kind.
-        header: &'static HeaderKind,
-        /// The name that was given.
-        field: String,
-    },
-    /// Good and bad are words for checksums.
-    #[error("{header}.{field} is no checksum; give it a value or a pattern")]
-    NotAChecksum {
-        /// The header's name.
-        header: &'static str,
-        /// The field's name.
-        field: &'static str,
-    },
-    /// Two fields that change share bits.
-    #[error("{header}.{first} and {header}.{second} share bits; let only one of them change")]
-    Overlap {
-        /// The header's name.
-        header: &'static str,
-        /// A field.
-        first: &'static str,
-        /// The other.
-        second: &'static str,
-    },
-    /// The header's length would change.
-    #[error("{header}.{field} decides how long the header is; give it one value, not a pattern")]
-    Flag {
-        /// The header's name.
-        header: &'static str,
-        /// The flag's name.
-        field: &'static str,
-    },
-    /// Too many options, or no whole words of them.
-    #[error("{len} bytes of options in {header}: choose at most {most}, a multiple of 4")]
-    Options {
-        /// The header's name.
-        header: &'static str,
-        /// Bytes of options.
-        len: usize,
-        /// The most that it can have.
-        most: usize,
-    },
-}
-
-struct NoRoomAdvice(usize, usize);
-
-impl std::fmt::Display for NoRoomAdvice {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let NoRoomAdvice(signature, least) = self;
-        match signature {
-            0 => write!(f, ": {least} bytes or more"),
-            _ => write!(
-                f,
-                " and the {signature}-byte signature: {least} bytes or more, or switch the flow's \
-                 metrics off"
-            ),
-        }
-    }
-}
-
-struct FieldNames<'a>(&'a HeaderKind);
-
-impl std::fmt::Display for FieldNames<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (i, field) in self.0.fields.iter().enumerate() {
-            let before = if i == 0 { "; its fields are " } else { ", " };
-            write!(f, "{before}{}", field.name)?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets as bytes: header views and writers, checksums, signatures, and templates that count.
+//! Packets as bytes: header views, checksums, signatures, and writers of any stack of headers.
 //!
 //! Nothing here allocates after construction, calls into C or keeps state between frames except
 //! where a type says so, so everything runs unchanged on a DPDK mbuf, an AF_XDP frame or a `Vec`.

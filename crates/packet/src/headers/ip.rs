@@ -3,6 +3,11 @@
 
 use super::{Auto, Cover, FieldKind, Format, HeaderKind, Numbers};
 
+/// The router alert option of IPv4 (RFC 2113).
+pub const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
+/// The option of IPv4 that ends the list.
+pub const END_OF_OPTIONS: [u8; 1] = [0];
+
 /// IPv4. The three readings of its second byte overlap: `priority.raw`, `priority.tos` and
 /// `priority.dscp`.
 pub static IPV4: HeaderKind = HeaderKind {

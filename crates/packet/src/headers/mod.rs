@@ -14,7 +14,7 @@ mod message;
 mod transport;
 mod tunnel;
 
-pub use ip::{IPV4, IPV6};
+pub use ip::{END_OF_OPTIONS, IPV4, IPV6, ROUTER_ALERT};
 pub use link::{ARP, ETHERNET, ETHERNETPAUSE, MPLS, PFCPAUSE, PPP, VLAN};
 pub use message::{ICMP, ICMPV6, IGMPV1};
 pub use transport::{TCP, UDP};

@@ -194,7 +194,7 @@ impl Tails {
         // The strides that go with these lengths of headers, so that nothing is divided.
         let stride = match WHOLE {
             0 => columns.stride,
-            ..64 => 64,
+            1..64 => 64,
             _ => 128,
         };
         let rows = columns.rows.get(skip * stride..).unwrap_or_default();

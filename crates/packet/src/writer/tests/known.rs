@@ -184,7 +184,7 @@ fn frames_without_ip() {
 #[test]
 fn options_and_custom_bytes() {
     let mut spec = spec(&["ethernet", "ipv4"], 70);
-    spec.headers[1].set_options(&[0x94, 4, 0, 0]);
+    spec.headers[1].set_options(&headers::ROUTER_ALERT);
     spec.headers.push(Header::custom(vec![0xaa, 0xbb, 0xcc]));
     // 66 - 14 = 52: 4600+0034+403d+9404 = 1a76 with the carry, complement e589.
     expect(&spec, &[MACS, "0800 4600 0034 0000 0000 403d e589 00000000 00000000 94040000 aabbcc"]);
