@@ -283,7 +283,7 @@ fn each_of<T: Copy, const N: usize>(
 
 impl Store {
     /// Writes a value into each row.
-    #[inline]
+    #[inline(always)]
     fn write<T: Word>(self, rows: &mut [u8], stride: usize, values: &[T]) {
         match self {
             Store::Bytes { at, len: 1 } => each(rows, stride, at, values, |_, v| [v.low() as u8]),
