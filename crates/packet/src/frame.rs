@@ -28,7 +28,7 @@ pub enum Checksum {
 /// What a field holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldValue {
-    /// What the field's rule gives ([`FieldKind::auto`]).
+    /// What the field's rule gives ([`Auto`](headers::Auto)).
     Auto,
     /// Values over successive frames, cut to the field's width; so lengths and checksums can be
     /// wrong on purpose. Where a length is wrong, checksums are still made over what is sent.
