@@ -15,7 +15,6 @@ use packet::frame::{FrameError, FrameSpec, Header, SignatureSpec};
 use packet::headers::{ETHERNET, IPV4, IPV6, UDP, VXLAN};
 use packet::payload::Payload;
 use packet::size::Sizes;
-use packet::template::{Template, UdpFrame};
 use packet::writer::{Buffer, FrameWriter};
 
 const BURST: usize = 32;
@@ -112,25 +111,6 @@ fn writer(name: &str, spec: &FrameSpec, resident: bool, n: usize) -> Result<(), 
     Ok(())
 }
 
-fn template(name: &str, frame: &UdpFrame) -> Result<(), packet::template::TemplateError> {
-    let mut figures = [0.0; 2];
-    for (figure, buffers) in figures.iter_mut().zip([BURST, 16 * BURST]) {
-        let mut template = Template::new(frame, 1)?;
-        let mut slots = slots(buffers, frame.len_with_fcs);
-        *figure = best(BURST, |i| {
-            let from = i * BURST % buffers;
-            let len = template.len();
-            for slot in black_box(&mut slots[from..from + BURST]) {
-                if let Some(bytes) = slot.resize(len) {
-                    template.write(bytes);
-                }
-            }
-        });
-    }
-    println!("{name:40} {:6.1} {:6.1}", figures[0], figures[1]);
-    Ok(())
-}
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let only = std::env::args().nth(1);
     let wanted = |name: &str| only.as_ref().is_none_or(|only| name.contains(only.as_str()));
@@ -152,16 +132,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let imix = || Sizes::preset("imix").unwrap_or(Sizes::Fixed(64));
 
     println!("{:40} {:>6} {:>6}", "cycles per frame, buffers:", "32", "512");
-    let frame = UdpFrame {
-        ip_source: count(0xc612_0001, 16_126),
-        ip_destination: count(0xc613_0001, 16_126),
-        port_source: count(10_000, 1000),
-        port_destination: count(10_000, 1000),
-        ..UdpFrame::default()
-    };
-    if wanted("template") {
-        template("template: IPv4/UDP 64, 4 fields", &frame)?;
-    }
     let cases = [
         ("IPv4/UDP 64, 4 fields", stack(published.clone(), Sizes::Fixed(64)), false),
         ("IPv4/UDP 64, no field", stack(constant, Sizes::Fixed(64)), false),

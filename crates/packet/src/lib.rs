@@ -18,7 +18,6 @@ pub mod payload;
 pub mod random;
 pub mod signature;
 pub mod size;
-pub mod template;
 pub mod udp;
 pub mod writer;
 
