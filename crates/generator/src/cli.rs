@@ -24,9 +24,9 @@ use crate::pacing::LineRate;
     override_usage = "generator [EAL OPTIONS --] --otg-listen ADDR:PORT [OPTIONS]"
 )]
 pub struct Options {
-    /// Serve the OTG API on this loopback address, by HTTP unless there is a certificate; port 0 takes
-    /// a free one
-    #[arg(long, value_name = "ADDR:PORT", value_parser = loopback)]
+    /// Serve the OTG API on this address, by HTTP unless there is a certificate; port 0 takes a free one. One
+    /// that other machines reach needs a certificate, a user and a password
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     pub otg_listen: SocketAddr,
 
     /// Serve HTTPS with this certificate chain (PEM)
@@ -36,6 +36,14 @@ pub struct Options {
     /// The certificate's private key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
+
+    /// Ask clients for this user (HTTP Basic: https://NAME:PASSWORD@ADDR:PORT)
+    #[arg(long, value_name = "NAME", requires = "otg_password_file")]
+    pub otg_user: Option<String>,
+
+    /// and for the password that is this file's only line
+    #[arg(long, value_name = "FILE", requires = "otg_user")]
+    pub otg_password_file: Option<PathBuf>,
 
     /// Send as fast as the ports take frames; rates in the configuration are ignored, and a refused
     /// frame is offered again
@@ -96,19 +104,15 @@ fn cpu_list(text: &str) -> Result<CpuList, String> {
     let mut sorted = cpus.clone();
     sorted.sort_unstable();
     match sorted.windows(2).find_map(|pair| (pair.first() == pair.last()).then(|| pair.first())) {
-        Some(twice) => Err(format!("CPU {} is in the list twice", twice.copied().unwrap_or_default())),
+        Some(twice) => {
+            Err(format!("CPU {} is in the list twice", twice.copied().unwrap_or_default()))
+        }
         None => Ok(CpuList(cpus)),
     }
 }
 
-fn loopback(text: &str) -> Result<SocketAddr, String> {
-    let address: SocketAddr = text
-        .parse()
-        .map_err(|_| "give an IP address and a port, such as 127.0.0.1:8443".to_owned())?;
-    match address.ip().is_loopback() {
-        true => Ok(address),
-        false => Err("only loopback addresses are served: the API asks for no password".to_owned()),
-    }
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "give an IP address and a port, such as 127.0.0.1:8443".to_owned())
 }
 
 /// EAL's options, if they are given, and our own, both with the program's name in front.
@@ -157,7 +161,7 @@ mod tests {
         assert!(parse(&["--otg-listen", "[::1]:80", "--line-rate", "1000000", "--flood"]).is_ok());
         for (bad, option) in [
             (&["--flood"][..], "--otg-listen"),
-            (&["--otg-listen", "0.0.0.0:80"], "only loopback"),
+            (&["--otg-listen", "127.0.0.1:0", "--otg-user", "me"], "--otg-password-file"),
             (&["--otg-listen", "localhost"], "127.0.0.1:8443"),
             (&["--otg-listen", "127.0.0.1:0", "--line-rate", "0"], "--line-rate"),
             (&["--otg-listen", "127.0.0.1:0", "--late-after", "x"], "--late-after"),

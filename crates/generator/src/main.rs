@@ -17,6 +17,7 @@ use generator::cli::{self, Options};
 use generator::control::{Control, PortRules, Rules};
 use generator::engine::{self, Desk, Mode, Settings};
 use generator::location::Vdevs;
+use generator::otg::auth::{Access, AuthError, Credentials};
 use generator::otg::{connections, server};
 use generator::telemetry::{self, Question};
 use generator::tls::{self, TlsError};
@@ -38,6 +39,8 @@ enum Failure {
     Options(#[from] start::StartError),
     #[error(transparent)]
     Tls(#[from] TlsError),
+    #[error(transparent)]
+    Auth(#[from] AuthError),
     #[error(transparent)]
     Eal(#[from] dpdk::EalError),
     #[error(transparent)]
@@ -75,6 +78,12 @@ fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Fail
         _ => None,
     };
 
+    let credentials = match (&options.otg_user, &options.otg_password_file) {
+        (Some(user), Some(file)) => Some(Credentials::read(user, file)?),
+        _ => None,
+    };
+    let access = Access::new(address.ip(), tls.is_some(), credentials)?;
+
     let stop = Arc::new(AtomicBool::new(false));
     let hangup = (!host::ignores_signal(SIGHUP)).then_some(SIGHUP);
     for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
@@ -87,13 +96,18 @@ fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Fail
     let own_eal_options = eal_options.is_some();
     let arguments = match eal_options {
         Some(arguments) => arguments,
-        None => start::eal_arguments("generator", options.cpus.as_ref().map(|cpus| cpus.0.as_slice()))?.into_iter().map(OsString::from).collect(),
+        None => {
+            start::eal_arguments("generator", options.cpus.as_ref().map(|cpus| cpus.0.as_slice()))?
+                .into_iter()
+                .map(OsString::from)
+                .collect()
+        }
     };
     let (eal, _) = Eal::init(arguments)?;
     if !own_eal_options {
         stale::remove_runtime_dirs(&eal.runtime_dir());
     }
-    let door = Door { listener, address, tls };
+    let door = Door { listener, address, tls, access };
     let served = serve(&eal, door, options, own_eal_options, &stop);
     drop(eal);
     if let Some(file) = &options.port_file {
@@ -107,6 +121,7 @@ struct Door {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<RustlsConfig>,
+    access: Access,
 }
 
 impl Door {
@@ -187,7 +202,7 @@ fn serve_http(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let (calls, received) = mpsc::channel(BACKLOG);
-        let router = server::router(calls);
+        let router = server::router(calls, door.access);
         let api = async {
             match door.tls {
                 Some(tls) => {

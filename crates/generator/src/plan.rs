@@ -24,6 +24,8 @@ pub struct Plan {
     pub captures: Vec<CapturePlan>,
     /// Whether payloads carry a checksum and are looked through where they arrive.
     pub integrity: bool,
+    /// Whether flow metrics give the loss as a duration too.
+    pub loss_duration: bool,
 }
 
 /// A port.

@@ -10,7 +10,6 @@ use measure::Cell;
 use rtrb::chunks::ReadChunk;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-
 use super::filter::Filter;
 
 /// Bytes of a record's header in a ring.

@@ -85,6 +85,7 @@ impl Active<'_> {
             duplicates: rx.iter().map(|rx| rx.sequence.duplicates.get()).sum(),
             loss: flow.metrics.loss,
             rx_tx_ratio: flow.metrics.rx_tx_ratio,
+            loss_pace: self.plan.loss_duration.then(|| pace(books, settings)).flatten(),
             timestamps_ns: timestamps.map(|(first, last)| (since(first), since(last))),
             latency: latency(&rx, settings).filter(|_| flow.metrics.latency),
         })
@@ -251,6 +252,13 @@ impl Active<'_> {
 
 fn with_fcs(bytes: u64, frames: u64) -> u64 {
     bytes + frames * packet::FCS_LEN as u64
+}
+
+/// Frames per second from the first one to the last.
+fn pace(books: &TxBooks, settings: &Settings) -> Option<f64> {
+    let gaps = books.accepted.get().checked_sub(1).filter(|gaps| *gaps > 0)?;
+    let cycles = books.tx_duration_tsc();
+    (cycles > 0).then(|| gaps as f64 * settings.hz as f64 / cycles as f64)
 }
 
 fn mode(settings: &Settings) -> (&'static str, Value) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use measure::{Arrivals, Delays};
 use packet::signature::{self, Reading, Signature};
 
-use super::{Mode, Settings};
 use super::io::{BURST, Receive};
+use super::{Mode, Settings};
 use crate::books::{Books, RxBooks};
 use crate::capture::Tap;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Bounds on what clients may hold: so many connections, each so long without a request.
+//! Bounds on what clients may hold: so many connections, each so long without a request, and so
+//! long with an answer.
 
 use std::future::Future;
 use std::io;
@@ -15,6 +16,8 @@ use hyper_util::rt::TokioTimer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
+
+use super::patience::{Patience, Patient};
 
 /// Connections at a time; one more is closed at once.
 const MAX_CONNECTIONS: usize = 64;
@@ -51,15 +54,19 @@ where
     A: Accept<TcpStream, Router, Service = Router>,
     A::Future: Send + 'static,
 {
-    type Stream = A::Stream;
+    type Stream = Patient<A::Stream>;
     type Service = Router;
-    type Future = Pin<Box<dyn Future<Output = io::Result<(A::Stream, Router)>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, Router)>> + Send>>;
 
     fn accept(&self, stream: TcpStream, router: Router) -> Self::Future {
         match self.permits.clone().try_acquire_owned() {
             Ok(permit) => {
                 let router = router.layer(Extension(Arc::new(permit)));
-                Box::pin(self.inner.accept(stream, router))
+                let accepted = self.inner.accept(stream, router);
+                Box::pin(async {
+                    let (stream, router) = accepted.await?;
+                    Ok((Patient::new(stream, Patience::default()), router))
+                })
             }
             Err(_) => Box::pin(async { Err(io::Error::other("too many connections")) }),
         }

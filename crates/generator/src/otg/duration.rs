@@ -147,8 +147,14 @@ mod tests {
             (json!({"fixed_seconds": {"seconds": 1e30}}), "fixed_seconds.seconds: must be"),
             (json!({"burst": {"delay": {}}}), "burst.delay: not supported"),
             (json!({"burst": {"packets": 0}}), "burst.packets: must be"),
-            (json!({"burst": {"inter_burst_gap": {"bytes": -1}}}), "burst.inter_burst_gap.bytes: must"),
-            (json!({"continuous": {"delay": {"hours": 1}}}), "continuous.delay.hours: not supported"),
+            (
+                json!({"burst": {"inter_burst_gap": {"bytes": -1}}}),
+                "burst.inter_burst_gap.bytes: must",
+            ),
+            (
+                json!({"continuous": {"delay": {"hours": 1}}}),
+                "continuous.delay.hours: not supported",
+            ),
         ] {
             let error = duration(json).unwrap_err();
             assert!(error.starts_with(wanted), "{wanted}: {error}");

@@ -58,11 +58,11 @@ pub fn read(
         Some(node) => metrics(&node, receivers),
         None => Some(Metrics::default()),
     };
-    let payload = flow.get("payload").map_or_else(|| Some(Payload::default()), |node| payload(&node));
-    let signature = metrics.filter(|metrics| metrics.enable).map(|metrics| SignatureSpec {
-        stamped: metrics.latency,
-        integrity: context.integrity,
-    });
+    let payload =
+        flow.get("payload").map_or_else(|| Some(Payload::default()), |node| payload(&node));
+    let signature = metrics
+        .filter(|metrics| metrics.enable)
+        .map(|metrics| SignatureSpec { stamped: metrics.latency, integrity: context.integrity });
     let spec = FrameSpec { headers: headers?, sizes: sizes?, payload: payload?, signature };
     // What the writer cannot do must show now, not when the flow starts.
     if let Err(error) = FrameWriter::new(&spec, u16::try_from(index).unwrap_or(u16::MAX)) {

@@ -166,7 +166,9 @@ mod tests {
             for field in kind.fields {
                 let value = match field.format {
                     _ if field.is_checksum() => json!({"choice": "custom", "custom": 1}),
-                    headers::Format::Number => json!({"choice": "value", "value": field.max() as u64}),
+                    headers::Format::Number => {
+                        json!({"choice": "value", "value": field.max() as u64})
+                    }
                     headers::Format::Mac => json!({"value": "00:00:00:00:00:01"}),
                     headers::Format::Ipv4 => json!({"value": "0.0.0.1"}),
                     headers::Format::Ipv6 => json!({"value": "::1"}),

@@ -156,7 +156,10 @@ mod tests {
                 json!([{"custom": {"type": {"option_number": {"values": [1, 2]}}}}]),
                 "[0].custom.type.option_number: must be one value",
             ),
-            (json!([{"timestamp": {"pointer": {"value": 4}}}]), "[0].timestamp.pointer.value: must"),
+            (
+                json!([{"timestamp": {"pointer": {"value": 4}}}]),
+                "[0].timestamp.pointer.value: must",
+            ),
         ] {
             let error = options(json).unwrap_err();
             assert!(error.contains(wanted), "{wanted}: {error}");

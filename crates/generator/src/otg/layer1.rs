@@ -193,7 +193,11 @@ mod tests {
             ("auto_negotiation", json!({"rs_fec": true}), "auto_negotiation.rs_fec: not supported"),
             ("mtu", json!(1501), "mtu: frames of 1519 bytes are longer than 1518; start the"),
             ("mtu", json!(63), "mtu: must be a whole number"),
-            ("flow_control", json!({"choice": "ieee_802_3x"}), "flow_control.choice: \"ieee_802_3x"),
+            (
+                "flow_control",
+                json!({"choice": "ieee_802_3x"}),
+                "flow_control.choice: \"ieee_802_3x",
+            ),
             (
                 "flow_control",
                 json!({"ieee_802_1qbb": {"pfc_class_3": 2}}),

@@ -6,6 +6,7 @@
 //! snappi writes by default, with the values that it writes, are understood. Integers of 64 bits
 //! may be strings, as OTG has them, or numbers.
 
+pub mod auth;
 pub mod capture;
 pub mod config;
 pub mod connections;
@@ -19,10 +20,12 @@ pub mod json;
 mod layer1;
 pub mod metrics;
 mod options;
+pub mod patience;
 mod pattern;
 pub mod server;
 mod size;
 pub mod state;
+mod unsupported;
 pub mod update;
 pub mod walk;
 

@@ -2,21 +2,22 @@
 //! The HTTP side: every request becomes a message to the control plane, and its answer JSON.
 
 use std::future::poll_fn;
-use std::net::IpAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{API_VERSION, ApiError, MAX_BODY, json as strict};
+use super::auth::Access;
+use super::{API_VERSION, ApiError, MAX_BODY, json as strict, unsupported};
 
 /// Longest time that a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,12 +30,25 @@ const MAX_DROPPED: usize = 16 * MAX_BODY;
 pub enum Call {
     /// POST /config.
     SetConfig(Value),
+    /// PATCH /config.
+    UpdateConfig(Value),
     /// GET /config.
     GetConfig,
     /// POST /control/state.
     SetState(Value),
     /// POST /monitor/metrics.
     Metrics(Value),
+    /// POST /monitor/capture.
+    Capture(Value),
+}
+
+/// What comes of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// An object of OTG's model.
+    Json(Value),
+    /// A file.
+    Bytes(Vec<u8>),
 }
 
 /// A call and the place for its answer.
@@ -43,53 +57,37 @@ pub struct Message {
     /// What is wanted.
     pub call: Call,
     /// Where the answer goes.
-    pub answer: oneshot::Sender<Result<Value, ApiError>>,
+    pub answer: oneshot::Sender<Result<Answer, ApiError>>,
 }
 
-/// The routes of the API; calls go to `control`.
-pub fn router(control: mpsc::Sender<Message>) -> Router {
+/// The routes of the API for those who have access; calls go to `control`.
+pub fn router(control: mpsc::Sender<Message>, access: Access) -> Router {
+    let config = post(set_config).patch(update_config).get(get_config);
     Router::new()
-        .route("/config", post(set_config).get(get_config).fallback(unsupported_method))
+        .route("/config", config.fallback(unsupported_method))
         .route("/control/state", post(set_state).fallback(unsupported_method))
+        .route("/control/action", post(action).fallback(unsupported_method))
         .route("/monitor/metrics", post(metrics).fallback(unsupported_method))
+        .route("/monitor/states", post(states).fallback(unsupported_method))
+        .route("/monitor/capture", post(capture).fallback(unsupported_method))
         .route("/capabilities/version", get(version).fallback(unsupported_method))
         .fallback(unknown_path)
-        .layer(middleware::from_fn(from_this_machine))
+        .layer(middleware::from_fn_with_state(Arc::new(access), guard))
         .with_state(control)
 }
 
-/// Refuses what a web page makes a browser send: the API asks for no password, and a browser on this
-/// machine reaches it.
-async fn from_this_machine(request: Request, next: Next) -> Response {
-    match check_origin(request.headers()) {
+async fn guard(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    match access.check(request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(error) => respond(Err(error)),
+        Err(refusal) => {
+            let mut response = respond(Err(refusal.error));
+            if let Some(challenge) = refusal.challenge {
+                let headers = response.headers_mut();
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+            }
+            response
+        }
     }
-}
-
-fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
-    if headers.contains_key(header::ORIGIN) {
-        return Err(ApiError::request(403, "Origin: requests of web pages are refused"));
-    }
-    let mut hosts = headers.get_all(header::HOST).iter();
-    match (hosts.next(), hosts.next()) {
-        (Some(host), None) if is_loopback(host) => Ok(()),
-        _ => Err(ApiError::request(
-            403,
-            "Host: must be a loopback address or localhost, such as 127.0.0.1:8080",
-        )),
-    }
-}
-
-fn is_loopback(host: &HeaderValue) -> bool {
-    let Ok(text) = host.to_str() else { return false };
-    let host = match text.rsplit_once(':') {
-        Some((host, port)) if port.parse::<u16>().is_ok() => host,
-        _ => text,
-    };
-    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    host.eq_ignore_ascii_case("localhost")
-        || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 async fn set_config(State(control): State<mpsc::Sender<Message>>, request: Request) -> Response {
@@ -104,16 +102,38 @@ async fn metrics(State(control): State<mpsc::Sender<Message>>, request: Request)
     with_body(control, request, Call::Metrics).await
 }
 
+async fn update_config(State(control): State<mpsc::Sender<Message>>, request: Request) -> Response {
+    with_body(control, request, Call::UpdateConfig).await
+}
+
+async fn capture(State(control): State<mpsc::Sender<Message>>, request: Request) -> Response {
+    with_body(control, request, Call::Capture).await
+}
+
+async fn action(request: Request) -> Response {
+    respond(Err(match body(request.into_body()).await {
+        Ok(value) => unsupported::action(&value),
+        Err(error) => error,
+    }))
+}
+
+async fn states(request: Request) -> Response {
+    respond(Err(match body(request.into_body()).await {
+        Ok(value) => unsupported::states(&value),
+        Err(error) => error,
+    }))
+}
+
 async fn get_config(State(control): State<mpsc::Sender<Message>>) -> Response {
     respond(ask(&control, Call::GetConfig).await)
 }
 
 async fn version() -> Response {
-    respond(Ok(json!({
+    respond(Ok(Answer::Json(json!({
         "api_spec_version": API_VERSION,
         "sdk_version": API_VERSION,
         "app_version": env!("CARGO_PKG_VERSION"),
-    })))
+    }))))
 }
 
 async fn unknown_path(request: Request) -> Response {
@@ -169,77 +189,30 @@ async fn read(mut body: Body) -> Result<Vec<u8>, ApiError> {
     }
 }
 
-async fn ask(control: &mpsc::Sender<Message>, call: Call) -> Result<Value, ApiError> {
+async fn ask(control: &mpsc::Sender<Message>, call: Call) -> Result<Answer, ApiError> {
     let gone = || ApiError::request(503, "the generator is ending");
     let (answer, reply) = oneshot::channel();
     control.send(Message { call, answer }).await.map_err(|_| gone())?;
     reply.await.map_err(|_| gone())?
 }
 
-fn respond(answer: Result<Value, ApiError>) -> Response {
-    let (status, value) = match answer {
-        Ok(value) => (StatusCode::OK, value),
+fn respond(answer: Result<Answer, ApiError>) -> Response {
+    let json = |value: Value| (Body::from(value.to_string()), "application/json");
+    let (status, (body, kind)) = match answer {
+        Ok(Answer::Json(value)) => (StatusCode::OK, json(value)),
+        Ok(Answer::Bytes(bytes)) => {
+            (StatusCode::OK, (Body::from(bytes), "application/octet-stream"))
+        }
         Err(error) => (
             StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-            error.to_json(),
+            json(error.to_json()),
         ),
     };
-    let mut response = Response::new(Body::from(value.to_string()));
+    let mut response = Response::new(body);
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_requests_to_this_machine_that_no_page_makes_are_served() {
-        let check = |fields: &[(header::HeaderName, &'static str)]| {
-            let fields = fields.iter().map(|(name, value)| (name.clone(), *value));
-            let mut headers = HeaderMap::new();
-            for (name, value) in fields {
-                headers.append(name, HeaderValue::from_static(value));
-            }
-            check_origin(&headers).map_err(|error| error.status)
-        };
-        for host in [
-            "127.0.0.1:80",
-            "127.0.0.1",
-            "127.9.9.9:1",
-            "localhost",
-            "LocalHost:80",
-            "[::1]:80",
-            "[::1]",
-        ] {
-            assert_eq!(check(&[(header::HOST, host)]), Ok(()), "{host}");
-            assert_eq!(
-                check(&[(header::HOST, host), (header::ORIGIN, "http://127.0.0.1")]),
-                Err(403)
-            );
-            assert_eq!(check(&[(header::HOST, host), (header::ORIGIN, "null")]), Err(403));
-            assert_eq!(check(&[(header::HOST, host), (header::HOST, host)]), Err(403));
-        }
-        for host in [
-            "",
-            "evil.example",
-            "evil.example:80",
-            "127.0.0.1.evil.example",
-            "localhost.evil.example",
-            "evil.example@127.0.0.1",
-            "10.0.0.1:80",
-            "0.0.0.0:80",
-            "[::2]:80",
-            "127.0.0.1:80,evil.example",
-            "127.0.0.1:80:80",
-            "127.0.0.1:x",
-            "[::1",
-        ] {
-            assert_eq!(check(&[(header::HOST, host)]), Err(403), "{host}");
-        }
-        assert_eq!(check(&[]), Err(403));
-    }
-}
+mod tests;

@@ -48,16 +48,15 @@ pub fn too_long(len: usize, max_frame: usize) -> String {
 
 fn size(object: &Object<'_>, key: &str, default: usize) -> Option<usize> {
     let range = MIN_LEN_WITH_FCS as u64..=MAX_LEN_WITH_FCS as u64;
-    let read = |node: Node<'_>| node.integer(*range.start(), *range.end()).map(|size| size as usize);
+    let read =
+        |node: Node<'_>| node.integer(*range.start(), *range.end()).map(|size| size as usize);
     object.get(key).map_or(Some(default), read)
 }
 
 fn mix(object: &Object<'_>) -> Option<Sizes> {
-    const PRESETS: [&str; 5] =
-        ["imix", "ipsec_imix", "ipv6_imix", "standard_imix", "tcp_imix"];
+    const PRESETS: [&str; 5] = ["imix", "ipsec_imix", "ipv6_imix", "standard_imix", "tcp_imix"];
     if object.choice(&["predefined", "custom"], Some("predefined"))? == "predefined" {
-        let name =
-            object.get("predefined").map_or(Some("imix"), |node| node.word(&PRESETS))?;
+        let name = object.get("predefined").map_or(Some("imix"), |node| node.word(&PRESETS))?;
         return Sizes::preset(name);
     }
     let list = object.required("custom")?.list_of(MAX_PAIRS)?;
@@ -87,7 +86,9 @@ mod tests {
         assert_eq!(sizes(json!({})), Ok(Sizes::Fixed(64)));
         assert_eq!(sizes(json!({"choice": "fixed", "fixed": 1518})), Ok(Sizes::Fixed(1518)));
         assert_eq!(
-            sizes(json!({"choice": "increment", "increment": {"start": 100, "end": 200, "step": 50}})),
+            sizes(
+                json!({"choice": "increment", "increment": {"start": 100, "end": 200, "step": 50}})
+            ),
             Ok(Sizes::Increment { start: 100, end: 200, step: 50 })
         );
         assert_eq!(
@@ -98,7 +99,8 @@ mod tests {
         assert_eq!(sizes(json!({"choice": "weight_pairs"})), preset("imix"));
         let tcp = json!({"weight_pairs": {"choice": "predefined", "predefined": "tcp_imix"}});
         assert_eq!(sizes(tcp), preset("tcp_imix"));
-        let custom = json!({"weight_pairs": {"custom": [{"size": 64, "weight": 2.5}, {"size": 128}]}});
+        let custom =
+            json!({"weight_pairs": {"custom": [{"size": 64, "weight": 2.5}, {"size": 128}]}});
         assert_eq!(sizes(custom), Ok(Sizes::Weighted(vec![(64, 2.5), (128, 1.0)])));
     }
 
@@ -106,14 +108,26 @@ mod tests {
     fn what_cannot_be_sent_is_named() {
         for (json, wanted) in [
             (json!({"fixed": 63}), "fixed: must be a whole number from 64 to 9216"),
-            (json!({"fixed": 1519}), "fixed: frames of 1519 bytes are longer than 1518; start the generator with --max-frame 1519"),
+            (
+                json!({"fixed": 1519}),
+                "fixed: frames of 1519 bytes are longer than 1518; start the generator with --max-frame 1519",
+            ),
             (json!({"increment": {"end": 9000}}), "increment: frames of 9000 bytes are longer"),
-            (json!({"increment": {"start": 128, "end": 64}}), "increment: frame sizes from 128 to 64"),
+            (
+                json!({"increment": {"start": 128, "end": 64}}),
+                "increment: frame sizes from 128 to 64",
+            ),
             (json!({"random": {"min": 65, "max": 64}}), "random: frame sizes from 65 to 64"),
             (json!({"weight_pairs": {"custom": []}}), "weight_pairs: the weights"),
             (json!({"weight_pairs": {"custom": [{"weight": 0}]}}), "weight_pairs: the weights"),
-            (json!({"weight_pairs": {"custom": [{"weight": -1}]}}), "weight_pairs.custom[0].weight: must be"),
-            (json!({"weight_pairs": {"custom": vec![json!({}); 65]}}), "weight_pairs.custom: 65 entries"),
+            (
+                json!({"weight_pairs": {"custom": [{"weight": -1}]}}),
+                "weight_pairs.custom[0].weight: must be",
+            ),
+            (
+                json!({"weight_pairs": {"custom": vec![json!({}); 65]}}),
+                "weight_pairs.custom: 65 entries",
+            ),
             (json!({"weight_pairs": {"predefined": "x"}}), "weight_pairs.predefined: \"x\" is not"),
             (json!({"fixed": "wide"}), "fixed: must be a whole number"),
         ] {

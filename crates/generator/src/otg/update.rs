@@ -51,7 +51,7 @@ pub fn validate(
     let (new, _) = config::validate(&config, limits).map_err(|error| renamed(error, &changes))?;
     let sizes = |plan: &Plan, flow: usize| match &plan.flows.get(flow)?.source {
         Source::Frames(spec) => Some(spec.sizes.clone()),
-        Source::Replay(_) => None,
+        Source::Replay(..) => None,
     };
     let resized = |flow: usize| sizes(&new, flow) != sizes(plan, flow);
     let flows = changes.iter().map(|change| (change.flow, resized(change.flow))).collect();

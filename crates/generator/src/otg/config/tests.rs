@@ -20,7 +20,7 @@ fn known(config: &Value) -> Result<Plan, ApiError> {
 fn spec(flow: &FlowPlan) -> &FrameSpec {
     match &flow.source {
         Source::Frames(spec) => spec,
-        Source::Replay(_) => panic!("OTG has no replays"),
+        Source::Replay(..) => panic!("OTG has no replays"),
     }
 }
 
@@ -199,7 +199,8 @@ fn modes_of_latency_are_warned_of_once() {
     let one = warnings(&config);
     assert_eq!(one.len(), 1);
     assert!(one[0].starts_with("flows: metrics.latency.mode cut_through: whatever the mode"));
-    config["flows"] = json!([latency("a", true, "store_forward"), latency("b", true, "cut_through")]);
+    config["flows"] =
+        json!([latency("a", true, "store_forward"), latency("b", true, "cut_through")]);
     assert!(warnings(&config)[0].contains("store_forward and cut_through"));
     config["flows"] = json!([latency("a", false, "cut_through")]);
     assert_eq!(warnings(&config), [""; 0]);
@@ -209,7 +210,8 @@ fn modes_of_latency_are_warned_of_once() {
 fn links_captures_and_options_are_taken_over() {
     let mut config = published();
     config["layer1"] = json!([{"name": "l", "port_names": ["q"], "speed": "speed_10_gbps", "promiscuous": false, "mtu": 1500}]);
-    config["captures"] = json!([{"name": "c", "port_names": ["p", "q"], "overwrite": true, "format": "pcapng"}]);
+    config["captures"] =
+        json!([{"name": "c", "port_names": ["p", "q"], "overwrite": true, "format": "pcapng"}]);
     config["options"]["flow_options"] = json!({"packet_loss_duration": true});
     let plan = known(&config).unwrap();
     let links = plan.ports.iter().map(|port| (port.speed_mbps, port.promiscuous));
@@ -224,8 +226,10 @@ fn any_stack_with_any_payload_is_sent() {
     config["flows"][0]["packet"] = json!([
         {"choice": "ethernet"}, {"choice": "vlan"}, {"choice": "mpls"}, {"choice": "ipv6"}, {"choice": "tcp"},
     ]);
-    config["flows"][0]["size"] = json!({"choice": "weight_pairs", "weight_pairs": {"custom": [{"size": 256, "weight": 1}]}});
-    config["flows"][0]["payload"] = json!({"choice": "fixed", "fixed": {"pattern": "dead BEEF", "repeat": false}});
+    config["flows"][0]["size"] =
+        json!({"choice": "weight_pairs", "weight_pairs": {"custom": [{"size": 256, "weight": 1}]}});
+    config["flows"][0]["payload"] =
+        json!({"choice": "fixed", "fixed": {"pattern": "dead BEEF", "repeat": false}});
     let plan = known(&config).unwrap();
     let spec = spec(&plan.flows[0]);
     assert_eq!(spec.headers_len(), 14 + 4 + 4 + 40 + 20);
@@ -315,11 +319,7 @@ fn every_fault_names_its_field() {
             json!("0"),
             "flows[0].payload.fixed.pattern: must be pairs",
         ),
-        (
-            "/flows/0/payload/fixed/pattern",
-            json!(""),
-            "flows[0].payload.fixed.pattern: 0 bytes",
-        ),
+        ("/flows/0/payload/fixed/pattern", json!(""), "flows[0].payload.fixed.pattern: 0 bytes"),
         (
             "/flows/0/packet/1/ipv4/priority",
             json!({"choice": "tos", "tos": {"delay": {"value": 2}}}),
