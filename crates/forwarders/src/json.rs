@@ -11,7 +11,7 @@ impl Serialize for Json<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::U64(number) => serializer.serialize_u64(*number),
-            Value::String(text) => serializer.serialize_str(text),
+            Value::String(text) | Value::Text(text) => serializer.serialize_str(text),
             Value::Numbers(numbers) => serializer.collect_seq(numbers),
             Value::List(values) => serializer.collect_seq(values.iter().map(Json)),
             Value::Dict(entries) => {

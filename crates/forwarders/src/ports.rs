@@ -41,6 +41,7 @@ pub fn start<'eal>(
             rx: vec![RxConfig::new(pool)],
             tx: vec![TxConfig::default()],
             no_packet_types: true,
+            ..PortConfig::default()
         })?
         .start()?;
     if promiscuous {

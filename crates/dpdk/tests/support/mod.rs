@@ -47,6 +47,7 @@ pub fn started_with<'eal>(
             rx: (0..queues).map(|_| RxConfig::new(pool)).collect(),
             tx: (0..queues).map(|_| TxConfig::default()).collect(),
             no_packet_types: true,
+            ..PortConfig::default()
         })
         .unwrap()
         .start()
