@@ -130,18 +130,3 @@ fn bad_credentials_name_their_option() {
     let missing = Credentials::read("u", Path::new("/nonexistent")).unwrap_err();
     assert!(missing.to_string().starts_with("--otg-password-file /nonexistent: "));
 }
-
-#[test]
-fn base64_is_as_rfc_4648_has_it() {
-    for (text, wanted) in [
-        ("", ""),
-        ("f", "Zg=="),
-        ("fo", "Zm8="),
-        ("foo", "Zm9v"),
-        ("foob", "Zm9vYg=="),
-        ("fooba", "Zm9vYmE="),
-        ("foobar", "Zm9vYmFy"),
-    ] {
-        assert_eq!(base64(text.as_bytes()), wanted);
-    }
-}
