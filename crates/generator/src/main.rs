@@ -67,6 +67,12 @@ fn main() -> ExitCode {
 }
 
 fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Failure> {
+    let credentials = match (&options.otg_user, &options.otg_password_file) {
+        (Some(user), Some(file)) => Some(Credentials::read(user, file)?),
+        _ => None,
+    };
+    let access = Access::new(options.otg_listen.ip(), options.tls_cert.is_some(), credentials)?;
+
     // Before EAL: a taken address is the likeliest mistake and the cheapest to find.
     let listener = TcpListener::bind(options.otg_listen)
         .map_err(|error| Failure::Listen(options.otg_listen, error))?;
@@ -77,12 +83,6 @@ fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Fail
         (Some(certificate), Some(key)) => Some(tls::config(certificate, key)?),
         _ => None,
     };
-
-    let credentials = match (&options.otg_user, &options.otg_password_file) {
-        (Some(user), Some(file)) => Some(Credentials::read(user, file)?),
-        _ => None,
-    };
-    let access = Access::new(address.ip(), tls.is_some(), credentials)?;
 
     let stop = Arc::new(AtomicBool::new(false));
     let hangup = (!host::ignores_signal(SIGHUP)).then_some(SIGHUP);

@@ -7,6 +7,7 @@ pub const BURST: usize = 32;
 use packet::writer::Buffer;
 
 /// A frame being built.
+#[expect(clippy::len_without_is_empty, reason = "nobody asks")]
 pub trait Frame: Buffer {
     /// Its length in bytes, without FCS.
     fn len(&self) -> usize;

@@ -98,8 +98,9 @@ pub(super) struct Worker<'a, R, T> {
 impl<R: Receive, T: Transmit> Worker<'_, R, T> {
     /// Polls until the end.
     pub fn work(mut self, ends: &Ends<'_>) {
-        // Nothing must move for a second before an lcore rests: frames may still be on their way.
-        let quiet = self.settings.hz;
+        // Nothing must move for a second before an lcore rests, for frames may still be on their way;
+        // before the first one a hundredth will do.
+        let mut quiet = self.settings.hz / 100;
         // When the present quiet began; 0 while something moves.
         let mut quiet_since = 0;
         while !ends.is_here() {
@@ -111,9 +112,11 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
                 let _ = command.done.send(());
                 busy = true;
             }
-            busy |= self.receiver.drain(&mut self.receives, clock::now);
-            let sending = self.sender.transmit(&mut self.sends, clock::now);
-            busy |= sending;
+            let received = self.receiver.drain(&mut self.receives, clock::now);
+            if self.sender.transmit(&mut self.sends, clock::now) || received {
+                quiet = self.settings.hz;
+                busy = true;
+            }
             if busy {
                 quiet_since = 0;
                 continue;

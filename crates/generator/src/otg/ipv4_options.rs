@@ -133,7 +133,7 @@ mod tests {
             "type": {"copied_flag": {"value": 1}, "option_class": {"value": 2}, "option_number": {"value": 2}},
             "length": {"choice": "auto", "auto": 0}, "value": "0102",
         }}]);
-        assert_eq!(options(security), Ok(vec![0b1_10_00010, 4, 1, 2]));
+        assert_eq!(options(security), Ok(vec![0b1100_0010, 4, 1, 2]));
         let wrong = json!([{"custom": {"length": {"value": 9}, "value": ""}}]);
         assert_eq!(options(wrong), Ok(vec![0, 9]));
         let stamps = json!([{"choice": "timestamp", "timestamp": {

@@ -34,4 +34,4 @@ pub use error::ApiError;
 /// Version of the OTG model.
 pub const API_VERSION: &str = "1.62.0";
 /// Largest request body in bytes.
-pub const MAX_BODY: usize = 4 << 20;
+pub const MAX_BODY: usize = 8 << 20;

@@ -18,12 +18,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::auth::Access;
 use super::{API_VERSION, ApiError, MAX_BODY, json as strict, unsupported};
+use crate::plan::MAX_FLOWS;
 
 /// Longest time that a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes of a body that is too large which are read all the same.
-const MAX_DROPPED: usize = 16 * MAX_BODY;
+const MAX_DROPPED: usize = 8 * MAX_BODY;
 
 /// What a client wants.
 #[derive(Debug)]
@@ -185,7 +186,12 @@ async fn read(mut body: Body) -> Result<Vec<u8>, ApiError> {
     }
     match seen <= MAX_BODY {
         true => Ok(bytes),
-        false => Err(ApiError::request(413, format!("the body is larger than {MAX_BODY} bytes"))),
+        false => Err(ApiError::request(
+            413,
+            format!(
+                "the body is larger than {MAX_BODY} bytes (at most {MAX_FLOWS} flows are supported)"
+            ),
+        )),
     }
 }
 
