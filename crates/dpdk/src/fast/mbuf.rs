@@ -147,16 +147,34 @@ pub(crate) unsafe fn free(mbuf: *mut rte_mbuf) {
     }
 }
 
-/// `rte_pktmbuf_free_bulk`.
+/// `rte_pktmbuf_free_bulk`: neighbours of one pool go back to it together.
 ///
 /// # Safety
 /// `mbufs` holds `n` packets whose references the caller gives up.
 #[inline]
 pub(crate) unsafe fn free_bulk(mbufs: *mut *mut rte_mbuf, n: usize) {
-    // SAFETY: the contract is the caller's.
+    // The neighbours that wait, and their pool; null while none do.
+    let (mut first, mut pool) = (0, std::ptr::null_mut::<rte_mempool>());
+    // SAFETY: the contract is the caller's; those that wait are plain mbufs of `pool`.
     unsafe {
         for index in 0..n {
-            free(*mbufs.add(index));
+            let mbuf = *mbufs.add(index);
+            let own: *mut rte_mempool = field(mbuf, layout::MBUF_POOL);
+            let plain = is_plain(mbuf);
+            if plain && own == pool {
+                continue;
+            }
+            if !pool.is_null() {
+                mempool::put_bulk(pool, mbufs.add(first).cast(), index - first);
+            }
+            (first, pool) = (index, own);
+            if !plain {
+                free_in_c(mbuf);
+                pool = std::ptr::null_mut();
+            }
+        }
+        if !pool.is_null() {
+            mempool::put_bulk(pool, mbufs.add(first).cast(), n - first);
         }
     }
 }

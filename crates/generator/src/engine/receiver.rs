@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use measure::{Arrivals, Delays};
-use packet::signature::{self, Reading, Signature};
+use packet::signature::{self, Reading, Signature, Successor};
 
 use super::io::{BURST, Receive};
 use super::{Mode, Settings};
@@ -68,12 +68,12 @@ pub(super) struct Receiver {
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     flow: u16,
-    run: u8,
     first: u32,
     count: u32,
     stamp: u64,
     bytes: u64,
     corrupt: u64,
+    next: Successor,
 }
 
 impl Receiver {
@@ -228,47 +228,8 @@ impl Drain<'_> {
     #[inline]
     fn see(&mut self, frame: &[u8], now: u64) {
         self.count.bytes += frame.len() as u64;
-        let found = match Signature::inspect(frame) {
-            Reading::Ours(found) => found,
-            Reading::None => {
-                self.count.foreign += 1;
-                return;
-            }
-            Reading::Corrupt => {
-                self.count.corrupt += 1;
-                return;
-            }
-        };
-        let row = &mut self.row;
-        let follows = row.count > 0
-            && found.flow == row.flow
-            && found.run == row.run
-            && found.sequence == row.first.wrapping_add(row.count)
-            && found.stamp == row.stamp;
-        if !follows {
-            self.enter(now);
-            match self.flows.get(usize::from(found.flow)) {
-                None => {
-                    self.count.stale += 1;
-                    return;
-                }
-                Some(flow) if flow.run != u16::from(found.run) => {
-                    self.count.stale += 1;
-                    return;
-                }
-                Some(flow) if flow.rx_mask & self.bit == 0 => {
-                    self.count.misdirected += 1;
-                    return;
-                }
-                Some(_) => {}
-            }
-            self.row = Row {
-                flow: found.flow,
-                run: found.run,
-                first: found.sequence,
-                stamp: found.stamp,
-                ..Row::default()
-            };
+        if !self.row.next.is_in(frame) && !self.begin_row(frame, now) {
+            return;
         }
         self.row.count += 1;
         self.row.bytes += frame.len() as u64;
@@ -276,6 +237,43 @@ impl Drain<'_> {
             let intact = signature::payload_is_intact(frame) != Some(false);
             self.row.corrupt += u64::from(!intact);
         }
+    }
+
+    /// Begins a row with a frame that does not continue the present one; `false` if it belongs into none.
+    #[inline(never)]
+    fn begin_row(&mut self, frame: &[u8], now: u64) -> bool {
+        let found = match Signature::inspect(frame) {
+            Reading::Ours(found) => found,
+            Reading::None => {
+                self.count.foreign += 1;
+                return false;
+            }
+            Reading::Corrupt => {
+                self.count.corrupt += 1;
+                return false;
+            }
+        };
+        match self.flows.get(usize::from(found.flow)) {
+            Some(flow) if flow.run == u16::from(found.run) => {
+                if flow.rx_mask & self.bit == 0 {
+                    self.count.misdirected += 1;
+                    return false;
+                }
+            }
+            _ => {
+                self.count.stale += 1;
+                return false;
+            }
+        }
+        self.enter(now);
+        self.row = Row {
+            flow: found.flow,
+            first: found.sequence,
+            stamp: found.stamp,
+            next: Successor::of(frame),
+            ..Row::default()
+        };
+        true
     }
 
     /// Enters the row that has been seen, which was there at `now`.
