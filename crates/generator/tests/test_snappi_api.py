@@ -262,17 +262,22 @@ def test_columns_are_chosen(ring: Generator) -> None:
 @pytest.mark.parametrize(
     ("change", "path"),
     [
-        (lambda c: c.flows[0].packet.vxlan(), "flows[0].packet[3].vxlan"),
+        (lambda c: c.flows[0].packet.gtpv2(), "flows[0].packet[3].gtpv2"),
         (lambda c: setattr(c.flows[0].size, "fixed", 2000), "flows[0].size.fixed"),
-        (lambda c: c.flows[0].size.random, "flows[0].size.random"),
+        (lambda c: setattr(c.flows[0].size.increment, "end", 9000), "flows[0].size.increment"),
+        (lambda c: c.flows[0].packet.ipv6(), "flows[0].size"),
         (lambda c: setattr(c.flows[0].rate, "percentage", 10), "flows[0].rate.percentage"),
-        (lambda c: setattr(c.flows[0].duration.burst, "bursts", 2), "flows[0].duration.burst"),
-        (lambda c: setattr(c.flows[0].metrics, "timestamps", True), "flows[0].metrics.timestamps"),
-        (lambda c: setattr(c.flows[0].metrics.latency, "enable", True), "flows[0].metrics.latency"),
+        (lambda c: setattr(c.flows[0].duration.burst, "gap", 13), "flows[0].duration.burst.gap"),
+        (
+            lambda c: setattr(c.flows[0].metrics.predefined_metric_tags, "rx_name", True),
+            "flows[0].metrics.predefined_metric_tags.rx_name",
+        ),
         (lambda c: setattr(c.flows[0].tx_rx.port, "tx_name", "x"), "flows[0].tx_rx.port.tx_name"),
         (lambda c: c.flows.append(published().flows[0]), "flows[1].name"),
         (lambda c: c.devices.device(name="d"), "devices"),
-        (lambda c: c.captures.capture(name="c", port_names=["p1"]), "captures"),
+        (lambda c: c.lags.lag(name="l"), "lags"),
+        (lambda c: c.captures.capture(name="c", port_names=["x"]), "captures[0].port_names"),
+        (lambda c: c.layer1.layer1(name="l", port_names=["p1"], mtu=9000), "layer1[0].mtu"),
         (lambda c: c.ports.port(name="p2", location="no-such-if"), "ports[1].location"),
         (lambda c: c.ports.port(name="p2", location="vdev:net_nothing0"), "ports[1].location"),
         (
@@ -284,7 +289,7 @@ def test_columns_are_chosen(ring: Generator) -> None:
             "ports[1].location",
         ),
         (lambda c: c.ports.port(name="p2", location="memif:/dev/null"), "ports[1].location"),
-        (lambda c: c.ports.port(name="p2", location="vdev:net_ring0"), "ports[1]: location"),
+        (lambda c: c.ports.port(name="p2", location="vdev:net_ring0"), "ports[1].location"),
         (lambda c: c.ports.port(name="p2", location="pci:ffff:ff:1f.7"), "ports[1].location"),
     ],
 )
@@ -410,18 +415,20 @@ def test_hostile_requests_are_answered_and_traffic_goes_on(ring: Generator) -> N
         ("POST", "/config", b"\xff\xfe", 400),
         ("POST", "/config", b'{"ports":[],"ports":[]}', 400),
         ("POST", "/config", b'{"a":' * 100_000, 400),
-        ("POST", "/config", b" " * (5 << 20), 413),
+        ("POST", "/config", b" " * (9 << 20), 413),
         ("POST", "/config", json.dumps(many), 413),
         ("POST", "/config", json.dumps({"ports": [many["ports"][0]] * 17}), 400),
         ("POST", "/config", json.dumps({"flows": [{}] * 10_000}), 400),
         ("POST", "/config", json.dumps({"flows": {"name": 1}}), 400),
         ("POST", "/control/state", b'{"choice":"port"}', 400),
         ("POST", "/monitor/metrics", b'{"choice":"bgpv4"}', 400),
-        ("PATCH", "/config", b"{}", 405),
+        ("PATCH", "/config", b"{}", 400),
+        ("PATCH", "/config", b'{"flows":{"property_names":["rate"],"flows":[{}]}}', 400),
         ("DELETE", "/config", None, 405),
         ("GET", "/nothing", None, 404),
-        ("POST", "/control/action", b"{}", 404),
-        ("POST", "/monitor/capture", b"{}", 404),
+        ("POST", "/control/action", b"{}", 400),
+        ("POST", "/monitor/states", b"{}", 400),
+        ("POST", "/monitor/capture", b"{}", 400),
     ]
     for method, path, body, status in requests:
         answer_status, answer = ring.request(method, path, body)
@@ -539,7 +546,7 @@ def test_what_a_killed_one_leaves_is_no_obstacle(directory: Path) -> None:
     ("options", "words"),
     [
         ([], "--otg-listen"),
-        (["--otg-listen", "0.0.0.0:0"], "only loopback"),
+        (["--otg-listen", "0.0.0.0:0"], "--otg-user"),
         (["--otg-listen", "127.0.0.1:TAKEN"], "in use"),
         (["--otg-listen", "127.0.0.1:0", "--tls-cert", "x"], "--tls-key"),
         (
