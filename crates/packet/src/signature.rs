@@ -89,7 +89,7 @@ pub const fn elapsed(now_tsc: u64, stamp: u64) -> u64 {
 
 #[inline]
 fn tail(frame: &[u8]) -> Option<&[u8; LEN]> {
-    frame.get(offset(frame.len())?..)?.first_chunk()
+    frame.get(..frame.len() & !1)?.last_chunk()
 }
 
 impl Signature {

@@ -108,24 +108,34 @@ pub(crate) unsafe fn alloc_bulk(
     }
 }
 
-/// `rte_pktmbuf_reset`.
+// What `reset` writes as one number lies side by side.
+const _: () = {
+    assert!(layout::MBUF_PORT == layout::MBUF_NB_SEGS + 2);
+    assert!(layout::MBUF_PKT_LEN == layout::MBUF_PACKET_TYPE + 4);
+    assert!(layout::MBUF_VLAN_TCI == layout::MBUF_DATA_LEN + 2);
+};
+
+/// `nb_segs` 1 and `port` invalid, as they lie in an mbuf.
+const ONE_SEGMENT_OF_NO_PORT: u32 = {
+    let ([a, b], [c, d]) = (1u16.to_ne_bytes(), layout::MBUF_PORT_INVALID.to_ne_bytes());
+    u32::from_ne_bytes([a, b, c, d])
+};
+
+/// `rte_pktmbuf_reset`, in half as many stores. The headroom is whole in every buffer of our pools.
 #[inline(always)]
 unsafe fn reset(mbuf: *mut rte_mbuf) {
     // SAFETY: a fresh mbuf, the caller's own.
     unsafe {
         set_field(mbuf, layout::MBUF_NEXT, std::ptr::null_mut::<rte_mbuf>());
-        set_field(mbuf, layout::MBUF_PKT_LEN, 0u32);
         set_field(mbuf, layout::MBUF_TX_OFFLOAD, 0u64);
-        set_field(mbuf, layout::MBUF_VLAN_TCI, 0u16);
         set_field(mbuf, layout::MBUF_VLAN_TCI_OUTER, 0u16);
-        set_field(mbuf, layout::MBUF_NB_SEGS, 1u16);
-        set_field(mbuf, layout::MBUF_PORT, layout::MBUF_PORT_INVALID);
+        set_field(mbuf, layout::MBUF_NB_SEGS, ONE_SEGMENT_OF_NO_PORT);
         let flags: u64 = field(mbuf, layout::MBUF_OL_FLAGS);
         set_field(mbuf, layout::MBUF_OL_FLAGS, flags & layout::MBUF_F_EXTERNAL);
-        set_field(mbuf, layout::MBUF_PACKET_TYPE, 0u32);
-        let room: u16 = field(mbuf, layout::MBUF_BUF_LEN);
-        set_field(mbuf, layout::MBUF_DATA_OFF, layout::PKTMBUF_HEADROOM.min(room));
-        set_field(mbuf, layout::MBUF_DATA_LEN, 0u16);
+        // The packet's type and length, and the segment's length and VLAN tag.
+        set_field(mbuf, layout::MBUF_PACKET_TYPE, 0u64);
+        set_field(mbuf, layout::MBUF_DATA_LEN, 0u32);
+        set_field(mbuf, layout::MBUF_DATA_OFF, layout::PKTMBUF_HEADROOM);
     }
 }
 

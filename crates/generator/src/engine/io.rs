@@ -15,9 +15,14 @@ pub trait Frame: Buffer {
 
 /// A queue from which frames come.
 pub trait Receive {
-    /// Receives up to [`BURST`] frames, shows each to `look`, with the time at which they were there,
-    /// and frees them. Returns how many.
-    fn receive(&mut self, now: impl Fn() -> u64, look: impl FnMut(&[u8], u64)) -> usize;
+    /// Frees what was received before, and receives up to [`BURST`] frames. Returns how many.
+    fn receive(&mut self) -> usize;
+
+    /// Frees what was received.
+    fn free(&mut self);
+
+    /// The n-th frame received; empty behind the last.
+    fn frame(&self, n: usize) -> &[u8];
 }
 
 /// A queue on which frames leave, and the burst between engine and queue. Queued frames keep their order.

@@ -86,17 +86,19 @@ fn prepare(pool: &Mempool<'_>, writer: &FrameWriter) -> bool {
 
 impl Receive for RxLane<'_> {
     #[inline]
-    fn receive(&mut self, now: impl Fn() -> u64, mut look: impl FnMut(&[u8], u64)) -> usize {
-        let n = self.queue.receive(&mut self.arrived);
-        if n == 0 {
-            return 0;
-        }
-        let now = now();
-        for mbuf in self.arrived.iter() {
-            look(mbuf.data(), now);
-        }
+    fn receive(&mut self) -> usize {
         self.arrived.clear();
-        n
+        self.queue.receive(&mut self.arrived)
+    }
+
+    #[inline]
+    fn free(&mut self) {
+        self.arrived.clear();
+    }
+
+    #[inline]
+    fn frame(&self, n: usize) -> &[u8] {
+        self.arrived.as_slice().get(n).map_or(&[], Mbuf::data)
     }
 }
 

@@ -73,7 +73,6 @@ struct Row {
     stamp: u64,
     bytes: u64,
     corrupt: u64,
-    next: Successor,
 }
 
 impl Receiver {
@@ -161,21 +160,23 @@ impl Receiver {
         };
         let mut frames = 0;
         for _ in 0..self.max_bursts {
-            let mut arrived = 0;
-            let tap = &mut lane.tap;
-            let n = queue.receive(now, |frame, now| {
-                arrived = now;
-                if let Some(tap) = tap {
-                    tap.look(frame, now);
-                }
-                drain.see(frame, now);
-            });
-            drain.enter(arrived);
+            let n = queue.receive();
+            if n == 0 {
+                break;
+            }
+            let now = now();
+            if let Some(tap) = &mut lane.tap {
+                (0..n).for_each(|i| tap.look(queue.frame(i), now));
+            }
+            drain.see(queue, n, now);
+            drain.enter(now);
             frames += n as u64;
             if n < BURST {
                 break;
             }
         }
+        // What has been looked at goes back to its pool now, not with the next frames.
+        queue.free();
         if frames == 0 {
             return false;
         }
@@ -224,56 +225,66 @@ struct Drain<'a> {
 }
 
 impl Drain<'_> {
-    /// Looks at a frame that was there at `now`.
+    /// Looks at the `n` frames of a queue, which were there at `now`.
     #[inline]
-    fn see(&mut self, frame: &[u8], now: u64) {
-        self.count.bytes += frame.len() as u64;
-        if !self.row.next.is_in(frame) && !self.begin_row(frame, now) {
-            return;
+    fn see<R: Receive>(&mut self, queue: &R, n: usize, now: u64) {
+        // The row's end is kept in registers while it grows.
+        let mut next = Successor::default();
+        let (mut count, mut bytes, mut all_bytes) = (0, 0, 0);
+        for i in 0..n {
+            let frame = queue.frame(i);
+            all_bytes += frame.len() as u64;
+            if !next.is_in(frame) {
+                self.row.count += std::mem::take(&mut count);
+                self.row.bytes += std::mem::take(&mut bytes);
+                match self.begin_row(frame, now) {
+                    Some(successor) => next = successor,
+                    None => continue,
+                }
+            }
+            count += 1;
+            bytes += frame.len() as u64;
+            if self.integrity {
+                let intact = signature::payload_is_intact(frame) != Some(false);
+                self.row.corrupt += u64::from(!intact);
+            }
         }
-        self.row.count += 1;
-        self.row.bytes += frame.len() as u64;
-        if self.integrity {
-            let intact = signature::payload_is_intact(frame) != Some(false);
-            self.row.corrupt += u64::from(!intact);
-        }
+        self.row.count += count;
+        self.row.bytes += bytes;
+        self.count.bytes += all_bytes;
     }
 
-    /// Begins a row with a frame that does not continue the present one; `false` if it belongs into none.
+    /// Begins a row with a frame that does not continue the present one, and gives what would; `None` if the
+    /// frame belongs into no row.
     #[inline(never)]
-    fn begin_row(&mut self, frame: &[u8], now: u64) -> bool {
+    fn begin_row(&mut self, frame: &[u8], now: u64) -> Option<Successor> {
         let found = match Signature::inspect(frame) {
             Reading::Ours(found) => found,
             Reading::None => {
                 self.count.foreign += 1;
-                return false;
+                return None;
             }
             Reading::Corrupt => {
                 self.count.corrupt += 1;
-                return false;
+                return None;
             }
         };
         match self.flows.get(usize::from(found.flow)) {
             Some(flow) if flow.run == u16::from(found.run) => {
                 if flow.rx_mask & self.bit == 0 {
                     self.count.misdirected += 1;
-                    return false;
+                    return None;
                 }
             }
             _ => {
                 self.count.stale += 1;
-                return false;
+                return None;
             }
         }
         self.enter(now);
-        self.row = Row {
-            flow: found.flow,
-            first: found.sequence,
-            stamp: found.stamp,
-            next: Successor::of(frame),
-            ..Row::default()
-        };
-        true
+        self.row =
+            Row { flow: found.flow, first: found.sequence, stamp: found.stamp, ..Row::default() };
+        Some(Successor::of(frame))
     }
 
     /// Enters the row that has been seen, which was there at `now`.

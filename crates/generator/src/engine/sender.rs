@@ -23,6 +23,8 @@ use crate::pacing::FrameRate;
 pub(super) struct Flow {
     pub setup: FlowSetup,
     pub departures: Departures,
+    /// Length of its frames, if they all have the same.
+    pub len: Option<u16>,
     pub timetable: Timetable,
     /// Frames still to be built, and still to be accepted or lost.
     pub unbuilt: u64,
@@ -44,11 +46,25 @@ pub(super) struct Lane {
     /// Paced, with several flows: next slot and flow.
     pub heap: BinaryHeap<Reverse<(u64, u16)>>,
     pub queued: Runs,
-    /// Flood: lengths of the queued frames.
+    /// Lengths of the queued frames of flows whose frames have several.
     pub lens: [u16; BURST],
     pub turn: usize,
     /// When the first of its flows ends by time.
     pub end: u64,
+}
+
+impl Lane {
+    /// Notes the length of a flow's queued frames, which was the same for all until now.
+    fn note_len(&mut self, flow: usize, len: u16) {
+        let (mut at, lens) = (0, &mut self.lens);
+        self.queued.each(|local, count| {
+            let own = lens.iter_mut().skip(at).take(count as usize);
+            if usize::from(local) == flow {
+                own.for_each(|place| *place = len);
+            }
+            at += count as usize;
+        });
+    }
 }
 
 /// A new rate, or new sizes, for a flow that may run.
@@ -84,6 +100,7 @@ impl Sender {
         let idle = |setup: FlowSetup| Flow {
             timetable: setup.pace.from(0, 0, 1),
             departures: Departures::default(),
+            len: setup.source.fixed_len(),
             setup,
             unbuilt: 0,
             unsettled: 0,
@@ -212,9 +229,15 @@ impl Sender {
     /// Changes rates and sizes, of flows that run too.
     pub fn change(&mut self, changes: &[Change], now: u64) {
         for change in changes {
-            let own = |flow: &&mut Flow| usize::from(flow.setup.index) == change.flow;
-            let Some(flow) = self.flows.iter_mut().find(own) else { continue };
+            let own = |flow: &Flow| usize::from(flow.setup.index) == change.flow;
+            let Some(local) = self.flows.iter().position(own) else { continue };
+            let Some(flow) = self.flows.get_mut(local) else { continue };
             if let Some(sizes) = &change.sizes {
+                // Frames that a flood has queued keep the length that they were written with.
+                if let (Some(lane), Some(len)) = (self.lanes.get_mut(flow.setup.lane), flow.len) {
+                    lane.note_len(local, len);
+                }
+                flow.len = None;
                 flow.setup.source.set_sizes(sizes);
             }
             if let Some(rate) = change.rate {

@@ -37,6 +37,16 @@ impl FrameSource {
         }
     }
 
+    /// Length of the frames in bytes, without FCS, if they all have the same.
+    pub fn fixed_len(&self) -> Option<u16> {
+        match self {
+            FrameSource::Writer(writer) if writer.spec().sizes.is_constant() => {
+                u16::try_from(writer.peek_len()).ok()
+            }
+            _ => None,
+        }
+    }
+
     /// Writes the next frames.
     #[inline]
     pub fn write<F: Frame>(&mut self, frames: &mut [F], stamp: u64, resident: bool) {

@@ -53,14 +53,22 @@ impl Paper {
 }
 
 /// The receiving side.
-struct From<'a>(&'a Paper);
+struct From<'a>(&'a Paper, Vec<Vec<u8>>);
 
 impl Receive for From<'_> {
-    fn receive(&mut self, now: impl Fn() -> u64, mut look: impl FnMut(&[u8], u64)) -> usize {
+    fn receive(&mut self) -> usize {
         let mut arriving = self.0.arriving.borrow_mut();
         let n = arriving.len().min(BURST);
-        arriving.drain(..n).for_each(|frame| look(&frame, now()));
+        self.1 = arriving.drain(..n).collect();
         n
+    }
+
+    fn free(&mut self) {
+        self.1.clear();
+    }
+
+    fn frame(&self, n: usize) -> &[u8] {
+        self.1.get(n).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -161,7 +169,8 @@ impl Bench {
     }
 
     fn step(&mut self, now: u64) -> bool {
-        let mut lanes: Vec<From<'_>> = self.ports.iter().map(From).collect();
+        let mut lanes: Vec<From<'_>> =
+            self.ports.iter().map(|port| From(port, Vec::new())).collect();
         let received = self.receiver.drain(&mut lanes, || now);
         received | self.sender.transmit(&mut self.ports, || now)
     }
@@ -346,6 +355,28 @@ fn a_rate_changes_without_a_restart() {
     let sequences: Vec<u32> =
         bench.ports[0].sent.iter().map(|frame| Signature::read(frame).unwrap().sequence).collect();
     assert_eq!(sequences, (0..60).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_flood_counts_the_bytes_of_frames_that_were_queued_when_sizes_changed() {
+    let flows = vec![setup(0, 0, 1, Limit::Frames(100)), setup(1, 0, 1, Limit::Frames(100))];
+    let mut bench = Bench::new(Mode::Flood, flows, vec![u64::MAX; 2], vec![Paper::new(5)]);
+    bench.start(&[0, 1], 0);
+    bench.step(1);
+    assert_eq!(bench.accepted(0) + bench.accepted(1), 5);
+    bench.sender.change(&[Change { flow: 1, rate: None, sizes: Some(Sizes::Fixed(700)) }], 2);
+    bench.ports[0].room = 1000;
+    (3..20).for_each(|now| {
+        bench.step(now);
+    });
+    for index in 0..2u16 {
+        let own = |frame: &&Vec<u8>| Signature::read(frame).unwrap().flow == index;
+        let sent: Vec<&Vec<u8>> = bench.ports[0].sent.iter().filter(own).collect();
+        let books = &bench.books.tx[usize::from(index)];
+        assert_eq!((sent.len(), books.accepted.get()), (100, 100));
+        assert_eq!(sent.iter().map(|frame| frame.len() as u64).sum::<u64>(), books.bytes.get());
+        assert_eq!(sent.iter().any(|frame| frame.len() == 696), index == 1);
+    }
 }
 
 #[test]

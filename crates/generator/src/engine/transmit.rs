@@ -100,23 +100,22 @@ impl Sender {
         }
         // Write and offer. Without buffers the port holds them all: its ring is full.
         let resident = queue.resident();
-        let mut lens = [0u16; BURST];
         let accepted = match queue.reserve(lane.queued.frames()) {
             Some(frames) => {
-                write(&mut self.flows, &lane.queued, frames, &mut lens, now, resident);
+                write(&mut self.flows, &lane.queued, frames, &mut lane.lens, now, resident);
                 queue.offer()
             }
             None => 0,
         };
         let mut done = false;
         let (flows, books) = (&mut self.flows, &self.books.tx);
-        let mut settle = |local: u16, count: u64, bytes: Option<u64>| {
+        let mut settle = |local: u16, count: u64, lens: Option<&[u16]>| {
             let Some(flow) = flows.get_mut(usize::from(local)) else { return };
             let Some(books) = books.get(usize::from(flow.setup.index)) else { return };
-            match bytes {
-                Some(bytes) => {
+            match lens {
+                Some(lens) => {
                     books.accepted.add(count);
-                    books.bytes.add(bytes);
+                    books.bytes.add(bytes_of(flow, count, lens));
                 }
                 None => books.lost_at_ingress.add(count),
             }
@@ -127,10 +126,11 @@ impl Sender {
             flow.unsettled -= count;
             done |= flow.unsettled == 0;
         };
-        let mut lens = lens.iter();
+        let mut lens = lane.lens.as_slice();
         lane.queued.take_front(accepted, |local, count| {
-            let bytes = lens.by_ref().take(count as usize).map(|len| u64::from(*len)).sum();
-            settle(local, count, Some(bytes));
+            let (own, rest) = lens.split_at(lens.len().min(count as usize));
+            lens = rest;
+            settle(local, count, Some(own));
         });
         if lane.queued.frames() > 0 {
             lane.queued.take_front(BURST, |local, count| settle(local, count, None));
@@ -164,11 +164,7 @@ impl Sender {
             let resident = queue.resident();
             let Some(frames) = queue.reserve(n) else { break };
             flow.setup.source.write(frames, stamp(flow, now), resident);
-            lane.lens
-                .iter_mut()
-                .skip(queued)
-                .zip(frames.iter())
-                .for_each(|(len, frame)| *len = frame.len() as u16);
+            note_lens(flow, frames, lane.lens.iter_mut().skip(queued));
             if flow.unbuilt != u64::MAX {
                 flow.unbuilt -= n as u64;
             }
@@ -188,18 +184,18 @@ impl Sender {
                 }
             });
             let accepted = queue.offer();
-            let mut lens = lane.lens.iter();
+            let mut lens = lane.lens.as_slice();
             lane.queued.take_front(accepted, |local, count| {
-                let bytes = lens.by_ref().take(count as usize).map(|len| u64::from(*len)).sum();
-                if let Some(books) = book(flows, local) {
+                let (own, rest) = lens.split_at(lens.len().min(count as usize));
+                lens = rest;
+                let Some(flow) = flows.get_mut(usize::from(local)) else { return };
+                if let Some(books) = books.get(usize::from(flow.setup.index)) {
                     books.accepted.add(count);
-                    books.bytes.add(bytes);
+                    books.bytes.add(bytes_of(flow, count, own));
                 }
-                if let Some(flow) = flows.get_mut(usize::from(local)) {
-                    if flow.unsettled != u64::MAX {
-                        flow.unsettled -= count;
-                        over |= flow.unsettled == 0;
-                    }
+                if flow.unsettled != u64::MAX {
+                    flow.unsettled -= count;
+                    over |= flow.unsettled == 0;
                 }
             });
             if accepted < offered {
@@ -244,6 +240,23 @@ fn stamp(flow: &Flow, now: u64) -> u64 {
     if flow.setup.stamped { now } else { 0 }
 }
 
+/// Bytes of `count` frames of a flow, whose lengths were noted where they differ.
+#[inline]
+fn bytes_of(flow: &Flow, count: u64, lens: &[u16]) -> u64 {
+    match flow.len {
+        Some(len) => count * u64::from(len),
+        None => lens.iter().map(|len| u64::from(*len)).sum(),
+    }
+}
+
+/// Notes the lengths of a flow's frames where they differ.
+#[inline]
+fn note_lens<'a, F: Frame>(flow: &Flow, frames: &[F], lens: impl Iterator<Item = &'a mut u16>) {
+    if flow.len.is_none() {
+        frames.iter().zip(lens).for_each(|(frame, len)| *len = frame.len() as u16);
+    }
+}
+
 /// Writes the queued frames and notes their lengths.
 #[inline]
 fn write<F: Frame>(
@@ -254,14 +267,15 @@ fn write<F: Frame>(
     now: u64,
     resident: bool,
 ) {
-    let mut lens = lens.iter_mut();
+    let mut at = 0;
     queued.each(|local, count| {
         let taken = std::mem::take(&mut frames);
         let (own, rest) = taken.split_at_mut(taken.len().min(count as usize));
         frames = rest;
         if let Some(flow) = flows.get_mut(usize::from(local)) {
             flow.setup.source.write(own, stamp(flow, now), resident);
+            note_lens(flow, own, lens.iter_mut().skip(at));
         }
-        own.iter().zip(&mut lens).for_each(|(frame, len)| *len = frame.len() as u16);
+        at += own.len();
     });
 }
