@@ -197,6 +197,9 @@ pub struct Books {
     pub tx: Box<[TxBooks]>,
     /// Of each thread that receives; it writes.
     pub rx: Box<[ReceiverBooks]>,
+    /// Paced: gaps between departures by index of the port, of all its flows together; the thread that
+    /// sends on the port writes, if it is one.
+    pub gaps: Box<[Distribution]>,
 }
 
 impl Books {
@@ -211,6 +214,7 @@ impl Books {
         Books {
             tx: stamped.iter().map(|_| TxBooks::default()).collect(),
             rx: std::iter::repeat_with(receiver).take(receivers).collect(),
+            gaps: std::iter::repeat_with(Distribution::default).take(ports).collect(),
         }
     }
 

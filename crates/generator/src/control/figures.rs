@@ -217,6 +217,18 @@ impl Active<'_> {
         any.then(|| histogram::encode(counters)).flatten()
     }
 
+    /// The delays of the flows that belong to this port and no other.
+    fn delays_at(&self, port: usize) -> impl Iterator<Item = &DelayBooks> {
+        let ports = self.plan.ports.len();
+        let flows = self.plan.flows.iter().enumerate();
+        let own = flows.filter(move |(_, flow)| match *flow.rx.as_slice() {
+            [] => ports == 1,
+            [only] => only == port,
+            _ => false,
+        });
+        own.flat_map(|(index, _)| self.rx_books(index)).filter_map(|rx| rx.delays.as_deref())
+    }
+
     fn port_entries(&self, index: usize, settings: &Settings) -> Option<Entries> {
         let entry = self.ports.get(index)?;
         let flows = self.flows_of(index).map(|(_, flow, books)| (flow, books));
@@ -238,6 +250,17 @@ impl Active<'_> {
         let longest = self.flows_of(index).map(|(_, flow, _)| flow.source.max_with_fcs()).max();
         let found = obstacle(&self.plan.ports.get(index)?.location, longest);
         entries.extend(found.map(|found| ("obstacle", found.brief().as_str().into())));
+        let gaps = self.books.gaps.get(index)?.counters();
+        if gaps.count() > 0 {
+            let text = histogram::encode([gaps]);
+            entries.extend(text.map(|text| (Histogram::Gap.name(), Value::Text(text))));
+        }
+        let latencies: Vec<&Counters> =
+            self.delays_at(index).map(|delays| delays.latency.counters()).collect();
+        if latencies.iter().any(|counters| counters.count() > 0) {
+            let text = histogram::encode(latencies);
+            entries.extend(text.map(|text| (Histogram::Latency.name(), Value::Text(text))));
+        }
         if let Some(figures) = self.captures.figures(index) {
             entries.extend([
                 ("capture_matched", figures.matched.into()),

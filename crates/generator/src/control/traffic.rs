@@ -74,7 +74,7 @@ impl Control<'_, '_> {
         let senders = self.active.shares.iter().filter(|share| !share.sends.is_empty()).count();
         // Several lcores do not read their orders at the same moment: a thousandth of a second is enough.
         let at = (senders > 1).then(|| clock::now() + self.rules.settings.hz / 1000);
-        self.order(|| Order::Start { flows: flows.clone(), run, at }).await?;
+        self.order(|| Order::Start { flows: flows.clone(), run, at, from_rest }).await?;
         self.active.sampler = Sampler::default();
         Ok(())
     }

@@ -95,6 +95,7 @@ pub fn run<'eal>(
     let (mut expected, mut books) = (Expectations::default(), Arc::<Books>::default());
     while !stop.load(Ordering::Relaxed) {
         let mut queues: Vec<Open<'_, 'eal>> = ports.iter_mut().map(Open::new).collect();
+        let senders = senders_of(&work, queues.len());
         let workers: Vec<_> = work
             .drain(..)
             .zip(&desk.orders)
@@ -117,7 +118,12 @@ pub fn run<'eal>(
                         // One that is no receiver polls nothing.
                         work.receiver.unwrap_or(usize::MAX),
                     ),
-                    sender: Sender::new(settings, work.flows, tx.len(), books.clone()),
+                    sender: Sender::new(
+                        settings,
+                        work.flows,
+                        whole_ports(&work.share, &senders),
+                        books.clone(),
+                    ),
                     receives: rx,
                     sends: tx,
                     orders,
@@ -168,6 +174,23 @@ fn work_together<'a, 'port, 'eal>(
         first.work(ends);
         Ok(())
     })
+}
+
+/// How many queues each port is sent on.
+fn senders_of(work: &[Work], ports: usize) -> Vec<usize> {
+    let mut senders = vec![0; ports];
+    for queue in work.iter().flat_map(|work| &work.share.sends) {
+        if let Some(senders) = senders.get_mut(queue.port) {
+            *senders += 1;
+        }
+    }
+    senders
+}
+
+/// Of each queue of a share the port, if it is the port's only one.
+fn whole_ports(share: &Share, senders: &[usize]) -> Vec<Option<usize>> {
+    let only = |queue: &Queue| (senders.get(queue.port) == Some(&1)).then_some(queue.port);
+    share.sends.iter().map(only).collect()
 }
 
 /// The writers of the flows that are sent on a lane.

@@ -51,6 +51,9 @@ pub(super) struct Lane {
     pub turn: usize,
     /// When the first of its flows ends by time.
     pub end: u64,
+    /// The port, if this is its only queue.
+    pub whole_port: Option<usize>,
+    pub departures: Departures,
 }
 
 impl Lane {
@@ -88,10 +91,17 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// A sender of these flows on `lanes` queues; none is active.
-    pub fn new(settings: Settings, flows: Vec<FlowSetup>, lanes: usize, books: Arc<Books>) -> Self {
+    /// A sender of these flows; none is active. Of each of its queues `lanes` has the port, if it is the
+    /// port's only one.
+    pub fn new(
+        settings: Settings,
+        flows: Vec<FlowSetup>,
+        lanes: Vec<Option<usize>>,
+        books: Arc<Books>,
+    ) -> Self {
         let count = flows.len();
-        let lane = || Lane {
+        let lane = |whole_port| Lane {
+            whole_port,
             active: Vec::with_capacity(count),
             heap: BinaryHeap::with_capacity(count),
             end: u64::MAX,
@@ -112,7 +122,7 @@ impl Sender {
         Sender {
             settings,
             flows: flows.into_iter().map(idle).collect(),
-            lanes: std::iter::repeat_with(lane).take(lanes).collect(),
+            lanes: lanes.into_iter().map(lane).collect(),
             books,
         }
     }
@@ -131,9 +141,14 @@ impl Sender {
     }
 
     /// Starts the own flows among these at `at`, from their first frame, with empty books and marked as
-    /// of run `run`. Flows that transmit already begin again.
-    pub fn start(&mut self, which: &[usize], run: u8, at: u64) {
+    /// of run `run`. Flows that transmit already begin again. `from_rest` says that nothing else transmits:
+    /// then the ports' books are emptied too.
+    pub fn start(&mut self, which: &[usize], run: u8, at: u64, from_rest: bool) {
         self.stop(which, at);
+        if from_rest {
+            let ports = self.lanes.iter().filter_map(|lane| lane.whole_port);
+            ports.filter_map(|port| self.books.gaps.get(port)).for_each(|gaps| gaps.clear());
+        }
         let parts = which.len() as u64;
         for (local, part) in self.own(which) {
             let Some(flow) = self.flows.get_mut(local) else { continue };
@@ -169,6 +184,10 @@ impl Sender {
 
     fn activate(flow: &mut Flow, local: usize, lanes: &mut [Lane], books: &TxBooks) {
         if let Some(lane) = lanes.get_mut(flow.setup.lane) {
+            if lane.active.is_empty() {
+                // What lies between is a rest, and no gap.
+                lane.departures.restart();
+            }
             flow.active = true;
             books.set_state(State::Started);
             lane.active.push(local as u16);

@@ -149,7 +149,12 @@ impl Bench {
         let numbers = (0..ports.len()).collect();
         Bench {
             receiver: Receiver::new(&settings, &expected, numbers, books.clone(), 0),
-            sender: Sender::new(settings, flows, ports.len(), books.clone()),
+            sender: Sender::new(
+                settings,
+                flows,
+                (0..ports.len()).map(Some).collect(),
+                books.clone(),
+            ),
             books,
             ports,
             run: 0,
@@ -165,7 +170,7 @@ impl Bench {
         let from_rest = self.books.tx.iter().all(|flow| flow.state() == State::Stopped);
         self.run += 1;
         self.receiver.start(flows, self.run, from_rest);
-        self.sender.start(flows, self.run, now);
+        self.sender.start(flows, self.run, now, from_rest);
     }
 
     fn step(&mut self, now: u64) -> bool {
@@ -263,6 +268,8 @@ fn late_frames_are_counted_and_none_is_skipped() {
     // 18 of the 19 gaps are nothing, the other the time between the two bursts; 9 us for 19 us of slots.
     let gaps = &flow.tx[0].gaps;
     assert_eq!((gaps.count(), gaps.max(), gaps.quantile(0.94)), (19, Some(9000), Some(0)));
+    let port = &flow.gaps[0];
+    assert_eq!((port.count(), port.max(), port.sum()), (19, Some(9000), 9000));
     let ppm = flow.tx[0].pacing_error_ppm().unwrap();
     assert!((ppm - (9.0 / 19.0 - 1.0) * 1e6).abs() < 1.0, "{ppm}");
 }

@@ -98,6 +98,9 @@ impl Sender {
                 return;
             }
         }
+        if let Some(gaps) = lane.whole_port.and_then(|port| self.books.gaps.get(port)) {
+            lane.departures.see_burst(gaps, now, lane.queued.frames() as u32);
+        }
         // Write and offer. Without buffers the port holds them all: its ring is full.
         let resident = queue.resident();
         let accepted = match queue.reserve(lane.queued.frames()) {

@@ -41,6 +41,8 @@ pub enum Order {
         run: u8,
         /// When, as a TSC; `None` for now.
         at: Option<u64>,
+        /// Whether nothing else transmits: then the ports' books are emptied too.
+        from_rest: bool,
     },
     /// Stop these flows.
     Stop(Arc<[usize]>),
@@ -144,7 +146,9 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
         let now = clock::now();
         match order {
             Order::Expect { flows, run, from_rest } => self.receiver.start(&flows, run, from_rest),
-            Order::Start { flows, run, at } => self.sender.start(&flows, run, at.unwrap_or(now)),
+            Order::Start { flows, run, at, from_rest } => {
+                self.sender.start(&flows, run, at.unwrap_or(now), from_rest);
+            }
             Order::Stop(flows) => self.sender.stop(&flows, now),
             Order::Pause(flows) => self.sender.pause(&flows, now),
             Order::Resume(flows) => self.sender.resume(&flows, now),
