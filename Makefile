@@ -54,9 +54,11 @@ bench: build bench-packages ## compare l2fwd and the generator with C, count ins
 test: build ## run every test, Rust and Python
 	$(Q)env -u MAKELEVEL scripts/run-tests
 
-soak: setup ## forward 10^9 frames over ring ports and look for a lost one (1 minute)
+MINUTES ?= 10
+soak: build ## look for a lost frame among 10^9, and whether the generator grows in MINUTES=10
 	$(Q)LINERATE_RING_FRAMES=1000000000 $(CARGO) test --profile checked --locked $(if $(filter 0,$(V)),--quiet) \
 	  --package linerate-forwarders --test frames_ring -- --nocapture
+	$(Q).venv/bin/python -m linerate.generator_soak $(MINUTES)
 
 lint: setup lint-packages ## check the style: rustfmt, clippy, ruff, mypy; warnings are errors
 	$(Q)scripts/run-lint

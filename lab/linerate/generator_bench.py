@@ -172,7 +172,7 @@ def _window(bed: Bed, program: str, child: Child, telemetry: Telemetry) -> Rate:
 
 def ours(bench: Bench, bed: Bed) -> tuple[Rate, int]:
     """What the generator does, and the rate of the TSC."""
-    sender = Generator(bench.run, bench.cpu, bench.memory, flood=True)
+    sender = Generator(bench.run, bench.cpu, bench.memory, Wire(), flood=True)
     try:
         sender.configure(Traffic((f"vdev:{bed.vdev}",), SIZE, seconds=60.0))
         sender.client.start()

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_snappi_api import BIN, TIMEOUT_S, environment
@@ -88,7 +89,7 @@ with tempfile.TemporaryDirectory(prefix="otg") as path, t.generator(Path(path)) 
 """
 
 
-def send(location: str, size: int = 64) -> dict:
+def send(location: str, size: int = 64) -> dict[str, Any]:
     """1000 frames from that port."""
     done = subprocess.run(
         ["ip", "netns", "exec", A, sys.executable, "-c", SCRIPT, location, str(size)],
@@ -99,12 +100,14 @@ def send(location: str, size: int = 64) -> dict:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "LINERATE_BIN": str(BIN)},
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
 
 
-def counters(namespace: str, interface: str) -> dict:
+def counters(namespace: str, interface: str) -> dict[str, Any]:
     (found,) = json.loads(ip("-n", namespace, "-s", "-j", "link", "show", "dev", interface))
-    return found["stats64"]
+    stats: dict[str, Any] = found["stats64"]
+    return stats
 
 
 @contextmanager
