@@ -45,6 +45,8 @@ fn good_locations_read_and_print() {
         ("vhost:/a,queues=1,role=server", "vhost:/a"),
         ("virtio_user:/a,role=client", "virtio_user:/a"),
         ("null:no-rx=0", "null"),
+        ("null,no-rx=1", "null:no-rx=1"),
+        ("null,size=60", "null:size=60"),
         ("null:", "null"),
     ] {
         assert_eq!(long.parse::<Location>().unwrap().to_string(), short);
@@ -113,6 +115,8 @@ fn bad_locations_are_named() {
         "null:copy=1",
         "null:no-rx=2",
         "null:a,b",
+        "null,a",
+        "null,",
     ] {
         assert!(bad.parse::<Location>().is_err(), "{bad:?}");
     }
