@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_snappi_api import BIN, TIMEOUT_S, environment
+from harness import BIN, TIMEOUT_S, environment
 
 A, B = (f"lrt{os.getpid()}{end}" for end in "ab")
 
@@ -63,7 +63,7 @@ def veth() -> Iterator[None]:
 SCRIPT = """
 import json, sys, tempfile, time
 from pathlib import Path
-import test_snappi_api as t
+import harness as t
 
 location, size = sys.argv[1], int(sys.argv[2])
 with tempfile.TemporaryDirectory(prefix="otg") as path, t.generator(Path(path)) as running:
@@ -100,14 +100,12 @@ def send(location: str, size: int = 64) -> dict[str, Any]:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "LINERATE_BIN": str(BIN)},
     )
     assert done.returncode == 0, done.stderr
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def counters(namespace: str, interface: str) -> dict[str, Any]:
     (found,) = json.loads(ip("-n", namespace, "-s", "-j", "link", "show", "dev", interface))
-    stats: dict[str, Any] = found["stats64"]
-    return stats
+    return dict(found["stats64"])
 
 
 @contextmanager
