@@ -94,7 +94,7 @@ fn flow_setup(
     let mean = flow.source.mean_with_fcs();
     let speed = line.and_then(|line| line.bits(mean));
     let delay = wait(flow.delay, speed, settings)
-        .ok_or_else(|| format!("duration.delay.bytes: {}", no_line_rate(port)))?;
+        .ok_or_else(|| format!("{}.delay.bytes: {}", path(flow.duration), no_line_rate(port)))?;
     let tact = match (frame_rate(flow.rate, mean, line), &flow.source) {
         (_, Source::Replay(frames, timing)) if flow.rate == Rate::Own => {
             let slots = frames.schedule(*timing, settings.hz);
@@ -107,10 +107,7 @@ fn flow_setup(
                 format!("duration.burst.inter_burst_gap.{what}: {}", no_line_rate(port))
             })?,
         },
-        (None, _) if matches!(flow.rate, Rate::Percent(_)) && line.is_none() => {
-            return Err(format!("rate.percentage: {}", no_line_rate(port)));
-        }
-        (None, _) => return Err("rate: is no rate that frames can be sent at".to_owned()),
+        (None, _) => return Err(no_rate(flow.rate, line, port)),
     };
     let limit = match flow.duration {
         Duration::Continuous | Duration::Bursts { bursts: 0, .. } => Limit::Endless,
@@ -126,6 +123,24 @@ fn flow_setup(
         pace: Pace { tact, delay },
         limit,
     })
+}
+
+/// Where the model has a duration's delay.
+fn path(duration: Duration) -> &'static str {
+    match duration {
+        Duration::Continuous => "duration.continuous",
+        Duration::Packets(_) => "duration.fixed_packets",
+        Duration::Nanoseconds(_) => "duration.fixed_seconds",
+        Duration::Bursts { .. } => "duration.burst",
+    }
+}
+
+/// Why [`frame_rate`] has no rate on the port of this name, with the field's path in the flow.
+pub fn no_rate(rate: Rate, line: Option<LineRate>, port: &str) -> String {
+    match (rate, line) {
+        (Rate::Percent(_), None) => format!("rate.percentage: {}", no_line_rate(port)),
+        _ => "rate: is no rate that frames can be sent at".to_owned(),
+    }
 }
 
 fn no_line_rate(port: &str) -> String {

@@ -135,15 +135,14 @@ impl Control<'_, '_> {
         let lines = self.line_rates(&update.plan, &self.active.ports);
         let mut changes = Vec::new();
         let mut errors = Vec::new();
-        for &(index, resized) in &update.flows {
+        for (place, &(index, resized)) in update.flows.iter().enumerate() {
             let Some(flow) = update.plan.flows.get(index) else { continue };
             let line = lines.get(flow.tx).copied().flatten();
             let rate = setups::frame_rate(flow.rate, flow.source.mean_with_fcs(), line);
             if rate.is_none() {
-                errors.push(format!(
-                    "flows.flows: flow {:?}: rate: cannot be sent at here",
-                    flow.name
-                ));
+                let port = update.plan.ports.get(flow.tx).map_or("", |port| port.name.as_str());
+                let fault = setups::no_rate(flow.rate, line, port);
+                errors.push(format!("flows.flows[{place}].{fault}"));
             }
             let sizes = match &flow.source {
                 crate::plan::Source::Frames(spec) if resized => Some(spec.sizes.clone()),
