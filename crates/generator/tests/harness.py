@@ -115,14 +115,16 @@ def forwarder(directory: Path, *sockets: Path) -> Iterator[Path]:
     prefix = f"otg-l2fwd-{os.getpid()}"
     command = [str(BIN / "l2fwd"), "-l", str(max(os.sched_getaffinity(0)))]
     command += ["--no-pci", "--no-huge", "--no-shconf", "-m", "256", "--file-prefix", prefix]
-    for number, path in enumerate(sockets):
-        command += ["--vdev", f"net_memif{number},role=client,socket={path},socket-abstract=no"]
-    command += ["--", "-p", hex((1 << len(sockets)) - 1), "-T", "0"]
-    with (directory / "l2fwd.log").open("w") as log:
+    for number, place in enumerate(sockets):
+        command += ["--vdev", f"net_memif{number},role=client,socket={place},socket-abstract=no"]
+    command += ["--", "-p", hex((1 << len(sockets)) - 1), "-q", str(len(sockets)), "-T", "0"]
+    path = directory / "l2fwd.log"
+    with path.open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment(directory))
     try:
         yield directory / "dpdk" / prefix / "dpdk_telemetry.v2"
     finally:
+        assert process.poll() is None, path.read_text()
         process.send_signal(signal.SIGINT)
         process.wait(TIMEOUT_S)
 

@@ -205,7 +205,7 @@ def test_af_xdp_without_all_queues_is_a_warning(veth: None) -> None:
     ("location", "error"),
     [
         ("af_xdp:va,mode=zero-copy", "ports[0].location: af_xdp: va cannot do without copying"),
-        ("af_packet:va,queues=2", "ports[0].location: queues=2: the engine polls 1 per port"),
+        ("af_packet:va,queues=2", "ports[0].location: queues=2: 1 would be polled; start the"),
         ("tap:va", 'ports[0].location: there is a network interface "va" already'),
     ],
 )

@@ -67,6 +67,7 @@ def test_quick_start(ring: Generator, directory: Path) -> None:
     udp.src_port.increment.start, udp.src_port.increment.count = 5000, 100
     api.set_config(config)
     with forwarder(directory, directory / "a", directory / "b"):
+        eventually(lambda: all(port.link == "up" for port in port_metrics(api).values()))
         control = api.control_state()
         control.traffic.flow_transmit.state = control.traffic.flow_transmit.START
         api.set_control_state(control)
@@ -130,6 +131,24 @@ def test_seconds_that_are_left_run_at_the_new_rate(running: Generator) -> None:
     assert found["attempted"] == found["intended"]
     # Between 0.2 s and all of the second at the first rate.
     assert 1_000 <= found["intended"] < 200 + 0.8 * 20_000 + 20
+
+
+def test_an_update_that_cannot_be_changes_nothing(running: Generator) -> None:
+    api = running.api
+    config = looped(["f", "g"], pps=1_000)
+    api.set_config(config)
+    flow = config.flows[1]
+    flow.rate.percentage = 10
+    (error,) = errors(lambda: update(api, ["rate"], flow))
+    assert error.startswith('flows.flows[0].rate.percentage: port "p1" has no line rate; say one')
+    flow.size.fixed = 9000
+    (error,) = errors(lambda: update(api, ["size"], flow))
+    assert error.startswith("flows.flows[0].size.fixed: frames of 9000 bytes are longer than 1518")
+    assert [f.rate.pps for f in api.get_config().flows] == [1_000, 1_000]
+    flow.duration.continuous.delay.bytes = 1_000
+    flow.size.fixed, flow.rate.pps = 64, 1_000
+    (error,) = errors(lambda: api.set_config(config))
+    assert error.startswith("flows[1].duration.continuous.delay.bytes: port")
 
 
 def test_flows_of_a_port_share_it_exactly(running: Generator) -> None:
