@@ -7,7 +7,12 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::command::options::CommandOptions;
 use crate::pacing::LineRate;
+
+/// The options of the command, none of which goes with the server's.
+const COMMAND: [&str; 8] =
+    ["port", "self_test", "flow", "rate", "duration", "size", "capture", "json"];
 
 /// Generates traffic on the ports of an Open Traffic Generator (OTG) configuration.
 ///
@@ -17,20 +22,23 @@ use crate::pacing::LineRate;
 /// A port's location is an interface's name, af_packet:IFACE, af_xdp:IFACE, memif:SOCKET (with ,role=client
 /// or ,id=N behind it where wanted), vhost:SOCKET, virtio_user:SOCKET, tap:NAME, ring:NAME, null,
 /// vdev:DEVICE-ARGUMENTS of a harmless driver or pci:ADDRESS; docs/send-traffic.md lists their options.
-#[derive(Clone, Debug, Parser, PartialEq)]
+#[derive(Clone, Debug, Parser)]
 #[command(
     name = "generator",
     version,
-    override_usage = "generator [EAL OPTIONS --] --otg-listen ADDR:PORT [OPTIONS]"
+    override_usage = "generator [EAL OPTIONS --] --otg-listen ADDR:PORT [OPTIONS]
+       generator [EAL OPTIONS --] --port LOCATION... [--flow SPEC]... [--rate RATE] [--duration TIME] [OPTIONS]
+       generator [EAL OPTIONS --] --self-test [--port LOCATION] [OPTIONS]",
+    group = clap::ArgGroup::new("what").required(true).multiple(true).args(["otg_listen", "port", "self_test"]),
 )]
 pub struct Options {
     /// Serve the OTG API on this address, by HTTP unless there is a certificate; port 0 takes a free one. One
     /// that other machines reach needs a certificate, a user and a password
-    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
-    pub otg_listen: SocketAddr,
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address, conflicts_with_all = COMMAND)]
+    pub otg_listen: Option<SocketAddr>,
 
     /// Serve HTTPS with this certificate chain (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with_all = COMMAND)]
     pub tls_cert: Option<PathBuf>,
 
     /// The certificate's private key (PEM)
@@ -38,7 +46,7 @@ pub struct Options {
     pub tls_key: Option<PathBuf>,
 
     /// Ask clients for this user (HTTP Basic: https://NAME:PASSWORD@ADDR:PORT)
-    #[arg(long, value_name = "NAME", requires = "otg_password_file")]
+    #[arg(long, value_name = "NAME", requires = "otg_password_file", conflicts_with_all = COMMAND)]
     pub otg_user: Option<String>,
 
     /// and for the password that is this file's only line
@@ -78,8 +86,12 @@ pub struct Options {
     pub allow_any_vdev: bool,
 
     /// Write the number of the TCP port to this file once the API is served
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = COMMAND)]
     pub port_file: Option<PathBuf>,
+
+    /// What is done without a script.
+    #[command(flatten)]
+    pub command: CommandOptions,
 }
 
 /// CPUs, in the order given.

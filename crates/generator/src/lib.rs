@@ -17,6 +17,7 @@
 pub mod books;
 pub mod capture;
 pub mod cli;
+pub mod command;
 pub mod control;
 pub mod engine;
 pub mod location;

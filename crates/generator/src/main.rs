@@ -8,16 +8,20 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum_server::tls_rustls::RustlsConfig;
 use clap::Parser;
 use dpdk::Eal;
 use generator::cli::{self, Options};
+use generator::command::report::Ended;
+use generator::command::run::{self as command, RunError};
+use generator::command::selftest::{self, SelfTestError};
 use generator::control::{Control, PortRules, Rules};
 use generator::engine::{self, Desk, Mode, Settings};
 use generator::location::Vdevs;
 use generator::otg::auth::{Access, AuthError, Credentials};
+use generator::otg::config::Limits;
 use generator::otg::{connections, server};
 use generator::telemetry::{self, Question};
 use generator::tls::{self, TlsError};
@@ -27,6 +31,9 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Calls and questions that may wait.
 const BACKLOG: usize = 64;
+
+/// Who reads tables wants no notices of EAL's between them.
+const QUIET: &str = "--log-level=*:warning";
 
 /// Why the program ends early.
 #[derive(Debug, thiserror::Error)]
@@ -51,48 +58,105 @@ enum Failure {
     Signals(std::io::Error),
     #[error("the HTTP thread: {0}")]
     Http(std::io::Error),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    SelfTest(#[from] SelfTestError),
 }
 
 fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
     let (eal_options, own) = cli::split(std::env::args_os().collect());
     let options = Options::parse_from(own);
-    match run(eal_options, &options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("generator: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let done = match options.otg_listen {
+        Some(address) => run_server(eal_options, &options, address).map(|()| ExitCode::SUCCESS),
+        None => run_command(eal_options, &options),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("generator: {error}");
+        ExitCode::FAILURE
+    })
 }
 
-fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Failure> {
+fn run_server(
+    eal_options: Option<Vec<OsString>>,
+    options: &Options,
+    wanted: SocketAddr,
+) -> Result<(), Failure> {
     let credentials = match (&options.otg_user, &options.otg_password_file) {
         (Some(user), Some(file)) => Some(Credentials::read(user, file)?),
         _ => None,
     };
-    let access = Access::new(options.otg_listen.ip(), options.tls_cert.is_some(), credentials)?;
+    let access = Access::new(wanted.ip(), options.tls_cert.is_some(), credentials)?;
 
     // Before EAL: a taken address is the likeliest mistake and the cheapest to find.
-    let listener = TcpListener::bind(options.otg_listen)
-        .map_err(|error| Failure::Listen(options.otg_listen, error))?;
-    let address =
-        listener.local_addr().map_err(|error| Failure::Listen(options.otg_listen, error))?;
+    let listener = TcpListener::bind(wanted).map_err(|error| Failure::Listen(wanted, error))?;
+    let address = listener.local_addr().map_err(|error| Failure::Listen(wanted, error))?;
 
     let tls = match (&options.tls_cert, &options.tls_key) {
         (Some(certificate), Some(key)) => Some(tls::config(certificate, key)?),
         _ => None,
     };
 
-    let stop = Arc::new(AtomicBool::new(false));
-    let hangup = (!host::ignores_signal(SIGHUP)).then_some(SIGHUP);
-    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
-        // The second one ends the program at once, should the clean end hang.
-        signal_hook::flag::register_conditional_shutdown(signal, 1, stop.clone())
-            .map_err(Failure::Signals)?;
-        signal_hook::flag::register(signal, stop.clone()).map_err(Failure::Signals)?;
+    let signals = Signals::register()?;
+    let own_eal_options = eal_options.is_some();
+    let eal = init(eal_options, options)?;
+    let door = Door { listener, address, tls, access };
+    let served = serve(&eal, door, options, own_eal_options, &signals.came);
+    drop(eal);
+    if let Some(file) = &options.port_file {
+        let _ = std::fs::remove_file(file);
     }
+    served
+}
 
+/// Flows of the command line, or the self-test.
+fn run_command(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<ExitCode, Failure> {
+    let own_eal_options = eal_options.is_some();
+    if options.command.self_test {
+        let eal = init(eal_options, options)?;
+        let rules = rules(&eal, options, own_eal_options);
+        let good = selftest::run(&eal, rules, &options.command.port)?;
+        return Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    // Before EAL, for the same reason.
+    let job = command::prepare(&options.command, &limits(options)).map_err(RunError::from)?;
+    let signals = Signals::register()?;
+    let eal = init(eal_options, options)?;
+    let rules = rules(&eal, options, own_eal_options);
+    match command::run(&eal, rules, &options.command, job, &signals.number)? {
+        Ended::Finished => Ok(ExitCode::SUCCESS),
+        Ended::Signal(signal) => {
+            Ok(ExitCode::from(128u8.saturating_add(signal.unsigned_abs() as u8)))
+        }
+    }
+}
+
+/// Signals that end the program.
+struct Signals {
+    /// Whether one has come.
+    came: Arc<AtomicBool>,
+    /// Its number, or 0.
+    number: Arc<AtomicUsize>,
+}
+
+impl Signals {
+    fn register() -> Result<Self, Failure> {
+        let signals = Signals { came: Arc::default(), number: Arc::default() };
+        let hangup = (!host::ignores_signal(SIGHUP)).then_some(SIGHUP);
+        for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
+            let (came, number) = (signals.came.clone(), signals.number.clone());
+            // The second one ends the program at once, should the clean end hang.
+            signal_hook::flag::register_conditional_shutdown(signal, 1, came.clone())
+                .and_then(|_| signal_hook::flag::register(signal, came))
+                .and_then(|_| signal_hook::flag::register_usize(signal, number, signal as usize))
+                .map_err(Failure::Signals)?;
+        }
+        Ok(signals)
+    }
+}
+
+fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<Eal, Failure> {
     let own_eal_options = eal_options.is_some();
     let arguments = match eal_options {
         Some(arguments) => arguments,
@@ -100,6 +164,7 @@ fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Fail
             start::eal_arguments("generator", options.cpus.as_ref().map(|cpus| cpus.0.as_slice()))?
                 .into_iter()
                 .map(OsString::from)
+                .chain(options.otg_listen.is_none().then(|| QUIET.into()))
                 .collect()
         }
     };
@@ -107,13 +172,36 @@ fn run(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(), Fail
     if !own_eal_options {
         stale::remove_runtime_dirs(&eal.runtime_dir());
     }
-    let door = Door { listener, address, tls, access };
-    let served = serve(&eal, door, options, own_eal_options, &stop);
-    drop(eal);
-    if let Some(file) = &options.port_file {
-        let _ = std::fs::remove_file(file);
+    Ok(eal)
+}
+
+fn limits(options: &Options) -> Limits {
+    Limits { vdevs: vdevs(options), max_frame: usize::from(options.max_frame) }
+}
+
+fn vdevs(options: &Options) -> Vdevs {
+    if options.allow_any_vdev { Vdevs::Any } else { Vdevs::Known }
+}
+
+fn rules(eal: &Eal, options: &Options, own_eal_options: bool) -> Rules {
+    let hz = dpdk::tsc::hz();
+    let settings = Settings {
+        mode: if options.flood { Mode::Flood } else { Mode::Paced },
+        hz,
+        late_after: (u128::from(options.late_after) * u128::from(hz) / 1_000_000) as u64,
+        clock_cost: measure::clock::cost(),
+    };
+    Rules {
+        settings,
+        ports: PortRules {
+            own_eal_options,
+            lcores: eal.lcores().len(),
+            rx_queues: options.rx_queues,
+            max_frame: usize::from(options.max_frame),
+        },
+        line_rate: options.line_rate,
+        vdevs: vdevs(options),
     }
-    served
 }
 
 /// Where the API is served, and whether over HTTPS.
@@ -140,28 +228,11 @@ fn serve(
     own_eal_options: bool,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
-    let hz = dpdk::tsc::hz();
-    let settings = Settings {
-        mode: if options.flood { Mode::Flood } else { Mode::Paced },
-        hz,
-        late_after: (u128::from(options.late_after) * u128::from(hz) / 1_000_000) as u64,
-        clock_cost: measure::clock::cost(),
-    };
-    let lcores = eal.lcores().len();
-    let rules = Rules {
-        settings,
-        ports: PortRules {
-            own_eal_options,
-            lcores,
-            rx_queues: options.rx_queues,
-            max_frame: usize::from(options.max_frame),
-        },
-        line_rate: options.line_rate,
-        vdevs: if options.allow_any_vdev { Vdevs::Any } else { Vdevs::Known },
-    };
+    let rules = rules(eal, options, own_eal_options);
+    let settings = rules.settings;
     let (ask, questions) = mpsc::channel(BACKLOG);
     telemetry::register(eal, &ask)?;
-    let desk = Desk::new(lcores);
+    let desk = Desk::new(eal.lcores().len());
     let (end, ended) = oneshot::channel();
     let (url, port) = (door.url(), door.address.port());
     std::thread::scope(|scope| {

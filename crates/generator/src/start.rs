@@ -55,7 +55,7 @@ pub fn eal_arguments(program: &str, cpus: Option<&[usize]>) -> Result<Vec<String
 }
 
 /// KiB in free huge pages of the default size, from the text of /proc/meminfo.
-fn free_huge_kb(meminfo: &str) -> u64 {
+pub fn free_huge_kb(meminfo: &str) -> u64 {
     let field = |name| {
         let rest = meminfo.lines().find_map(|line: &str| line.strip_prefix(name))?;
         rest.split_whitespace().next()?.parse::<u64>().ok()

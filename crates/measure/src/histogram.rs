@@ -7,7 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 
 use crate::Cell;
 
@@ -112,13 +112,66 @@ pub fn encode<'c>(threads: impl IntoIterator<Item = &'c Counters>) -> Option<Str
     Some(STANDARD.encode(bytes))
 }
 
+/// What a text of [`encode`] says; none if it is no such text.
+///
+/// ```
+/// let counters = measure::Counters::new();
+/// counters.add(100, 1);
+/// counters.add(200, 3);
+/// let read = measure::histogram::encode([&counters]).and_then(|text| measure::histogram::decode(&text));
+/// let read = read.ok_or("no histogram")?;
+/// assert_eq!((read.count(), read.min(), read.quantile(0.99)), (4, 100, 200));
+/// assert_eq!(read.mean(), 175.0);
+/// # Ok::<(), &str>(())
+/// ```
+#[must_use]
+pub fn decode(text: &str) -> Option<Summary> {
+    let bytes = STANDARD.decode(text).ok()?;
+    Deserializer::new().deserialize(&mut bytes.as_slice()).ok().map(Summary)
+}
+
+/// A distribution that was counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary(Histogram<u64>);
+
+impl Summary {
+    /// Number of values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The least value, as far as values are told apart; 0 while nothing is counted.
+    #[must_use]
+    pub fn min(&self) -> u64 {
+        self.0.min()
+    }
+
+    /// The largest value, as far as values are told apart.
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        self.0.max()
+    }
+
+    /// The mean; 0 while nothing is counted.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.0.mean()
+    }
+
+    /// As [`Counters::quantile`]; 0 while nothing is counted.
+    #[must_use]
+    pub fn quantile(&self, quantile: f64) -> u64 {
+        self.0.value_at_quantile(quantile)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hdrhistogram::serialization::Deserializer;
     use proptest::prelude::*;
 
-    fn decode(text: &str) -> Histogram<u64> {
+    fn decoded(text: &str) -> Histogram<u64> {
         let bytes = STANDARD.decode(text).unwrap();
         Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap()
     }
@@ -136,7 +189,7 @@ mod tests {
     fn what_is_too_large_counts_as_the_largest() {
         let counters = Counters::new();
         counters.add(u64::MAX, 3);
-        let read = decode(&encode([&counters]).unwrap());
+        let read = decoded(&encode([&counters]).unwrap());
         assert_eq!((read.len(), read.equivalent(read.max(), LARGEST)), (3, true));
         assert_eq!(counters.quantile(1.0), Some(LARGEST));
     }
@@ -169,7 +222,7 @@ mod tests {
             for quantile in [quantile, 0.0, 0.5, 1.0] {
                 prop_assert_eq!(all.quantile(quantile), Some(expected.value_at_quantile(quantile)));
             }
-            prop_assert_eq!(decode(&encode(&threads).unwrap()), expected);
+            prop_assert_eq!(decoded(&encode(&threads).unwrap()), expected);
         }
     }
 }

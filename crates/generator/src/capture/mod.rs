@@ -24,6 +24,7 @@ mod sink;
 mod store;
 mod tap;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use clock::Clock;
@@ -53,6 +54,17 @@ pub struct CapturePlan {
     pub overwrite: bool,
     /// Format of the file.
     pub format: Format,
+    /// Where it is written while frames arrive; `None` keeps them in memory.
+    pub file: Option<FileTarget>,
+}
+
+/// A file that is written while frames arrive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileTarget {
+    /// Where; what is there is replaced.
+    pub path: PathBuf,
+    /// Most bytes of the file.
+    pub max_bytes: u64,
 }
 
 /// What may be kept.

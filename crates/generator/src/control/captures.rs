@@ -5,8 +5,9 @@ use std::time::SystemTime;
 
 use measure::clock;
 
+use super::keeper::Keeper;
 use super::{Control, no_warnings};
-use crate::capture::{self, CapturePlan, Clock, Recorder};
+use crate::capture::{self, CapturePlan, Clock};
 use crate::engine::Order;
 use crate::otg::ApiError;
 use crate::otg::capture::Request;
@@ -21,14 +22,14 @@ pub(super) struct Captures(Vec<Slot>);
 struct Slot {
     name: String,
     plan: Option<CapturePlan>,
-    recorder: Option<Recorder>,
+    keeper: Option<Keeper>,
 }
 
 impl Captures {
     pub fn new(plan: &Plan) -> Self {
         let of = |name: &String| plan.captures.iter().find(|capture| capture.ports.contains(name));
         let slot =
-            |name: &String| Slot { name: name.clone(), plan: of(name).cloned(), recorder: None };
+            |name: &String| Slot { name: name.clone(), plan: of(name).cloned(), keeper: None };
         Captures(plan.ports.iter().map(|port| slot(&port.name)).collect())
     }
 
@@ -42,21 +43,29 @@ impl Captures {
 
     /// Takes over what the lcores have seen.
     pub fn collect(&mut self) {
-        for recorder in self.0.iter_mut().filter_map(|slot| slot.recorder.as_mut()) {
-            recorder.collect();
+        for keeper in self.0.iter_mut().filter_map(|slot| slot.keeper.as_mut()) {
+            keeper.collect();
         }
     }
 
     /// What became of the frames of a port that is or was captured.
     pub fn figures(&self, port: usize) -> Option<capture::Figures> {
-        Some(self.0.get(port)?.recorder.as_ref()?.figures())
+        Some(self.0.get(port)?.keeper.as_ref()?.figures())
+    }
+
+    /// Why the file of a port has not all that it should.
+    pub fn error(&self, port: usize) -> Option<String> {
+        self.0.get(port)?.keeper.as_ref()?.error()
     }
 
     /// The file of a port, as far as it is.
     pub fn file(&self, request: &Request) -> Result<Vec<u8>, ApiError> {
         let slot = self.0.get(request.port);
-        match slot.and_then(|slot| slot.recorder.as_ref()) {
-            Some(recorder) => Ok(recorder.file(request.slice)),
+        match slot.and_then(|slot| slot.keeper.as_ref()) {
+            Some(Keeper::Memory(recorder)) => Ok(recorder.file(request.slice)),
+            Some(Keeper::File(_)) => {
+                Err(ApiError::request(400, "port_name: is captured into a file"))
+            }
             None => Err(ApiError::request(
                 400,
                 format!(
@@ -70,7 +79,7 @@ impl Captures {
 
 impl Slot {
     fn is_running(&self) -> bool {
-        self.recorder.as_ref().is_some_and(|recorder| !recorder.is_stopped())
+        self.keeper.as_ref().is_some_and(Keeper::is_running)
     }
 }
 
@@ -128,11 +137,11 @@ impl Control<'_, '_> {
         let hz = self.rules.settings.hz;
         let Some(slot) = self.active.captures.0.get_mut(port) else { return Ok(()) };
         let Some(plan) = &slot.plan else { return Ok(()) };
-        let now = clock::now();
-        let settings =
-            capture::Settings::of(plan, &slot.name, Clock::new(now, SystemTime::now(), hz));
-        let (recorder, taps) = Recorder::start(settings, lanes.len(), now);
-        slot.recorder = Some(recorder);
+        let clock = Clock::new(clock::now(), SystemTime::now(), hz);
+        let settings = capture::Settings::of(plan, &slot.name, clock);
+        let (keeper, taps) = Keeper::start(settings, plan.file.as_ref(), lanes.len())
+            .map_err(|error| ApiError::request(400, format!("port.capture: {error}")))?;
+        slot.keeper = Some(keeper);
         for ((lcore, lane), tap) in lanes.into_iter().zip(taps) {
             self.order_one(lcore, Order::Tap(lane, Some(Box::new(tap)))).await?;
         }
@@ -144,8 +153,8 @@ impl Control<'_, '_> {
             self.order_one(lcore, Order::Tap(lane, None)).await?;
         }
         let slot = self.active.captures.0.get_mut(port);
-        if let Some(recorder) = slot.and_then(|slot| slot.recorder.as_mut()) {
-            recorder.stop(clock::now());
+        if let Some(keeper) = slot.and_then(|slot| slot.keeper.as_mut()) {
+            keeper.stop();
         }
         Ok(())
     }

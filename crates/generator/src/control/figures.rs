@@ -266,7 +266,10 @@ impl Active<'_> {
                 ("capture_matched", figures.matched.into()),
                 ("capture_stored", figures.stored.into()),
                 ("capture_dropped", figures.dropped.into()),
+                ("capture_refused", figures.refused.into()),
             ]);
+            let error = self.captures.error(index);
+            entries.extend(error.map(|error| ("capture_error", Value::Text(error))));
         }
         entries.push(mode(settings));
         Some(entries)

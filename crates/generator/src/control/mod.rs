@@ -6,6 +6,7 @@
 
 mod captures;
 mod figures;
+mod keeper;
 mod ports;
 mod rates;
 mod setups;
@@ -111,6 +112,14 @@ impl<'run, 'eal> Control<'run, 'eal> {
             Call::UpdateConfig(value) => self.update_config(&value).await,
             Call::Metrics(value) => self.metrics(&value),
             Call::Capture(value) => self.capture_file(&value),
+            Call::Load(ready) => {
+                let before = std::mem::replace(&mut self.rules.settings.mode, ready.mode);
+                let loaded = self.load(ready.plan, ready.config, Vec::new()).await;
+                if loaded.is_err() {
+                    self.rules.settings.mode = before;
+                }
+                loaded
+            }
             Call::SetState(value) => match self.wanted_state(&value) {
                 Ok(state::Wanted::Transmit { state: state::Transmit::Start, flows }) => {
                     return self.start(flows, message.answer).await;
@@ -166,7 +175,17 @@ impl<'run, 'eal> Control<'run, 'eal> {
     async fn set_config(&mut self, value: Value) -> Result<Answer, ApiError> {
         let limits =
             config::Limits { vdevs: self.rules.vdevs, max_frame: self.rules.ports.max_frame };
-        let (plan, mut warnings) = config::validate(&value, &limits)?;
+        let (plan, warnings) = config::validate(&value, &limits)?;
+        self.load(plan, value, warnings).await
+    }
+
+    /// Puts a plan in force, which is `value` for those who ask for the configuration.
+    async fn load(
+        &mut self,
+        plan: Plan,
+        value: Value,
+        mut warnings: Vec<String>,
+    ) -> Result<Answer, ApiError> {
         let opened = self.ports.open(&plan.ports, &self.active.ports)?;
         let most: Vec<_> = opened.entries.iter().map(Entry::most_queues).collect();
         let shares = layout::shares(self.rules.ports.lcores, &most, self.rules.ports.rx_queues);
@@ -195,7 +214,14 @@ impl<'run, 'eal> Control<'run, 'eal> {
             sampler: Sampler::default(),
         };
         let (done, old) = oneshot::channel();
-        let load = Load { ports: sources, work: setup.work, expected: setup.expected, books, done };
+        let load = Load {
+            settings: self.rules.settings,
+            ports: sources,
+            work: setup.work,
+            expected: setup.expected,
+            books,
+            done,
+        };
         self.desk.load(load);
         let old = old.await.map_err(|_| ending())?;
         warnings.extend(self.ports.close(old, given_up));

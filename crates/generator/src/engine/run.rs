@@ -28,6 +28,8 @@ pub enum Source<'eal> {
 
 /// The next configuration.
 pub struct Load<'eal> {
+    /// How frames leave from now on.
+    pub settings: Settings,
     /// Its ports, in order.
     pub ports: Vec<Source<'eal>>,
     /// The work of each lcore.
@@ -89,6 +91,7 @@ pub fn run<'eal>(
     desk: &Desk<'eal>,
     stop: &AtomicBool,
 ) -> Result<(), LaunchError> {
+    let mut settings = settings;
     let lcores = eal.workers();
     let mut ports: Vec<Link<'eal>> = Vec::new();
     let mut work: Vec<Work> = vec![Work::default(); lcores.len() + 1];
@@ -149,6 +152,7 @@ pub fn run<'eal>(
         };
         ports = load.ports.into_iter().filter_map(take).collect();
         (work, expected, books) = (load.work, load.expected, load.books);
+        settings = load.settings;
         // A client that has gone does not wait for its answer; the ports are then stopped here.
         let _ = load.done.send(old.into_iter().flatten().collect());
     }

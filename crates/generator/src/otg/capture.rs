@@ -39,6 +39,7 @@ pub fn read(node: &Node<'_>, ports: &[&str]) -> Option<CapturePlan> {
         snap: snap? as usize,
         overwrite: overwrite?,
         format: if format? == "pcapng" { Format::PcapNg } else { Format::Pcap },
+        file: None,
     })
 }
 

@@ -23,7 +23,7 @@ mod options;
 pub mod patience;
 mod pattern;
 pub mod server;
-mod size;
+pub(crate) mod size;
 pub mod state;
 mod unsupported;
 pub mod update;

@@ -18,7 +18,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::auth::Access;
 use super::{API_VERSION, ApiError, MAX_BODY, json as strict, unsupported};
-use crate::plan::MAX_FLOWS;
+use crate::engine::Mode;
+use crate::plan::{MAX_FLOWS, Plan};
 
 /// Longest time that a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,6 +42,19 @@ pub enum Call {
     Metrics(Value),
     /// POST /monitor/capture.
     Capture(Value),
+    /// A plan that was read already. No request is this: the program's own command makes it.
+    Load(Box<Ready>),
+}
+
+/// A plan to be put in force.
+#[derive(Debug)]
+pub struct Ready {
+    /// The plan.
+    pub plan: Plan,
+    /// What is given back as the configuration.
+    pub config: Value,
+    /// How frames leave from now on.
+    pub mode: Mode,
 }
 
 /// What comes of a call.

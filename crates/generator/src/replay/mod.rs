@@ -204,6 +204,20 @@ impl Frames {
         Frames::read(path, &data, limits)
     }
 
+    /// Frames that no file holds, `interval` nanoseconds from one to the next. `None` when there is none, or
+    /// one whose length is not from [`MIN_FRAME`] to [`MAX_FRAME`].
+    pub fn of(frames: &[Vec<u8>], interval: u64) -> Option<Frames> {
+        let mut inner = Inner::default();
+        for (i, frame) in (0u64..).zip(frames) {
+            let offset = interval.checked_mul(i)?;
+            inner.entries.push(Entry { start: inner.bytes.len(), len: frame.len(), offset });
+            inner.bytes.extend_from_slice(frame);
+            inner.longest = inner.longest.max(frame.len());
+        }
+        let can_be = |frame: &Vec<u8>| (MIN_FRAME..=MAX_FRAME).contains(&frame.len());
+        (!frames.is_empty() && frames.iter().all(can_be)).then(|| Frames(Arc::new(inner)))
+    }
+
     /// Reads what a file holds; `path` is for messages.
     fn read(path: &Path, data: &[u8], limits: Limits) -> Result<Frames, ReplayError> {
         let mut inner = parse::read(path, data, limits)?;

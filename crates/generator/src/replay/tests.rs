@@ -445,3 +445,14 @@ fn times_that_are_not_there_need_a_rate() {
         }
     }
 }
+
+#[test]
+fn frames_need_no_file() {
+    let frames = Frames::of(&[vec![1; 60], vec![2; 14]], 500).unwrap();
+    assert_eq!((frames.len(), frames.bytes(), frames.longest()), (2, 74, 60));
+    assert_eq!(
+        (frames.get(1), frames.offset(1), frames.gap(1)),
+        (Some(&[2; 14][..]), Some(500), Some(500))
+    );
+    assert!(Frames::of(&[], 1).is_none() && Frames::of(&[vec![0; 13]], 1).is_none());
+}

@@ -33,6 +33,7 @@ fn with_server<T: Send>(access: Access, client: impl FnOnce(SocketAddr) -> T + S
                         Call::SetState(_) => Err(ApiError::internal("broken")),
                         Call::Metrics(_) => json("metrics"),
                         Call::Capture(_) => Ok(Answer::Bytes(vec![0xd4, 0xc3, 0xb2, 0xa1])),
+                        Call::Load(_) => Err(ApiError::internal("no request loads a plan")),
                     });
                 }
             };

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Sends what the command line says, shows it while it runs, and tells what came of it.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dpdk::Eal;
+
+use super::ceiling::{CeilingError, ceiling};
+use super::client::Client;
+use super::figures::{Observer, Snapshot};
+use super::job::{Defaults, Job, JobError, job};
+use super::options::CommandOptions;
+use super::report::{self, Ended, Report};
+use super::session::{SessionError, session};
+use super::settle;
+use super::table::{MOST_FLOWS, Screen, print};
+use crate::control::Rules;
+use crate::engine::Mode;
+use crate::location::Location;
+use crate::otg::{ApiError, config};
+use crate::pacing::FrameRate;
+use crate::plan::{Plan, Rate};
+
+/// From look to look whether it is over.
+const LOOK: Duration = Duration::from_millis(20);
+/// From table to table.
+const SHOW: Duration = Duration::from_secs(1);
+
+/// Why the traffic could not be sent, or its figures not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The command line is at fault.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// There is nothing to take per cent of.
+    #[error(transparent)]
+    Ceiling(#[from] CeilingError),
+    /// The session failed.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The control plane refuses.
+    #[error("{}", .0.errors.join("\n"))]
+    Refused(#[from] ApiError),
+    /// The JSON document cannot be written.
+    #[error("--json {0}: {1}")]
+    Json(PathBuf, std::io::Error),
+    /// A capture file has not all that it should.
+    #[error("--capture: {0}")]
+    Capture(String),
+}
+
+/// What the command line asks for, checked as far as can be without opening a port.
+///
+/// # Errors
+/// [`JobError`].
+pub fn prepare(options: &CommandOptions, limits: &config::Limits) -> Result<Job, JobError> {
+    let defaults =
+        Defaults { rate: options.rate, duration: options.duration, size: options.size.0.clone() };
+    let (ports, flows) = (&options.port, &options.flow);
+    job(ports, flows, &options.capture, options.capture_limit, &defaults, limits)
+}
+
+/// Sends a job's flows until all are sent or `signal` is not 0.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run(
+    eal: &Eal,
+    rules: Rules,
+    options: &CommandOptions,
+    mut job: Job,
+    signal: &AtomicUsize,
+) -> Result<Ended, RunError> {
+    let sent = session(eal, rules, |client| {
+        let ceilings = resolve_percents(client, &rules, &mut job.plan)?;
+        send(client, &rules, &job, ceilings, signal).map_err(RunError::Refused)
+    })??;
+    let report = Report {
+        snapshot: &sent.snapshot,
+        settings: &rules.settings,
+        ended: sent.ended,
+        ceilings: &sent.ceilings,
+        warnings: &sent.warnings,
+    };
+    print(&report.text());
+    if let Some(path) = &options.json {
+        report::write(path, &report.json()).map_err(|error| RunError::Json(path.clone(), error))?;
+    }
+    let captures = sent.snapshot.ports.iter().filter_map(|port| port.capture.as_ref());
+    match captures.filter_map(|capture| capture.error.clone()).next() {
+        Some(error) => Err(RunError::Capture(error)),
+        None => Ok(sent.ended),
+    }
+}
+
+/// Puts frames per second in the place of per cents, where the port has no line rate. Returns what
+/// 100 per cent was measured to be, by flow.
+fn resolve_percents(
+    client: &Client,
+    rules: &Rules,
+    plan: &mut Plan,
+) -> Result<Vec<Option<f64>>, CeilingError> {
+    let mut ceilings = vec![None; plan.flows.len()];
+    // Those measured so far: port, mean size and frames per second.
+    let mut known: Vec<(usize, f64, f64)> = Vec::new();
+    for index in 0..plan.flows.len() {
+        let Some(flow) = plan.flows.get(index) else { continue };
+        let Rate::Percent(percent) = flow.rate else { continue };
+        let (tx, mean) = (flow.tx, flow.source.mean_with_fcs());
+        let Some(port) = plan.ports.get(tx) else { continue };
+        if rules.settings.mode == Mode::Flood {
+            // Rates are of no use there.
+            set_rate(plan, index, 1.0);
+            continue;
+        }
+        if rules.line_rate.is_some() || matches!(port.location, Location::Pci(_)) {
+            continue;
+        }
+        let same = |(port, size, _): &&(usize, f64, f64)| *port == tx && *size == mean;
+        let frames = match known.iter().find(same) {
+            Some((.., frames)) => *frames,
+            None => {
+                let frames = ceiling(client, rules.settings.hz, plan, index)?;
+                print(&format!(
+                    "100 % of port {} is {:.3} Mpps with frames of {mean:.0} bytes: the best of three floods of 0.3 s (--line-rate says another)\n",
+                    plan.ports.get(tx).map_or("", |port| &port.name),
+                    frames / 1e6
+                ));
+                known.push((tx, mean, frames));
+                frames
+            }
+        };
+        if let Some(ceiling) = ceilings.get_mut(index) {
+            *ceiling = Some(frames);
+        }
+        set_rate(plan, index, frames * percent / 100.0);
+    }
+    Ok(ceilings)
+}
+
+/// Gives a flow a rate in frames per second, to a thousandth.
+fn set_rate(plan: &mut Plan, index: usize, frames: f64) {
+    let rate = FrameRate::new((frames * 1000.0).round().max(1.0) as u64, 1000);
+    if let (Some(flow), Some(rate)) = (plan.flows.get_mut(index), rate) {
+        flow.rate = Rate::Frames(rate);
+    }
+}
+
+/// What came of it.
+struct Sent {
+    ceilings: Vec<Option<f64>>,
+    snapshot: Snapshot,
+    ended: Ended,
+    warnings: Vec<String>,
+}
+
+fn send(
+    client: &Client,
+    rules: &Rules,
+    job: &Job,
+    ceilings: Vec<Option<f64>>,
+    signal: &AtomicUsize,
+) -> Result<Sent, ApiError> {
+    let hz = rules.settings.hz;
+    let mut warnings = client.load(job.plan.clone(), job.config.clone(), rules.settings.mode)?;
+    if job.captures {
+        client.capture("start")?;
+    }
+    warnings.extend(client.transmit("start", &[])?);
+    for warning in &warnings {
+        eprintln!("generator: warning: {warning}");
+    }
+    let mut observer = Observer::new(client, &job.plan, hz);
+    let ended = watch(client, job, &mut observer, hz, signal)?;
+    client.transmit("stop", &[])?;
+    settle::wait(client, &job.plan);
+    if job.captures {
+        client.capture("stop")?;
+    }
+    let snapshot = observer.look(usize::MAX, true)?;
+    Ok(Sent { ceilings, snapshot, ended, warnings })
+}
+
+/// Shows figures until all is sent or a signal has come.
+fn watch(
+    client: &Client,
+    job: &Job,
+    observer: &mut Observer<'_>,
+    hz: u64,
+    signal: &AtomicUsize,
+) -> Result<Ended, ApiError> {
+    let mut screen = Screen::new();
+    let started = Instant::now();
+    let mut stops = job.stops.clone();
+    let more = job.plan.flows.len().saturating_sub(MOST_FLOWS);
+    let mut next = started + SHOW;
+    let ended = loop {
+        thread::sleep(LOOK);
+        match signal.load(Ordering::Relaxed) {
+            0 => {}
+            number => break Ended::Signal(i32::try_from(number).unwrap_or_default()),
+        }
+        for (flow, stop) in job.plan.flows.iter().zip(&mut stops) {
+            let over = stop.is_some_and(|stop| started.elapsed() >= Duration::from_nanos(stop));
+            if over {
+                client.transmit("stop", &[&flow.name])?;
+                *stop = None;
+            }
+        }
+        if !client.transmitting(&job.plan) {
+            break Ended::Finished;
+        }
+        if Instant::now() >= next {
+            let snapshot = observer.look(MOST_FLOWS, false)?;
+            screen.draw(&snapshot, started.elapsed().as_secs_f64(), hz, more);
+            next += SHOW;
+        }
+    };
+    screen.clear();
+    Ok(ended)
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! `--self-test`: what this generator measures, held against what it knows, and what it and the
+//! machine can do.
+//!
+//! Correctness passes or fails; speed is told and never judged.
+
+mod ceilings;
+mod faults;
+mod machine;
+mod pacing;
+
+use dpdk::Eal;
+
+use super::client::Client;
+use super::port::PortSpec;
+use super::session::{SessionError, session};
+use super::table::print;
+use crate::control::Rules;
+use crate::otg::{ApiError, config};
+use crate::plan::Plan;
+
+/// Where the test sends if no port is given: what is sent comes back.
+const RING: &str = "ring:selftest";
+/// Its port's and its flow's name.
+const PORT: &str = "selftest";
+const FLOW: &str = "selftest";
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum SelfTestError {
+    /// Several ports.
+    #[error("--self-test takes one --port, or none for a ring of its own")]
+    Ports,
+    /// The port cannot be had.
+    #[error("{}", .0.errors.join("\n"))]
+    Refused(#[from] ApiError),
+    /// The session failed.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+/// What is tested.
+struct Bed {
+    location: String,
+    /// Whether every frame must come back: on a ring of our own.
+    own: bool,
+    rules: Rules,
+    plan: Plan,
+}
+
+/// Lines of the result, printed as they come.
+#[derive(Default)]
+struct Results {
+    checks: usize,
+    failures: usize,
+}
+
+impl Results {
+    /// Something to know.
+    fn tell(&mut self, text: &str) {
+        print(&format!("      {text}\n"));
+    }
+
+    /// Something that must be so; `detail` has the figures.
+    fn check(&mut self, good: bool, what: &str, detail: &str) {
+        self.checks += 1;
+        self.failures += usize::from(!good);
+        print(&format!("{}  {what}: {detail}\n", if good { "pass" } else { "FAIL" }));
+    }
+}
+
+/// Whether all checks pass, on the given port or a ring.
+///
+/// # Errors
+/// [`SelfTestError`] when the port cannot be had.
+pub fn run(eal: &Eal, rules: Rules, ports: &[PortSpec]) -> Result<bool, SelfTestError> {
+    let location = match ports {
+        [] => RING.to_owned(),
+        [port] => port.location.clone(),
+        _ => return Err(SelfTestError::Ports),
+    };
+    let bed = Bed { plan: plan(&location, &rules)?, own: ports.is_empty(), location, rules };
+    let mut results = Results::default();
+    machine::tell(eal, &bed, &mut results);
+    let work = |client: &Client| -> Result<(), ApiError> {
+        // First, for what it makes up belongs to the first run of a session.
+        faults::check(client, &bed, &mut results)?;
+        pacing::check(client, &bed, &mut results)?;
+        ceilings::check(client, &bed, &mut results)
+    };
+    session(eal, rules, work)??;
+    let Results { checks, failures } = results;
+    print(&match failures {
+        0 => format!("All {checks} checks pass.\n"),
+        _ => format!("{failures} of {checks} checks FAIL.\n"),
+    });
+    Ok(failures == 0)
+}
+
+/// A port, and a flow from it to itself with four fields that change, sequence numbers and stamps.
+fn plan(location: &str, rules: &Rules) -> Result<Plan, ApiError> {
+    let counter = |start: serde_json::Value, step: serde_json::Value| serde_json::json!({ "increment": { "start": start, "step": step, "count": 1000 } });
+    let (address, port) = (
+        |start: &str| counter(start.into(), "0.0.0.1".into()),
+        |start: u64| counter(start.into(), 1.into()),
+    );
+    let config = serde_json::json!({
+        "ports": [{ "name": PORT, "location": location }],
+        "flows": [{
+            "name": FLOW,
+            "tx_rx": { "port": { "tx_name": PORT, "rx_names": [PORT] } },
+            "packet": [
+                { "ethernet": { "src": { "value": "02:00:00:00:00:01" }, "dst": { "value": "02:00:00:00:00:02" } } },
+                { "ipv4": { "src": address("198.18.0.1"), "dst": address("198.19.0.1") } },
+                { "udp": { "src_port": port(10_000), "dst_port": port(20_000) } },
+            ],
+            "metrics": { "enable": true, "loss": true, "latency": { "enable": true, "mode": "cut_through" } },
+        }],
+    });
+    let limits = config::Limits { vdevs: rules.vdevs, max_frame: rules.ports.max_frame };
+    config::validate(&config, &limits).map(|(plan, _)| plan)
+}

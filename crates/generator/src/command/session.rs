@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! An engine with its control plane, for as long as some work takes.
+//!
+//! The engine works on the caller's thread, which is the main lcore; control plane and work have a
+//! thread each, bound to the same CPU.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use dpdk::Eal;
+use tokio::sync::{mpsc, oneshot};
+
+use super::client::Client;
+use crate::control::{Control, Rules};
+use crate::engine::{self, Desk};
+use crate::telemetry;
+
+/// Calls and questions that may wait.
+const BACKLOG: usize = 64;
+
+/// Why a session cannot be, or did not end as it should.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// An lcore cannot be started.
+    #[error(transparent)]
+    Launch(#[from] dpdk::LaunchError),
+    /// DPDK does not take our telemetry commands.
+    #[error(transparent)]
+    Telemetry(#[from] dpdk::telemetry::RegisterError),
+    /// A thread cannot be made.
+    #[error("a thread cannot be made: {0}")]
+    Thread(std::io::Error),
+    /// Nobody serves.
+    #[error("the control plane ended early: {0}")]
+    Control(std::io::Error),
+    /// A panic, whose message was printed.
+    #[error("the thread {0:?} has failed")]
+    Panicked(&'static str),
+}
+
+/// Runs `work` beside an engine of these rules. Telemetry answers while it lasts.
+///
+/// # Errors
+/// [`SessionError`]; what `work` returns is its own.
+pub fn session<T: Send>(
+    eal: &Eal,
+    rules: Rules,
+    work: impl FnOnce(&Client) -> T + Send,
+) -> Result<T, SessionError> {
+    let desk = Desk::new(eal.lcores().len());
+    let stop = AtomicBool::new(false);
+    let (calls, received) = mpsc::channel(BACKLOG);
+    let (questions, asked) = mpsc::channel(BACKLOG);
+    telemetry::register(eal, &questions)?;
+    let (end, ended) = oneshot::channel::<()>();
+    thread::scope(|scope| {
+        let (control, stop) = (Control::new(eal, &desk, rules), &stop);
+        let serve = move || {
+            let _end = Ends(stop);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(async {
+                tokio::select! {
+                    () = control.serve(received, asked) => {}
+                    _ = ended => {}
+                }
+            });
+            Ok(())
+        };
+        let serving = thread::Builder::new()
+            .name("control".to_owned())
+            .spawn_scoped(scope, serve)
+            .map_err(SessionError::Thread)?;
+        let client = Client::new(calls, questions);
+        let at_work = move || {
+            let _end = Ends(stop);
+            work(&client)
+        };
+        let working =
+            thread::Builder::new().name("command".to_owned()).spawn_scoped(scope, at_work);
+        let working = match working {
+            Ok(working) => working,
+            Err(error) => {
+                drop(end);
+                return Err(SessionError::Thread(error));
+            }
+        };
+        let ran = engine::run(eal, rules.settings, &desk, stop);
+        // Who waits for an engine that could not run is told so by the control plane's end.
+        let end = match &ran {
+            Ok(()) => Some(end),
+            Err(_) => None,
+        };
+        let done = working.join().map_err(|_| SessionError::Panicked("command"));
+        drop(end);
+        let served: Result<std::io::Result<()>, _> = serving.join();
+        ran?;
+        served.map_err(|_| SessionError::Panicked("control"))?.map_err(SessionError::Control)?;
+        done
+    })
+}
+
+/// Ends the engine when its thread's work ends, by a panic too.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
