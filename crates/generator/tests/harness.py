@@ -121,8 +121,21 @@ def forwarder(directory: Path, *sockets: Path) -> Iterator[Path]:
     path = directory / "l2fwd.log"
     with path.open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment(directory))
+    telemetry = directory / "dpdk" / prefix / "dpdk_telemetry.v2"
+
+    def polls() -> bool:
+        """A memif link is up before its far end has given it buffers, which it does when it polls."""
+        assert process.poll() is None, path.read_text()
+        try:
+            # Null until the command is known.
+            queues = ask_telemetry(telemetry, "/linerate/polling") or []
+        except OSError:
+            return False
+        return len(queues) == len(sockets) and all(queue["polls"] > 1 for queue in queues)
+
     try:
-        yield directory / "dpdk" / prefix / "dpdk_telemetry.v2"
+        eventually(polls)
+        yield telemetry
     finally:
         assert process.poll() is None, path.read_text()
         process.send_signal(signal.SIGINT)

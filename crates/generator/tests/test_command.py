@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_snappi_api import BIN, environment
+from harness import BIN, environment
 
 # The self-test takes eight seconds where nothing else runs.
 TIMEOUT_S = 120.0
