@@ -212,13 +212,10 @@ impl<'eal> Ports<'eal> {
     ) -> Result<(Port<'eal, dpdk::Started>, Pools<'eal>, MostQueues), String> {
         let port = self.eal.take_port(id).map_err(|error| error.to_string())?;
         let info = port.info().map_err(|error| error.to_string())?;
-        // Of a virtual link both ends have to agree on queues: there are as many as its location says.
-        let agreed = match location {
-            Location::Pci(_) => u16::MAX,
-            _ => location.queues().max(1),
+        let most = match location.has_one_queue() {
+            true => MostQueues { rx: 1, tx: 1 },
+            false => MostQueues { rx: info.max_rx_queues, tx: info.max_tx_queues },
         };
-        let most =
-            MostQueues { rx: info.max_rx_queues.min(agreed), tx: info.max_tx_queues.min(agreed) };
         let (rx, tx) = layout::queues(self.rules.lcores, &most, self.rules.rx_queues);
         // What comes to a queue that nobody polls would be lost without a trace.
         if location.queues() > rx {

@@ -194,6 +194,17 @@ impl Location {
         }
     }
 
+    /// Whether only the first queue in each direction may be used, however many the driver has: memif's
+    /// ends agree on a number of rings when they connect, and the driver takes the memory of a queue
+    /// above it for a ring all the same.
+    pub fn has_one_queue(&self) -> bool {
+        match self {
+            Location::Memif { .. } => true,
+            Location::Vdev(arguments) => arguments.starts_with("net_memif"),
+            _ => false,
+        }
+    }
+
     /// Whether two locations are the same link, so that only one port can be there.
     pub fn collides_with(&self, other: &Location) -> bool {
         match (self, other) {

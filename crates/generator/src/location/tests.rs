@@ -64,6 +64,13 @@ fn good_locations_read_and_print() {
 }
 
 #[test]
+fn memif_has_one_queue_however_it_is_written() {
+    let one = |text: &str| text.parse::<Location>().unwrap().has_one_queue();
+    assert!(one("memif:/run/a.sock") && one("vdev:net_memif0,socket=/run/a.sock"));
+    assert!(!one("ring:r") && !one("vhost:/run/a.sock,queues=2"));
+}
+
+#[test]
 fn bad_locations_are_named() {
     for bad in [
         "",
