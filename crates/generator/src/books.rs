@@ -102,6 +102,36 @@ impl TxBooks {
     }
 }
 
+/// What a port sent of flows' earlier runs, since traffic last started from rest: their own books begin
+/// anew, the port's do not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Earlier {
+    /// See [`TxBooks`], as the others.
+    pub accepted: u64,
+    /// Bytes of the accepted frames, without FCS.
+    pub bytes: u64,
+    /// See [`TxBooks`].
+    pub lost_at_ingress: u64,
+    /// See [`TxBooks`].
+    pub refused: u64,
+    /// See [`TxBooks`].
+    pub late: u64,
+    /// See [`TxBooks`].
+    pub intended: u64,
+}
+
+impl Earlier {
+    /// Adds a run that is over.
+    pub fn add(&mut self, run: &TxBooks) {
+        self.accepted += run.accepted.get();
+        self.bytes += run.bytes.get();
+        self.lost_at_ingress += run.lost_at_ingress.get();
+        self.refused += run.refused.get();
+        self.late += run.late.get();
+        self.intended += run.intended.get();
+    }
+}
+
 /// What a thread received of a flow since its last start.
 #[derive(Debug, Default)]
 #[repr(align(64))]
@@ -244,6 +274,26 @@ mod tests {
         assert_eq!(flow.attempted(), 8);
         flow.clear();
         assert_eq!((flow.attempted(), flow.late.get()), (0, 0));
+    }
+
+    #[test]
+    fn earlier_runs_add_up() {
+        let (run, mut earlier) = (TxBooks::default(), Earlier::default());
+        let counts = [1, 2, 3, 4, 5, 6];
+        let cells = [
+            &run.accepted,
+            &run.bytes,
+            &run.lost_at_ingress,
+            &run.refused,
+            &run.late,
+            &run.intended,
+        ];
+        cells.iter().zip(counts).for_each(|(cell, count)| cell.add(count));
+        earlier.add(&run);
+        earlier.add(&run);
+        let Earlier { accepted, bytes, lost_at_ingress, refused, late, intended } = earlier;
+        let sums = [accepted, bytes, lost_at_ingress, refused, late, intended];
+        assert_eq!(sums, counts.map(|count| 2 * count));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use dpdk::telemetry::Value;
 use measure::{Counters, DelayBooks, histogram};
 
 use super::Active;
-use crate::books::{RxBooks, State, TxBooks};
+use crate::books::{Earlier, RxBooks, State, TxBooks};
 use crate::engine::{Mode, Settings};
 use crate::obstacle::obstacle;
 use crate::otg::metrics::{FlowFigures, Latency, PortFigures, Traffic};
@@ -101,7 +101,12 @@ impl Active<'_> {
 
     pub(super) fn port_figures(&self, index: usize) -> Option<PortFigures> {
         let (plan, entry) = (self.plan.ports.get(index)?, self.ports.get(index)?);
-        let mut tx = Traffic::default();
+        let earlier = self.earlier.get(index).copied().unwrap_or_default();
+        let mut tx = Traffic {
+            frames: earlier.accepted,
+            bytes: with_fcs(earlier.bytes, earlier.accepted),
+            ..Traffic::default()
+        };
         let mut transmitting = false;
         for (number, _, books) in self.flows_of(index) {
             let sent = self.sent(number, books);
@@ -157,7 +162,7 @@ impl Active<'_> {
 
     fn flow_entries(&self, index: usize, settings: &Settings) -> Option<Entries> {
         let (flow, books) = (self.plan.flows.get(index)?, self.books.tx.get(index)?);
-        let mut entries = sending([(flow, books)].into_iter(), settings);
+        let mut entries = sending(Earlier::default(), [(flow, books)].into_iter(), settings);
         let rx = self.rx_books(index);
         let sum =
             |of: fn(&RxBooks) -> u64| -> Value { rx.iter().map(|rx| of(rx)).sum::<u64>().into() };
@@ -232,7 +237,8 @@ impl Active<'_> {
     fn port_entries(&self, index: usize, settings: &Settings) -> Option<Entries> {
         let entry = self.ports.get(index)?;
         let flows = self.flows_of(index).map(|(_, flow, books)| (flow, books));
-        let mut entries = sending(flows, settings);
+        let earlier = self.earlier.get(index).copied().unwrap_or_default();
+        let mut entries = sending(earlier, flows, settings);
         let sum = |of: fn(&crate::books::PortBooks) -> u64| -> Value {
             self.books.port_sum(index, of).into()
         };
@@ -313,12 +319,15 @@ fn latency(rx: &[&RxBooks], settings: &Settings) -> Option<Latency> {
     })
 }
 
-/// What is known about the sending of some flows, together.
+/// What is known about the sending of some flows, together, and of earlier runs.
 fn sending<'a>(
+    earlier: Earlier,
     flows: impl Iterator<Item = (&'a FlowPlan, &'a TxBooks)>,
     settings: &Settings,
 ) -> Entries {
-    let (mut accepted, mut lost, mut refused, mut late, mut intended) = (0, 0, 0, 0, Some(0));
+    let (mut accepted, mut lost) = (earlier.accepted, earlier.lost_at_ingress);
+    let (mut refused, mut late) = (earlier.refused, earlier.late);
+    let mut intended = Some(earlier.intended);
     let (mut first, mut last) = (u64::MAX, 0);
     let mut state = State::Stopped;
     let mut error: Option<f64> = None;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::books::Books;
+use crate::books::{Books, Earlier};
 use crate::engine::layout::{self, Share};
 use crate::engine::{Command, Desk, Load, Order, Settings};
 use crate::location::Vdevs;
@@ -45,6 +45,8 @@ struct Active<'eal> {
     /// The queues of each lcore.
     shares: Vec<Share>,
     books: Arc<Books>,
+    /// By index of the port.
+    earlier: Vec<Earlier>,
     sampler: Sampler,
     captures: Captures,
 }
@@ -207,6 +209,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
         self.active = Active {
             config: value,
             captures: Captures::new(&plan),
+            earlier: vec![Earlier::default(); plan.ports.len()],
             plan,
             ports: entries,
             shares,

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::rates::Sampler;
 use super::{Control, LINK_TIMEOUT, link_deadline, no_warnings, setups};
-use crate::books::State;
+use crate::books::{Earlier, State};
 use crate::engine::{Change, Order};
 use crate::obstacle::obstacle;
 use crate::otg::ApiError;
@@ -68,6 +68,7 @@ impl Control<'_, '_> {
         let flows: Arc<[usize]> = flows.into();
         self.order(|| Order::Stop(flows.clone())).await?;
         let from_rest = self.active.books.tx.iter().all(|flow| flow.state() == State::Stopped);
+        self.keep_earlier(&flows, from_rest);
         self.run = self.run.wrapping_add(1);
         let run = self.run;
         self.order(|| Order::Expect { flows: flows.clone(), run, from_rest }).await?;
@@ -77,6 +78,24 @@ impl Control<'_, '_> {
         self.order(|| Order::Start { flows: flows.clone(), run, at, from_rest }).await?;
         self.active.sampler = Sampler::default();
         Ok(())
+    }
+
+    /// Keeps in the ports' books what the flows' own are about to forget; from rest all begin anew.
+    fn keep_earlier(&mut self, flows: &[usize], from_rest: bool) {
+        let active = &mut self.active;
+        if from_rest {
+            active.earlier.fill(Earlier::default());
+            return;
+        }
+        for &flow in flows {
+            let (Some(plan), Some(run)) = (active.plan.flows.get(flow), active.books.tx.get(flow))
+            else {
+                continue;
+            };
+            if let Some(earlier) = active.earlier.get_mut(plan.tx) {
+                earlier.add(run);
+            }
+        }
     }
 
     pub(super) async fn set_transmit(
