@@ -272,6 +272,7 @@ impl Active<'_> {
                 ("capture_matched", figures.matched.into()),
                 ("capture_stored", figures.stored.into()),
                 ("capture_dropped", figures.dropped.into()),
+                ("capture_overwritten", figures.overwritten.into()),
                 ("capture_refused", figures.refused.into()),
             ]);
             let error = self.captures.error(index);

@@ -118,7 +118,9 @@ impl Location {
             _ if text.is_empty() => Err(LocationError::Empty),
             None if text == "null" => null(""),
             // No interface has a comma in a name that drivers take.
-            None if text.starts_with("null,") => null(text.strip_prefix("null").unwrap_or_default()),
+            None if text.starts_with("null,") => {
+                null(text.strip_prefix("null").unwrap_or_default())
+            }
             None => {
                 let driver = Driver::AfPacket;
                 Ok(Location::Interface { name: interface_name(text)?, driver, queues: 1 })
