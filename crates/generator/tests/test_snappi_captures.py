@@ -130,6 +130,10 @@ def test_a_full_buffer_keeps_the_newest_frames_or_the_oldest(running: Generator)
         stored = books["capture_stored"]
         assert books["capture_matched"] == total
         assert 43_000 < stored < 45_000
+        gone, other = books["capture_overwritten"], books["capture_refused"]
+        if not overwrite:
+            gone, other = other, gone
+        assert (total, other) == (stored + books["capture_dropped"] + gone, 0)
         if overwrite:
             assert part(stored - 9)[-1] == total - 1
             assert part(1)[0] >= total - stored - books["capture_dropped"]

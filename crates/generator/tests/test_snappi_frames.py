@@ -20,13 +20,14 @@ from frames import (
     ipv4,
     ipv6,
     mac,
+    ones_sum,
     tcp,
     udp,
     up,
     vlan,
     with_checksum,
 )
-from harness import FCS, Generator, captured_flow, sent
+from harness import FCS, Generator, captured_flow, port_metrics, sent
 
 pytest_plugins = ["rig"]
 
@@ -340,3 +341,33 @@ def test_every_frame_is_as_the_script_says(running: Generator, script: Script) -
     wanted = [expected(k) for k in range(COUNT)]
     for k, (have, want) in enumerate(zip(found, wanted, strict=True)):
         assert have.hex(" ") == want.hex(" "), f"frame {k}"
+
+
+@pytest.mark.parametrize("odd", [0, 1])
+@pytest.mark.parametrize(
+    ("script", "covered"),
+    [
+        (tcp_patterns, [(34, A4, B4, 6)]),
+        (vxlan, [(34, A4, B4, 17), (84, "10.0.0.1", "10.0.0.2", 17)]),
+        (icmpv6_echo, [(54, A6, B6, 58)]),
+        (icmp_echo, [(34, "", "", 0)]),
+        (gre_with_checksum, [(34, "", "", 0)]),
+    ],
+)
+def test_checksums_cover_the_generators_mark(
+    running: Generator, script: Script, covered: list[tuple[int, str, str, int]], odd: int
+) -> None:
+    config, flow = captured_flow(COUNT)
+    script(flow)
+    flow.size.fixed += 40 + odd
+    flow.payload.choice = "increment_byte"
+    flow.metrics.enable = flow.metrics.latency.enable = True
+    config.options.port_options.data_integrity = True
+    for frame in sent(running, config):
+        for start, src, dst, protocol in covered:
+            whole = frame[start:]
+            if src:
+                whole = ip(src) + ip(dst) + struct.pack(">II", len(whole), protocol) + whole
+            assert ones_sum(whole) == 0xFFFF, frame.hex(" ")
+    integrity = port_metrics(running.api)["p1"].data_integrity
+    assert (integrity.total_frames_rx, integrity.error_frames_rx) == (COUNT, 0)
