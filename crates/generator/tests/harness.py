@@ -124,7 +124,7 @@ def forwarder(directory: Path, *sockets: Path) -> Iterator[Path]:
     telemetry = directory / "dpdk" / prefix / "dpdk_telemetry.v2"
 
     def polls() -> bool:
-        """A memif link is up before its far end has given it buffers, which it does when it polls."""
+        """A memif link is up before its far end gives it buffers, which it does when it polls."""
         assert process.poll() is None, path.read_text()
         try:
             # Null until the command is known.
