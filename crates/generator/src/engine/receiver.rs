@@ -122,6 +122,16 @@ impl Receiver {
         }
     }
 
+    /// Whether frames with stamps have been sent and have not arrived.
+    pub fn expects_stamps(&self) -> bool {
+        let Some(own) = self.books.rx.get(self.number) else { return false };
+        let stamped = |flow: &usize| own.flows.get(*flow).is_some_and(|rx| rx.delays.is_some());
+        (0..self.flows.len()).filter(stamped).any(|flow| {
+            let sent = self.books.tx.get(flow).map_or(0, |tx| tx.accepted.get());
+            sent > self.books.rx_sum(flow, |rx| rx.received.get())
+        })
+    }
+
     /// Gives the queues of a port a tap, or takes it away.
     pub fn set_tap(&mut self, lane: usize, tap: Option<Box<Tap>>) {
         if let Some(lane) = self.lanes.get_mut(lane) {

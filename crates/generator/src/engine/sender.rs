@@ -25,6 +25,8 @@ pub(super) struct Flow {
     pub departures: Departures,
     /// Length of its frames, if they all have the same.
     pub len: Option<u16>,
+    /// Flood: queued frames of the run before, which are in no book when they leave.
+    pub leftover: u64,
     pub timetable: Timetable,
     /// Frames still to be built, and still to be accepted or lost.
     pub unbuilt: u64,
@@ -57,6 +59,15 @@ pub(super) struct Lane {
 }
 
 impl Lane {
+    /// Queued frames of a flow.
+    fn queued_of(&self, flow: usize) -> u64 {
+        let mut frames = 0;
+        self.queued.each(|local, count| {
+            frames += if usize::from(local) == flow { count } else { 0 };
+        });
+        frames
+    }
+
     /// Notes the length of a flow's queued frames, which was the same for all until now.
     fn note_len(&mut self, flow: usize, len: u16) {
         let (mut at, lens) = (0, &mut self.lens);
@@ -111,6 +122,7 @@ impl Sender {
             timetable: setup.pace.from(0, 0, 1),
             departures: Departures::default(),
             len: setup.source.fixed_len(),
+            leftover: 0,
             setup,
             unbuilt: 0,
             unsettled: 0,
@@ -156,6 +168,10 @@ impl Sender {
             books.clear();
             flow.setup.source.restart(run);
             flow.departures.restart();
+            flow.leftover = match self.lanes.get(flow.setup.lane) {
+                Some(lane) => lane.queued_of(local),
+                None => 0,
+            };
             flow.timetable = flow.setup.pace.from(at, part as u64, parts);
             flow.since = at;
             flow.end = u64::MAX;

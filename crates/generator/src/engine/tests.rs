@@ -387,6 +387,30 @@ fn a_flood_counts_the_bytes_of_frames_that_were_queued_when_sizes_changed() {
 }
 
 #[test]
+fn a_flood_that_starts_again_leaves_the_frames_of_its_first_run_out() {
+    let flows = vec![setup(0, 0, 1, Limit::Frames(40)), setup(1, 0, 1, Limit::Endless)];
+    let mut bench = Bench::new(Mode::Flood, flows, vec![u64::MAX; 2], vec![Paper::new(0)]);
+    bench.start(&[0, 1], 0);
+    bench.step(1);
+    assert_eq!(bench.ports[0].queued.len(), 32);
+    bench.start(&[0], 2);
+    bench.ports[0].room = 10_000;
+    (3..20).for_each(|now| {
+        bench.step(now);
+    });
+    let runs = |run: u8| {
+        let own = |frame: &&Vec<u8>| {
+            let found = Signature::read(frame).unwrap();
+            (found.flow, found.run) == (0, run)
+        };
+        bench.ports[0].sent.iter().filter(own).count()
+    };
+    assert_eq!((runs(1), runs(2)), (16, 40));
+    assert_eq!((bench.accepted(0), bench.books.tx[0].bytes.get()), (40, 40 * 60));
+    assert_eq!(bench.state(0), State::Stopped);
+}
+
+#[test]
 fn received_frames_are_told_apart() {
     let flows = vec![setup(0, 0, 1000, Limit::Frames(1)), setup(1, 0, 1000, Limit::Frames(1))];
     let ports = vec![Paper::new(10), Paper::new(10)];

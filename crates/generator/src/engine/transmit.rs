@@ -31,6 +31,8 @@ impl Sender {
 
     fn drop_queued<T: Transmit>(&mut self, lane: usize, queue: &mut T) {
         queue.discard();
+        let own = |flow: &&mut Flow| flow.setup.lane == lane;
+        self.flows.iter_mut().filter(own).for_each(|flow| flow.leftover = 0);
         if let Some(lane) = self.lanes.get_mut(lane) {
             lane.queued = Runs::default();
         }
@@ -192,6 +194,9 @@ impl Sender {
                 let (own, rest) = lens.split_at(lens.len().min(count as usize));
                 lens = rest;
                 let Some(flow) = flows.get_mut(usize::from(local)) else { return };
+                let old = flow.leftover.min(count);
+                flow.leftover -= old;
+                let (count, own) = (count - old, own.get(old as usize..).unwrap_or_default());
                 if let Some(books) = books.get(usize::from(flow.setup.index)) {
                     books.accepted.add(count);
                     books.bytes.add(bytes_of(flow, count, own));

@@ -100,9 +100,6 @@ pub(super) struct Worker<'a, R, T> {
 impl<R: Receive, T: Transmit> Worker<'_, R, T> {
     /// Polls until the end.
     pub fn work(mut self, ends: &Ends<'_>) {
-        // Nothing must move for a second before an lcore rests, for frames may still be on their way;
-        // before the first one a hundredth will do.
-        let mut quiet = self.settings.hz / 100;
         // When the present quiet began; 0 while something moves.
         let mut quiet_since = 0;
         while !ends.is_here() {
@@ -114,11 +111,8 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
                 let _ = command.done.send(());
                 busy = true;
             }
-            let received = self.receiver.drain(&mut self.receives, clock::now);
-            if self.sender.transmit(&mut self.sends, clock::now) || received {
-                quiet = self.settings.hz;
-                busy = true;
-            }
+            busy |= self.receiver.drain(&mut self.receives, clock::now);
+            busy |= self.sender.transmit(&mut self.sends, clock::now);
             if busy {
                 quiet_since = 0;
                 continue;
@@ -126,13 +120,22 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
             if quiet_since == 0 {
                 self.publish(ends);
                 quiet_since = clock::now();
-            } else if clock::now().saturating_sub(quiet_since) > quiet {
-                if ends.anybody_transmits() {
-                    quiet_since = 0;
-                } else {
-                    thread::sleep(REST);
-                }
+            } else {
+                self.rest(clock::now().saturating_sub(quiet_since), ends);
             }
+        }
+    }
+
+    /// Rests a little when nothing has moved for long enough: a hundredth of a second, or a second while
+    /// frames may be on their way whose arrival is timed. A poll that need not be is also a risk, because
+    /// drivers have been seen to fall over a peer that leaves while they are polled.
+    fn rest(&self, quiet: u64, ends: &Ends<'_>) {
+        let hz = self.settings.hz;
+        if quiet > hz / 100
+            && !ends.anybody_transmits()
+            && (quiet > hz || !self.receiver.expects_stamps())
+        {
+            thread::sleep(REST);
         }
     }
 
