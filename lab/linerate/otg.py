@@ -27,13 +27,17 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Traffic:
-    """What is sent: `pps` frames per second and port, for `seconds`. `pps` None: flood."""
+    """What is sent: `pps` frames per second and port, for `seconds`. `pps` None: flood.
+
+    `latency`: frames carry time stamps.
+    """
 
     locations: tuple[str, ...]
     size: int
     seconds: float
     pps: float | None = None
     flows: int = 1000
+    latency: bool = False
 
 
 class _Bounded(HTTPAdapter):
@@ -86,6 +90,7 @@ class OtgClient:
             flow.duration.fixed_seconds.seconds = traffic.seconds
             flow.rate.pps = round(traffic.pps or FLOOD_PPS)
             flow.metrics.enable = True
+            flow.metrics.latency.enable = traffic.latency
             ethernet, ipv4, udp = flow.packet.ethernet().ipv4().udp()
             ethernet.src.value = f"02:00:00:00:01:{index:02x}"
             ethernet.dst.value = f"02:00:00:00:02:{index:02x}"
