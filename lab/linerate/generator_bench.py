@@ -6,12 +6,13 @@
 ROUNDS: 20 unless given. In each round every program sends on every link once, as a new process on
 the same CPU, in an order drawn anew. Frames have 64 bytes with FCS, bursts 32 frames. Ours floods
 one flow whose IPv4 addresses and UDP ports count, with right checksums and sequence numbers, and
-with time stamps where frames come back; testpmd's flowgen counts up one address, and receives; its txonly sends the same frame
-again and again, and never receives. Rates are differences of the driver's counters
-(`/ethdev/stats,0`) over the time for which the program ran in a window (`schedstat` of its
-threads), read in the same way from all, which poll without ever sleeping: a CPU that others use
-too makes no program slower by the time they take, and the share that was left is shown. Ratios are
-paired within rounds. A goal is about the interval's lower end; printed, never asserted.
+with time stamps where frames come back; testpmd's flowgen counts up one address, and receives; its
+txonly sends the same frame again and again, and never receives. Rates are differences of the
+driver's counters (`/ethdev/stats,0`) over the time for which the program ran in a window
+(`schedstat` of its threads), read in the same way from all, which poll without ever sleeping: a CPU
+that others use too makes no program slower by the time they take, and the share that was left is
+shown. Ratios are paired within rounds. A goal is about the interval's lower end; printed, never
+asserted.
 """
 
 from __future__ import annotations
