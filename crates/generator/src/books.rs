@@ -37,7 +37,9 @@ pub struct TxBooks {
     pub late: Cell,
     /// Frames due by the schedule; meaningless in an endless flood.
     pub intended: Cell,
-    /// TSC of the first offer, 0 before it.
+    /// TSC of the first offer.
+    pub began_tsc: Cell,
+    /// The same without pauses: later by as long as they were. 0 before the first offer.
     pub first_tsc: Cell,
     /// TSC of the last offer so far.
     pub last_tsc: Cell,
@@ -91,6 +93,7 @@ impl TxBooks {
             &self.refused,
             &self.late,
             &self.intended,
+            &self.began_tsc,
             &self.first_tsc,
             &self.last_tsc,
             &self.first_slot,

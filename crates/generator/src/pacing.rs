@@ -231,6 +231,11 @@ impl Schedule {
         self.interval = interval.0;
     }
 
+    /// Changes the interval before the first slot, which stays.
+    pub fn begin_with(&mut self, interval: Interval) {
+        self.interval = interval.0;
+    }
+
     /// Puts all slots off.
     pub fn put_off(&mut self, cycles: u64) {
         self.next = self.next.saturating_add(u128::from(cycles) << 64);

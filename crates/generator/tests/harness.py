@@ -139,7 +139,11 @@ def forwarder(directory: Path, *sockets: Path) -> Iterator[Path]:
     finally:
         assert process.poll() is None, path.read_text()
         process.send_signal(signal.SIGINT)
-        process.wait(TIMEOUT_S)
+        try:
+            process.wait(TIMEOUT_S)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def certificate(directory: Path) -> tuple[str, str]:

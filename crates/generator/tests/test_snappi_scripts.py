@@ -18,6 +18,7 @@ from harness import (
     basic,
     capture,
     captured,
+    captured_flow,
     certificate,
     errors,
     eventually,
@@ -118,6 +119,33 @@ def test_rates_change_while_the_flow_runs(running: Generator) -> None:
     assert metric.bytes_tx == 64 * small + 500 * (metric.frames_tx - small)
     assert 0 < small < metric.frames_tx
     assert metric.loss == 0
+
+
+def test_frames_of_a_new_size_have_their_payload(running: Generator) -> None:
+    api = running.api
+    config, flow = captured_flow(1)
+    flow.duration.continuous.gap = 12
+    flow.rate.pps = 2_000
+    flow.metrics.enable = True
+    config.options.port_options.data_integrity = True
+    flow.size.fixed = 100
+    flow.payload.fixed.pattern = "c3"
+    flow.packet.ethernet().ipv4().udp()
+    api.set_config(config)
+    transmit(api, "start")
+    eventually(lambda: flow_metrics(api)["f"].frames_rx > 100)
+    flow.size.fixed = 301
+    update(api, ["size"], flow)
+    before = flow_metrics(api)["f"].frames_rx
+    eventually(lambda: flow_metrics(api)["f"].frames_rx > before + 50)
+    capture(api, "start")
+    eventually(lambda: len(read_pcap(captured(api, "p1"))) > 50)
+    transmit(api, "stop")
+    for record in read_pcap(captured(api, "p1")):
+        # Headers of 42 bytes; at the end 22 of mark and payload's checksum, and one of padding.
+        assert len(record.data) == 297
+        assert record.data[42 : 297 - 23] == b"\xc3" * (297 - 42 - 23)
+    assert books(running, "f")["corrupt"] == 0
 
 
 def test_seconds_that_are_left_run_at_the_new_rate(running: Generator) -> None:
@@ -254,6 +282,12 @@ def test_only_the_named_flows_start(running: Generator) -> None:
     transmit(api, "start", ["b"])
     eventually(lambda: flow_metrics(api)["b"].frames_rx == 100)
     assert {m.frames_rx for m in flow_metrics(api).values()} == {100}
+    # From rest the port counts anew, what it sends as what it receives.
+    (port,) = port_metrics(api).values()
+    assert (port.frames_tx, port.frames_rx) == (100, 100)
+    # Those that rest have no rate because others start.
+    rates = {n: (m.frames_tx_rate, m.frames_rx_rate) for n, m in flow_metrics(api).items()}
+    assert rates["a"] == rates["c"] == (0.0, 0.0)
     (error,) = errors(lambda: transmit(api, "start", ["nobody"]))
     assert error == 'traffic.flow_transmit.flow_names[0]: there is no flow named "nobody"'
 

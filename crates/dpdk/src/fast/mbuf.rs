@@ -113,6 +113,8 @@ const _: () = {
     assert!(layout::MBUF_PORT == layout::MBUF_NB_SEGS + 2);
     assert!(layout::MBUF_PKT_LEN == layout::MBUF_PACKET_TYPE + 4);
     assert!(layout::MBUF_VLAN_TCI == layout::MBUF_DATA_LEN + 2);
+    assert!(layout::MBUF_NB_SEGS % 4 == 0 && layout::MBUF_DATA_LEN % 4 == 0);
+    assert!(layout::MBUF_PACKET_TYPE % 8 == 0);
 };
 
 /// `nb_segs` 1 and `port` invalid, as they lie in an mbuf.

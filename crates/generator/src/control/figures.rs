@@ -26,6 +26,12 @@ type Entries = Vec<(&'static str, Value)>;
 impl Active<'_> {
     /// Looks at all counters, for the rates.
     pub(super) fn sample(&mut self) {
+        let counters = self.counters();
+        self.sampler.look(Instant::now(), counters);
+    }
+
+    /// The counters whose rates are told.
+    pub(super) fn counters(&self) -> Vec<u64> {
         let books = &self.books;
         let flows = books.tx.iter().enumerate().flat_map(|(flow, tx)| {
             let received = books.rx_sum(flow, |rx| rx.received.get());
@@ -37,8 +43,7 @@ impl Active<'_> {
             let frames = books.port_sum(port, |books| books.frames.get());
             [frames, with_fcs(books.port_sum(port, |books| books.bytes.get()), frames)]
         });
-        let counters = flows.chain(ports).collect();
-        self.sampler.look(Instant::now(), counters);
+        flows.chain(ports).collect()
     }
 
     fn sent(&self, index: usize, books: &TxBooks) -> Traffic {
@@ -63,7 +68,7 @@ impl Active<'_> {
         let name = |port: usize| self.plan.ports.get(port).map(|port| port.name.clone());
         let rx = self.rx_books(index);
         let since =
-            |tsc: u64| settings.nanoseconds(tsc.saturating_sub(books.first_tsc.get())) as f64;
+            |tsc: u64| settings.nanoseconds(tsc.saturating_sub(books.began_tsc.get())) as f64;
         let first = rx.iter().map(|rx| rx.first_tsc.get()).min();
         let last = rx.iter().map(|rx| rx.last_tsc.get()).max();
         let timestamps = first.zip(last).filter(|_| flow.metrics.timestamps);
@@ -91,11 +96,13 @@ impl Active<'_> {
         })
     }
 
-    /// The flows that a port sends, with their books.
+    /// The flows that a port has sent since traffic last started from rest, with their books.
     fn flows_of(&self, port: usize) -> impl Iterator<Item = (usize, &FlowPlan, &TxBooks)> {
         let flows = self.plan.flows.iter().zip(&self.books.tx).enumerate();
         flows
-            .filter(move |(_, (flow, _))| flow.tx == port)
+            .filter(move |(index, (flow, _))| {
+                flow.tx == port && self.since_rest.get(*index) == Some(&true)
+            })
             .map(|(index, (flow, books))| (index, flow, books))
     }
 
@@ -185,18 +192,11 @@ impl Active<'_> {
             );
         }
         let kinds = [Histogram::Latency, Histogram::Ipdv, Histogram::Gap];
-        let texts: Vec<(&str, String)> = kinds
+        let texts: Vec<(&'static str, String)> = kinds
             .iter()
             .filter_map(|kind| Some((kind.name(), self.encoded(index, *kind)?)))
             .collect();
-        if texts.iter().map(|(_, text)| text.len()).sum::<usize>() <= MAX_HISTOGRAMS {
-            entries.extend(texts.into_iter().map(|(name, text)| (name, Value::Text(text))));
-        } else {
-            entries.push((
-                "histograms",
-                "too long for one answer: ask /linerate/generator/histogram".into(),
-            ));
-        }
+        add_histograms(&mut entries, texts);
         entries.push(mode(settings));
         Some(entries)
     }
@@ -253,20 +253,19 @@ impl Active<'_> {
             ("rx_frames", sum(|port| port.frames.get())),
             ("link", if entry.link_is_up() { "up" } else { "down" }.into()),
         ]);
-        let longest = self.flows_of(index).map(|(_, flow, _)| flow.source.max_with_fcs()).max();
+        let own = self.plan.flows.iter().filter(|flow| flow.tx == index);
+        let longest = own.map(|flow| flow.source.max_with_fcs()).max();
         let found = obstacle(&self.plan.ports.get(index)?.location, longest);
         entries.extend(found.map(|found| ("obstacle", found.brief().as_str().into())));
-        let gaps = self.books.gaps.get(index)?.counters();
-        if gaps.count() > 0 {
-            let text = histogram::encode([gaps]);
-            entries.extend(text.map(|text| (Histogram::Gap.name(), Value::Text(text))));
-        }
         let latencies: Vec<&Counters> =
             self.delays_at(index).map(|delays| delays.latency.counters()).collect();
-        if latencies.iter().any(|counters| counters.count() > 0) {
-            let text = histogram::encode(latencies);
-            entries.extend(text.map(|text| (Histogram::Latency.name(), Value::Text(text))));
-        }
+        let gaps = vec![self.books.gaps.get(index)?.counters()];
+        let texts = [(Histogram::Gap, gaps), (Histogram::Latency, latencies)];
+        let texts = texts.into_iter().filter_map(|(kind, counters)| {
+            let any = counters.iter().any(|counters| counters.count() > 0);
+            Some((kind.name(), any.then(|| histogram::encode(counters)).flatten()?))
+        });
+        add_histograms(&mut entries, texts.collect());
         if let Some(figures) = self.captures.figures(index) {
             entries.extend([
                 ("capture_matched", figures.matched.into()),
@@ -280,6 +279,16 @@ impl Active<'_> {
         }
         entries.push(mode(settings));
         Some(entries)
+    }
+}
+
+/// Adds histograms, as long as they fit into one answer.
+fn add_histograms(entries: &mut Entries, texts: Vec<(&'static str, String)>) {
+    if texts.iter().map(|(_, text)| text.len()).sum::<usize>() <= MAX_HISTOGRAMS {
+        entries.extend(texts.into_iter().map(|(name, text)| (name, Value::Text(text))));
+    } else {
+        let what = "too long for one answer: ask /linerate/generator/histogram for each flow's";
+        entries.push(("histograms", what.into()));
     }
 }
 

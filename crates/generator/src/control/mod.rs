@@ -47,6 +47,8 @@ struct Active<'eal> {
     books: Arc<Books>,
     /// By index of the port.
     earlier: Vec<Earlier>,
+    /// Whether each flow was started since traffic last started from rest: then the port's books have it.
+    since_rest: Vec<bool>,
     sampler: Sampler,
     captures: Captures,
 }
@@ -210,6 +212,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
             config: value,
             captures: Captures::new(&plan),
             earlier: vec![Earlier::default(); plan.ports.len()],
+            since_rest: vec![false; plan.flows.len()],
             plan,
             ports: entries,
             shares,

@@ -224,12 +224,13 @@ impl<'eal> Ports<'eal> {
                 location.queues()
             ));
         }
+        let mtu = self.mtu(&info)?;
         let pools = self.pools(tx)?;
         let config = PortConfig {
             rx: (0..rx).map(|_| RxConfig::new(&pools.rx)).collect(),
             tx: (0..tx).map(|_| TxConfig::default()).collect(),
             no_packet_types: true,
-            mtu: self.mtu(&info)?,
+            mtu,
         };
         match port.configure(&config).and_then(Port::start) {
             Ok(port) => Ok((port, pools, most)),

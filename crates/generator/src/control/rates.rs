@@ -22,6 +22,11 @@ impl Default for Sampler {
 }
 
 impl Sampler {
+    /// Counters that are so now.
+    pub fn new(counters: Vec<u64>) -> Self {
+        Sampler { at: Instant::now(), last: counters, rates: Vec::new() }
+    }
+
     /// Looks at the counters, always the same ones in the same order.
     pub fn look(&mut self, now: Instant, counters: Vec<u64>) {
         let passed = now.saturating_duration_since(self.at);

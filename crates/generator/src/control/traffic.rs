@@ -76,7 +76,7 @@ impl Control<'_, '_> {
         // Several lcores do not read their orders at the same moment: a thousandth of a second is enough.
         let at = (senders > 1).then(|| clock::now() + self.rules.settings.hz / 1000);
         self.order(|| Order::Start { flows: flows.clone(), run, at, from_rest }).await?;
-        self.active.sampler = Sampler::default();
+        self.active.sampler = Sampler::new(self.active.counters());
         Ok(())
     }
 
@@ -85,9 +85,15 @@ impl Control<'_, '_> {
         let active = &mut self.active;
         if from_rest {
             active.earlier.fill(Earlier::default());
-            return;
+            active.since_rest.fill(false);
         }
         for &flow in flows {
+            // What was sent before the rest is in no port's book any more.
+            let known =
+                active.since_rest.get_mut(flow).is_some_and(|known| std::mem::replace(known, true));
+            if !known {
+                continue;
+            }
             let (Some(plan), Some(run)) = (active.plan.flows.get(flow), active.books.tx.get(flow))
             else {
                 continue;

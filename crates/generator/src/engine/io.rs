@@ -43,4 +43,7 @@ pub trait Transmit {
 
     /// Whether buffers keep their bytes between headers and signature from frame to frame.
     fn resident(&self) -> bool;
+
+    /// Says that frames of other lengths come: buffers keep nothing any more.
+    fn forget_resident(&mut self);
 }

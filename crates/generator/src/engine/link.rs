@@ -129,4 +129,8 @@ impl<'eal> Transmit for TxLane<'_, 'eal> {
     fn resident(&self) -> bool {
         self.resident
     }
+
+    fn forget_resident(&mut self) {
+        self.resident = false;
+    }
 }

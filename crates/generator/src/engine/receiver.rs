@@ -327,7 +327,11 @@ impl Drain<'_> {
         self.count.reordered += order.reordered.get() - reordered;
         if row.stamp != 0 {
             if let Some(delays) = &books.delays {
-                let transit = signature::elapsed(now, row.stamp).saturating_sub(self.clock_cost);
+                // Two CPUs' counters may disagree by a little: then it took no time, not 2^48 cycles.
+                let transit = match signature::elapsed(now, row.stamp) {
+                    negative if negative >= 1 << 47 => 0,
+                    passed => passed.saturating_sub(self.clock_cost),
+                };
                 flow.delays.see_row(delays, row.first, row.count, transit);
             }
         }

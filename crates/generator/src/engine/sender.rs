@@ -53,6 +53,8 @@ pub(super) struct Lane {
     pub turn: usize,
     /// When the first of its flows ends by time.
     pub end: u64,
+    /// Flows that wait, whose queued frames wait with them.
+    pub paused: usize,
     /// The port, if this is its only queue.
     pub whole_port: Option<usize>,
     pub departures: Departures,
@@ -223,7 +225,10 @@ impl Sender {
                 books.intended.set(books.attempted() + flow.timetable.due(now, flow.unbuilt));
             }
             flow.unbuilt = 0;
-            flow.paused = None;
+            if let (Some(_), Some(lane)) = (flow.paused.take(), self.lanes.get_mut(flow.setup.lane))
+            {
+                lane.paused -= 1;
+            }
             Self::finish(flow, local, &mut self.lanes, &self.books, State::Stopped);
         }
         self.arrange_all();
@@ -234,6 +239,9 @@ impl Sender {
         for (local, _) in self.own(which) {
             let Some(flow) = self.flows.get_mut(local).filter(|flow| flow.active) else { continue };
             flow.paused = Some(now);
+            if let Some(lane) = self.lanes.get_mut(flow.setup.lane) {
+                lane.paused += 1;
+            }
             Self::finish(flow, local, &mut self.lanes, &self.books, State::Paused);
         }
         self.arrange_all();
@@ -245,6 +253,9 @@ impl Sender {
             let Some(flow) = self.flows.get_mut(local) else { continue };
             let Some(paused) = flow.paused.take() else { continue };
             let Some(books) = self.books.tx.get(usize::from(flow.setup.index)) else { continue };
+            if let Some(lane) = self.lanes.get_mut(flow.setup.lane) {
+                lane.paused -= 1;
+            }
             let waited = now.saturating_sub(paused);
             flow.timetable.put_off(waited);
             flow.since = flow.since.saturating_add(waited);
@@ -258,7 +269,10 @@ impl Sender {
             flow.departures.restart();
             Self::activate(flow, local, &mut self.lanes, books);
         }
-        self.arrange_all();
+        for lane in 0..self.lanes.len() {
+            // A new rate may have left a flow that waited nothing to do.
+            self.finish_settled(lane, now);
+        }
     }
 
     /// Changes rates and sizes, of flows that run too.
@@ -333,13 +347,21 @@ impl Sender {
 /// Gives a flow a new rate from `now` on, and what is left of its time.
 fn set_rate(settings: &Settings, flow: &mut Flow, new: FrameRate, now: u64, books: &Books) {
     let Tact::Even { rate, interval, .. } = &mut flow.setup.pace.tact else { return };
+    if *rate == new {
+        return;
+    }
     (*rate, *interval) = (new, new.interval(settings.hz));
     let interval = *interval;
     let now = flow.paused.unwrap_or(now);
     if !flow.active && flow.paused.is_none() {
         return;
     }
-    flow.timetable.set_interval(interval, now);
+    let books = books.tx.get(usize::from(flow.setup.index));
+    match books.is_some_and(|books| books.attempted() > 0) {
+        true => flow.timetable.set_interval(interval, now),
+        // Before the first frame there is none from which the next one's time could count.
+        false => flow.timetable.begin_with(interval),
+    }
     let Limit::Nanoseconds(time) = flow.setup.limit else { return };
     if settings.mode != Mode::Paced || flow.end != u64::MAX {
         return;
@@ -350,7 +372,7 @@ fn set_rate(settings: &Settings, flow: &mut Flow, new: FrameRate, now: u64, book
     let left = new.frames_in(time.saturating_sub(passed));
     flow.unsettled = flow.unsettled - flow.unbuilt + left;
     flow.unbuilt = left;
-    if let Some(books) = books.tx.get(usize::from(flow.setup.index)) {
+    if let Some(books) = books {
         books.intended.set(books.attempted() + flow.unsettled);
     }
 }

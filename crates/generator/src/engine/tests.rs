@@ -40,6 +40,7 @@ struct Paper {
     /// Frames that it takes before its ring is full.
     room: usize,
     no_buffers: bool,
+    resident: bool,
 }
 
 impl Paper {
@@ -96,7 +97,11 @@ impl Transmit for Paper {
     }
 
     fn resident(&self) -> bool {
-        false
+        self.resident
+    }
+
+    fn forget_resident(&mut self) {
+        self.resident = false;
     }
 }
 
@@ -326,6 +331,7 @@ fn a_pause_puts_slots_off() {
     assert_eq!((flow.gaps.count(), flow.gaps.max().map(|gap| gap / 1000)), (8, Some(1000)));
     assert!(flow.pacing_error_ppm().unwrap().abs() < 200.0);
     assert_eq!(flow.tx_duration_tsc() / 1000, 9000);
+    assert_eq!(flow.began_tsc.get(), 1000, "the pause changes nothing of when it began");
 }
 
 #[test]
@@ -408,6 +414,85 @@ fn a_flood_that_starts_again_leaves_the_frames_of_its_first_run_out() {
     assert_eq!((runs(1), runs(2)), (16, 40));
     assert_eq!((bench.accepted(0), bench.books.tx[0].bytes.get()), (40, 40 * 60));
     assert_eq!(bench.state(0), State::Stopped);
+}
+
+#[test]
+fn frames_of_a_new_size_are_written_whole() {
+    let mut bench = Bench::one(Mode::Paced, setup(0, 0, 1_000_000, Limit::Frames(20)), 1000);
+    bench.ports[0].resident = true;
+    bench.start(&[0], 0);
+    bench.step(2000);
+    let change = Change { flow: 0, rate: None, sizes: Some(Sizes::Fixed(200)) };
+    bench.ports[0].forget_resident();
+    bench.sender.change(&[change], 2500);
+    bench.steps(2500..30_000, 500);
+    let (old, new) = bench.ports[0].sent.split_at(3);
+    // Buffers of paper hold a5 until they are written.
+    assert!(old.iter().all(|frame| frame.len() == 60));
+    assert!(new.iter().all(|frame| frame.len() == 196 && frame[42..178].iter().all(|b| *b == 0)));
+}
+
+#[test]
+fn a_flood_that_waits_keeps_what_it_has_queued() {
+    let mut bench = Bench::one(Mode::Flood, setup(0, 0, 1, Limit::Frames(100)), 10);
+    bench.start(&[0], 0);
+    bench.step(1);
+    assert_eq!((bench.accepted(0), bench.ports[0].queued.len()), (10, 22));
+    bench.sender.pause(&[0], 2);
+    assert!(!bench.step(3));
+    bench.ports[0].room = 1000;
+    assert!(!bench.step(4));
+    bench.sender.resume(&[0], 5);
+    (6..20).for_each(|now| {
+        bench.step(now);
+    });
+    assert_eq!((bench.accepted(0), bench.state(0)), (100, State::Stopped));
+    let sequences: Vec<u32> =
+        bench.ports[0].sent.iter().map(|frame| Signature::read(frame).unwrap().sequence).collect();
+    assert_eq!(sequences, (0..100).collect::<Vec<_>>());
+    // Stopped while it waits, it leaves nothing behind.
+    bench.ports[0].room = 10;
+    bench.start(&[0], 30);
+    bench.step(31);
+    bench.sender.pause(&[0], 32);
+    bench.sender.stop(&[0], 33);
+    bench.step(34);
+    assert!(bench.ports[0].queued.is_empty() && !bench.step(35));
+}
+
+#[test]
+fn a_flow_whose_time_a_new_rate_ends_while_it_waits_is_done() {
+    let flows = vec![
+        setup(0, 0, 1000, Limit::Nanoseconds(1_000_000_000)),
+        setup(1, 0, 1000, Limit::Endless),
+    ];
+    let mut bench = Bench::new(Mode::Paced, flows, vec![u64::MAX; 2], vec![Paper::new(9999)]);
+    bench.start(&[0, 1], 500);
+    bench.steps(500..500_000_000, 1_000_000);
+    bench.sender.pause(&[0], 500_000_000);
+    bench
+        .sender
+        .change(&[Change { flow: 0, rate: FrameRate::new(1, 1), sizes: None }], 500_000_001);
+    let sent = bench.accepted(0);
+    bench.sender.resume(&[0], 600_000_000);
+    bench.steps(600_000_000..3_000_000_000, 1_000_000);
+    assert_eq!((bench.accepted(0), bench.state(0)), (sent, State::Stopped));
+    assert!(bench.state(1) == State::Started);
+}
+
+#[test]
+fn a_rate_that_changes_during_the_delay_leaves_the_first_frame_where_it_was() {
+    let mut flow = setup(0, 0, 1, Limit::Frames(3));
+    flow.pace.delay = Interval::from_nanoseconds(10e9, HZ);
+    let mut bench = Bench::one(Mode::Paced, flow, 1000);
+    bench.start(&[0], 0);
+    bench.step(1_000_000_000);
+    let change = Change { flow: 0, rate: FrameRate::new(1000, 1), sizes: None };
+    bench.sender.change(&[change], 1_000_000_000);
+    bench.step(9_999_999_999);
+    assert_eq!(bench.accepted(0), 0);
+    bench.step(10_001_000_000);
+    assert_eq!(bench.accepted(0), 2);
 }
 
 #[test]

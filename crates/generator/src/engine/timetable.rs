@@ -106,6 +106,13 @@ impl Timetable {
         }
     }
 
+    /// Changes an even interval before the first slot, which stays.
+    pub fn begin_with(&mut self, interval: Interval) {
+        if let Timetable::Even(schedule) = self {
+            schedule.begin_with(interval);
+        }
+    }
+
     /// Slots from the next one up to `now`, at most `limit`.
     pub fn due(&self, now: u64, limit: u64) -> u64 {
         match self {

@@ -21,7 +21,9 @@ impl Sender {
                     Mode::Flood => self.flood(lane, queue, now()),
                 },
                 // What a stopped flood has left.
-                Some(state) if state.queued.frames() > 0 => self.drop_queued(lane, queue),
+                Some(state) if state.queued.frames() > 0 && state.paused == 0 => {
+                    self.drop_queued(lane, queue);
+                }
                 _ => continue,
             }
             busy = true;
@@ -238,6 +240,7 @@ fn enter_slots(books: &TxBooks, (first, last): (u64, u64), late: u64, now: u64) 
 fn enter_offer(books: &TxBooks, now: u64) {
     if books.first_tsc.get() == 0 {
         books.first_tsc.set(now);
+        books.began_tsc.set(now);
     }
     books.last_tsc.set(now);
 }

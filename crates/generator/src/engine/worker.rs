@@ -16,8 +16,8 @@ use super::sender::{Change, Sender};
 use crate::capture::Tap;
 use crate::mailbox::Mailbox;
 
-/// How long it rests between two looks. Nothing of ours can be under way then, so the ports' rings
-/// only have to hold what strangers send in this time.
+/// How long it rests between two looks. The ports' rings have to hold what comes in this time: strangers'
+/// frames, and those that were under way for longer than the quiet before it.
 const REST: Duration = Duration::from_micros(500);
 
 /// What the control plane wants of an lcore. Flows are indices into the configuration; those that are
@@ -155,7 +155,12 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
             Order::Stop(flows) => self.sender.stop(&flows, now),
             Order::Pause(flows) => self.sender.pause(&flows, now),
             Order::Resume(flows) => self.sender.resume(&flows, now),
-            Order::Change(changes) => self.sender.change(&changes, now),
+            Order::Change(changes) => {
+                if changes.iter().any(|change| change.sizes.is_some()) {
+                    self.sends.iter_mut().for_each(Transmit::forget_resident);
+                }
+                self.sender.change(&changes, now);
+            }
             Order::Tap(lane, tap) => self.receiver.set_tap(lane, tap),
         }
     }
