@@ -309,6 +309,10 @@ def test_metrics_of_flows_and_ports(running: Generator) -> None:
     assert (metric.loss, metric.packet_loss_duration.value) == (0, 0)
     latency = metric.latency
     assert 0 < latency.minimum_ns <= latency.average_ns <= latency.maximum_ns < 1e9
+    figures = books(running, "f")
+    pdv = [figures[f"pdv_{name}_ns"] for name in ("p50", "p99", "p999")]
+    # Histograms tell two digits.
+    assert 0 <= pdv[0] <= pdv[1] <= pdv[2] <= 1.02 * (latency.maximum_ns - latency.minimum_ns) + 1
     # From the first frame to the last it takes 4,999 intervals of 50 us, or as late as it was.
     first, last = metric.timestamps.first_timestamp_ns, metric.timestamps.last_timestamp_ns
     assert 0 < first < last

@@ -21,6 +21,9 @@ const PER_PORT: usize = 2;
 /// Most bytes of histograms in one answer: DPDK cuts an answer off behind 16 KiB.
 const MAX_HISTOGRAMS: usize = 12_000;
 
+/// Packet delay variation (RFC 5481): a quantile of the latency less its minimum.
+const PDV: [(&str, f64); 3] = [("pdv_p50_ns", 0.5), ("pdv_p99_ns", 0.99), ("pdv_p999_ns", 0.999)];
+
 type Entries = Vec<(&'static str, Value)>;
 
 impl Active<'_> {
@@ -186,10 +189,14 @@ impl Active<'_> {
         }
         entries.push(("clock_cost_cycles", settings.clock_cost.into()));
         if let ([only], true) = (rx.as_slice(), flow.metrics.latency) {
-            let jitter = only.delays.as_ref().and_then(|delays| delays.jitter());
-            entries.extend(
-                jitter.map(|cycles| ("jitter_rfc3550_ns", nanoseconds(cycles, settings).into())),
-            );
+            let delays = only.delays.as_ref();
+            let ns = |cycles: f64| Value::from(nanoseconds(cycles, settings));
+            let jitter = delays.and_then(|delays| delays.jitter());
+            entries.extend(jitter.map(|cycles| ("jitter_rfc3550_ns", ns(cycles))));
+            let pdv = |quantile| delays.and_then(|delays| delays.pdv(quantile));
+            for (name, quantile) in PDV {
+                entries.extend(pdv(quantile).map(|cycles| (name, ns(cycles as f64))));
+            }
         }
         let kinds = [Histogram::Latency, Histogram::Ipdv, Histogram::Gap];
         let texts: Vec<(&'static str, String)> = kinds
