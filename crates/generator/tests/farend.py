@@ -8,52 +8,27 @@ names. Every wait ends after TIMEOUT_S.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
-import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from harness import BIN, TIMEOUT_S, environment, eventually
+from harness import ask_telemetry as ask
 
 snappi = pytest.importorskip("snappi")
 
-BIN = Path(os.environ.get("LINERATE_BIN", Path(__file__).parents[3] / "target" / "release"))
-TIMEOUT_S = 15.0
 CPUS = sorted(os.sched_getaffinity(0))
 # EAL's options where nothing is to be shared with anybody.
 MEMORY = ("--no-pci", "--no-huge", "--no-shconf", "-m", "512")
 LOSSLESS_PPS = 10_000
 """A rate at which a busy machine has to stand still for 0.4 s before a ring of 4096 is full."""
-
-
-def environment(directory: Path) -> dict[str, str]:
-    """Run-time files go into the test's own directory, as root and without."""
-    return {**os.environ, "RUNTIME_DIRECTORY": str(directory), "XDG_RUNTIME_DIR": str(directory)}
-
-
-def eventually(condition: Callable[[], bool], what: Callable[[], object] = str) -> None:
-    end = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < end, f"not within {TIMEOUT_S:g} s: {what()}"
-        time.sleep(0.01)
-
-
-def ask(path: Path, command: str) -> Any:
-    """An answer from a telemetry socket; None when the command is not known."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
-        peer.settimeout(TIMEOUT_S)
-        peer.connect(str(path))
-        peer.recv(1 << 16)
-        peer.send(command.encode())
-        (answer,) = json.loads(peer.recv(1 << 16)).values()
-        return answer
 
 
 @dataclass

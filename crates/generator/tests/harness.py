@@ -161,12 +161,12 @@ def basic(user: str, password: str) -> dict[str, str]:
     return {"Authorization": f"Basic {text}"}
 
 
-def eventually(condition: Callable[[], bool]) -> None:
-    """Waits, within bounds, until the condition holds."""
+def eventually(condition: Callable[[], bool], what: Callable[[], object] = str) -> None:
+    """Waits, within bounds, until the condition holds; `what` tells what was there instead."""
     end = time.monotonic() + TIMEOUT_S
     while not condition():
-        assert time.monotonic() < end, "not within the time"
-        time.sleep(0.02)
+        assert time.monotonic() < end, f"not within {TIMEOUT_S:g} s: {what()}"
+        time.sleep(0.01)
 
 
 def published(location: str = "vdev:net_ring0", flows: int = 1) -> Any:

@@ -20,14 +20,14 @@ import pytest
 from farend import (
     Forwarder,
     Generator,
-    eventually,
     flow,
     forwarder,
     generator,
     memif,
     part,
     snappi,
-)  # fmt: skip
+)
+from harness import eventually  # fmt: skip
 
 from linerate import hdr
 

@@ -30,19 +30,17 @@ from typing import Any
 
 import pytest
 from farend import (
-    BIN,
     CPUS,
-    TIMEOUT_S,
     Forwarder,
     Generator,
-    eventually,
     flow,
     forwarder,
     generator,
     memif,
     part,
     snappi,
-)  # fmt: skip
+)
+from harness import BIN, TIMEOUT_S, eventually  # fmt: skip
 
 SECONDS = 0.2
 # The simple IMIX: seven short frames, four of 570 bytes, one long.
