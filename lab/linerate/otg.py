@@ -139,4 +139,7 @@ class OtgClient:
 def _reason(error: Exception) -> str:
     detail = error.args[0] if error.args else error
     errors = getattr(detail, "errors", None)
-    return "; ".join(map(str, errors)) if errors else str(detail) or type(error).__name__
+    reason = "; ".join(map(str, errors)) if errors else str(detail) or type(error).__name__
+    if "Network is unreachable" in reason:  # to 127.0.0.1
+        return f"{reason}; in a new network namespace loopback is down: ip link set lo up"
+    return reason
