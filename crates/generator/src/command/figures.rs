@@ -195,7 +195,7 @@ pub struct Observer<'a> {
 impl<'a> Observer<'a> {
     /// Looks at a plan in force, where a second has `hz` cycles.
     pub fn new(client: &'a Client, plan: &'a Plan, hz: u64) -> Self {
-        Observer { client, plan, hz, before: None }
+        Observer { client, plan, hz, before: Some((Instant::now(), vec![0; plan.flows.len()])) }
     }
 
     /// Looks at the ports and the first `most` flows. Distributions of gaps and of variation are only

@@ -10,6 +10,7 @@ use super::SpecError;
 use super::items::{self, Item};
 use super::quantity::{self, Rate, Span};
 use super::stack::{self, Stack};
+use crate::replay::Timing;
 
 /// All keys but those of header fields.
 const KEYS: [&str; 18] = [
@@ -81,8 +82,8 @@ pub struct Burst {
 pub struct ReplaySpec {
     /// The file.
     pub path: PathBuf,
-    /// How many times as fast as it was captured.
-    pub speed: Option<f64>,
+    /// With which times, if that was said.
+    pub speed: Option<Timing>,
     /// How many times over.
     pub loops: Option<u64>,
     /// Whether frames that were captured in part are filled up.
@@ -112,7 +113,7 @@ struct Reader {
     gap: Option<u64>,
     bursts: Option<u64>,
     pcap: Option<PathBuf>,
-    speed: Option<f64>,
+    speed: Option<Timing>,
     loops: Option<u64>,
     pad: bool,
 }
@@ -252,16 +253,17 @@ fn payload(key: &str, text: &str) -> Result<Value, SpecError> {
     }
 }
 
-fn speed(key: &str, text: &str) -> Result<Option<f64>, SpecError> {
+fn speed(key: &str, text: &str) -> Result<Option<Timing>, SpecError> {
     let wanted = "own, or so many times as fast, such as 2x or 0.5x";
     if text == "own" {
-        return Ok(None);
+        return Ok(Some(Timing::Own));
     }
     let number = text.strip_suffix(['x', 'X']).unwrap_or_default();
     let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let range = crate::replay::MIN_SPEED..=crate::replay::MAX_SPEED;
     let speed = number.parse::<f64>().ok().filter(|speed| plain && range.contains(speed));
-    speed.map(Some).ok_or_else(|| SpecError::value(key, text, wanted))
+    let speed = speed.map(|speed| Some(Timing::Scaled(speed)));
+    speed.ok_or_else(|| SpecError::value(key, text, wanted))
 }
 
 fn truncated(key: &str, text: &str) -> Result<bool, SpecError> {
@@ -309,8 +311,11 @@ mod tests {
 
         let replay = |text: &str| text.parse::<FlowSpec>().unwrap().replay.unwrap();
         let file = ReplaySpec { path: "a.pcap".into(), speed: None, loops: None, pad: false };
-        assert_eq!(replay("pcap=a.pcap,speed=own"), file);
-        let wanted = ReplaySpec { speed: Some(0.5), loops: Some(3), pad: true, ..file };
+        assert_eq!(replay("pcap=a.pcap"), file);
+        let own = ReplaySpec { speed: Some(Timing::Own), ..file.clone() };
+        assert_eq!(replay("pcap=a.pcap,speed=own"), own);
+        let wanted =
+            ReplaySpec { speed: Some(Timing::Scaled(0.5)), loops: Some(3), pad: true, ..file };
         assert_eq!(replay("pcap=a.pcap,speed=0.5x,loops=3,truncated=pad"), wanted);
     }
 

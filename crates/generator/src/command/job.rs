@@ -18,14 +18,16 @@ use crate::replay::{Frames, Limits, Timing, Truncated};
 /// What a flow has that does not say itself.
 #[derive(Clone, Debug)]
 pub struct Defaults {
-    /// How fast.
-    pub rate: Rate,
+    /// How fast; a file has its own times if this was not given.
+    pub rate: Option<Rate>,
     /// How long; a file is sent once if this was not given.
     pub duration: Option<Span>,
     /// Sizes in OTG's model.
     pub size: Value,
 }
 
+/// How fast flows are if nobody says.
+const RATE: Rate = Rate::Frames(10_000);
 /// How long flows last if nobody says.
 const DURATION: Span = Span::Nanoseconds(10_000_000_000);
 
@@ -155,7 +157,7 @@ pub fn job(
         plan.flows.insert(index.min(plan.flows.len()), replay);
     }
     for (flow, spec) in plan.flows.iter_mut().zip(flows) {
-        let rate = spec.rate.unwrap_or(defaults.rate);
+        let rate = spec.rate.or(defaults.rate).unwrap_or(RATE);
         if let (Rate::Bits { bits, layer1: false }, plan::Rate::Bits { .. }) = (rate, flow.rate) {
             flow.rate = plan::Rate::Bits { bits, overhead: 0 };
         }
@@ -263,7 +265,7 @@ fn otg_flow(
         "tx_rx": { "choice": "port", "port": { "tx_name": port(tx), "rx_names": rx } },
         "packet": spec.packet,
         "size": spec.size.as_ref().unwrap_or(&defaults.size),
-        "rate": spec.rate.unwrap_or(defaults.rate).to_otg(),
+        "rate": spec.rate.or(defaults.rate).unwrap_or(RATE).to_otg(),
         "duration": duration,
         "metrics": {
             "enable": true,
@@ -322,7 +324,11 @@ fn replay_plan(
         let what = too_long(longest, limits.max_frame);
         return Err(JobError::TooLong { flow: name.to_owned(), what });
     }
-    let rate = match spec.rate {
+    let wanted = match replay.speed {
+        Some(_) => spec.rate,
+        None => spec.rate.or(defaults.rate),
+    };
+    let rate = match wanted {
         None => plan::Rate::Own,
         Some(Rate::Frames(rate)) => {
             FrameRate::new(rate, 1).map_or(plan::Rate::Own, plan::Rate::Frames)
@@ -341,7 +347,7 @@ fn replay_plan(
         (None, Some(Span::Frames(frames))) => plan::Duration::Packets(frames),
         (None, Some(Span::Nanoseconds(time))) => plan::Duration::Nanoseconds(time),
     };
-    let timing = replay.speed.map_or(Timing::Own, Timing::Scaled);
+    let timing = replay.speed.unwrap_or(Timing::Own);
     Ok(FlowPlan {
         name: name.to_owned(),
         tx,

@@ -24,9 +24,10 @@ pub struct CommandOptions {
     #[arg(long, value_name = "SPEC", requires = "port", help_heading = HEADING)]
     pub flow: Vec<FlowSpec>,
 
-    /// Rate of flows that have none: 10kpps, 1.5Mpps, 2Gbps (layer 1), 2Gbps/l2, 50%
-    #[arg(long, value_name = "RATE", requires = "port", value_parser = rate, default_value = "10kpps", help_heading = HEADING)]
-    pub rate: Rate,
+    /// Rate of flows that have none: 10kpps, 1.5Mpps, 2Gbps (layer 1), 2Gbps/l2, 50% [default: 10kpps; a
+    /// capture file's own times]
+    #[arg(long, value_name = "RATE", requires = "port", value_parser = rate, help_heading = HEADING)]
+    pub rate: Option<Rate>,
 
     /// How long flows last that do not say: 10s, 500ms, 1000000frames, or continuous until Ctrl-C [default:
     /// 10s; a capture file once]

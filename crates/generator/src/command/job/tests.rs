@@ -15,10 +15,20 @@ fn with(
     captures: &[&str],
     duration: Option<Span>,
 ) -> Result<Job, String> {
+    with_rate(ports, flows, captures, duration, None)
+}
+
+fn with_rate(
+    ports: &[&str],
+    flows: &[&str],
+    captures: &[&str],
+    duration: Option<Span>,
+    rate: Option<Rate>,
+) -> Result<Job, String> {
     let ports: Vec<PortSpec> = ports.iter().map(|text| text.parse().unwrap()).collect();
     let flows: Vec<FlowSpec> = flows.iter().map(|text| text.parse().unwrap()).collect();
     let captures: Vec<CaptureSpec> = captures.iter().map(|text| text.parse().unwrap()).collect();
-    let defaults = Defaults { rate: Rate::Frames(10_000), duration, size: json!({ "fixed": 64 }) };
+    let defaults = Defaults { rate, duration, size: json!({ "fixed": 64 }) };
     job(&ports, &flows, &captures, 4096, &defaults, &LIMITS).map_err(|error| error.to_string())
 }
 
@@ -51,6 +61,27 @@ fn one_flow_from_the_first_port_is_the_default() {
     assert!(flow.metrics.enable && flow.is_stamped());
     assert!(!job.captures && !job.plan.integrity);
     assert_eq!(job.stops, [None]);
+}
+
+#[test]
+fn a_rate_for_all_is_also_the_files_unless_their_times_are_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let pcap = file(&directory);
+    let flows = [
+        "size=100",
+        &format!("pcap={pcap}"),
+        &format!("pcap={pcap},speed=own"),
+        &format!("pcap={pcap},speed=2x"),
+        &format!("pcap={pcap},rate=7pps"),
+    ];
+    let rates = |rate| -> Vec<plan::Rate> {
+        let job = with_rate(&["ring:a"], &flows, &[], None, rate).unwrap();
+        job.plan.flows.iter().map(|flow| flow.rate).collect()
+    };
+    let (own, even) =
+        (plan::Rate::Own, |rate| plan::Rate::Frames(FrameRate::new(rate, 1).unwrap()));
+    assert_eq!(rates(Some(Rate::Frames(50))), [even(50), even(50), own, own, even(7)]);
+    assert_eq!(rates(None), [even(10_000), own, own, own, even(7)]);
 }
 
 #[test]
