@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
+use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -201,6 +202,7 @@ fn rules(eal: &Eal, options: &Options, own_eal_options: bool) -> Rules {
         },
         line_rate: options.line_rate,
         vdevs: vdevs(options),
+        first_run: RandomState::new().hash_one(0) as u8,
     }
 }
 

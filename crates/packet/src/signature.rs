@@ -9,7 +9,7 @@
 //! | bytes | field | |
 //! |---|---|---|
 //! | 0..3 | magic | [`MAGIC`], three bytes |
-//! | 3 | run | counts the starts of the flow, modulo 256: a frame of an earlier run is stale |
+//! | 3 | run | counts starts, modulo 256, from anywhere on: a frame of another run is stale |
 //! | 4..6 | flow | index of the flow in the configuration, 15 bits; bit 15: an extension stands before |
 //! | 6..10 | sequence | number of the frame in its flow and run, modulo 2^32 |
 //! | 10..16 | stamp | low 48 bits of the TSC at sending; 0 means that the frame carries no stamp |

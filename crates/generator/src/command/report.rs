@@ -236,7 +236,7 @@ fn frames(flows: &[Flow]) -> Table {
 fn strangers(port: &Port) -> Vec<String> {
     let mut lines = Vec::new();
     for (count, what) in [
-        (port.stale, "frames of ours from before the start"),
+        (port.stale, "frames from before the start, or of another generator"),
         (port.misdirected, "frames of ours that were to arrive elsewhere"),
         (port.corrupt, "frames of ours that were changed"),
     ] {

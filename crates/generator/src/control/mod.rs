@@ -64,6 +64,9 @@ pub struct Rules {
     pub line_rate: Option<crate::pacing::LineRate>,
     /// Which virtual devices a configuration may name.
     pub vdevs: Vdevs,
+    /// The number of the first start's run. Where it is any, frames of another generator, or of one that was
+    /// here before, are most likely of another run.
+    pub first_run: u8,
 }
 
 /// The control plane.
@@ -73,6 +76,7 @@ pub struct Control<'run, 'eal> {
     ports: Ports<'eal>,
     active: Active<'eal>,
     pending: Option<Pending>,
+    /// The next start's.
     run: u8,
 }
 
@@ -80,7 +84,8 @@ impl<'run, 'eal> Control<'run, 'eal> {
     /// A control plane without a configuration.
     pub fn new(eal: &'eal dpdk::Eal, desk: &'run Desk<'eal>, rules: Rules) -> Self {
         let active = Active { config: json!({}), ..Active::default() };
-        Control { desk, rules, ports: Ports::new(eal, rules.ports), active, pending: None, run: 0 }
+        let (ports, run) = (Ports::new(eal, rules.ports), rules.first_run);
+        Control { desk, rules, ports, active, pending: None, run }
     }
 
     /// Serves until nobody can call any more.

@@ -69,8 +69,8 @@ impl Control<'_, '_> {
         self.order(|| Order::Stop(flows.clone())).await?;
         let from_rest = self.active.books.tx.iter().all(|flow| flow.state() == State::Stopped);
         self.keep_earlier(&flows, from_rest);
-        self.run = self.run.wrapping_add(1);
         let run = self.run;
+        self.run = run.wrapping_add(1);
         self.order(|| Order::Expect { flows: flows.clone(), run, from_rest }).await?;
         let senders = self.active.shares.iter().filter(|share| !share.sends.is_empty()).count();
         // Several lcores do not read their orders at the same moment: a thousandth of a second is enough.

@@ -19,15 +19,13 @@ use crate::telemetry::Subject;
 
 /// Frames before any fault.
 const FRAMES: usize = 1000;
-/// The run that a session's first start is.
-const FIRST_RUN: u8 = 1;
 /// Nanoseconds between frames.
 const INTERVAL: u64 = 20_000;
 
 /// Checks that each fault is found, and no others.
 pub fn check(client: &Client, bed: &Bed, results: &mut Results) -> Result<(), ApiError> {
-    let plan =
-        made_up(&bed.plan).ok_or_else(|| ApiError::internal("no frames could be made up"))?;
+    let plan = made_up(&bed.plan, bed.rules.first_run)
+        .ok_or_else(|| ApiError::internal("no frames could be made up"))?;
     client.load(plan.clone(), serde_json::json!({}), Mode::Paced)?;
     client.transmit("start", &[])?;
     while client.transmitting(&plan) {
@@ -54,11 +52,14 @@ pub fn check(client: &Client, bed: &Bed, results: &mut Results) -> Result<(), Ap
         let detail = format!("{found} of {wanted}, in {sent} frames");
         results.check(found == wanted, what, &detail);
     }
+    if received == 0 {
+        results.tell("nothing came back: behind the port has to be something that returns frames");
+    }
     Ok(())
 }
 
-/// The plan with a flow of made-up frames.
-fn made_up(plan: &Plan) -> Option<Plan> {
+/// The plan with a flow of made-up frames of that run.
+fn made_up(plan: &Plan, run: u8) -> Option<Plan> {
     let mut plan = plan.clone();
     plan.integrity = true;
     let flow = plan.flows.first_mut()?;
@@ -67,7 +68,7 @@ fn made_up(plan: &Plan) -> Option<Plan> {
     spec.sizes = Sizes::Fixed(128);
     spec.payload = Payload::IncrementByte;
     spec.signature = Some(SignatureSpec { stamped: false, integrity: true });
-    let frames = frames(FrameWriter::new(&spec, 0).ok()?)?;
+    let frames = frames(FrameWriter::new(&spec, 0).ok()?, run)?;
     flow.duration = Duration::Packets(frames.len() as u64);
     flow.source = Source::Replay(Frames::of(&frames, INTERVAL)?, Timing::Own);
     flow.rate = FrameRate::new(1_000_000_000, INTERVAL).map(Rate::Frames)?;
@@ -76,8 +77,8 @@ fn made_up(plan: &Plan) -> Option<Plan> {
 }
 
 /// The frames with their faults.
-fn frames(mut writer: FrameWriter) -> Option<Vec<Vec<u8>>> {
-    writer.restart(FIRST_RUN);
+fn frames(mut writer: FrameWriter, run: u8) -> Option<Vec<Vec<u8>>> {
+    writer.restart(run);
     let mut frames = vec![Vec::new(); FRAMES];
     for chunk in frames.chunks_mut(32) {
         writer.write(chunk, 0, false);
@@ -112,11 +113,11 @@ mod tests {
             payload: Payload::IncrementByte,
             signature: Some(SignatureSpec { stamped: false, integrity: true }),
         };
-        let frames = frames(FrameWriter::new(&spec, 0).unwrap()).unwrap();
+        let frames = frames(FrameWriter::new(&spec, 0).unwrap(), 77).unwrap();
         let read =
             |frame: &Vec<u8>| Signature::read(frame).map(|found| (found.run, found.sequence));
         let numbers: Vec<u32> = frames.iter().filter_map(read).map(|(_, number)| number).collect();
-        assert!(frames.iter().filter_map(read).all(|(run, _)| run == FIRST_RUN));
+        assert!(frames.iter().filter_map(read).all(|(run, _)| run == 77));
         assert_eq!(numbers.len(), FRAMES - 1, "one is not known again");
         assert!(!numbers.contains(&100) && !numbers.contains(&600));
         assert_eq!(numbers.iter().filter(|number| **number == 200).count(), 2);
