@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "a frame of 64 bytes has no room for ethernet/ipv6/udp headers (62 bytes) and the \
-             18-byte signature: 84 bytes or more, or switch the flow's metrics off"
+             18-byte signature: 84 bytes or more; only a flow without metrics has no signature"
         );
         let error = spec(&["ethernet", "ipv6", "udp"], 64, None).check().unwrap_err();
         assert_eq!(

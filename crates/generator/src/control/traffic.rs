@@ -143,7 +143,7 @@ impl Control<'_, '_> {
                     certain.push(format!("port {:?}: {found}; nothing was started", port.name));
                 }
                 _ if !entry.link_is_up() => certain.push(format!(
-                    "the link of port {:?} ({}) is still down after {} s; nothing was started: start its peer first",
+                    "the link of port {:?} ({}) is still down after {} s; nothing was started: start its peer first, or set the link up if a request has set it down",
                     port.name,
                     port.location,
                     LINK_TIMEOUT.as_secs()

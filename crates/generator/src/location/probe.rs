@@ -76,10 +76,15 @@ impl Location {
             Location::Tap(name) if !Path::new("/dev/net/tun").exists() => {
                 Err(Unavailable::NoTun(name.clone()))
             }
-            // It connects once, when it is made; vhost and memif go on trying.
+            // These connect once, when they are made or started; vhost goes on trying.
             Location::VhostUser {
                 end: VhostEnd::VirtioUser, socket, role: Role::Client, ..
-            } if !host::is_served(Path::new(socket)) => Err(Unavailable::NotServed(socket.clone())),
+            }
+            | Location::Memif { socket, role: Role::Client, .. }
+                if !host::is_served(Path::new(socket)) =>
+            {
+                Err(Unavailable::NotServed(socket.clone()))
+            }
             Location::Pci(address) => {
                 match Path::new("/sys/bus/pci/devices").join(full_address(address)).exists() {
                     true => Ok(()),

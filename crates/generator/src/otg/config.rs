@@ -98,7 +98,11 @@ fn one_port_each(nodes: &[Node<'_>], plans: &[Option<PortPlan>]) {
             _ => false,
         };
         if let (Some(first), Some(node)) = (plans[..i].iter().position(same), nodes.get(i)) {
-            node.child_fault::<()>("location", &format!("ports[{first}] is there already"));
+            let own = plan.as_ref().map(|plan| &plan.location);
+            let both_ends = plans[first].as_ref().map(|plan| &plan.location) != own;
+            let why =
+                if both_ends { "; both ends of a link cannot be in one generator" } else { "" };
+            node.child_fault::<()>("location", &format!("ports[{first}] is there already{why}"));
         }
     }
 }

@@ -83,8 +83,8 @@ impl std::fmt::Display for NoRoomAdvice {
             0 => write!(f, ": {least} bytes or more"),
             _ => write!(
                 f,
-                " and the {signature}-byte signature: {least} bytes or more, or switch the flow's \
-                 metrics off"
+                " and the {signature}-byte signature: {least} bytes or more; only a flow without \
+                 metrics has no signature"
             ),
         }
     }

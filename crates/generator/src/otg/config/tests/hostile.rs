@@ -23,6 +23,11 @@ fn every_fault_names_its_field() {
             json!("memif:/tmp/s"),
             "ports[1].location: ports[0] is there already",
         ),
+        (
+            "/ports/1/location",
+            json!("memif:/tmp/s,role=client"),
+            "ports[1].location: ports[0] is there already; both ends of a link",
+        ),
         ("/ports/0/location", json!("tcp:1"), "ports[0].location: \"tcp\" is no kind of location"),
         ("/ports/0", json!("p"), "ports[0]: must be an object"),
         ("/ports", json!({}), "ports: must be a list"),
