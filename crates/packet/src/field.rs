@@ -82,6 +82,16 @@ impl Pattern {
         }
     }
 
+    /// How many values a writer keeps at hand: those of lists, and random numbers of short sequences.
+    pub(crate) fn kept(&self) -> usize {
+        match self {
+            _ if self.is_constant() => 0,
+            Pattern::Values(values) => values.len(),
+            Pattern::Random { count, .. } if *count <= MAX_DRAWN => *count as usize,
+            _ => 0,
+        }
+    }
+
     /// Whether every frame has the same value.
     pub fn is_constant(&self) -> bool {
         match self {

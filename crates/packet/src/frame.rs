@@ -208,6 +208,30 @@ impl FrameSpec {
         (len + FCS_LEN).max(MIN_LEN_WITH_FCS)
     }
 
+    /// How many values and sizes a writer keeps at hand, at most 16 bytes each: lists, short sequences of
+    /// random numbers (up to 65,536) and a round of a mix of sizes. A few words of text can ask for many.
+    ///
+    /// ```
+    /// use packet::{field::Pattern, frame::{FrameSpec, Header}, headers, payload::Payload, size::Sizes};
+    /// let draws = Pattern::Random { min: 0, max: 65_535, seed: 1, count: 1000 };
+    /// let spec = FrameSpec {
+    ///     headers: vec![Header::new(&headers::UDP).with("src_port", draws)?],
+    ///     sizes: Sizes::Weighted(vec![(64, 7.0), (594, 4.0), (1518, 1.0)]),
+    ///     payload: Payload::default(),
+    ///     signature: None,
+    /// };
+    /// assert_eq!(spec.kept_values(), 1012);
+    /// # Ok::<(), packet::frame::FrameError>(())
+    /// ```
+    pub fn kept_values(&self) -> usize {
+        let kept = |(_, value): &(_, FieldValue)| match value {
+            FieldValue::Pattern(pattern) => pattern.kept(),
+            FieldValue::Auto | FieldValue::Checksum(_) => 0,
+        };
+        let fields = self.headers.iter().flat_map(|header| &header.fields);
+        fields.map(kept).sum::<usize>() + self.sizes.kept()
+    }
+
     /// Whether frames of these sizes can be written.
     pub(crate) fn check(&self) -> Result<(), FrameError> {
         for header in &self.headers {

@@ -154,6 +154,18 @@ impl Sizes {
         }
     }
 
+    /// How many sizes a writer keeps at hand: a whole round of a sequence.
+    pub(crate) fn kept(&self) -> usize {
+        match self {
+            _ if self.is_constant() => 0,
+            Sizes::Weighted(pairs) => shares(pairs).iter().map(|(_, n)| *n as usize).sum(),
+            Sizes::Increment { start, end, step } => {
+                end.saturating_sub(*start) / (*step).max(1) + 1
+            }
+            Sizes::Fixed(_) | Sizes::Random { .. } => 0,
+        }
+    }
+
     /// Whether all frames have one size.
     pub fn is_constant(&self) -> bool {
         self.min_with_fcs() == self.max_with_fcs()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! OTG's `Config`: ports with their links and captures, and the flows between them.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use serde_json::Value;
@@ -63,6 +64,7 @@ fn plan(root: &Node<'_>, limits: &Limits) -> Option<Plan> {
         ports: &port_names,
         max_frame: limits.max_frame,
         integrity: options.integrity,
+        values_left: Cell::new(flow::MAX_VALUES),
     };
     let mut names = Names::new();
     let flow = |(index, node): (usize, &Node<'_>)| {

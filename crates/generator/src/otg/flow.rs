@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! OTG's `Flow`: from where to where, which frames, how fast and for how long.
 
+use std::cell::Cell;
+
 use packet::frame::{FrameError, FrameSpec, SignatureSpec};
 use packet::payload::Payload;
 use packet::size::{MIN_LEN_WITH_FCS, Sizes};
@@ -24,7 +26,13 @@ pub struct Context<'a> {
     pub max_frame: usize,
     /// Whether payloads carry a checksum.
     pub integrity: bool,
+    /// Values that the flows not read yet may keep in memory.
+    pub values_left: Cell<usize>,
 }
+
+/// Values that all flows together may keep in memory, of 16 bytes at most. A request of a megabyte could
+/// ask for more than a machine has.
+pub const MAX_VALUES: usize = 1 << 24;
 
 /// Reads flow number `index`, whose name is known.
 pub fn read(
@@ -64,6 +72,15 @@ pub fn read(
         .filter(|metrics| metrics.enable)
         .map(|metrics| SignatureSpec { stamped: metrics.latency, integrity: context.integrity });
     let spec = FrameSpec { headers: headers?, sizes: sizes?, payload: payload?, signature };
+    let kept = spec.kept_values();
+    let Some(left) = context.values_left.get().checked_sub(kept) else {
+        return flow.fault(format!(
+            "the flows up to this one have more than {MAX_VALUES} values in lists, random numbers and \
+             mixes of sizes ({kept} of this flow); give fields increments, or random numbers a count \
+             above 65536, which are made anew in each round"
+        ));
+    };
+    context.values_left.set(left);
     // What the writer cannot do must show now, not when the flow starts.
     if let Err(error) = FrameWriter::new(&spec, u16::try_from(index).unwrap_or(u16::MAX)) {
         let field = match error {

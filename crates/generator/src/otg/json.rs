@@ -1,36 +1,59 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! JSON read strictly: a key given twice is an error, not a choice of the parser's.
 
+use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use super::ApiError;
+use crate::plan::MAX_FLOWS;
 
 /// Reads a request's body, which must be one JSON object.
 ///
 /// # Errors
 /// A 400 that says where the text is wrong.
 pub fn parse(body: &[u8]) -> Result<Value, ApiError> {
-    match serde_json::from_slice::<Strict>(body) {
-        Ok(Strict(value @ Value::Object(_))) => Ok(value),
+    let left = Cell::new(MAX_OBJECTS);
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let value = Strict { left: &left }.deserialize(&mut reader);
+    match value.and_then(|value| reader.end().map(|()| value)) {
+        Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => Err(ApiError::request(400, "the body must be a JSON object")),
         Err(error) => Err(ApiError::request(400, format!("the body is not valid JSON: {error}"))),
     }
 }
 
-struct Strict(Value);
+/// Most objects and lists of a body: 512 for each of the most flows. An object of few bytes takes hundreds
+/// in memory, and reading a body of nothing else would hold up all other requests for a second.
+const MAX_OBJECTS: usize = 512 * MAX_FLOWS;
 
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrictVisitor).map(Strict)
+#[derive(Clone, Copy)]
+struct Strict<'a> {
+    /// Objects and lists that may still come.
+    left: &'a Cell<usize>,
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-struct StrictVisitor;
+impl Strict<'_> {
+    fn one_more<E: de::Error>(self) -> Result<(), E> {
+        let left = self.left.get().checked_sub(1);
+        self.left.set(left.ok_or_else(|| {
+            E::custom(format!("there are more than {MAX_OBJECTS} objects and lists"))
+        })?);
+        Ok(())
+    }
+}
 
-impl<'de> Visitor<'de> for StrictVisitor {
+impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -68,16 +91,19 @@ impl<'de> Visitor<'de> for StrictVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        self.one_more()?;
         let mut list = Vec::new();
-        while let Some(Strict(item)) = items.next_element()? {
+        while let Some(item) = items.next_element_seed(self)? {
             list.push(item);
         }
         Ok(Value::Array(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        self.one_more()?;
         let mut map = Map::new();
-        while let Some((key, Strict(value))) = entries.next_entry::<String, Strict>()? {
+        while let Some(key) = entries.next_key::<String>()? {
+            let value = entries.next_value_seed(self)?;
             if map.contains_key(&key) {
                 return Err(de::Error::custom(format!("the key {key:?} is given twice")));
             }
@@ -112,6 +138,12 @@ mod tests {
                 .contains("recursion")
         );
         assert!(parse(b"{\"a\":\xff}").is_err());
+        // As many as fit into a body would take most of a gigabyte.
+        for item in ["{}", "[]"] {
+            let items = vec![item; MAX_OBJECTS].join(",");
+            let error = parse(format!("{{\"a\":[{items}]}}").as_bytes()).unwrap_err();
+            assert!(error.errors[0].contains("more than 524288 objects and lists"), "{item}");
+        }
     }
 
     proptest! {

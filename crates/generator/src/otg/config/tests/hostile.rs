@@ -308,3 +308,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn few_words_cannot_ask_for_more_memory_than_there_is() {
+    let address = json!({"choice": "random", "random": {"count": 65_536}});
+    let header = json!({"choice": "ipv6", "ipv6": {"src": address, "dst": address}});
+    let with_flows = |count: usize| {
+        let flow = |number| {
+            json!({"name": format!("f{number}"), "tx_rx": {"port": {"tx_name": "p"}},
+                "size": {"fixed": 1518}, "packet": vec![&header; 16]})
+        };
+        let flows: Vec<Value> = (0..count).map(flow).collect();
+        known(&json!({"ports": [{"name": "p", "location": "ring:r"}], "flows": flows}))
+    };
+    // Each has 2^21 values, all together may have 2^24.
+    let error = with_flows(9).err().unwrap();
+    assert_eq!(error.errors.len(), 1);
+    assert!(error.errors[0].starts_with("flows[8]: the flows up to this one have more than"));
+    assert!(with_flows(1).is_ok());
+}
