@@ -24,6 +24,7 @@ pub mod location;
 pub mod mailbox;
 pub mod obstacle;
 pub mod otg;
+pub mod output;
 pub mod pacing;
 pub mod plan;
 pub mod replay;

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ use generator::otg::config::Limits;
 use generator::otg::{connections, server};
 use generator::telemetry::{self, Question};
 use generator::tls::{self, TlsError};
-use generator::{stale, start};
+use generator::{output, stale, start};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::{mpsc, oneshot};
 
@@ -106,7 +106,7 @@ fn run_server(
     let served = serve(&eal, door, options, own_eal_options, &signals.came);
     drop(eal);
     if let Some(file) = &options.port_file {
-        let _ = std::fs::remove_file(file);
+        output::remove(file);
     }
     served
 }
@@ -302,20 +302,9 @@ fn announce(eal: &Eal, url: &str, port: u16, options: &Options) -> Result<(), Fa
     let _ = out.flush();
     match &options.port_file {
         Some(file) => {
-            write_port(file, port).map_err(|error| Failure::PortFile(file.clone(), error))
+            let text = format!("{port}\n");
+            output::write(file, &text).map_err(|error| Failure::PortFile(file.clone(), error))
         }
         None => Ok(()),
     }
-}
-
-/// Writes the file whole or not at all.
-fn write_port(file: &Path, port: u16) -> std::io::Result<()> {
-    let mut name = file.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let temporary = PathBuf::from(name);
-    std::fs::write(&temporary, format!("{port}\n"))
-        .and_then(|()| std::fs::rename(&temporary, file))
-        .inspect_err(|_| {
-            let _ = std::fs::remove_file(&temporary);
-        })
 }

@@ -265,7 +265,22 @@ def test_a_document_that_cannot_be_written_is_an_error(directory: Path) -> None:
     done = run(directory, *options)
     assert done.returncode == 1
     assert "--json no/out.json: " in done.stderr
+    assert done.stdout == "", "nothing was sent"
+
+
+def test_a_document_goes_into_a_device_and_leaves_it_one(directory: Path) -> None:
+    """By links of our own, so that a mistake here harms no device."""
+    for device in ("stdout", "full"):
+        (directory / device).symlink_to(f"/dev/{device}")
+    options = ("--port", "ring:r", "--duration", "10frames", "--json")
+    done = run(directory, *options, "stdout")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout[done.stdout.index("{") :])["schema"] == "linerate/generator-1"
+    done = run(directory, *options, "full")
+    assert done.returncode == 1
+    assert "--json full: No space left on device" in done.stderr
     assert "PDV p99.9" in done.stdout, "the figures are not lost"
+    assert {path.name for path in directory.iterdir() if path.is_symlink()} == {"stdout", "full"}
 
 
 def test_the_self_test_passes_on_a_ring(directory: Path) -> None:

@@ -149,6 +149,11 @@ def test_the_port_file_comes_and_goes(directory: Path) -> None:
         eventually(file.exists)
         assert int(file.read_text()) == running.port
     assert not file.exists()
+    # A device, here by way of a link of our own, is not replaced by a file and then removed.
+    file.symlink_to("/dev/null")
+    with generator(directory, "--port-file", str(file)):
+        pass
+    assert file.is_symlink()
 
 
 def test_idle_costs_next_to_nothing(ring: Generator) -> None:

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The final figures: tables, and one JSON document (schema `linerate/generator-1`).
 
-use std::path::{Path, PathBuf};
-
 use measure::histogram::Summary;
 use serde_json::{Map, Value, json};
 
@@ -280,19 +278,4 @@ fn port(port: &Port) -> Value {
         });
     }
     value
-}
-
-/// Writes a document whole or not at all.
-///
-/// # Errors
-/// The kernel's.
-pub fn write(path: &Path, document: &Value) -> std::io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let temporary = PathBuf::from(name);
-    std::fs::write(&temporary, format!("{document:#}\n"))
-        .and_then(|()| std::fs::rename(&temporary, path))
-        .inspect_err(|_| {
-            let _ = std::fs::remove_file(&temporary);
-        })
 }

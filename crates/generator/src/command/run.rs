@@ -13,7 +13,7 @@ use super::client::Client;
 use super::figures::{Observer, Snapshot};
 use super::job::{Defaults, Job, JobError, job};
 use super::options::CommandOptions;
-use super::report::{self, Ended, Report};
+use super::report::{Ended, Report};
 use super::session::{SessionError, session};
 use super::settle;
 use super::table::{MOST_FLOWS, Screen, print};
@@ -21,6 +21,7 @@ use crate::control::Rules;
 use crate::engine::Mode;
 use crate::location::Location;
 use crate::otg::{ApiError, config};
+use crate::output;
 use crate::pacing::FrameRate;
 use crate::plan::{Plan, Rate};
 
@@ -74,10 +75,18 @@ pub fn run(
     mut job: Job,
     signal: &AtomicUsize,
 ) -> Result<Ended, RunError> {
+    let json = |path: &PathBuf, error| RunError::Json(path.clone(), error);
+    if let Some(path) = &options.json {
+        // Not when the traffic is over.
+        output::check(path).map_err(|error| json(path, error))?;
+    }
     let sent = session(eal, rules, |client| {
-        let ceilings = resolve_percents(client, &rules, &mut job.plan)?;
-        send(client, &rules, &job, ceilings, signal).map_err(RunError::Refused)
+        let Some(ceilings) = resolve_percents(client, &rules, &mut job.plan, signal)? else {
+            return Ok(None);
+        };
+        send(client, &rules, &job, ceilings, signal).map(Some).map_err(RunError::Refused)
     })??;
+    let Some(sent) = sent else { return Ok(ended_by(signal)) };
     let report = Report {
         snapshot: &sent.snapshot,
         settings: &rules.settings,
@@ -87,7 +96,8 @@ pub fn run(
     };
     print(&report.text());
     if let Some(path) = &options.json {
-        report::write(path, &report.json()).map_err(|error| RunError::Json(path.clone(), error))?;
+        output::write(path, &format!("{:#}\n", report.json()))
+            .map_err(|error| json(path, error))?;
     }
     let captures = sent.snapshot.ports.iter().filter_map(|port| port.capture.as_ref());
     match captures.filter_map(|capture| capture.error.clone()).next() {
@@ -97,12 +107,13 @@ pub fn run(
 }
 
 /// Puts frames per second in the place of per cents, where the port has no line rate. Returns what
-/// 100 per cent was measured to be, by flow.
+/// 100 per cent was measured to be, by flow; `None` after a signal.
 fn resolve_percents(
     client: &Client,
     rules: &Rules,
     plan: &mut Plan,
-) -> Result<Vec<Option<f64>>, CeilingError> {
+    signal: &AtomicUsize,
+) -> Result<Option<Vec<Option<f64>>>, CeilingError> {
     let mut ceilings = vec![None; plan.flows.len()];
     // Those measured so far: port, mean size and frames per second.
     let mut known: Vec<(usize, f64, f64)> = Vec::new();
@@ -123,6 +134,10 @@ fn resolve_percents(
         let frames = match known.iter().find(same) {
             Some((.., frames)) => *frames,
             None => {
+                // Each takes a second.
+                if signal.load(Ordering::Relaxed) != 0 {
+                    return Ok(None);
+                }
                 let frames = ceiling(client, rules.settings.hz, plan, index)?;
                 print(&format!(
                     "100 % of port {} is {:.3} Mpps with frames of {mean:.0} bytes: the best of three floods of 0.3 s (--line-rate says another)\n",
@@ -138,7 +153,11 @@ fn resolve_percents(
         }
         set_rate(plan, index, frames * percent / 100.0);
     }
-    Ok(ceilings)
+    Ok(Some(ceilings))
+}
+
+fn ended_by(signal: &AtomicUsize) -> Ended {
+    Ended::Signal(i32::try_from(signal.load(Ordering::Relaxed)).unwrap_or_default())
 }
 
 /// Gives a flow a rate in frames per second, to a thousandth.
@@ -199,9 +218,8 @@ fn watch(
     let mut next = started + SHOW;
     let ended = loop {
         thread::sleep(LOOK);
-        match signal.load(Ordering::Relaxed) {
-            0 => {}
-            number => break Ended::Signal(i32::try_from(number).unwrap_or_default()),
+        if signal.load(Ordering::Relaxed) != 0 {
+            break ended_by(signal);
         }
         for (flow, stop) in job.plan.flows.iter().zip(&mut stops) {
             let over = stop.is_some_and(|stop| started.elapsed() >= Duration::from_nanos(stop));
