@@ -22,6 +22,11 @@ pub enum Obstacle {
     /// The interface was there when the port was opened.
     #[error("there is no interface {0} any more: post the configuration again when there is")]
     Gone(String),
+    /// It went, and another one has its name. The port's sockets are still those of the old one.
+    #[error(
+        "{0} is not the interface that it was when the port was opened: post the configuration again"
+    )]
+    Replaced(String),
     /// It is set down.
     #[error("{0} is down: nothing can be sent or received; `ip link set {0} up`")]
     Down(String),
@@ -111,8 +116,11 @@ impl Obstacle {
     /// Whether no frame at all passes, so that nothing is worth starting. Others depend on what the
     /// far end does, and are for warnings.
     pub fn is_certain(&self) -> bool {
-        use Obstacle::{Down, Gone, NoCarrier, PeerDown, TooLong};
-        matches!(self, Gone(_) | Down(_) | PeerDown { .. } | NoCarrier(_) | TooLong { .. })
+        use Obstacle::{Down, Gone, NoCarrier, PeerDown, Replaced, TooLong};
+        matches!(
+            self,
+            Gone(_) | Replaced(_) | Down(_) | PeerDown { .. } | NoCarrier(_) | TooLong { .. }
+        )
     }
 
     /// The message without what to do about it, in at most [`BRIEF`] bytes: telemetry takes no more.
@@ -130,15 +138,22 @@ impl Obstacle {
 }
 
 /// What keeps frames from passing there; `longest` are the bytes of the longest frame that is to be sent,
-/// with its FCS. None where the kernel knows nothing against it, or nothing at all: of locations that
+/// with its FCS, `opened` is the number of the interface at which the port was opened. None where the kernel knows nothing against it, or nothing at all: of locations that
 /// are no interfaces, and of what only the program at the far end knows.
-pub fn obstacle(location: &Location, longest: Option<usize>) -> Option<Obstacle> {
+pub fn obstacle(
+    location: &Location,
+    longest: Option<usize>,
+    opened: Option<u32>,
+) -> Option<Obstacle> {
     let name = location.interface()?;
     let own = match host::interface(name) {
         Ok(Some(own)) => own,
         Ok(None) => return Some(Obstacle::Gone(name.to_owned())),
         Err(_) => return None,
     };
+    if opened.is_some_and(|opened| opened != own.index) {
+        return Some(Obstacle::Replaced(name.to_owned()));
+    }
     // Without the right to look into the other namespace there is only our own end.
     let peer = own.veth_peer().ok().flatten();
     let bridge = peer
@@ -220,7 +235,17 @@ mod tests {
         let bridge = Interface { is_up: true, ..Interface::default() };
         assert_eq!(judge(&own, Some(&peer), Some(&bridge), Some(1518), None), None);
         assert_eq!(judge(&own, None, None, Some(1522), Some((1, 1))), None);
-        assert_eq!(obstacle(&"memif:/a".parse().unwrap(), Some(1518)), None);
+        assert_eq!(obstacle(&"memif:/a".parse().unwrap(), Some(1518), None), None);
+    }
+
+    #[test]
+    fn an_interface_is_known_by_its_number() {
+        let lo = "lo".parse().unwrap();
+        let found = obstacle(&lo, None, Some(u32::MAX)).unwrap();
+        assert!(found.is_certain() && found.is_link_down());
+        assert_eq!(found, Obstacle::Replaced("lo".to_owned()));
+        let number = host::interface("lo").unwrap().unwrap().index;
+        assert_ne!(obstacle(&lo, None, Some(number)), Some(found));
     }
 
     #[test]

@@ -89,10 +89,10 @@ with tempfile.TemporaryDirectory(prefix="otg") as path, t.generator(Path(path)) 
 """
 
 
-def send(location: str, size: int = 64) -> dict[str, Any]:
-    """1000 frames from that port."""
+def in_namespace(script: str, *arguments: str) -> str:
+    """The last line that a script prints, run where `va` is."""
     done = subprocess.run(
-        ["ip", "netns", "exec", A, sys.executable, "-c", SCRIPT, location, str(size)],
+        ["ip", "netns", "exec", A, sys.executable, "-c", script, *arguments],
         capture_output=True,
         text=True,
         timeout=60,
@@ -100,7 +100,12 @@ def send(location: str, size: int = 64) -> dict[str, Any]:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "LINERATE_BIN": str(BIN)},
     )
     assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    return done.stdout.splitlines()[-1]
+
+
+def send(location: str, size: int = 64) -> dict[str, Any]:
+    """1000 frames from that port."""
+    return dict(json.loads(in_namespace(SCRIPT, location, str(size))))
 
 
 def counters(namespace: str, interface: str) -> dict[str, Any]:
@@ -220,3 +225,45 @@ def test_a_tap_port_makes_its_interface_and_takes_it_along(veth: None) -> None:
     result = send("tap:made")
     assert (result["port"]["accepted"], result["port"]["link"]) == (1000, "up")
     assert "made" not in ip("-n", A, "link")
+
+
+# Runs in the namespace of `va`: the interface goes while traffic runs, and another gets its name.
+REPLACED = """
+import json, subprocess, sys, tempfile
+from pathlib import Path
+import harness as t
+
+location, other = sys.argv[1:]
+with tempfile.TemporaryDirectory(prefix="otg") as path, t.generator(Path(path)) as running:
+    api = running.api
+    config = t.published(location)
+    config.flows[0].duration.choice = "continuous"
+    api.set_config(config)
+    t.transmit(api, "start")
+    sent = lambda: t.flow_metrics(api)["f0"].frames_tx
+    t.eventually(lambda: sent() > 0)
+    subprocess.run(["ip", "link", "del", "va"], check=True)
+    gone = running.ask("/linerate/generator/port,p1")["obstacle"]
+    add = ["ip", "link", "add", "va", "type", "veth", "peer", "name", "vb", "netns", other]
+    subprocess.run(add, check=True)
+    subprocess.run(["ip", "-n", other, "link", "set", "vb", "up"], check=True)
+    subprocess.run(["ip", "link", "set", "va", "up"], check=True)
+    replaced = running.ask("/linerate/generator/port,p1")["obstacle"]
+    api.set_config(config)
+    t.transmit(api, "start")
+    t.eventually(lambda: sent() > 1000)
+    port = running.ask("/linerate/generator/port,p1")
+    print(json.dumps([gone, replaced, port["link"], port.get("obstacle")]))
+"""
+
+
+@pytest.mark.usefixtures("veth")
+@pytest.mark.parametrize("location", ["af_packet:va", "af_xdp:va"])
+def test_an_interface_that_was_made_again_is_opened_again(location: str) -> None:
+    done = in_namespace(REPLACED, location, B)
+    gone, replaced, link, obstacle = json.loads(done)
+    assert gone.startswith("there is no interface va any more")
+    assert replaced.startswith("va is not the interface that it was")
+    assert (link, obstacle) == ("up", None)
+    # What was said to be sent has arrived.
+    assert counters(B, "vb")["rx"]["packets"] > 1000

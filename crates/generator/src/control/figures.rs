@@ -9,7 +9,6 @@ use measure::{Counters, DelayBooks, histogram};
 use super::Active;
 use crate::books::{Earlier, RxBooks, State, TxBooks};
 use crate::engine::{Mode, Settings};
-use crate::obstacle::obstacle;
 use crate::otg::metrics::{FlowFigures, Latency, PortFigures, Traffic};
 use crate::plan::{Duration, FlowPlan};
 use crate::telemetry::{Histogram, Question, Subject};
@@ -262,7 +261,7 @@ impl Active<'_> {
         ]);
         let own = self.plan.flows.iter().filter(|flow| flow.tx == index);
         let longest = own.map(|flow| flow.source.max_with_fcs()).max();
-        let found = obstacle(&self.plan.ports.get(index)?.location, longest);
+        let found = entry.obstacle(longest);
         entries.extend(found.map(|found| ("obstacle", found.brief().as_str().into())));
         let latencies: Vec<&Counters> =
             self.delays_at(index).map(|delays| delays.latency.counters()).collect();

@@ -6,7 +6,7 @@ use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, PortInfo, Rx
 use crate::engine::layout::{self, MostQueues};
 use crate::engine::{Link, Source};
 use crate::location::Location;
-use crate::obstacle::obstacle;
+use crate::obstacle::{Obstacle, obstacle};
 use crate::otg::ApiError;
 use crate::plan::PortPlan;
 
@@ -42,6 +42,8 @@ struct Pools<'eal> {
 #[derive(Clone)]
 pub struct Entry<'eal> {
     location: Location,
+    /// Number of the interface that it is at, if it is at one.
+    interface: Option<u32>,
     control: PortControl<'eal>,
     pools: Pools<'eal>,
     most: MostQueues,
@@ -51,8 +53,18 @@ impl Entry<'_> {
     /// Whether frames can pass.
     pub fn link_is_up(&self) -> bool {
         // Drivers that know no better call it up.
-        let down = obstacle(&self.location, None).is_some_and(|found| found.is_link_down());
+        let down = self.obstacle(None).is_some_and(|found| found.is_link_down());
         !down && self.control.link().is_ok_and(|link| link.up)
+    }
+
+    /// What keeps frames of up to `longest` bytes, with FCS, from passing.
+    pub fn obstacle(&self, longest: Option<usize>) -> Option<Obstacle> {
+        obstacle(&self.location, longest, self.interface)
+    }
+
+    /// Whether its interface is there no more, so that it will never work again.
+    fn is_dead(&self) -> bool {
+        matches!(self.obstacle(None), Some(Obstacle::Gone(_) | Obstacle::Replaced(_)))
     }
 
     /// The line rate in Mbit/s. Only hardware has one: virtual devices claim any number.
@@ -128,7 +140,8 @@ impl<'eal> Ports<'eal> {
         Ports { eal, rules, free_rx: Vec::new(), free_tx: Vec::new(), devices: 0, pools: 0 }
     }
 
-    /// Opens the planned ports; those that are open now at the same location are kept.
+    /// Opens the planned ports; those that are open now at the same location are kept, unless their
+    /// interfaces have gone.
     ///
     /// # Errors
     /// A 400 that names the location; then nothing new stays open.
@@ -138,13 +151,15 @@ impl<'eal> Ports<'eal> {
         now: &[Entry<'eal>],
     ) -> Result<Opened<'eal>, ApiError> {
         let mut opened = Opened { entries: Vec::new(), sources: Vec::new() };
+        let alive: Vec<_> = now.iter().enumerate().filter(|(_, entry)| !entry.is_dead()).collect();
         for (index, plan) in plans.iter().enumerate() {
-            if let Some(keep) = now.iter().position(|entry| entry.location == plan.location) {
-                opened.entries.extend(now.get(keep).cloned());
-                opened.sources.push(Source::Keep(keep));
+            if let Some((keep, entry)) = alive.iter().find(|(_, e)| e.location == plan.location) {
+                opened.entries.push((*entry).clone());
+                opened.sources.push(Source::Keep(*keep));
                 continue;
             }
-            match self.open_one(&plan.location, now, &opened.entries) {
+            let others = alive.iter().map(|(_, entry)| *entry).chain(&opened.entries).collect();
+            match self.open_one(&plan.location, others) {
                 Ok((entry, link)) => {
                     opened.entries.push(entry);
                     opened.sources.push(Source::New(link));
@@ -164,17 +179,16 @@ impl<'eal> Ports<'eal> {
     fn open_one(
         &mut self,
         location: &Location,
-        now: &[Entry<'eal>],
-        new: &[Entry<'eal>],
+        others: Vec<&Entry<'eal>>,
     ) -> Result<(Entry<'eal>, Link<'eal>), String> {
-        if let Some(other) = now.iter().find(|entry| entry.location.collides_with(location)) {
+        if let Some(other) = others.iter().find(|entry| entry.location.collides_with(location)) {
             return Err(format!(
                 "{} is open for the present configuration; post an empty configuration first",
                 other.location
             ));
         }
         let ours: Vec<&str> =
-            now.iter().chain(new).filter_map(|entry| entry.location.listens_on()).collect();
+            others.iter().filter_map(|entry| entry.location.listens_on()).collect();
         location.probe(&ours).map_err(|error| error.to_string())?;
         if matches!(location, Location::Pci(_)) && !self.rules.own_eal_options {
             return Err("PCI devices are off when the generator chooses its EAL options; give some: generator -l CPU -a ADDRESS -- ...".to_owned());
@@ -201,7 +215,14 @@ impl<'eal> Ports<'eal> {
         }
         let (port, pools, most) = started?;
         let control = port.control();
-        let entry = Entry { location: location.clone(), control, pools: pools.clone(), most };
+        let interface = location.interface().and_then(|name| host::interface(name).ok()?);
+        let entry = Entry {
+            location: location.clone(),
+            interface: interface.map(|interface| interface.index),
+            control,
+            pools: pools.clone(),
+            most,
+        };
         Ok((entry, Link { port, tx_pools: pools.tx }))
     }
 

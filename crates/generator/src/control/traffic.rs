@@ -13,7 +13,6 @@ use super::rates::Sampler;
 use super::{Control, LINK_TIMEOUT, link_deadline, no_warnings, setups};
 use crate::books::{Earlier, State};
 use crate::engine::{Change, Order};
-use crate::obstacle::obstacle;
 use crate::otg::ApiError;
 use crate::otg::server::Answer;
 use crate::otg::state::Transmit;
@@ -138,7 +137,7 @@ impl Control<'_, '_> {
             else {
                 continue;
             };
-            match obstacle(&port.location, longest) {
+            match entry.obstacle(longest) {
                 Some(found) if found.is_certain() => {
                     certain.push(format!("port {:?}: {found}; nothing was started", port.name));
                 }
