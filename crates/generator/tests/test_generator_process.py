@@ -21,7 +21,10 @@ from harness import (
     errors,
     eventually,
     generator,
+    port_metrics,
     published,
+    stopped,
+    transmit,
 )
 
 pytest_plugins = ["rig"]
@@ -141,6 +144,29 @@ def test_with_a_certificate_the_api_is_served_over_https(directory: Path) -> Non
         assert api.get_config().ports[0].name == "p1"
         with pytest.raises((OSError, http.client.HTTPException)):
             running.request("GET", "/config")  # no plain HTTP at the same address
+
+
+def test_long_frames_pass_a_memif_link(directory: Path) -> None:
+    """It has no MTU; DPDK's driver refuses to be asked for one."""
+    link = directory / "link"
+    ends = [directory / "server", directory / "client"]
+    for end in ends:
+        end.mkdir()
+    options = ("--max-frame", "9216")
+    with generator(ends[0], *options) as server, generator(ends[1], *options) as client:
+        config = snappi.Config()
+        config.ports.port(name="p1", location=f"memif:{link},role=server")
+        server.api.set_config(config)
+        config = published(f"memif:{link},role=client")
+        flow = config.flows[0]
+        flow.size.fixed, flow.rate.pps, flow.duration.fixed_packets.packets = 9216, 1000, 200
+        client.api.set_config(config)
+        transmit(client.api, "start")
+        eventually(lambda: stopped(client.api))
+        sent = port_metrics(client.api)["p1"]
+        assert 0 < sent.bytes_tx == sent.frames_tx * 9216
+        eventually(lambda: port_metrics(server.api)["p1"].frames_rx == sent.frames_tx)
+        assert port_metrics(server.api)["p1"].bytes_rx == sent.bytes_tx
 
 
 def test_the_port_file_comes_and_goes(directory: Path) -> None:

@@ -227,6 +227,25 @@ def test_a_tap_port_makes_its_interface_and_takes_it_along(veth: None) -> None:
     assert "made" not in ip("-n", A, "link")
 
 
+TOO_LONG = """
+import sys, tempfile
+from pathlib import Path
+import harness as t
+
+with tempfile.TemporaryDirectory(prefix="otg") as path:
+    with t.generator(Path(path), "--max-frame", "9216") as running:
+        print(*t.errors(lambda: running.api.set_config(t.published(sys.argv[1]))))
+"""
+
+
+@pytest.mark.usefixtures("veth")
+def test_what_a_driver_takes_at_most_is_told() -> None:
+    wanted = (
+        "frames of at most 1518 bytes; start the generator with a smaller --max-frame than 9216"
+    )
+    assert wanted in in_namespace(TOO_LONG, "af_packet:va")
+
+
 # Runs in the namespace of `va`: the interface goes while traffic runs, and another gets its name.
 REPLACED = """
 import json, subprocess, sys, tempfile

@@ -17,7 +17,9 @@ pub struct PortInfo {
     pub max_rx_queues: u16,
     /// Transmit queues that it has.
     pub max_tx_queues: u16,
-    /// Largest frame that it can send, in bytes, without the FCS.
+    /// The largest MTU that [`PortConfig::mtu`](super::PortConfig::mtu) may ask for, in bytes: the driver's
+    /// largest, and no more than its longest frame has room for (as `rte_eth_dev_configure` counts, which
+    /// would answer EINVAL).
     pub max_mtu: u16,
 }
 
@@ -35,9 +37,22 @@ impl PortInfo {
             driver,
             max_rx_queues: info.max_rx_queues,
             max_tx_queues: info.max_tx_queues,
-            max_mtu: info.max_mtu,
+            max_mtu: max_mtu(info.max_mtu, info.max_rx_pktlen),
         })
     }
+}
+
+/// Bytes of an Ethernet header and FCS.
+const OVERHEAD: u32 = 18;
+
+/// The MTU of frames of `longest` bytes, and at most `mtu`. What a driver that says both does not count
+/// among the MTU is the difference.
+fn max_mtu(mtu: u16, longest: u32) -> u16 {
+    let overhead = match longest.checked_sub(mtu.into()) {
+        Some(overhead) if mtu != u16::MAX && overhead > 0 => overhead,
+        _ => OVERHEAD,
+    };
+    u16::try_from(longest.saturating_sub(overhead)).unwrap_or(u16::MAX).min(mtu)
 }
 
 /// The caller holds the lock.
@@ -49,4 +64,21 @@ pub(super) fn query(id: PortId) -> Result<dpdk_sys::rte_eth_dev_info, PortError>
     })?;
     // SAFETY: plain data, zeroed and then filled in.
     Ok(unsafe { info.assume_init() })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_mtu_is_what_configuring_takes() {
+        // As the drivers of DPDK 22.11 say: net_memif, net_null, net_af_xdp, and one that counts VLAN tags.
+        for (mtu, longest, wanted) in [
+            (u16::MAX, 1518, 1500),
+            (u16::MAX, u32::MAX, u16::MAX),
+            (3520, 3538, 3520),
+            (1500, 1526, 1500),
+        ] {
+            assert_eq!(super::max_mtu(mtu, longest), wanted);
+        }
+        assert_eq!(super::max_mtu(9000, 1518), 1500);
+    }
 }

@@ -265,7 +265,8 @@ impl<'eal> Ports<'eal> {
     /// The MTU to ask for; none when the usual one will do.
     fn mtu(&self, info: &PortInfo) -> Result<Option<u16>, String> {
         let mtu = self.rules.max_frame.saturating_sub(NOT_MTU);
-        if mtu <= 1500 {
+        // memif has no MTU: it carries frames of any length, and its driver takes only the usual one.
+        if mtu <= 1500 || info.driver == "net_memif" {
             return Ok(None);
         }
         match u16::try_from(mtu) {
