@@ -5,8 +5,8 @@
 
 ROUNDS: 20 unless given. In each round every program sends on every link once, as a new process on
 the same CPU, in an order drawn anew. Frames have 64 bytes with FCS, bursts 32 frames. Ours floods
-one flow whose IPv4 addresses and UDP ports count, with right checksums and sequence numbers, and
-with time stamps where frames come back; testpmd's flowgen counts up one address, and receives; its
+one flow whose IPv4 addresses and UDP ports count, with right checksums, and with sequence numbers
+and time stamps where frames come back; testpmd's flowgen counts up one address, and receives; its
 txonly sends the same frame again and again, and never receives. Rates are differences of the
 driver's counters (`/ethdev/stats,0`) over the time for which the program ran in a window
 (`schedstat` of its threads), read in the same way from all, which poll without ever sleeping: a CPU
@@ -175,7 +175,8 @@ def ours(bench: Bench, bed: Bed) -> tuple[Rate, int]:
     """What the generator does, and the rate of the TSC."""
     sender = Generator(bench.run, bench.cpu, bench.memory, Wire(), flood=True)
     try:
-        sender.configure(Traffic((f"vdev:{bed.vdev}",), SIZE, seconds=60.0, latency=bed.echoes))
+        marks = {"numbered": bed.echoes, "latency": bed.echoes}
+        sender.configure(Traffic((f"vdev:{bed.vdev}",), SIZE, seconds=60.0, **marks))
         sender.client.start()
         found = _window(bed, OURS, sender.child, sender.telemetry)
         sender.client.stop()

@@ -29,7 +29,8 @@ _T = TypeVar("_T")
 class Traffic:
     """What is sent: `pps` frames per second and port, for `seconds`. `pps` None: flood.
 
-    `latency`: frames carry time stamps.
+    `numbered`: frames carry sequence numbers, by which they are known where they arrive.
+    `latency`: and time stamps.
     """
 
     locations: tuple[str, ...]
@@ -37,6 +38,7 @@ class Traffic:
     seconds: float
     pps: float | None = None
     flows: int = 1000
+    numbered: bool = True
     latency: bool = False
 
 
@@ -89,7 +91,7 @@ class OtgClient:
             flow.size.fixed = traffic.size
             flow.duration.fixed_seconds.seconds = traffic.seconds
             flow.rate.pps = round(traffic.pps or FLOOD_PPS)
-            flow.metrics.enable = True
+            flow.metrics.enable = traffic.numbered
             flow.metrics.latency.enable = traffic.latency
             ethernet, ipv4, udp = flow.packet.ethernet().ipv4().udp()
             ethernet.src.value = f"02:00:00:00:01:{index:02x}"

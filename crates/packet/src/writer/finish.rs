@@ -11,8 +11,10 @@ use crate::signature::{self, EXTENSION_LEN, LEN, MAX_FLOWS, Signature};
 const FIXED: u8 = 0;
 /// of several lengths and with nothing else to write,
 const SIGNATURE: u8 = 1;
+/// of one length and with nothing to write but headers,
+const BARE: u8 = 2;
 /// and any.
-const ANY: u8 = 2;
+const ANY: u8 = 3;
 
 /// Payload and signature of a flow's frames.
 #[derive(Clone, Debug)]
@@ -151,6 +153,9 @@ impl Tails {
         match (signature_only, self.fixed) {
             (true, true) => self.finish_sized::<B, FIXED>(burst, job),
             (true, false) => self.finish_sized::<B, SIGNATURE>(burst, job),
+            (false, true) if self.signature.is_none() && job.resident => {
+                self.finish_sized::<B, BARE>(burst, job);
+            }
             (false, _) => self.finish_sized::<B, ANY>(burst, job),
         }
         self.sequence = self.sequence.wrapping_add(burst.len() as u32);
@@ -201,7 +206,7 @@ impl Tails {
         let rows = rows.chunks_exact(stride);
         for ((buffer, row), len) in burst.iter_mut().zip(rows).zip(lens) {
             let (len, at) = match KIND {
-                FIXED => (first_len, at_first),
+                FIXED | BARE => (first_len, at_first),
                 SIGNATURE => (*len as usize, signature::offset(*len as usize).unwrap_or(0)),
                 // Without a signature all of the frame is before it.
                 _ if self.signature.is_none() => (*len as usize, *len as usize),
@@ -214,6 +219,9 @@ impl Tails {
                 continue;
             }
             copy_headers::<WHOLE>(frame, row, headers_len);
+            if KIND == BARE {
+                continue;
+            }
             if KIND == ANY {
                 if !resident {
                     self.write_payload(frame, headers_len);
