@@ -20,6 +20,10 @@ const NO_DPDK: &str = "DPDK's development files were not found by pkg-config (mo
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    if let Ok(script) = env::current_exe() {
+        // A test runs it against other headers.
+        println!("cargo::rustc-env=LINERATE_BUILD_SCRIPT={}", script.display());
+    }
     if let Err(error) = generate() {
         eprintln!("linerate-dpdk-sys: {error}");
         std::process::exit(1);

@@ -4,10 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
-
-use serde_json::Value;
 
 /// Checks, counters and traces inside the inline functions.
 const REFUSED: [(&str, &str); 8] = [
@@ -25,14 +23,13 @@ const NEEDED: [&str; 2] = ["RTE_ETHDEV_RXTX_CALLBACKS", "RTE_MBUF_REFCNT_ATOMIC"
 
 #[test]
 fn a_build_against_headers_with_such_an_option_stops() {
-    let script = build_script();
     // Without such an option it builds: this test has been linked.
     for (option, named) in REFUSED {
-        let refused = build(&script, option, &format!("#define {option} 1"));
+        let refused = build(option, &format!("#define {option} 1"));
         expect_refusal(&refused, &format!("error \"this DPDK has {named}, which "));
     }
     for option in NEEDED {
-        let refused = build(&script, option, &format!("#undef {option}"));
+        let refused = build(option, &format!("#undef {option}"));
         expect_refusal(&refused, &format!("error \"this DPDK lacks {option} (a default), "));
     }
 }
@@ -46,7 +43,7 @@ fn expect_refusal(output: &Output, message: &str) {
 
 /// Runs this crate's build script against a DPDK that was configured with `configuration` as well: its
 /// pkg-config module leads to an `rte_config.h` that ends so.
-fn build(script: &Path, name: &str, configuration: &str) -> Output {
+fn build(name: &str, configuration: &str) -> Output {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("options").join(name);
     fs::create_dir_all(&scratch).unwrap();
     let header = format!("#include_next <rte_config.h>\n{configuration}\n");
@@ -56,7 +53,7 @@ fn build(script: &Path, name: &str, configuration: &str) -> Output {
     assert!(module.contains("\nCflags: "), "{module}");
     let include = format!("\nCflags: -I{} ", scratch.display());
     fs::write(scratch.join("libdpdk.pc"), module.replace("\nCflags: ", &include)).unwrap();
-    Command::new(script)
+    Command::new(env!("LINERATE_BUILD_SCRIPT"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("OUT_DIR", &scratch)
         .env("PKG_CONFIG_PATH", &scratch)
@@ -84,32 +81,4 @@ fn host() -> String {
     let output = Command::new(rustc).arg("-vV").output().unwrap();
     let told = told(&output);
     told.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
-}
-
-/// Where cargo keeps the build script that made this crate: asked with the same profile, it builds
-/// nothing and says.
-fn build_script() -> PathBuf {
-    let executable = std::env::current_exe().unwrap();
-    let profile_directory = executable.parent().and_then(Path::parent).unwrap();
-    let profile = match profile_directory.file_name().unwrap().to_str().unwrap() {
-        "debug" => "dev",
-        profile => profile,
-    };
-    let output = Command::new(env!("CARGO"))
-        .args(["build", "--lib", "--package", "linerate-dpdk-sys", "--message-format=json"])
-        .args(["--quiet", "--locked", "--offline", "--profile", profile, "--target-dir"])
-        .arg(profile_directory.parent().unwrap())
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", told(&output));
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-    output
-        .stdout
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
-        .filter(|message| message["manifest_path"].as_str().map(Path::new) == Some(&manifest))
-        .filter(|message| message["target"]["kind"][0] == "custom-build")
-        .find_map(|message| Some(PathBuf::from(message["filenames"][0].as_str()?)))
-        .expect("cargo names the build script that it has built")
 }

@@ -51,7 +51,7 @@ fn expected(program: &Path) -> String {
 
 struct Compiler {
     rustc: PathBuf,
-    /// The library under test, as cargo has just built it.
+    /// The library under test.
     library: PathBuf,
     /// Where the libraries lie that it depends on: beside this test.
     dependencies: PathBuf,
@@ -62,8 +62,8 @@ impl Compiler {
         let cargo = PathBuf::from(env!("CARGO"));
         let rustc = cargo.with_file_name("rustc");
         let rustc = if rustc.exists() { rustc } else { "rustc".into() };
-        let dependencies = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-        Self { rustc, library: library(&cargo, &dependencies), dependencies }
+        let test = std::env::current_exe().unwrap();
+        Self { rustc, library: library(&test), dependencies: test.parent().unwrap().to_owned() }
     }
 
     /// The codes of a program's errors; empty when it compiles.
@@ -92,28 +92,19 @@ impl Compiler {
     }
 }
 
-/// Where cargo keeps the library that this test was built with: asked for with the same profile, it
-/// builds nothing and says.
-fn library(cargo: &Path, dependencies: &Path) -> PathBuf {
-    let profile_directory = dependencies.parent().unwrap();
-    let profile = match profile_directory.file_name().unwrap().to_str().unwrap() {
-        "debug" => "dev",
-        profile => profile,
-    };
-    let output = Command::new(cargo)
-        .args(["build", "--lib", "--package", "linerate-dpdk", "--message-format=json", "--quiet"])
-        .args(["--locked", "--offline", "--profile", profile, "--target-dir"])
-        .arg(profile_directory.parent().unwrap())
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    messages(&output.stdout)
-        .filter(|message| message["target"]["name"] == "dpdk")
-        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
-        .map(|file| PathBuf::from(text(&file)))
-        .find(|file| file.extension() == Some(OsStr::new("rlib")))
-        .expect("cargo names the library that it has built")
+/// The library that this test was linked with: of those that lie beside it (there may be one for each set
+/// of features) the youngest that is no younger than the test.
+fn library(test: &Path) -> PathBuf {
+    let made = |path: &Path| path.metadata().unwrap().modified().unwrap();
+    let beside = test.parent().unwrap().read_dir().unwrap().map(|entry| entry.unwrap().path());
+    beside
+        .filter(|path| path.extension() == Some(OsStr::new("rlib")))
+        .filter(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libdpdk-"))
+        })
+        .filter(|path| made(path) <= made(test))
+        .max_by_key(|path| made(path))
+        .expect("cargo has built the library")
 }
 
 fn messages(output: &[u8]) -> impl Iterator<Item = Value> {
