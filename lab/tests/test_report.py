@@ -17,6 +17,7 @@ from linerate import report, sentences
 from linerate.console import limits, print_summary
 from linerate.design import Cell
 from linerate.overload_summary import summarise
+from linerate.report import page as report_page
 from linerate.summary import Summary
 
 
@@ -207,3 +208,22 @@ def test_a_browser_draws_it_without_network_or_errors(
     charts = done.stdout.count('class="chart')
     assert charts >= 3
     assert done.stdout.count('data-drawn="yes"') == charts
+
+
+def test_the_script_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def make() -> str:
+        made.append("script")
+        return "a script"
+
+    monkeypatch.setattr(report_page, "build_directory", lambda: tmp_path / "build")
+    monkeypatch.setattr("vl_convert.javascript_bundle", make)
+    assert report_page._bundle() == report_page._bundle() == "a script"
+    assert len(made) == 1
+    assert len(list((tmp_path / "build").iterdir())) == 1
+    # Where nothing can be kept it is made each time.
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(report_page, "build_directory", lambda: tmp_path / "file")
+    assert report_page._bundle() == report_page._bundle() == "a script"
+    assert len(made) == 3

@@ -6,11 +6,16 @@ Every sentence about a result comes from `linerate.sentences`; the template adds
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import shlex
+import tempfile
 from dataclasses import dataclass
 from importlib import resources
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, cast
 
 import jinja2
@@ -21,6 +26,7 @@ from linerate import console, sentences
 from linerate.design import AA_SUFFIX
 from linerate.forwarders import FORWARDERS
 from linerate.links import link
+from linerate.places import build_directory
 from linerate.records import Trial
 from linerate.report import charts, published
 from linerate.summary import CellSummary, Summary
@@ -100,9 +106,21 @@ def _script_safe(text: str) -> Markup:
 
 
 def _bundle() -> str:
-    """Vega, Vega-Lite and vega-embed as one script."""
+    """Vega, Vega-Lite and vega-embed as one script. To make it takes two seconds, so it is kept."""
+    kept = build_directory() / f"vega-{version('vl-convert-python')}.js"
+    with contextlib.suppress(OSError):
+        return kept.read_bytes().decode()
     # Its type stub says that the snippet is required; it is not.
-    return str(cast(Any, vl_convert).javascript_bundle())
+    made = str(cast(Any, vl_convert).javascript_bundle())
+    with contextlib.suppress(OSError):  # then the next report makes it again
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        # Whole or not at all: others may read and write it at the same time.
+        with tempfile.NamedTemporaryFile(dir=kept.parent) as new:
+            new.write(made.encode())
+            new.flush()
+            Path(new.name).chmod(0o644)
+            os.link(new.name, kept)
+    return made
 
 
 def _resource(name: str) -> str:
