@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures: a directory for sockets, a generator for one test, and one for a module's tests."""
+"""Fixtures: a directory for sockets, a generator for one test or for a module's tests, a veth."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import netns
 import pytest
 from harness import Generator, generator
 
@@ -29,3 +30,10 @@ def running() -> Iterator[Generator]:
     """One after the other, tests configure it anew."""
     with tempfile.TemporaryDirectory(prefix="otg") as path, generator(Path(path)) as started:
         yield started
+
+
+@pytest.fixture
+def veth() -> Iterator[None]:
+    """See `netns.veth`."""
+    with netns.veth():
+        yield

@@ -11,25 +11,18 @@ import re
 import signal
 import struct
 import subprocess
-import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import BIN, environment
+from harness import BIN, environment, eventually
+
+pytest_plugins = ["rig"]
 
 # The self-test takes eight seconds where nothing else runs.
 TIMEOUT_S = 120.0
 DOCS = Path(__file__).parents[3] / "docs" / "send-without-a-script.md"
-
-
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    """A short path: a socket's path has at most 107 bytes."""
-    with tempfile.TemporaryDirectory(prefix="cmd") as path:
-        yield Path(path)
 
 
 def run(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -49,13 +42,6 @@ def figures(directory: Path, *options: str) -> Any:
     done = run(directory, *options, "--json", "out.json")
     assert done.returncode == 0, done.stderr
     return json.loads((directory / "out.json").read_text())
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline, "still not"
-        time.sleep(0.02)
 
 
 def write_pcap(path: Path, frames: list[tuple[int, bytes]]) -> None:
@@ -138,7 +124,7 @@ def test_ctrl_c_stops_settles_and_tells(directory: Path) -> None:
         assert process.stdout is not None
         assert "s f0: tx" in process.stdout.readline(), "a line each second"
         capture = directory / "in.pcap"
-        eventually(lambda: len(read_pcap(capture)) > 100)
+        eventually(lambda: len(read_pcap(capture)) > 100, timeout_s=TIMEOUT_S)
         assert process.poll() is None, "the file can be read while it is written"
         process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=TIMEOUT_S)[0]

@@ -17,15 +17,13 @@ from harness import (
     BIN,
     TIMEOUT_S,
     Generator,
+    certificate,
     environment,
-    errors,
     eventually,
     generator,
-    port_metrics,
-    published,
-    stopped,
-    transmit,
+    started,
 )
+from traffic import errors, published
 
 pytest_plugins = ["rig"]
 
@@ -44,49 +42,29 @@ def test_any_virtual_device_is_an_option(directory: Path) -> None:
 def test_a_closed_terminal_ends_it_cleanly_unless_nohup_started_it(directory: Path) -> None:
     with generator(directory) as running:
         pass
-    command = [str(BIN / "generator"), "--otg-listen", "127.0.0.1:0"]
-    for prefix, code in [([], 0), (["nohup"], None)]:
-        with subprocess.Popen(
-            prefix + command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=environment(directory),
-        ) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            runtime = Path(process.stdout.readline().split()[-1]).parent
+    for before in ([], ["nohup"]):
+        with started(directory, before=before) as other:
+            runtime = other.telemetry.parent
             assert runtime != running.telemetry.parent
-            process.send_signal(signal.SIGHUP)
-            if code is None:
+            other.process.send_signal(signal.SIGHUP)
+            if before:
                 time.sleep(0.5)
-                assert process.poll() is None
-                process.send_signal(signal.SIGTERM)
-            assert process.wait(TIMEOUT_S) == 0
+                assert other.process.poll() is None
+                other.process.send_signal(signal.SIGTERM)
+            assert other.process.wait(TIMEOUT_S) == 0
             assert not runtime.exists()
 
 
 def test_what_a_killed_one_leaves_is_no_obstacle(directory: Path) -> None:
     config = snappi.Config()
     config.ports.port(name="p", location=f"memif:{directory}/s")
-    command = [str(BIN / "generator"), "--otg-listen", "127.0.0.1:0"]
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment(directory),
-    ) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().split()[-1]
-        left = Path(process.stdout.readline().split()[-1]).parent
-        snappi.api(location=url).set_config(config)
+    with started(directory) as first:
+        left = first.telemetry.parent
+        first.api.set_config(config)
         with generator(directory) as second:
             assert left.exists()
             (error,) = errors(lambda: second.api.set_config(config))
             assert "exists" in error
-        process.kill()
     assert left.exists()
     assert (directory / "s").is_socket()
     with generator(directory) as third:
@@ -132,12 +110,7 @@ def test_a_wrong_command_line_is_told(directory: Path, options: list[str], words
 
 
 def test_with_a_certificate_the_api_is_served_over_https(directory: Path) -> None:
-    certificate, key = directory / "cert.pem", directory / "key.pem"
-    request = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost"
-    made = [*request.split(), "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(made, check=True, capture_output=True)
-    options = ["--tls-cert", str(certificate), "--tls-key", str(key)]
-    with generator(directory, *options) as running:
+    with generator(directory, *certificate(directory)) as running:
         assert running.url.startswith("https://")
         api = snappi.api(location=running.url, verify=False)
         api.set_config(published())
@@ -161,19 +134,19 @@ def test_long_frames_pass_a_memif_link(directory: Path) -> None:
         flow = config.flows[0]
         flow.size.fixed, flow.rate.pps, flow.duration.fixed_packets.packets = 9216, 1000, 200
         client.api.set_config(config)
-        transmit(client.api, "start")
-        eventually(lambda: stopped(client.api))
-        sent = port_metrics(client.api)["p1"]
+        client.transmit("start")
+        eventually(client.stopped)
+        sent = client.ports()["p1"]
         assert 0 < sent.bytes_tx == sent.frames_tx * 9216
-        eventually(lambda: port_metrics(server.api)["p1"].frames_rx == sent.frames_tx)
-        assert port_metrics(server.api)["p1"].bytes_rx == sent.bytes_tx
+        eventually(lambda: server.ports()["p1"].frames_rx == sent.frames_tx)
+        assert server.ports()["p1"].bytes_rx == sent.bytes_tx
 
 
 def test_the_port_file_comes_and_goes(directory: Path) -> None:
     file = directory / "port"
     with generator(directory, "--port-file", str(file)) as running:
         eventually(file.exists)
-        assert int(file.read_text()) == running.port
+        assert int(file.read_text()) == running.http_port
     assert not file.exists()
     # A device, here by way of a link of our own, is not replaced by a file and then removed.
     file.symlink_to("/dev/null")

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 import pytest
 import snappi
-from harness import TIMEOUT_S, Generator, errors, eventually, flow_metrics, looped, transmit
+from harness import TIMEOUT_S, Generator, eventually
+from traffic import errors, flow_metrics, looped, transmit
 
 pytest_plugins = ["rig"]
 
@@ -119,10 +120,10 @@ def test_snappi_is_told_what_is_outside(ring: Generator) -> None:
 
 
 def test_slow_clients_hold_nothing_up(ring: Generator) -> None:
-    writer = socket.create_connection(("127.0.0.1", ring.port), TIMEOUT_S)
+    writer = socket.create_connection(("127.0.0.1", ring.http_port), TIMEOUT_S)
     writer.sendall(b"POST /config HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
     # It asks for far more than the socket's buffers hold, and takes none of it.
-    reader = socket.create_connection(("127.0.0.1", ring.port), TIMEOUT_S)
+    reader = socket.create_connection(("127.0.0.1", ring.http_port), TIMEOUT_S)
     with undisturbed(ring):
         ask = b'{"choice":"port"}'
         head = b"POST /monitor/metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
@@ -154,7 +155,7 @@ def test_connections_without_a_request_are_few_and_end(ring: Generator) -> None:
     api.set_config(snappi.Config())
 
     def connect(first: bytes) -> socket.socket:
-        peer = socket.create_connection(("127.0.0.1", ring.port), TIMEOUT_S)
+        peer = socket.create_connection(("127.0.0.1", ring.http_port), TIMEOUT_S)
         peer.sendall(first)
         return peer
 

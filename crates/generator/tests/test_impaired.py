@@ -10,41 +10,22 @@ from __future__ import annotations
 
 import itertools
 import re
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from farend import (
-    Forwarder,
-    Generator,
-    flow,
-    forwarder,
-    generator,
-    memif,
-    part,
-    snappi,
-)
-from harness import eventually  # fmt: skip
+import snappi
+from farend import Forwarder, forwarder, memif, part
+from harness import Generator, eventually
+from traffic import flow
 
 from linerate import hdr
 
+pytest_plugins = ["rig"]
+
 FRAMES = 2000
-
-
-@pytest.fixture(scope="module")
-def directory() -> Iterator[Path]:
-    """A short path: a socket's path has at most 107 bytes."""
-    with tempfile.TemporaryDirectory(prefix="otg") as path:
-        yield Path(path)
-
-
-@pytest.fixture(scope="module")
-def running(directory: Path) -> Iterator[Generator]:
-    with generator(directory) as running:
-        yield running
 
 
 def histogram(parts: list[str]) -> hdr.Histogram:
@@ -153,7 +134,7 @@ def run(
     flow(config, "f0", "p1", ["p1"], size=size, frames=frames, latency=latency)
     running.api.set_config(config)
     with forwarder(directory, "impair", [memif(directory / "s")], options.split()) as link:
-        link.wait("/linerate/impair")
+        link.wait()
         eventually(lambda: running.link() == "up")
         running.transmit("start")
         settle(running, link)
@@ -313,9 +294,9 @@ def test_each_direction_of_two_ports_is_told_apart(running: Generator, directory
     # What comes to another port than it should: those that p2 gets belong to p1.
     flow(config, "astray", "p1", ["p1"], frames=300)
     running.api.set_config(config)
-    devices = [memif(directory / "s", number) for number in (0, 1)]
+    devices = [memif(directory / "s", number, number) for number in (0, 1)]
     with forwarder(directory, "impair", devices, ["--drop", "4", "--delay", "2000"]) as link:
-        link.wait("/linerate/impair")
+        link.wait()
         eventually(lambda: running.link("p1") == running.link("p2") == "up")
         running.transmit("start")
         settle(running, link, ["p1", "p2"])

@@ -12,14 +12,10 @@ shown. The load is a share of what the same forwarder carried a moment before.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import itertools
-import json
-import os
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,29 +25,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from farend import (
-    CPUS,
-    Forwarder,
-    Generator,
-    flow,
-    forwarder,
-    generator,
-    memif,
-    part,
-    snappi,
-)
-from harness import BIN, TIMEOUT_S, eventually  # fmt: skip
+import snappi
+from farend import Forwarder, forwarder, memif, part
+from harness import CPUS, TIMEOUT_S, Generator, eventually, generator, started
+from netns import FAR, NEAR, counters, inside
+from traffic import flow
+
+pytest_plugins = ["rig"]
 
 SECONDS = 0.2
 # The simple IMIX: seven short frames, four of 570 bytes, one long.
 IMIX = {"short": (64, 7), "middle": (570, 4), "long": (1518, 1)}
-
-
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    """A short path: a socket's path has at most 107 bytes."""
-    with tempfile.TemporaryDirectory(prefix="otg") as path:
-        yield Path(path)
 
 
 def configure(running: Generator, location: str, total_pps: int, seconds: float) -> Any:
@@ -202,60 +186,6 @@ def test_a_ring_gives_everything_back(directory: Path, options: list[str]) -> No
 
 # The kernel's interfaces.
 
-NAMESPACES = tuple(f"lrb{os.getpid()}{end}" for end in "ab")
-
-
-def ip(*arguments: str) -> str:
-    done = subprocess.run(
-        ["ip", *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-    )
-    assert done.returncode == 0, (arguments, done.stderr)
-    return done.stdout
-
-
-@contextmanager
-def inside(namespace: str) -> Iterator[None]:
-    """This thread, and what it starts, in a network namespace."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with (
-        Path("/proc/thread-self/ns/net").open() as home,
-        Path(f"/run/netns/{namespace}").open() as there,
-    ):
-        assert libc.setns(there.fileno(), 0) == 0, os.strerror(ctypes.get_errno())
-        try:
-            yield
-        finally:
-            assert libc.setns(home.fileno(), 0) == 0, os.strerror(ctypes.get_errno())
-
-
-@pytest.fixture
-def veth() -> Iterator[None]:
-    """`va` in one namespace, `vb` in the other, both up, without IPv6's own frames."""
-    if os.geteuid() != 0:
-        pytest.skip("network namespaces need root")
-    try:
-        for namespace in NAMESPACES:
-            try:
-                ip("netns", "add", namespace)
-            except (AssertionError, FileNotFoundError) as error:
-                pytest.skip(f"no network namespace can be made here: {error}")
-        a, b = NAMESPACES
-        ip("link", "add", "va", "netns", a, "type", "veth", "peer", "name", "vb", "netns", b)
-        for namespace, interface in ((a, "va"), (b, "vb")):
-            off = f"net.ipv6.conf.{interface}.disable_ipv6=1"
-            ip("netns", "exec", namespace, "sysctl", "-qw", off)
-            ip("-n", namespace, "link", "set", "lo", "up")
-            ip("-n", namespace, "link", "set", interface, "up")
-        yield
-    finally:
-        for namespace in NAMESPACES:
-            subprocess.run(["ip", "netns", "del", namespace], capture_output=True, check=False)
-
-
-def interface(namespace: str, name: str) -> dict[str, dict[str, int]]:
-    (found,) = json.loads(ip("-n", namespace, "-s", "-j", "link", "show", "dev", name))
-    return dict(found["stats64"])
-
 
 def rest(running: Generator, far: Forwarder) -> None:
     """Until the flows have ended and nothing moves any more."""
@@ -274,7 +204,7 @@ def rest(running: Generator, far: Forwarder) -> None:
 
 def parts(running: Generator, far: Forwarder, before: Sequence[int]) -> list[int]:
     """Counters along the way of a frame, from the port to the port, since `before`."""
-    a, b = interface(NAMESPACES[0], "va"), interface(NAMESPACES[1], "vb")
+    a, b = counters(NEAR, "va"), counters(FAR, "vb")
     received, sent = far.packets()
     way = [a["tx"]["packets"], b["rx"]["packets"], received, sent, b["tx"]["packets"]]
     way += [a["rx"]["packets"]]
@@ -285,12 +215,9 @@ def parts(running: Generator, far: Forwarder, before: Sequence[int]) -> list[int
 def test_on_veth_what_the_kernel_dropped_is_shown(
     veth: None, directory: Path, record_property: Any
 ) -> None:
-    near, away = NAMESPACES
-    peer = forwarder(
-        directory, "reflect", ["net_af_packet0,iface=vb"], before=["ip", "netns", "exec", away]
-    )
     capacity = 0
-    with inside(near), peer as far:
+    peer = forwarder(directory, "reflect", ["net_af_packet0,iface=vb"])
+    with inside(FAR), peer as far, inside(NEAR):
         far.wait()
         for options, percent in ((["--flood"], 0), ([], 10), ([], 90), ([], 150)):
             with generator(directory, *options) as running:
@@ -404,7 +331,7 @@ def test_two_lcores_tell_order_as_one_does(directory: Path) -> None:
             flow(config, f"f{number}", "p1", ["p1"], pps=5000, frames=1500, latency=True)
         running.api.set_config(config)
         with forwarder(directory, "impair", [memif(directory / "s")], rules) as link:
-            link.wait("/linerate/impair")
+            link.wait()
             eventually(lambda: running.link() == "up")
             running.transmit("start")
             eventually(running.stopped)
@@ -468,9 +395,11 @@ def test_a_killed_client_changes_nothing(directory: Path) -> None:
         flow(config, "f0", "p1", ["p1"])
         running.api.set_config(config)
         running.transmit("start")
-        port = running.url.rsplit(":", 1)[1]
+        port = running.http_port
         clients = [
-            subprocess.Popen([sys.executable, "-c", HALF_A_REQUEST, port], stdout=subprocess.PIPE)
+            subprocess.Popen(
+                [sys.executable, "-c", HALF_A_REQUEST, str(port)], stdout=subprocess.PIPE
+            )
             for _ in range(4)
         ]
         for client in clients:
@@ -481,7 +410,7 @@ def test_a_killed_client_changes_nothing(directory: Path) -> None:
             client.stdout.close()
         # One that asks and is gone before the answer, too.
         for _ in range(20):
-            with socket.create_connection(("127.0.0.1", int(port))) as peer:
+            with socket.create_connection(("127.0.0.1", port)) as peer:
                 peer.sendall(b"GET /config HTTP/1.1\r\nHost: localhost\r\n\r\n")
         before = running.flow()["attempted"]
         eventually(lambda: running.flow()["attempted"] > before + 100)
@@ -494,25 +423,11 @@ def test_a_killed_client_changes_nothing(directory: Path) -> None:
 def test_after_a_killed_generator_the_next_one_goes_on(directory: Path) -> None:
     link = LINKS["memif"]
     location = link.location.format(d=directory)
-    command = [str(BIN / "generator"), "--otg-listen", "127.0.0.1:0"]
     config = snappi.Config()
     config.ports.port(name="p1", location=location)
     flow(config, "f0", "p1", ["p1"], frames=2000)
-    environment = {"RUNTIME_DIRECTORY": str(directory), "XDG_RUNTIME_DIR": str(directory)}
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, **environment},
-    )
     with contextlib.ExitStack() as stack:
-        stack.callback(process.wait)
-        stack.callback(process.kill)
-        assert process.stdout is not None
-        stack.enter_context(process.stdout)
-        url = process.stdout.readline().split()[-1]
-        victim = Generator(process, url, Path(process.stdout.readline().split()[-1]))
+        victim = stack.enter_context(started(directory))
         endless = config.clone()
         endless.flows[0].duration.choice = "continuous"
         victim.api.set_config(endless)
@@ -521,8 +436,8 @@ def test_after_a_killed_generator_the_next_one_goes_on(directory: Path) -> None:
         eventually(lambda: victim.link() == "up")
         victim.transmit("start")
         eventually(lambda: victim.flow()["received"] > 200)
-        process.kill()
-        process.wait(TIMEOUT_S)
+        victim.process.kill()
+        victim.process.wait(TIMEOUT_S)
         far.kill()
         left = victim.telemetry.parent
         assert left.is_dir()

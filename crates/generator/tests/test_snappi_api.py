@@ -13,20 +13,9 @@ from typing import Any
 
 import pytest
 import snappi
-from harness import (
-    BIN,
-    Generator,
-    ask_telemetry,
-    errors,
-    eventually,
-    flow_metrics,
-    forwarder,
-    generator,
-    port_metrics,
-    published,
-    stopped,
-    transmit,
-)
+from farend import forwarder, memif
+from harness import Generator, eventually, generator
+from traffic import errors, flow_metrics, port_metrics, published, stopped, transmit
 
 pytest_plugins = ["rig"]
 
@@ -53,11 +42,11 @@ def test_every_frame_comes_back_and_is_counted(ring: Generator) -> None:
     port = port_metrics(api)["p1"]
     assert (port.frames_tx, port.frames_rx) == (15000, 15000)
     assert (port.link, port.transmit) == ("up", "stopped")
-    books = ring.ask("/linerate/generator/port,p1")
+    books = ring.port()
     assert (books["intended"], books["attempted"], books["accepted"]) == (15000, 15000, 15000)
     assert (books["received"], books["foreign"], books["stale"]) == (15000, 0, 0)
     assert (books["duplicates"], books["reordered"], books["corrupt"]) == (0, 0, 0)
-    flow = ring.ask("/linerate/generator/flow,f0")
+    flow = ring.flow()
     assert "latency_hdr" not in flow  # no latency was asked for
     assert "gap_hdr" in flow
     clock = ring.ask("/linerate/clock")
@@ -193,7 +182,7 @@ def test_a_flood_offers_refused_frames_again(directory: Path) -> None:
         transmit(api, "start")
         eventually(lambda: stopped(api))
         eventually(lambda: flow_metrics(api)["f0"].frames_rx == 100_000)
-        books = running.ask("/linerate/generator/flow,f0")
+        books = running.flow()
         assert books["accepted"] == 100_000
         assert books["lost_at_ingress"] == 0
         assert books["attempted"] == books["accepted"] + books["refused"]
@@ -219,26 +208,26 @@ def test_a_start_waits_for_the_link_and_then_names_the_port(
     assert not socket_path.exists()
 
 
-@pytest.mark.skipif(not (BIN / "l2fwd").exists(), reason="l2fwd is not built")
 def test_the_books_close_over_memif(ring: Generator, directory: Path) -> None:
     api = ring.api
     config = published(f"memif:{directory}/s")
     config.flows[0].rate.pps = 100_000
     config.flows[0].duration.fixed_seconds.seconds = 1
     api.set_config(config)
-    with forwarder(directory, directory / "s") as telemetry:
+    with forwarder(directory, "l2fwd", [memif(directory / "s")], ["-p", "1", "-T", "0"]) as far:
+        far.wait()
         eventually(lambda: port_metrics(api)["p1"].link == "up")
         transmit(api, "start")
         eventually(lambda: stopped(api))
 
         def closed() -> bool:
             """What is in flight has arrived."""
-            stats = ask_telemetry(telemetry, "/ethdev/stats,0")
-            books = ring.ask("/linerate/generator/port,p1")
-            return (books["accepted"], books["received"]) == (stats["ipackets"], stats["opackets"])
+            books = ring.port()
+            return (books["accepted"], books["received"]) == far.packets()
 
         eventually(closed)
-        books = ring.ask("/linerate/generator/port,p1")
+        books = ring.port()
         assert books["attempted"] == books["intended"] == 100_000
         assert (books["foreign"], books["stale"], books["misdirected"]) == (0, 0, 0)
+        far.stop()
     eventually(lambda: port_metrics(api)["p1"].link == "down")

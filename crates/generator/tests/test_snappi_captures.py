@@ -7,17 +7,8 @@ import time
 from typing import Any
 
 from frames import ip, read_pcap, read_pcapng
-from harness import (
-    Generator,
-    capture,
-    captured,
-    captured_flow,
-    errors,
-    eventually,
-    port_metrics,
-    sent,
-    transmit,
-)
+from harness import Generator, eventually, sent
+from traffic import capture, captured, captured_flow, errors, port_metrics, transmit
 
 pytest_plugins = ["rig"]
 

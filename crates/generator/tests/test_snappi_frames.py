@@ -27,7 +27,8 @@ from frames import (
     vlan,
     with_checksum,
 )
-from harness import FCS, Generator, captured_flow, port_metrics, sent
+from harness import Generator, sent
+from traffic import FCS, captured_flow, port_metrics
 
 pytest_plugins = ["rig"]
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from frames import checksum, drawn, ethernet, ipv4, ones_sum, udp
-from harness import FCS, Generator, captured_flow, errors, flow_metrics, run, sent
+from harness import Generator, run, sent
+from traffic import FCS, captured_flow, errors, flow_metrics
 
 pytest_plugins = ["rig"]
 

@@ -11,24 +11,18 @@ from typing import Any
 import pytest
 import requests
 import snappi
+from farend import forwarder, memif
 from frames import read_pcap
-from harness import (
-    BIN,
-    Generator,
-    basic,
+from harness import Generator, basic, certificate, eventually, generator, run
+from traffic import (
     capture,
     captured,
     captured_flow,
-    certificate,
     errors,
-    eventually,
     flow_metrics,
-    forwarder,
-    generator,
     looped,
     port_metrics,
     published,
-    run,
     stopped,
     transmit,
 )
@@ -45,11 +39,6 @@ def update(api: Any, properties: list[str], flow: Any) -> None:
     api.update_config(change)
 
 
-def books(running: Generator, flow: str) -> Any:
-    return running.ask(f"/linerate/generator/flow,{flow}")
-
-
-@pytest.mark.skipif(not (BIN / "l2fwd").exists(), reason="l2fwd is not built")
 def test_quick_start(ring: Generator, directory: Path) -> None:
     """snappi's own quick start, on both sides of a device under test."""
     api = snappi.api(location=ring.url, verify=False)
@@ -67,7 +56,9 @@ def test_quick_start(ring: Generator, directory: Path) -> None:
     eth.src.value = "00:11:22:33:44:55"
     udp.src_port.increment.start, udp.src_port.increment.count = 5000, 100
     api.set_config(config)
-    with forwarder(directory, directory / "a", directory / "b"):
+    devices = [memif(directory / "a"), memif(directory / "b", port=1)]
+    with forwarder(directory, "l2fwd", devices, ["-p", "3", "-q", "2", "-T", "0"]) as far:
+        far.wait()
         eventually(lambda: all(port.link == "up" for port in port_metrics(api).values()))
         control = api.control_state()
         control.traffic.flow_transmit.state = control.traffic.flow_transmit.START
@@ -83,13 +74,14 @@ def test_quick_start(ring: Generator, directory: Path) -> None:
         (metric,) = api.get_metrics(request).flow_metrics
         sent_ = metric.frames_tx
         # All but those that found the link full, should the forwarder have stood still.
-        assert sent_ + books(ring, "f1")["lost_at_ingress"] == 1000
+        assert sent_ + ring.flow("f1")["lost_at_ingress"] == 1000
         assert sent_ > 500
         assert metric.bytes_rx == 128 * sent_
         assert (metric.port_tx, metric.port_rx) == ("p1", "p2")
         ports = port_metrics(api)
         assert (ports["p1"].frames_tx, ports["p2"].frames_rx) == (sent_, sent_)
         assert (ports["p1"].frames_rx, ports["p2"].frames_tx) == (0, 0)
+        far.stop()
 
 
 def test_rates_change_while_the_flow_runs(running: Generator) -> None:
@@ -145,7 +137,7 @@ def test_frames_of_a_new_size_have_their_payload(running: Generator) -> None:
         # Headers of 42 bytes; at the end 22 of mark and payload's checksum, and one of padding.
         assert len(record.data) == 297
         assert record.data[42 : 297 - 23] == b"\xc3" * (297 - 42 - 23)
-    assert books(running, "f")["corrupt"] == 0
+    assert running.flow("f")["corrupt"] == 0
 
 
 def test_seconds_that_are_left_run_at_the_new_rate(running: Generator) -> None:
@@ -159,7 +151,7 @@ def test_seconds_that_are_left_run_at_the_new_rate(running: Generator) -> None:
     flow.rate.pps = 20_000
     update(api, ["rate"], flow)
     eventually(lambda: stopped(api))
-    found = books(running, "f")
+    found = running.flow("f")
     assert found["attempted"] == found["intended"]
     # Between 0.2 s and all of the second at the first rate.
     assert 1_000 <= found["intended"] < 200 + 0.8 * 20_000 + 20
@@ -225,7 +217,7 @@ def test_bursts_have_their_gaps(running: Generator) -> None:
     long = [number for number, gap in enumerate(gaps) if gap > 100]
     assert long == [9, 19, 29, 39]
     assert (stamps[40] - stamps[0]) / 1e6 == pytest.approx(4 * 200.1, abs=100)
-    assert books(running, "f")["intended"] == 50
+    assert running.flow("f")["intended"] == 50
 
 
 def test_a_delay_puts_the_first_frame_off(running: Generator) -> None:
@@ -261,7 +253,7 @@ def test_pause_and_resume(running: Generator) -> None:
     transmit(api, "resume", ["f"])
     eventually(lambda: flow_metrics(api)["f"].transmit == "stopped")
     eventually(lambda: flow_metrics(api)["f"].frames_rx == 3_000)
-    found = books(running, "f")
+    found = running.flow("f")
     assert (found["intended"], found["attempted"]) == (3_000, 3_000)
     assert (found["duplicates"], found["reordered"]) == (0, 0)
     # The pause of 0.2 s is no pacing error of 0.3 s of traffic, which has been put off by it.
@@ -309,7 +301,7 @@ def test_metrics_of_flows_and_ports(running: Generator) -> None:
     assert (metric.loss, metric.packet_loss_duration.value) == (0, 0)
     latency = metric.latency
     assert 0 < latency.minimum_ns <= latency.average_ns <= latency.maximum_ns < 1e9
-    figures = books(running, "f")
+    figures = running.flow("f")
     pdv = [figures[f"pdv_{name}_ns"] for name in ("p50", "p99", "p999")]
     # Histograms tell two digits.
     assert 0 <= pdv[0] <= pdv[1] <= pdv[2] <= 1.02 * (latency.maximum_ns - latency.minimum_ns) + 1
