@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -36,15 +35,6 @@ def whole(entry: Entry) -> Entry:
     assert counted == entry["packets"] or (len(histogram) == 512 and counted < entry["packets"])
     assert 0 <= entry["busy_tsc"] <= entry["total_tsc"], (entry["busy_tsc"], entry["total_tsc"])
     return entry
-
-
-def wait_until(what: str, condition: Callable[[], object], alive: Callable[[], None]) -> None:
-    """Until the condition holds; fails after a while. `alive` raises when it never will."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition():
-        alive()
-        assert time.monotonic() < deadline, f"{what}: not within {TIMEOUT_S} s"
-        time.sleep(0.005)
 
 
 class Program:
@@ -83,7 +73,7 @@ class Program:
         return int(self.stats(port)["ipackets"])
 
     def wait(self, what: str, condition: Callable[[], object]) -> None:
-        wait_until(what, condition, self.child.check)
+        self.child.wait_until(condition, TIMEOUT_S, f"{what}: not")
 
     def await_queues(self, rx: int) -> None:
         """The probe is on so many queues, or more: net_ring has 16 before it is configured."""

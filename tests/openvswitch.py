@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from forwarding_programs import Program, wait_until
+from forwarding_programs import TIMEOUT_S, Program
 
 from linerate.make import locked
 from linerate.places import build_directory
@@ -156,7 +156,7 @@ def vswitch(run: RunDirectory, cpus: Sequence[int], pmd_cpu: int, one_in: int) -
         return Child(Command(role, command, tuple(cpus), surroundings), run)
 
     with child("ovsdb", root / "usr/sbin/ovsdb-server", database, f"--remote=punix:{server}") as db:
-        wait_until("the database", server.exists, db.check)
+        db.wait_until(server.exists, TIMEOUT_S, "the database: not")
         prefix = run.new_prefix("ovs")
         switch.vsctl("--no-wait", "init")
         settings = {

@@ -45,5 +45,13 @@ def bench_program(name: str, product: str) -> Path:
     return _build(name, product, build_directory(), "")
 
 
+def nearfree_obstacle() -> str | None:
+    """Why the driver cannot be had here: DPDK's driver interface changes with every release."""
+    version = dpdk_version()
+    if (version or "").startswith("22.11"):
+        return None
+    return f"the driver of bench/nearfree is for DPDK 22.11, not {version}"
+
+
 def nearfree_plugin() -> Path:
     return _build("nearfree", "librte_net_nearfree.so", plugin_directory(), PLUGIN_FLAGS)

@@ -159,12 +159,11 @@ class Bench:
 
 
 def _window(bed: Bed, program: str, child: Child, telemetry: Telemetry) -> Rate:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while telemetry.ask("/ethdev/stats,0")["opackets"] == 0:
-        child.check()
-        if time.monotonic() >= deadline:
-            raise TrialError(f"{program} sent nothing on {bed.name} in {START_TIMEOUT_S:g} s")
-        time.sleep(0.01)
+    child.wait_until(
+        lambda: telemetry.ask("/ethdev/stats,0")["opackets"] > 0,
+        START_TIMEOUT_S,
+        f"{program} sent nothing on {bed.name}",
+    )
     time.sleep(SETTLE_S)
     found = rate(telemetry, lambda: child.activity().ran_s, WINDOW_S)
     child.check()

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from linerate.cpus import Cores
 from linerate.eal import Memory
-from linerate.errors import LabError, ProcessError
+from linerate.errors import LabError
 from linerate.forwarders import forwarder
 from linerate.links import link
 from linerate.links.base import LinkContext
@@ -94,12 +94,7 @@ def _packets(
                     int(telemetry.ask(f"/ethdev/stats,{n}")["ipackets"]) for n in range(ports)
                 )
 
-            deadline = time.monotonic() + START_TIMEOUT_S
-            while received() == 0:
-                child.check()
-                if time.monotonic() >= deadline:
-                    raise ProcessError(f"forwarded nothing within {START_TIMEOUT_S:g} s")
-                time.sleep(0.01)
+            child.wait_until(lambda: received() > 0, START_TIMEOUT_S, "forwarded nothing")
             time.sleep(seconds)
             count = received()
         child.stop()

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from linerate import stats
 from linerate.cpus import Cores
 from linerate.eal import Memory
-from linerate.errors import LabError, ProcessError
+from linerate.errors import LabError
 from linerate.forwarders import forwarder
 from linerate.links import LinkContext, link
 from linerate.process import Child, RunDirectory
@@ -122,12 +122,10 @@ def measure(bench: Bench, name: str) -> list[Cycles]:
             Child(command, run) as child,
             connect(socket_path(run.path, prefix), START_TIMEOUT_S, child.check) as telemetry,
         ):
-            deadline = time.monotonic() + START_TIMEOUT_S
-            while telemetry.ask(f"/ethdev/stats,{chosen.ports - 1}")["opackets"] == 0:
-                child.check()
-                if time.monotonic() >= deadline:
-                    raise ProcessError(f"forwarded nothing within {START_TIMEOUT_S:g} s")
-                time.sleep(0.01)
+            last = f"/ethdev/stats,{chosen.ports - 1}"
+            child.wait_until(
+                lambda: telemetry.ask(last)["opackets"] > 0, START_TIMEOUT_S, "forwarded nothing"
+            )
             hz = telemetry.ask("/linerate/probe/clock")["tsc_hz"]
             rounds = []
             for _ in range(ROUNDS):

@@ -21,12 +21,12 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from linerate.errors import Interrupted, MachineError, MissingError, ProcessError
+from linerate.errors import Interrupted, LinkError, MachineError, MissingError, ProcessError
 
 PR_SET_PDEATHSIG = 1
 _PREFIX = "linerate"
@@ -241,6 +241,15 @@ class Child:
         # Who was killed had no say in it, but a panic ends its own process by SIGABRT.
         said = last_words(self.output()) if code >= 0 or code == -signal.SIGABRT else ""
         raise ProcessError(f"{self.command.role} {how}{said and f': {said}'}")
+
+    def wait_until(self, ready: Callable[[], object], timeout_s: float, otherwise: str) -> None:
+        """Look until the child's link is ready; raises `LinkError` when it is not in time."""
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            self.check()
+            if time.monotonic() >= deadline:
+                raise LinkError(f"{otherwise} within {timeout_s:g} s")
+            time.sleep(0.01)
 
     def wait(self, timeout_s: float) -> bool:
         """True when the child ended within the time."""

@@ -22,7 +22,7 @@ from linerate.bed import Bed
 from linerate.cpus import Cores, cpu_times
 from linerate.design import Arm
 from linerate.eal import Memory
-from linerate.errors import GeneratorError, LinkError, TelemetryError, TrialError
+from linerate.errors import GeneratorError, TelemetryError, TrialError
 from linerate.forwarders import Forwarder, forwarder
 from linerate.otg import Traffic
 from linerate.process import Activity, Child, RunDirectory
@@ -182,10 +182,9 @@ class _Attempt:
 
     def _self_driven(self, telemetry: Telemetry, child: Child) -> None:
         """Differences of running counters: nothing is lost here, so nothing must settle."""
-        _await(
-            START_TIMEOUT_S,
-            child,
+        child.wait_until(
             lambda: _counters(telemetry, self.ports)[0] > 0,
+            START_TIMEOUT_S,
             "the forwarder forwards nothing",
         )
         time.sleep(WARM_UP_S)
@@ -222,11 +221,8 @@ class _Attempt:
             child.check()
             sender.check()
 
-        _await(
-            LINK_TIMEOUT_S,
-            child,
-            lambda: self._links_up(sender, telemetry),
-            "the link did not come up",
+        child.wait_until(
+            lambda: self._links_up(sender, telemetry), LINK_TIMEOUT_S, "the link did not come up"
         )
         self._warm_up(sender, telemetry, child)
         _, at_start = self._settled(sender, telemetry)
@@ -262,10 +258,9 @@ class _Attempt:
         """
         sender.client.start()
         ports = range(self.ports)
-        _await(
-            LINK_TIMEOUT_S,
-            child,
+        child.wait_until(
             lambda: all(telemetry.ask(f"/ethdev/stats,{n}")["ipackets"] > 0 for n in ports),
+            LINK_TIMEOUT_S,
             "the forwarder received nothing",
         )
         time.sleep(WARM_UP_S)
@@ -343,15 +338,6 @@ def _since(entry: Polling, old: Polling) -> Polling:
             "burst_histogram": [now - then for now, then in both],
         }
     )
-
-
-def _await(timeout_s: float, child: Child, ready: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not ready():
-        child.check()
-        if time.monotonic() >= deadline:
-            raise LinkError(f"{otherwise} within {timeout_s:g} s")
-        time.sleep(0.01)
 
 
 def _sleep_until(moment: float, alive: Callable[[], None]) -> None:

@@ -19,9 +19,10 @@ import pytest
 from conftest import wait_for
 
 from linerate import records, schemas
+from linerate.benchmarks import nearfree_obstacle
 from linerate.compilers import clang
 from linerate.eal import MEMORY_MIB
-from linerate.machine import dpdk_version, hugepage_memory_mib
+from linerate.machine import hugepage_memory_mib
 from linerate.places import project_root
 
 pytestmark = pytest.mark.e2e
@@ -284,8 +285,8 @@ PEERS = ["c-l2fwd", "c-l2fwd-native", "plain-c", "plain-c-burst", "raw-rust", "r
 
 
 def nearfree_or_skip() -> None:
-    if not (dpdk_version() or "").startswith("22.11"):
-        pytest.skip(f"the driver of bench/nearfree is for DPDK 22.11, not {dpdk_version()}")
+    if obstacle := nearfree_obstacle():
+        pytest.skip(obstacle)
 
 
 @pytest.mark.parametrize("compiler", ["cc", "clang"])
