@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `linerate top` as tests run it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+from conftest import TelemetryServer
+
+from linerate import schemas
+
+Start = Callable[[dict[str, Any]], TelemetryServer]
+
+
+def top(*arguments: str, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "linerate", "top", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+def objects(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    """What it said as JSON, after a look at the schema."""
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    for one in found:
+        jsonschema.validate(one, schemas.stored("top-1.json"))
+    return found
