@@ -12,7 +12,8 @@ mod forward;
 use std::process::ExitCode;
 
 use dpdk::{Eal, Port};
-use forwarders::l2fwd::{self, Options, Plan, USAGE};
+use forwarders::l2fwd::{self, Options, Plan};
+use forwarders::options::CommandLine;
 use forwarders::polling;
 use forwarders::stop::Stop;
 use forwarders::{ethernet, ports};
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn std::error::Error>> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let stop = Stop::on_signals()?;
-    let options = Options::parse(arguments).inspect_err(|_| print!("{USAGE}"))?;
+    let options = Options::parse(arguments).inspect_err(|_| print!("{}", Options::USAGE))?;
     let present: Vec<u16> = eal.ports().iter().map(|port| port.index()).collect();
     let lcore = eal.main_lcore().id();
     let plan = Plan::new(&options, &present, &[lcore])?;

@@ -2,9 +2,40 @@
 //! What the forwarders' command lines have in common: their errors, and values read as the C examples
 //! read them (numbers by `strtoul`).
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
-use crate::getopt::GetoptError;
+use crate::getopt::{Getopt, GetoptError, Opt};
+
+/// A program's options, as its command line sets them one after the other.
+pub trait CommandLine: Default {
+    /// What every mistake prints.
+    const USAGE: &'static str;
+    /// The options there are.
+    const OPTIONS: &'static [Opt];
+
+    /// Takes one of them over, with its value (empty where it takes none).
+    ///
+    /// # Errors
+    /// [`OptionsError::Value`].
+    fn set(&mut self, option: &'static str, value: &OsStr) -> Result<(), OptionsError>;
+
+    /// Reads the arguments behind EAL's.
+    ///
+    /// # Errors
+    /// See [`OptionsError`].
+    fn parse<I>(arguments: I) -> Result<Self, OptionsError>
+    where
+        I: IntoIterator,
+        I::Item: Into<OsString>,
+    {
+        let mut options = Self::default();
+        let mut getopt = Getopt::new(Self::OPTIONS, arguments);
+        while let Some((option, value)) = getopt.next()? {
+            options.set(option, &value)?;
+        }
+        Ok(options)
+    }
+}
 
 /// What is wrong with a command line.
 #[derive(Debug, thiserror::Error)]

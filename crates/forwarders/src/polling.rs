@@ -2,14 +2,14 @@
 //! Figures of a polling core: how its polls went and how long it was busy.
 //!
 //! A [`QueueFigures`] belongs to one (lcore, port, RX queue). The lcore writes it through a
-//! [`Meter`], everybody may read it; it has one writer, so plain loads and stores of atomics suffice.
+//! [`Meter`], everybody may read it.
 //! Units are packets and TSC cycles, counted since the first poll.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use dpdk::telemetry::{RegisterError, Value};
 use dpdk::{Eal, tsc};
+use measure::Cell;
 
 /// Most packets that a poll asks for.
 pub const BURST: usize = 32;
@@ -25,11 +25,11 @@ pub struct QueueFigures {
     pub queue: u16,
     /// Polls that returned 0, 1, .. `BURST` packets. The other counts follow from it, so that they
     /// can never disagree.
-    bursts: [AtomicU64; BURST + 1],
+    bursts: [Cell; BURST + 1],
     /// From the return of a poll with packets to the return of the lcore's next poll.
-    busy_tsc: AtomicU64,
+    busy_tsc: Cell,
     /// The TSC just before the first poll; 0 before that.
-    first_tsc: AtomicU64,
+    first_tsc: Cell,
 }
 
 impl QueueFigures {
@@ -40,17 +40,17 @@ impl QueueFigures {
             lcore,
             port,
             queue,
-            bursts: [const { AtomicU64::new(0) }; BURST + 1],
-            busy_tsc: AtomicU64::new(0),
-            first_tsc: AtomicU64::new(0),
+            bursts: [const { Cell::new(0) }; BURST + 1],
+            busy_tsc: Cell::new(0),
+            first_tsc: Cell::new(0),
         }
     }
 
     /// The entry of `/linerate/polling`, at TSC `now`.
     fn entry(&self, now: u64) -> Value {
-        let bursts: Vec<u64> = self.bursts.iter().map(|count| count.load(Relaxed)).collect();
+        let bursts: Vec<u64> = self.bursts.iter().map(Cell::get).collect();
         let packets = (0u64..).zip(&bursts).map(|(size, polls)| size * polls).sum::<u64>();
-        let total = match self.first_tsc.load(Relaxed) {
+        let total = match self.first_tsc.get() {
             0 => 0,
             first => now.saturating_sub(first),
         };
@@ -64,15 +64,10 @@ impl QueueFigures {
             ("burst_limit", (BURST as u64).into()),
             ("burst_histogram", Value::Numbers(bursts)),
             // The lcore goes on while this is read: what it adds meanwhile is not of this moment.
-            ("busy_tsc", self.busy_tsc.load(Relaxed).min(total).into()),
+            ("busy_tsc", self.busy_tsc.get().min(total).into()),
             ("total_tsc", total.into()),
         ])
     }
-}
-
-#[inline(always)]
-fn add(counter: &AtomicU64, n: u64) {
-    counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
 /// Counts one lcore's polls into the figures of its queues.
@@ -89,7 +84,7 @@ impl<'f> Meter<'f> {
     pub fn start(queues: impl IntoIterator<Item = &'f QueueFigures>) -> Self {
         let now = tsc::now();
         for figures in queues {
-            figures.first_tsc.store(now, Relaxed);
+            figures.first_tsc.set(now);
         }
         Self { busy: None, since: now }
     }
@@ -98,12 +93,12 @@ impl<'f> Meter<'f> {
     #[inline(always)]
     pub fn polled(&mut self, figures: &'f QueueFigures, packets: usize, now: u64) {
         if let Some(busy) = self.busy {
-            add(&busy.busy_tsc, now.wrapping_sub(self.since));
+            busy.busy_tsc.add(now.wrapping_sub(self.since));
         }
         self.busy = (packets > 0).then_some(figures);
         self.since = now;
         if let Some(polls) = figures.bursts.get(packets) {
-            add(polls, 1);
+            polls.add(1);
         }
     }
 }
@@ -151,7 +146,7 @@ mod tests {
         meter.polled(first, 1, 250); // 100 for port 1
         meter.polled(second, 0, 270); // 20 for port 0
         meter.polled(first, 0, 900); // idle before it
-        let begun = first.first_tsc.load(Relaxed);
+        let begun = first.first_tsc.get();
         assert_eq!(number(&second.entry(begun + 60), "busy_tsc"), 60, "read late");
         let [first, second] = [first.entry(begun + 1000), second.entry(begun + 1000)];
         assert_eq!(number(&first, "busy_tsc"), 20);

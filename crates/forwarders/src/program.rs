@@ -12,17 +12,13 @@ use dpdk::{Eal, EalError, PortError};
 use crate::console::{complain, say_on};
 use crate::error::RunError;
 use crate::memif::Memif;
-use crate::options::OptionsError;
+use crate::options::{CommandLine, OptionsError};
 use crate::stop::Stop;
 
-/// A forwarder's name, usage and two steps.
+/// A forwarder's name, and what it does with its options.
 pub struct Program<O, P> {
     /// As errors begin.
     pub name: &'static str,
-    /// What every wrong command line prints.
-    pub usage: &'static str,
-    /// Reads the arguments behind EAL's.
-    pub parse: fn(Vec<OsString>) -> Result<O, OptionsError>,
     /// Forwards until the flag is raised.
     pub run: fn(&Eal, &O, &Stop) -> Result<(), RunError<P>>,
 }
@@ -45,7 +41,7 @@ enum ProgramError<P: fmt::Debug + fmt::Display> {
     NoMemifServer { port: u16, device: String, socket: PathBuf },
 }
 
-impl<O, P: fmt::Debug + fmt::Display> Program<O, P> {
+impl<O: CommandLine, P: fmt::Debug + fmt::Display> Program<O, P> {
     /// Runs the program on the process's arguments; 1 after any mistake, as the C examples.
     #[must_use]
     pub fn main(&self) -> ExitCode {
@@ -66,7 +62,7 @@ impl<O, P: fmt::Debug + fmt::Display> Program<O, P> {
         // First, so that a signal while EAL starts ends in order too.
         let stop = Stop::on_signals()?;
         let (eal, arguments) = Eal::init(arguments)?;
-        let options = (self.parse)(arguments).inspect_err(|_| say_on!("{}", self.usage))?;
+        let options = O::parse(arguments).inspect_err(|_| say_on!("{}", O::USAGE))?;
         (self.run)(&eal, &options, &stop).map_err(|error| explain(error, &memifs))
     }
 }

@@ -4,7 +4,7 @@
 //! The leanest forwarder there is, and so the lab's reference for what a link and the generator can
 //! carry.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::sync::Arc;
 
 use dpdk::{
@@ -13,15 +13,14 @@ use dpdk::{
 
 use crate::error;
 use crate::ethernet::swap_addresses;
-use crate::getopt::{Getopt, Opt, flag, valued};
+use crate::getopt::{Opt, flag, valued};
 use crate::lcores;
-use crate::options::{OptionsError, port_mask};
+use crate::options::{CommandLine, OptionsError, port_mask};
 use crate::polling::{self, BURST, Meter, QueueFigures};
 use crate::ports;
 use crate::stop::Stop;
 
-/// What every mistake prints.
-pub const USAGE: &str = "\
+const USAGE: &str = "\
 reflect [EAL options] -- [-p PORTMASK] [-P]
   -p PORTMASK: hexadecimal bitmask of ports to echo on (default: all)
   -P : Enable promiscuous mode
@@ -39,25 +38,16 @@ pub struct Options {
 
 const OPTIONS: &[Opt] = &[valued("p"), flag("P")];
 
-impl Options {
-    /// Reads the arguments behind EAL's.
-    ///
-    /// # Errors
-    /// See [`OptionsError`].
-    pub fn parse<I>(arguments: I) -> Result<Self, OptionsError>
-    where
-        I: IntoIterator,
-        I::Item: Into<OsString>,
-    {
-        let mut options = Self::default();
-        let mut getopt = Getopt::new(OPTIONS, arguments);
-        while let Some((name, value)) = getopt.next()? {
-            match name {
-                "p" => options.port_mask = Some(port_mask(&value)?),
-                _ => options.promiscuous = true,
-            }
+impl CommandLine for Options {
+    const USAGE: &'static str = USAGE;
+    const OPTIONS: &'static [Opt] = OPTIONS;
+
+    fn set(&mut self, option: &'static str, value: &OsStr) -> Result<(), OptionsError> {
+        match option {
+            "p" => self.port_mask = Some(port_mask(value)?),
+            _ => self.promiscuous = true,
         }
-        Ok(options)
+        Ok(())
     }
 }
 

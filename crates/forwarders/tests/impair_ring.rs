@@ -10,6 +10,7 @@ use std::thread;
 
 use dpdk::{Burst, Eal, Mempool, PortControl};
 use forwarders::impair::{self, Options};
+use forwarders::options::CommandLine;
 use forwarders::stop::Stop;
 use support::{RaiseAtEnd, frames, runtime_dir, start, wait_while_growing};
 

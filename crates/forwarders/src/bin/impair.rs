@@ -4,10 +4,9 @@
 
 use std::process::ExitCode;
 
-use forwarders::impair::{self, Options, USAGE};
+use forwarders::impair;
 use forwarders::program::Program;
 
 fn main() -> ExitCode {
-    let parse = Options::parse::<Vec<_>>;
-    Program { name: "impair", usage: USAGE, parse, run: impair::start }.main()
+    Program { name: "impair", run: impair::start }.main()
 }

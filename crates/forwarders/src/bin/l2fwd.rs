@@ -4,10 +4,9 @@
 
 use std::process::ExitCode;
 
-use forwarders::l2fwd::{self, Options, USAGE};
+use forwarders::l2fwd;
 use forwarders::program::Program;
 
 fn main() -> ExitCode {
-    let parse = Options::parse::<Vec<_>>;
-    Program { name: "l2fwd", usage: USAGE, parse, run: l2fwd::start }.main()
+    Program { name: "l2fwd", run: l2fwd::start }.main()
 }

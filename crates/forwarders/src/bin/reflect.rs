@@ -5,9 +5,8 @@
 use std::process::ExitCode;
 
 use forwarders::program::Program;
-use forwarders::reflect::{self, Options, USAGE};
+use forwarders::reflect;
 
 fn main() -> ExitCode {
-    let parse = Options::parse::<Vec<_>>;
-    Program { name: "reflect", usage: USAGE, parse, run: reflect::run }.main()
+    Program { name: "reflect", run: reflect::run }.main()
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What became of the frames of a path, counted by its lcore and read by anybody.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use dpdk::telemetry::Value;
+use measure::Cell;
 
 /// Frames of one path. `docs/impair-a-link.md` says what each count means.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -82,23 +81,23 @@ pub(super) struct PathCounters {
     pub(super) rx_port: u16,
     /// The port that they leave by.
     pub(super) tx_port: u16,
-    values: [AtomicU64; FIELDS],
+    values: [Cell; FIELDS],
 }
 
 impl PathCounters {
     pub(super) fn new(rx_port: u16, tx_port: u16) -> Self {
-        Self { rx_port, tx_port, values: [const { AtomicU64::new(0) }; FIELDS] }
+        Self { rx_port, tx_port, values: [const { Cell::new(0) }; FIELDS] }
     }
 
-    /// Replaces what is shown. There is one writer: no atomic addition is needed.
+    /// Replaces what is shown.
     pub(super) fn show(&self, counts: &Counts) {
         for (shown, value) in self.values.iter().zip(counts.values()) {
-            shown.store(value, Relaxed);
+            shown.set(value);
         }
     }
 
     pub(super) fn read(&self) -> Values {
-        self.values.each_ref().map(|value| value.load(Relaxed))
+        self.values.each_ref().map(Cell::get)
     }
 }
 

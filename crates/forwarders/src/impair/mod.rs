@@ -28,5 +28,5 @@ mod options;
 mod reorder;
 mod run;
 
-pub use options::{Corrupt, Delaying, Options, Reordering, USAGE};
+pub use options::{Corrupt, Delaying, Options, Reordering};
 pub use run::{ChooseError, RunError, packet_pool, run, start};

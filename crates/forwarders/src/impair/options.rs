@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The command line.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::getopt::{Getopt, Opt, flag, valued};
-use crate::options::{OptionsError, period, port_mask, wrong};
+use crate::getopt::{Opt, flag, valued};
+use crate::options::{CommandLine, OptionsError, period, port_mask, wrong};
 
-/// What every mistake prints.
-pub const USAGE: &str = "\
+const USAGE: &str = "\
 impair [EAL options] -- [-p PORTMASK] [-P] [effects] [-T PERIOD] [--json-stats FILE]
   -p PORTMASK: hexadecimal bitmask of one port, to echo on, or two, to connect (default: all)
   -P : Enable promiscuous mode
@@ -122,34 +121,25 @@ const OPTIONS: &[Opt] = &[
     valued("json-stats"),
 ];
 
-impl Options {
-    /// Reads the arguments behind EAL's.
-    ///
-    /// # Errors
-    /// See [`OptionsError`].
-    pub fn parse<I>(arguments: I) -> Result<Self, OptionsError>
-    where
-        I: IntoIterator,
-        I::Item: Into<OsString>,
-    {
-        let mut options = Self::default();
-        let mut getopt = Getopt::new(OPTIONS, arguments);
-        while let Some((name, value)) = getopt.next()? {
-            match name {
-                "p" => options.port_mask = Some(port_mask(&value)?),
-                "P" => options.promiscuous = true,
-                "T" => options.period = period(&value)?,
-                "drop" => options.drop = Some(every("--drop", &value)?),
-                "corrupt" => options.corrupt = Some(corrupt(&value)?),
-                "duplicate" => options.duplicate = Some(every("--duplicate", &value)?),
-                "reorder" => options.reorder = Some(reorder(&value)?),
-                "delay" => options.delay = Some(delay(&value)?),
-                "hold" => options.hold = hold(&value)?,
-                "random" => options.random = Some(random(&value)?),
-                _ => options.json_stats = Some(PathBuf::from(value)),
-            }
+impl CommandLine for Options {
+    const USAGE: &'static str = USAGE;
+    const OPTIONS: &'static [Opt] = OPTIONS;
+
+    fn set(&mut self, option: &'static str, value: &OsStr) -> Result<(), OptionsError> {
+        match option {
+            "p" => self.port_mask = Some(port_mask(value)?),
+            "P" => self.promiscuous = true,
+            "T" => self.period = period(value)?,
+            "drop" => self.drop = Some(every("--drop", value)?),
+            "corrupt" => self.corrupt = Some(corrupt(value)?),
+            "duplicate" => self.duplicate = Some(every("--duplicate", value)?),
+            "reorder" => self.reorder = Some(reorder(value)?),
+            "delay" => self.delay = Some(delay(value)?),
+            "hold" => self.hold = hold(value)?,
+            "random" => self.random = Some(random(value)?),
+            _ => self.json_stats = Some(PathBuf::from(value)),
         }
-        Ok(options)
+        Ok(())
     }
 }
 

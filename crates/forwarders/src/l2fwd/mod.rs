@@ -18,6 +18,6 @@ mod run;
 mod screen;
 mod wiring;
 
-pub use options::{Options, USAGE};
+pub use options::Options;
 pub use plan::{Path, Plan, PlanError};
 pub use run::{RunError, packet_pool, run, start};

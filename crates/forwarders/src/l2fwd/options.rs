@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The command line, as the C example reads it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use crate::getopt::{Getopt, Opt, flag, valued};
-use crate::options::{OptionsError, period, port_mask, strtoul, wrong};
+use crate::getopt::{Opt, flag, valued};
+use crate::options::{CommandLine, OptionsError, period, port_mask, strtoul, wrong};
 
 /// Ports that a process can have (`RTE_MAX_ETHPORTS` of the distribution's DPDK).
 const MAX_PORTS: u64 = 32;
@@ -14,8 +14,7 @@ const MAX_PAIRS: usize = MAX_PORTS as usize / 2;
 const MAX_PAIR_TEXT: usize = 256;
 const MAX_PORTS_PER_LCORE: u64 = 16;
 
-/// What every mistake prints.
-pub const USAGE: &str = "\
+const USAGE: &str = "\
 l2fwd [EAL options] -- -p PORTMASK [-P] [-q NQ] [-T PERIOD] [--json-stats FILE]
   -p PORTMASK: hexadecimal bitmask of ports to configure
   -P : Enable promiscuous mode
@@ -79,32 +78,23 @@ const OPTIONS: &[Opt] = &[
     valued("json-stats"),
 ];
 
-impl Options {
-    /// Reads the arguments behind EAL's.
-    ///
-    /// # Errors
-    /// See [`OptionsError`].
-    pub fn parse<I>(arguments: I) -> Result<Self, OptionsError>
-    where
-        I: IntoIterator,
-        I::Item: Into<OsString>,
-    {
-        let mut options = Self::default();
-        let mut getopt = Getopt::new(OPTIONS, arguments);
-        while let Some((name, value)) = getopt.next()? {
-            match name {
-                "p" => options.port_mask = port_mask(&value)?,
-                "P" => options.promiscuous = true,
-                "q" => options.ports_per_lcore = ports_per_lcore(&value)?,
-                "T" => options.period = period(&value)?,
-                "mac-updating" => options.mac_updating = true,
-                "no-mac-updating" => options.mac_updating = false,
-                "portmap" => options.pairs = Some(port_map(&value)?),
-                "burst-forwarding" => options.burst_forwarding = true,
-                _ => options.json_stats = Some(PathBuf::from(value)),
-            }
+impl CommandLine for Options {
+    const USAGE: &'static str = USAGE;
+    const OPTIONS: &'static [Opt] = OPTIONS;
+
+    fn set(&mut self, option: &'static str, value: &OsStr) -> Result<(), OptionsError> {
+        match option {
+            "p" => self.port_mask = port_mask(value)?,
+            "P" => self.promiscuous = true,
+            "q" => self.ports_per_lcore = ports_per_lcore(value)?,
+            "T" => self.period = period(value)?,
+            "mac-updating" => self.mac_updating = true,
+            "no-mac-updating" => self.mac_updating = false,
+            "portmap" => self.pairs = Some(port_map(value)?),
+            "burst-forwarding" => self.burst_forwarding = true,
+            _ => self.json_stats = Some(PathBuf::from(value)),
         }
-        Ok(options)
+        Ok(())
     }
 }
 
