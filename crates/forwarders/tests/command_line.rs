@@ -124,6 +124,15 @@ fn run(program: &Path, words: &[String]) -> Outcome {
     Outcome { code: status.code(), out: forwarder.out(), err: forwarder.err() }
 }
 
+/// Side by side, for EAL sleeps while it starts.
+fn both(c: &Path, ours: &Path, words: &[String]) -> [Outcome; 2] {
+    std::thread::scope(|scope| {
+        let expected = scope.spawn(|| run(c, words));
+        let outcome = run(ours, words);
+        [expected.join().unwrap(), outcome]
+    })
+}
+
 fn words(&(lcores, devices, options): &Case) -> Vec<String> {
     let mut words = vec![support::lcores(lcores)];
     words.extend(devices.iter().map(|device| format!("--vdev={device}")));
@@ -141,7 +150,7 @@ fn command_lines_mean_what_they_mean_in_c() {
         format!("{words:?}\n--- C:\n{}{}\n--- ours:\n{}{}", c.out, c.err, ours.out, ours.err)
     };
     for words in VALID.iter().map(words) {
-        let (expected, outcome) = (run(&c, &words), run(ours, &words));
+        let [expected, outcome] = both(&c, ours, &words);
         let both = show(&words, &expected, &outcome);
         assert_eq!((expected.code, outcome.code), (Some(0), Some(0)), "{both}");
         assert_eq!(outcome.lines(), expected.lines(), "{both}");
@@ -153,7 +162,7 @@ fn command_lines_mean_what_they_mean_in_c() {
         words
     });
     for words in WRONG.iter().map(words).chain(bare) {
-        let (expected, outcome) = (run(&c, &words), run(ours, &words));
+        let [expected, outcome] = both(&c, ours, &words);
         let both = show(&words, &expected, &outcome);
         assert_eq!((expected.code, outcome.code), (Some(1), Some(1)), "{both}");
         assert!(outcome.err.lines().any(|line| line.starts_with("l2fwd: ")), "no message: {both}");

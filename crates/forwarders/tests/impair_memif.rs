@@ -128,7 +128,7 @@ fn chance(bed: &Bed<'_>) {
     let run = |seed: u32| {
         let options = format!("--drop 5 --random {seed}");
         let (left, stats) = bed.run(&options, 1, |got, stats| {
-            got + count(&stats["total"], "dropped") as usize == FRAMES
+            stats["total"]["dropped"].as_u64() == Some((FRAMES - got) as u64)
         });
         assert_eq!(left[0].len() + count(&stats["total"], "dropped") as usize, FRAMES);
         left
@@ -152,15 +152,16 @@ fn two_ports(bed: &Bed<'_>) {
 
 /// Frames in their delay are discarded; those held back for others are sent, however late.
 fn held_at_the_end(bed: &Bed<'_>) {
-    let held = |stats: &Value| count(&stats["total"], "held");
-    let (left, stats) = bed.run("--delay 500000000 --hold 100", 1, |_, stats| held(stats) == 100);
+    let held = |stats: &Value| stats["total"]["held"].as_u64();
+    let (left, stats) =
+        bed.run("--delay 500000000 --hold 100", 1, |_, stats| held(stats) == Some(100));
     assert!(left[0].is_empty());
     let total = &stats["total"];
     assert_eq!((count(total, "discarded_at_stop"), count(total, "dropped_delay_full")), (100, 502));
     let (left, stats) =
-        bed.run("--reorder 300:1000", 1, |got, stats| got == 600 && held(stats) == 2);
+        bed.run("--reorder 300:1000", 1, |got, stats| got == 600 && held(stats) == Some(2));
     assert_eq!(left[0].len(), 600);
-    assert_eq!((count(&stats["total"], "sent"), held(&stats)), (602, 0));
+    assert_eq!((count(&stats["total"], "sent"), held(&stats)), (602, Some(0)));
 }
 
 fn count(of: &Value, name: &str) -> u64 {
@@ -176,8 +177,11 @@ impl Bed<'_> {
     /// One port: these frames come back, with their addresses swapped, and these counts are not 0.
     fn echo(&self, options: &str, expected: &[Frame], counts: &[(&str, u64)]) {
         let received = |stats: &Value| stats["total"]["received"] == FRAMES;
-        let (left, stats) =
-            self.run(options, 1, |got, stats| got == expected.len() && received(stats));
+        // Its file is a second old at times: where every frame comes back, those say enough.
+        let all = expected.len() >= FRAMES;
+        let done = |got, stats: &Value| got == expected.len() && (all || received(stats));
+        let (left, stats) = self.run(options, 1, done);
+        assert!(received(&stats), "{options}: {stats}");
         let expected: Vec<Frame> = expected.iter().cloned().map(Frame::swapped).collect();
         assert!(left == [expected], "{options}: other frames");
         let total = stats["total"].as_object().unwrap();

@@ -126,9 +126,8 @@ impl Forwarder {
         static LOGS: AtomicUsize = AtomicUsize::new(0);
         let logs = logs_dir();
         fs::create_dir_all(&logs).unwrap();
-        let log = |stream| logs.join(format!("{}.{stream}", LOGS.load(Ordering::Relaxed)));
-        let (out, err) = (log("out"), log("err"));
-        LOGS.fetch_add(1, Ordering::Relaxed);
+        let number = LOGS.fetch_add(1, Ordering::Relaxed);
+        let [out, err] = ["out", "err"].map(|stream| logs.join(format!("{number}.{stream}")));
         let mut command = Command::new(program);
         command
             .args(eal_options)
