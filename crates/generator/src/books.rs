@@ -251,6 +251,19 @@ impl Books {
         }
     }
 
+    /// Starts new books of these flows, and of the sending on ports when nothing else transmits
+    /// (`from_rest`). For the control plane, while those who write them have been told to leave them
+    /// alone ([`crate::engine::Order::Forget`]): with a thousand flows there are 85 MB to be emptied.
+    pub fn clear(&self, flows: &[usize], from_rest: bool) {
+        for &flow in flows {
+            self.tx.get(flow).into_iter().for_each(TxBooks::clear);
+            self.rx.iter().filter_map(|books| books.flows.get(flow)).for_each(RxBooks::clear);
+        }
+        if from_rest {
+            self.gaps.iter().for_each(Distribution::clear);
+        }
+    }
+
     /// A counter of a flow, all receiving threads together.
     pub fn rx_sum(&self, flow: usize, of: impl Fn(&RxBooks) -> u64) -> u64 {
         self.rx.iter().filter_map(|books| books.flows.get(flow)).map(of).sum()

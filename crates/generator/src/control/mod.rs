@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::books::{Books, Earlier};
 use crate::engine::layout::{self, Share};
-use crate::engine::{Command, Desk, Load, Order, Settings};
+use crate::engine::{Command, Desk, Load, Order, Settings, Station};
 use crate::location::Vdevs;
 use crate::otg::server::{Answer, Call, Message};
 use crate::otg::{ApiError, capture, config, metrics, state, update};
@@ -44,6 +44,8 @@ struct Active<'eal> {
     ports: Vec<Entry<'eal>>,
     /// The queues of each lcore.
     shares: Vec<Share>,
+    /// By index of a flow the lcore that sends it.
+    homes: Vec<usize>,
     books: Arc<Books>,
     /// By index of the port.
     earlier: Vec<Earlier>,
@@ -159,7 +161,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
         }
     }
 
-    /// Gives an order to every lcore and waits until all have obeyed.
+    /// Gives an order to every lcore and waits until all have obeyed. What they replaced is dropped here.
     async fn order(&self, mut order: impl FnMut() -> Order) -> Result<(), ApiError> {
         let post = |orders: &crate::mailbox::Mailbox<Command>| {
             let (done, reply) = oneshot::channel();
@@ -173,12 +175,12 @@ impl<'run, 'eal> Control<'run, 'eal> {
         Ok(())
     }
 
-    /// Gives an order to one lcore and waits until it has obeyed.
+    /// The same with one lcore.
     async fn order_one(&self, lcore: usize, order: Order) -> Result<(), ApiError> {
         let Some(orders) = self.desk.orders.get(lcore) else { return Ok(()) };
         let (done, reply) = oneshot::channel();
         orders.post(Command { order, done });
-        reply.await.map_err(|_| ending())
+        reply.await.map(drop).map_err(|_| ending())
     }
 
     async fn set_config(&mut self, value: Value) -> Result<Answer, ApiError> {
@@ -221,21 +223,15 @@ impl<'run, 'eal> Control<'run, 'eal> {
             plan,
             ports: entries,
             shares,
+            homes: setup.homes,
             books: books.clone(),
             sampler: Sampler::default(),
         };
         let (done, old) = oneshot::channel();
-        let load = Load {
-            settings: self.rules.settings,
-            ports: sources,
-            work: setup.work,
-            expected: setup.expected,
-            books,
-            done,
-        };
-        self.desk.load(load);
+        let stations = Station::all(self.rules.settings, setup.work, &setup.expected, &books);
+        self.desk.load(Load { ports: sources, stations, done });
         let old = old.await.map_err(|_| ending())?;
-        warnings.extend(self.ports.close(old, given_up));
+        warnings.extend(self.ports.close(old.ports, given_up));
         Ok(Answer::Json(json!({ "warnings": warnings })))
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! From planned flows to what the lcores want: rates resolved, frames ready to be written.
 
+use packet::frame::FrameSpec;
 use packet::writer::FrameWriter;
 
 use crate::engine::layout::{Queue, Share};
@@ -19,6 +20,8 @@ pub struct Setup {
     pub expected: Expectations,
     /// Threads that receive.
     pub receivers: usize,
+    /// By index of a flow the lcore that sends it.
+    pub homes: Vec<usize>,
 }
 
 /// Deals a plan's flows out to the lcores, whose queues are `shares`.
@@ -41,11 +44,15 @@ pub fn setup(
     // Which of its port's flows this is, by port.
     let mut turns = vec![0usize; plan.ports.len()];
     let mut errors = Vec::new();
+    let mut homes = vec![0; plan.flows.len()];
     for (index, flow) in plan.flows.iter().enumerate() {
         let Some(turn) = turns.get_mut(flow.tx) else { continue };
         let places = places(&work, flow.tx);
         let Some(&(lcore, lane)) = places.get(*turn % places.len().max(1)) else { continue };
         *turn += 1;
+        if let Some(home) = homes.get_mut(index) {
+            *home = lcore;
+        }
         let line = lines.get(flow.tx).copied().flatten();
         let made = flow_setup(plan, index, flow, lane, line, settings);
         match (made, work.get_mut(lcore)) {
@@ -61,7 +68,7 @@ pub fn setup(
         rx_masks: plan.flows.iter().map(FlowPlan::rx_mask).collect(),
         integrity: plan.integrity,
     };
-    Ok(Setup { work, expected, receivers })
+    Ok(Setup { work, expected, receivers, homes })
 }
 
 /// The lcores and lanes on which a port's flows can be sent, by number of the queue.
@@ -83,12 +90,9 @@ fn flow_setup(
     line: Option<LineRate>,
     settings: &Settings,
 ) -> Result<FlowSetup, String> {
-    let number = u16::try_from(index).map_err(|_| "name: too many flows".to_owned())?;
     let port = plan.ports.get(flow.tx).map_or("", |port| port.name.as_str());
     let source = match &flow.source {
-        Source::Frames(spec) => FrameSource::Writer(Box::new(
-            FrameWriter::new(spec, number).map_err(|error| format!("packet: {error}"))?,
-        )),
+        Source::Frames(spec) => FrameSource::Writer(writer(spec, index)?),
         Source::Replay(frames, _) => FrameSource::Player { frames: frames.clone(), next: 0 },
     };
     let mean = flow.source.mean_with_fcs();
@@ -116,13 +120,26 @@ fn flow_setup(
         Duration::Bursts { bursts, packets, .. } => Limit::Frames(bursts.saturating_mul(packets)),
     };
     Ok(FlowSetup {
-        index: number,
+        index: number(index)?,
         lane,
         source,
         stamped: flow.is_stamped(),
         pace: Pace { tact, delay },
         limit,
     })
+}
+
+/// The writer of a flow's frames.
+///
+/// # Errors
+/// What is wrong, with the field's path in the flow.
+pub fn writer(spec: &FrameSpec, flow: usize) -> Result<Box<FrameWriter>, String> {
+    let writer = FrameWriter::new(spec, number(flow)?);
+    writer.map(Box::new).map_err(|error| format!("packet: {error}"))
+}
+
+fn number(flow: usize) -> Result<u16, String> {
+    u16::try_from(flow).map_err(|_| "name: too many flows".to_owned())
 }
 
 /// Where the model has a duration's delay.

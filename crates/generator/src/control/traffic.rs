@@ -17,6 +17,7 @@ use crate::otg::ApiError;
 use crate::otg::server::Answer;
 use crate::otg::state::Transmit;
 use crate::otg::update::Update;
+use crate::plan::Source;
 
 /// A start that waits for links.
 pub(super) struct Pending {
@@ -62,19 +63,21 @@ impl Control<'_, '_> {
         let _ = pending.answer.send(result);
     }
 
-    /// First all receivers expect the new run, then all senders begin, at one time.
+    /// Empties the flows' books while all lcores leave them alone. Then all receivers expect the new run,
+    /// and after that all senders begin, at one time.
     async fn start_now(&mut self, flows: Vec<usize>) -> Result<(), ApiError> {
         let flows: Arc<[usize]> = flows.into();
-        self.order(|| Order::Stop(flows.clone())).await?;
+        self.order(|| Order::Forget(flows.clone())).await?;
         let from_rest = self.active.books.tx.iter().all(|flow| flow.state() == State::Stopped);
         self.keep_earlier(&flows, from_rest);
+        self.active.books.clear(&flows, from_rest);
         let run = self.run;
         self.run = run.wrapping_add(1);
         self.order(|| Order::Expect { flows: flows.clone(), run, from_rest }).await?;
         let senders = self.active.shares.iter().filter(|share| !share.sends.is_empty()).count();
         // Several lcores do not read their orders at the same moment: a thousandth of a second is enough.
         let at = (senders > 1).then(|| clock::now() + self.rules.settings.hz / 1000);
-        self.order(|| Order::Start { flows: flows.clone(), run, at, from_rest }).await?;
+        self.order(|| Order::Start { flows: flows.clone(), run, at }).await?;
         self.active.sampler = Sampler::new(self.active.counters());
         Ok(())
     }
@@ -157,7 +160,7 @@ impl Control<'_, '_> {
     /// Changes rates and sizes of flows, whether they run or not.
     pub(super) async fn change(&mut self, update: Update) -> Result<(), ApiError> {
         let lines = self.line_rates(&update.plan, &self.active.ports);
-        let mut changes = Vec::new();
+        let mut changes: Vec<Vec<Change>> = Vec::new();
         let mut errors = Vec::new();
         for (place, &(index, resized)) in update.flows.iter().enumerate() {
             let Some(flow) = update.plan.flows.get(index) else { continue };
@@ -168,18 +171,26 @@ impl Control<'_, '_> {
                 let fault = setups::no_rate(flow.rate, line, port);
                 errors.push(format!("flows.flows[{place}].{fault}"));
             }
-            let sizes = match &flow.source {
-                crate::plan::Source::Frames(spec) if resized => Some(spec.sizes.clone()),
+            let writer = match &flow.source {
+                Source::Frames(spec) if resized => Some(setups::writer(spec, index)),
                 _ => None,
             };
-            changes.push(Change { flow: index, rate, sizes });
+            let writer = writer.transpose().unwrap_or_else(|fault| {
+                errors.push(format!("flows.flows[{place}].{fault}"));
+                None
+            });
+            let home = self.active.homes.get(index).copied().unwrap_or_default();
+            changes.resize_with(changes.len().max(home + 1), Vec::new);
+            if let Some(own) = changes.get_mut(home) {
+                own.push(Change { flow: index, rate, writer });
+            }
         }
         if !errors.is_empty() {
             return Err(ApiError::invalid(errors));
         }
-        let changes: Arc<[Change]> = changes.into();
         self.active.plan = update.plan;
         self.active.config = update.config;
-        self.order(|| Order::Change(changes.clone())).await
+        let mut changes = changes.into_iter();
+        self.order(|| Order::Change(changes.next().unwrap_or_default())).await
     }
 }

@@ -42,30 +42,15 @@ impl<'port> RxLane<'port> {
 }
 
 impl<'port, 'eal> TxLane<'port, 'eal> {
-    /// A queue for frames of these writers, which are all that will be sent on it; `None` stands for
-    /// another source.
+    /// A queue, with the writer that stands for all whose frames will be sent on it, if one does.
     ///
     /// When all frames have one length and one payload, headers and signatures are always at the same
     /// places, so that the bytes between them are written once, here, and stay: the pool is this
     /// queue's alone. That holds only if every buffer is at home now; else frames are written whole.
-    pub fn new(
-        queue: TxQueue<'port>,
-        pool: Mempool<'eal>,
-        writers: &[Option<&FrameWriter>],
-    ) -> Self {
-        let resident = common(writers).is_some_and(|writer| prepare(&pool, writer));
+    pub fn new(queue: TxQueue<'port>, pool: Mempool<'eal>, writer: Option<&FrameWriter>) -> Self {
+        let resident = writer.is_some_and(|writer| prepare(&pool, writer));
         TxLane { queue, pool, queued: Burst::new(), resident }
     }
-}
-
-/// A writer that stands for all, if their frames differ in headers and signatures only.
-fn common<'a>(writers: &[Option<&'a FrameWriter>]) -> Option<&'a FrameWriter> {
-    let first = (*writers.first()?)?;
-    let still = first.still_part()?;
-    let same = |writer: &Option<&FrameWriter>| {
-        writer.and_then(FrameWriter::still_part).is_some_and(|other| other == still)
-    };
-    writers.iter().all(same).then_some(first)
 }
 
 /// Writes into every buffer of a pool what stays; `false` if some are away.

@@ -4,7 +4,8 @@
 //! Each lcore has a `Sender` (sender.rs) for the flows of its transmit queues and a `Receiver`
 //! (receiver.rs) for its receive queues; which has what is in [`layout`]. The packet path allocates
 //! nothing and calls nothing but the ports. A lcore's state is its own; what it counts is in
-//! [`crate::books`], and what it is told comes through a [`crate::mailbox::Mailbox`].
+//! [`crate::books`], and what it is told comes through a [`crate::mailbox::Mailbox`]. Orders bring along
+//! what was made for them, and take what they replace back: see [`Station`] and [`Order`].
 
 pub mod io;
 pub mod layout;
@@ -14,14 +15,16 @@ mod run;
 mod runs;
 mod sender;
 pub mod source;
+mod station;
 pub mod timetable;
 mod transmit;
 mod worker;
 
 pub use link::Link;
 pub use receiver::Expectations;
-pub use run::{Desk, Load, Source, Work, run};
+pub use run::{Desk, GivenUp, Load, Source, run};
 pub use sender::Change;
+pub use station::{Station, Work};
 pub use worker::{Command, Order};
 
 use source::FrameSource;

@@ -105,16 +105,24 @@ impl Receiver {
         }
     }
 
-    /// Expects frames of run `run` of these flows, from the first on, with empty books. `from_rest` says
-    /// that nothing else transmits: then the ports' books are emptied too.
-    pub fn start(&mut self, which: &[usize], run: u8, from_rest: bool) {
+    /// Expects no frames of these flows, and leaves their books alone.
+    pub fn forget(&mut self, which: &[usize]) {
+        for &index in which {
+            if let Some(flow) = self.flows.get_mut(index) {
+                flow.run = NEVER;
+            }
+        }
+    }
+
+    /// Expects frames of run `run` of these flows, from the first on, for books that are empty. `from_rest`
+    /// says that nothing else transmits: then the ports' books are emptied.
+    pub fn expect(&mut self, which: &[usize], run: u8, from_rest: bool) {
         let Some(books) = self.books.rx.get(self.number) else { return };
         if from_rest {
             books.ports.iter().for_each(|port| port.clear());
         }
         for &index in which {
-            if let (Some(flow), Some(books)) = (self.flows.get_mut(index), books.flows.get(index)) {
-                books.clear();
+            if let Some(flow) = self.flows.get_mut(index) {
                 flow.run = u16::from(run);
                 flow.arrivals.restart();
                 flow.delays.restart();
@@ -132,10 +140,10 @@ impl Receiver {
         })
     }
 
-    /// Gives the queues of a port a tap, or takes it away.
-    pub fn set_tap(&mut self, lane: usize, tap: Option<Box<Tap>>) {
+    /// Gives a queue another tap, or none, and leaves the one that it had in its place.
+    pub fn swap_tap(&mut self, lane: usize, tap: &mut Option<Box<Tap>>) {
         if let Some(lane) = self.lanes.get_mut(lane) {
-            lane.tap = tap;
+            std::mem::swap(&mut lane.tap, tap);
         }
     }
 

@@ -10,6 +10,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use measure::Departures;
+use packet::writer::FrameWriter;
 
 use super::io::BURST;
 use super::runs::Runs;
@@ -84,14 +85,14 @@ impl Lane {
 }
 
 /// A new rate, or new sizes, for a flow that may run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Change {
     /// The flow, as an index into the configuration.
     pub flow: usize,
     /// Its new rate; recorded slots stay.
     pub rate: Option<FrameRate>,
-    /// Its new sizes.
-    pub sizes: Option<packet::size::Sizes>,
+    /// A writer of the same frames in other sizes. Afterwards, the one before.
+    pub writer: Option<Box<FrameWriter>>,
 }
 
 /// Flows, their state, and their books.
@@ -101,6 +102,8 @@ pub(super) struct Sender {
     pub flows: Vec<Flow>,
     pub lanes: Vec<Lane>,
     pub books: Arc<Books>,
+    /// By number of a flow in the configuration its place among these.
+    places: Vec<Option<u16>>,
 }
 
 impl Sender {
@@ -133,11 +136,20 @@ impl Sender {
             paused: None,
             active: false,
         };
+        let mut places = Vec::new();
+        for (place, flow) in flows.iter().enumerate() {
+            let index = usize::from(flow.index);
+            places.resize(places.len().max(index + 1), None);
+            if let Some(entry) = places.get_mut(index) {
+                *entry = u16::try_from(place).ok();
+            }
+        }
         Sender {
             settings,
             flows: flows.into_iter().map(idle).collect(),
             lanes: lanes.into_iter().map(lane).collect(),
             books,
+            places,
         }
     }
 
@@ -146,34 +158,34 @@ impl Sender {
         self.lanes.iter().any(|lane| !lane.active.is_empty())
     }
 
-    /// The own flows among these, as indices into [`Sender::flows`], with their places in the list.
-    fn own(&self, which: &[usize]) -> Vec<(usize, usize)> {
-        let place =
-            |flow: &Flow| which.iter().position(|index| *index == usize::from(flow.setup.index));
-        let found = self.flows.iter().enumerate();
-        found.filter_map(|(at, flow)| Some((at, place(flow)?))).collect()
+    /// Where a flow of the configuration is in [`Sender::flows`], if it is an own one.
+    fn place(&self, index: usize) -> Option<usize> {
+        self.places.get(index).copied().flatten().map(usize::from)
     }
 
-    /// Starts the own flows among these at `at`, from their first frame, with empty books and marked as
-    /// of run `run`. Flows that transmit already begin again. `from_rest` says that nothing else transmits:
-    /// then the ports' books are emptied too.
-    pub fn start(&mut self, which: &[usize], run: u8, at: u64, from_rest: bool) {
-        self.stop(which, at);
-        if from_rest {
-            let ports = self.lanes.iter().filter_map(|lane| lane.whole_port);
-            ports.filter_map(|port| self.books.gaps.get(port)).for_each(|gaps| gaps.clear());
-        }
-        let parts = which.len() as u64;
-        for (local, part) in self.own(which) {
+    /// Stops the own flows among these, and leaves their books alone until they start again.
+    pub fn forget(&mut self, which: &[usize], now: u64) {
+        self.stop(which, now);
+        for &index in which {
+            let Some(local) = self.place(index) else { continue };
             let Some(flow) = self.flows.get_mut(local) else { continue };
-            let Some(books) = self.books.tx.get(usize::from(flow.setup.index)) else { continue };
-            books.clear();
-            flow.setup.source.restart(run);
-            flow.departures.restart();
             flow.leftover = match self.lanes.get(flow.setup.lane) {
                 Some(lane) => lane.queued_of(local),
                 None => 0,
             };
+        }
+    }
+
+    /// Starts the own flows among these at `at`, from their first frame, marked as of run `run`. They have
+    /// been forgotten ([`Sender::forget`]), and their books are empty.
+    pub fn start(&mut self, which: &[usize], run: u8, at: u64) {
+        let parts = which.len() as u64;
+        for (part, &index) in which.iter().enumerate() {
+            let Some(local) = self.place(index) else { continue };
+            let Some(flow) = self.flows.get_mut(local) else { continue };
+            let Some(books) = self.books.tx.get(index) else { continue };
+            flow.setup.source.restart(run);
+            flow.departures.restart();
             flow.timetable = flow.setup.pace.from(at, part as u64, parts);
             flow.since = at;
             flow.end = u64::MAX;
@@ -214,7 +226,8 @@ impl Sender {
 
     /// Stops the own flows among these. Slots that were due and not served stay in the books as intended.
     pub fn stop(&mut self, which: &[usize], now: u64) {
-        for (local, _) in self.own(which) {
+        for &index in which {
+            let Some(local) = self.place(index) else { continue };
             let Some(flow) = self.flows.get_mut(local) else { continue };
             if !flow.active && flow.paused.is_none() {
                 continue;
@@ -229,27 +242,29 @@ impl Sender {
             {
                 lane.paused -= 1;
             }
-            Self::finish(flow, local, &mut self.lanes, &self.books, State::Stopped);
+            Self::finish(flow, &self.books, State::Stopped);
         }
         self.arrange_all();
     }
 
     /// Has the own flows among these wait. Their slots are put off when they go on.
     pub fn pause(&mut self, which: &[usize], now: u64) {
-        for (local, _) in self.own(which) {
+        for &index in which {
+            let Some(local) = self.place(index) else { continue };
             let Some(flow) = self.flows.get_mut(local).filter(|flow| flow.active) else { continue };
             flow.paused = Some(now);
             if let Some(lane) = self.lanes.get_mut(flow.setup.lane) {
                 lane.paused += 1;
             }
-            Self::finish(flow, local, &mut self.lanes, &self.books, State::Paused);
+            Self::finish(flow, &self.books, State::Paused);
         }
         self.arrange_all();
     }
 
     /// Has the own flows among these that wait go on.
     pub fn resume(&mut self, which: &[usize], now: u64) {
-        for (local, _) in self.own(which) {
+        for &index in which {
+            let Some(local) = self.place(index) else { continue };
             let Some(flow) = self.flows.get_mut(local) else { continue };
             let Some(paused) = flow.paused.take() else { continue };
             let Some(books) = self.books.tx.get(usize::from(flow.setup.index)) else { continue };
@@ -276,18 +291,17 @@ impl Sender {
     }
 
     /// Changes rates and sizes, of flows that run too.
-    pub fn change(&mut self, changes: &[Change], now: u64) {
+    pub fn change(&mut self, changes: &mut [Change], now: u64) {
         for change in changes {
-            let own = |flow: &Flow| usize::from(flow.setup.index) == change.flow;
-            let Some(local) = self.flows.iter().position(own) else { continue };
+            let Some(local) = self.place(change.flow) else { continue };
             let Some(flow) = self.flows.get_mut(local) else { continue };
-            if let Some(sizes) = &change.sizes {
+            if let Some(writer) = &mut change.writer {
                 // Frames that a flood has queued keep the length that they were written with.
                 if let (Some(lane), Some(len)) = (self.lanes.get_mut(flow.setup.lane), flow.len) {
                     lane.note_len(local, len);
                 }
                 flow.len = None;
-                flow.setup.source.set_sizes(sizes);
+                flow.setup.source.go_on_with(writer);
             }
             if let Some(rate) = change.rate {
                 set_rate(&self.settings, flow, rate, now, &self.books);
@@ -299,12 +313,9 @@ impl Sender {
         }
     }
 
-    /// Takes a flow off its queue.
-    fn finish(flow: &mut Flow, local: usize, lanes: &mut [Lane], books: &Books, state: State) {
+    /// Ends a flow; its queue is to be arranged then.
+    fn finish(flow: &mut Flow, books: &Books, state: State) {
         flow.active = false;
-        if let Some(lane) = lanes.get_mut(flow.setup.lane) {
-            lane.active.retain(|active| usize::from(*active) != local);
-        }
         if let Some(books) = books.tx.get(usize::from(flow.setup.index)) {
             books.set_state(state);
         }
@@ -316,9 +327,12 @@ impl Sender {
         }
     }
 
-    /// Sets the heap of a queue up anew. Allocates nothing: the heap has room for all flows.
+    /// Takes the flows that have ended off a queue and sets its heap up anew. Allocates nothing: the heap
+    /// has room for all flows.
     fn arrange(&mut self, lane: usize) {
         let Some(lane) = self.lanes.get_mut(lane) else { return };
+        let flows = &self.flows;
+        lane.active.retain(|local| flows.get(usize::from(*local)).is_some_and(|flow| flow.active));
         lane.heap.clear();
         lane.turn = 0;
         lane.end = u64::MAX;
@@ -333,11 +347,11 @@ impl Sender {
     /// Ends the queue's flows that have nothing left to send, or whose time is over.
     #[cold]
     pub fn finish_settled(&mut self, lane: usize, now: u64) {
-        for (local, flow) in self.flows.iter_mut().enumerate() {
+        for flow in &mut self.flows {
             let timed_out = now >= flow.end
                 && (self.settings.mode == Mode::Flood || flow.timetable.slot() >= flow.end);
             if flow.active && flow.setup.lane == lane && (flow.unsettled == 0 || timed_out) {
-                Self::finish(flow, local, &mut self.lanes, &self.books, State::Stopped);
+                Self::finish(flow, &self.books, State::Stopped);
             }
         }
         self.arrange(lane);

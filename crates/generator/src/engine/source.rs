@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Where a flow's frames come from: headers with patterns, or a file.
 
-use packet::size::Sizes;
 use packet::writer::FrameWriter;
 
 use super::io::Frame;
@@ -30,10 +29,11 @@ impl FrameSource {
         }
     }
 
-    /// Changes the sizes; a file's stay. They were found right before.
-    pub fn set_sizes(&mut self, sizes: &Sizes) {
+    /// Has another writer go on, and leaves the present one in its place; a file's frames stay.
+    pub fn go_on_with(&mut self, other: &mut Box<FrameWriter>) {
         if let FrameSource::Writer(writer) = self {
-            let _ = writer.set_sizes(sizes);
+            other.go_on_from(writer);
+            std::mem::swap(writer, other);
         }
     }
 

@@ -23,6 +23,8 @@ use super::*;
 use crate::books::{Books, State};
 use crate::pacing::{FrameRate, Interval};
 
+mod orders;
+
 const HZ: u64 = 1_000_000_000;
 
 impl Frame for Vec<u8> {
@@ -125,12 +127,15 @@ fn even(rate: u64) -> Pace {
     Pace { tact, delay: Interval::default() }
 }
 
+fn writer(flow: u16, sizes: Sizes) -> Box<FrameWriter> {
+    Box::new(FrameWriter::new(&spec(sizes), flow).unwrap())
+}
+
 fn setup(index: u16, lane: usize, rate: u64, limit: Limit) -> FlowSetup {
-    let spec = spec(Sizes::Fixed(64 + usize::from(index)));
     FlowSetup {
         index,
         lane,
-        source: FrameSource::Writer(Box::new(FrameWriter::new(&spec, index).unwrap())),
+        source: FrameSource::Writer(writer(index, Sizes::Fixed(64 + usize::from(index) % 900))),
         stamped: true,
         pace: even(rate),
         limit,
@@ -171,11 +176,19 @@ impl Bench {
     }
 
     fn start(&mut self, flows: &[usize], now: u64) {
-        self.sender.stop(flows, now);
+        self.sender.forget(flows, now);
+        self.receiver.forget(flows);
         let from_rest = self.books.tx.iter().all(|flow| flow.state() == State::Stopped);
+        self.books.clear(flows, from_rest);
         self.run += 1;
-        self.receiver.start(flows, self.run, from_rest);
-        self.sender.start(flows, self.run, now, from_rest);
+        self.receiver.expect(flows, self.run, from_rest);
+        self.sender.start(flows, self.run, now);
+    }
+
+    /// Gives a flow another rate, or other sizes.
+    fn change(&mut self, flow: usize, rate: Option<FrameRate>, sizes: Option<Sizes>, now: u64) {
+        let writer = sizes.map(|sizes| writer(flow as u16, sizes));
+        self.sender.change(&mut [Change { flow, rate, writer }], now);
     }
 
     fn step(&mut self, now: u64) -> bool {
@@ -354,9 +367,7 @@ fn a_rate_changes_without_a_restart() {
     bench.start(&[0], 0);
     bench.steps(0..=4_500_000, 1000);
     assert_eq!(bench.accepted(0), 5);
-    let change =
-        Change { flow: 0, rate: FrameRate::new(10_000, 1), sizes: Some(Sizes::Fixed(128)) };
-    bench.sender.change(&[change], 4_500_000);
+    bench.change(0, FrameRate::new(10_000, 1), Some(Sizes::Fixed(128)), 4_500_000);
     bench.steps(4_501_000..=12_000_000, 1000);
     // From 4.5 ms on one each 0.1 ms, until 10 ms.
     let flow = &bench.books.tx[0];
@@ -377,7 +388,7 @@ fn a_flood_counts_the_bytes_of_frames_that_were_queued_when_sizes_changed() {
     bench.start(&[0, 1], 0);
     bench.step(1);
     assert_eq!(bench.accepted(0) + bench.accepted(1), 5);
-    bench.sender.change(&[Change { flow: 1, rate: None, sizes: Some(Sizes::Fixed(700)) }], 2);
+    bench.change(1, None, Some(Sizes::Fixed(700)), 2);
     bench.ports[0].room = 1000;
     (3..20).for_each(|now| {
         bench.step(now);
@@ -422,9 +433,8 @@ fn frames_of_a_new_size_are_written_whole() {
     bench.ports[0].resident = true;
     bench.start(&[0], 0);
     bench.step(2000);
-    let change = Change { flow: 0, rate: None, sizes: Some(Sizes::Fixed(200)) };
     bench.ports[0].forget_resident();
-    bench.sender.change(&[change], 2500);
+    bench.change(0, None, Some(Sizes::Fixed(200)), 2500);
     bench.steps(2500..30_000, 500);
     let (old, new) = bench.ports[0].sent.split_at(3);
     // Buffers of paper hold a5 until they are written.
@@ -470,9 +480,7 @@ fn a_flow_whose_time_a_new_rate_ends_while_it_waits_is_done() {
     bench.start(&[0, 1], 500);
     bench.steps(500..500_000_000, 1_000_000);
     bench.sender.pause(&[0], 500_000_000);
-    bench
-        .sender
-        .change(&[Change { flow: 0, rate: FrameRate::new(1, 1), sizes: None }], 500_000_001);
+    bench.change(0, FrameRate::new(1, 1), None, 500_000_001);
     let sent = bench.accepted(0);
     bench.sender.resume(&[0], 600_000_000);
     bench.steps(600_000_000..3_000_000_000, 1_000_000);
@@ -487,8 +495,7 @@ fn a_rate_that_changes_during_the_delay_leaves_the_first_frame_where_it_was() {
     let mut bench = Bench::one(Mode::Paced, flow, 1000);
     bench.start(&[0], 0);
     bench.step(1_000_000_000);
-    let change = Change { flow: 0, rate: FrameRate::new(1000, 1), sizes: None };
-    bench.sender.change(&[change], 1_000_000_000);
+    bench.change(0, FrameRate::new(1000, 1), None, 1_000_000_000);
     bench.step(9_999_999_999);
     assert_eq!(bench.accepted(0), 0);
     bench.step(10_001_000_000);
@@ -625,7 +632,7 @@ proptest! {
                 1 => bench.sender.stop(&flows, now),
                 2 => bench.sender.pause(&flows, now),
                 3 => bench.sender.resume(&flows, now),
-                4 => bench.sender.change(&[Change { flow: flows[0], rate: FrameRate::new(rate, 1), sizes: Some(Sizes::Fixed(64 + (rate % 900) as usize)) }], now),
+                4 => bench.change(flows[0], FrameRate::new(rate, 1), Some(Sizes::Fixed(64 + (rate % 900) as usize)), now),
                 _ => bench.start(&(0..rates.len()).collect::<Vec<_>>(), now),
             }
             for _ in 0..5 {

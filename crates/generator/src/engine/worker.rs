@@ -9,10 +9,9 @@ use std::time::Duration;
 use measure::clock;
 use tokio::sync::oneshot;
 
-use super::Settings;
 use super::io::{Receive, Transmit};
-use super::receiver::Receiver;
-use super::sender::{Change, Sender};
+use super::sender::Change;
+use super::station::Station;
 use crate::capture::Tap;
 use crate::mailbox::Mailbox;
 
@@ -22,18 +21,24 @@ const REST: Duration = Duration::from_micros(500);
 
 /// What the control plane wants of an lcore. Flows are indices into the configuration; those that are
 /// not the lcore's are left alone.
+///
+/// An lcore makes nothing, drops nothing and clears no histogram: whoever orders brings what is new, and
+/// gets the order back with what it replaced. Books of flows that are to start again are emptied by the
+/// control plane between [`Order::Forget`] and [`Order::Expect`], when nobody else writes them.
 #[derive(Debug)]
 pub enum Order {
-    /// Expect a new run of these flows, with empty books.
+    /// Stop these flows, and leave their books alone.
+    Forget(Arc<[usize]>),
+    /// Expect a new run of these flows, which were forgotten and whose books are empty.
     Expect {
         /// The flows.
         flows: Arc<[usize]>,
         /// Number of the run.
         run: u8,
-        /// Whether nothing else transmits: then the ports' books are emptied too.
+        /// Whether nothing else transmits: then the counters of ports are emptied.
         from_rest: bool,
     },
-    /// Start these flows.
+    /// Start these flows, which were forgotten and whose books are empty.
     Start {
         /// The flows.
         flows: Arc<[usize]>,
@@ -41,8 +46,6 @@ pub enum Order {
         run: u8,
         /// When, as a TSC; `None` for now.
         at: Option<u64>,
-        /// Whether nothing else transmits: then the ports' books are emptied too.
-        from_rest: bool,
     },
     /// Stop these flows.
     Stop(Arc<[usize]>),
@@ -51,8 +54,8 @@ pub enum Order {
     /// Have these flows go on.
     Resume(Arc<[usize]>),
     /// Change rates and sizes.
-    Change(Arc<[Change]>),
-    /// Give the lcore's n-th receive queue a tap, or take it away.
+    Change(Vec<Change>),
+    /// Give the lcore's n-th receive queue a tap, or take it away. Afterwards, the one before.
     Tap(usize, Option<Box<Tap>>),
 }
 
@@ -61,8 +64,8 @@ pub enum Order {
 pub struct Command {
     /// What is wanted.
     pub order: Order,
-    /// Told when it is done.
-    pub done: oneshot::Sender<()>,
+    /// Gets the order back when it is done.
+    pub done: oneshot::Sender<Order>,
 }
 
 /// What ends the loops of all lcores.
@@ -89,12 +92,10 @@ impl Ends<'_> {
 /// An lcore's flows, queues and orders.
 pub(super) struct Worker<'a, R, T> {
     pub number: usize,
-    pub receiver: Receiver,
-    pub sender: Sender,
+    pub station: &'a mut Station,
     pub receives: Vec<R>,
     pub sends: Vec<T>,
     pub orders: &'a Mailbox<Command>,
-    pub settings: Settings,
 }
 
 impl<R: Receive, T: Transmit> Worker<'_, R, T> {
@@ -104,15 +105,15 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
         let mut quiet_since = 0;
         while !ends.is_here() {
             let mut busy = false;
-            if let Some(command) = self.orders.take() {
-                self.obey(command.order);
+            if let Some(mut command) = self.orders.take() {
+                self.obey(&mut command.order);
                 self.publish(ends);
-                // A client that has gone does not wait for its answer.
-                let _ = command.done.send(());
+                // Only when the program ends does nobody wait for it.
+                let _ = command.done.send(command.order);
                 busy = true;
             }
-            busy |= self.receiver.drain(&mut self.receives, clock::now);
-            busy |= self.sender.transmit(&mut self.sends, clock::now);
+            busy |= self.station.receiver.drain(&mut self.receives, clock::now);
+            busy |= self.station.sender.transmit(&mut self.sends, clock::now);
             if busy {
                 quiet_since = 0;
                 continue;
@@ -130,10 +131,10 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
     /// frames may be on their way whose arrival is timed. A poll that need not be is also a risk, because
     /// drivers have been seen to fall over a peer that leaves while they are polled.
     fn rest(&self, quiet: u64, ends: &Ends<'_>) {
-        let hz = self.settings.hz;
+        let hz = self.station.settings.hz;
         if quiet > hz / 100
             && !ends.anybody_transmits()
-            && (quiet > hz || !self.receiver.expects_stamps())
+            && (quiet > hz || !self.station.receiver.expects_stamps())
         {
             thread::sleep(REST);
         }
@@ -141,27 +142,30 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
 
     fn publish(&self, ends: &Ends<'_>) {
         if let Some(own) = ends.transmitting.get(self.number) {
-            own.store(self.sender.is_transmitting(), Ordering::Relaxed);
+            own.store(self.station.sender.is_transmitting(), Ordering::Relaxed);
         }
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, order: &mut Order) {
         let now = clock::now();
+        let Station { receiver, sender, .. } = &mut *self.station;
         match order {
-            Order::Expect { flows, run, from_rest } => self.receiver.start(&flows, run, from_rest),
-            Order::Start { flows, run, at, from_rest } => {
-                self.sender.start(&flows, run, at.unwrap_or(now), from_rest);
+            Order::Forget(flows) => {
+                sender.forget(flows, now);
+                receiver.forget(flows);
             }
-            Order::Stop(flows) => self.sender.stop(&flows, now),
-            Order::Pause(flows) => self.sender.pause(&flows, now),
-            Order::Resume(flows) => self.sender.resume(&flows, now),
+            Order::Expect { flows, run, from_rest } => receiver.expect(flows, *run, *from_rest),
+            Order::Start { flows, run, at } => sender.start(flows, *run, at.unwrap_or(now)),
+            Order::Stop(flows) => sender.stop(flows, now),
+            Order::Pause(flows) => sender.pause(flows, now),
+            Order::Resume(flows) => sender.resume(flows, now),
             Order::Change(changes) => {
-                if changes.iter().any(|change| change.sizes.is_some()) {
+                if changes.iter().any(|change| change.writer.is_some()) {
                     self.sends.iter_mut().for_each(Transmit::forget_resident);
                 }
-                self.sender.change(&changes, now);
+                sender.change(changes, now);
             }
-            Order::Tap(lane, tap) => self.receiver.set_tap(lane, tap),
+            Order::Tap(lane, tap) => receiver.swap_tap(*lane, tap),
         }
     }
 }

@@ -131,17 +131,11 @@ impl FrameWriter {
         &self.spec
     }
 
-    /// Gives the frames other sizes, from their first on. The fields go on where they are.
-    ///
-    /// # Errors
-    /// [`FrameError`] when the frames cannot have these sizes; nothing has changed then.
-    pub fn set_sizes(&mut self, sizes: &Sizes) -> Result<(), FrameError> {
-        let spec = FrameSpec { sizes: sizes.clone(), ..self.spec.clone() };
-        let mut other = FrameWriter::new(&spec, self.tails.flow)?;
-        other.columns.go_on_from(&mut self.columns);
-        (other.tails.run, other.tails.sequence) = (self.tails.run, self.tails.sequence);
-        *self = other;
-        Ok(())
+    /// Goes on where a writer of the same flow is, whose description differs in the sizes only; those
+    /// begin with their first. The other one is of no use any more. Allocates and frees nothing.
+    pub fn go_on_from(&mut self, other: &mut FrameWriter) {
+        self.columns.go_on_from(&mut other.columns);
+        (self.tails.run, self.tails.sequence) = (other.tails.run, other.tails.sequence);
     }
 
     /// Number of the next frame in its run, modulo 2^32.
