@@ -11,11 +11,13 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import snappi
+from frames import read_pcap
 from harness import TIMEOUT_S, Generator, eventually
-from traffic import errors, flow_metrics, looped, transmit
+from traffic import capture, captured, errors, flow_metrics, looped, transmit
 
 pytest_plugins = ["rig"]
 
@@ -136,6 +138,57 @@ def test_slow_clients_hold_nothing_up(ring: Generator) -> None:
             assert flow_metrics(api)["f"].transmit == "started"
     reader.close()
     writer.close()
+
+
+def resident(running: Generator) -> int:
+    """Bytes of memory that the generator has."""
+    status = Path(f"/proc/{running.process.pid}/status").read_text()
+    return next(int(line.split()[1]) << 10 for line in status.splitlines() if "VmRSS" in line)
+
+
+def test_slow_readers_of_captures_hold_nothing_up_and_take_bounded_memory(ring: Generator) -> None:
+    config, total, api = looped(["f", "big"]), 46_000, ring.api
+    big = config.flows[1]
+    big.size.fixed, big.rate.pps, big.duration.fixed_packets.packets = 1518, 60_000, total
+    config.captures.capture(name="c", port_names=["p1"])
+    api.set_config(config)
+    capture(api, "start")
+    transmit(api, "start")
+    # It is nearly 64 MiB.
+    eventually(lambda: flow_metrics(api)["big"].frames_rx == total)
+    capture(api, "stop")
+    before, begin = flow_metrics(api)["f"].frames_tx, time.monotonic()
+    memory, body = resident(ring), b'{"port_name":"p1"}'
+    head = b"POST /monitor/capture HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+    readers, served, refused = [], 0, 0
+    for _ in range(12):
+        reader = socket.socket()
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.settimeout(TIMEOUT_S)
+        reader.connect(("127.0.0.1", ring.port))
+        reader.sendall(head % len(body) + body)
+        answer = reader.recv(1024)
+        readers.append(reader)
+        if answer.startswith(b"HTTP/1.1 200 "):
+            served += 1
+        else:
+            assert answer.startswith(b"HTTP/1.1 503 ")
+            while b"at most 256 MiB together" not in answer:
+                answer += reader.recv(1024)
+            refused += 1
+        # Another client has its answers meanwhile.
+        assert flow_metrics(api)["f"].transmit == "started"
+    assert served >= 2
+    assert refused >= 6
+    assert resident(ring) - memory < (256 + 32) << 20
+    metric, passed = flow_metrics(api)["f"], time.monotonic() - begin
+    assert 0.8 * 10_000 * passed - 1_000 < metric.frames_tx - before < 1.2 * 10_000 * passed + 1_000
+    for reader in readers:
+        reader.close()
+    # Who has gone makes room, and there is as much memory as before.
+    eventually(lambda: resident(ring) - memory < 32 << 20)
+    assert len(read_pcap(captured(api, "p1"))) > 40_000
+    transmit(api, "stop")
 
 
 @pytest.mark.parametrize(

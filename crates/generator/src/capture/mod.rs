@@ -85,6 +85,15 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Those of one of so many ports that are captured: together they keep no more than four with the
+    /// default, 256 MiB.
+    pub fn of_one_of(ports: usize) -> Self {
+        let usual = Limits::default();
+        Limits { bytes: usual.bytes.min(4 * usual.bytes / ports.max(1)), ..usual }
+    }
+}
+
 /// The capture of one port.
 #[derive(Clone, Debug)]
 pub struct Settings {

@@ -2,8 +2,11 @@
 //! Captured frames kept in memory, as OTG's capture buffer.
 
 use super::store::Store;
-use super::tap::{Inlet, Tap};
+use super::tap::{Header, Inlet, Tap};
 use super::{Figures, Settings, format};
+
+/// Most bytes of a file's head and tail, without the port's name.
+const AROUND: usize = 1024;
 
 /// Keeps what the taps of a port captured, up to its limits.
 #[derive(Debug)]
@@ -95,20 +98,27 @@ impl Recorder {
         }
     }
 
+    /// The frames of a slice.
+    fn records(&self, slice: Option<(u64, u64)>) -> impl Iterator<Item = (&Header, &[u8], &[u8])> {
+        let (first, count) = slice.unwrap_or((1, u64::MAX));
+        let skip = usize::try_from(first.saturating_sub(1)).unwrap_or(usize::MAX);
+        self.store.iter().skip(skip).take(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
+    /// Most bytes of [`file`](Self::file).
+    pub fn file_len(&self, slice: Option<(u64, u64)>) -> usize {
+        let record = |header: &Header| header.captured as usize + format::RECORD_OVERHEAD;
+        let records: usize = self.records(slice).map(|(header, ..)| record(header)).sum();
+        records + self.settings.port.len() + AROUND
+    }
+
     /// The capture file as of the last [`collect`](Self::collect), in the order of time; only the
     /// frames from `slice.0` (the oldest is 1), at most `slice.1` of them, when a slice is given.
     pub fn file(&self, slice: Option<(u64, u64)>) -> Vec<u8> {
-        let (first, count) = slice.unwrap_or((1, u64::MAX));
-        let skip = usize::try_from(first.saturating_sub(1)).unwrap_or(usize::MAX);
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
         let (format, clock) = (self.settings.format, &self.settings.clock);
-        let mut out = Vec::new();
-        if slice.is_none() {
-            let records = self.store.frames() as usize * format::RECORD_OVERHEAD;
-            out.reserve(self.store.bytes() + records + 1024);
-        }
+        let mut out = Vec::with_capacity(self.file_len(slice));
         format.head(&mut out, &self.settings.port, self.settings.snap);
-        for (header, one, two) in self.store.iter().skip(skip).take(count) {
+        for (header, one, two) in self.records(slice) {
             format.record(&mut out, clock.nanoseconds(header.tsc), header, one, two);
         }
         if let Some((ended, _)) = self.ended {

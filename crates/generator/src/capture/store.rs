@@ -41,11 +41,6 @@ impl Store {
         self.frames
     }
 
-    /// Bytes captured in it and what the records cost.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// Whether one more record is within the limits.
     pub(super) fn fits(&self, header: &Header) -> bool {
         self.frames < self.max_frames

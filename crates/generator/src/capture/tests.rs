@@ -91,6 +91,15 @@ fn closed(figures: Figures) -> bool {
     figures.matched == figures.dropped + figures.refused + figures.overwritten + figures.stored
 }
 
+#[test]
+fn captures_of_many_ports_keep_no_more_than_those_of_four() {
+    let kept = |ports: usize| Limits::of_one_of(ports).bytes;
+    assert_eq!([0, 1, 4].map(kept), [64 << 20; 3]);
+    for ports in 5..=crate::plan::MAX_PORTS {
+        assert!(kept(ports) * ports <= 256 << 20 && kept(ports) >= 16 << 20);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -128,6 +137,7 @@ proptest! {
         let total = expected.len();
         recorder.collect();
         let running = recorder.file(None);
+        prop_assert!(running.len() <= recorder.file_len(None));
         let found = read_back(&running);
         prop_assert!(found.windows(2).all(|pair| pair[0].0 <= pair[1].0));
         prop_assert_eq!(stable(found.clone()), stable(expected));

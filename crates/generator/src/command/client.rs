@@ -62,7 +62,7 @@ impl Client {
         self.calls.blocking_send(Message { call, answer }).map_err(|_| gone())?;
         match reply.blocking_recv().map_err(|_| gone())?? {
             Answer::Json(value) => Ok(value),
-            Answer::Bytes(_) => Ok(Value::Null),
+            Answer::File(_) => Ok(Value::Null),
         }
     }
 

@@ -7,10 +7,11 @@ use measure::clock;
 
 use super::keeper::Keeper;
 use super::{Control, no_warnings};
-use crate::capture::{self, CapturePlan, Clock};
+use crate::capture::{self, CapturePlan, Clock, Limits};
 use crate::engine::Order;
 use crate::otg::ApiError;
 use crate::otg::capture::Request;
+use crate::otg::sending::{File, Sending};
 use crate::otg::server::Answer;
 use crate::plan::Plan;
 
@@ -41,6 +42,12 @@ impl Captures {
         self.0.get(port).is_some_and(Slot::is_running)
     }
 
+    /// What each port may keep: the configuration's captures share the memory.
+    fn limits(&self) -> Limits {
+        let kept = |slot: &&Slot| slot.plan.as_ref().is_some_and(|plan| plan.file.is_none());
+        Limits::of_one_of(self.0.iter().filter(kept).count())
+    }
+
     /// Takes over what the lcores have seen.
     pub fn collect(&mut self) {
         for keeper in self.0.iter_mut().filter_map(|slot| slot.keeper.as_mut()) {
@@ -58,11 +65,14 @@ impl Captures {
         self.0.get(port)?.keeper.as_ref()?.error()
     }
 
-    /// The file of a port, as far as it is.
-    pub fn file(&self, request: &Request) -> Result<Vec<u8>, ApiError> {
+    /// The file of a port, as far as it is and if there is room for a copy.
+    pub fn file(&self, request: &Request, sending: &Sending) -> Result<File, ApiError> {
         let slot = self.0.get(request.port);
         match slot.and_then(|slot| slot.keeper.as_ref()) {
-            Some(Keeper::Memory(recorder)) => Ok(recorder.file(request.slice)),
+            Some(Keeper::Memory(recorder)) => {
+                let most = recorder.file_len(request.slice);
+                sending.file(most, || recorder.file(request.slice))
+            }
             Some(Keeper::File(_)) => {
                 Err(ApiError::request(400, "port_name: is captured into a file"))
             }
@@ -135,10 +145,12 @@ impl Control<'_, '_> {
     async fn start_capture(&mut self, port: usize) -> Result<(), ApiError> {
         let lanes = self.lanes_of(port);
         let hz = self.rules.settings.hz;
+        let limits = self.active.captures.limits();
         let Some(slot) = self.active.captures.0.get_mut(port) else { return Ok(()) };
         let Some(plan) = &slot.plan else { return Ok(()) };
         let clock = Clock::new(clock::now(), SystemTime::now(), hz);
-        let settings = capture::Settings::of(plan, &slot.name, clock);
+        let settings =
+            capture::Settings { limits, ..capture::Settings::of(plan, &slot.name, clock) };
         let (keeper, taps) = Keeper::start(settings, plan.file.as_ref(), lanes.len())
             .map_err(|error| ApiError::request(400, format!("port.capture: {error}")))?;
         slot.keeper = Some(keeper);

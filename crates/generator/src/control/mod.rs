@@ -22,6 +22,7 @@ use crate::books::{Books, Earlier};
 use crate::engine::layout::{self, Share};
 use crate::engine::{Command, Desk, Load, Order, Settings, Station};
 use crate::location::Vdevs;
+use crate::otg::sending::Sending;
 use crate::otg::server::{Answer, Call, Message};
 use crate::otg::{ApiError, capture, config, metrics, state, update};
 use crate::plan::Plan;
@@ -78,6 +79,8 @@ pub struct Control<'run, 'eal> {
     ports: Ports<'eal>,
     active: Active<'eal>,
     pending: Option<Pending>,
+    /// Files of captures, of earlier configurations too.
+    sending: Sending,
     /// The next start's.
     run: u8,
 }
@@ -86,8 +89,15 @@ impl<'run, 'eal> Control<'run, 'eal> {
     /// A control plane without a configuration.
     pub fn new(eal: &'eal dpdk::Eal, desk: &'run Desk<'eal>, rules: Rules) -> Self {
         let active = Active { config: json!({}), ..Active::default() };
-        let (ports, run) = (Ports::new(eal, rules.ports), rules.first_run);
-        Control { desk, rules, ports, active, pending: None, run }
+        Control {
+            desk,
+            ports: Ports::new(eal, rules.ports),
+            active,
+            pending: None,
+            sending: Sending::default(),
+            run: rules.first_run,
+            rules,
+        }
     }
 
     /// Serves until nobody can call any more.
@@ -285,7 +295,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
     fn capture_file(&mut self, value: &Value) -> Result<Answer, ApiError> {
         let request = capture::request(value, &self.port_names())?;
         self.active.captures.collect();
-        self.active.captures.file(&request).map(Answer::Bytes)
+        self.active.captures.file(&request, &self.sending).map(Answer::File)
     }
 
     fn set_links(&mut self, up: bool, ports: &[usize]) -> Result<Answer, ApiError> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, HttpBody};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::auth::Access;
+use super::sending::File;
 use super::{API_VERSION, ApiError, MAX_BODY, json as strict, unsupported};
 use crate::engine::Mode;
 use crate::plan::{MAX_FLOWS, Plan};
@@ -58,12 +59,12 @@ pub struct Ready {
 }
 
 /// What comes of a call.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub enum Answer {
     /// An object of OTG's model.
     Json(Value),
     /// A file.
-    Bytes(Vec<u8>),
+    File(File),
 }
 
 /// A call and the place for its answer.
@@ -220,8 +221,10 @@ fn respond(answer: Result<Answer, ApiError>) -> Response {
     let json = |value: Value| (Body::from(value.to_string()), "application/json");
     let (status, (body, kind)) = match answer {
         Ok(Answer::Json(value)) => (StatusCode::OK, json(value)),
-        Ok(Answer::Bytes(bytes)) => {
-            (StatusCode::OK, (Body::from(bytes), "application/octet-stream"))
+        Ok(Answer::File(file)) => {
+            // The file itself goes along, so that it counts as long as it is there.
+            let body = Body::from(Bytes::from_owner(file));
+            (StatusCode::OK, (body, "application/octet-stream"))
         }
         Err(error) => (
             StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),

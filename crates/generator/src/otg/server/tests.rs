@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use super::*;
 use crate::otg::auth::Credentials;
 use crate::otg::connections;
+use crate::otg::sending::Sending;
 
 /// Serves while `client` runs; every call is answered with its own name, and a capture with bytes.
 fn with_server<T: Send>(access: Access, client: impl FnOnce(SocketAddr) -> T + Send) -> T {
@@ -23,6 +24,8 @@ fn with_server<T: Send>(access: Access, client: impl FnOnce(SocketAddr) -> T + S
         });
         runtime.block_on(async {
             let (calls, mut received) = mpsc::channel::<Message>(1);
+            // Room for one file at a time.
+            let sending = Sending::new(1 << 10);
             let control = async {
                 while let Some(Message { call, answer }) = received.recv().await {
                     let json = |name: &str| Ok(Answer::Json(json!({ "call": name })));
@@ -32,7 +35,9 @@ fn with_server<T: Send>(access: Access, client: impl FnOnce(SocketAddr) -> T + S
                         Call::GetConfig => json("get"),
                         Call::SetState(_) => Err(ApiError::internal("broken")),
                         Call::Metrics(_) => json("metrics"),
-                        Call::Capture(_) => Ok(Answer::Bytes(vec![0xd4, 0xc3, 0xb2, 0xa1])),
+                        Call::Capture(_) => {
+                            sending.file(4, || vec![0xd4, 0xc3, 0xb2, 0xa1]).map(Answer::File)
+                        }
                         Call::Load(_) => Err(ApiError::internal("no request loads a plan")),
                     });
                 }
@@ -87,6 +92,9 @@ fn every_route_has_its_call_and_every_error_its_shape() {
         let (status, head, body) = request(address, "POST /monitor/capture", "", "{}");
         assert_eq!((status, body), (200, vec![0xd4, 0xc3, 0xb2, 0xa1]));
         assert!(head.contains("content-type: application/octet-stream"), "{head}");
+        // The first one has gone, and makes room.
+        let (status, ..) = request(address, "POST /monitor/capture", "", "{}");
+        assert_eq!(status, 200);
         let (_, _, body) = request(address, "GET /capabilities/version", "", "");
         assert_eq!(value(&body)["api_spec_version"], API_VERSION);
         for (line, body, status, kind, wanted) in [
