@@ -120,16 +120,20 @@ impl Sink {
         self.drain(now.saturating_sub(self.hold))
     }
 
-    /// Writes what is left, and the statistics, when the capture has ended at the TSC `now`.
-    ///
-    /// # Errors
-    /// [`SinkError::Write`].
-    pub fn finish(mut self, now: u64) -> Result<Figures, SinkError> {
-        self.drain(u64::MAX)?;
+    /// Writes what is left, and the statistics, when the capture has ended at the TSC `now`. What became
+    /// of the frames is told also when that fails.
+    pub fn finish(mut self, now: u64) -> (Figures, Result<(), SinkError>) {
+        let mut result = self.drain(u64::MAX);
+        if result.is_err() {
+            // What waits behind the frames that failed is refused, and counted.
+            result = self.drain(u64::MAX).and(result);
+        }
         let (ended, figures) = (self.settings.clock.nanoseconds(now), self.figures());
-        self.settings.format.tail(&mut self.batch, self.started, ended, &figures);
-        self.flush()?;
-        Ok(figures)
+        if result.is_ok() {
+            self.settings.format.tail(&mut self.batch, self.started, ended, &figures);
+            result = self.flush();
+        }
+        (figures, result)
     }
 
     /// What became of the frames.

@@ -57,11 +57,9 @@ impl Keeper {
             Keeper::Memory(recorder) => recorder.stop(clock::now()),
             Keeper::File(written) => {
                 let Some(sink) = written.sink.take() else { return };
-                written.figures = sink.figures();
-                match sink.finish(clock::now()) {
-                    Ok(figures) => written.figures = figures,
-                    Err(error) => written.note(Err(error)),
-                }
+                let (figures, result) = sink.finish(clock::now());
+                written.figures = figures;
+                written.note(result);
             }
         }
     }
@@ -96,5 +94,37 @@ impl Written {
             // The first one matters.
             self.error.get_or_insert(error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::{Clock, Format};
+    use std::fs::File;
+    use std::process::Command;
+    use std::time::SystemTime;
+
+    #[test]
+    fn a_file_that_fails_at_the_end_tells_what_became_of_the_frames_and_why() {
+        // A pipe whose reader has gone takes nothing, as a disk that is full.
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let opened = path.clone();
+        let reader = std::thread::spawn(move || File::open(opened).unwrap());
+        let clock = Clock::new(clock::now(), SystemTime::now(), 1_000_000_000);
+        let settings = Settings { format: Format::PcapNg, ..Settings::new("p", clock) };
+        let target = FileTarget { path: path.clone(), max_bytes: u64::MAX };
+        let (mut keeper, mut taps) = Keeper::start(settings, Some(&target), 1).unwrap();
+        drop(reader.join().unwrap());
+        // More than is written at once.
+        (0..600).for_each(|tsc| taps[0].look(&[7; 1000], tsc));
+        keeper.stop();
+        let figures = keeper.figures();
+        assert_eq!((figures.matched, figures.stored, figures.refused), (600, 0, 600));
+        let error = keeper.error().unwrap();
+        assert!(error.contains("holds 0 frames") && error.contains("pipe"), "{error}");
+        assert!(!keeper.is_running());
     }
 }
