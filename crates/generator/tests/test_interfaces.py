@@ -9,13 +9,14 @@ compared with the interfaces' own counters.
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import snappi
 from farend import forwarder
-from harness import eventually, generator
+from harness import Generator, eventually, generator
 from netns import FAR, NEAR, counters, inside, ip
 from traffic import errors, published
 
@@ -92,6 +93,26 @@ def test_a_start_into_the_void_is_refused(
     assert result["port"]["obstacle"].startswith(what)
     assert result["port"]["link"] == ("up" if "mtu" in change else "down")
     assert (result["port"]["attempted"], counters(FAR, "vb")["rx"]["packets"]) == (0, 0)
+
+
+def test_a_link_that_goes_down_is_told_while_figures_are_asked_for(directory: Path) -> None:
+    config = published("va")
+    config.flows[0].duration.choice = "continuous"
+    there = ["ip", "netns", "exec", NEAR]
+    with inside(NEAR), generator(directory, before=there) as running:
+        running.api.set_config(config)
+        running.transmit("start")
+        for state in ("up", "down", "up"):
+            ip("-n", FAR, "link", "set", "vb", state)
+            # Asked for again and again, as by who waits for it.
+            eventually(partial(has_link, running, state))
+            found = running.port()
+            assert (found["link"], "obstacle" in found) == (state, state == "down"), found
+        running.transmit("stop")
+
+
+def has_link(running: Generator, state: str) -> bool:
+    return running.link() == state
 
 
 def test_a_bridge_that_is_down_at_the_far_end_is_a_warning(directory: Path) -> None:

@@ -134,6 +134,18 @@ def test_any_number_of_lcores_and_queues(directory: Path, kind: str, lcores: int
             assert all(running.flow(f"f{number}")["accepted"] > 0 for number in range(3))
 
 
+def test_a_port_has_buffers_for_the_queues_that_it_has(directory: Path) -> None:
+    places = ",".join(f"{lcore}@{CPUS[0]}" for lcore in range(4))
+    with generator(directory, "--rx-queues", "2", eal=("--lcores", places, *EAL)) as running:
+        config = snappi.Config()
+        config.ports.port(name="p1", location=f"memif:{directory}/one")
+        config.ports.port(name="p2", location="ring:two")
+        running.api.set_config(config)
+        pools = [name for name in running.ask("/mempool/list") if name.startswith("rx")]
+        # One for the memif's queue, and one for each of the ring's.
+        assert [running.ask(f"/mempool/info,{name}")["size"] for name in pools] == [4095] * 3
+
+
 def several(running: Generator, location: str) -> None:
     config = snappi.Config()
     config.ports.port(name="p1", location=location)

@@ -42,20 +42,6 @@ pub fn cost() -> u64 {
     })
 }
 
-/// Cycles from one reading to a later one without the cost of reading, both in cycles. 0 when nothing
-/// is left, and when the counters of two CPUs disagree so that the later reading is the smaller.
-///
-/// ```
-/// assert_eq!(measure::clock::between(1_000, 1_500, 30), 470);
-/// assert_eq!(measure::clock::between(1_000, 1_020, 30), 0);
-/// assert_eq!(measure::clock::between(1_000, 990, 30), 0);
-/// ```
-#[inline]
-#[must_use]
-pub const fn between(earlier: u64, later: u64, cost: u64) -> u64 {
-    later.saturating_sub(earlier).saturating_sub(cost)
-}
-
 #[cfg(test)]
 mod tests {
     #[test]

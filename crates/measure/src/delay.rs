@@ -2,7 +2,7 @@
 //! How long a flow's frames are on their way, and by how much that varies.
 //!
 //! A frame's *transit* is the time from its stamp to its arrival without the clock's cost
-//! ([`crate::clock::between`]), in TSC cycles. Of it are kept:
+//! ([`crate::clock::cost`]), in TSC cycles. Of it are kept:
 //! - the latency itself: least, mean, greatest, histogram;
 //! - PDV, packet delay variation (RFC 5481, section 4.2): transit minus the least of all transits;
 //! - IPDV, inter-packet delay variation (RFC 3393, section 2.4; RFC 5481, section 4.1): the difference of
@@ -56,10 +56,9 @@ impl DelayBooks {
 /// What the thread that receives a flow remembers of its latest stamped frame.
 ///
 /// ```
-/// use measure::{DelayBooks, Delays, clock};
+/// use measure::{DelayBooks, Delays};
 /// let (mut delays, books) = (Delays::default(), DelayBooks::default());
-/// let clock_cost = 20;
-/// delays.see(&books, 0, clock::between(5_000, 6_020, clock_cost));
+/// delays.see(&books, 0, 1_000);
 /// delays.see_row(&books, 1, 2, 1_200);
 /// assert_eq!((books.latency.count(), books.latency.mean()), (3, Some(1_133)));
 /// assert_eq!((books.ipdv.max(), books.ipdv_longer.get()), (Some(200), 1));

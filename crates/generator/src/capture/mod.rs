@@ -9,7 +9,7 @@
 //! calls their `collect` often enough that rings do not fill.
 //!
 //! # Lifecycle
-//! Starting a capture makes new taps; a tap whose [`Tap::is_abandoned`] is true can be dropped. Taps
+//! Starting a capture makes new taps; those of the one before are of no use any more. Taps
 //! dropped before a recorder or a sink collects leave what they captured in their rings.
 //!
 //! # Units

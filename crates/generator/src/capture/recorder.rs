@@ -74,7 +74,7 @@ impl Recorder {
         }
     }
 
-    /// Collects the last frames and ends the capture at the TSC `now`. Its taps are abandoned.
+    /// Collects the last frames and ends the capture at the TSC `now`. What its taps see then is lost.
     pub fn stop(&mut self, now: u64) {
         if self.ended.is_none() {
             self.collect();

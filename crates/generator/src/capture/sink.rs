@@ -145,11 +145,6 @@ impl Sink {
         }
     }
 
-    /// Whether the file has reached its limit, or could not be written.
-    pub fn is_full(&self) -> bool {
-        self.full
-    }
-
     /// Writes the records up to a TSC in the order of time. Ends even when the taps fill the rings
     /// faster.
     fn drain(&mut self, until: u64) -> Result<(), SinkError> {

@@ -69,11 +69,6 @@ impl Tap {
         chunk.commit_all();
         self.missed = 0;
     }
-
-    /// Whether the reading end is gone, so that looking has no use any more.
-    pub fn is_abandoned(&self) -> bool {
-        self.ring.is_abandoned()
-    }
 }
 
 /// Copies `bytes` to the front of two slices that are one after the other; returns what is left.

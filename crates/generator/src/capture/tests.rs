@@ -156,7 +156,6 @@ proptest! {
         let n = total as u64;
         let wanted = pcapng.then(|| vec![(4, n), (6, n), (7, 0), (8, n)]);
         prop_assert_eq!(statistics(&stopped), wanted);
-        prop_assert!(taps_a.iter().all(Tap::is_abandoned));
     }
 
     // Whatever the limits, they hold, the figures close, and an overwriting store keeps the newest.
@@ -283,7 +282,6 @@ fn a_sink_stops_at_its_limit_with_whole_records() {
             taps[0].look(&frame(i, 200), i);
         }
         sink.collect(40).unwrap();
-        assert!(sink.is_full());
         let figures = sink.figures();
         assert!(closed(figures) && figures.refused > 0, "{figures:?}");
         let file = std::fs::read(&path).unwrap();

@@ -108,6 +108,12 @@ impl Active<'_> {
             .map(|(index, (flow, books))| (index, flow, books))
     }
 
+    /// Bytes of the longest frame that is to be sent on a port, with FCS.
+    fn longest(&self, port: usize) -> Option<usize> {
+        let own = self.plan.flows.iter().filter(|flow| flow.tx == port);
+        own.map(|flow| flow.source.max_with_fcs()).max()
+    }
+
     pub(super) fn port_figures(&self, index: usize) -> Option<PortFigures> {
         let (plan, entry) = (self.plan.ports.get(index)?, self.ports.get(index)?);
         let earlier = self.earlier.get(index).copied().unwrap_or_default();
@@ -130,7 +136,7 @@ impl Active<'_> {
         Some(PortFigures {
             name: plan.name.clone(),
             location: plan.location.to_string(),
-            link: entry.link_is_up(),
+            link: entry.link_is_up(entry.obstacle(self.longest(index)).as_ref()),
             speed: plan.speed_mbps.or(entry.speed_mbps()).map(u64::from),
             transmitting,
             capturing: self.captures.is_running(index),
@@ -248,6 +254,7 @@ impl Active<'_> {
         let sum = |of: fn(&crate::books::PortBooks) -> u64| -> Value {
             self.books.port_sum(index, of).into()
         };
+        let found = entry.obstacle(self.longest(index));
         entries.extend([
             ("received", sum(|port| port.received.get())),
             ("duplicates", sum(|port| port.duplicates.get())),
@@ -257,11 +264,8 @@ impl Active<'_> {
             ("stale", sum(|port| port.stale.get())),
             ("misdirected", sum(|port| port.misdirected.get())),
             ("rx_frames", sum(|port| port.frames.get())),
-            ("link", if entry.link_is_up() { "up" } else { "down" }.into()),
+            ("link", if entry.link_is_up(found.as_ref()) { "up" } else { "down" }.into()),
         ]);
-        let own = self.plan.flows.iter().filter(|flow| flow.tx == index);
-        let longest = own.map(|flow| flow.source.max_with_fcs()).max();
-        let found = entry.obstacle(longest);
         entries.extend(found.map(|found| ("obstacle", found.brief().as_str().into())));
         let latencies: Vec<&Counters> =
             self.delays_at(index).map(|delays| delays.latency.counters()).collect();

@@ -7,6 +7,7 @@
 mod captures;
 mod figures;
 mod keeper;
+mod kept;
 mod ports;
 mod rates;
 mod setups;
@@ -56,7 +57,8 @@ struct Active<'eal> {
     captures: Captures,
 }
 
-/// What does not change while the program runs.
+/// What holds for every configuration, but for the mode of sending: a plan of the program's own command
+/// brings its own ([`Call::Load`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// The engine's.

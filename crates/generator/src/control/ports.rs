@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Opens and closes the ports of a configuration, all of them or none.
 
+use std::time::Instant;
+
 use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, PortInfo, RxConfig, TxConfig};
 
+use super::kept::Kept;
 use crate::engine::layout::{self, MostQueues};
 use crate::engine::{Link, Source};
 use crate::location::Location;
@@ -30,11 +33,10 @@ pub struct PortRules {
     pub max_frame: usize,
 }
 
-/// The pools of a port. They outlive it and are used again, for DPDK keeps pools until the end.
+/// The pools of a port, by queue. They outlive it and are used again, for DPDK keeps pools until the end.
 #[derive(Clone)]
 struct Pools<'eal> {
-    rx: Mempool<'eal>,
-    /// By transmit queue.
+    rx: Vec<Mempool<'eal>>,
     tx: Vec<Mempool<'eal>>,
 }
 
@@ -47,24 +49,33 @@ pub struct Entry<'eal> {
     control: PortControl<'eal>,
     pools: Pools<'eal>,
     most: MostQueues,
+    /// What kept frames of this length from passing a moment ago.
+    obstacle: Kept<Option<usize>, Option<Obstacle>>,
 }
 
 impl Entry<'_> {
-    /// Whether frames can pass.
-    pub fn link_is_up(&self) -> bool {
+    /// What keeps frames of up to `longest` bytes from passing, as the kernel knew it a second ago or
+    /// later: figures are asked for often, and each look takes several calls of the kernel.
+    pub fn obstacle(&self, longest: Option<usize>) -> Option<Obstacle> {
+        let ask = |longest: &Option<usize>| self.obstacle_now(*longest);
+        self.obstacle.get(Instant::now(), longest, ask)
+    }
+
+    /// Whether frames can pass, with what the kernel says against it.
+    pub fn link_is_up(&self, obstacle: Option<&Obstacle>) -> bool {
         // Drivers that know no better call it up.
-        let down = self.obstacle(None).is_some_and(|found| found.is_link_down());
+        let down = obstacle.is_some_and(Obstacle::is_link_down);
         !down && self.control.link().is_ok_and(|link| link.up)
     }
 
-    /// What keeps frames of up to `longest` bytes, with FCS, from passing.
-    pub fn obstacle(&self, longest: Option<usize>) -> Option<Obstacle> {
+    /// The same, as the kernel knows it now.
+    pub fn obstacle_now(&self, longest: Option<usize>) -> Option<Obstacle> {
         obstacle(&self.location, longest, self.interface)
     }
 
     /// Whether its interface is there no more, so that it will never work again.
     fn is_dead(&self) -> bool {
-        matches!(self.obstacle(None), Some(Obstacle::Gone(_) | Obstacle::Replaced(_)))
+        matches!(self.obstacle_now(None), Some(Obstacle::Gone(_) | Obstacle::Replaced(_)))
     }
 
     /// The line rate in Mbit/s. Only hardware has one: virtual devices claim any number.
@@ -85,6 +96,7 @@ impl Entry<'_> {
     /// # Errors
     /// What the driver says.
     pub fn set_link(&self, up: bool) -> Result<(), String> {
+        self.obstacle.forget();
         self.control.set_link(up).map_err(|error| error.to_string())
     }
 
@@ -222,6 +234,7 @@ impl<'eal> Ports<'eal> {
             control,
             pools: pools.clone(),
             most,
+            obstacle: Kept::default(),
         };
         Ok((entry, Link { port, tx_pools: pools.tx }))
     }
@@ -246,9 +259,9 @@ impl<'eal> Ports<'eal> {
             ));
         }
         let mtu = self.mtu(&info)?;
-        let pools = self.pools(tx)?;
+        let pools = self.pools(rx, tx)?;
         let config = PortConfig {
-            rx: (0..rx).map(|_| RxConfig::new(&pools.rx)).collect(),
+            rx: pools.rx.iter().map(RxConfig::new).collect(),
             tx: (0..tx).map(|_| TxConfig::default()).collect(),
             no_packet_types: true,
             mtu,
@@ -280,45 +293,41 @@ impl<'eal> Ports<'eal> {
         }
     }
 
-    /// A receive pool and `tx` transmit pools, used ones first.
-    fn pools(&mut self, tx: u16) -> Result<Pools<'eal>, String> {
-        let rx = match self.free_rx.pop() {
-            Some(pool) => pool,
-            None => self.new_pool("rx")?,
-        };
-        let mut pools = Pools { rx, tx: Vec::new() };
-        for _ in 0..tx {
-            let pool = match self.free_tx.pop() {
-                Some(pool) => Ok(pool),
-                None => self.new_pool("tx"),
-            };
-            match pool {
-                Ok(pool) => pools.tx.push(pool),
-                Err(error) => {
-                    self.keep(pools);
-                    return Err(error);
-                }
+    /// Pools of so many receive and transmit queues, used ones first.
+    fn pools(&mut self, rx: u16, tx: u16) -> Result<Pools<'eal>, String> {
+        let mut pools = Pools { rx: Vec::new(), tx: Vec::new() };
+        match self.fill(&mut pools, rx, tx) {
+            Ok(()) => Ok(pools),
+            Err(error) => {
+                self.keep(pools);
+                Err(error)
             }
         }
-        Ok(pools)
+    }
+
+    fn fill(&mut self, pools: &mut Pools<'eal>, rx: u16, tx: u16) -> Result<(), String> {
+        for _ in 0..rx {
+            let free = self.free_rx.pop();
+            pools.rx.push(free.map_or_else(|| self.new_pool("rx"), Ok)?);
+        }
+        for _ in 0..tx {
+            let free = self.free_tx.pop();
+            pools.tx.push(free.map_or_else(|| self.new_pool("tx"), Ok)?);
+        }
+        Ok(())
     }
 
     fn new_pool(&mut self, direction: &str) -> Result<Mempool<'eal>, String> {
         let number = self.pools;
         self.pools += 1;
-        let queues = if direction == "rx" { u32::from(self.rules.rx_queues) } else { 1 };
         let usual = PoolConfig::named(format!("{direction}{number}"));
         let room = u16::try_from(self.rules.max_frame + HEADROOM).unwrap_or(u16::MAX);
-        let config = PoolConfig {
-            count: (BUFFERS + 1) * queues - 1,
-            data_room: usual.data_room.max(room),
-            ..usual
-        };
+        let config = PoolConfig { count: BUFFERS, data_room: usual.data_room.max(room), ..usual };
         Mempool::packet_pool(self.eal, &config).map_err(|error| error.to_string())
     }
 
     fn keep(&mut self, pools: Pools<'eal>) {
-        self.free_rx.push(pools.rx);
+        self.free_rx.extend(pools.rx);
         self.free_tx.extend(pools.tx);
     }
 

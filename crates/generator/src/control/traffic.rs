@@ -140,11 +140,14 @@ impl Control<'_, '_> {
             else {
                 continue;
             };
-            match entry.obstacle(longest) {
+            // As it is now: what was found a moment ago may be mended.
+            let found = entry.obstacle_now(longest);
+            let up = entry.link_is_up(found.as_ref());
+            match found {
                 Some(found) if found.is_certain() => {
                     certain.push(format!("port {:?}: {found}; nothing was started", port.name));
                 }
-                _ if !entry.link_is_up() => certain.push(format!(
+                _ if !up => certain.push(format!(
                     "the link of port {:?} ({}) is still down after {} s; nothing was started: start its peer first, or set the link up if a request has set it down",
                     port.name,
                     port.location,

@@ -39,7 +39,7 @@ pub enum Mode {
     Flood,
 }
 
-/// What does not change while the program runs.
+/// How the lcores work; the same for all, and as long as a configuration is in force.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How frames leave.
