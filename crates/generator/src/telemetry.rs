@@ -21,30 +21,36 @@ pub enum Subject {
     Flow(String),
 }
 
-/// A distribution of a flow, in TSC cycles.
+/// A distribution of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Histogram {
-    /// One-way latency.
+    /// One-way latency, in TSC cycles.
     Latency,
-    /// Inter-packet delay variation (RFC 3393), its magnitude.
+    /// Inter-packet delay variation (RFC 3393), its magnitude, in TSC cycles.
     Ipdv,
-    /// Gaps between departures.
+    /// Gaps between departures, in TSC cycles.
     Gap,
+    /// Extents of reordered frames (RFC 4737, section 4.2.1), in arrivals.
+    ReorderingExtent,
 }
 
 impl Histogram {
+    /// All of them.
+    pub const ALL: [Histogram; 4] =
+        [Histogram::Latency, Histogram::Ipdv, Histogram::Gap, Histogram::ReorderingExtent];
+
     /// Its name in answers.
     pub fn name(self) -> &'static str {
         match self {
             Histogram::Latency => "latency_hdr",
             Histogram::Ipdv => "ipdv_hdr",
             Histogram::Gap => "gap_hdr",
+            Histogram::ReorderingExtent => "reordering_extent_hdr",
         }
     }
 
     fn named(name: &str) -> Option<Self> {
-        let all = [Histogram::Latency, Histogram::Ipdv, Histogram::Gap];
-        all.into_iter().find(|histogram| histogram.name() == name)
+        Histogram::ALL.into_iter().find(|histogram| histogram.name() == name)
     }
 }
 
@@ -81,7 +87,7 @@ pub fn register(eal: &dpdk::Eal, control: &mpsc::Sender<Question>) -> Result<(),
     let histogram = control.clone();
     commands.register(
         "/linerate/generator/histogram",
-        "A distribution of a flow. Parameters: string name, latency_hdr or ipdv_hdr or gap_hdr",
+        "A distribution of a flow. Parameters: string name, latency_hdr or ipdv_hdr or gap_hdr or reordering_extent_hdr",
         move |parameters| {
             let (name, kind) = parameters.split_once(',')?;
             ask(&histogram, Subject::Flow(name.to_owned()), Some(Histogram::named(kind)?))

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from linerate import hdr
 pytest_plugins = ["rig"]
 
 FRAMES = 2000
+EXTENTS = "reordering_extent_hdr"
 
 
 def histogram(parts: list[str]) -> hdr.Histogram:
@@ -69,9 +71,16 @@ class Order:
     """What the definitions say of frames that arrived in some order."""
 
     duplicates: int = 0
-    reordered: int = 0
-    extent: int = 0
+    extents: list[int] = field(default_factory=list)
     neighbours: int = 0
+
+    @property
+    def reordered(self) -> int:
+        return len(self.extents)
+
+    @property
+    def extent(self) -> int:
+        return max(self.extents, default=0)
 
     @classmethod
     def of(cls, arrivals: Sequence[int]) -> Order:
@@ -83,8 +92,7 @@ class Order:
             larger = (place for place, other in enumerate(came) if other > number)
             earliest = next(larger, None)
             if earliest is not None:
-                order.reordered += 1
-                order.extent = max(order.extent, len(came) - earliest)
+                order.extents.append(len(came) - earliest)
             came.append(number)
         pairs = itertools.pairwise(arrivals)
         order.neighbours = sum(after == before + 1 for before, after in pairs)
@@ -100,6 +108,7 @@ class Outcome:
     flow: dict[str, Any]
     port: dict[str, Any]
     far: dict[str, int]
+    extents: dict[str, Any] | None
 
 
 def settle(running: Generator, link: Forwarder, ports: Sequence[str] = ("p1",)) -> None:
@@ -144,6 +153,7 @@ def run(
             running.flow(),
             running.port(),
             link.ask("/linerate/impair"),
+            running.ask(f"/linerate/generator/histogram,f0,{EXTENTS}"),
         )
         part(running, link)
     # Neither had to drop any by itself, or nothing below would be exact.
@@ -155,6 +165,17 @@ def run(
     assert outcome.metric.frames_rx == flow_books["received"]
     assert (outcome.port["stale"], outcome.port["misdirected"]) == (0, 0)
     return outcome
+
+
+def check_extents(outcome: Outcome, order: Order) -> None:
+    """How late each frame was, in arrivals: small numbers are told exactly."""
+    if not order.extents:
+        assert (EXTENTS in outcome.flow, outcome.extents) == (False, None)
+        return
+    assert max(order.extents) < 256
+    told = histogram(outcome.flow[EXTENTS])
+    assert told.buckets == tuple(sorted(Counter(order.extents).items()))
+    assert outcome.extents == {EXTENTS: outcome.flow[EXTENTS]}
 
 
 def check_times(outcome: Outcome, hz: int, least_us: int) -> None:
@@ -196,6 +217,7 @@ def test_counts_are_those_of_the_link_and_of_the_model(
     # A frame and its copy may both be held back at the end.
     assert 0 <= far["duplicated"] - order.duplicates <= far["held"]
     assert (books["reordered"], books["max_reordering_extent"]) == (order.reordered, order.extent)
+    check_extents(outcome, order)
     assert books["reordered_or_duplicate"] == books["corrupt"] == 0
     for name in ("received", "duplicates", "reordered", "corrupt"):
         assert outcome.port[name] == books[name]

@@ -203,20 +203,22 @@ impl Active<'_> {
                 entries.extend(pdv(quantile).map(|cycles| (name, ns(cycles as f64))));
             }
         }
-        let kinds = [Histogram::Latency, Histogram::Ipdv, Histogram::Gap];
-        let texts: Vec<(&'static str, String)> = kinds
-            .iter()
-            .filter_map(|kind| Some((kind.name(), self.encoded(index, *kind)?)))
+        let texts: Vec<(&'static str, String)> = Histogram::ALL
+            .into_iter()
+            .filter_map(|kind| Some((kind.name(), self.encoded(index, kind)?)))
             .collect();
         add_histograms(&mut entries, texts);
         entries.push(mode(settings));
         Some(entries)
     }
 
-    /// One histogram of a flow, in cycles.
+    /// One histogram of a flow; those of times are in cycles.
     fn histogram(&self, index: usize, kind: Histogram, settings: &Settings) -> Option<Entries> {
-        let text = self.encoded(index, kind)?;
-        Some(vec![(kind.name(), Value::Text(text)), ("tsc_hz", settings.hz.into())])
+        let mut entries = vec![(kind.name(), Value::Text(self.encoded(index, kind)?))];
+        if kind != Histogram::ReorderingExtent {
+            entries.push(("tsc_hz", settings.hz.into()));
+        }
+        Some(entries)
     }
 
     fn encoded(&self, index: usize, kind: Histogram) -> Option<String> {
@@ -226,8 +228,11 @@ impl Active<'_> {
         let counters: Vec<&Counters> = match kind {
             Histogram::Gap => vec![tx.gaps.counters()],
             Histogram::Latency => delays().map(|delays| delays.latency.counters()).collect(),
-            // Neighbours that came to different lcores were not seen as such.
-            Histogram::Ipdv if rx.len() > 1 => vec![],
+            // Of frames that came to different lcores nobody knows the order, nor who were neighbours.
+            Histogram::Ipdv | Histogram::ReorderingExtent if rx.len() > 1 => vec![],
+            Histogram::ReorderingExtent => {
+                rx.iter().filter_map(|rx| rx.sequence.extents()).collect()
+            }
             Histogram::Ipdv => delays().map(|delays| delays.ipdv.counters()).collect(),
         };
         let any = counters.iter().any(|counters| counters.count() > 0);

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::books::{Books, Earlier};
+use crate::books::{Books, Earlier, Told};
 use crate::engine::layout::{self, Share};
 use crate::engine::{Command, Desk, Load, Order, Settings, Station};
 use crate::location::Vdevs;
@@ -221,8 +221,12 @@ impl<'run, 'eal> Control<'run, 'eal> {
             }
         };
         self.forget_pending();
-        let stamped: Vec<bool> = plan.flows.iter().map(|flow| flow.is_stamped()).collect();
-        let books = Arc::new(Books::new(&stamped, plan.ports.len(), setup.receivers));
+        let told = |flow: &crate::plan::FlowPlan| Told {
+            order: flow.metrics.enable,
+            delays: flow.is_stamped(),
+        };
+        let told: Vec<Told> = plan.flows.iter().map(told).collect();
+        let books = Arc::new(Books::new(&told, plan.ports.len(), setup.receivers));
         let (sources, entries, given_up) = opened.commit(std::mem::take(&mut self.active.ports));
         for (entry, port) in entries.iter().zip(&plan.ports) {
             entry.set_promiscuous(port.promiscuous);

@@ -20,7 +20,7 @@ use super::sender::{Change, Sender};
 use super::source::FrameSource;
 use super::timetable::{Pace, Tact};
 use super::*;
-use crate::books::{Books, State};
+use crate::books::{Books, State, Told};
 use crate::pacing::{FrameRate, Interval};
 
 mod orders;
@@ -154,7 +154,8 @@ struct Bench {
 impl Bench {
     fn new(mode: Mode, flows: Vec<FlowSetup>, rx_masks: Vec<u64>, ports: Vec<Paper>) -> Self {
         let settings = Settings { mode, hz: HZ, late_after: 1000, clock_cost: 20 };
-        let books = Arc::new(Books::new(&vec![true; flows.len()], ports.len(), 1));
+        let told = Told { order: true, delays: true };
+        let books = Arc::new(Books::new(&vec![told; flows.len()], ports.len(), 1));
         let expected = Expectations { rx_masks, integrity: false };
         let numbers = (0..ports.len()).collect();
         Bench {
@@ -544,6 +545,8 @@ fn order_copies_and_delays_are_entered() {
     assert_eq!((flow.received.get(), flow.sequence.in_order.get()), (10, 8));
     assert_eq!((flow.sequence.reordered.get(), flow.sequence.duplicates.get()), (1, 1));
     assert_eq!((flow.sequence.max_extent.get(), flow.sequence.missing.get()), (2, 1));
+    let extents = flow.sequence.extents().unwrap();
+    assert_eq!((extents.count(), extents.quantile(1.0)), (1, Some(2)));
     let port = &bench.books.rx[0].ports[0];
     assert_eq!((port.reordered.get(), port.duplicates.get()), (1, 1));
     // Frame 0: sent at 100, there at 30,000; the clock's 20 are no part of it.
