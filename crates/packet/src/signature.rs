@@ -180,6 +180,31 @@ pub(crate) const fn fold_words(first: u64, second: u64) -> u16 {
     checksum::fold_wide(sum, carry)
 }
 
+/// Gives the signature of `frame` the stamp of another moment of the TSC. What has none, or no stamp, stays.
+/// Checksums of headers stay right: a signature adds zero to them, whatever its stamp.
+///
+/// ```
+/// use packet::signature::{Signature, restamp};
+/// let mut frame = [0u8; 60];
+/// Signature { run: 1, flow: 2, sequence: 3, stamp: 4 }.write(&mut frame);
+/// restamp(&mut frame, 5);
+/// assert_eq!(Signature::read(&frame), Some(Signature { run: 1, flow: 2, sequence: 3, stamp: 5 }));
+/// ```
+#[inline]
+pub fn restamp(frame: &mut [u8], tsc: u64) {
+    let Some(at) = offset(frame.len()) else { return };
+    let Some(tail) = frame.get_mut(at..).and_then(|tail| tail.first_chunk_mut::<LEN>()) else {
+        return;
+    };
+    let (first, second, _) = numbers(tail);
+    if (first >> 40) as u32 != MAGIC || second & STAMP_MASK == 0 {
+        return;
+    }
+    let second = second & !STAMP_MASK | stamp_of(tsc);
+    tail[8..16].copy_from_slice(&second.to_be_bytes());
+    tail[16..].copy_from_slice(&(!fold_words(first, second)).to_be_bytes());
+}
+
 /// The signature that comes next in a row of frames that were sent together: of the same run of the same
 /// flow, with the next number and the same stamp. To compare with it takes a third of reading one.
 ///
@@ -336,6 +361,22 @@ mod tests {
             prop_assert_eq!(frame.iter().take_while(|b| **b == 0xee).count(), at);
             prop_assert_eq!(checksum::fold(checksum::sum(&frame[at..at + LEN])), 0xffff);
             prop_assert_eq!(payload_is_intact(&frame), None);
+        }
+
+        #[test]
+        fn another_stamp_changes_nothing_else(
+            len in LEN..90, run: u8, flow: u16, sequence: u32, stamp in 0..=STAMP_MASK, tsc: u64, ours: bool,
+        ) {
+            // Bit 15 of the flow says that there is an extension.
+            let signature = Signature { run, flow, sequence, stamp };
+            let (mut frame, mut wanted) = (vec![0xee; len], vec![0xee; len]);
+            if ours {
+                signature.write(&mut frame);
+                let stamp = if stamp == 0 { 0 } else { stamp_of(tsc) };
+                Signature { stamp, ..signature }.write(&mut wanted);
+            }
+            restamp(&mut frame, tsc);
+            prop_assert_eq!(frame, wanted);
         }
 
         #[test]

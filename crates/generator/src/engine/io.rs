@@ -11,6 +11,9 @@ use packet::writer::Buffer;
 pub trait Frame: Buffer {
     /// Its length in bytes, without FCS.
     fn len(&self) -> usize;
+
+    /// Its bytes, without FCS; `None` when somebody else may read them now.
+    fn bytes_mut(&mut self) -> Option<&mut [u8]>;
 }
 
 /// A queue from which frames come.
@@ -33,6 +36,9 @@ pub trait Transmit {
     /// Queues `n` new frames behind those queued, all or none, for the caller to write. `None` when
     /// there are not enough buffers. `n` fits beside what is queued.
     fn reserve(&mut self, n: usize) -> Option<&mut [Self::Frame]>;
+
+    /// The queued frames.
+    fn queued(&mut self) -> &mut [Self::Frame];
 
     /// Offers the queued frames to the port once; those taken leave the queue from the front.
     /// Returns how many.

@@ -11,6 +11,11 @@ impl Frame for Mbuf<'_> {
     fn len(&self) -> usize {
         self.packet_len()
     }
+
+    #[inline]
+    fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        self.data_mut()
+    }
 }
 
 /// A started port and the pools from which it sends, one for each transmit queue. Nobody else uses them.
@@ -95,6 +100,11 @@ impl<'eal> Transmit for TxLane<'_, 'eal> {
         let before = self.queued.len();
         self.pool.fill(&mut self.queued, n).ok()?;
         self.queued.as_mut_slice().get_mut(before..)
+    }
+
+    #[inline]
+    fn queued(&mut self) -> &mut [Mbuf<'eal>] {
+        self.queued.as_mut_slice()
     }
 
     #[inline]

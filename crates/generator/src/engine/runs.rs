@@ -3,6 +3,9 @@
 
 use super::io::BURST;
 
+/// Whose frames are that no flow counts. There are never so many flows.
+pub const NOBODY: u16 = u16::MAX;
+
 /// Whose the frames of a port's queue are. Holds as many frames as a burst.
 #[derive(Debug, Default)]
 pub struct Runs {
@@ -54,6 +57,13 @@ impl Runs {
         if gone > 0 {
             self.pairs.copy_within(gone..self.len, 0);
             self.len -= gone;
+        }
+    }
+
+    /// Has the queued frames of `flow` belong to nobody.
+    pub fn disown(&mut self, flow: u16) {
+        for (own, _) in self.pairs.iter_mut().take(self.len).filter(|pair| pair.0 == flow) {
+            *own = NOBODY;
         }
     }
 

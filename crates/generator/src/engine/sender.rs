@@ -26,8 +26,6 @@ pub(super) struct Flow {
     pub departures: Departures,
     /// Length of its frames, if they all have the same.
     pub len: Option<u16>,
-    /// Flood: queued frames of the run before, which are in no book when they leave.
-    pub leftover: u64,
     pub timetable: Timetable,
     /// Frames still to be built, and still to be accepted or lost.
     pub unbuilt: u64,
@@ -62,15 +60,6 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Queued frames of a flow.
-    fn queued_of(&self, flow: usize) -> u64 {
-        let mut frames = 0;
-        self.queued.each(|local, count| {
-            frames += if usize::from(local) == flow { count } else { 0 };
-        });
-        frames
-    }
-
     /// Notes the length of a flow's queued frames, which was the same for all until now.
     fn note_len(&mut self, flow: usize, len: u16) {
         let (mut at, lens) = (0, &mut self.lens);
@@ -127,7 +116,6 @@ impl Sender {
             timetable: setup.pace.from(0, 0, 1),
             departures: Departures::default(),
             len: setup.source.fixed_len(),
-            leftover: 0,
             setup,
             unbuilt: 0,
             unsettled: 0,
@@ -163,16 +151,16 @@ impl Sender {
         self.places.get(index).copied().flatten().map(usize::from)
     }
 
-    /// Stops the own flows among these, and leaves their books alone until they start again.
+    /// Stops the own flows among these, and leaves their books alone until they start again: frames that a
+    /// flood has queued are in no book when they leave.
     pub fn forget(&mut self, which: &[usize], now: u64) {
         self.stop(which, now);
         for &index in which {
             let Some(local) = self.place(index) else { continue };
-            let Some(flow) = self.flows.get_mut(local) else { continue };
-            flow.leftover = match self.lanes.get(flow.setup.lane) {
-                Some(lane) => lane.queued_of(local),
-                None => 0,
-            };
+            let lane = self.flows.get(local).map(|flow| flow.setup.lane);
+            if let Some(lane) = lane.and_then(|lane| self.lanes.get_mut(lane)) {
+                lane.queued.disown(local as u16);
+            }
         }
     }
 

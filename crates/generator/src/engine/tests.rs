@@ -31,6 +31,10 @@ impl Frame for Vec<u8> {
     fn len(&self) -> usize {
         Vec::len(self)
     }
+
+    fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        Some(self)
+    }
 }
 
 /// A port: what it accepts goes to `sent`, and `arriving` is received.
@@ -85,6 +89,10 @@ impl Transmit for Paper {
             self.queued.resize(before + n, vec![0xa5; 77]);
             &mut self.queued[before..]
         })
+    }
+
+    fn queued(&mut self) -> &mut [Vec<u8>] {
+        &mut self.queued
     }
 
     fn offer(&mut self) -> usize {
@@ -412,10 +420,15 @@ fn a_flood_that_starts_again_leaves_the_frames_of_its_first_run_out() {
     bench.step(1);
     assert_eq!(bench.ports[0].queued.len(), 32);
     bench.start(&[0], 2);
+    bench.step(3);
+    let (flow, other) = (&bench.books.tx[0], &bench.books.tx[1]);
+    assert_eq!((flow.attempted(), flow.first_tsc.get(), flow.last_tsc.get()), (0, 0, 0));
+    assert_eq!((other.refused.get(), other.last_tsc.get()), (32, 3));
     bench.ports[0].room = 10_000;
-    (3..20).for_each(|now| {
+    (4..20).for_each(|now| {
         bench.step(now);
     });
+    assert_eq!(bench.books.tx[0].first_tsc.get(), 5);
     let runs = |run: u8| {
         let own = |frame: &&Vec<u8>| {
             let found = Signature::read(frame).unwrap();
@@ -424,8 +437,28 @@ fn a_flood_that_starts_again_leaves_the_frames_of_its_first_run_out() {
         bench.ports[0].sent.iter().filter(own).count()
     };
     assert_eq!((runs(1), runs(2)), (16, 40));
+    // What its first run has left is offered again, but is no business of the second's.
     assert_eq!((bench.accepted(0), bench.books.tx[0].bytes.get()), (40, 40 * 60));
     assert_eq!(bench.state(0), State::Stopped);
+}
+
+#[test]
+fn a_refused_frame_has_the_stamp_of_its_last_offer() {
+    let mut bench = Bench::one(Mode::Flood, setup(0, 0, 1, Limit::Frames(100)), 10);
+    bench.start(&[0], 1000);
+    for now in (1000..9000).step_by(1000) {
+        bench.step(now);
+        bench.ports[0].room = 10;
+    }
+    let stamps: Vec<u64> = bench.ports[0]
+        .sent
+        .iter()
+        .map(|frame| Signature::read(frame).unwrap())
+        .enumerate()
+        .map(|(number, found)| (found.sequence == number as u32).then_some(found.stamp).unwrap())
+        .collect();
+    // Ten leave at each offer, whenever they were written.
+    assert_eq!(stamps, (0..80).map(|frame| 1000 * (1 + frame / 10)).collect::<Vec<_>>());
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 use std::cmp::Reverse;
 
+use packet::signature;
+
 use super::io::{BURST, Frame, Transmit};
 use super::runs::Runs;
 use super::sender::{Flow, Sender};
@@ -33,8 +35,6 @@ impl Sender {
 
     fn drop_queued<T: Transmit>(&mut self, lane: usize, queue: &mut T) {
         queue.discard();
-        let own = |flow: &&mut Flow| flow.setup.lane == lane;
-        self.flows.iter_mut().filter(own).for_each(|flow| flow.leftover = 0);
         if let Some(lane) = self.lanes.get_mut(lane) {
             lane.queued = Runs::default();
         }
@@ -153,6 +153,9 @@ impl Sender {
     fn flood<T: Transmit>(&mut self, at: usize, queue: &mut T, now: u64) {
         let Some(lane) = self.lanes.get_mut(at) else { return };
         let mut over = now >= lane.end;
+        if lane.queued.frames() > 0 {
+            restamp(&self.flows, &lane.queued, queue.queued(), now);
+        }
         let share = BURST.div_ceil(lane.active.len().max(1));
         for _ in 0..lane.active.len() {
             let queued = lane.queued.frames();
@@ -196,9 +199,6 @@ impl Sender {
                 let (own, rest) = lens.split_at(lens.len().min(count as usize));
                 lens = rest;
                 let Some(flow) = flows.get_mut(usize::from(local)) else { return };
-                let old = flow.leftover.min(count);
-                flow.leftover -= old;
-                let (count, own) = (count - old, own.get(old as usize..).unwrap_or_default());
                 if let Some(books) = books.get(usize::from(flow.setup.index)) {
                     books.accepted.add(count);
                     books.bytes.add(bytes_of(flow, count, own));
@@ -249,6 +249,19 @@ fn enter_offer(books: &TxBooks, now: u64) {
 #[inline]
 fn stamp(flow: &Flow, now: u64) -> u64 {
     if flow.setup.stamped { now } else { 0 }
+}
+
+/// Gives refused frames the stamp of now: they are on their way from the offer that the port takes.
+fn restamp<F: Frame>(flows: &[Flow], queued: &Runs, mut frames: &mut [F], now: u64) {
+    queued.each(|local, count| {
+        let taken = std::mem::take(&mut frames);
+        let (own, rest) = taken.split_at_mut(taken.len().min(count as usize));
+        frames = rest;
+        if flows.get(usize::from(local)).is_some_and(|flow| flow.setup.stamped) {
+            let bytes = own.iter_mut().filter_map(Frame::bytes_mut);
+            bytes.for_each(|frame| signature::restamp(frame, now));
+        }
+    });
 }
 
 /// Bytes of `count` frames of a flow, whose lengths were noted where they differ.
