@@ -256,6 +256,9 @@ impl Successor {
     /// half the cost; but `false` too where numbers run over in between, and then nothing changes.
     #[inline]
     pub fn is_in_all<'a>(&mut self, n: usize, mut frame: impl FnMut(usize) -> &'a [u8]) -> bool {
+        if n == 0 {
+            return true;
+        }
         let room = (0xffff - (self.second >> 48)).min(u64::from(self.check));
         if self.first == 0 || n as u64 > room {
             return false;
@@ -266,8 +269,8 @@ impl Successor {
             ..*self
         };
         // What does not follow shows at the end most often.
-        if n == 0 || !after(n - 1).is_in(frame(n - 1)) {
-            return n == 0;
+        if !after(n - 1).is_in(frame(n - 1)) {
+            return false;
         }
         // The others are looked at without a branch for each.
         let mut different = 0;
