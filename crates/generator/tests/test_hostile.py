@@ -165,7 +165,7 @@ def test_slow_readers_of_captures_hold_nothing_up_and_take_bounded_memory(ring: 
         reader = socket.socket()
         reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         reader.settimeout(TIMEOUT_S)
-        reader.connect(("127.0.0.1", ring.port))
+        reader.connect(("127.0.0.1", ring.http_port))
         reader.sendall(head % len(body) + body)
         answer = reader.recv(1024)
         readers.append(reader)
