@@ -115,10 +115,15 @@ fn run_server(
 fn run_command(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<ExitCode, Failure> {
     let own_eal_options = eal_options.is_some();
     if options.command.self_test {
+        let signals = Signals::register()?;
         let eal = init(eal_options, options)?;
         let rules = rules(&eal, options, own_eal_options);
-        let good = selftest::run(&eal, rules, &options.command.port)?;
-        return Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        let good = selftest::run(&eal, rules, &options.command.port, &signals.number)?;
+        return Ok(match good {
+            Some(true) => ExitCode::SUCCESS,
+            Some(false) => ExitCode::FAILURE,
+            None => signals.exit_code(),
+        });
     }
     // Before EAL, for the same reason.
     let job = command::prepare(&options.command, &limits(options)).map_err(RunError::from)?;
@@ -127,9 +132,7 @@ fn run_command(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<
     let rules = rules(&eal, options, own_eal_options);
     match command::run(&eal, rules, &options.command, job, &signals.number)? {
         Ended::Finished => Ok(ExitCode::SUCCESS),
-        Ended::Signal(signal) => {
-            Ok(ExitCode::from(128u8.saturating_add(signal.unsigned_abs() as u8)))
-        }
+        Ended::Signal(_) => Ok(signals.exit_code()),
     }
 }
 
@@ -154,6 +157,11 @@ impl Signals {
                 .map_err(Failure::Signals)?;
         }
         Ok(signals)
+    }
+
+    /// What a shell expects of a program that one has ended.
+    fn exit_code(&self) -> ExitCode {
+        ExitCode::from(128u8.saturating_add(self.number.load(Ordering::Relaxed) as u8))
     }
 }
 

@@ -283,6 +283,29 @@ def test_the_self_test_passes_on_a_ring(directory: Path) -> None:
         assert text in done.stdout
 
 
+def test_ctrl_c_ends_the_self_test_cleanly(directory: Path) -> None:
+    process = subprocess.Popen(
+        [str(BIN / "generator"), "--self-test"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(directory),
+    )
+    try:
+        assert process.stdout is not None
+        while "pass" not in (line := process.stdout.readline()):
+            assert line, "no check was made"
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=TIMEOUT_S)[0]
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 128 + signal.SIGINT
+    assert re.search(
+        r"^Ended by a signal after \d+ checks, 0 of which failed\.$", rest, re.MULTILINE
+    )
+    assert not list((directory / "dpdk").iterdir()), "the run-time directory goes with it"
+
+
 def test_the_self_test_fails_where_nothing_comes_back(directory: Path) -> None:
     done = run(directory, "--self-test", "--port", "null:n,no-rx=1")
     assert done.returncode == 1

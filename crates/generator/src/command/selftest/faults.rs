@@ -23,7 +23,7 @@ const FRAMES: usize = 1000;
 const INTERVAL: u64 = 20_000;
 
 /// Checks that each fault is found, and no others.
-pub fn check(client: &Client, bed: &Bed, results: &mut Results) -> Result<(), ApiError> {
+pub fn check(client: &Client, bed: &Bed<'_>, results: &mut Results) -> Result<(), ApiError> {
     let plan = made_up(&bed.plan, bed.rules.first_run)
         .ok_or_else(|| ApiError::internal("no frames could be made up"))?;
     client.load(plan.clone(), serde_json::json!({}), Mode::Paced)?;

@@ -10,7 +10,7 @@ use super::{Bed, Results};
 use crate::start;
 
 /// Tells the facts that figures depend on.
-pub fn tell(eal: &Eal, bed: &Bed, results: &mut Results) {
+pub fn tell(eal: &Eal, bed: &Bed<'_>, results: &mut Results) {
     let settings = &bed.rules.settings;
     let cost = settings.clock_cost as f64 * 1e9 / settings.hz.max(1) as f64;
     results.tell(&format!(

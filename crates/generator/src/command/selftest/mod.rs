@@ -9,6 +9,8 @@ mod faults;
 mod machine;
 mod pacing;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use dpdk::Eal;
 
 use super::client::Client;
@@ -40,12 +42,21 @@ pub enum SelfTestError {
 }
 
 /// What is tested.
-struct Bed {
+struct Bed<'a> {
     location: String,
     /// Whether every frame must come back: on a ring of our own.
     own: bool,
     rules: Rules,
     plan: Plan,
+    /// A signal that asks for the end, or 0.
+    signal: &'a AtomicUsize,
+}
+
+impl Bed<'_> {
+    /// Whether a signal has come: then no further measurement begins.
+    fn is_to_end(&self) -> bool {
+        self.signal.load(Ordering::Relaxed) != 0
+    }
 }
 
 /// Lines of the result, printed as they come.
@@ -69,17 +80,24 @@ impl Results {
     }
 }
 
-/// Whether all checks pass, on the given port or a ring.
+/// Whether all checks pass, on the given port or a ring; `None` when `signal` was no longer 0 before all
+/// were made.
 ///
 /// # Errors
 /// [`SelfTestError`] when the port cannot be had.
-pub fn run(eal: &Eal, rules: Rules, ports: &[PortSpec]) -> Result<bool, SelfTestError> {
+pub fn run(
+    eal: &Eal,
+    rules: Rules,
+    ports: &[PortSpec],
+    signal: &AtomicUsize,
+) -> Result<Option<bool>, SelfTestError> {
     let location = match ports {
         [] => RING.to_owned(),
         [port] => port.location.clone(),
         _ => return Err(SelfTestError::Ports),
     };
-    let bed = Bed { plan: plan(&location, &rules)?, own: ports.is_empty(), location, rules };
+    let bed =
+        Bed { plan: plan(&location, &rules)?, own: ports.is_empty(), location, rules, signal };
     let mut results = Results::default();
     machine::tell(eal, &bed, &mut results);
     let work = |client: &Client| -> Result<(), ApiError> {
@@ -90,11 +108,15 @@ pub fn run(eal: &Eal, rules: Rules, ports: &[PortSpec]) -> Result<bool, SelfTest
     };
     session(eal, rules, work)??;
     let Results { checks, failures } = results;
+    if bed.is_to_end() {
+        print(&format!("Ended by a signal after {checks} checks, {failures} of which failed.\n"));
+        return Ok(None);
+    }
     print(&match failures {
         0 => format!("All {checks} checks pass.\n"),
         _ => format!("{failures} of {checks} checks FAIL.\n"),
     });
-    Ok(failures == 0)
+    Ok(Some(failures == 0))
 }
 
 /// A port, and a flow from it to itself with four fields that change, sequence numbers and stamps.
