@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a search asks of the device under test: trials, one at a time.
+
+Behind it stands a forwarder on a link with a sender, or a simulated one. Rates are frames per
+second over all directions together; counts are frames. A trial that could not be measured raises
+`linerate.errors.TrialError`: it is neither loss nor success.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Of the frames that came back, in seconds: the least, mean and greatest, and quantiles."""
+
+    count: int
+    minimum: float
+    mean: float
+    maximum: float
+    # By quantile, 0 to 1.
+    quantiles: dict[float, float]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a trial's frames. Loss at the link's ingress is loss (measuring.md, 2)."""
+
+    intended: int
+    received: int
+    # For how long was sent.
+    seconds: float
+    latency: Latency | None = None
+
+    @property
+    def lost(self) -> int:
+        return max(self.intended - self.received, 0)
+
+    @property
+    def loss_ratio(self) -> float:
+        return self.lost / self.intended if self.intended else 0.0
+
+
+class Device(Protocol):
+    """A device under test."""
+
+    @property
+    def max_pps(self) -> float:
+        """100 %: the link's line rate, or its measured ceiling (measuring.md, 5)."""
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        """One paced trial, open loop: `pps` for `seconds`, then wait until all has settled."""
+
+    def burst(self, frames: int) -> Outcome:
+        """So many frames back to back, at `max_pps`."""
