@@ -43,6 +43,20 @@ class Outcome:
         return self.lost / self.intended if self.intended else 0.0
 
 
+@dataclass(frozen=True)
+class Changed:
+    """A trial whose rate changed once, without a pause between.
+
+    `last_lost`: seconds from the change until the sender offered the last frame that never came
+    back; None when none was lost after the change. Lost frames arrive nowhere, so only the sender's
+    time can tell when they were lost.
+    """
+
+    before: Outcome
+    after: Outcome
+    last_lost: float | None
+
+
 class Device(Protocol):
     """A device under test."""
 
@@ -55,3 +69,13 @@ class Device(Protocol):
 
     def burst(self, frames: int) -> Outcome:
         """So many frames back to back, at `max_pps`."""
+
+
+class ChangingDevice(Device, Protocol):
+    """A device whose sender can change its rate under way and knows when it offered what was lost.
+
+    Only system recovery (RFC 2544, 26.5) asks for this; a generator that lacks it serves the rest.
+    """
+
+    def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
+        """One paced trial, open loop: `pps` for `seconds`, then at once `then_pps`."""
