@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The longest burst on forwarders whose queue is known."""
+
+from __future__ import annotations
+
+import random
+import statistics
+
+import pytest
+
+from linerate.errors import UsageError
+from linerate.search.back_to_back import back_to_back
+from linerate.search.device import Outcome
+from linerate.search.simulated import Model, SimulatedForwarder
+
+SEEDS = range(40)
+
+
+def some_model(seed: int) -> Model:
+    chance = random.Random(seed)
+    return Model(
+        capacity_pps=1e7 * chance.uniform(0.01, 0.95),
+        max_pps=1e7,
+        queue=chance.choice((2, 32, 100, 1000, 4096)),
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_finds_the_longest_burst_to_the_frame(seed: int) -> None:
+    model = some_model(seed)
+    device = SimulatedForwarder(model, seed)
+    result = back_to_back(device, repetitions=3)
+    longest = model.longest_burst()
+    assert result.lengths == (longest,) * 3
+    assert (result.minimum, result.mean, result.maximum) == (longest, longest, longest)
+    assert result.deviation == 0
+    assert result.effort.trials == device.trials
+    assert result.effort.sent_s == pytest.approx(device.clock_s)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_coarser_resolution_is_kept_to(seed: int) -> None:
+    model = some_model(seed)
+    longest = model.longest_burst()
+    assert longest is not None
+    (length,) = back_to_back(SimulatedForwarder(model), repetitions=1, resolution=50).lengths
+    assert length <= longest < length + 50
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_corrected_time_is_that_of_the_queue(seed: int) -> None:
+    """RFC 9004 takes out what left while the burst came in: what is left is the queue."""
+    model = some_model(seed)
+    result = back_to_back(SimulatedForwarder(model), model.capacity_pps, repetitions=1)
+    assert result.implied_s is not None
+    assert result.corrected_s is not None
+    assert result.implied_s == result.lengths[0] / 1e7
+    # A frame or two at the edge of the burst.
+    assert result.corrected_s * 1e7 == pytest.approx(model.queue, abs=2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_repetitions_of_a_varying_device_spread_about_its_burst(seed: int) -> None:
+    model = Model(capacity_pps=5e6, max_pps=1e7, queue=500, spread=0.02)
+    result = back_to_back(SimulatedForwarder(model, seed), 5e6)
+    assert len(result.lengths) == 50
+    assert result.conforming
+    assert result.mean == pytest.approx(statistics.fmean(result.lengths))
+    assert result.deviation == pytest.approx(statistics.stdev(result.lengths))
+    assert result.minimum is not None
+    assert result.maximum is not None
+    assert result.mean is not None
+    assert result.minimum < result.mean < result.maximum
+    # 2 % of the capacity is 2 % of the burst here, and repetitions know nothing of each other.
+    assert result.mean == pytest.approx(1000, rel=0.02)
+    assert 0.002 < (result.deviation or 0) / 1000 < 0.04
+
+
+def test_a_device_as_fast_as_the_link_has_no_longest_burst() -> None:
+    device = SimulatedForwarder(Model(capacity_pps=1e7, max_pps=1e7))
+    result = back_to_back(device, 1e7, repetitions=2)
+    assert result.lengths == (20_000_000, 20_000_000)
+    assert result.limit == 20_000_000
+    assert result.at_limit == 2
+    assert result.corrected_s is None
+
+
+def test_without_a_throughput_there_is_no_corrected_time() -> None:
+    result = back_to_back(SimulatedForwarder(some_model(1)), repetitions=1)
+    assert result.implied_s is not None
+    assert result.corrected_s is None
+    assert result.deviation is None
+
+
+class Deaf(SimulatedForwarder):
+    def burst(self, frames: int) -> Outcome:
+        return Outcome(frames, 0, frames / self.max_pps)
+
+
+def test_a_device_that_passes_not_one_frame_is_invalid_and_has_no_length() -> None:
+    result = back_to_back(Deaf(Model(1e6, 1e7)))
+    assert result.invalid is not None
+    assert "a single frame was lost" in result.invalid.reason
+    assert result.lengths == ()
+    assert result.mean is None
+    assert result.implied_s is None
+
+
+def test_trials_that_go_on_failing_make_it_invalid() -> None:
+    result = back_to_back(SimulatedForwarder(Model(1e6, 1e7, failing=0.9)))
+    assert result.invalid is not None
+    assert result.mean is None
+    assert not result.conforming
+
+
+def test_fewer_repetitions_and_shorter_bursts_do_not_conform() -> None:
+    result = back_to_back(SimulatedForwarder(some_model(2)), repetitions=5, longest_s=0.5)
+    assert len(result.deviations) == 2
+    assert not result.conforming
+
+
+@pytest.mark.parametrize("name", ["repetitions", "longest_s", "resolution"])
+def test_senseless_parameters_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=name):
+        back_to_back(SimulatedForwarder(some_model(1)), **{name: 0})
