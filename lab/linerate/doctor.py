@@ -128,7 +128,15 @@ def _build_tools() -> Iterable[Finding]:
 
 
 def _python() -> Iterable[Finding]:
-    for name in ("snappi", "scipy", "pydantic", "altair", "vl-convert-python", "jinja2"):
+    for name in (
+        "snappi",
+        "scipy",
+        "pydantic",
+        "altair",
+        "vl-convert-python",
+        "jinja2",
+        "MLRsearch",
+    ):
         version: str | None
         try:
             version = metadata.version(name)
@@ -136,7 +144,6 @@ def _python() -> Iterable[Finding]:
             version = None
         yield _present("python", name, version, "the lab needs it", "make setup", needed=True)
     for name, meaning in (
-        ("MLRsearch", "throughput search (not used by this release's experiments)"),
         ("statsmodels", "further statistics (not used by this release's experiments)"),
     ):
         try:
