@@ -58,7 +58,7 @@ def enter(trial: Trial, sent: Sent, forwarded: Forwarded) -> None:
         trial.reject("books", f"the generator's own counters differ by {imbalance(sent)} frames")
     elif sent.accepted == 0:
         trial.reject("idle", "the link accepted no frame")
-    elif trial.load == "paced" and sent.late is not None and sent.attempted:
+    elif trial.load in ("paced", "burst") and sent.late is not None and sent.attempted:
         share = sent.late / sent.attempted
         if share > LATE_LIMIT:
             trial.reject(

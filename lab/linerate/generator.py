@@ -11,17 +11,19 @@ import re
 import time
 from typing import Any
 
-from linerate import eal
+from linerate import eal, hdr
 from linerate.eal import Memory
 from linerate.errors import GeneratorError
 from linerate.links import Wire
 from linerate.otg import OtgClient, Traffic
 from linerate.places import rust_binary
 from linerate.process import Child, Command, RunDirectory
+from linerate.records import LatencyFigures
 from linerate.sender import Sender, Sent
 from linerate.telemetry import Telemetry, connect, socket_path
 
 START_TIMEOUT_S = 15.0
+QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 
 class Generator(Sender):
@@ -51,7 +53,7 @@ class Generator(Sender):
         except BaseException:
             self.close()
             raise
-        self._ports = 0
+        self._ports = self._flows = 0
 
     def _await_url(self) -> str:
         deadline = time.monotonic() + START_TIMEOUT_S
@@ -71,6 +73,7 @@ class Generator(Sender):
 
     def configure(self, traffic: Traffic) -> None:
         self._ports = len(traffic.locations)
+        self._flows = self._ports if traffic.senders is None else traffic.senders
         super().configure(traffic)
 
     def links_up(self) -> bool:
@@ -108,6 +111,30 @@ class Generator(Sender):
             late=total("late"),
             pacing_error_ppm=_largest(errors) if not self.flood else None,
         )
+
+    def latency(self) -> LatencyFigures | None:
+        """As OTG has it, with the quantiles over all flows by the generator's histograms."""
+        found = super().latency()
+        if found is None:
+            return None
+        hz = self.tsc_hz()
+        histograms, jitters = [], []
+        for flow in (f"f{index}" for index in range(self._flows)):
+            answer = self.telemetry.ask(f"/linerate/generator/histogram,{flow},latency_hdr")
+            try:
+                histograms.append(hdr.decode("".join(answer["latency_hdr"])))
+            except (KeyError, TypeError, ValueError) as error:
+                raise GeneratorError(f"no histogram of flow {flow}: {error}") from error
+            own = self.telemetry.ask(f"/linerate/generator/flow,{flow}")
+            if "jitter_rfc3550_ns" in own:
+                jitters.append(float(own["jitter_rfc3550_ns"]))
+        whole = hdr.together(histograms)
+        for quantile in QUANTILES:
+            cycles = whole.percentile(quantile * 100)
+            if cycles is not None:
+                found.quantiles_ns[f"{quantile:g}"] = cycles * 1e9 / hz
+        found.jitter_rfc3550_ns = max(jitters, default=None)
+        return found
 
     def close(self) -> None:
         if self._telemetry:

@@ -174,8 +174,10 @@ def ours(bench: Bench, bed: Bed) -> tuple[Rate, int]:
     """What the generator does, and the rate of the TSC."""
     sender = Generator(bench.run, bench.cpu, bench.memory, Wire(), flood=True)
     try:
-        marks = {"numbered": bed.echoes, "latency": bed.echoes}
-        sender.configure(Traffic((f"vdev:{bed.vdev}",), SIZE, seconds=60.0, **marks))
+        marked = bed.echoes
+        sender.configure(
+            Traffic((f"vdev:{bed.vdev}",), SIZE, seconds=60.0, numbered=marked, latency=marked)
+        )
         sender.client.start()
         found = _window(bed, OURS, sender.child, sender.telemetry)
         sender.client.stop()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hdrh.codec import HdrCookieException, HdrHistogramSettingsException, HdrLengthException
@@ -78,3 +79,11 @@ def difference(now: Histogram, before: Histogram) -> Histogram | None:
     if any(count < 0 for count in left.values()):
         return None
     return Histogram(tuple(sorted((value, count) for value, count in left.items() if count)))
+
+
+def together(histograms: Sequence[Histogram]) -> Histogram:
+    """What all of them counted."""
+    counts: Counter[int] = Counter()
+    for each in histograms:
+        counts.update(dict(each.buckets))
+    return Histogram(tuple(sorted(counts.items())))

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import requests
 import snappi
@@ -22,7 +22,13 @@ from linerate.errors import GeneratorError
 REQUEST_TIMEOUT_S = 5.0
 # A generator that floods ignores the rate, but the model wants one: no link here is this fast.
 FLOOD_PPS = 1e9
+# Source and destination networks: RFC 2544 (C.2.2) and RFC 5180 (section 8) have them set aside.
+_NETWORKS = {4: ("198.18.0.1", "198.19.0.1"), 6: ("2001:2::1", "2001:2:0:8000::1")}
+_STEPS = {4: "0.0.0.1", 6: "::1"}
 _T = TypeVar("_T")
+
+Ip = Literal[4, 6]
+IPS: dict[str, Ip] = {"4": 4, "6": 6}
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,8 @@ class Traffic:
     """What is sent: `pps` frames per second and port, for `seconds`. `pps` None: flood.
 
     `numbered`: frames carry sequence numbers, by which they are known where they arrive.
-    `latency`: and time stamps.
+    `latency`: and time stamps. `frames`: so many per port, instead of `seconds`. `senders`: the
+    first so many ports send, and all receive; None: all send.
     """
 
     locations: tuple[str, ...]
@@ -40,6 +47,9 @@ class Traffic:
     flows: int = 1000
     numbered: bool = True
     latency: bool = False
+    frames: int | None = None
+    senders: int | None = None
+    ip: Ip = 4
 
 
 class _Bounded(HTTPAdapter):
@@ -83,22 +93,27 @@ class OtgClient:
         names = [f"p{index}" for index in range(len(traffic.locations))]
         for name, location in zip(names, traffic.locations, strict=True):
             config.ports.port(name=name, location=location)
-        for index, name in enumerate(names):
+        for index, name in enumerate(names[: traffic.senders]):
             flow = config.flows.flow(name=f"f{index}")[-1]
             flow.tx_rx.port.tx_name = name
             # An echo returns frames to the port they came from, a forwarder to the other one.
             flow.tx_rx.port.rx_names = names
             flow.size.fixed = traffic.size
-            flow.duration.fixed_seconds.seconds = traffic.seconds
+            if traffic.frames is None:
+                flow.duration.fixed_seconds.seconds = traffic.seconds
+            else:
+                flow.duration.fixed_packets.packets = traffic.frames
             flow.rate.pps = round(traffic.pps or FLOOD_PPS)
             flow.metrics.enable = traffic.numbered
             flow.metrics.latency.enable = traffic.latency
-            ethernet, ipv4, udp = flow.packet.ethernet().ipv4().udp()
+            ethernet = flow.packet.ethernet()[-1]
             ethernet.src.value = f"02:00:00:00:01:{index:02x}"
             ethernet.dst.value = f"02:00:00:00:02:{index:02x}"
-            for field, start in ((ipv4.src, "198.18.0.1"), (ipv4.dst, "198.19.0.1")):
+            layer3 = flow.packet.ipv4()[-1] if traffic.ip == 4 else flow.packet.ipv6()[-1]
+            udp = flow.packet.udp()[-1]
+            for field, start in zip((layer3.src, layer3.dst), _NETWORKS[traffic.ip], strict=True):
                 field.increment.start = start
-                field.increment.step = "0.0.0.1"
+                field.increment.step = _STEPS[traffic.ip]
                 field.increment.count = traffic.flows
             for field in (udp.src_port, udp.dst_port):
                 field.increment.start = 10000

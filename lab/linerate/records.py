@@ -21,9 +21,15 @@ from linerate.errors import OutputError
 
 RECORDS = "records.jsonl"
 
-Load = Literal["self-driven", "flood", "paced"]
-# probed: like measure, for the figures of polls alone.
-Role = Literal["measure", "self-test", "probed", "lower-load"]
+# burst: so many frames back to back.
+Load = Literal["self-driven", "flood", "paced", "burst"]
+# probed: like measure, for the figures of polls alone; search: asked for by a procedure.
+Role = Literal["measure", "self-test", "probed", "lower-load", "search"]
+# The tests of RFC 2544, 26.1 to 26.5; low-load: at it nothing may be lost (measuring.md, 10).
+Test = Literal["throughput", "latency", "loss", "back-to-back", "recovery", "low-load"]
+# Of traffic on a link with two ports: from the first to the other, or both ways at once.
+Directions = Literal["one", "both"]
+DIRECTIONS: dict[str, Directions] = {"one": "one", "both": "both"}
 # Why a trial does not count, for programs; `invalid` says it in words.
 # ended: a process; starved: of its CPU; idle: nothing was carried; kept: not passed on;
 # unreadable: counters could not be read in time.
@@ -50,6 +56,21 @@ class Polling(_Strict):
     burst_histogram: list[int]
     busy_tsc: int
     total_tsc: int
+
+
+class LatencyFigures(_Strict):
+    """Of the frames that came back, from the moment each was sent (stamped in software)."""
+
+    count: int
+    minimum_ns: float
+    mean_ns: float
+    maximum_ns: float
+    quantiles_ns: dict[str, float] = Field(
+        default_factory=dict, description="by quantile, 0.5 being the median"
+    )
+    jitter_rfc3550_ns: float | None = Field(
+        default=None, description="as the sender smooths it, for comparison with published figures"
+    )
 
 
 class Process(_Strict):
@@ -82,6 +103,23 @@ class Trial(_Strict):
     load: Load
     load_share: float | None = Field(default=None, description="of the ceiling, when paced")
     probe: bool = Field(default=False, description="the probe was in the forwarder")
+    test: Test | None = Field(default=None, description="of a search: the test that asked for it")
+    attempt: int | None = Field(
+        default=None,
+        description="of a search: 1, or more when the windows before were disturbed and are void",
+    )
+    maximum_pps: float | None = Field(
+        default=None, description="of a search: 100 %, the ceiling of link and sender"
+    )
+    asked_pps: float | None = Field(
+        default=None, description="of a search: frames per second, over all directions"
+    )
+    asked_s: float | None = Field(default=None, description="of a search: for so long")
+    asked_frames: int | None = Field(
+        default=None, description="of a burst: so many frames, over all directions"
+    )
+    ip: Literal[4, 6] | None = None
+    directions: Directions | None = None
     started_at: str = Field(description="UTC, ISO 8601")
     invalid: str | None = Field(default=None, description="why the trial does not count, in words")
     invalid_code: InvalidCode | None = Field(default=None, description="the same, for programs")
@@ -100,6 +138,8 @@ class Trial(_Strict):
     received: int | None = None
     unattributed: int | None = None
     pacing_error_ppm: float | None = None
+
+    latency: LatencyFigures | None = None
 
     tsc_hz: int | None = None
     polling: list[Polling] | None = Field(default=None, description="as the probe saw them")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from linerate.otg import OtgClient, Traffic
 from linerate.process import Child
+from linerate.records import LatencyFigures
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,26 @@ class Sender(ABC):
     @abstractmethod
     def sent(self) -> Sent:
         """Counts since the traffic was last started."""
+
+    def latency(self) -> LatencyFigures | None:
+        """Of the frames that came back since the traffic was last started, all flows together.
+
+        OTG has the least, mean and greatest of each flow; None: no flow measures latency.
+        """
+        rows = [
+            (int(flow.frames_rx), flow.latency)
+            for flow in self.client.flow_metrics()
+            if flow.frames_rx and flow.latency and flow.latency.maximum_ns
+        ]
+        count = sum(frames for frames, _ in rows)
+        if not count:
+            return None
+        return LatencyFigures(
+            count=count,
+            minimum_ns=min(found.minimum_ns for _, found in rows),
+            mean_ns=sum(frames * found.average_ns for frames, found in rows) / count,
+            maximum_ns=max(found.maximum_ns for _, found in rows),
+        )
 
     def tsc_hz(self) -> int | None:
         return None

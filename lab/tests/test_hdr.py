@@ -9,7 +9,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from probed import hdr_pieces
 
-from linerate.hdr import Histogram, decode, difference
+from linerate.hdr import Histogram, decode, difference, together
 
 
 def histogram(values: list[int]) -> Histogram:
@@ -74,3 +74,9 @@ def test_nothing_has_no_percentiles() -> None:
 def test_what_is_no_histogram_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="no HDR histogram"):
         decode(text)
+
+
+def test_several_together_are_that_of_all_values() -> None:
+    first, second = some(3), some(4, 500)
+    assert together([histogram(first), histogram(second)]) == histogram(first + second)
+    assert together([]).percentile(50) is None

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a generator is told: the model that goes over OTG."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from linerate.otg import Ip, OtgClient, Traffic
+
+
+def told(traffic: Traffic) -> Any:
+    client = OtgClient("http://127.0.0.1:1")
+    try:
+        return json.loads(client._configuration(traffic).serialize())
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("ip", "source", "destination"),
+    [(4, "198.18.0.1", "198.19.0.1"), (6, "2001:2::1", "2001:2:0:8000::1")],
+)
+def test_frames_are_ip_and_udp_of_the_networks_for_benchmarks(
+    ip: Ip, source: str, destination: str
+) -> None:
+    flow = told(Traffic(("a",), 128, 1.0, 1e5, ip=ip))["flows"][0]
+    assert [each["choice"] for each in flow["packet"]] == ["ethernet", f"ipv{ip}", "udp"]
+    header = flow["packet"][1][f"ipv{ip}"]
+    assert header["src"]["increment"]["start"] == source
+    assert header["dst"]["increment"]["start"] == destination
+    assert header["src"]["increment"]["count"] == 1000
+
+
+def test_one_sender_still_has_all_ports_to_receive_at() -> None:
+    model = told(Traffic(("a", "b"), 64, 1.0, 1e5, senders=1))
+    assert [port["name"] for port in model["ports"]] == ["p0", "p1"]
+    assert [flow["name"] for flow in model["flows"]] == ["f0"]
+    assert model["flows"][0]["tx_rx"]["port"] == {"tx_name": "p0", "rx_names": ["p0", "p1"]}
+    assert len(told(Traffic(("a", "b"), 64, 1.0, 1e5))["flows"]) == 2
+
+
+def test_a_burst_is_a_number_of_frames() -> None:
+    duration = told(Traffic(("a",), 64, 1.0, 1e5, frames=77))["flows"][0]["duration"]
+    assert duration["choice"] == "fixed_packets"
+    assert duration["fixed_packets"]["packets"] == 77
+    assert told(Traffic(("a",), 64, 2.0, 1e5))["flows"][0]["duration"]["choice"] == "fixed_seconds"
