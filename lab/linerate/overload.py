@@ -44,8 +44,9 @@ from linerate.process import Child, RunDirectory, checkpoint
 from linerate.records import Load, RecordWriter, Role, Trial
 from linerate.summary import Summary
 from linerate.telemetry import ask_when_known, connect, socket_path
-from linerate.trial import START_TIMEOUT_S, Bench, Plan, run_trial
+from linerate.trial import Bench, Plan, run_trial
 from linerate.verdict import LOW_LOAD
+from linerate.window import START_TIMEOUT_S
 
 NAME = "overload"
 QUESTION = (

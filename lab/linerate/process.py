@@ -307,6 +307,8 @@ class _Signals:
     """
 
     received: int | None = None
+    # Becomes readable when a signal arrives.
+    arrivals: int | None = None
 
 
 def checkpoint() -> None:
@@ -314,6 +316,19 @@ def checkpoint() -> None:
     number = _Signals.received
     if number is not None:
         raise Interrupted(number)
+
+
+def pause(seconds: float) -> None:
+    """Sleep in one piece, as nothing that is measured must be disturbed; a signal ends it."""
+    until = time.monotonic() + seconds
+    while (rest := until - time.monotonic()) > 0:
+        checkpoint()
+        if _Signals.arrivals is None:
+            time.sleep(rest)
+        elif select.select([_Signals.arrivals], [], [], rest)[0]:
+            # Whoever else had a signal has been told by now.
+            os.read(_Signals.arrivals, 512)
+    checkpoint()
 
 
 @contextlib.contextmanager
@@ -328,11 +343,17 @@ def interruptible(
 
     # What the caller ignores, as nohup does SIGHUP, stays ignored.
     heard = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+    arrivals, announce = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    woken = signal.set_wakeup_fd(announce, warn_on_full_buffer=False)
+    _Signals.arrivals = arrivals
     before = {number: signal.signal(number, note) for number in heard}
     try:
         yield
         checkpoint()
     finally:
-        _Signals.received = None
+        _Signals.received = _Signals.arrivals = None
+        signal.set_wakeup_fd(woken)
+        os.close(arrivals)
+        os.close(announce)
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from linerate.process import (
     checkpoint,
     interruptible,
     last_words,
+    pause,
     remove_stale,
     start_time,
 )
@@ -255,3 +257,37 @@ def test_cores() -> None:
     assert parse_list("0-2,5") == [0, 1, 2, 5]
     chosen = Cores.choose({0, 1})
     assert (chosen.control, chosen.forwarder) == (0, 1)
+
+
+def test_a_signal_ends_a_pause() -> None:
+    """Windows of a minute are slept in one piece: who asks the lab to end must not wait for it."""
+
+    def interrupted() -> None:
+        with interruptible():
+            sender = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+            sender.start()
+            try:
+                pause(60)
+            finally:
+                sender.join()
+
+    started = time.monotonic()
+    with pytest.raises(Interrupted):
+        interrupted()
+    assert time.monotonic() - started < 30
+
+
+def test_other_signals_do_not_shorten_a_pause() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: heard.append(number))
+    try:
+        with interruptible():
+            sender = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGUSR1))
+            sender.start()
+            started = time.monotonic()
+            pause(0.3)
+            assert time.monotonic() - started >= 0.3
+            sender.join()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert heard == [signal.SIGUSR1]

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One window of traffic between a sender and a forwarder that both run: start, stop, settle, read.
+
+A trial of `linerate.trial` has one of them, a search (`linerate.search.bed_device`) many with the
+same forwarder. Failures are `TrialError`s.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import zip_longest
+
+from pydantic import ValidationError
+
+from linerate import books
+from linerate.errors import GeneratorError, TelemetryError
+from linerate.forwarders import Forwarder
+from linerate.process import Child, pause
+from linerate.records import Polling, Trial
+from linerate.sender import Sender, Sent
+from linerate.telemetry import Reading, Telemetry, ask_when_known
+
+START_TIMEOUT_S = 10.0
+LINK_TIMEOUT_S = 12.0
+SETTLE_TIMEOUT_S = 2.0
+WARM_UP_S = 0.05
+AFTER_S = 0.02
+# Share of the window at its beginning and end that the figures of polls leave out.
+EDGE = 0.15
+
+
+class Polls:
+    """What the probe in a forwarder says of its polls; without a probe, nothing."""
+
+    def __init__(self, forwarder: Forwarder, telemetry: Telemetry, *, probed: bool) -> None:
+        self.command = forwarder.polling
+        self.telemetry = telemetry
+        self.probed = probed
+
+    def await_known(self, alive: Callable[[], None]) -> None:
+        """Commands may come some time after the socket; look for them only once."""
+        if self.probed:
+            ask_when_known(self.telemetry, self.command, START_TIMEOUT_S, alive)
+
+    def read(self) -> list[Polling] | None:
+        if not self.probed:
+            return None
+        answer = self.telemetry.ask(self.command)
+        try:
+            return [Polling.model_validate(entry) for entry in answer]
+        except ValidationError as error:
+            raise TelemetryError(f"{self.command} answered {answer!r:.200}") from error
+
+
+class Exchange:
+    """A running forwarder at one end of a link and a running sender at the other."""
+
+    def __init__(
+        self, child: Child, telemetry: Telemetry, sender: Sender, polls: Polls, ports: int
+    ) -> None:
+        """`ports`: how many the forwarder has."""
+        self.child = child
+        self.telemetry = telemetry
+        self.sender = sender
+        self.polls = polls
+        self.ports = ports
+
+    def alive(self) -> None:
+        self.child.check()
+        self.sender.check()
+
+    def await_links(self) -> None:
+        self.child.wait_until(self._links_up, LINK_TIMEOUT_S, "the link did not come up")
+
+    def warm_up(self, receiving: int | None = None) -> None:
+        """Send until every port that is sent to has received: the first `receiving`, or all.
+
+        Programs look for their links every 100 ms and forward only then; with the link just up, a
+        third of the window would be spent waiting for that.
+        """
+        self.sender.client.start()
+        ports = range(self.ports if receiving is None else receiving)
+        self.child.wait_until(
+            lambda: all(self.telemetry.ask(f"/ethdev/stats,{n}")["ipackets"] > 0 for n in ports),
+            LINK_TIMEOUT_S,
+            "the forwarder received nothing",
+        )
+        time.sleep(WARM_UP_S)
+        self.sender.client.stop()
+        self.polls.await_known(self.child.check)
+
+    def run(self, trial: Trial, seconds: float, *, rest_s: float = 0.0) -> None:
+        """Send what the sender is configured to, for `seconds`, and enter the counts in the books.
+
+        `rest_s`: how long to wait for late frames at least, before counters are read.
+        """
+        _, at_start = self._settled()
+        # A paced sender must not share its CPU with the lab for a moment: between start and end
+        # the lab sleeps, and polls are read around the window. A flood does not mind; its polls are
+        # read inside, so that idle ones before and after do not count.
+        polls = [self.polls.read()]
+        started = time.monotonic()
+        self.sender.client.start()
+        if trial.load == "flood":
+            _sleep_until(started + EDGE * seconds, self.alive)
+            polls = [self.polls.read()]
+            _sleep_until(started + (1 - EDGE) * seconds, self.alive)
+            polls.append(self.polls.read())
+        _sleep_until(started + seconds + AFTER_S, self.alive)
+        self.sender.client.wait_stopped(5, self.alive)
+        if rest_s:
+            _sleep_until(time.monotonic() + rest_s, self.alive)
+        sent, at_end = self._settled()
+        polls.append(self.polls.read())
+        trial.polling = difference(polls[0], polls[1])
+        trial.tsc_hz = trial.tsc_hz or self.sender.tsc_hz()
+        books.enter(
+            trial, sent, books.Forwarded(rx=at_end[0] - at_start[0], tx=at_end[1] - at_start[1])
+        )
+
+    def _links_up(self) -> bool:
+        states = (self.telemetry.ask(f"/ethdev/link_status,{n}") for n in range(self.ports))
+        return all(state["status"] == "UP" for state in states) and self.sender.links_up()
+
+    def _settled(self) -> tuple[Sent, tuple[int, int]]:
+        """Read until nothing changes any more."""
+        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        before: object = None
+        while True:
+            sent = self.sender.sent()
+            counted = counters(self.telemetry, self.ports)
+            now = (sent, counted)
+            if now == before:
+                return sent, counted
+            if time.monotonic() >= deadline:
+                raise GeneratorError(f"counters did not settle within {SETTLE_TIMEOUT_S:g} s")
+            before = now
+            time.sleep(0.01)
+
+
+def counters(telemetry: Telemetry, ports: int) -> tuple[int, int]:
+    """Frames received and sent, over all ports."""
+    readings = [telemetry.read(f"/ethdev/stats,{n}") for n in range(ports)]
+    return total(readings, "ipackets"), total(readings, "opackets")
+
+
+def total(readings: list[Reading], name: str) -> int:
+    return sum(int(reading.value[name]) for reading in readings)
+
+
+def difference(before: list[Polling] | None, after: list[Polling] | None) -> list[Polling] | None:
+    """What was counted in between, by those who polled in between."""
+    if before is None or after is None:
+        return None
+    earlier = {(entry.lcore, entry.port, entry.queue): entry for entry in before}
+    result = []
+    for entry in after:
+        old = earlier.get((entry.lcore, entry.port, entry.queue))
+        found = _since(entry, old) if old else entry
+        if found.polls:
+            result.append(found)
+    return result
+
+
+def _since(entry: Polling, old: Polling) -> Polling:
+    # A histogram is as long as what was asked for or found until then.
+    both = zip_longest(entry.burst_histogram, old.burst_histogram, fillvalue=0)
+    return entry.model_copy(
+        update={
+            "polls": entry.polls - old.polls,
+            "empty_polls": entry.empty_polls - old.empty_polls,
+            "packets": entry.packets - old.packets,
+            "busy_tsc": entry.busy_tsc - old.busy_tsc,
+            "total_tsc": entry.total_tsc - old.total_tsc,
+            "burst_histogram": [now - then for now, then in both],
+        }
+    )
+
+
+def _sleep_until(moment: float, alive: Callable[[], None]) -> None:
+    """Sleep until `time.monotonic()` says so, then see whether every process still runs."""
+    if (rest := moment - time.monotonic()) > 0:
+        pause(rest)
+    alive()
