@@ -96,6 +96,12 @@ class GeneratorError(TrialError):
     code = "generator"
 
 
+class DisturbedError(TrialError):
+    """No window was quiet enough to measure in, within the number that may be tried."""
+
+    code = "late"
+
+
 class Interrupted(BaseException):
     """SIGINT or SIGTERM arrived. Not an `Exception`: no handler for errors may swallow it."""
 

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The device that a search looks at on a real bed: a forwarder that runs, and a sender.
+
+Lifecycle: a context manager. The forwarder is started and warmed up by the first trial and runs
+until the end, as in RFC 2544; the bed is the caller's. Every window becomes a record, also one that
+does not count.
+
+Lateness. A window in which the sender was late with more than `books.LATE_LIMIT` of its frames, or
+the forwarder was starved of its CPU, says nothing about the forwarder. It is void, recorded as
+invalid, and repeated, so many times at most; then the trial could not be measured, which is an
+error and neither loss nor success. What decides is the sender's clock and the scheduler's books,
+never what was lost.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from linerate.bed import Bed
+from linerate.design import Arm
+from linerate.errors import DisturbedError, GeneratorError, TrialError
+from linerate.forwarders import forwarder
+from linerate.otg import Traffic
+from linerate.process import Child, pause
+from linerate.records import InvalidCode, LatencyFigures, Role, Test, Trial
+from linerate.search.device import Latency, Outcome
+from linerate.telemetry import connect, socket_path
+from linerate.trial import Bench, Plan, describe, enter_activity, new_record, watched
+from linerate.window import START_TIMEOUT_S, Exchange, Polls
+
+# What a machine with other work does to a window; the next may be sound.
+DISTURBED: tuple[InvalidCode, ...] = ("late", "starved")
+WARM_UP_PPS = 10_000.0
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How windows are sent. `windows`: at most so many for one trial.
+
+    `settle_s`: to wait after sending for late frames; `rest_s`: before the next trial (RFC 2544,
+    section 23, has 2 s and 5 s).
+    """
+
+    windows: int = 10
+    settle_s: float = 0.0
+    rest_s: float = 0.0
+
+
+class BedDevice:
+    """A `linerate.search.device.Device`."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        bed: Bed,
+        arm: Arm,
+        *,
+        block: int,
+        max_pps: float,
+        terms: Terms,
+        record: Callable[[Trial], None],
+        role: Role = "search",
+    ) -> None:
+        """`record` takes each window's trial, gives it its position and keeps it."""
+        self.bench = bench
+        self.bed = bed
+        self.arm = arm
+        self.block = block
+        self.terms = terms
+        self.role = role
+        # Which test the next trials are for.
+        self.test: Test = "throughput"
+        self._max_pps = max_pps
+        self._record = record
+        self._running: ExitStack | None = None
+        self._exchange: Exchange | None = None
+        self._ended_s = -math.inf
+
+    @property
+    def max_pps(self) -> float:
+        return self._max_pps
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        return self._trial(pps=pps, seconds=seconds, latency=latency)
+
+    def burst(self, frames: int) -> Outcome:
+        return self._trial(pps=self.max_pps, seconds=frames / self.max_pps, frames=frames)
+
+    def _trial(
+        self, *, pps: float, seconds: float, frames: int | None = None, latency: bool = False
+    ) -> Outcome:
+        pause(max(self._ended_s + self.terms.rest_s - time.monotonic(), 0.0))
+        for attempt in range(1, self.terms.windows + 1):
+            trial = self._window(attempt, pps, seconds, frames, latency=latency)
+            self._record(trial)
+            self._ended_s = time.monotonic()
+            if trial.valid:
+                return outcome_of(trial)
+            if trial.invalid_code not in DISTURBED:
+                raise error_of(trial)
+        raise DisturbedError(
+            f"{self.terms.windows} windows of {seconds:.3g} s at {pps / 1e6:.3f} Mpps were all "
+            f"disturbed, the last because: {trial.invalid}"
+        )
+
+    def _window(
+        self, attempt: int, pps: float, seconds: float, frames: int | None, *, latency: bool
+    ) -> Trial:
+        plan = Plan(
+            self.arm,
+            "paced" if frames is None else "burst",
+            self.block,
+            0,
+            self.role,
+            load_share=round(pps / self.max_pps, 9),
+            pps=pps,
+        )
+        trial = new_record(self.bench, plan, self.bed)
+        trial.test, trial.attempt = self.test, attempt
+        trial.maximum_pps = self.max_pps
+        trial.asked_pps, trial.asked_s, trial.asked_frames = pps, seconds, frames
+        trial.ip, trial.directions = self.bench.ip, self.bench.directions
+        trial.build = forwarder(self.arm.forwarder).build_facts()
+        with watched(self.bench, trial):
+            exchange = self._ready()
+            sender = exchange.sender
+            children = [exchange.child, *([sender.child] if sender.child else [])]
+            describe(trial, children)
+            sender.configure(self._traffic(pps, seconds, frames, latency=latency))
+            before = [each.activity() for each in children]
+            exchange.run(trial, seconds, rest_s=self.terms.settle_s)
+            trial.latency = sender.latency() if latency else None
+            for index, each in enumerate(children):
+                enter_activity(trial, index, before[index], each.activity())
+        if not trial.valid and trial.invalid_code not in DISTURBED:
+            self.close()
+        return trial
+
+    def _traffic(
+        self, pps: float, seconds: float, frames: int | None, *, latency: bool = False
+    ) -> Traffic:
+        wire, _ = self.bed.ready()
+        senders = self.bench.senders(len(wire.locations))
+        return Traffic(
+            wire.locations,
+            self.bed.context.size,
+            seconds,
+            pps / senders,
+            latency=latency,
+            frames=None if frames is None else max(round(frames / senders), 1),
+            senders=senders,
+            ip=self.bench.ip,
+        )
+
+    def _ready(self) -> Exchange:
+        """Forwarder and sender run and have carried frames."""
+        if self._exchange is None:
+            self._start()
+        assert self._exchange is not None
+        self._exchange.alive()
+        return self._exchange
+
+    def _start(self) -> None:
+        wire, sender = self.bed.ready()
+        if sender is None:
+            raise GeneratorError(f"link {self.bed.link.name} has no generator")
+        sender.check()
+        warm_up = min(WARM_UP_PPS, self.max_pps)
+        # It is stopped when frames have come through, long before its end.
+        sender.configure(self._traffic(warm_up, 30.0, None))
+        prefix = self.bench.run.new_prefix("forwarder")
+        program = forwarder(self.arm.forwarder)
+        command = program.command(self.bench.cores.forwarder, self.bench.memory, prefix, wire)
+        with ExitStack() as stack:
+            child = stack.enter_context(Child(command, self.bench.run))
+            path = socket_path(self.bench.run.path, prefix)
+            telemetry = stack.enter_context(connect(path, START_TIMEOUT_S, child.check))
+            polls = Polls(program, telemetry, probed=False)
+            exchange = Exchange(child, telemetry, sender, polls, self.bed.link.ports)
+            _carry(exchange, self.bench.senders(len(wire.locations)))
+            self._exchange = exchange
+            self._running = stack.pop_all()
+
+    def close(self) -> None:
+        running, self._running, self._exchange = self._running, None, None
+        if running:
+            running.close()
+
+    def __enter__(self) -> BedDevice:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _carry(exchange: Exchange, receiving: int) -> None:
+    try:
+        exchange.await_links()
+        exchange.warm_up(receiving)
+    except TrialError:
+        # The cause is better news than the symptom.
+        exchange.alive()
+        raise
+
+
+def outcome_of(trial: Trial) -> Outcome:
+    """What a search is told of a valid trial: what was intended, and what of that came back."""
+    asked = trial.asked_frames
+    if asked is None and trial.asked_pps and trial.asked_s:
+        asked = round(trial.asked_pps * trial.asked_s)
+    intended = trial.intended or trial.attempted or asked or 0
+    return Outcome(
+        intended=intended,
+        received=trial.received or 0,
+        seconds=trial.duration_s or trial.asked_s or 0.0,
+        latency=_latency_of(trial.latency),
+    )
+
+
+def _latency_of(found: LatencyFigures | None) -> Latency | None:
+    if found is None:
+        return None
+    return Latency(
+        count=found.count,
+        minimum=found.minimum_ns / 1e9,
+        mean=found.mean_ns / 1e9,
+        maximum=found.maximum_ns / 1e9,
+        quantiles={float(name): value / 1e9 for name, value in found.quantiles_ns.items()},
+    )
+
+
+def error_of(trial: Trial) -> TrialError:
+    """The error by which a search learns of an invalid trial."""
+    error = TrialError(trial.invalid or "the trial failed")
+    error.code = trial.invalid_code or "error"
+    return error

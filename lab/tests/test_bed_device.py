@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The real bed's device: which windows count, which are repeated, and what a search is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from linerate import books
+from linerate.bed import Bed
+from linerate.cpus import Cores
+from linerate.design import Arm
+from linerate.eal import Memory
+from linerate.errors import DisturbedError, ProcessError, TrialError
+from linerate.links import LinkContext, Wire, link
+from linerate.otg import Traffic
+from linerate.process import Activity, Command, RunDirectory
+from linerate.records import Directions, LatencyFigures, Trial
+from linerate.search.bed_device import BedDevice, Terms
+from linerate.search.replay import EndOfRecordsError, MismatchError, Replay
+from linerate.sender import Sender, Sent
+from linerate.trial import Bench
+from linerate.window import Exchange
+
+Script = Callable[[int, Traffic], Sent]
+
+
+class Puppet(Sender):
+    """Counts what a script says."""
+
+    def __init__(self) -> None:
+        self.traffic: list[Traffic] = []
+
+    def configure(self, traffic: Traffic) -> None:
+        self.traffic.append(traffic)
+
+    def links_up(self) -> bool:
+        return True
+
+    def sent(self) -> Sent:
+        raise AssertionError
+
+    def latency(self) -> LatencyFigures | None:
+        return LatencyFigures(
+            count=9, minimum_ns=1000, mean_ns=2000, maximum_ns=9000, quantiles_ns={"0.5": 1500}
+        )
+
+    def close(self) -> None:
+        pass
+
+
+class Stage:
+    """A device whose windows go by a script; counts how often its forwarder was started."""
+
+    def __init__(
+        self, script: Script, *, windows: int = 4, ports: int = 1, one: bool = False
+    ) -> None:
+        self.records: list[Trial] = []
+        self.starts = 0
+        self.puppet = Puppet()
+        self.ran_s = 0.0
+        self.waited_s = 0.0
+        self.count = 0
+        stage = self
+        names = tuple(f"here{n}" for n in range(ports))
+
+        class FakeBed(Bed):
+            def ready(self) -> tuple[Wire, Sender]:
+                return Wire(vdevs=names, locations=names), stage.puppet
+
+        def run(trial: Trial, seconds: float, *, rest_s: float = 0.0) -> None:
+            stage.count += 1
+            stage.ran_s += seconds
+            sent = script(stage.count, stage.puppet.traffic[-1])
+            books.enter(trial, sent, books.Forwarded(sent.received, sent.received))
+
+        class Device(BedDevice):
+            def _start(self) -> None:
+                stage.starts += 1
+                child = SimpleNamespace(
+                    command=Command("forwarder", ("prog",), (1,)),
+                    activity=lambda: Activity(0, 0, stage.ran_s, stage.waited_s),
+                )
+                self._exchange = cast(
+                    Exchange,
+                    SimpleNamespace(child=child, sender=stage.puppet, run=run, alive=lambda: None),
+                )
+
+        directions: Directions = "one" if one else "both"
+        bench = Bench(
+            run=cast(RunDirectory, None), cores=Cores(0, 1, shared_core=False),
+            memory=Memory(hugepages=False), experiment="rfc2544", seed=1, window_s=0.3,
+            directions=directions,
+        )  # fmt: skip
+        bed = FakeBed(link("memif"), LinkContext(Path("/nonexistent"), 64))
+        self.device = Device(
+            bench, bed, Arm("rust-l2fwd", "rust-l2fwd"), block=3, max_pps=1e6,
+            terms=Terms(windows=windows), record=self.records.append,
+        )  # fmt: skip
+
+
+def counted(frames: int, *, received: int | None = None, late: int = 0, ingress: int = 0) -> Sent:
+    arrived = frames - ingress if received is None else received
+    return Sent(
+        accepted=frames - ingress, received=arrived, seconds=0.1, intended=frames,
+        attempted=frames, lost_at_ingress=ingress, refused=0, late=late,
+    )  # fmt: skip
+
+
+def test_the_forwarder_runs_on_from_trial_to_trial() -> None:
+    stage = Stage(lambda _, traffic: counted(round((traffic.pps or 0) * traffic.seconds)))
+    with stage.device as device:
+        first = device.send(1e5, 0.1)
+        second = device.send(2e5, 0.1, latency=True)
+    assert (first.intended, first.lost, first.latency) == (10_000, 0, None)
+    assert second.latency is not None
+    assert second.latency.quantiles == {0.5: pytest.approx(1.5e-6)}
+    assert stage.starts == 1
+    assert [trial.latency is None for trial in stage.records] == [True, False]
+    assert [trial.load_share for trial in stage.records] == [0.1, 0.2]
+
+
+def test_loss_at_the_ingress_is_loss() -> None:
+    outcome = Stage(lambda _, __: counted(1000, ingress=40)).device.send(1e4, 0.1)
+    assert (outcome.intended, outcome.received, outcome.lost) == (1000, 960, 40)
+
+
+def test_late_windows_are_void_recorded_and_repeated() -> None:
+    stage = Stage(lambda count, _: counted(10_000, late=11 if count < 3 else 10))
+    outcome = stage.device.send(1e5, 0.1)
+    assert outcome.lost == 0
+    assert [(t.attempt, t.invalid_code) for t in stage.records] == [
+        (1, "late"), (2, "late"), (3, None),
+    ]  # fmt: skip
+    assert stage.starts == 1
+
+
+def test_loss_is_never_a_reason_to_repeat() -> None:
+    stage = Stage(lambda _, __: counted(10_000, received=1))
+    assert stage.device.send(1e5, 0.1).lost == 9999
+    assert len(stage.records) == 1
+
+
+def test_when_no_window_is_quiet_there_is_an_error_and_no_figure() -> None:
+    stage = Stage(lambda _, __: counted(10_000, late=5000), windows=4)
+    with pytest.raises(DisturbedError, match="4 windows"):
+        stage.device.send(1e5, 0.1)
+    assert len(stage.records) == 4
+
+
+def test_a_starved_forwarder_voids_the_window() -> None:
+    def script(count: int, _: Traffic) -> Sent:
+        stage.waited_s += 0.1 if count == 1 else 0.0
+        return counted(10_000)
+
+    stage = Stage(script)
+    stage.device.send(1e5, 0.1)
+    assert [trial.invalid_code for trial in stage.records] == ["starved", None]
+
+
+def test_a_forwarder_that_ended_is_started_anew_for_the_next_trial() -> None:
+    def script(count: int, _: Traffic) -> Sent:
+        if count == 1:
+            raise ProcessError("forwarder was killed by signal 9")
+        return counted(10_000)
+
+    stage = Stage(script)
+    with pytest.raises(TrialError, match="killed") as caught:
+        stage.device.send(1e5, 0.1)
+    assert caught.value.code == "ended"
+    assert stage.device.send(1e5, 0.1).lost == 0
+    assert stage.starts == 2
+
+
+def test_bursts_are_counted_frames_at_the_maximum() -> None:
+    stage = Stage(lambda _, traffic: counted((traffic.frames or 0) * 2), ports=2)
+    outcome = stage.device.burst(500)
+    assert outcome.intended == 500
+    traffic = stage.puppet.traffic[-1]
+    assert (traffic.frames, traffic.pps, traffic.senders) == (250, 5e5, 2)
+    assert (stage.records[0].load, stage.records[0].asked_frames) == ("burst", 500)
+
+
+def test_one_direction_sends_all_from_the_first_port() -> None:
+    stage = Stage(lambda _, __: counted(1000), ports=2, one=True)
+    stage.device.send(1e5, 0.01)
+    traffic = stage.puppet.traffic[-1]
+    assert (traffic.senders, traffic.pps, len(traffic.locations)) == (1, 1e5, 2)
+    assert stage.records[0].directions == "one"
+
+
+# -- and the same from its records ----------------------------------------------------------------
+
+
+def search(device: Any) -> list[object]:
+    device.test = "throughput"
+    found: list[object] = [device.send(1e5, 0.1, latency=True)]
+    for _ in range(2):
+        try:
+            found.append(device.send(2e5, 0.1))
+        except TrialError as error:
+            found.append(error.code)
+    device.test = "back-to-back"
+    found.append(device.burst(64))
+    return found
+
+
+def test_a_replay_gives_the_same_answers() -> None:
+    def script(count: int, traffic: Traffic) -> Sent:
+        # Trials: one void window; all void; one void, one sound; a burst.
+        late = 0 if count in (2, 8, 9) else 9999
+        return counted(traffic.frames or 10_000, late=late)
+
+    stage = Stage(script, windows=5)
+    live = search(stage.device)
+    assert [each if isinstance(each, str) else "" for each in live] == ["", "late", "", ""]
+    replay = Replay(stage.records, 1e6)
+    assert search(replay) == live
+    assert replay.left == 0
+    with pytest.raises(EndOfRecordsError):
+        replay.burst(64)
+
+
+def test_a_replay_of_another_procedure_is_found_out() -> None:
+    stage = Stage(lambda _, __: counted(10_000))
+    stage.device.send(1e5, 0.1)
+    with pytest.raises(MismatchError):
+        Replay(stage.records, 1e6).send(1.1e5, 0.1)
+    with pytest.raises(MismatchError):
+        Replay(stage.records, 1e6).burst(100)
+    other = Replay(stage.records, 1e6)
+    other.test = "loss"
+    with pytest.raises(MismatchError):
+        other.send(1e5, 0.1)
