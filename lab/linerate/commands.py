@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from linerate import __version__
-from linerate.errors import OutputError, UsageError
+from linerate.errors import OutputError, UsageError, look_up
 
 app = typer.Typer(
     add_completion=False,
@@ -59,6 +59,13 @@ def _once(option: str, words: Sequence[str | int]) -> None:
     for place, word in enumerate(words):
         if word in words[:place]:
             raise UsageError(f"{option} {word}: is named twice", "name each once")
+
+
+def _check_machine_options(hugepages: str, line_rate: float | None) -> None:
+    if hugepages not in ("auto", "yes", "no"):
+        raise UsageError(f"--hugepages {hugepages}: auto, yes or no")
+    if line_rate is not None and line_rate <= 0:
+        raise UsageError(f"--line-rate {line_rate:g}: must be above 0 frames per second")
 
 
 def _console() -> Console:
@@ -137,10 +144,7 @@ def overload(
     ] = True,
 ) -> None:
     """Forward as much as it can: which l2fwd does more, at what cost per packet?"""
-    if hugepages not in ("auto", "yes", "no"):
-        raise UsageError(f"--hugepages {hugepages}: auto, yes or no")
-    if line_rate is not None and line_rate <= 0:
-        raise UsageError(f"--line-rate {line_rate:g}: must be above 0 frames per second")
+    _check_machine_options(hugepages, line_rate)
     links = _words("--link", link)
     frame_sizes = _sizes("--sizes", sizes)
     names = _words("--forwarders", forwarders)
@@ -167,6 +171,94 @@ def overload(
     )
     when = datetime.now().strftime("%Y%m%d-%H%M%S")
     run_overload(options, out or Path("out") / f"overload-{when}", _console())
+
+
+@run_app.command()
+def rfc2544(
+    preset: Annotated[
+        str,
+        typer.Option(help="conforming (RFC 2544's durations), csit or quick (minutes)."),
+    ] = "quick",
+    link: Annotated[
+        list[str] | None,
+        typer.Option(help="memif, memif2, ports; a list, or repeated. Default: memif."),
+    ] = None,
+    generator_port: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LOCATION", help="With --link ports: as for overload."),
+    ] = None,
+    forwarder_port: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LOCATION", help="With --link ports: as for overload."),
+    ] = None,
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(help="Frame sizes with FCS, a list; or standard; or published. Default: 64."),
+    ] = None,
+    forwarders: Annotated[
+        list[str] | None,
+        typer.Option(help="The first is the baseline. Default: c-l2fwd,rust-l2fwd."),
+    ] = None,
+    tests: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="throughput (always measured), latency, loss, back-to-back. Default: all."
+        ),
+    ] = None,
+    ip: Annotated[int, typer.Option(help="4 or 6.")] = 4,
+    directions: Annotated[
+        str | None, typer.Option(help="On a link with two ports: one or both. Default: both.")
+    ] = None,
+    blocks: Annotated[
+        int | None, typer.Option(help="Searches of each forwarder, instead of the preset's 6.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Directory for the run. Default: out/rfc2544-TIME.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the order of searches.")] = 1,
+    line_rate: Annotated[
+        float | None,
+        typer.Option(help="Frames per second that are 100 %, instead of the self-test's."),
+    ] = None,
+    hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="Don't end the run when many searches in a row fail."),
+    ] = False,
+) -> None:
+    """Search for what each forwarder carries without loss, and see how it does there."""
+    _check_machine_options(hugepages, line_rate)
+    links = _words("--link", link)
+    names = _words("--forwarders", forwarders)
+    asked_tests = _words("--tests", tests)
+
+    from linerate.links import use_ports  # noqa: PLC0415 - as all commands
+    from linerate.otg import IPS, Ip  # noqa: PLC0415
+    from linerate.records import DIRECTIONS  # noqa: PLC0415
+    from linerate.rfc2544 import presets  # noqa: PLC0415
+    from linerate.rfc2544.experiment import Options  # noqa: PLC0415
+    from linerate.session import run_rfc2544  # noqa: PLC0415
+
+    version: Ip = look_up(IPS, str(ip), "--ip", "version")
+    ways = look_up(DIRECTIONS, directions, "--directions", "choice") if directions else None
+    use_ports(links, generator_port or [], forwarder_port or [])
+    options = Options(
+        preset=presets.preset(preset),
+        tests=presets.tests_of(asked_tests),
+        links=links,
+        sizes=presets.named_sizes(",".join(sizes or []), version) or _sizes("--sizes", sizes),
+        forwarders=names,
+        blocks=blocks,
+        seed=seed,
+        line_rate=line_rate,
+        hugepages=hugepages,
+        ip=version,
+        directions=ways,
+        keep_going=keep_going,
+        command=shlex.join(["linerate", *sys.argv[1:]]),
+    )
+    when = datetime.now().strftime("%Y%m%d-%H%M%S")
+    run_rfc2544(options, out or Path("out") / f"rfc2544-{when}", _console())
 
 
 @app.command()

@@ -7,7 +7,7 @@ A family of Holm's is one arm on one link by one metric, over its frame sizes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from linerate import stats
@@ -45,6 +45,18 @@ METRICS = {
 }
 
 
+# Rates that a search found, one per block and arm.
+SEARCHED = {
+    "ndr_pps": "frames per second without loss",
+    "pdr_pps": "frames per second with little loss",
+}
+
+
+def words_of(metric: str) -> str:
+    """What the metric counts."""
+    return SEARCHED[metric] if metric in SEARCHED else METRICS[metric].words
+
+
 def metrics_of(cell: CellSummary) -> list[Metric]:
     """What can be compared in a cell; the first answers the experiment's question."""
     carried = link(cell.link).has_generator
@@ -68,6 +80,11 @@ def pair(trials: list[Trial], arm: str, baseline: str, metric: Metric) -> Pair:
         value = metric.value(trial) if trial.valid and trial.arm in (arm, baseline) else None
         if value is not None:
             by_block.setdefault(trial.block, {})[trial.arm] = value
+    return pair_blocks(by_block, arm, baseline)
+
+
+def pair_blocks(by_block: Mapping[int, Mapping[str, float]], arm: str, baseline: str) -> Pair:
+    """`by_block`: a rate of each arm that has one, by its label."""
     both = [
         (block[arm], block[baseline])
         for _, block in sorted(by_block.items())
@@ -85,7 +102,7 @@ class CellPairs:
     """All pairs of one cell by one metric. `control` is the baseline against itself."""
 
     cell: CellSummary
-    metric: Metric
+    metric: str
     primary: bool
     baseline: str
     control: Pair
@@ -115,7 +132,7 @@ def pair_cell(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list
     return [
         CellPairs(
             cell=cell,
-            metric=metric,
+            metric=metric.name,
             primary=place == 0,
             baseline=baseline,
             control=pair(trials, baseline + AA_SUFFIX, baseline, metric),
@@ -131,7 +148,7 @@ def adjusted(cells: list[CellPairs]) -> dict[tuple[str, str, str, int], float]:
     for each in cells:
         for label, found in each.pairs.items():
             if found.paired:
-                family = families.setdefault((each.metric.name, each.cell.link, label), {})
+                family = families.setdefault((each.metric, each.cell.link, label), {})
                 family[each.cell.size] = found.paired.p
     return {
         (*key, size): p_holm
@@ -148,7 +165,7 @@ def control_of(pairs: CellPairs) -> AA | None:
     return AA(
         link=pairs.cell.link,
         size=pairs.cell.size,
-        metric=pairs.metric.name,
+        metric=pairs.metric,
         n=found.n,
         ratio=found.ratio,
         ci_low=found.ci_low,
@@ -163,9 +180,7 @@ def compare(cells: list[CellPairs]) -> list[Comparison]:
     """All comparisons with their verdicts; the sentences come later."""
     p_holm = adjusted(cells)
     return [
-        _comparison(
-            each, label, p_holm.get((each.metric.name, each.cell.link, label, each.cell.size))
-        )
+        _comparison(each, label, p_holm.get((each.metric, each.cell.link, label, each.cell.size)))
         for each in cells
         for label in each.pairs
     ]
@@ -186,7 +201,7 @@ def _comparison(pairs: CellPairs, label: str, p_holm: float | None) -> Compariso
         zero_blocks=found.zero_blocks,
     )
     result = Comparison(
-        metric=pairs.metric.name,
+        metric=pairs.metric,
         primary=pairs.primary,
         link=cell.link,
         size=cell.size,

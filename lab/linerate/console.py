@@ -145,7 +145,7 @@ def polls_from(cell: CellSummary) -> str | None:
     return f"RX bursts: seen by the probe, in {many} further {trials} of each program"
 
 
-def _table(title: str, columns: Sequence[str], text_columns: int = 1) -> Table:
+def new_table(title: str, columns: Sequence[str], text_columns: int = 1) -> Table:
     """`text_columns`: how many columns from the left hold words; the others hold figures."""
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for index, name in enumerate(columns):
@@ -156,7 +156,7 @@ def _table(title: str, columns: Sequence[str], text_columns: int = 1) -> Table:
 
 def null_table(cell: CellSummary) -> Table:
     columns = ("forwarder", "Mpps", "cycles/packet", "95 % interval", BURSTS, "valid")
-    table = _table(f"{cell.link}, {cell.size} B, {cell.blocks} blocks", columns)
+    table = new_table(f"{cell.link}, {cell.size} B, {cell.blocks} blocks", columns)
     for arm in [*cell.arms, *cell.references]:
         cycles = arm.cycles_per_packet
         table.add_row(
@@ -176,7 +176,7 @@ def flood_table(cell: CellSummary) -> Table:
         "refused offers", BURSTS, "valid",
     )  # fmt: skip
     title = f"{cell.link}, {cell.size} B, {cell.blocks} blocks, flood (Mpps of this machine)"
-    table = _table(title, columns)
+    table = new_table(title, columns)
     for arm in [*cell.arms, *cell.references]:
         table.add_row(*flood_row(arm))
     return table
@@ -200,7 +200,7 @@ def flood_row(arm: ArmSummary) -> list[str]:
 def lower_load_table(cell: CellSummary) -> Table:
     columns = ("load", "forwarder", "Mpps", "cycles/packet", BURSTS, "loss", "valid")
     title = f"{cell.link}, {cell.size} B, fixed lower loads: cycles per packet while busy"
-    table = _table(title, columns, text_columns=2)
+    table = new_table(title, columns, text_columns=2)
     for entry in cell.lower_load:
         table.add_row(
             f"{entry.load_share * 100:.0f} %",

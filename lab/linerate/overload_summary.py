@@ -76,7 +76,7 @@ def summarise_cell(
         arms=found,
         references=references,
         lower_load=summarise_lower_load([t for t in mine if t.role == "lower-load"]),
-        books_closed=_books_of(mine)[0],
+        books_closed=books_of(mine)[0],
     )
 
 
@@ -99,13 +99,13 @@ def _compare(
     return comparisons, [control for each in pairs if (control := control_of(each))]
 
 
-def _books_of(trials: list[Trial]) -> tuple[bool | None, int]:
+def books_of(trials: list[Trial]) -> tuple[bool | None, int]:
     """Whether the books close, None without any; and how many trials have some."""
     checked = sum(books.checkable(trial) for trial in trials)
     return (books.closed(trials) if checked else None), checked
 
 
-def _smallest_detectable(comparisons: list[Comparison]) -> float | None:
+def smallest_detectable(comparisons: list[Comparison]) -> float | None:
     """The largest over the primary comparisons; one that could find nothing has no bound."""
     found = [
         math.inf if each.smallest_detectable is None else each.smallest_detectable
@@ -125,7 +125,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         if (cell.link, cell.size) in done
     ]
     comparisons, controls = _compare(setup, found, trials)
-    closed, checked = _books_of(trials)
+    closed, checked = books_of(trials)
     return Summary(
         experiment=setup.experiment,
         question=setup.question,
@@ -150,7 +150,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
             for arm in cell.arms
             if arm.limited_by and not arm.arm.endswith(AA_SUFFIX)
         ],
-        smallest_detectable=_smallest_detectable(comparisons),
+        smallest_detectable=smallest_detectable(comparisons),
         cells=found,
         tsc_hz=setup.tsc_hz,
         machine=machine.facts(),
@@ -158,12 +158,12 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         warnings=[
             *setup.warnings,
             *(warning for cell in found for warning in [*unproven(cell), *ungated(cell)]),
-            *_crowding(trials),
+            *crowding(trials),
         ],
     )
 
 
-def _crowding(trials: list[Trial]) -> list[str]:
+def crowding(trials: list[Trial]) -> list[str]:
     """A warning when others used the forwarder's CPU during the run."""
     shares = [
         process.waited_s / (process.ran_s + process.waited_s)

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from linerate.comparisons import METRICS
+from linerate.comparisons import words_of
 from linerate.summary import AA, CellSummary, Comparison
 from linerate.verdict import MARGIN, MIN_BLOCKS
 
 
 def sentence(found: Comparison) -> str:
     where = f"On {found.link} at {found.size} B"
-    what = METRICS[found.metric].words
+    what = words_of(found.metric)
     if found.ratio is None:
         return f"{where}, no verdict on {found.arm} against {found.baseline}: {found.reason}."
     numbers = f"ratio {found.ratio:.3f}"

@@ -34,6 +34,92 @@ class Quartiles(_Strict):
     )
     high: float | None = None
 
+    def scaled(self, factor: float) -> Quartiles:
+        """The same in another unit."""
+
+        def scale(value: float | None) -> float | None:
+            return None if value is None else value * factor
+
+        return Quartiles(
+            n=self.n,
+            median=self.median * factor,
+            q1=self.q1 * factor,
+            q3=self.q3 * factor,
+            low=scale(self.low),
+            high=scale(self.high),
+        )
+
+
+class GoalFigure(_Strict):
+    """What the searches of an arm found for one goal, in frames per second over all directions."""
+
+    goal: str
+    loss_ratio: float = Field(description="a load may lose up to this share")
+    searches: int = Field(description="searches that came to an end")
+    pps: Quartiles | None = Field(
+        default=None, description="greatest load that reached the goal (relevant lower bound)"
+    )
+    l2_bps: float | None = Field(default=None, description="of the median; frames with FCS")
+    l1_bps: float | None = Field(
+        default=None, description="of the median; 20 bytes a frame more: preamble, SFD and gap"
+    )
+    width: float | None = Field(
+        default=None, description="largest distance of the two bounds, as a share of the upper one"
+    )
+    at_maximum: int = Field(default=0, description="searches that 100 % ended")
+    below_minimum: int = Field(default=0, description="searches without any load that reached it")
+
+
+class LatencyFigure(_Strict):
+    """Of an arm at a share of its own throughput: each figure once per trial, never pooled."""
+
+    share: float
+    trials: int
+    mean_us: Quartiles
+    minimum_us: float
+    maximum_us: float
+    quantiles_us: dict[str, Quartiles] = Field(
+        description="by quantile; absent where a trial has too few frames for it"
+    )
+    pdv_us: dict[str, Quartiles] = Field(
+        description="packet delay variation (RFC 5481): the quantile less the trial's minimum"
+    )
+
+
+class LossFigure(_Strict):
+    """Frame loss of an arm at a share of 100 %."""
+
+    share: float
+    loss_ratio: Quartiles
+
+
+class BurstFigure(_Strict):
+    """The longest burst at 100 % of which nothing is lost (RFC 2544, 26.4; RFC 9004)."""
+
+    repetitions: int
+    at_limit: int = Field(description="repetitions in which the longest burst tried passed")
+    frames: Quartiles
+    corrected_s: Quartiles | None = Field(
+        default=None, description="corrected buffer time (RFC 9004), per search"
+    )
+
+
+class SearchFigures(_Strict):
+    """An arm of experiment rfc2544. A search is one process; its windows are the trials."""
+
+    searches: int
+    unfinished: int = Field(description="searches without a throughput")
+    reasons: dict[str, int] = Field(description="why a test of a search has no result")
+    windows: int
+    void_windows: int = Field(
+        description="sender late or forwarder starved; each was repeated, and none counted"
+    )
+    goals: list[GoalFigure]
+    latency: list[LatencyFigure] = Field(default_factory=list)
+    loss: list[LossFigure] = Field(default_factory=list)
+    back_to_back: BurstFigure | None = None
+    deviations: list[str] = Field(default_factory=list, description="from RFC 2544")
+
 
 class ArmSummary(_Strict):
     """One arm of a cell. Absent: the figure cannot be had for this program or link."""
@@ -81,6 +167,7 @@ class ArmSummary(_Strict):
         default=False, description="did more than the reference peers, so that they prove no limit"
     )
     limited_by: Limiter | None = None
+    search: SearchFigures | None = None
 
 
 class InvalidReason(_Strict):
@@ -221,6 +308,9 @@ class Summary(_Strict):
         "null when one of them could find nothing",
     )
     cells: list[CellSummary]
+    conforming: bool | None = Field(
+        default=None, description="to RFC 2544; null where that is not claimed or not known"
+    )
     tsc_hz: int | None = None
     machine: Machine
     versions: dict[str, str]

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the experiment gets its devices: the lab's real beds, or others in their place.
+
+A `Lab` opens a bed for a block; on it stand one device after the other, each a forwarder that runs
+for one unit. What is measured goes to the caller's `record`, trial by trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from linerate import cpus
+from linerate.bed import Bed
+from linerate.design import Arm, Cell
+from linerate.forwarders import forwarder
+from linerate.generator import Generator
+from linerate.links import LinkContext, Wire, link
+from linerate.links.ports import Ports
+from linerate.places import rust_binary
+from linerate.records import Role, Trial
+from linerate.rfc2544.units import TestedDevice
+from linerate.search.bed_device import BedDevice, Terms
+from linerate.sender import Sender
+from linerate.trial import Bench, Plan, run_trial
+
+Record = Callable[[Trial], None]
+
+
+class Block(Protocol):
+    """A bed: link and sender, for the forwarders of one block."""
+
+    def flood(self, arm: Arm, block: int, record: Record) -> None:
+        """One self-test trial: what this peer carries of all it can get."""
+
+    def device(
+        self, arm: Arm, block: int, max_pps: float, role: Role, record: Record
+    ) -> AbstractContextManager[TestedDevice]:
+        """A forwarder that runs until the context ends."""
+
+
+class Lab(Protocol):
+    """Opens beds."""
+
+    def prepare(self, forwarders: Sequence[str], links: Sequence[str]) -> list[str]:
+        """Find whatever can be missing before the first trial; returns warnings."""
+
+    def bed(self, cell: Cell, *, flood: bool) -> AbstractContextManager[Block]:
+        """Link and sender; `flood`: a sender that does not pace."""
+
+
+class RealBlock:
+    """A `Block` of this machine."""
+
+    def __init__(self, bench: Bench, bed: Bed, terms: Terms) -> None:
+        self.bench = bench
+        self._bed = bed
+        self._terms = terms
+
+    def flood(self, arm: Arm, block: int, record: Record) -> None:
+        record(run_trial(self.bench, Plan(arm, "flood", block, 0, "self-test"), self._bed))
+
+    def device(
+        self, arm: Arm, block: int, max_pps: float, role: Role, record: Record
+    ) -> AbstractContextManager[TestedDevice]:
+        return BedDevice(
+            self.bench,
+            self._bed,
+            arm,
+            block=block,
+            max_pps=max_pps,
+            terms=self._terms,
+            record=record,
+            role=role,
+        )
+
+    def __enter__(self) -> RealBlock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bed.close()
+
+
+class RealLab:
+    """A `Lab` of this machine. `start`: makes another sender than ours; it gets the wire."""
+
+    def __init__(
+        self, bench: Bench, terms: Terms, start: Callable[[Wire], Sender] | None = None
+    ) -> None:
+        self.bench = bench
+        self._terms = terms
+        self._start = start
+
+    def prepare(self, forwarders: Sequence[str], links: Sequence[str]) -> list[str]:
+        for name in dict.fromkeys(forwarders):
+            forwarder(name).prepare()
+        for name in links:
+            found = link(name)
+            found.prepare()
+            if isinstance(found, Ports) and not self.bench.memory.hugepages:
+                found.without_hugepages()
+        if self._start is None:
+            rust_binary("generator")
+        cores = self.bench.cores
+        warnings = []
+        if cores.shared_core:
+            warnings.append(
+                "generator and forwarder run on hyperthread siblings of one core: "
+                "this machine allows no others"
+            )
+        if busy := cpus.await_free(cores.forwarder):
+            warnings.append(busy)
+        return warnings
+
+    def bed(self, cell: Cell, *, flood: bool) -> RealBlock:
+        def ours(wire: Wire) -> Sender:
+            bench = self.bench
+            return Generator(bench.run, bench.cores.control, bench.memory, wire, flood=flood)
+
+        context = LinkContext(self.bench.run.path, cell.size, self.bench.memory.hugepages)
+        bed = Bed(link(cell.link), context, self._start or ours)
+        return RealBlock(self.bench, bed, self._terms)

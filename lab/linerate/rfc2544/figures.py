@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of one arm over its searches: medians over blocks, each search one value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from linerate.arms import quartiles
+from linerate.rfc2544.found import Searched
+from linerate.rfc2544.presets import REST_S, Preset
+from linerate.search.back_to_back import REPETITIONS as BURST_REPETITIONS
+from linerate.search.bed_device import DISTURBED
+from linerate.search.latency import REPETITIONS as LATENCY_REPETITIONS
+from linerate.search.latency import AtLoad, Run
+from linerate.search.procedure import Result
+from linerate.summary import (
+    BurstFigure,
+    GoalFigure,
+    LatencyFigure,
+    LossFigure,
+    Quartiles,
+    SearchFigures,
+)
+
+# Preamble 7, start delimiter 1, gap 12 (measuring.md, rates and sizes).
+LAYER_1_BYTES = 20
+_MICRO = 1e6
+
+
+def figures_of(units: Sequence[Searched], preset: Preset, size: int, blocks: int) -> SearchFigures:
+    """Of the units of one arm and cell; `size` with FCS."""
+    trials = [trial for each in units for trial in each.trials]
+    return SearchFigures(
+        searches=len(units),
+        unfinished=sum(each.unit.lossless is None for each in units),
+        reasons=dict(_reasons(units)),
+        windows=len(trials),
+        void_windows=sum(trial.invalid_code in DISTURBED for trial in trials),
+        goals=[_goal(units, name, loss, size) for name, loss in _goals(preset)],
+        latency=_latency(units),
+        loss=_loss(units),
+        back_to_back=_bursts(units),
+        deviations=_deviations(units, preset, blocks),
+    )
+
+
+def rate_of(searched: Searched, goal: str) -> float | None:
+    """What this search found for the goal, in frames per second; None: nothing."""
+    throughput = searched.unit.throughput
+    found = throughput.found.get(goal) if throughput else None
+    return found.lower_pps if found else None
+
+
+def _goals(preset: Preset) -> list[tuple[str, float]]:
+    return [(goal.name, goal.loss_ratio) for goal in preset.goals]
+
+
+def _goal(units: Sequence[Searched], name: str, loss_ratio: float, size: int) -> GoalFigure:
+    found = [
+        each.unit.throughput.found[name]
+        for each in units
+        if each.unit.throughput and name in each.unit.throughput.found
+    ]
+    pps = quartiles(each.lower_pps for each in found)
+    widths = [each.width for each in found if each.width is not None]
+    return GoalFigure(
+        goal=name,
+        loss_ratio=loss_ratio,
+        searches=len(found),
+        pps=pps,
+        l2_bps=pps.median * size * 8 if pps else None,
+        l1_bps=pps.median * (size + LAYER_1_BYTES) * 8 if pps else None,
+        width=max(widths, default=None),
+        at_maximum=sum(each.state == "at_maximum" for each in found),
+        below_minimum=sum(each.state == "below_minimum" for each in found),
+    )
+
+
+def _results(each: Searched) -> dict[str, Result]:
+    unit = each.unit
+    every: dict[str, Result | None] = {
+        "throughput": unit.throughput,
+        "latency": unit.latency,
+        "loss": unit.loss,
+        "back-to-back": unit.back_to_back,
+    }
+    return {name: result for name, result in every.items() if result}
+
+
+def _reasons(units: Sequence[Searched]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for each in units:
+        for name, result in _results(each).items():
+            if result.invalid:
+                counts[f"{name}: {result.invalid.reason}"] += 1
+        if each.mismatch:
+            counts[f"records of another procedure: {each.mismatch}"] += 1
+        elif not each.complete:
+            counts["cut off before its end"] += 1
+    return counts
+
+
+def _latency(units: Sequence[Searched]) -> list[LatencyFigure]:
+    by_share: dict[float, list[AtLoad]] = {}
+    for each in units:
+        for load in each.unit.latency.loads if each.unit.latency else ():
+            by_share.setdefault(load.share, []).append(load)
+    return [_latency_at(share, by_share[share]) for share in sorted(by_share)]
+
+
+def _latency_at(share: float, loads: list[AtLoad]) -> LatencyFigure:
+    runs: list[Run] = [run for load in loads for run in load.runs]
+    mean = quartiles(run.mean * _MICRO for run in runs)
+    assert mean is not None
+    known = sorted(set.intersection(*(set(run.quantiles) for run in runs)))
+    quantiles: dict[str, Quartiles] = {}
+    pdv: dict[str, Quartiles] = {}
+    for quantile in known:
+        of_runs = quartiles(run.quantiles[quantile] * _MICRO for run in runs)
+        beyond = quartiles((run.quantiles[quantile] - run.minimum) * _MICRO for run in runs)
+        assert of_runs is not None
+        assert beyond is not None
+        quantiles[f"{quantile:g}"], pdv[f"{quantile:g}"] = of_runs, beyond
+    return LatencyFigure(
+        share=share,
+        trials=len(runs),
+        mean_us=mean,
+        minimum_us=min(run.minimum for run in runs) * _MICRO,
+        maximum_us=max(run.maximum for run in runs) * _MICRO,
+        quantiles_us=quantiles,
+        pdv_us=pdv,
+    )
+
+
+def _loss(units: Sequence[Searched]) -> list[LossFigure]:
+    by_share: dict[float, list[float]] = {}
+    for each in units:
+        for point in each.unit.loss.points if each.unit.loss else ():
+            by_share.setdefault(round(point.share, 6), []).append(point.loss_ratio)
+    return [
+        LossFigure(share=share, loss_ratio=found)
+        for share in sorted(by_share, reverse=True)
+        if (found := quartiles(by_share[share]))
+    ]
+
+
+def _bursts(units: Sequence[Searched]) -> BurstFigure | None:
+    results = [each.unit.back_to_back for each in units if each.unit.back_to_back]
+    lengths = [float(length) for result in results for length in result.lengths]
+    frames = quartiles(lengths)
+    if frames is None:
+        return None
+    return BurstFigure(
+        repetitions=len(lengths),
+        at_limit=sum(result.at_limit for result in results),
+        frames=frames,
+        corrected_s=quartiles(result.corrected_s for result in results),
+    )
+
+
+def _deviations(units: Sequence[Searched], preset: Preset, blocks: int) -> list[str]:
+    """What the procedures say, but for repetitions: those of all blocks count together."""
+    told = [
+        deviation
+        for each in units
+        for result in _results(each).values()
+        for deviation in result.deviations
+        if not deviation.startswith("repetitions:")
+    ]
+    for name, count, wanted in (
+        ("latency", preset.latency_share(blocks) * blocks, LATENCY_REPETITIONS),
+        ("back-to-back", preset.burst_share(blocks) * blocks, BURST_REPETITIONS),
+    ):
+        measured = any(name in _results(each) for each in units)
+        if measured and count < wanted:
+            told.append(f"{name} repeated {count} times instead of {wanted}")
+    if preset.terms.rest_s < REST_S:
+        told.append("no pauses between trials (RFC 2544, 23)")
+    return list(dict.fromkeys(told))

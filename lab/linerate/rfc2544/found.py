@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the records of searches to what they found, by asking the procedures once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from linerate.records import Test, Trial
+from linerate.rfc2544.presets import Preset
+from linerate.rfc2544.units import Unit, run_tests
+from linerate.search.replay import EndOfRecordsError, MismatchError, Replay
+
+
+@dataclass
+class Searched:
+    """One unit: an arm's search in one block, with the trials that it is made of."""
+
+    arm: str
+    block: int
+    trials: list[Trial] = field(default_factory=list)
+    unit: Unit = field(default_factory=Unit)
+    # False: it was cut off.
+    complete: bool = False
+    # The records do not belong to this procedure.
+    mismatch: str | None = None
+
+
+def searched(
+    trials: Iterable[Trial], preset: Preset, tests: Sequence[Test], blocks: int
+) -> list[Searched]:
+    """The units of one cell, in the order in which they ran."""
+    units: dict[tuple[str, int], Searched] = {}
+    for trial in trials:
+        if trial.role == "search":
+            key = (trial.arm, trial.block)
+            units.setdefault(key, Searched(*key)).trials.append(trial)
+    for each in units.values():
+        _ask_again(each, preset, tests, blocks)
+    return list(units.values())
+
+
+def _ask_again(found: Searched, preset: Preset, tests: Sequence[Test], blocks: int) -> None:
+    max_pps = maximum_of(found.trials)
+    if max_pps is None:
+        return
+    device = Replay(found.trials, max_pps)
+    try:
+        run_tests(device, preset, tests, blocks, found.unit)
+        found.complete = device.left == 0
+    except EndOfRecordsError:
+        pass
+    except MismatchError as error:
+        found.mismatch = str(error)
+
+
+def maximum_of(trials: Sequence[Trial]) -> float | None:
+    """100 % of the search that these belong to."""
+    return next((trial.maximum_pps for trial in trials if trial.maximum_pps), None)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the records of a run of `rfc2544` to its summary. Pure: the records decide everything.
+
+Verdicts come from `linerate.comparisons` and `linerate.verdict`, with one value per search.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+
+from linerate import machine
+from linerate.arms import invalid_reasons, summarise_arm, summarise_lower_load
+from linerate.ceiling import CEILING_SHARE, UNPROVEN_SHARE, ceiling_of, unproven
+from linerate.comparisons import CellPairs, compare, control_of, pair_blocks, ungated
+from linerate.design import AA_SUFFIX, Arm, Cell, shown
+from linerate.forwarders import forwarder
+from linerate.overload_summary import Setup, books_of, crowding, smallest_detectable, versions
+from linerate.records import Test, Trial
+from linerate.rfc2544.figures import figures_of, rate_of
+from linerate.rfc2544.found import Searched, maximum_of, searched
+from linerate.rfc2544.presets import Preset
+from linerate.sentences import sentence
+from linerate.summary import (
+    AA,
+    ArmSummary,
+    Ceiling,
+    CellSummary,
+    GoalFigure,
+    Limit,
+    Summary,
+)
+
+
+@dataclass(kw_only=True)
+class Asked(Setup):
+    """What was asked, as far as the records do not tell it."""
+
+    search: Preset
+    tests: tuple[Test, ...]
+
+    @property
+    def lossless(self) -> str:
+        """The goal that answers the experiment's question."""
+        return self.search.goals[0].name
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One cell's trials and the searches that they make up."""
+
+    cell: Cell
+    trials: list[Trial]
+    units: list[Searched]
+
+    def of(self, label: str) -> list[Searched]:
+        return [each for each in self.units if each.arm == label]
+
+
+def summarise(asked: Asked, trials: list[Trial], *, interrupted: bool) -> Summary:
+    """Everything that summary.json says."""
+    found: list[CellSummary] = []
+    pairs: list[CellPairs] = []
+    for cell in asked.cells:
+        mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+        if not mine:
+            continue
+        units = searched(mine, asked.search, asked.tests, cell.blocks)
+        whole = _Cell(cell, mine, units)
+        summary = _cell_summary(asked, whole)
+        found.append(summary)
+        pairs += _pairs(asked, whole, summary)
+    comparisons = compare(pairs)
+    for comparison in comparisons:
+        comparison.sentence = sentence(comparison)
+    closed, checked = books_of(trials)
+    return Summary(
+        experiment=asked.experiment,
+        question=asked.question,
+        preset=asked.preset,
+        preset_note=asked.preset_note,
+        command=asked.command,
+        seed=asked.seed,
+        window_s=asked.window_s,
+        started_at=asked.started_at,
+        finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        interrupted=interrupted,
+        trials=len(trials),
+        invalid_trials=sum(not t.valid for t in trials),
+        invalid_reasons=invalid_reasons(trials),
+        comparisons=comparisons,
+        aa=_controls(pairs),
+        books_closed=closed,
+        books_checked=checked,
+        limited_by=[
+            Limit(link=cell.link, size=cell.size, arm=arm.arm, by=arm.limited_by)
+            for cell in found
+            for arm in cell.arms
+            if arm.limited_by and not arm.arm.endswith(AA_SUFFIX)
+        ],
+        smallest_detectable=smallest_detectable(comparisons),
+        cells=found,
+        tsc_hz=asked.tsc_hz,
+        machine=machine.facts(),
+        versions={**versions(), **_library()},
+        warnings=[
+            *asked.warnings,
+            *(warning for cell in found for warning in [*unproven(cell), *ungated(cell)]),
+            *crowding(trials),
+        ],
+        conforming=_conforming(found),
+    )
+
+
+def _controls(pairs: list[CellPairs]) -> list[AA]:
+    return [control for each in pairs if (control := control_of(each))]
+
+
+def _library() -> dict[str, str]:
+    return {"MLRsearch": metadata.version("MLRsearch")}
+
+
+def _conforming(cells: list[CellSummary]) -> bool | None:
+    """Whether every figure was measured as RFC 2544 has it; None without any."""
+    figures = [arm.search for cell in cells for arm in cell.arms if arm.search]
+    if not figures:
+        return None
+    return not any(each.deviations or each.unfinished for each in figures)
+
+
+# -- one cell ------------------------------------------------------------------------------------
+
+
+def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
+    cell = whole.cell
+    tests = [t for t in whole.trials if (t.role, t.load) == ("self-test", "flood")]
+    ceiling = _ceiling(asked, whole, tests)
+    peer = ceiling_of(tests, None)
+    found = [_arm(asked, whole, arm) for arm in asked.arms if whole.of(arm.label)]
+    references = []
+    for name in sorted({trial.arm for trial in tests}):
+        mine = [trial for trial in tests if trial.arm == name]
+        entry = summarise_arm(name, forwarder(name).language, mine, [])
+        if whole.of(name) and name not in {arm.label for arm in asked.arms}:
+            entry.search = figures_of(whole.of(name), asked.search, cell.size, cell.blocks)
+        references.append(entry)
+    for entry in found:
+        _place(asked, whole, entry, peer.peer if peer else None)
+    low = [t for t in whole.trials if t.test == "low-load" and t.role == "search"]
+    labels = {arm.label for arm in shown(asked.arms)}
+    return CellSummary(
+        link=cell.link,
+        size=cell.size,
+        blocks=cell.blocks,
+        ceiling=ceiling,
+        arms=found,
+        references=references,
+        lower_load=summarise_lower_load([t for t in low if t.arm in labels and _counts(t, low)]),
+        books_closed=books_of(whole.trials)[0],
+    )
+
+
+def _counts(trial: Trial, low: Sequence[Trial]) -> bool:
+    """A void window that was repeated is no trial of its own."""
+    return trial.valid or not any(
+        other.valid and (other.arm, other.block) == (trial.arm, trial.block) for other in low
+    )
+
+
+def _ceiling(asked: Asked, whole: _Cell, tests: list[Trial]) -> Ceiling | None:
+    """100 %: that of the searches, which the sender can send in time, not the flood's."""
+    found = ceiling_of(tests, asked.line_rate)
+    maximum = maximum_of([t for t in whole.trials if t.role == "search"])
+    if found and maximum:
+        found.pps = maximum
+    return found
+
+
+def _arm(asked: Asked, whole: _Cell, arm: Arm) -> ArmSummary:
+    units = whole.of(arm.label)
+    trials = [trial for each in units for trial in each.trials]
+    return ArmSummary(
+        arm=arm.label,
+        forwarder=arm.forwarder,
+        language=forwarder(arm.forwarder).language,
+        trials=len(trials),
+        invalid=sum(not trial.valid for trial in trials),
+        search=figures_of(units, asked.search, whole.cell.size, whole.cell.blocks),
+    )
+
+
+def _place(asked: Asked, whole: _Cell, entry: ArmSummary, peer: str | None) -> None:
+    """How near the arm came to 100 %, and whether generator or link held it back.
+
+    The reference peer is searched in the same blocks: the share is the median over blocks of the
+    arm's rate over the peer's, or over the rate of --line-rate.
+    """
+    goal = asked.lossless
+    rates = {each.block: rate for each in whole.of(entry.arm) if (rate := rate_of(each, goal))}
+    if not rates:
+        return
+    if asked.line_rate:
+        entry.ceiling_share = statistics.median(rates.values()) / asked.line_rate
+    elif peer:
+        best = {each.block: rate for each in whole.of(peer) if (rate := rate_of(each, goal))}
+        ratios = [rate / best[block] for block, rate in rates.items() if block in best]
+        entry.ceiling_share = statistics.median(ratios) if ratios else None
+        entry.ceiling_unproven = bool(entry.ceiling_share and entry.ceiling_share > UNPROVEN_SHARE)
+    if _at_maximum(entry.search.goals[0] if entry.search else None):
+        entry.limited_by, entry.ceiling_unproven = "generator", False
+    elif entry.ceiling_share and entry.ceiling_share >= CEILING_SHARE:
+        entry.limited_by = None if entry.ceiling_unproven else "link"
+
+
+def _at_maximum(goal: GoalFigure | None) -> bool:
+    """Most searches ended at 100 %."""
+    return goal is not None and goal.searches > 0 and 2 * goal.at_maximum > goal.searches
+
+
+def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
+    """Every arm with the baseline, by the lossless rate and by that with little loss."""
+    labels = [arm.label for arm in asked.arms]
+    baseline = labels[0]
+    others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
+    result = []
+    for place, goal in enumerate(asked.search.goals):
+        by_block: dict[int, dict[str, float]] = {}
+        for each in whole.units:
+            rate = rate_of(each, goal.name)
+            if rate is not None:
+                by_block.setdefault(each.block, {})[each.arm] = rate
+        result.append(
+            CellPairs(
+                cell=summary,
+                metric="pdr_pps" if goal.loss_ratio else "ndr_pps",
+                primary=place == 0,
+                baseline=baseline,
+                control=pair_blocks(by_block, baseline + AA_SUFFIX, baseline),
+                pairs={label: pair_blocks(by_block, label, baseline) for label in others},
+            )
+        )
+    return result

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All tests of one unit, in order, on one device. What each found is the procedures' own result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from linerate.errors import TrialError
+from linerate.records import Test
+from linerate.rfc2544.presets import Preset
+from linerate.search.back_to_back import BackToBack, back_to_back
+from linerate.search.device import Device
+from linerate.search.frame_loss import FrameLoss, frame_loss
+from linerate.search.latency import LatencyResult, latency
+from linerate.search.throughput import Found, Throughput, search
+from linerate.verdict import LOW_LOAD
+
+
+class TestedDevice(Device, Protocol):
+    """A device that is told which test its next trials are for, as its records say it."""
+
+    test: Test
+
+
+@dataclass
+class Unit:
+    """What was found of one forwarder in one block; None: not asked for, or not come to.
+
+    `low_load_loss` is a share.
+    """
+
+    low_load_loss: float | None = None
+    throughput: Throughput | None = None
+    latency: LatencyResult | None = None
+    loss: FrameLoss | None = None
+    back_to_back: BackToBack | None = None
+
+    @property
+    def lossless(self) -> Found | None:
+        """Of the first goal, which allows no loss."""
+        if self.throughput is None or not self.throughput.found:
+            return None
+        return next(iter(self.throughput.found.values()))
+
+
+def run_tests(
+    device: TestedDevice, preset: Preset, tests: Sequence[Test], blocks: int, unit: Unit
+) -> None:
+    """Fill `unit` test by test, so that who is interrupted has what was finished.
+
+    A test that fails leaves its reason; those that need a throughput are left out without one.
+    """
+    device.test = "low-load"
+    try:
+        outcome = device.send(LOW_LOAD * device.max_pps, preset.low_load_s)
+        unit.low_load_loss = outcome.loss_ratio
+    except TrialError:
+        pass  # the record says it, and the summary that the gate is not known
+    device.test = "throughput"
+    unit.throughput = search(device, preset.goals, limit_s=preset.limit_s)
+    lossless = unit.lossless
+    rate = lossless.lower_pps if lossless else None
+    if "latency" in tests and rate:
+        device.test = "latency"
+        unit.latency = latency(
+            device,
+            rate,
+            seconds=preset.latency_s,
+            repetitions=preset.latency_share(blocks),
+            loads=preset.latency_loads,
+        )
+    if "loss" in tests:
+        device.test = "loss"
+        unit.loss = frame_loss(device, seconds=preset.loss_s, step=preset.loss_step)
+    if "back-to-back" in tests:
+        device.test = "back-to-back"
+        unit.back_to_back = back_to_back(
+            device,
+            rate,
+            repetitions=preset.burst_share(blocks),
+            longest_s=preset.burst_longest_s,
+            resolution=preset.burst_resolution,
+        )

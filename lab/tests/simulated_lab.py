@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Beds on which forwarders exist in arithmetic only, for whole runs of experiment rfc2544."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from linerate.books import LATE_LIMIT
+from linerate.design import Arm, Cell
+from linerate.errors import DisturbedError, TrialError
+from linerate.records import LatencyFigures, Load, Process, Role, Test, Trial
+from linerate.rfc2544.beds import Record
+from linerate.search.bed_device import DISTURBED, error_of, outcome_of
+from linerate.search.device import Outcome
+from linerate.search.simulated import Model, SimulatedForwarder
+
+CEILING_PPS = 10e6
+# By forwarder: what it can carry, in frames per second.
+CAPACITY = {"c-l2fwd": 4e6, "rust-l2fwd": 4.4e6, "reflect": 9e6, "testpmd-io": 8e6}
+
+
+class SimulatedDevice:
+    """Writes the records that a real device would, void windows among them."""
+
+    def __init__(
+        self,
+        lab: SimulatedLab,
+        cell: Cell,
+        arm: Arm,
+        *,
+        block: int,
+        max_pps: float,
+        role: Role,
+        record: Record,
+    ) -> None:
+        self.test: Test = "throughput"
+        self._lab = lab
+        self._max_pps = max_pps
+        self._record = record
+        self._source = random.Random(f"{lab.seed}:{cell}:{arm}:{block}:{role}")
+        model = replace(
+            lab.model,
+            capacity_pps=lab.capacity.get(arm.forwarder, 5e6) * self._source.gauss(1.0, lab.noise),
+            max_pps=max_pps,
+        )
+        self._forwarder = SimulatedForwarder(model, seed=self._source.getrandbits(32))
+        self._blank: Callable[[Load], Trial] = lambda load: blank(cell, arm, block, role, load)
+
+    @property
+    def max_pps(self) -> float:
+        return self._max_pps
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        return self._trial(pps, seconds, None, latency=latency)
+
+    def burst(self, frames: int) -> Outcome:
+        return self._trial(self.max_pps, frames / self.max_pps, frames)
+
+    def _trial(
+        self, pps: float, seconds: float, frames: int | None, *, latency: bool = False
+    ) -> Outcome:
+        for attempt in range(1, self._lab.windows + 1):
+            trial = self._blank("paced" if frames is None else "burst")
+            trial.test, trial.attempt, trial.maximum_pps = self.test, attempt, self.max_pps
+            trial.asked_pps, trial.asked_s, trial.asked_frames = pps, seconds, frames
+            trial.load_share = round(pps / self.max_pps, 9)
+            self._lab.before_window(trial)
+            try:
+                found = (
+                    self._forwarder.send(pps, seconds, latency=latency)
+                    if frames is None
+                    else self._forwarder.burst(frames)
+                )
+                enter(trial, found)
+            except TrialError as error:
+                trial.reject("ended", error.message)
+            if self._source.random() < self._lab.late(pps):
+                trial.reject("late", f"more than {LATE_LIMIT:.1%} of the frames were sent late")
+            self._record(trial)
+            if trial.valid:
+                return outcome_of(trial)
+            if trial.invalid_code not in DISTURBED:
+                raise error_of(trial)
+        raise DisturbedError("all windows were disturbed")
+
+
+def enter(trial: Trial, found: Outcome) -> None:
+    """The books: what the simulated forwarder lost, it dropped."""
+    trial.duration_s = found.seconds
+    trial.intended = trial.attempted = trial.accepted = found.intended
+    trial.forwarder_rx = found.intended
+    trial.received = trial.forwarder_tx = found.received
+    trial.forwarder_drops = found.lost
+    trial.lost_at_ingress = trial.unattributed = trial.late = 0
+    if found.latency:
+        trial.latency = LatencyFigures(
+            count=found.latency.count,
+            minimum_ns=found.latency.minimum * 1e9,
+            mean_ns=found.latency.mean * 1e9,
+            maximum_ns=found.latency.maximum * 1e9,
+            quantiles_ns={f"{q:g}": v * 1e9 for q, v in found.latency.quantiles.items()},
+        )
+
+
+def blank(cell: Cell, arm: Arm, block: int, role: Role, load: Load) -> Trial:
+    return Trial(
+        experiment="rfc2544", seed=1, block=block, position=0, role=role, arm=arm.label,
+        forwarder=arm.forwarder, link=cell.link, size=cell.size, load=load,
+        started_at="2026-01-01T00:00:00+00:00", tsc_hz=2_450_000_000,
+        processes=[Process(role="forwarder", argv=["prog"], cpus=[1])],
+    )  # fmt: skip
+
+
+class SimulatedBlock:
+    def __init__(self, lab: SimulatedLab, cell: Cell) -> None:
+        self._lab = lab
+        self._cell = cell
+
+    def flood(self, arm: Arm, block: int, record: Record) -> None:
+        trial = blank(self._cell, arm, block, "self-test", "flood")
+        share = self._lab.capacity[arm.forwarder] / self._lab.capacity["reflect"]
+        frames = round(CEILING_PPS * 0.3 * share)
+        enter(trial, Outcome(frames, frames, 0.3))
+        trial.refused, trial.attempted = frames, 2 * frames
+        record(trial)
+
+    @contextmanager
+    def device(
+        self, arm: Arm, block: int, max_pps: float, role: Role, record: Record
+    ) -> Iterator[SimulatedDevice]:
+        self._lab.running += 1
+        try:
+            yield SimulatedDevice(
+                self._lab, self._cell, arm, block=block, max_pps=max_pps, role=role, record=record
+            )
+        finally:
+            self._lab.running -= 1
+
+
+class SimulatedLab:
+    """`late`: the share of windows that are void, by the rate; `noise`: of capacities."""
+
+    def __init__(
+        self,
+        *,
+        capacity: dict[str, float] | None = None,
+        model: Model | None = None,
+        late: Callable[[float], float] = lambda _: 0.0,
+        noise: float = 0.005,
+        windows: int = 12,
+        seed: int = 1,
+    ) -> None:
+        self.capacity = {**CAPACITY, **(capacity or {})}
+        self.model = model or Model(capacity_pps=1.0, max_pps=1.0, queue=512)
+        self.late = late
+        self.noise = noise
+        self.windows = windows
+        self.seed = seed
+        self.before_window: Callable[[Trial], None] = lambda _: None
+        # Devices that were not closed.
+        self.running = 0
+
+    def prepare(self, forwarders: Sequence[str], links: Sequence[str]) -> list[str]:
+        return []
+
+    @contextmanager
+    def bed(self, cell: Cell, *, flood: bool) -> Iterator[SimulatedBlock]:
+        yield SimulatedBlock(self, cell)

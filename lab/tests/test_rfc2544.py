@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whole runs of experiment rfc2544 on simulated forwarders whose capacity is known."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import jsonschema
+import pytest
+from rich.console import Console
+from simulated_lab import CAPACITY, CEILING_PPS, SimulatedLab
+
+from linerate import records, schemas, summary
+from linerate.errors import Interrupted, LabError, UsageError
+from linerate.output import OutputDirectory
+from linerate.process import RunDirectory
+from linerate.records import RecordWriter, Trial
+from linerate.rfc2544 import presets
+from linerate.rfc2544.estimate import estimate
+from linerate.rfc2544.experiment import Options, Rfc2544, cells
+from linerate.rfc2544.summarise import summarise
+from linerate.search.simulated import Model
+from linerate.session import run_searches
+from linerate.summary import ArmSummary, Comparison, Summary
+
+QUICK = presets.preset("quick")
+WIDTH = QUICK.goals[0].width
+
+
+class Keep:
+    """Records in memory."""
+
+    def append(self, trial: Trial) -> None:
+        pass
+
+
+def options(**given: object) -> Options:
+    asked = Options(preset=QUICK, tests=presets.TESTS, command="linerate run rfc2544")
+    for name, value in given.items():
+        assert hasattr(asked, name)
+        setattr(asked, name, value)
+    return asked
+
+
+def run(lab: SimulatedLab, **given: object) -> tuple[Rfc2544, Summary]:
+    experiment = Rfc2544(options(**given), lab, Keep(), Console(file=StringIO()))
+    experiment.prepare()
+    experiment.measure()
+    assert lab.running == 0
+    return experiment, experiment.summary(interrupted=False)
+
+
+@pytest.fixture(scope="module")
+def measured() -> tuple[Rfc2544, Summary]:
+    return run(SimulatedLab())
+
+
+def arm(found: Summary, name: str) -> ArmSummary:
+    return next(each for each in found.cells[0].arms if each.arm == name)
+
+
+def verdict(found: Summary, metric: str = "ndr_pps") -> Comparison:
+    return next(each for each in found.comparisons if each.metric == metric)
+
+
+def test_the_throughput_is_the_capacity_within_the_width(
+    measured: tuple[Rfc2544, Summary],
+) -> None:
+    for name in ("c-l2fwd", "rust-l2fwd"):
+        figures = arm(measured[1], name).search
+        assert figures is not None
+        ndr, pdr = figures.goals
+        assert ndr.pps is not None
+        assert pdr.pps is not None
+        # What the queue holds passes too, in a window of 0.1 s.
+        most = CAPACITY[name] + 512 / 0.1
+        assert CAPACITY[name] * (1 - WIDTH - 0.01) < ndr.pps.median < most * 1.01
+        assert pdr.pps.median >= ndr.pps.median
+        assert ndr.l2_bps == pytest.approx(ndr.pps.median * 64 * 8)
+        assert ndr.l1_bps == pytest.approx(ndr.pps.median * 84 * 8)
+        assert (figures.unfinished, figures.void_windows, figures.reasons) == (0, 0, {})
+
+
+def test_a_known_difference_gets_its_verdict(measured: tuple[Rfc2544, Summary]) -> None:
+    for metric in ("ndr_pps", "pdr_pps"):
+        found = verdict(measured[1], metric)
+        assert (found.verdict, found.arm, found.n) == ("faster", "rust-l2fwd", 6)
+        assert found.ratio == pytest.approx(1.1, rel=2 * WIDTH)
+        assert "rust-l2fwd is faster than c-l2fwd" in found.sentence
+    assert measured[1].limited_by == []
+
+
+def test_one_hundred_per_cent_is_the_best_peer_s(measured: tuple[Rfc2544, Summary]) -> None:
+    ceiling = measured[1].cells[0].ceiling
+    assert ceiling is not None
+    assert ceiling.pps == pytest.approx(CEILING_PPS, rel=1e-6)
+    assert ceiling.peer == "reflect"
+    assert set(ceiling.measured_mpps) == {"reflect", "testpmd-io"}
+
+
+def test_other_tests_are_at_the_own_throughput(measured: tuple[Rfc2544, Summary]) -> None:
+    for name in ("c-l2fwd", "rust-l2fwd"):
+        figures = arm(measured[1], name).search
+        assert figures is not None
+        assert [each.share for each in figures.latency] == list(QUICK.latency_loads)
+        for each in figures.latency:
+            assert each.trials == 6
+            assert each.minimum_us >= 10
+            assert each.quantiles_us["0.999"].median >= each.quantiles_us["0.5"].median
+            expected = each.quantiles_us["0.999"].median - each.minimum_us
+            assert each.pdv_us["0.999"].median == pytest.approx(expected, rel=0.2)
+        assert figures.loss[0].share == 1
+        expected = 1 - CAPACITY[name] / CEILING_PPS
+        assert figures.loss[0].loss_ratio.median == pytest.approx(expected, abs=0.02)
+        assert figures.loss[-1].loss_ratio.median == 0
+        burst = figures.back_to_back
+        assert burst is not None
+        full = 512 / (1 - CAPACITY[name] / CEILING_PPS)
+        assert burst.frames.median == pytest.approx(full, abs=QUICK.burst_resolution + 20)
+
+
+def test_records_alone_give_the_same_summary(
+    measured: tuple[Rfc2544, Summary], tmp_path: Path
+) -> None:
+    experiment, live = measured
+    lines = [records.dump(trial) + "\n" for trial in experiment.trials]
+    (tmp_path / "records.jsonl").write_text("".join(lines))
+    validator = jsonschema.Draft202012Validator(schemas.stored("trial-1.json"))
+    for line in lines[:200]:
+        validator.validate(json.loads(line))
+    again = summarise(
+        experiment.asked(), records.read(tmp_path / "records.jsonl"), interrupted=False
+    )
+    assert (again.cells, again.comparisons) == (live.cells, live.comparisons)
+    jsonschema.validate(json.loads(summary.dump(live)), schemas.stored("summary-1.json"))
+
+
+def test_units_are_interleaved_with_the_control_and_the_peer(
+    measured: tuple[Rfc2544, Summary],
+) -> None:
+    trials = [trial for trial in measured[0].trials if trial.role == "search"]
+    orders = []
+    for block in range(6):
+        labels = [trial.arm for trial in trials if trial.block == block]
+        seen = list(dict.fromkeys(labels))
+        # One unit after the other: nobody comes back.
+        assert labels == sorted(labels, key=seen.index)
+        assert set(seen) == {"c-l2fwd", "c-l2fwd-again", "rust-l2fwd", "reflect"}
+        orders.append(tuple(seen))
+    assert len(set(orders)) > 1
+    assert [trial.position for trial in measured[0].trials] == list(range(len(measured[0].trials)))
+
+
+def test_void_windows_are_repeated_told_and_change_no_answer() -> None:
+    lab = SimulatedLab(late=lambda _: 0.5)
+    experiment, found = run(lab, tests=("throughput",))
+    figures = arm(found, "c-l2fwd").search
+    assert figures is not None
+    assert figures.unfinished == 0
+    assert 0.4 < figures.void_windows / figures.windows < 0.6
+    assert verdict(found).verdict == "faster"
+    void = [trial for trial in experiment.trials if trial.invalid_code == "late"]
+    assert found.invalid_trials == len(void) > 0
+    # Each is followed by another window of the same trial.
+    attempts = {trial.attempt or 0 for trial in experiment.trials if trial.valid}
+    assert max(attempts) > 1
+
+
+def test_a_sender_that_is_late_at_the_flood_s_rate_has_a_lower_maximum() -> None:
+    lab = SimulatedLab(late=lambda pps: 1.0 if pps > 0.86 * CEILING_PPS else 0.0)
+    _, found = run(lab, tests=("throughput",))
+    ceiling = found.cells[0].ceiling
+    assert ceiling is not None
+    assert ceiling.pps == pytest.approx(0.85 * CEILING_PPS)
+
+
+def test_a_sender_that_is_never_on_time_ends_the_run() -> None:
+    lab = SimulatedLab(late=lambda _: 1.0)
+    with pytest.raises(LabError, match="not on time"):
+        run(lab)
+
+
+def test_searches_that_never_end_end_the_run() -> None:
+    lab = SimulatedLab(model=Model(capacity_pps=1.0, max_pps=1.0, failing=0.9))
+    with pytest.raises(LabError, match="found no throughput"):
+        run(lab, line_rate=CEILING_PPS)
+    assert lab.running == 0
+
+
+def test_a_peer_that_fails_is_named() -> None:
+    lab = SimulatedLab(model=Model(capacity_pps=1.0, max_pps=1.0, failing=1.0))
+    with pytest.raises(LabError, match="reference peer reflect failed"):
+        run(lab)
+
+
+def test_an_arm_at_the_ceiling_is_limited() -> None:
+    fast = {"c-l2fwd": 12e6, "rust-l2fwd": 8.8e6, "reflect": 9e6}
+    _, found = run(SimulatedLab(capacity=fast, noise=0.001), tests=("throughput",))
+    limits = {each.arm: each.by for each in found.limited_by}
+    assert limits == {"c-l2fwd": "generator", "rust-l2fwd": "link"}
+
+
+def test_a_device_that_loses_at_a_low_load_gets_no_verdict() -> None:
+    lossy = Model(capacity_pps=1.0, max_pps=1.0, queue=512, random_loss=0.003)
+    _, found = run(SimulatedLab(model=lossy), tests=("throughput",), keep_going=True)
+    assert verdict(found, "pdr_pps").verdict == "invalid"
+    assert "at a low load" in verdict(found, "pdr_pps").reason
+    assert verdict(found, "ndr_pps").ratio is None
+    figures = arm(found, "c-l2fwd").search
+    assert figures is not None
+    assert figures.goals[0].below_minimum == figures.searches
+    assert figures.goals[0].pps is None
+
+
+def test_equal_forwarders_are_not_found_to_differ() -> None:
+    same = {"rust-l2fwd": CAPACITY["c-l2fwd"]}
+    _, found = run(SimulatedLab(capacity=same, noise=0.002), tests=("throughput",))
+    assert verdict(found).verdict in ("equal", "undecided")
+
+
+def test_an_interrupted_run_leaves_what_there_is(tmp_path: Path) -> None:
+    lab = SimulatedLab()
+    stop_in = [400]
+
+    def count(_: Trial) -> None:
+        stop_in[0] -= 1
+        if stop_in[0] == 0:
+            raise Interrupted(2)
+
+    lab.before_window = count
+
+    def begin(_: RunDirectory, writer: RecordWriter) -> tuple[Rfc2544, int]:
+        return Rfc2544(options(), lab, writer, console), 0
+
+    shown = StringIO()
+    console = Console(file=shown, width=130)
+    output = OutputDirectory(tmp_path / "out")
+    with pytest.raises(Interrupted):
+        run_searches(begin, output, console)
+    assert lab.running == 0
+    data = json.loads((tmp_path / "out" / "summary.json").read_text())
+    jsonschema.validate(data, schemas.stored("summary-1.json"))
+    assert data["interrupted"] is True
+    assert len(records.read(tmp_path / "out" / "records.jsonl")) == data["trials"] > 300
+    assert "Ended early" in shown.getvalue()
+    assert "cut off before its end" in shown.getvalue()
+
+
+def test_the_console_tells_all_of_it(tmp_path: Path) -> None:
+    lab = SimulatedLab(late=lambda _: 0.2)
+
+    def begin(_: RunDirectory, writer: RecordWriter) -> tuple[Rfc2544, int]:
+        return Rfc2544(options(sizes=[64, 1518]), lab, writer, console), 0
+
+    shown = StringIO()
+    console = Console(file=shown, width=130)
+    found = run_searches(begin, OutputDirectory(tmp_path / "out"), console)
+    text = shown.getvalue()
+    for words in (
+        "NOT conforming to RFC 2544", "memif, 1518 B", "L1 Gbit/s", "L2 Gbit/s",
+        "windows were void", "PDV p99.9", "longest burst", "frame loss by offered load",
+        "100 % = 10.000 Mpps", "About ",
+    ):  # fmt: skip
+        assert words in text
+    assert all(comparison.sentence in text for comparison in found.comparisons)
+
+
+# -- what can be asked for -------------------------------------------------------------------------
+
+
+def test_sizes_with_names() -> None:
+    assert presets.named_sizes("standard", 4) == [64, 128, 256, 512, 1024, 1280, 1518]
+    assert presets.named_sizes("standard", 6) == [84, 128, 256, 512, 1024, 1280, 1518]
+    published = presets.named_sizes("published", 4)
+    assert published is not None
+    assert (len(published), published[0], published[-1]) == (26, 64, 1518)
+    assert presets.named_sizes("64", 4) is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"sizes": [63]}, {"sizes": [1519]}, {"sizes": [64], "ip": 6}, {"blocks": 0},
+        {"links": ["null"]}, {"directions": "one"}, {"links": ["nowhere"]},
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        cells(options(**given))
+
+
+def test_one_direction_needs_two_ports() -> None:
+    assert [cell.link for cell in cells(options(links=["memif2"], directions="one"))] == ["memif2"]
+
+
+def test_throughput_is_always_measured() -> None:
+    assert presets.tests_of([]) == presets.TESTS
+    assert presets.tests_of(["loss"]) == ("throughput", "loss")
+    with pytest.raises(UsageError, match="recovery"):
+        presets.tests_of(["recovery"])
+
+
+def test_estimates_are_in_proportion() -> None:
+    def seconds(name: str) -> float:
+        preset = presets.preset(name)
+        return estimate(preset, presets.TESTS, cells=1, blocks=6, units=4).seconds
+
+    assert 60 < seconds("quick") < 1200
+    assert 3 * seconds("quick") < seconds("csit") < seconds("conforming") / 10
+
+
+def test_conforming_has_the_rfc_s_durations_and_repetitions() -> None:
+    preset = presets.preset("conforming")
+    goal = preset.goals[0]
+    assert (goal.final_s, goal.loss_ratio, goal.exceed_ratio) == (60, 0, 0)
+    assert preset.latency_share(6) * 6 >= 20
+    assert preset.burst_share(6) * 6 >= 50
+    _, found = run(
+        SimulatedLab(), preset=preset, tests=("throughput",), forwarders=["c-l2fwd"], blocks=1
+    )
+    assert found.conforming is True
