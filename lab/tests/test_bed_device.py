@@ -96,7 +96,9 @@ class Stage:
             memory=Memory(hugepages=False), experiment="rfc2544", seed=1, window_s=0.3,
             directions=directions,
         )  # fmt: skip
-        bed = FakeBed(link("memif"), LinkContext(Path("/nonexistent"), 64))
+        bed = FakeBed(
+            link("memif" if ports == 1 else "memif2"), LinkContext(Path("/nonexistent"), 64)
+        )
         self.device = Device(
             bench, bed, Arm("rust-l2fwd", "rust-l2fwd"), block=3, max_pps=1e6,
             terms=Terms(windows=windows), record=self.records.append,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -168,6 +169,21 @@ def test_void_windows_are_repeated_told_and_change_no_answer() -> None:
     assert max(attempts) > 1
 
 
+def test_a_search_that_ran_out_of_time_is_told_the_same_from_its_records() -> None:
+    """What the clock ended live ends in the records where the next test begins."""
+    hasty = replace(QUICK, limit_s=1e-9)
+    experiment, found = run(SimulatedLab(), preset=hasty, keep_going=True)
+    figures = arm(found, "c-l2fwd").search
+    assert figures is not None
+    assert figures.unfinished == figures.searches == 6
+    assert any(reason.startswith("throughput: the search ended") for reason in figures.reasons)
+    # Frame loss needs no throughput, latency does.
+    assert figures.loss
+    assert figures.latency == []
+    assert verdict(found).verdict == "invalid"
+    assert len(experiment.trials) > 100
+
+
 def test_a_sender_that_is_late_at_the_flood_s_rate_has_a_lower_maximum() -> None:
     lab = SimulatedLab(late=lambda pps: 1.0 if pps > 0.86 * CEILING_PPS else 0.0)
     _, found = run(lab, tests=("throughput",))
@@ -305,7 +321,7 @@ def test_throughput_is_always_measured() -> None:
 def test_estimates_are_in_proportion() -> None:
     def seconds(name: str) -> float:
         preset = presets.preset(name)
-        return estimate(preset, presets.TESTS, cells=1, blocks=6, units=4).seconds
+        return estimate(preset, presets.TESTS, cells=1, blocks=6, whole=2, short=2).seconds
 
     assert 60 < seconds("quick") < 1200
     assert 3 * seconds("quick") < seconds("csit") < seconds("conforming") / 10

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from linerate.design import PEERS
 from linerate.records import Test
-from linerate.rfc2544.presets import Preset
+from linerate.rfc2544.presets import THROUGHPUT, Preset
 from linerate.rfc2544.units import Unit, run_tests
 from linerate.search.bed_device import Terms
 from linerate.search.device import Outcome
@@ -56,17 +57,17 @@ class Estimate:
 
 
 def estimate(
-    preset: Preset, tests: Sequence[Test], *, cells: int, blocks: int, units: int
+    preset: Preset, tests: Sequence[Test], *, cells: int, blocks: int, whole: int, short: int
 ) -> Estimate:
-    """`units`: searches in a block, the reference peer's with them."""
-    clock = _Clock(preset.terms)
-    run_tests(clock, preset, tests, blocks, Unit())
-    self_test = preset.self_test * 2 * (preset.flood_s + START_S)
-    each = blocks * units
-    return Estimate(
-        seconds=cells * (self_test + each * (clock.seconds + START_S)),
-        trials=cells * each * clock.trials,
-    )
+    """`whole`: searches in a block with all tests; `short`: those for their throughput only."""
+    seconds = preset.self_test * len(PEERS) * (preset.flood_s + START_S)
+    trials = 0
+    for count, made in ((whole, tests), (short, THROUGHPUT)):
+        clock = _Clock(preset.terms)
+        run_tests(clock, preset, made, blocks, Unit())
+        seconds += blocks * count * (clock.seconds + START_S)
+        trials += blocks * count * clock.trials
+    return Estimate(seconds=cells * seconds, trials=cells * trials)
 
 
 def told(seconds: float) -> str:

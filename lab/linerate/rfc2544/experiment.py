@@ -11,7 +11,7 @@ from typing import Protocol
 from rich.console import Console
 
 from linerate.ceiling import ceiling_of
-from linerate.design import PEERS, Arm, Cell, arms, order
+from linerate.design import PEERS, Arm, Cell, arms, order, shown
 from linerate.errors import DisturbedError, LabError, TrialError, UsageError
 from linerate.links import link
 from linerate.otg import Ip
@@ -102,7 +102,9 @@ class Rfc2544:
             options.tests,
             cells=len(self.cells),
             blocks=blocks,
-            units=len(self.arms) + 1,
+            whole=len(shown(self.arms)),
+            # The control and the reference peer.
+            short=2,
         )
         self.monitor = Units(console, len(self.cells) * blocks * (len(self.arms) + 1))
 
@@ -198,7 +200,8 @@ class Rfc2544:
         self.monitor.searching(cell, arm, block)
         unit = Unit()
         with bed.device(arm, block, max_pps, "search", self._record) as device:
-            run_tests(device, self.options.preset, self.options.tests, cell.blocks, unit)
+            tests = self.asked().tests_of(arm.label)
+            run_tests(device, self.options.preset, tests, cell.blocks, unit)
         self.monitor.unit_done(cell, arm, unit)
         self._failures = 0 if unit.lossless else self._failures + 1
         if self._failures >= MAX_FAILURES and not self.options.keep_going:

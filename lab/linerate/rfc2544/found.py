@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from linerate.records import Test, Trial
@@ -27,16 +27,19 @@ class Searched:
 
 
 def searched(
-    trials: Iterable[Trial], preset: Preset, tests: Sequence[Test], blocks: int
+    trials: Iterable[Trial],
+    preset: Preset,
+    tests: Callable[[str], Sequence[Test]],
+    blocks: int,
 ) -> list[Searched]:
-    """The units of one cell, in the order in which they ran."""
+    """The units of one cell, in the order in which they ran; `tests`: those of an arm's label."""
     units: dict[tuple[str, int], Searched] = {}
     for trial in trials:
         if trial.role == "search":
             key = (trial.arm, trial.block)
             units.setdefault(key, Searched(*key)).trials.append(trial)
     for each in units.values():
-        _ask_again(each, preset, tests, blocks)
+        _ask_again(each, preset, tests(each.arm), blocks)
     return list(units.values())
 
 

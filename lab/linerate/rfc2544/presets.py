@@ -21,6 +21,7 @@ from linerate.search.goals import Goal
 STANDARD_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
 PUBLISHED = "codilime-rfc2544.csv"
 # What can be asked for; throughput is always measured, for the others are relative to it.
+THROUGHPUT: tuple[Test, ...] = ("throughput",)
 TESTS: tuple[Test, ...] = ("throughput", "latency", "loss", "back-to-back")
 # RFC 2544, 23: to wait for late frames, and before the next trial.
 SETTLE_S, REST_S = 2.0, 5.0

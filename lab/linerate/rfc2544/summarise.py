@@ -22,7 +22,7 @@ from linerate.overload_summary import Setup, books_of, crowding, smallest_detect
 from linerate.records import Test, Trial
 from linerate.rfc2544.figures import figures_of, rate_of
 from linerate.rfc2544.found import Searched, maximum_of, searched
-from linerate.rfc2544.presets import Preset
+from linerate.rfc2544.presets import THROUGHPUT, Preset
 from linerate.sentences import sentence
 from linerate.summary import (
     AA,
@@ -41,6 +41,10 @@ class Asked(Setup):
 
     search: Preset
     tests: tuple[Test, ...]
+
+    def tests_of(self, label: str) -> tuple[Test, ...]:
+        """The control and the reference peer are there for their throughput only."""
+        return self.tests if label in {arm.label for arm in shown(self.arms)} else THROUGHPUT
 
     @property
     def lossless(self) -> str:
@@ -68,7 +72,7 @@ def summarise(asked: Asked, trials: list[Trial], *, interrupted: bool) -> Summar
         mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
         if not mine:
             continue
-        units = searched(mine, asked.search, asked.tests, cell.blocks)
+        units = searched(mine, asked.search, asked.tests_of, cell.blocks)
         whole = _Cell(cell, mine, units)
         summary = _cell_summary(asked, whole)
         found.append(summary)

@@ -123,7 +123,9 @@ class BedDevice:
         trial.test, trial.attempt = self.test, attempt
         trial.maximum_pps = self.max_pps
         trial.asked_pps, trial.asked_s, trial.asked_frames = pps, seconds, frames
-        trial.ip, trial.directions = self.bench.ip, self.bench.directions
+        trial.ip = self.bench.ip
+        if self.bed.link.ports > 1:
+            trial.directions = self.bench.directions
         trial.build = forwarder(self.arm.forwarder).build_facts()
         with watched(self.bench, trial):
             exchange = self._ready()

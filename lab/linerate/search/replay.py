@@ -27,6 +27,10 @@ class MismatchError(Exception):
     """The records are of another procedure, or of another version of it."""
 
 
+class TestOverError(MismatchError, RuntimeError):
+    """The next record is of another test: this one ended here, by its limit of time, if by that."""
+
+
 class Replay:
     """A `linerate.search.device.Device` made of one search's trials, in their order."""
 
@@ -54,8 +58,8 @@ class Replay:
         """The outcome of one trial: the void windows before the one that counts are passed over."""
         last: Trial | None = None
         while self._left and (last is None or (self._left[0].attempt or 1) > 1):
+            self._compare(self._left[0], pps, seconds, frames)
             last = self._left.popleft()
-            self._compare(last, pps, seconds, frames)
             if last.valid:
                 return outcome_of(last)
         if last is None:
@@ -68,8 +72,10 @@ class Replay:
             math.isclose(mine, theirs, rel_tol=RATE_TOLERANCE)
             for mine, theirs in zip(asked, (pps, seconds), strict=True)
         )
-        if not same or trial.asked_frames != frames or trial.test != self.test:
+        if trial.test != self.test:
+            raise TestOverError(f"trial {trial.position} is of {trial.test}, not of {self.test}")
+        if not same or trial.asked_frames != frames:
             raise MismatchError(
-                f"trial {trial.position} was {trial.test} at {asked[0]:.0f} frames/s for "
-                f"{asked[1]:g} s, not {self.test} at {pps:.0f} for {seconds:g} s"
+                f"trial {trial.position} was at {asked[0]:.0f} frames/s for {asked[1]:g} s, not "
+                f"at {pps:.0f} for {seconds:g} s"
             )
