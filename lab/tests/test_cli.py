@@ -63,6 +63,32 @@ def test_errors(tmp_path: Path, arguments: list[str], code: int, message: str) -
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--preset", "demo"], "choose from: conforming, csit, quick"),
+        (["--link", "null"], "--link null: has no sender"),
+        (["--sizes", "standard,64"], "--sizes standard: not a whole number"),
+        (["--sizes", "64", "--ip", "6"], "IPv6 frames of this experiment have 84 to 1518 bytes"),
+        (["--ip", "5"], "--ip 5: no such version"),
+        (["--tests", "reset"], "choose from: throughput, latency, loss, back-to-back"),
+        (["--tests", ""], "--tests '': has an empty word"),
+        (["--directions", "up"], "choose from: one, both"),
+        (["--directions", "one"], "link memif has one port"),
+        (["--blocks", "0"], "at least 1"),
+        (["--line-rate", "0"], "above 0"),
+        (["--hugepages", "maybe"], "auto, yes or no"),
+        (["--forwarders", "cat"], "no such forwarder"),
+    ],
+)
+def test_errors_of_rfc2544(tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = linerate("run", "rfc2544", *arguments, cwd=tmp_path)
+    assert message in done.stderr
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "records.jsonl").write_text("")
     done = linerate("run", "overload", "--out", str(tmp_path), cwd=tmp_path)

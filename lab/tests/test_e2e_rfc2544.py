@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiment rfc2544 on real forwarders, generator and links of this machine, one block each."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+from conftest import wait_for
+from test_e2e import need, runtime
+
+from linerate import records, schemas
+from linerate.records import Trial
+from linerate.search.bed_device import DISTURBED
+
+pytestmark = pytest.mark.e2e
+
+__all__ = ["runtime"]
+# Low enough for any machine to be on time at, and for a ring to hold what comes in a long gap.
+RATE = 100_000
+
+
+def start(runtime: Path, out: Path, *options: str) -> subprocess.Popen[str]:
+    always = ["--out", str(out), "--hugepages", "no", "--keep-going", "--blocks", "1"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "linerate", "run", "rfc2544", *always, *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(runtime)},
+    )
+
+
+def searches(out: Path) -> list[Trial]:
+    path = out / "records.jsonl"
+    return [t for t in records.read(path) if t.role == "search"] if path.exists() else []
+
+
+def check(out: Path) -> list[Trial]:
+    summary = json.loads((out / "summary.json").read_text())
+    jsonschema.validate(summary, schemas.stored("summary-1.json"))
+    validator = jsonschema.Draft202012Validator(schemas.stored("trial-1.json"))
+    for line in (out / "records.jsonl").read_text().splitlines():
+        validator.validate(json.loads(line))
+    found = searches(out)
+    for trial in found:
+        # The books close in each, also in one that the machine disturbed.
+        assert trial.valid or trial.invalid_code in DISTURBED, trial.invalid
+        assert trial.attempted == (trial.accepted or 0) + (trial.lost_at_ingress or 0) > 0
+        assert trial.unattributed == 0
+        assert trial.intended == trial.attempted
+        if trial.asked_frames:
+            assert trial.intended == trial.asked_frames
+    return found
+
+
+@pytest.mark.parametrize(
+    ("link", "options"),
+    [
+        ("memif", ["--sizes", "64,1518"]),
+        ("memif", ["--ip", "6"]),
+        ("memif2", ["--directions", "one", "--tests", "latency"]),
+    ],
+)
+def test_every_test_on_a_real_bed(
+    tmp_path: Path, runtime: Path, link: str, options: list[str]
+) -> None:
+    need("l2fwd", "reflect", "generator")
+    out = tmp_path / "run"
+    names = ["--forwarders", "rust-l2fwd", "--line-rate", str(RATE)]
+    lab = start(runtime, out, "--link", link, *names, *options)
+    output, errors = lab.communicate(timeout=400)
+    assert lab.returncode == 0, errors
+    found = check(out)
+    assert {trial.arm for trial in found} >= {"rust-l2fwd", "rust-l2fwd-again"}
+    for arm in ("rust-l2fwd", "rust-l2fwd-again"):
+        for size in {trial.size for trial in found}:
+            mine = [trial for trial in found if (trial.arm, trial.size) == (arm, size)]
+            # One process from the first trial to the last: it knows no gap of a start between.
+            assert len({tuple(trial.processes[0].argv) for trial in mine}) == 1
+    assert "NOT conforming to RFC 2544" in output
+    assert "throughput" in output
+    delays = [trial.latency for trial in found if trial.valid and trial.test == "latency"]
+    for delay in delays:
+        assert delay is not None
+        assert 0 < delay.minimum_ns <= delay.mean_ns <= delay.maximum_ns
+        assert delay.minimum_ns <= delay.quantiles_ns["0.5"] <= delay.quantiles_ns["0.999"]
+    if "one" in options:
+        assert {trial.directions for trial in found} == {"one"}
+
+
+def test_an_interrupted_run_tells_what_it_has(tmp_path: Path, runtime: Path) -> None:
+    need("l2fwd", "reflect", "generator")
+    out = tmp_path / "run"
+    lab = start(runtime, out, "--forwarders", "rust-l2fwd", "--line-rate", str(RATE))
+    wait_for("some trials", lambda: len(searches(out)) > 20 or lab.poll() is not None, 120)
+    lab.send_signal(signal.SIGINT)
+    output, errors = lab.communicate(timeout=60)
+    assert lab.returncode == 128 + signal.SIGINT, errors
+    check(out)
+    assert "Ended early" in output
