@@ -202,7 +202,8 @@ def rfc2544(
     tests: Annotated[
         list[str] | None,
         typer.Option(
-            help="throughput (always measured), latency, loss, back-to-back. Default: all."
+            help="throughput (always measured), latency, loss, back-to-back, recovery. "
+            "Default: all."
         ),
     ] = None,
     ip: Annotated[int, typer.Option(help="4 or 6.")] = 4,

@@ -15,7 +15,7 @@ from linerate import eal, hdr
 from linerate.eal import Memory
 from linerate.errors import GeneratorError
 from linerate.links import Wire
-from linerate.otg import OtgClient, Traffic
+from linerate.otg import OtgClient, Traffic, flow_name
 from linerate.places import rust_binary
 from linerate.process import Child, Command, RunDirectory
 from linerate.records import LatencyFigures
@@ -53,7 +53,8 @@ class Generator(Sender):
         except BaseException:
             self.close()
             raise
-        self._ports = self._flows = 0
+        self._ports = 0
+        self._flows: list[str] = []
 
     def _await_url(self) -> str:
         deadline = time.monotonic() + START_TIMEOUT_S
@@ -73,7 +74,10 @@ class Generator(Sender):
 
     def configure(self, traffic: Traffic) -> None:
         self._ports = len(traffic.locations)
-        self._flows = self._ports if traffic.senders is None else traffic.senders
+        senders = self._ports if traffic.senders is None else traffic.senders
+        self._flows = [
+            flow_name(port, part) for port in range(senders) for part in range(len(traffic.parts))
+        ]
         super().configure(traffic)
 
     def links_up(self) -> bool:
@@ -119,7 +123,7 @@ class Generator(Sender):
             return None
         hz = self.tsc_hz()
         histograms, jitters = [], []
-        for flow in (f"f{index}" for index in range(self._flows)):
+        for flow in self._flows:
             answer = self.telemetry.ask(f"/linerate/generator/histogram,{flow},latency_hdr")
             try:
                 histograms.append(hdr.decode("".join(answer["latency_hdr"])))

@@ -32,12 +32,22 @@ IPS: dict[str, Ip] = {"4": 4, "6": 6}
 
 
 @dataclass(frozen=True)
+class Slice:
+    """A part of the traffic that is a flow of its own: frames per port, from `start_s` on."""
+
+    start_s: float
+    frames: int
+    pps: float
+
+
+@dataclass(frozen=True)
 class Traffic:
     """What is sent: `pps` frames per second and port, for `seconds`. `pps` None: flood.
 
     `numbered`: frames carry sequence numbers, by which they are known where they arrive.
     `latency`: and time stamps. `frames`: so many per port, instead of `seconds`. `senders`: the
-    first so many ports send, and all receive; None: all send.
+    first so many ports send, and all receive; None: all send. `slices`: follow on the first flow of
+    each port, which has `frames` then.
     """
 
     locations: tuple[str, ...]
@@ -50,6 +60,17 @@ class Traffic:
     frames: int | None = None
     senders: int | None = None
     ip: Ip = 4
+    slices: tuple[Slice, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Slice | None, ...]:
+        """The flows of each port that sends, in the order of their names; None is the first."""
+        return (None, *self.slices)
+
+
+def flow_name(port: int, part: int) -> str:
+    """Of the generator's port, and of the place in `Traffic.parts`."""
+    return f"f{port}" if part == 0 else f"f{port}.{part}"
 
 
 class _Bounded(HTTPAdapter):
@@ -94,32 +115,41 @@ class OtgClient:
         for name, location in zip(names, traffic.locations, strict=True):
             config.ports.port(name=name, location=location)
         for index, name in enumerate(names[: traffic.senders]):
-            flow = config.flows.flow(name=f"f{index}")[-1]
-            flow.tx_rx.port.tx_name = name
-            # An echo returns frames to the port they came from, a forwarder to the other one.
-            flow.tx_rx.port.rx_names = names
-            flow.size.fixed = traffic.size
-            if traffic.frames is None:
-                flow.duration.fixed_seconds.seconds = traffic.seconds
-            else:
-                flow.duration.fixed_packets.packets = traffic.frames
-            flow.rate.pps = round(traffic.pps or FLOOD_PPS)
-            flow.metrics.enable = traffic.numbered
-            flow.metrics.latency.enable = traffic.latency
-            ethernet = flow.packet.ethernet()[-1]
-            ethernet.src.value = f"02:00:00:00:01:{index:02x}"
-            ethernet.dst.value = f"02:00:00:00:02:{index:02x}"
-            layer3 = flow.packet.ipv4()[-1] if traffic.ip == 4 else flow.packet.ipv6()[-1]
-            udp = flow.packet.udp()[-1]
-            for field, start in zip((layer3.src, layer3.dst), _NETWORKS[traffic.ip], strict=True):
-                field.increment.start = start
-                field.increment.step = _STEPS[traffic.ip]
-                field.increment.count = traffic.flows
-            for field in (udp.src_port, udp.dst_port):
-                field.increment.start = 10000
-                field.increment.step = 1
-                field.increment.count = traffic.flows
+            for part, cut in enumerate(traffic.parts):
+                flow = config.flows.flow(name=flow_name(index, part))[-1]
+                self._describe(flow, traffic, index, cut)
+                flow.tx_rx.port.tx_name = name
+                # An echo returns frames to the port they came from, a forwarder to the other one.
+                flow.tx_rx.port.rx_names = names
         return config
+
+    @staticmethod
+    def _describe(flow: Any, traffic: Traffic, index: int, cut: Slice | None) -> None:
+        """All of a flow but its ports."""
+        flow.size.fixed = traffic.size
+        if cut is not None:
+            flow.duration.fixed_packets.packets = cut.frames
+            flow.duration.fixed_packets.delay.nanoseconds = cut.start_s * 1e9
+        elif traffic.frames is not None:
+            flow.duration.fixed_packets.packets = traffic.frames
+        else:
+            flow.duration.fixed_seconds.seconds = traffic.seconds
+        flow.rate.pps = round((cut.pps if cut else traffic.pps) or FLOOD_PPS)
+        flow.metrics.enable = traffic.numbered
+        flow.metrics.latency.enable = traffic.latency
+        ethernet = flow.packet.ethernet()[-1]
+        ethernet.src.value = f"02:00:00:00:01:{index:02x}"
+        ethernet.dst.value = f"02:00:00:00:02:{index:02x}"
+        layer3 = flow.packet.ipv4()[-1] if traffic.ip == 4 else flow.packet.ipv6()[-1]
+        udp = flow.packet.udp()[-1]
+        for field, start in zip((layer3.src, layer3.dst), _NETWORKS[traffic.ip], strict=True):
+            field.increment.start = start
+            field.increment.step = _STEPS[traffic.ip]
+            field.increment.count = traffic.flows
+        for field in (udp.src_port, udp.dst_port):
+            field.increment.start = 10000
+            field.increment.step = 1
+            field.increment.count = traffic.flows
 
     def start(self) -> None:
         self._transmit("START")

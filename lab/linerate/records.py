@@ -73,6 +73,19 @@ class LatencyFigures(_Strict):
     )
 
 
+class ChangeFigures(_Strict):
+    """A trial whose rate changed under way, without a pause: RFC 2544, 26.5."""
+
+    before_intended: int
+    before_received: int
+    after_intended: int
+    after_received: int
+    last_lost_s: float | None = Field(
+        default=None, description="from the change to the end of the last slice that lost frames"
+    )
+    slice_s: float | None = Field(default=None, description="how long that slice is")
+
+
 class Process(_Strict):
     """One process of the trial."""
 
@@ -140,6 +153,9 @@ class Trial(_Strict):
     pacing_error_ppm: float | None = None
 
     latency: LatencyFigures | None = None
+    then_pps: float | None = Field(default=None, description="of a search: asked for thereafter")
+    then_s: float | None = None
+    change: ChangeFigures | None = None
 
     tsc_hz: int | None = None
     polling: list[Polling] | None = Field(default=None, description="as the probe saw them")

@@ -77,6 +77,10 @@ class Sender(ABC):
             maximum_ns=max(found.maximum_ns for _, found in rows),
         )
 
+    def received_by_flow(self) -> dict[str, int]:
+        """Frames that came back since the traffic was last started, by the flow's name."""
+        return {flow.name: int(flow.frames_rx) for flow in self.client.flow_metrics()}
+
     def tsc_hz(self) -> int | None:
         return None
 

@@ -104,6 +104,17 @@ class BurstFigure(_Strict):
     )
 
 
+class RecoveryFigure(_Strict):
+    """From an overload to the last lost frame after it (RFC 2544, 26.5), by repetitions."""
+
+    repetitions: int
+    not_overloaded: int = Field(description="nothing was lost before the rate was halved")
+    not_recovered: int = Field(description="frames were lost to the end")
+    recovered_s: Quartiles | None = Field(
+        default=None, description="of those that recovered; 0: nothing was lost after the change"
+    )
+
+
 class SearchFigures(_Strict):
     """An arm of experiment rfc2544. A search is one process; its windows are the trials."""
 
@@ -118,6 +129,7 @@ class SearchFigures(_Strict):
     latency: list[LatencyFigure] = Field(default_factory=list)
     loss: list[LossFigure] = Field(default_factory=list)
     back_to_back: BurstFigure | None = None
+    recovery: RecoveryFigure | None = None
     deviations: list[str] = Field(default_factory=list, description="from RFC 2544")
 
 

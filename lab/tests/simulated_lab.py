@@ -11,10 +11,10 @@ from dataclasses import replace
 from linerate.books import LATE_LIMIT
 from linerate.design import Arm, Cell
 from linerate.errors import DisturbedError, TrialError
-from linerate.records import LatencyFigures, Load, Process, Role, Test, Trial
+from linerate.records import ChangeFigures, LatencyFigures, Load, Process, Role, Test, Trial
 from linerate.rfc2544.beds import Record
-from linerate.search.bed_device import DISTURBED, error_of, outcome_of
-from linerate.search.device import Outcome
+from linerate.search.bed_device import DISTURBED, changed_of, error_of, outcome_of
+from linerate.search.device import Changed, Outcome
 from linerate.search.simulated import Model, SimulatedForwarder
 
 CEILING_PPS = 10e6
@@ -54,34 +54,43 @@ class SimulatedDevice:
         return self._max_pps
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
-        return self._trial(pps, seconds, None, latency=latency)
+        def window(trial: Trial) -> None:
+            enter(trial, self._forwarder.send(pps, seconds, latency=latency))
+
+        return outcome_of(self._trial(window, pps, seconds))
 
     def burst(self, frames: int) -> Outcome:
-        return self._trial(self.max_pps, frames / self.max_pps, frames)
+        def window(trial: Trial) -> None:
+            trial.asked_frames = frames
+            enter(trial, self._forwarder.burst(frames))
+
+        return outcome_of(self._trial(window, self.max_pps, frames / self.max_pps, "burst"))
+
+    def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
+        def window(trial: Trial) -> None:
+            trial.then_pps, trial.then_s = then_pps, then_seconds
+            enter_change(trial, self._forwarder.change(pps, seconds, then_pps, then_seconds))
+
+        return changed_of(self._trial(window, pps, seconds))
 
     def _trial(
-        self, pps: float, seconds: float, frames: int | None, *, latency: bool = False
-    ) -> Outcome:
+        self, window: Callable[[Trial], None], pps: float, seconds: float, load: Load = "paced"
+    ) -> Trial:
         for attempt in range(1, self._lab.windows + 1):
-            trial = self._blank("paced" if frames is None else "burst")
+            trial = self._blank(load)
             trial.test, trial.attempt, trial.maximum_pps = self.test, attempt, self.max_pps
-            trial.asked_pps, trial.asked_s, trial.asked_frames = pps, seconds, frames
+            trial.asked_pps, trial.asked_s = pps, seconds
             trial.load_share = round(pps / self.max_pps, 9)
             self._lab.before_window(trial)
             try:
-                found = (
-                    self._forwarder.send(pps, seconds, latency=latency)
-                    if frames is None
-                    else self._forwarder.burst(frames)
-                )
-                enter(trial, found)
+                window(trial)
             except TrialError as error:
                 trial.reject("ended", error.message)
             if self._source.random() < self._lab.late(pps):
                 trial.reject("late", f"more than {LATE_LIMIT:.1%} of the frames were sent late")
             self._record(trial)
             if trial.valid:
-                return outcome_of(trial)
+                return trial
             if trial.invalid_code not in DISTURBED:
                 raise error_of(trial)
         raise DisturbedError("all windows were disturbed")
@@ -103,6 +112,23 @@ def enter(trial: Trial, found: Outcome) -> None:
             maximum_ns=found.latency.maximum * 1e9,
             quantiles_ns={f"{q:g}": v * 1e9 for q, v in found.latency.quantiles.items()},
         )
+
+
+def enter_change(trial: Trial, found: Changed) -> None:
+    before, after = found.before, found.after
+    both = Outcome(
+        before.intended + after.intended,
+        before.received + after.received,
+        before.seconds + after.seconds,
+    )
+    enter(trial, both)
+    trial.change = ChangeFigures(
+        before_intended=before.intended,
+        before_received=before.received,
+        after_intended=after.intended,
+        after_received=after.received,
+        last_lost_s=found.last_lost,
+    )
 
 
 def blank(cell: Cell, arm: Arm, block: int, role: Role, load: Load) -> Trial:

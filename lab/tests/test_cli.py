@@ -71,7 +71,7 @@ def test_errors(tmp_path: Path, arguments: list[str], code: int, message: str) -
         (["--sizes", "standard,64"], "--sizes standard: not a whole number"),
         (["--sizes", "64", "--ip", "6"], "IPv6 frames of this experiment have 84 to 1518 bytes"),
         (["--ip", "5"], "--ip 5: no such version"),
-        (["--tests", "reset"], "choose from: throughput, latency, loss, back-to-back"),
+        (["--tests", "reset"], "choose from: throughput, latency, loss, back-to-back, recovery"),
         (["--tests", ""], "--tests '': has an empty word"),
         (["--directions", "up"], "choose from: one, both"),
         (["--directions", "one"], "link memif has one port"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from linerate.otg import Ip, OtgClient, Traffic
+from linerate.otg import Ip, OtgClient, Slice, Traffic
 
 
 def told(traffic: Traffic) -> Any:
@@ -47,3 +47,16 @@ def test_a_burst_is_a_number_of_frames() -> None:
     assert duration["choice"] == "fixed_packets"
     assert duration["fixed_packets"]["packets"] == 77
     assert told(Traffic(("a",), 64, 2.0, 1e5))["flows"][0]["duration"]["choice"] == "fixed_seconds"
+
+
+def test_slices_are_flows_that_begin_later() -> None:
+    slices = (Slice(0.5, 10, 1e3), Slice(0.51, 20, 2e3))
+    model = told(Traffic(("a", "b"), 64, 0.5, 1e4, frames=5000, slices=slices))
+    flows = {flow["name"]: flow for flow in model["flows"]}
+    assert list(flows) == ["f0", "f0.1", "f0.2", "f1", "f1.1", "f1.2"]
+    last = flows["f1.2"]
+    assert last["duration"]["fixed_packets"]["packets"] == 20
+    assert last["duration"]["fixed_packets"]["delay"]["nanoseconds"] == pytest.approx(5.1e8)
+    assert int(last["rate"]["pps"]) == 2000
+    assert last["tx_rx"]["port"]["tx_name"] == "p1"
+    assert flows["f0"]["duration"]["fixed_packets"]["packets"] == 5000

@@ -119,6 +119,13 @@ def test_other_tests_are_at_the_own_throughput(measured: tuple[Rfc2544, Summary]
         burst = figures.back_to_back
         assert burst is not None
         full = 512 / (1 - CAPACITY[name] / CEILING_PPS)
+        recovery = figures.recovery
+        assert recovery is not None
+        assert (recovery.repetitions, recovery.not_recovered) == (6, 0)
+        assert recovery.not_overloaded == 0
+        # A full queue loses no more once the rate is below the capacity.
+        assert recovery.recovered_s is not None
+        assert recovery.recovered_s.median == pytest.approx(0, abs=1e-3)
         assert burst.frames.median == pytest.approx(full, abs=QUICK.burst_resolution + 20)
 
 
@@ -314,8 +321,8 @@ def test_one_direction_needs_two_ports() -> None:
 def test_throughput_is_always_measured() -> None:
     assert presets.tests_of([]) == presets.TESTS
     assert presets.tests_of(["loss"]) == ("throughput", "loss")
-    with pytest.raises(UsageError, match="recovery"):
-        presets.tests_of(["recovery"])
+    with pytest.raises(UsageError, match="reset"):
+        presets.tests_of(["reset"])
 
 
 def test_estimates_are_in_proportion() -> None:

@@ -11,7 +11,7 @@ from linerate.records import Test
 from linerate.rfc2544.presets import THROUGHPUT, Preset
 from linerate.rfc2544.units import Unit, run_tests
 from linerate.search.bed_device import Terms
-from linerate.search.device import Outcome
+from linerate.search.device import Changed, Outcome
 from linerate.search.simulated import Model, SimulatedForwarder
 
 # To configure a sender, to let counters settle, and to write the record.
@@ -42,10 +42,17 @@ class _Clock:
     def burst(self, frames: int) -> Outcome:
         return self._count(self._forwarder.burst(frames))
 
+    def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
+        self._add(seconds + then_seconds)
+        return self._forwarder.change(pps, seconds, then_pps, then_seconds)
+
     def _count(self, outcome: Outcome) -> Outcome:
-        self.trials += 1
-        self.seconds += outcome.seconds + self._terms.settle_s + self._terms.rest_s + OVERHEAD_S
+        self._add(outcome.seconds)
         return outcome
+
+    def _add(self, seconds: float) -> None:
+        self.trials += 1
+        self.seconds += seconds + self._terms.settle_s + self._terms.rest_s + OVERHEAD_S
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,14 @@ from linerate.search.bed_device import DISTURBED
 from linerate.search.latency import REPETITIONS as LATENCY_REPETITIONS
 from linerate.search.latency import AtLoad, Run
 from linerate.search.procedure import Result
+from linerate.search.recovery import REPETITIONS as RECOVERY_REPETITIONS
 from linerate.summary import (
     BurstFigure,
     GoalFigure,
     LatencyFigure,
     LossFigure,
     Quartiles,
+    RecoveryFigure,
     SearchFigures,
 )
 
@@ -41,6 +43,7 @@ def figures_of(units: Sequence[Searched], preset: Preset, size: int, blocks: int
         latency=_latency(units),
         loss=_loss(units),
         back_to_back=_bursts(units),
+        recovery=_recovery(units),
         deviations=_deviations(units, preset, blocks),
     )
 
@@ -84,6 +87,7 @@ def _results(each: Searched) -> dict[str, Result]:
         "latency": unit.latency,
         "loss": unit.loss,
         "back-to-back": unit.back_to_back,
+        "recovery": unit.recovery,
     }
     return {name: result for name, result in every.items() if result}
 
@@ -159,6 +163,20 @@ def _bursts(units: Sequence[Searched]) -> BurstFigure | None:
     )
 
 
+def _recovery(units: Sequence[Searched]) -> RecoveryFigure | None:
+    seen = [
+        each for found in units if found.unit.recovery for each in found.unit.recovery.repetitions
+    ]
+    if not seen:
+        return None
+    return RecoveryFigure(
+        repetitions=len(seen),
+        not_overloaded=sum(each.state == "not_overloaded" for each in seen),
+        not_recovered=sum(each.state == "not_recovered" for each in seen),
+        recovered_s=quartiles(each.seconds for each in seen),
+    )
+
+
 def _deviations(units: Sequence[Searched], preset: Preset, blocks: int) -> list[str]:
     """What the procedures say, but for repetitions: those of all blocks count together."""
     told = [
@@ -171,6 +189,7 @@ def _deviations(units: Sequence[Searched], preset: Preset, blocks: int) -> list[
     for name, count, wanted in (
         ("latency", preset.latency_share(blocks) * blocks, LATENCY_REPETITIONS),
         ("back-to-back", preset.burst_share(blocks) * blocks, BURST_REPETITIONS),
+        ("recovery", preset.recovery_share(blocks) * blocks, RECOVERY_REPETITIONS),
     ):
         measured = any(name in _results(each) for each in units)
         if measured and count < wanted:

@@ -13,7 +13,7 @@ from typing import get_args
 from linerate.errors import UsageError, look_up
 from linerate.otg import Ip
 from linerate.records import Test
-from linerate.search import back_to_back, frame_loss, goals, latency
+from linerate.search import back_to_back, frame_loss, goals, latency, recovery
 from linerate.search.bed_device import Terms
 from linerate.search.goals import Goal
 
@@ -22,7 +22,7 @@ STANDARD_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
 PUBLISHED = "codilime-rfc2544.csv"
 # What can be asked for; throughput is always measured, for the others are relative to it.
 THROUGHPUT: tuple[Test, ...] = ("throughput",)
-TESTS: tuple[Test, ...] = ("throughput", "latency", "loss", "back-to-back")
+TESTS: tuple[Test, ...] = ("throughput", "latency", "loss", "back-to-back", "recovery")
 # RFC 2544, 23: to wait for late frames, and before the next trial.
 SETTLE_S, REST_S = 2.0, 5.0
 
@@ -69,6 +69,9 @@ class Preset:
     burst_repetitions: int
     burst_longest_s: float
     burst_resolution: int
+    recovery_overload_s: float
+    recovery_watched_s: float
+    recovery_repetitions: int
     note: str
 
     @property
@@ -81,6 +84,9 @@ class Preset:
 
     def burst_share(self, blocks: int) -> int:
         return math.ceil(self.burst_repetitions / blocks)
+
+    def recovery_share(self, blocks: int) -> int:
+        return math.ceil(self.recovery_repetitions / blocks)
 
 
 def _pair(initial_s: float, final_s: float, sum_s: float, width: float) -> tuple[Goal, ...]:
@@ -112,6 +118,9 @@ PRESETS = {
             burst_repetitions=back_to_back.REPETITIONS,
             burst_longest_s=back_to_back.LONGEST_S,
             burst_resolution=1,
+            recovery_overload_s=recovery.OVERLOAD_S,
+            recovery_watched_s=recovery.WATCHED_S,
+            recovery_repetitions=recovery.REPETITIONS,
             note="RFC 2544's durations and repetitions: days for all sizes",
         ),
         Preset(
@@ -130,6 +139,9 @@ PRESETS = {
             burst_repetitions=12,
             burst_longest_s=0.1,
             burst_resolution=32,
+            recovery_overload_s=1.0,
+            recovery_watched_s=1.0,
+            recovery_repetitions=6,
             note="NDR and PDR as FD.io CSIT searches for them; not RFC 2544's durations",
         ),
         Preset(
@@ -149,6 +161,9 @@ PRESETS = {
             burst_repetitions=6,
             burst_longest_s=0.05,
             burst_resolution=64,
+            recovery_overload_s=0.05,
+            recovery_watched_s=0.05,
+            recovery_repetitions=6,
             note="minutes: a look, NOT conforming to RFC 2544",
         ),
     )

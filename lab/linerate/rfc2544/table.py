@@ -94,6 +94,27 @@ def burst_table(cell: CellSummary) -> Table | None:
     return found if found.row_count else None
 
 
+def recovery_table(cell: CellSummary) -> Table | None:
+    columns = (
+        "forwarder", "ms to the last lost frame", "95 % interval", "not overloaded",
+        "not recovered", "repetitions",
+    )  # fmt: skip
+    found = new_table(f"{cell.link}, {cell.size} B: recovery from an overload", columns)
+    for arm, figures in _searched(cell):
+        if (entry := figures.recovery) is None:
+            continue
+        taken = entry.recovered_s.scaled(1e3) if entry.recovered_s else None
+        found.add_row(
+            arm.arm,
+            median(taken, 1),
+            interval(taken, 1),
+            str(entry.not_overloaded),
+            str(entry.not_recovered),
+            str(entry.repetitions),
+        )
+    return found if found.row_count else None
+
+
 def _say(console: Console, text: str, style: str = "") -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
 
@@ -108,7 +129,7 @@ def _print_cell(console: Console, cell: CellSummary) -> None:
             f"{cell.link}, {cell.size} B: 100 % = {cell.ceiling.pps / 1e6:.3f} Mpps "
             f"({cell.ceiling.peer}; a flood carries {flood:.3f}); books {books}",
         )
-    for each in (throughput_table, latency_table, loss_table, burst_table):
+    for each in (throughput_table, latency_table, loss_table, burst_table, recovery_table):
         if found := each(cell):
             console.print(found)
     for names in limits(cell).values():

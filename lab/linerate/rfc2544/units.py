@@ -11,14 +11,15 @@ from linerate.errors import TrialError
 from linerate.records import Test
 from linerate.rfc2544.presets import Preset
 from linerate.search.back_to_back import BackToBack, back_to_back
-from linerate.search.device import Device
+from linerate.search.device import ChangingDevice
 from linerate.search.frame_loss import FrameLoss, frame_loss
 from linerate.search.latency import LatencyResult, latency
+from linerate.search.recovery import Recovery, recovery
 from linerate.search.throughput import Found, Throughput, search
 from linerate.verdict import LOW_LOAD
 
 
-class TestedDevice(Device, Protocol):
+class TestedDevice(ChangingDevice, Protocol):
     """A device that is told which test its next trials are for, as its records say it."""
 
     test: Test
@@ -36,6 +37,7 @@ class Unit:
     latency: LatencyResult | None = None
     loss: FrameLoss | None = None
     back_to_back: BackToBack | None = None
+    recovery: Recovery | None = None
 
     @property
     def lossless(self) -> Found | None:
@@ -82,4 +84,13 @@ def run_tests(
             repetitions=preset.burst_share(blocks),
             longest_s=preset.burst_longest_s,
             resolution=preset.burst_resolution,
+        )
+    if "recovery" in tests and rate:
+        device.test = "recovery"
+        unit.recovery = recovery(
+            device,
+            rate,
+            overload_s=preset.recovery_overload_s,
+            watched_s=preset.recovery_watched_s,
+            repetitions=preset.recovery_share(blocks),
         )

@@ -24,10 +24,11 @@ from linerate.bed import Bed
 from linerate.design import Arm
 from linerate.errors import DisturbedError, GeneratorError, TrialError
 from linerate.forwarders import forwarder
-from linerate.otg import Traffic
+from linerate.otg import Slice, Traffic
 from linerate.process import Child, pause
 from linerate.records import InvalidCode, LatencyFigures, Role, Test, Trial
-from linerate.search.device import Latency, Outcome
+from linerate.search.device import Changed, Latency, Outcome
+from linerate.search.slices import change_of, cut
 from linerate.telemetry import connect, socket_path
 from linerate.trial import Bench, Plan, describe, enter_activity, new_record, watched
 from linerate.window import START_TIMEOUT_S, Exchange, Polls
@@ -50,8 +51,28 @@ class Terms:
     rest_s: float = 0.0
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What one trial is to send, over all directions. `then`: rate and seconds that follow."""
+
+    pps: float
+    seconds: float
+    frames: int | None = None
+    latency: bool = False
+    then: tuple[float, float] | None = None
+
+    @property
+    def whole_s(self) -> float:
+        return self.seconds + (self.then[1] if self.then else 0.0)
+
+    def enter(self, trial: Trial) -> None:
+        trial.asked_pps, trial.asked_s, trial.asked_frames = self.pps, self.seconds, self.frames
+        if self.then:
+            trial.then_pps, trial.then_s = self.then
+
+
 class BedDevice:
-    """A `linerate.search.device.Device`."""
+    """A `linerate.search.device.ChangingDevice`."""
 
     def __init__(
         self,
@@ -85,44 +106,45 @@ class BedDevice:
         return self._max_pps
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
-        return self._trial(pps=pps, seconds=seconds, latency=latency)
+        return outcome_of(self._trial(_Asked(pps, seconds, latency=latency)))
 
     def burst(self, frames: int) -> Outcome:
-        return self._trial(pps=self.max_pps, seconds=frames / self.max_pps, frames=frames)
+        asked = _Asked(self.max_pps, frames / self.max_pps, frames=frames)
+        return outcome_of(self._trial(asked))
 
-    def _trial(
-        self, *, pps: float, seconds: float, frames: int | None = None, latency: bool = False
-    ) -> Outcome:
+    def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
+        return changed_of(self._trial(_Asked(pps, seconds, then=(then_pps, then_seconds))))
+
+    def _trial(self, asked: _Asked) -> Trial:
+        """The first window that counts."""
         pause(max(self._ended_s + self.terms.rest_s - time.monotonic(), 0.0))
         for attempt in range(1, self.terms.windows + 1):
-            trial = self._window(attempt, pps, seconds, frames, latency=latency)
+            trial = self._window(attempt, asked)
             self._record(trial)
             self._ended_s = time.monotonic()
             if trial.valid:
-                return outcome_of(trial)
+                return trial
             if trial.invalid_code not in DISTURBED:
                 raise error_of(trial)
         raise DisturbedError(
-            f"{self.terms.windows} windows of {seconds:.3g} s at {pps / 1e6:.3f} Mpps were all "
-            f"disturbed, the last because: {trial.invalid}"
+            f"{self.terms.windows} windows of {asked.whole_s:.3g} s at {asked.pps / 1e6:.3f} Mpps "
+            f"were all disturbed, the last because: {trial.invalid}"
         )
 
-    def _window(
-        self, attempt: int, pps: float, seconds: float, frames: int | None, *, latency: bool
-    ) -> Trial:
+    def _window(self, attempt: int, asked: _Asked) -> Trial:
         plan = Plan(
             self.arm,
-            "paced" if frames is None else "burst",
+            "paced" if asked.frames is None else "burst",
             self.block,
             0,
             self.role,
-            load_share=round(pps / self.max_pps, 9),
-            pps=pps,
+            load_share=round(asked.pps / self.max_pps, 9),
+            pps=asked.pps,
         )
         trial = new_record(self.bench, plan, self.bed)
         trial.test, trial.attempt = self.test, attempt
         trial.maximum_pps = self.max_pps
-        trial.asked_pps, trial.asked_s, trial.asked_frames = pps, seconds, frames
+        asked.enter(trial)
         trial.ip = self.bench.ip
         if self.bed.link.ports > 1:
             trial.directions = self.bench.directions
@@ -132,30 +154,39 @@ class BedDevice:
             sender = exchange.sender
             children = [exchange.child, *([sender.child] if sender.child else [])]
             describe(trial, children)
-            sender.configure(self._traffic(pps, seconds, frames, latency=latency))
+            traffic = self._traffic(asked)
+            sender.configure(traffic)
             before = [each.activity() for each in children]
-            exchange.run(trial, seconds, rest_s=self.terms.settle_s)
-            trial.latency = sender.latency() if latency else None
+            exchange.run(trial, asked.whole_s, rest_s=self.terms.settle_s)
+            if asked.latency:
+                trial.latency = sender.latency()
+            if traffic.slices:
+                trial.change = change_of(traffic, sender.received_by_flow())
             for index, each in enumerate(children):
                 enter_activity(trial, index, before[index], each.activity())
         if not trial.valid and trial.invalid_code not in DISTURBED:
             self.close()
         return trial
 
-    def _traffic(
-        self, pps: float, seconds: float, frames: int | None, *, latency: bool = False
-    ) -> Traffic:
+    def _traffic(self, asked: _Asked) -> Traffic:
         wire, _ = self.bed.ready()
         senders = self.bench.senders(len(wire.locations))
+        pps = asked.pps / senders
+        frames = None if asked.frames is None else max(round(asked.frames / senders), 1)
+        slices: tuple[Slice, ...] = ()
+        if asked.then:
+            frames = max(round(pps * asked.seconds), 1)
+            slices = cut(asked.seconds, asked.then[0] / senders, asked.then[1])
         return Traffic(
             wire.locations,
             self.bed.context.size,
-            seconds,
-            pps / senders,
-            latency=latency,
-            frames=None if frames is None else max(round(frames / senders), 1),
+            asked.seconds,
+            pps,
+            latency=asked.latency,
+            frames=frames,
             senders=senders,
             ip=self.bench.ip,
+            slices=slices,
         )
 
     def _ready(self) -> Exchange:
@@ -173,7 +204,7 @@ class BedDevice:
         sender.check()
         warm_up = min(WARM_UP_PPS, self.max_pps)
         # It is stopped when frames have come through, long before its end.
-        sender.configure(self._traffic(warm_up, 30.0, None))
+        sender.configure(self._traffic(_Asked(warm_up, 30.0)))
         prefix = self.bench.run.new_prefix("forwarder")
         program = forwarder(self.arm.forwarder)
         command = program.command(self.bench.cores.forwarder, self.bench.memory, prefix, wire)
@@ -220,6 +251,18 @@ def outcome_of(trial: Trial) -> Outcome:
         received=trial.received or 0,
         seconds=trial.duration_s or trial.asked_s or 0.0,
         latency=_latency_of(trial.latency),
+    )
+
+
+def changed_of(trial: Trial) -> Changed:
+    """What a search is told of a valid trial whose rate changed."""
+    found = trial.change
+    if found is None:
+        raise TrialError("the trial has no figures of its two rates")
+    return Changed(
+        before=Outcome(found.before_intended, found.before_received, trial.asked_s or 0.0),
+        after=Outcome(found.after_intended, found.after_received, trial.then_s or 0.0),
+        last_lost=found.last_lost_s,
     )
 
 

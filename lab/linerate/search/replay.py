@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Sequence
 
 from linerate.records import Test, Trial
-from linerate.search.bed_device import error_of, outcome_of
-from linerate.search.device import Outcome
+from linerate.search.bed_device import changed_of, error_of, outcome_of
+from linerate.search.device import Changed, Outcome
 
 # Rates come back from JSON as they were; this is for those that are computed on another machine.
 RATE_TOLERANCE = 1e-6
@@ -32,7 +32,7 @@ class TestOverError(MismatchError, RuntimeError):
 
 
 class Replay:
-    """A `linerate.search.device.Device` made of one search's trials, in their order."""
+    """A `linerate.search.device.ChangingDevice` made of one search's trials, in their order."""
 
     def __init__(self, trials: Sequence[Trial], max_pps: float) -> None:
         self.test: Test = "throughput"
@@ -49,33 +49,42 @@ class Replay:
         return len(self._left)
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
-        return self._next(pps, seconds, None)
+        return outcome_of(self._next(pps, seconds))
 
     def burst(self, frames: int) -> Outcome:
-        return self._next(self.max_pps, frames / self.max_pps, frames)
+        return outcome_of(self._next(self.max_pps, frames / self.max_pps, frames=frames))
 
-    def _next(self, pps: float, seconds: float, frames: int | None) -> Outcome:
-        """The outcome of one trial: the void windows before the one that counts are passed over."""
+    def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
+        return changed_of(self._next(pps, seconds, then=(then_pps, then_seconds)))
+
+    def _next(
+        self,
+        pps: float,
+        seconds: float,
+        *,
+        frames: int | None = None,
+        then: tuple[float, float] = (0.0, 0.0),
+    ) -> Trial:
+        """The window that counts of one trial: the void ones before it are passed over."""
         last: Trial | None = None
         while self._left and (last is None or (self._left[0].attempt or 1) > 1):
-            self._compare(self._left[0], pps, seconds, frames)
+            self._compare(self._left[0], (pps, seconds, *then), frames)
             last = self._left.popleft()
             if last.valid:
-                return outcome_of(last)
+                return last
         if last is None:
             raise EndOfRecordsError
         raise error_of(last)
 
-    def _compare(self, trial: Trial, pps: float, seconds: float, frames: int | None) -> None:
-        asked = (trial.asked_pps or 0.0, trial.asked_s or 0.0)
-        same = all(
-            math.isclose(mine, theirs, rel_tol=RATE_TOLERANCE)
-            for mine, theirs in zip(asked, (pps, seconds), strict=True)
-        )
+    def _compare(self, trial: Trial, due: tuple[float, ...], frames: int | None) -> None:
         if trial.test != self.test:
             raise TestOverError(f"trial {trial.position} is of {trial.test}, not of {self.test}")
+        there = [trial.asked_pps, trial.asked_s, trial.then_pps, trial.then_s]
+        same = all(
+            math.isclose(mine or 0.0, theirs, rel_tol=RATE_TOLERANCE)
+            for mine, theirs in zip(there, due, strict=True)
+        )
         if not same or trial.asked_frames != frames:
             raise MismatchError(
-                f"trial {trial.position} was at {asked[0]:.0f} frames/s for {asked[1]:g} s, not "
-                f"at {pps:.0f} for {seconds:g} s"
+                f"trial {trial.position} was of frames/s and seconds {there}, not {list(due)}"
             )
