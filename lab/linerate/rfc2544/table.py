@@ -8,6 +8,7 @@ from rich.table import Table
 
 from linerate.console import interval, limits, median, new_table, number, share
 from linerate.design import AA_SUFFIX
+from linerate.sentences import controls
 from linerate.summary import ArmSummary, CellSummary, SearchFigures, Summary
 
 _GIGA = 1e9
@@ -168,6 +169,8 @@ def print_rfc2544(console: Console, summary: Summary) -> None:
     console.print()
     for comparison in summary.comparisons:
         _say(console, comparison.sentence)
+    if summary.aa:
+        _say(console, f"The baseline against itself: {controls(summary.aa)}.")
     _say(console, conformity(summary))
     if summary.interrupted:
         _say(console, "Ended early: the figures above are from the searches done until then.")
