@@ -2,7 +2,8 @@
 """DPDK's examples in C, from the distribution's package, built unmodified with their Makefiles.
 
 A build is cached by a digest of the source, the compiler, the flags and DPDK's version. None of
-their code enters this repository.
+their code enters this repository. A header of ours (`bench/examples`) can be included before each
+source.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from linerate.compilers import NATIVE
 from linerate.errors import MissingError
 from linerate.machine import dpdk_version, first_line
 from linerate.make import locked, make
-from linerate.places import build_directory
+from linerate.places import build_directory, project_root
 
 PLACES = (Path("/usr/share/dpdk/examples"), Path("/usr/local/share/dpdk/examples"))
 
@@ -47,12 +48,13 @@ def build(
     *,
     native: bool = False,
     make_arguments: Sequence[str] = (),
+    include: str | None = None,
 ) -> CExample:
     """Build an example, once for each state of what it is made of.
 
     `compiler`: the system's (or $CC) unless named. `native`: with -march=native instead of the
     -march of the distribution's DPDK. `make_arguments`: what else make is to be told, such as
-    `static`.
+    `static`. `include`: a header of `bench/examples` that every source is compiled with (-include).
     """
     what = f"the C {name}"
     source = example_source(name)
@@ -75,12 +77,18 @@ def build(
         # The Makefile compiles and links in one command in which LDFLAGS come last: CFLAGS
         # would lose against the -march of the distribution's DPDK.
         flags["LDFLAGS"] = f"{flags['LDFLAGS']} {NATIVE}".strip()
-    sources = sorted(source.glob("*.[ch]"))
+    headers = _headers(include)
+    if include:
+        # All options come before what is included, so that its own includes are found.
+        flags["CFLAGS"] = f"{flags['CFLAGS']} -include {include}".strip()
     code, makefile = hashlib.sha256(), (source / "Makefile").read_bytes()
-    for path in sources:
+    for path in sorted(source.glob("*.[ch]")):
         code.update(path.read_bytes())
     digest = code.copy()
     digest.update(makefile)
+    shared = _shared(source, makefile)
+    for path in [*headers, *(sorted(shared.rglob("*.h")) if shared else [])]:
+        digest.update(path.read_bytes())
     made_with = [version, dpdk, flags, *make_arguments]
     digest.update(json.dumps(made_with, sort_keys=True).encode())
     target = build_directory() / "c-peers" / f"{name}-{digest.hexdigest()[:16]}"
@@ -92,21 +100,67 @@ def build(
         "compiler": version or "",
         "dpdk": dpdk or "",
     }
+    if include:
+        ours = hashlib.sha256()
+        for path in headers:
+            ours.update(path.read_bytes())
+        facts["include"] = f"bench/examples/{include}"
+        facts["include_sha256"] = ours.hexdigest()
     if not program.is_file():
         with locked(target.parent, what):
             if not program.is_file():
-                _build(what, source, target, [f"CC={compiler}", *make_arguments], flags)
+                beside = [*headers, *([shared] if shared else [])]
+                _build(
+                    what, source, target, [f"CC={compiler}", *make_arguments], flags, beside=beside
+                )
     facts["command"] = (target / "command.txt").read_text().strip()
     return CExample(program, facts)
 
 
+def _headers(include: str | None) -> list[Path]:
+    """Our headers, `include` and those that it may include itself."""
+    if include is None:
+        return []
+    folder = project_root() / "bench" / "examples"
+    if not (folder / include).is_file():
+        raise MissingError(f"{folder / include} is not there", "run the lab from a checkout")
+    return sorted(folder.glob("*.h"))
+
+
+def _shared(source: Path, makefile: bytes) -> Path | None:
+    """The directory that examples share, for one that looks into it."""
+    if b"../common" not in makefile:
+        return None
+    common = source.parent / "common"
+    if not common.is_dir():
+        raise MissingError(
+            f"{common} is missing, which the C {source.name} is built with",
+            "make setup (Debian: dpdk-doc)",
+        )
+    return common
+
+
 def _build(
-    what: str, source: Path, target: Path, arguments: Sequence[str], flags: Mapping[str, str]
+    what: str,
+    source: Path,
+    target: Path,
+    arguments: Sequence[str],
+    flags: Mapping[str, str],
+    *,
+    beside: Sequence[Path],
 ) -> None:
-    """Build beside the target and move it there, so that it is there whole or not at all."""
+    """Build beside the target and move it there, so that it is there whole or not at all.
+
+    `beside`: our headers, which go where the compiler runs, and a directory that goes next to it.
+    """
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{source.name}-") as work:
         copy = Path(work) / source.name
         shutil.copytree(source, copy)
+        for path in beside:
+            if path.is_dir():
+                shutil.copytree(path, Path(work) / path.name)
+            else:
+                shutil.copy(path, copy)
         printed = make(what, copy, arguments, flags)
         names = [path.name for path in source.glob("*.c")]
         commands = [line for line in printed.splitlines() if any(name in line for name in names)]

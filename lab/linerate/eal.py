@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """EAL options: the same for every program of a trial, so that memory is no difference between arms.
+Only who needs more of it gets more.
 
 With free hugepages `--in-memory` (nothing is left behind, even after SIGKILL); without,
 `--no-huge --no-shconf`: the two exclude each other.
@@ -36,10 +37,11 @@ class Memory:
             )
         return cls(wanted != "no" and free >= 2 * MEMORY_MIB)
 
-    def options(self) -> list[str]:
+    def options(self, mib: int = MEMORY_MIB) -> list[str]:
+        """`mib`: how much there is at most without huge pages; with them EAL takes as it needs."""
         if self.hugepages:
             return ["--in-memory"]
-        return ["--no-huge", "--no-shconf", "-m", str(MEMORY_MIB)]
+        return ["--no-huge", "--no-shconf", "-m", str(mib)]
 
 
 def one_core(cpu: int) -> list[str]:
@@ -52,8 +54,10 @@ def two_threads(cpu: int) -> list[str]:
     return ["--lcores", f"(0,1)@{cpu}"]
 
 
-def options(lcores: list[str], memory: Memory, prefix: str, wire: Wire) -> list[str]:
-    arguments = [*lcores, *memory.options(), "--file-prefix", prefix]
+def options(
+    lcores: list[str], memory: Memory, prefix: str, wire: Wire, *, mib: int = MEMORY_MIB
+) -> list[str]:
+    arguments = [*lcores, *memory.options(mib), "--file-prefix", prefix]
     # Without a list EAL would take every device that it can.
     arguments += [word for address in wire.pci for word in ("-a", address)] or ["--no-pci"]
     arguments += wire.eal_options

@@ -29,7 +29,7 @@ from linerate import eal, stats
 from linerate.cpus import Cores
 from linerate.eal import Memory
 from linerate.errors import LabError, TrialError
-from linerate.forwarders.testpmd import TestpmdIo
+from linerate.forwarders.testpmd import Testpmd
 from linerate.generator import Generator
 from linerate.links import Wire
 from linerate.otg import Traffic
@@ -190,7 +190,7 @@ def ours(bench: Bench, bed: Bed) -> tuple[Rate, int]:
 
 def peer_command(mode: str, bed: Bed, cpu: int, memory: Memory, prefix: str) -> Command:
     """testpmd with one forwarding lcore on this CPU; its main lcore sleeps there on its input."""
-    peer = TestpmdIo()
+    peer = Testpmd("io")
     options = eal.options(peer.lcores(cpu), memory, prefix, Wire(vdevs=(bed.vdev,)))
     arguments = [
         f"--forward-mode={mode}",
@@ -285,7 +285,7 @@ def main() -> None:
         sys.exit(f"usage: python -m linerate.generator_bench [ROUNDS], not {sys.argv[1]!r}")
     try:
         rust_binary("generator")
-        TestpmdIo().prepare()
+        Testpmd("io").prepare()
         cores, source = Cores.choose(), random.Random(1)
         with interruptible(), RunDirectory() as run, pinned(cores.control):
             bench = Bench(run, cores.forwarder, Memory.choose())

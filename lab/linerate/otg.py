@@ -17,13 +17,17 @@ import requests
 import snappi
 from requests.adapters import HTTPAdapter
 
+from linerate import flows
 from linerate.errors import GeneratorError
 
 REQUEST_TIMEOUT_S = 5.0
 # A generator that floods ignores the rate, but the model wants one: no link here is this fast.
 FLOOD_PPS = 1e9
 # Source and destination networks: RFC 2544 (C.2.2) and RFC 5180 (section 8) have them set aside.
-_NETWORKS = {4: ("198.18.0.1", "198.19.0.1"), 6: ("2001:2::1", "2001:2:0:8000::1")}
+_NETWORKS = {
+    4: (flows.SOURCE, flows.DESTINATION),
+    6: (flows.SOURCE_V6, flows.DESTINATION_V6),
+}
 _STEPS = {4: "0.0.0.1", 6: "::1"}
 _T = TypeVar("_T")
 
@@ -54,7 +58,7 @@ class Traffic:
     size: int
     seconds: float
     pps: float | None = None
-    flows: int = 1000
+    flows: int = flows.FLOWS
     numbered: bool = True
     latency: bool = False
     frames: int | None = None
@@ -138,16 +142,16 @@ class OtgClient:
         flow.metrics.enable = traffic.numbered
         flow.metrics.latency.enable = traffic.latency
         ethernet = flow.packet.ethernet()[-1]
-        ethernet.src.value = f"02:00:00:00:01:{index:02x}"
-        ethernet.dst.value = f"02:00:00:00:02:{index:02x}"
+        ethernet.src.value = flows.sender_mac(index)
+        ethernet.dst.value = flows.forwarder_mac(index)
         layer3 = flow.packet.ipv4()[-1] if traffic.ip == 4 else flow.packet.ipv6()[-1]
         udp = flow.packet.udp()[-1]
         for field, start in zip((layer3.src, layer3.dst), _NETWORKS[traffic.ip], strict=True):
-            field.increment.start = start
+            field.increment.start = str(start)
             field.increment.step = _STEPS[traffic.ip]
             field.increment.count = traffic.flows
         for field in (udp.src_port, udp.dst_port):
-            field.increment.start = 10000
+            field.increment.start = flows.FIRST_UDP_PORT
             field.increment.step = 1
             field.increment.count = traffic.flows
 

@@ -10,8 +10,9 @@ from linerate.errors import look_up
 from linerate.forwarders.base import Forwarder
 from linerate.forwarders.bench import Plain, Raw
 from linerate.forwarders.c_l2fwd import CL2fwd
+from linerate.forwarders.c_l3fwd import CL3fwd, CL3fwdGraph
 from linerate.forwarders.rust import Reflect, RustL2fwd
-from linerate.forwarders.testpmd import TestpmdIo
+from linerate.forwarders.testpmd import Testpmd
 
 FORWARDERS: dict[str, Forwarder] = {
     forwarder.name: forwarder
@@ -22,8 +23,16 @@ FORWARDERS: dict[str, Forwarder] = {
         CL2fwd(clang=True, native=True),
         RustL2fwd(burst=False),
         RustL2fwd(burst=True),
-        TestpmdIo(),
+        Testpmd("io"),
+        Testpmd("mac"),
+        Testpmd("macswap"),
+        Testpmd("csum"),
+        Testpmd("5tswap"),
         Reflect(),
+        CL3fwd("lpm"),
+        CL3fwd("em"),
+        CL3fwd("acl"),
+        CL3fwdGraph(),
         Plain(burst=False),
         Plain(burst=True),
         Raw(burst=False),

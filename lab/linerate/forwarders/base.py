@@ -47,6 +47,8 @@ class DpdkForwarder(Forwarder):
     """`prog [EAL options] -- [options]`, on the wire's DPDK ports."""
 
     hold_stdin: bool = False
+    # What it needs without huge pages.
+    memory_mib: int = eal.MEMORY_MIB
 
     @abstractmethod
     def program(self) -> Path:
@@ -56,17 +58,21 @@ class DpdkForwarder(Forwarder):
     def arguments(self, ports: int) -> list[str]:
         """What follows `--`."""
 
+    def environment(self, ports: int) -> dict[str, str]:
+        """What it is told beside its command line."""
+        return {}
+
     def lcores(self, cpu: int) -> list[str]:
         return eal.one_core(cpu)
 
     def command(
         self, cpu: int, memory: Memory, prefix: str, wire: Wire, *, probed: bool = False
     ) -> Command:
-        options = eal.options(self.lcores(cpu), memory, prefix, wire)
-        environment = {}
+        options = eal.options(self.lcores(cpu), memory, prefix, wire, mib=self.memory_mib)
+        environment = self.environment(wire.ports)
         if probed:
             options += ["-d", str(probe_plugin())]
-            environment = {"LINERATE_PROBE_ONE_IN": "0", "LINERATE_PROBE_REQUIRED": "1"}
+            environment |= {"LINERATE_PROBE_ONE_IN": "0", "LINERATE_PROBE_REQUIRED": "1"}
         argv = [str(self.program()), *options, "--", *self.arguments(wire.ports)]
         return Command("forwarder", tuple(argv), (cpu,), environment, self.hold_stdin)
 

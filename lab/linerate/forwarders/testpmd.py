@@ -1,24 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's testpmd in io mode, as the distribution packages it: receive and send, nothing else."""
+"""DPDK's testpmd, as the distribution packages it, in its forwarding modes."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
-from linerate import eal
+from linerate import eal, flows
 from linerate.errors import MissingError
 from linerate.forwarders.base import DpdkForwarder
 
+# These write the address of who is next into the frame.
+_NAME_THEIR_PEER = ("mac", "csum")
 
-class TestpmdIo(DpdkForwarder):
-    """A reference peer for the self-test."""
+
+class Testpmd(DpdkForwarder):
+    """`io`: receive and send, nothing else; a reference peer for the self-test. `mac`: writes both
+    Ethernet addresses anew, `macswap`: swaps them, `5tswap`: IP addresses and ports too; `csum`:
+    writes them anew and computes the checksums of IP and UDP.
+    """
 
     __test__ = False  # not a pytest class
-    name = "testpmd-io"
     language = "C"
     # It ends at end-of-file on its standard input.
     hold_stdin = True
+
+    def __init__(self, mode: str = "io") -> None:
+        self.mode = mode
+        self.name = f"testpmd-{mode}"
 
     def prepare(self) -> None:
         self.program()
@@ -34,11 +43,14 @@ class TestpmdIo(DpdkForwarder):
         return eal.two_threads(cpu)
 
     def arguments(self, ports: int) -> list[str]:
-        return [
-            "--forward-mode=io",
+        options = [
+            f"--forward-mode={self.mode}",
             "--auto-start",
             "--nb-cores=1",
             f"--port-topology={'loop' if ports == 1 else 'paired'}",
             "--total-num-mbufs=16384",
             "--no-flush-rx",
         ]
+        if self.mode in _NAME_THEIR_PEER:
+            options += [f"--eth-peer={n},{flows.sender_mac(n)}" for n in range(ports)]
+        return options

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The flows of the lab's traffic: what the sender sends, and what forwarders that route must know.
+
+Flow k goes from `SOURCE` + k to `DESTINATION` + k (IPv6: `SOURCE_V6`, `DESTINATION_V6`), by UDP
+from and to port `FIRST_UDP_PORT` + k. The networks are those set aside for benchmarks (RFC 2544
+C.2.2, RFC 5180 8).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+
+FLOWS = 1000
+SOURCE = IPv4Address("198.18.0.1")
+DESTINATION = IPv4Address("198.19.0.1")
+SOURCE_V6 = IPv6Address("2001:2:0:1::1")
+DESTINATION_V6 = IPv6Address("2001:2:0:2::1")
+FIRST_UDP_PORT = 10000
+
+# The smallest Ethernet frame, without its FCS.
+FRAME_BYTES = 60
+_IPV4, _UDP, _TTL = 0x0800, 17, 64
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One flow; `port` is its UDP port at both ends."""
+
+    source: IPv4Address | IPv6Address
+    destination: IPv4Address | IPv6Address
+    port: int
+
+
+def sender_mac(port: int) -> str:
+    """The Ethernet address of the sender's port."""
+    return f"02:00:00:00:01:{port:02x}"
+
+
+def forwarder_mac(port: int) -> str:
+    """The address that frames of the sender's port are sent to; no forwarder's port has it."""
+    return f"02:00:00:00:02:{port:02x}"
+
+
+def flows(version: int = 4) -> Iterator[Flow]:
+    """All flows, of IPv4 or IPv6."""
+    source, destination = (SOURCE, DESTINATION) if version == 4 else (SOURCE_V6, DESTINATION_V6)
+    for index in range(FLOWS):
+        yield Flow(source + index, destination + index, FIRST_UDP_PORT + index)
+
+
+def frame(flow: Flow) -> bytes:
+    """The flow's smallest IPv4 frame (`FRAME_BYTES`), with zeros behind the UDP header."""
+    macs = bytes.fromhex((forwarder_mac(0) + sender_mac(0)).replace(":", ""))
+    length = FRAME_BYTES - len(macs) - 2
+    addresses = flow.source.packed + flow.destination.packed
+    fields = (0x45, 0, length, 0, 0, _TTL, _UDP)
+    check = _checksum(struct.pack("!BBHHHBBH", *fields, 0) + addresses)
+    ipv4 = struct.pack("!BBHHHBBH", *fields, check) + addresses
+    # A UDP checksum of zero: there is none (RFC 768).
+    udp = struct.pack("!HHHH", flow.port, flow.port, length - len(ipv4), 0)
+    return (macs + _IPV4.to_bytes(2, "big") + ipv4 + udp).ljust(FRAME_BYTES, b"\0")
+
+
+def _checksum(header: bytes) -> int:
+    """The Internet checksum (RFC 1071) of an even number of bytes."""
+    total = sum(int.from_bytes(header[at : at + 2], "big") for at in range(0, len(header), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
