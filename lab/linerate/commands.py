@@ -117,7 +117,9 @@ def overload(
     forwarders: Annotated[
         list[str] | None,
         typer.Option(
-            help="The first is the baseline. Default: c-l2fwd,rust-l2fwd,rust-l2fwd-burst."
+            help="A list; the first is the baseline. Default: c-l2fwd,rust-l2fwd,rust-l2fwd-burst. "
+            "Others: reflect, testpmd-io, -mac, -macswap, -csum, -5tswap; c-l3fwd-lpm, -em, -acl, "
+            "-graph."
         ),
     ] = None,
     blocks: Annotated[

@@ -16,8 +16,8 @@ from ipaddress import IPv4Address, IPv6Address
 FLOWS = 1000
 SOURCE = IPv4Address("198.18.0.1")
 DESTINATION = IPv4Address("198.19.0.1")
-SOURCE_V6 = IPv6Address("2001:2:0:1::1")
-DESTINATION_V6 = IPv6Address("2001:2:0:2::1")
+SOURCE_V6 = IPv6Address("2001:2::1")
+DESTINATION_V6 = IPv6Address("2001:2:0:8000::1")
 FIRST_UDP_PORT = 10000
 
 # The smallest Ethernet frame, without its FCS.

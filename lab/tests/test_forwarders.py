@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 
@@ -27,7 +27,7 @@ ROUTING = ["c-l3fwd-lpm", "c-l3fwd-em", "c-l3fwd-acl", "c-l3fwd-graph"]
 
 
 @pytest.fixture
-def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the lab builds goes to a directory of the test's own, and building is pretended."""
     monkeypatch.setattr(rules, "build_directory", lambda: tmp_path)
 
@@ -58,6 +58,11 @@ def value(options: list[str], name: str) -> str:
 def test_names_are_the_keys_and_differ() -> None:
     assert all(name == each.name for name, each in FORWARDERS.items())
     assert {each.language for each in FORWARDERS.values()} == {"C", "Rust"}
+
+
+def test_the_page_names_them_all() -> None:
+    page = (project_root() / "docs" / "compare-forwarders.md").read_text()
+    assert not {name for name in FORWARDERS if f"`{name}`" not in page}
 
 
 @pytest.mark.parametrize("mode", ["io", "mac", "macswap", "csum", "5tswap"])
