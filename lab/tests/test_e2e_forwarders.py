@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Real runs of testpmd's modes and of DPDK's routing examples: what is counted must agree."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from conftest import wait_for
+from test_e2e import LATE, STARVED, Run, check_files, disturbed, need, runtime
+
+from linerate import flows, records
+from linerate.c_examples import example_source
+from linerate.cpus import Cores
+from linerate.eal import Memory
+from linerate.forwarders import forwarder, rules
+from linerate.generator import Generator
+from linerate.links import LinkContext, Wire, link
+from linerate.otg import Traffic
+from linerate.process import Child, RunDirectory
+from linerate.sender import Sent
+from linerate.telemetry import Telemetry, connect, socket_path
+
+pytestmark = pytest.mark.e2e
+
+# A fixture of the tests of real runs.
+assert runtime
+
+TESTPMD = ["testpmd-mac", "testpmd-macswap", "testpmd-csum", "testpmd-5tswap"]
+L3FWD = ["c-l3fwd-lpm", "c-l3fwd-em", "c-l3fwd-acl"]
+GRAPH = ["c-l3fwd-graph"]
+GROUPS = [TESTPMD, L3FWD, GRAPH]
+
+
+def can_run(names: list[str]) -> None:
+    """Skip, with the reason, where what these are made of is not installed."""
+    for name in names:
+        example = "l3fwd-graph" if name.endswith("graph") else "l3fwd"
+        if name.startswith("testpmd"):
+            if shutil.which("dpdk-testpmd") is None:
+                pytest.skip("dpdk-testpmd is not installed: make setup (Debian: dpdk)")
+        elif example_source(example) is None:
+            pytest.skip(f"DPDK's {example} example is not installed: make setup (Debian: dpdk-doc)")
+
+
+def measured(tmp_path: Path, runtime: Path, names: list[str], where: str) -> list[records.Trial]:
+    """The trials of a run of one block; none may fail by the forwarder's doing."""
+    need("reflect", "generator")
+    can_run(names)
+    run = Run(
+        runtime, tmp_path / "run", "--link", where, "--blocks", "1", "--no-probe",
+        "--forwarders", ",".join(names),
+    )  # fmt: skip
+    code, _, errors = run.finish()
+    assert code == 0, errors
+    check_files(run)
+    trials = [trial for trial in run.trials() if trial.forwarder in names]
+    assert {trial.forwarder for trial in trials if trial.role == "measure"} == set(names)
+    for trial in trials:
+        assert trial.valid or disturbed(trial, LATE, STARVED), (trial.forwarder, trial.invalid)
+        if trial.forwarder.startswith("c-l3fwd"):
+            assert trial.build["include"].startswith("bench/examples/")
+            assert "offloads" in trial.build["changes"]
+    return trials
+
+
+@pytest.mark.parametrize("names", GROUPS, ids=lambda names: str(names[-1]))
+def test_all_that_is_received_is_sent_where_nothing_can_be_lost(
+    tmp_path: Path, runtime: Path, names: list[str]
+) -> None:
+    """Also by who drops what is not IPv4: frames that come from nothing are the lab's here."""
+    for trial in measured(tmp_path, runtime, names, "null2"):
+        received, sent = trial.forwarder_rx or 0, trial.forwarder_tx or 0
+        assert received > 100_000
+        assert abs(received - sent) <= 512
+
+
+@pytest.mark.parametrize("where", ["memif", "memif2"])
+@pytest.mark.parametrize("names", GROUPS, ids=lambda names: str(names[-1]))
+def test_books_close_and_nothing_is_lost_at_a_low_load(
+    tmp_path: Path, runtime: Path, names: list[str], where: str
+) -> None:
+    trials = measured(tmp_path, runtime, names, where)
+    for trial in trials:
+        assert trial.accepted
+        assert trial.unattributed == 0
+        assert trial.accepted == trial.forwarder_rx
+        assert trial.received == trial.forwarder_tx
+    low = [trial for trial in trials if trial.role == "lower-load"]
+    # Without a sound trial of a peer there is no ceiling to take a share of.
+    assert {trial.forwarder for trial in low} in (set(names), set())
+    assert all(trial.forwarder_drops == 0 for trial in low if trial.valid)
+
+
+FRAMES, PPS = 10 * flows.FLOWS, 20_000
+
+
+class TwoPorts:
+    """A routing forwarder between two ports of the generator."""
+
+    def __init__(self, generator: Generator, telemetry: Telemetry, child: Child) -> None:
+        self.generator = generator
+        self.telemetry = telemetry
+        self.child = child
+
+    def count(self, name: str) -> Counter[int]:
+        stats = (self.telemetry.ask(f"/ethdev/stats,{port}") for port in (0, 1))
+        return Counter({port: int(each[name]) for port, each in enumerate(stats)})
+
+    def warm_up(self) -> None:
+        """Links are up before the program forwards."""
+        states = (self.telemetry.ask(f"/ethdev/link_status,{port}") for port in (0, 1))
+        wait_for("links", lambda: all(state["status"] == "UP" for state in states), 12)
+        self.generator.client.start()
+        wait_for("frames", lambda: min(self.count("ipackets").values()) > 0, 12)
+        self.generator.client.stop()
+        self.settled()
+
+    def settled(self) -> Sent:
+        seen: list[object] = []
+
+        def still() -> bool:
+            seen.append((self.generator.sent(), self.count("opackets")))
+            return seen[-1:] == seen[-2:-1]
+
+        wait_for("an end", still)
+        return self.generator.sent()
+
+    def carry(self) -> tuple[Sent, Counter[int]]:
+        """Send once; what the generator counted, and what left by each port."""
+        before = self.count("opackets")
+        self.generator.client.start()
+        self.generator.client.wait_stopped(10, self.child.check)
+        sent = self.settled()
+        after = self.count("opackets")
+        return sent, Counter({port: after[port] - before[port] for port in after})
+
+
+def run_between(run: RunDirectory, name: str, wire: Wire) -> tuple[Sent, Counter[int]]:
+    cores, memory = Cores.choose(), Memory.choose()
+    generator = Generator(run, cores.control, memory, wire, flood=False)
+    try:
+        generator.configure(Traffic(wire.locations, 64, FRAMES / PPS, PPS))
+        prefix = run.new_prefix("forwarder")
+        command = forwarder(name).command(cores.forwarder, memory, prefix, wire)
+        with (
+            Child(command, run) as child,
+            connect(socket_path(run.path, prefix), 10, child.check) as telemetry,
+        ):
+            ports = TwoPorts(generator, telemetry, child)
+            ports.warm_up()
+            for _ in range(5):
+                sent, left = ports.carry()
+                # A machine with other work may make the sender lose some.
+                if sent.accepted == sent.received == 2 * FRAMES:
+                    break
+            return sent, left
+    finally:
+        generator.close()
+
+
+@pytest.mark.parametrize("name", [*L3FWD, *GRAPH])
+def test_frames_leave_by_the_port_that_the_rules_name(runtime: Path, name: str) -> None:
+    """Exactly so many by each port: whoever does not know a flow would send it back, or drop it."""
+    need("generator")
+    can_run([name])
+    forwarder(name).prepare()
+    with (
+        RunDirectory(runtime) as run,
+        link("memif2").open(LinkContext(run.path, 64)) as wire,
+    ):
+        sent, left = run_between(run, name, wire)
+    assert sent.accepted == sent.received == 2 * FRAMES
+    share = Counter(rules.out_port(flow.destination, 2) for flow in flows.flows())
+    assert share[0] != share[1]
+    assert left == {port: 2 * FRAMES // flows.FLOWS * count for port, count in share.items()}
