@@ -5,6 +5,11 @@ faster, slower   the interval excludes 1 and Holm's p is below ALPHA
 equal            the whole interval lies inside the margin: an equivalence claim, tested first
 undecided        neither: the run was too small or too noisy to tell, or both were held back
 invalid          the A/A arm found a difference, the cell was unstable, or too few blocks were valid
+
+The A/A arm is itself a test. At ALPHA it would forbid the verdict in every twentieth sound cell, so
+that not even a difference of 10 % could count on one. A cell is forbidden when the control's whole
+interval lies outside the margin: a difference that matters, shown. One that only reaches ALPHA
+takes away the verdicts that it could explain.
 """
 
 from __future__ import annotations
@@ -39,8 +44,22 @@ class Judgement:
 
 
 def found_difference(paired: Paired) -> bool:
-    """What makes an A/A comparison fail."""
-    return paired.n >= MIN_BLOCKS and paired.p < ALPHA
+    """What makes an A/A comparison fail: the whole interval lies outside the margin."""
+    if paired.n < MIN_BLOCKS or paired.ci_low is None or paired.ci_high is None:
+        return False
+    return paired.ci_low > 1 + MARGIN or paired.ci_high < 1 - MARGIN
+
+
+def _explained(paired: Paired, control: Paired) -> bool:
+    """Whether the interval reaches as far as the baseline differed from itself.
+
+    Then the arm is not shown to differ from the baseline under both of its labels.
+    """
+    if control.p >= ALPHA or paired.ci_low is None or paired.ci_high is None:
+        return False
+    if paired.ci_low > 1:
+        return paired.ci_low <= control.ratio
+    return paired.ci_high >= control.ratio
 
 
 def judge(
@@ -80,6 +99,12 @@ def judge(
     if p_holm >= ALPHA:
         return Judgement(
             "undecided", f"Holm's p over the sizes of this arm is {p_holm:.3f}, not below {ALPHA:g}"
+        )
+    if aa is not None and _explained(paired, aa):
+        return Judgement(
+            "undecided",
+            f"the A/A arm, one program against itself, differed as far (ratio {aa.ratio:.3f}, "
+            f"p {aa.p:.3f})",
         )
     if paired.ci_low > 1:
         return Judgement("faster" if higher_is_better else "slower", "the interval lies above 1")

@@ -35,10 +35,35 @@ def test_fewer_cycles_are_faster() -> None:
     assert found.verdict == "faster"
 
 
-def test_aa_difference_forbids_a_verdict() -> None:
-    found = judge(FASTER, FASTER.p, planned=20, aa=replace(CALM, p=0.01), worst_spread=0.02)
+@pytest.mark.parametrize(("low", "high"), [(1.021, 1.06), (0.94, 0.979)])
+def test_aa_difference_beyond_the_margin_forbids_a_verdict(low: float, high: float) -> None:
+    differs = replace(CALM, ratio=(low + high) / 2, ci_low=low, ci_high=high, p=0.001)
+    found = judge(FASTER, FASTER.p, planned=20, aa=differs, worst_spread=0.02)
     assert found.verdict == "invalid"
     assert "A/A" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("paired", "control", "verdict"),
+    [
+        (FASTER, 1.016, "faster"),
+        (replace(FASTER, ratio=1.03, ci_low=1.015, ci_high=1.045), 1.016, "undecided"),
+        (replace(FASTER, ratio=1.03, ci_low=1.015, ci_high=1.045), 0.984, "faster"),
+        (SLOWER, 0.984, "slower"),
+        (replace(SLOWER, ratio=0.97, ci_low=0.955, ci_high=0.985), 0.984, "undecided"),
+        (replace(SLOWER, ratio=0.97, ci_low=0.955, ci_high=0.985), 1.016, "slower"),
+    ],
+)
+def test_a_small_aa_difference_takes_only_what_it_could_explain(
+    paired: Paired, control: float, verdict: str
+) -> None:
+    """Its interval reaches into the margin, so that it proves no difference that matters."""
+    low, high = sorted((control, 2 - control))
+    aa = replace(CALM, ratio=control, ci_low=low - 0.005, ci_high=high - 0.01, p=0.03)
+    found = judge(paired, paired.p, planned=20, aa=aa, worst_spread=0.02)
+    assert found.verdict == verdict
+    if verdict == "undecided":
+        assert "A/A" in found.reason
 
 
 def test_missing_aa_forbids_a_verdict() -> None:
