@@ -10,6 +10,10 @@
  *
  * One lcore polls all ports. Packets leave through a buffer of 32 that is drained every 100 us, or
  * with --burst-forwarding as they came. There are no statistics screens.
+ *
+ * Compiled with -DSLOWED it is another program, slowed, with the option --slower PERCENT: after each
+ * round over its ports it spins so long that the spinning is this share of all its time. Whatever the
+ * machine does to the rest, its rate is lower by that share; with 0 it only reads the clock as often.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -35,6 +39,8 @@ struct options {
 	uint32_t ports;
 	bool mac_updating;
 	bool burst_forwarding;
+	/* Spinning per time of work; 0 does not spin. */
+	double spin;
 };
 
 struct counters {
@@ -123,13 +129,39 @@ static inline void forward_buffered(struct lane *lane, struct rte_mbuf **packets
 	lane->pending = pending;
 }
 
+#ifdef SLOWED
+/*
+ * Spins in proportion to the work since the last call, and returns when it ended. What one spin is too
+ * long or short by, the reading of the clock itself included, the next one makes up for.
+ */
+static inline uint64_t spin_after(uint64_t since, double share, double *owed)
+{
+	uint64_t now = rte_rdtsc();
+
+	if (share == 0)
+		return now;
+	const uint64_t began = now;
+	*owed += (double)(began - since) * share;
+	while ((double)(now - began) < *owed)
+		now = rte_rdtsc();
+	*owed -= (double)(now - began);
+	return now;
+}
+#endif
+
 /* `burst_forwarding` is a constant at each call. */
 static inline __attribute__((always_inline)) void
-forward(struct lane *lanes, unsigned int count, bool burst_forwarding)
+forward(struct lane *lanes, unsigned int count, bool burst_forwarding, double spin)
 {
 	const uint64_t interval = (rte_get_tsc_hz() + US_PER_S - 1) / US_PER_S * DRAIN_US;
 	struct rte_mbuf *packets[BURST];
 	uint64_t drained = 0;
+#ifdef SLOWED
+	uint64_t worked = rte_rdtsc();
+	double owed = 0;
+#else
+	RTE_SET_USED(spin);
+#endif
 
 	while (!stopped) {
 		const uint64_t now = rte_rdtsc();
@@ -151,18 +183,35 @@ forward(struct lane *lanes, unsigned int count, bool burst_forwarding)
 			else
 				forward_buffered(lane, packets, n);
 		}
+#ifdef SLOWED
+		worked = spin_after(worked, spin, &owed);
+#endif
 	}
 	for (unsigned int i = 0; i < count; i++)
 		flush(&lanes[i]);
 }
 
+/* To lose this many per cent of the rate, spin so long per time of work. */
+static double spin_for(const char *percent)
+{
+	char *end;
+	const double share = strtod(percent, &end) / 100;
+
+	if (end == percent || *end != '\0' || !(share >= 0 && share < 1))
+		rte_exit(EXIT_FAILURE, "plain: --slower wants per cent, from 0 to below 100\n");
+	return share / (1 - share);
+}
+
 /* Reads the options that follow EAL's. -q and -T are l2fwd's and change nothing here. */
 static struct options read_options(int argc, char **argv)
 {
-	enum { NO_MAC_UPDATING = 256, BURST_FORWARDING };
+	enum { NO_MAC_UPDATING = 256, BURST_FORWARDING, SLOWER };
 	static const struct option longs[] = {
 		{"no-mac-updating", no_argument, NULL, NO_MAC_UPDATING},
 		{"burst-forwarding", no_argument, NULL, BURST_FORWARDING},
+#ifdef SLOWED
+		{"slower", required_argument, NULL, SLOWER},
+#endif
 		{NULL, 0, NULL, 0},
 	};
 	struct options options = {.mac_updating = true};
@@ -181,6 +230,9 @@ static struct options read_options(int argc, char **argv)
 			break;
 		case BURST_FORWARDING:
 			options.burst_forwarding = true;
+			break;
+		case SLOWER:
+			options.spin = spin_for(optarg);
 			break;
 		default:
 			exit(EXIT_FAILURE);
@@ -267,9 +319,9 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < count; i++)
 		set_addresses(&lanes[i]);
 	if (options.burst_forwarding)
-		forward(lanes, count, true);
+		forward(lanes, count, true, options.spin);
 	else
-		forward(lanes, count, false);
+		forward(lanes, count, false, options.spin);
 	for (unsigned int i = 0; i < count; i++) {
 		const struct counters *counters = &lanes[i].counters;
 

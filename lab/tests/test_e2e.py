@@ -281,7 +281,15 @@ def test_with_hugepages(tmp_path: Path, runtime: Path) -> None:
     wait_for("free hugepages", lambda: hugepage_memory_mib() >= free)
 
 
-PEERS = ["c-l2fwd", "c-l2fwd-native", "plain-c", "plain-c-burst", "raw-rust", "raw-rust-burst"]
+PEERS = [
+    "c-l2fwd",
+    "c-l2fwd-native",
+    "plain-c",
+    "plain-c-burst",
+    "raw-rust",
+    "raw-rust-burst",
+    "slowed-10",
+]
 
 
 def nearfree_or_skip() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from linerate.errors import look_up
 from linerate.forwarders.base import Forwarder
-from linerate.forwarders.bench import Plain, Raw
+from linerate.forwarders.bench import Plain, Raw, Slowed
 from linerate.forwarders.c_l2fwd import CL2fwd
 from linerate.forwarders.c_l3fwd import CL3fwd, CL3fwdGraph
 from linerate.forwarders.rust import Reflect, RustL2fwd
@@ -37,6 +37,7 @@ FORWARDERS: dict[str, Forwarder] = {
         Plain(burst=True),
         Raw(burst=False),
         Raw(burst=True),
+        *(Slowed(percent) for percent in (0, 2, 5, 10)),
     )
 }
 

@@ -33,6 +33,25 @@ class Plain(_L2fwdOptions):
         return bench_program("plain", "plain")
 
 
+class Slowed(DpdkForwarder):
+    """The plain forwarder, slower by a known share: it spins for that share of its time."""
+
+    language = "C"
+
+    def __init__(self, percent: int) -> None:
+        self.percent = percent
+        self.name = f"slowed-{percent}"
+
+    def prepare(self) -> None:
+        self.program()
+
+    def program(self) -> Path:
+        return bench_program("plain", "slowed")
+
+    def arguments(self, ports: int) -> list[str]:
+        return [*l2fwd_arguments(ports, burst=True), "--slower", str(self.percent)]
+
+
 class Raw(_L2fwdOptions):
     """l2fwd with its packet path on raw pointers: Rust without the safe API."""
 
