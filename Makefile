@@ -25,11 +25,11 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages lint-packages venv build demo bench test soak lint sanitize clean
+.PHONY: help setup packages bench-packages lint-packages venv build demo bench bench-trust test soak lint sanitize clean
 
 help: ## list the targets
-	$(Q)sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
-	  printf '  make %-8s %s\n' "$$name" "$$purpose"; done
+	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
+	  printf '  make %-11s %s\n' "$$name" "$$purpose"; done
 
 setup: packages venv ## install what is missing: Debian packages (root), .venv, Rust crates
 	$(Q)$(CARGO) fetch --locked $(if $(filter 0,$(V)),--quiet)
@@ -50,6 +50,13 @@ bench: build bench-packages ## compare l2fwd and the generator with C, count ins
 	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.probe_cost | tee '$(OUT)/probe.txt'
 	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.generator_bench | tee '$(OUT)/generator.txt'
 	$(Q)scripts/count-instructions $(subst $(comma), ,$(BENCH_ARMS)) | tee '$(OUT)/instructions.txt'
+
+# Rounds of real comparisons; 0 for those on the simulated machine alone, which take 20 seconds.
+REAL ?= 40
+bench-trust: $(if $(filter 0,$(REAL)),setup,build) ## count wrong verdicts and slow-downs not found, simulated and real (110 minutes; REAL=0: 1)
+	$(Q)mkdir -p '$(OUT)'
+	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.trust --json '$(OUT)/trust.json' \
+	  $(if $(filter 0,$(REAL)),--simulated-only,--real $(REAL) --records '$(OUT)/records.jsonl') | tee '$(OUT)/trust.txt'
 
 test: build ## run every test, Rust and Python
 	$(Q)env -u MAKELEVEL scripts/run-tests

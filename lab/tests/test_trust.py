@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The judge of the lab's verdicts: its simulated machine, its counting, its goals."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+from linerate import comparisons, stats
+from linerate.bed import Bed
+from linerate.records import Trial
+from linerate.trial import Bench, Plan
+from linerate.trust import __main__ as command
+from linerate.trust import machine, real
+from linerate.trust.comparison import QUICK, SCREEN, TESTED, Extent, arms, judged
+from linerate.trust.machine import PROFILES, PROGRAM, Machine, simulate
+from linerate.trust.tally import VERDICTS, Line, Tally, lines
+from linerate.verdict import Judgement, Verdict
+
+NULL, MEMIF = PROFILES
+
+
+def tally(slow_down: float, extent: Extent = SCREEN, **verdicts: int) -> Tally:
+    found = Tally("simulated", "null", extent, slow_down)
+    for verdict in VERDICTS:
+        for _ in range(verdicts.get(verdict, 0)):
+            found.add(verdict, 20)
+    assert found.n == sum(verdicts.values())
+    return found
+
+
+def passed(found: Tally) -> list[bool | None]:
+    return [line.passed for line in lines(found)]
+
+
+# -- counting --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("false", "good"), [(0, True), (10, True), (15, True), (16, False), (40, False)]
+)
+def test_false_verdicts_are_held_against_five_per_cent(false: int, good: bool) -> None:
+    """Binomial tables, n = 200, p = .05: P(X >= 15) = .078, P(X >= 16) = .044."""
+    assert passed(tally(0.0, faster=false // 2, slower=false - false // 2, equal=200 - false)) == [
+        good
+    ]
+
+
+@pytest.mark.parametrize(("found", "good"), [(200, True), (185, True), (184, False)])
+def test_five_per_cent_must_be_found(found: int, good: bool) -> None:
+    assert passed(tally(0.05, slower=found, undecided=200 - found)) == [good, True]
+
+
+def test_every_ten_per_cent_must_be_found() -> None:
+    assert passed(tally(0.10, slower=40)) == [True, True]
+    assert passed(tally(0.10, slower=39, undecided=1)) == [False, True]
+
+
+def of_one(slow_down: float, always: Verdict) -> Tally:
+    found = Tally("simulated", "null", SCREEN, slow_down)
+    for _ in range(20):
+        found.add(always, 40)
+    return found
+
+
+@pytest.mark.parametrize("always", ["undecided", "invalid"])
+def test_a_program_that_never_decides_fails(always: Verdict) -> None:
+    assert passed(of_one(0.05, always)) == [False, True]
+    assert passed(of_one(0.10, always)) == [False, True]
+
+
+def test_the_other_way_is_never_right() -> None:
+    assert passed(tally(0.05, slower=199, faster=1)) == [True, False]
+    assert passed(tally(0.05, slower=199, equal=1)) == [True, False]
+    assert passed(tally(0.02, slower=100, equal=100)) == [None, True]
+    assert passed(tally(0.02, slower=199, faster=1)) == [None, False]
+
+
+def test_half_a_minute_promises_no_detection() -> None:
+    assert passed(tally(0.10, QUICK, undecided=20)) == [None, True]
+
+
+def test_without_comparisons_there_is_nothing_to_say() -> None:
+    assert list(lines(tally(0.05))) == []
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 40])
+def test_intervals_are_clopper_and_pearsons(count: int) -> None:
+    line = next(lines(tally(0.0, faster=count, equal=40 - count)))
+    low, high = proportion_confint(count, 40, method="beta")
+    assert (line.low, line.high) == pytest.approx((low, high), abs=1e-6)
+    if count == 0:
+        assert line.high == pytest.approx(1 - 0.025 ** (1 / 40))
+
+
+def test_lines_can_be_read() -> None:
+    line = Line("a", "called different", 10, 200, "at most 5%", 0.024, 0.09, 0.5, True)
+    assert "10 of 200" in str(line)
+    assert str(line).endswith("0.500  PASS")
+    assert "5% slower" in str(tally(0.05, slower=3))
+
+
+# -- the simulated machine -------------------------------------------------------------------------
+
+
+def test_blocks_are_what_fits_into_half_a_minute() -> None:
+    assert QUICK.blocks(0.52) == 19
+    assert QUICK.blocks(0.70) == 14
+    assert QUICK.blocks(0.1) == QUICK.preset.blocks == 20
+    assert SCREEN.blocks(0.52) == SCREEN.preset.blocks == 40
+
+
+def log_ratios(trials: list[Trial], arm: str) -> list[float]:
+    rates: dict[str, dict[int, float]] = {}
+    for trial in trials:
+        if rate := trial.forwarder_rx_pps:
+            rates.setdefault(trial.arm, {})[trial.block] = rate
+    return [
+        math.log(rate / rates[PROGRAM][block])
+        for block, rate in rates[arm].items()
+        if block in rates[PROGRAM]
+    ]
+
+
+def test_the_noise_is_that_of_the_machine_it_imitates() -> None:
+    """There: robust spread .034, standard deviation .067, kurtosis 5 (null, 24 blocks)."""
+    every = [
+        log_ratios(simulate(NULL, SCREEN, 0.0, seed), PROGRAM + "-again") for seed in range(40)
+    ]
+    pooled = np.concatenate(every)
+    kurtosis = float(np.mean((pooled - pooled.mean()) ** 4) / pooled.var() ** 2)
+    assert 0.025 < stats.spread(pooled.tolist()) < 0.05
+    assert 0.05 < pooled.std() < 0.1
+    assert kurtosis > 4
+
+
+def test_only_the_arm_under_test_is_slowed() -> None:
+    trials = simulate(NULL, SCREEN, 0.3, seed=1)
+    assert stats.hodges_lehmann(log_ratios(trials, TESTED)) == pytest.approx(
+        math.log(0.7), abs=0.05
+    )
+    assert abs(stats.hodges_lehmann(log_ratios(trials, PROGRAM + "-again"))) < 0.05
+
+
+def test_levels_jump_a_third_apart_and_windows_may_see_both() -> None:
+    source = np.random.default_rng(2)
+    quiet = machine.Profile("null", 1e6, trial_s=0.52, scale=0.0, invalid_share=0.0)
+    simulated = Machine(quiet, 0.3, source)
+    rates = [simulated.rate(0.0) or 0.0 for _ in range(2000)]
+    fast, slow = (sum(rate == level for rate in rates) for level in (1e6, 0.75e6))
+    assert min(fast, slow) > 500
+    between = [rate for rate in rates if 0.75e6 < rate < 1e6]
+    assert len(between) == 2000 - fast - slow
+    assert 0 < len(between) < 200
+
+
+def test_the_same_seed_gives_the_same_trials_and_some_are_invalid() -> None:
+    assert simulate(MEMIF, QUICK, 0.05, 3) == simulate(MEMIF, QUICK, 0.05, 3)
+    assert simulate(MEMIF, QUICK, 0.05, 3) != simulate(MEMIF, QUICK, 0.05, 4)
+    trials = [trial for seed in range(20) for trial in simulate(MEMIF, SCREEN, 0.0, seed)]
+    share = sum(not trial.valid for trial in trials) / len(trials)
+    assert 0.01 < share < 0.03
+    assert all(trial.received is None for trial in trials if not trial.valid)
+
+
+# -- the lab on it ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.link)
+def test_ten_per_cent_gets_its_verdict(profile: machine.Profile) -> None:
+    """With a control tested at 5 % one in twenty of these had none."""
+    assert command.simulated(profile, SCREEN, 0.10, 60).verdicts == {"slower": 60}
+
+
+def test_a_biased_baseline_is_seen() -> None:
+    """One label of the baseline is 10 % slower: nothing is said of this cell."""
+    both = arms(PROGRAM, PROGRAM)
+    cell = NULL.cell(SCREEN)
+    for seed in range(20):
+        trials = simulate(NULL, SCREEN, 0.0, seed)
+        for trial in trials:
+            if trial.arm == PROGRAM + "-again" and trial.forwarder_rx:
+                trial.forwarder_rx = round(trial.forwarder_rx * 0.9)
+        assert judged(cell, both, trials).verdict == "invalid"
+
+
+def test_the_command_prints_its_tables_and_writes_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "SIMULATED", 3)
+    file = tmp_path / "trust.json"
+    assert command.main(["--simulated-only", "--json", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert "simulated, null, screen: 10% slower" in printed
+    assert "FAIL" not in printed
+    document = json.loads(file.read_text())
+    assert {entry["n"] for entry in document["tallies"]} == {3}
+    assert all(sum(entry["verdicts"].values()) == 3 for entry in document["tallies"])
+    assert all(line["passed"] is not False for line in document["lines"])
+
+
+def test_the_command_fails_when_the_lab_never_decides(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "SIMULATED", 3)
+    monkeypatch.setattr(comparisons, "judge", lambda *_, **__: Judgement("undecided", "always"))
+    assert command.main(["--simulated-only"]) == 1
+    assert "FAIL" in capsys.readouterr().out
+
+
+# -- comparisons on this machine -------------------------------------------------------------------
+
+
+class Clock:
+    """Stands for `time` in `linerate.trust.real`."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def quick_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    """Trials of the simulated machine, each taking a second of a clock of its own."""
+    clock = Clock()
+    simulated = Machine(NULL, 0.3, np.random.default_rng(1))
+
+    def run_trial(_: Bench, plan: Plan, __: Bed) -> Trial:
+        clock.now += 1.0
+        return simulated.trial(plan.arm, plan.block, plan.position, 0.0)
+
+    monkeypatch.setattr(real, "time", clock)
+    monkeypatch.setattr(real, "run_trial", run_trial)
+    return clock  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(("extent", "blocks"), [(QUICK, 10), (SCREEN, 40)])
+def test_a_real_comparison_keeps_to_its_time(
+    quick_machine: Clock, tmp_path: Path, extent: Extent, blocks: int
+) -> None:
+    kind = real.Kind("null", PROGRAM, PROGRAM, 0.0, extent)
+    found, made = real.compare_once(any_bench(tmp_path), kind, 1, None)
+    assert made == blocks
+    assert found.arm == TESTED
+    assert found.n <= blocks
+    assert quick_machine.now == 3.0 * blocks
+
+
+def any_bench(directory: Path) -> Bench:
+    class Run:
+        path = directory
+
+    class Memory:
+        hugepages = False
+
+    run: Any = Run()
+    memory: Any = Memory()
+    cores: Any = None
+    return Bench(run, cores, memory, "trust", seed=0, window_s=0.3)
+
+
+def test_verdicts_are_the_labs() -> None:
+    words: set[Verdict] = {"faster", "slower", "equal", "undecided", "invalid"}
+    assert set(tally(0.0, equal=1).facts()["verdicts"]) == words
