@@ -15,6 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from linerate import comparisons, stats
 from linerate.bed import Bed
+from linerate.errors import LabError
 from linerate.records import Trial
 from linerate.trial import Bench, Plan
 from linerate.trust import __main__ as command
@@ -252,6 +253,23 @@ def test_a_real_comparison_keeps_to_its_time(
     assert found.arm == TESTED
     assert found.n <= blocks
     assert quick_machine.now == 3.0 * blocks
+
+
+def test_a_machine_on_which_nothing_runs_ends_it(
+    quick_machine: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    working: Any = vars(real)["run_trial"]
+
+    def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
+        trial: Trial = working(bench, plan, bed)
+        trial.reject("ended", "it fell over")
+        return trial
+
+    monkeypatch.setattr(real, "run_trial", run_trial)
+    kind = real.Kind("null", PROGRAM, PROGRAM, 0.0, QUICK)
+    with pytest.raises(LabError, match=r"8 trials in a row were invalid.*"):
+        real.compare_once(any_bench(tmp_path), kind, 1, None)
+    assert quick_machine.now == 8.0
 
 
 def any_bench(directory: Path) -> Bench:

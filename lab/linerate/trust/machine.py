@@ -114,14 +114,21 @@ class Machine:
         return trial
 
 
-def simulate(profile: Profile, extent: Extent, slow_down: float, seed: int) -> list[Trial]:
-    """All trials of one comparison, in the lab's own order, `TESTED` being slowed."""
+def simulate(
+    profile: Profile, extent: Extent, slow_down: float, seed: int, *, held_back: float = 0.0
+) -> list[Trial]:
+    """All trials of one comparison, in the lab's own order.
+
+    `slow_down` is that of the arm under test; `held_back` that of the baseline's first label, which
+    no program has earned: a fault of the measurement.
+    """
     both, cell = arms(PROGRAM, PROGRAM), profile.cell(extent)
+    shares = {TESTED: slow_down, PROGRAM: held_back}
     source = np.random.default_rng([seed, round(slow_down * 1e4), cell.blocks])
     machine = Machine(profile, extent.preset.window_s, source)
     trials: list[Trial] = []
     for block, shuffled in enumerate(order(both, cell, seed)):
         for arm in shuffled:
-            slowed = slow_down if arm.label == TESTED else 0.0
+            slowed = shares.get(arm.label, 0.0)
             trials.append(machine.trial(arm, block, len(trials), slowed))
     return trials

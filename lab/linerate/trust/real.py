@@ -17,9 +17,11 @@ from linerate import cpus
 from linerate.bed import Bed
 from linerate.design import Arm, Cell, order
 from linerate.eal import Memory
+from linerate.errors import LabError
 from linerate.forwarders import forwarder
 from linerate.generator import Generator
 from linerate.links import LinkContext, Wire, link
+from linerate.overload import MAX_FAILURES
 from linerate.places import rust_binary
 from linerate.process import RunDirectory, checkpoint
 from linerate.records import Load, RecordWriter, Trial
@@ -87,6 +89,12 @@ def compare_once(
             trials.append(trial)
             if records:
                 records.append(trial)
+            if len(trials) >= MAX_FAILURES and all(t.invalid for t in trials[-MAX_FAILURES:]):
+                raise LabError(
+                    f"{MAX_FAILURES} trials in a row were invalid, the last because: "
+                    f"{trial.invalid}",
+                    "linerate doctor",
+                )
         longest = max(longest, time.monotonic() - started)
         blocks += 1
     return judged(replace(cell, blocks=blocks), both, trials), blocks

@@ -28,12 +28,17 @@ SURE, CERTAIN = 0.05, 0.10
 
 @dataclass
 class Tally:
-    """The verdicts of many comparisons of one kind. `slow_down` is that of the arm under test."""
+    """The verdicts of many comparisons of one kind.
+
+    `slow_down` is that of the arm under test; `held_back` is done to the baseline's first label by
+    the measurement itself.
+    """
 
     machine: str
     link: str
     extent: Extent
     slow_down: float
+    held_back: float = 0.0
     blocks: list[int] = field(default_factory=list)
     verdicts: Counter[Verdict] = field(default_factory=Counter)
 
@@ -44,6 +49,8 @@ class Tally:
     @property
     def name(self) -> str:
         kind = f"{self.slow_down:.0%} slower" if self.slow_down else "A/A"
+        if self.held_back:
+            kind += f", biased by {self.held_back:.0%}"
         return f"{self.machine}, {self.link}, {self.extent}: {kind}"
 
     def add(self, verdict: Verdict, blocks: int) -> None:
@@ -54,7 +61,7 @@ class Tally:
         blocks = sorted({min(self.blocks), max(self.blocks)}) if self.blocks else []
         span = " to ".join(str(count) for count in blocks)
         counts = " ".join(f"{self.verdicts[verdict]:>9}" for verdict in VERDICTS)
-        return f"{self.name:44} {self.n:>8} {span:>8} {counts}"
+        return f"{self.name:46} {self.n:>8} {span:>8} {counts}"
 
     def facts(self) -> dict[str, Any]:
         """For --json."""
@@ -64,13 +71,14 @@ class Tally:
             "link": self.link,
             "extent": str(self.extent),
             "slow_down": self.slow_down,
+            "held_back": self.held_back,
             "n": self.n,
             "blocks": self.blocks,
             "verdicts": {verdict: self.verdicts[verdict] for verdict in VERDICTS},
         }
 
 
-HEADING = f"{'comparisons':44} {'how many':>8} {'blocks':>8} " + " ".join(
+HEADING = f"{'comparisons':46} {'how many':>8} {'blocks':>8} " + " ".join(
     f"{verdict:>9}" for verdict in VERDICTS
 )
 
@@ -97,14 +105,14 @@ class Line:
         interval = f"{self.low:.1%} to {self.high:.1%}"
         result = {True: "PASS", False: "FAIL", None: ""}[self.passed]
         return (
-            f"{self.name:44} {self.question:23} {self.count:>4} of {self.n:<4} "
+            f"{self.name:46} {self.question:23} {self.count:>4} of {self.n:<4} "
             f"{self.count / self.n:>6.1%}  {interval:17} {self.goal:12} {p:>5}  "
             f"{result}"
         ).rstrip()
 
 
 LINE_HEADING = (
-    f"{'':44} {'how often':23} {'count':>12} {'rate':>6}  {'95 % interval':17} {'goal':12} {'p':>5}"
+    f"{'':46} {'how often':23} {'count':>12} {'rate':>6}  {'95 % interval':17} {'goal':12} {'p':>5}"
 )
 
 
