@@ -191,6 +191,7 @@ forward(struct lane *lanes, unsigned int count, bool burst_forwarding, double sp
 		flush(&lanes[i]);
 }
 
+#ifdef SLOWED
 /* To lose this many per cent of the rate, spin so long per time of work. */
 static double spin_for(const char *percent)
 {
@@ -201,6 +202,7 @@ static double spin_for(const char *percent)
 		rte_exit(EXIT_FAILURE, "plain: --slower wants per cent, from 0 to below 100\n");
 	return share / (1 - share);
 }
+#endif
 
 /* Reads the options that follow EAL's. -q and -T are l2fwd's and change nothing here. */
 static struct options read_options(int argc, char **argv)
@@ -231,9 +233,11 @@ static struct options read_options(int argc, char **argv)
 		case BURST_FORWARDING:
 			options.burst_forwarding = true;
 			break;
+#ifdef SLOWED
 		case SLOWER:
 			options.spin = spin_for(optarg);
 			break;
+#endif
 		default:
 			exit(EXIT_FAILURE);
 		}
