@@ -21,7 +21,7 @@ def told(traffic: Traffic) -> Any:
 
 @pytest.mark.parametrize(
     ("ip", "source", "destination"),
-    [(4, "198.18.0.1", "198.19.0.1"), (6, "2001:2:0:1::1", "2001:2:0:2::1")],
+    [(4, "198.18.0.1", "198.19.0.1"), (6, "2001:2::1", "2001:2:0:8000::1")],
 )
 def test_frames_are_ip_and_udp_of_the_networks_for_benchmarks(
     ip: Ip, source: str, destination: str
