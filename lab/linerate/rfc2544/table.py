@@ -19,7 +19,7 @@ def _searched(cell: CellSummary) -> list[tuple[ArmSummary, SearchFigures]]:
     return [(arm, arm.search) for arm in [*cell.arms, *cell.references] if arm.search]
 
 
-def throughput_table(cell: CellSummary) -> Table:
+def throughput_table(cell: CellSummary) -> Table | None:
     columns = (
         "forwarder", "goal", "loss up to", "Mpps", "95 % interval", "L1 Gbit/s", "L2 Gbit/s",
         "of 100 %", "searches",
@@ -40,7 +40,7 @@ def throughput_table(cell: CellSummary) -> Table:
                 f"{reached:.1%}".replace("%", " %") if reached is not None else "-",
                 f"{goal.pps.n if goal.pps else 0}/{figures.searches}",
             )
-    return found
+    return found if found.row_count else None
 
 
 def latency_table(cell: CellSummary) -> Table | None:
@@ -65,7 +65,11 @@ def latency_table(cell: CellSummary) -> Table | None:
 
 
 def loss_table(cell: CellSummary) -> Table | None:
-    arms = [(arm.arm, {e.share: e.loss_ratio for e in f.loss}) for arm, f in _searched(cell)]
+    arms = [
+        (arm.arm, {each.share: each.loss_ratio for each in figures.loss})
+        for arm, figures in _searched(cell)
+        if figures.loss
+    ]
     shares = sorted({each for _, points in arms for each in points}, reverse=True)
     if not shares:
         return None
