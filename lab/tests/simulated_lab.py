@@ -151,6 +151,8 @@ class SimulatedBlock:
         frames = round(CEILING_PPS * 0.3 * share)
         enter(trial, Outcome(frames, frames, 0.3))
         trial.refused, trial.attempted = frames, 2 * frames
+        if self._lab.peers_starve:
+            trial.reject("starved", "others had the forwarder's CPU")
         record(trial)
 
     @contextmanager
@@ -186,6 +188,7 @@ class SimulatedLab:
         self.windows = windows
         self.seed = seed
         self.before_window: Callable[[Trial], None] = lambda _: None
+        self.peers_starve = False
         # Devices that were not closed.
         self.running = 0
 

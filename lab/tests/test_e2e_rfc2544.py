@@ -63,7 +63,7 @@ def check(out: Path) -> list[Trial]:
 @pytest.mark.parametrize(
     ("link", "options"),
     [
-        ("memif", ["--sizes", "64,1518"]),
+        ("memif", ["--sizes", "1518"]),
         ("memif", ["--ip", "6"]),
         ("memif2", ["--directions", "one", "--tests", "latency"]),
     ],

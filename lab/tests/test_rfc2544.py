@@ -218,6 +218,17 @@ def test_a_peer_that_fails_is_named() -> None:
         run(lab)
 
 
+def test_without_a_sound_self_test_only_a_line_rate_helps() -> None:
+    lab = SimulatedLab()
+    lab.peers_starve = True
+    with pytest.raises(LabError, match="no reference peer carried frames, the last because"):
+        run(lab)
+    _, found = run(lab, tests=("throughput",), line_rate=CEILING_PPS)
+    assert verdict(found).verdict == "faster"
+    assert found.cells[0].ceiling is not None
+    assert found.cells[0].ceiling.peer == "--line-rate"
+
+
 def test_an_arm_at_the_ceiling_is_limited() -> None:
     fast = {"c-l2fwd": 12e6, "rust-l2fwd": 8.8e6, "reflect": 9e6}
     _, found = run(SimulatedLab(capacity=fast, noise=0.001), tests=("throughput",))

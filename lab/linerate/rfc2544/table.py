@@ -136,6 +136,9 @@ def _print_cell(console: Console, cell: CellSummary) -> None:
         )
     for each in (throughput_table, latency_table, loss_table, burst_table, recovery_table):
         if found := each(cell):
+            # A title of the table's own would be wrapped to its width.
+            _say(console, str(found.title), "bold")
+            found.title = None
             console.print(found)
     for names in limits(cell).values():
         _say(console, f"  limited by generator or link: {', '.join(names)}", "dim")
