@@ -143,7 +143,16 @@ def test_l3fwd_graph(build: Path) -> None:
 def test_ports_without_frames_are_given_the_lab_s(build: Path, name: str) -> None:
     environment = forwarder(name).command(3, SMALL, "prefix", ONE).environment
     frames = Path(environment["LINERATE_FRAMES"]).read_bytes()
-    assert len(frames) == flows.FLOWS * flows.FRAME_BYTES
+    assert frames == b"".join(flows.frame(flow) for flow in flows.flows())
+
+
+def test_frames_of_two_ports_leave_by_them_in_turn(build: Path) -> None:
+    frames = rules.frame_file(2).read_bytes()
+    step = flows.FRAME_BYTES
+    assert len(frames) > 0.9 * flows.FLOWS * step
+    to = [ip_address(frames[at + 30 : at + 34]) for at in range(0, len(frames), step)]
+    assert [rules.out_port(each, 2) for each in to] == [0, 1] * (len(to) // 2)
+    assert len(set(to)) == len(to)
 
 
 @pytest.mark.parametrize("name", [*ROUTING, "c-l2fwd"])

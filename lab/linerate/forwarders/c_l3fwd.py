@@ -56,7 +56,7 @@ class _Routing(DpdkForwarder):
         return [*options, *(f"--eth-dest={n},{flows.sender_mac(n)}" for n in range(ports))]
 
     def environment(self, ports: int) -> dict[str, str]:
-        return {"LINERATE_FRAMES": str(rules.frame_file())}
+        return {"LINERATE_FRAMES": str(rules.frame_file(ports))}
 
     def build_facts(self) -> dict[str, str]:
         return {**self._built.facts, "changes": self.changes} if self._built else {}

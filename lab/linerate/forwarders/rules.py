@@ -110,9 +110,18 @@ def rule_files(lookup: str, ports: int) -> RuleFiles:
     return RuleFiles(paths[4], paths[6])
 
 
-def frame_file() -> Path:
-    """A frame of each flow, one behind the other: for ports that make frames without contents."""
-    return _kept("frames", ".bin", b"".join(flows.frame(flow) for flow in flows.flows()))
+def frame_file(ports: int) -> Path:
+    """Frames of the flows, one behind the other: for ports that make frames without contents.
+
+    As many leave by each port, in turn. Drivers use few buffers again and again, and what few there
+    are must not all leave by one port.
+    """
+    leaving: list[list[bytes]] = [[] for _ in range(ports)]
+    for flow in flows.flows():
+        leaving[out_port(flow.destination, ports)].append(flows.frame(flow))
+    # The shortest of them ends it.
+    turns = zip(*leaving, strict=False)
+    return _kept(f"frames-{ports}", ".bin", b"".join(b"".join(turn) for turn in turns))
 
 
 def _lines(lines: Iterator[str]) -> str:
