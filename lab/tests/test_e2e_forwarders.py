@@ -66,15 +66,18 @@ def measured(tmp_path: Path, runtime: Path, names: list[str], where: str) -> lis
     return trials
 
 
+@pytest.mark.parametrize("where", ["null", "null2"])
 @pytest.mark.parametrize("names", GROUPS, ids=lambda names: str(names[-1]))
 def test_all_that_is_received_is_sent_where_nothing_can_be_lost(
-    tmp_path: Path, runtime: Path, names: list[str]
+    tmp_path: Path, runtime: Path, names: list[str], where: str
 ) -> None:
     """Also by who drops what is not IPv4: frames that come from nothing are the lab's here."""
-    for trial in measured(tmp_path, runtime, names, "null2"):
+    for trial in measured(tmp_path, runtime, names, where):
         received, sent = trial.forwarder_rx or 0, trial.forwarder_tx or 0
         assert received > 100_000
-        assert abs(received - sent) <= 512
+        # One port tells both at once; two are read one after the other, on a busy machine later.
+        under_way = 256 if where == "null" else received / 10
+        assert abs(received - sent) <= under_way
 
 
 @pytest.mark.parametrize("where", ["memif", "memif2"])
