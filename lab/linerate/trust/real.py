@@ -8,6 +8,7 @@ time; rates decide nothing about that.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,7 +67,8 @@ def laboratory() -> Iterator[Bench]:
             rust_binary("generator")
     cores = cpus.Cores.choose()
     with RunDirectory() as run, pinned(cores.control):
-        cpus.await_free(cores.forwarder)
+        if warning := cpus.await_free(cores.forwarder):
+            print(f"bench-trust: {warning}", file=sys.stderr)
         yield Bench(run, cores, Memory.choose(), "trust", seed=0, window_s=QUICK.preset.window_s)
 
 
