@@ -40,16 +40,16 @@ def ceiling_of(tests: list[Trial], line_rate: float | None) -> Ceiling | None:
 
 
 def share_of_peer(own: list[Trial], tests: list[Trial], peer: str) -> float | None:
-    """Median over blocks of an arm's received_pps over the peer's in the same block."""
+    """Median over blocks of an arm's received_pps over the peer's on the same bed."""
     reached = {
-        trial.block: rate
+        trial.bed: rate
         for trial in tests
         if trial.valid and trial.forwarder == peer and (rate := trial.received_pps)
     }
     ratios = [
-        rate / reached[trial.block]
+        rate / reached[trial.bed]
         for trial in own
-        if trial.valid and trial.block in reached and (rate := trial.received_pps) is not None
+        if trial.valid and trial.bed in reached and (rate := trial.received_pps) is not None
     ]
     return statistics.median(ratios) if ratios else None
 

@@ -84,8 +84,19 @@ def _root(
         raise typer.Exit()
 
 
+def _given(context: typer.Context) -> list[str]:
+    """The options that stand on the command line, by their names there."""
+    return [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if (source := context.get_parameter_source(parameter.name or ""))
+        and source.name == "COMMANDLINE"
+    ]
+
+
 @run_app.command()
 def overload(
+    context: typer.Context,
     preset: Annotated[
         str, typer.Option(help="demo, quick (20 blocks), screen (40) or claim (150).")
     ] = "quick",
@@ -128,6 +139,13 @@ def overload(
     out: Annotated[
         Path | None, typer.Option(help="Directory for the run. Default: out/overload-TIME.")
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Go on with the run in this directory, which was interrupted, with its options.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the order of trials.")] = 1,
     line_rate: Annotated[
         float | None,
@@ -152,27 +170,80 @@ def overload(
     names = _words("--forwarders", forwarders)
 
     # These import scipy and more: what can be refused without them is refused by now.
+    from dataclasses import asdict  # noqa: PLC0415
+
+    from linerate import session  # noqa: PLC0415
     from linerate.design import preset as find_preset  # noqa: PLC0415
+    from linerate.experiments import find  # noqa: PLC0415
     from linerate.links import use_ports  # noqa: PLC0415
     from linerate.overload import Options  # noqa: PLC0415
-    from linerate.session import run_overload  # noqa: PLC0415
 
-    use_ports(links, generator_port or [], forwarder_port or [])
-    options = Options(
-        preset=find_preset(preset),
-        links=links,
-        sizes=frame_sizes,
-        forwarders=names,
-        blocks=blocks,
-        seed=seed,
-        line_rate=line_rate,
-        hugepages=hugepages,
-        keep_going=keep_going,
-        probe=probe,
-        command=shlex.join(["linerate", *sys.argv[1:]]),
+    asked = asdict(
+        Options(
+            preset=find_preset(preset),
+            links=links,
+            sizes=frame_sizes,
+            forwarders=names,
+            blocks=blocks,
+            seed=seed,
+            line_rate=line_rate,
+            hugepages=hugepages,
+            keep_going=keep_going,
+            probe=probe,
+            generator_ports=generator_port or [],
+            forwarder_ports=forwarder_port or [],
+        )
     )
+    command = shlex.join(["linerate", *sys.argv[1:]])
+    if resume:
+        values = find("overload").given(asked)
+        given = {name: values.get(name) for name in _given(context) if name != "--resume"}
+        session.resume("overload", resume, given, _console(), command)
+        return
+    use_ports(links, generator_port or [], forwarder_port or [])
     when = datetime.now().strftime("%Y%m%d-%H%M%S")
-    run_overload(options, out or Path("out") / f"overload-{when}", _console())
+    directory = out or Path("out") / f"overload-{when}"
+    session.start("overload", asked, directory, _console(), command)
+
+
+@app.command()
+def report(
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", show_default=False, help="Runs' directories.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="With several: the new directory that they are merged into.")
+    ] = None,
+) -> None:
+    """Make a run's summary and report anew from its records, or merge several runs."""
+    from linerate import rebuild  # noqa: PLC0415 - as all commands
+
+    rebuild.report(directories, out, _console())
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="DIR_A", help="The run to compare with.")],
+    after: Annotated[Path, typer.Argument(metavar="DIR_B", help="The run that may be slower.")],
+    margin: Annotated[
+        str, typer.Option(help="How much slower is no regression: 2% or 0.02.")
+    ] = "2%",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit status 3 where a comparison is undecided.")
+    ] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Did a forwarder become slower from one run to another?
+
+    Exit status: 0 none did beyond the margin, 1 at least one did, 2 the runs cannot be
+    compared, 3 undecided (with --strict; without it that is printed, and 0).
+    """
+    from linerate import regression_screen as screen  # noqa: PLC0415 - as all commands
+
+    code = screen.run(
+        before, after, margin, strict=strict, json_output=json_output, console=_console()
+    )
+    raise typer.Exit(code)
 
 
 @run_app.command()
@@ -240,7 +311,7 @@ def rfc2544(
     from linerate.records import DIRECTIONS  # noqa: PLC0415
     from linerate.rfc2544 import presets  # noqa: PLC0415
     from linerate.rfc2544.experiment import Options  # noqa: PLC0415
-    from linerate.session import run_rfc2544  # noqa: PLC0415
+    from linerate.rfc2544.session import run_rfc2544  # noqa: PLC0415
 
     version: Ip = look_up(IPS, str(ip), "--ip", "version")
     ways = look_up(DIRECTIONS, directions, "--directions", "choice") if directions else None

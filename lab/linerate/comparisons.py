@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from linerate import stats
 from linerate.design import AA_SUFFIX
@@ -17,6 +18,9 @@ from linerate.records import Trial
 from linerate.stats import Paired
 from linerate.summary import AA, CellSummary, Comparison
 from linerate.verdict import LOW_LOAD, Limited, found_difference, judge
+
+# What orders the places where rates were measured: a block, or a bed.
+_Place = TypeVar("_Place", int, tuple[int, int])
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def metrics_of(cell: CellSummary) -> list[Metric]:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two arms over the blocks in which both are valid; `paired` is None when there is no such.
+    """Two arms over the beds on which both are valid; `paired` is None when there is no such.
 
     `zero_blocks` are left out: a rate of 0 has no logarithm.
     """
@@ -75,23 +79,41 @@ class Pair:
 
 
 def pair(trials: list[Trial], arm: str, baseline: str, metric: Metric) -> Pair:
-    by_block: dict[int, dict[str, float]] = {}
-    for trial in trials:
-        value = metric.value(trial) if trial.valid and trial.arm in (arm, baseline) else None
-        if value is not None:
-            by_block.setdefault(trial.block, {})[trial.arm] = value
-    return pair_blocks(by_block, arm, baseline)
+    return _compared(*pairs_of(trials, arm, baseline, metric))
 
 
 def pair_blocks(by_block: Mapping[int, Mapping[str, float]], arm: str, baseline: str) -> Pair:
     """`by_block`: a rate of each arm that has one, by its label."""
+    return _compared(*_both(by_block, arm, baseline))
+
+
+def pairs_of(
+    trials: list[Trial], arm: str, baseline: str, metric: Metric
+) -> tuple[list[tuple[float, float]], int]:
+    """The metric of arm and baseline for each bed that both shared, in the order of blocks; and how
+    many were left out because one of the two was 0.
+    """
+    by_bed: dict[tuple[int, int], dict[str, float]] = {}
+    for trial in trials:
+        value = metric.value(trial) if trial.valid and trial.arm in (arm, baseline) else None
+        if value is not None:
+            by_bed.setdefault(trial.bed, {})[trial.arm] = value
+    return _both(by_bed, arm, baseline)
+
+
+def _both(
+    rates: Mapping[_Place, Mapping[str, float]], arm: str, baseline: str
+) -> tuple[list[tuple[float, float]], int]:
     both = [
-        (block[arm], block[baseline])
-        for _, block in sorted(by_block.items())
-        if arm in block and baseline in block
+        (here[arm], here[baseline])
+        for _, here in sorted(rates.items())
+        if arm in here and baseline in here
     ]
-    usable = [rates for rates in both if min(rates) > 0]
-    zero_blocks = len(both) - len(usable)
+    usable = [each for each in both if min(each) > 0]
+    return usable, len(both) - len(usable)
+
+
+def _compared(usable: list[tuple[float, float]], zero_blocks: int) -> Pair:
     if not usable:
         return Pair(None, zero_blocks)
     return Pair(stats.compare([a for a, _ in usable], [b for _, b in usable]), zero_blocks)

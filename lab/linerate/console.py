@@ -38,6 +38,7 @@ class Monitor:
         self.console = console
         self.total = total
         self.done = 0
+        self._earlier = 0
         self._started = time.monotonic()
         self._printed = 0.0
         self._progress = Progress(
@@ -75,10 +76,16 @@ class Monitor:
         else:
             self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
+    def replayed(self, trial: Trial) -> None:
+        """It was run in an earlier session: it tells nothing of how long the others will take."""
+        self.done += 1
+        self._earlier += 1
+
     def finished(self, trial: Trial) -> None:
+        """It was run just now."""
         self.done += 1
         elapsed = time.monotonic() - self._started
-        left = remaining(elapsed / self.done * (self.total - self.done))
+        left = remaining(elapsed / (self.done - self._earlier) * (self.total - self.done))
         what = f"{trial.link} {trial.size} B {trial.arm}"
         if trial.invalid:
             self._progress.console.print(

@@ -29,6 +29,10 @@ class UsageError(LabError):
     exit_code = 2
 
 
+class RunError(UsageError):
+    """A directory that was named holds no run, or none that this command can take."""
+
+
 def look_up(table: Mapping[str, T], name: str, option: str, what: str) -> T:
     """The entry of that name, or an error that lists what there is."""
     try:

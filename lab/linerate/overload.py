@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
+from pydantic import ConfigDict
 from rich.console import Console
 
 from linerate import cpus
@@ -35,14 +35,15 @@ from linerate.eal import Memory
 from linerate.errors import LabError, UsageError
 from linerate.forwarders import FORWARDERS, forwarder
 from linerate.generator import Generator
+from linerate.journal import Journal
 from linerate.links import LinkContext, Wire, link
 from linerate.links.ports import Ports
-from linerate.overload_summary import Setup, summarise, summarise_cell
+from linerate.overload_summary import Design, summarise_cell
 from linerate.places import rust_binary
 from linerate.plugins import probe_plugin
 from linerate.process import Child, RunDirectory, checkpoint
-from linerate.records import Load, RecordWriter, Role, Trial
-from linerate.summary import Summary
+from linerate.provenance import programs
+from linerate.records import Load, Role, Trial
 from linerate.telemetry import ask_when_known, connect, socket_path
 from linerate.trial import Bench, Plan, run_trial
 from linerate.verdict import LOW_LOAD
@@ -68,6 +69,8 @@ MAX_FAILURES = 8
 class Options:
     """What the command line asked for; None: the preset's or the experiment's own."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
     preset: Preset
     links: list[str] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -78,7 +81,8 @@ class Options:
     hugepages: str = "auto"
     keep_going: bool = False
     probe: bool = True
-    command: str = ""
+    generator_ports: list[str] = field(default_factory=list)
+    forwarder_ports: list[str] = field(default_factory=list)
 
 
 def cells(options: Options) -> list[Cell]:
@@ -98,20 +102,39 @@ def cells(options: Options) -> list[Cell]:
     return result
 
 
+def design_of(options: Options) -> Design:
+    """What these options come to, with every default put in."""
+    return Design(
+        question=QUESTION,
+        preset=options.preset.name,
+        preset_note=(
+            f"{options.blocks} blocks per cell (--blocks)"
+            if options.blocks
+            else options.preset.note
+        ),
+        seed=options.seed,
+        window_s=options.preset.window_s,
+        line_rate=options.line_rate,
+        probe=options.probe,
+        cells=cells(options),
+        arms=arms(options.forwarders or DEFAULT_FORWARDERS),
+        generator_ports=options.generator_ports,
+        forwarder_ports=options.forwarder_ports,
+    )
+
+
 class Overload:
-    """One run. Holds the generator of the moment and everything measured so far."""
+    """One session of a run; what was measured is in its journal."""
 
     def __init__(
-        self, options: Options, run: RunDirectory, writer: RecordWriter, console: Console
+        self, options: Options, run: RunDirectory, journal: Journal, console: Console
     ) -> None:
         self.options = options
         self.run = run
-        self.writer = writer
+        self.journal = journal
         self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
         self.cells = cells(options)
-        self.trials: list[Trial] = []
         self.warnings: list[str] = []
-        self.started = datetime.now(UTC)
         self.cores = cpus.Cores.choose()
         self.bench = Bench(
             run=run,
@@ -120,9 +143,14 @@ class Overload:
             experiment=NAME,
             seed=options.seed,
             window_s=options.preset.window_s,
+            session=journal.session,
         )
         self.monitor = Monitor(console, self._planned())
         self._failures = 0
+
+    @property
+    def trials(self) -> list[Trial]:
+        return self.journal.trials
 
     def _planned(self) -> int:
         """Trials that are known beforehand; a limited arm adds some."""
@@ -188,6 +216,7 @@ class Overload:
         with self.monitor:
             for cell in self.cells:
                 self._cell(cell)
+        self.journal.finish()
 
     # -- one cell ------------------------------------------------------------------------------
 
@@ -253,6 +282,20 @@ class Overload:
         load_share: float | None = None,
         pps: float | None = None,
     ) -> None:
+        trial = self.journal.replay(
+            link=bed.link.name,
+            size=bed.context.size,
+            role=role,
+            arm=arm.label,
+            block=block,
+            load_share=load_share,
+        )
+        if trial:
+            self.monitor.replayed(trial)
+            # A run that ended because all failed is resumed to try again; lower loads that were
+            # given up stay so, for what followed them is on record.
+            self._failures = self._failures + 1 if trial.invalid and role == "lower-load" else 0
+            return
         checkpoint()
         load: Load = "self-driven"
         if bed.link.has_generator:
@@ -261,8 +304,7 @@ class Overload:
         probe = role == "probed" or (role == "lower-load" and self.options.probe)
         plan = Plan(arm, load, block, len(self.trials), role, load_share, pps, probe)
         trial = run_trial(self.bench, plan, bed)
-        self.writer.append(trial)
-        self.trials.append(trial)
+        self.journal.add(trial)
         self.monitor.finished(trial)
         self._failures = self._failures + 1 if trial.invalid else 0
         if self._hopeless and role != "lower-load":
@@ -275,28 +317,12 @@ class Overload:
     def _hopeless(self) -> bool:
         return self._failures >= MAX_FAILURES and not self.options.keep_going
 
-    # -- what was found ------------------------------------------------------------------------
+    # -- what others must know of it --------------------------------------------------------------
 
-    def setup(self) -> Setup:
-        return Setup(
-            experiment=NAME,
-            question=QUESTION,
-            preset=self.options.preset.name,
-            preset_note=(
-                f"{self.options.blocks} blocks per cell (--blocks)"
-                if self.options.blocks
-                else self.options.preset.note
-            ),
-            command=self.options.command,
-            seed=self.options.seed,
-            window_s=self.bench.window_s,
-            line_rate=self.options.line_rate,
-            tsc_hz=self.bench.tsc_hz,
-            started_at=self.started.isoformat(timespec="seconds"),
-            cells=self.cells,
-            arms=self.arms,
-            warnings=self.warnings,
+    def programs(self) -> dict[str, str]:
+        """Digests of the programs that take part, after `prepare`."""
+        return programs(
+            [*(arm.forwarder for arm in self.arms), *PEERS],
+            generator=any(link(cell.link).has_generator for cell in self.cells),
+            probe=self.options.probe,
         )
-
-    def summary(self, *, interrupted: bool) -> Summary:
-        return summarise(self.setup(), self.trials, interrupted=interrupted)

@@ -6,16 +6,18 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib import metadata
 
-from linerate import __version__, books, machine
+from pydantic import ConfigDict
+
+from linerate import books, machine
 from linerate.arms import invalid_reasons, summarise_arm, summarise_lower_load
 from linerate.ceiling import ceiling_of, place, unproven
 from linerate.comparisons import compare, control_of, pair_cell, ungated
 from linerate.design import AA_SUFFIX, Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.links import link
+from linerate.machine import Machine
+from linerate.provenance import now, versions
 from linerate.records import Trial
 from linerate.sentences import sentence
 from linerate.summary import AA, CellSummary, Comparison, Limit, Summary
@@ -25,8 +27,30 @@ CROWDED = 0.03
 
 
 @dataclass
+class Design:
+    """What was asked, as far as the records do not tell it; kept in run.json."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    question: str
+    preset: str
+    preset_note: str
+    seed: int
+    window_s: float
+    cells: list[Cell]
+    arms: list[Arm]
+    line_rate: float | None = None
+    probe: bool = True
+    generator_ports: list[str] = field(default_factory=list)
+    forwarder_ports: list[str] = field(default_factory=list)
+
+
+@dataclass
 class Setup:
-    """What was asked, as far as the records do not tell it."""
+    """What summary.json says that is not in the records.
+
+    What is None is looked up on this machine and now.
+    """
 
     experiment: str
     question: str
@@ -41,6 +65,9 @@ class Setup:
     line_rate: float | None = None
     tsc_hz: int | None = None
     warnings: list[str] = field(default_factory=list)
+    finished_at: str | None = None
+    machine: Machine | None = None
+    versions: dict[str, str] | None = None
 
 
 def summarise_cell(
@@ -135,7 +162,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         seed=setup.seed,
         window_s=setup.window_s,
         started_at=setup.started_at,
-        finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        finished_at=setup.finished_at or now(),
         interrupted=interrupted,
         trials=len(trials),
         invalid_trials=sum(not t.valid for t in trials),
@@ -153,8 +180,8 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         smallest_detectable=smallest_detectable(comparisons),
         cells=found,
         tsc_hz=setup.tsc_hz,
-        machine=machine.facts(),
-        versions=versions(),
+        machine=setup.machine or machine.facts(),
+        versions=setup.versions or versions(),
         warnings=[
             *setup.warnings,
             *(warning for cell in found for warning in [*unproven(cell), *ungated(cell)]),
@@ -178,10 +205,3 @@ def crowding(trials: list[Trial]) -> list[str]:
         f"other programs used the forwarder's CPU: it waited {statistics.median(shares):.0%} of "
         "its time (median). Absolute figures are too low, and ratios noisier than need be."
     ]
-
-
-def versions() -> dict[str, str]:
-    found = {"linerate": __version__, "dpdk": machine.dpdk_version() or "unknown"}
-    for name in ("snappi", "scipy", "numpy", "altair", "vl-convert-python"):
-        found[name] = metadata.version(name)
-    return found

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from linerate.errors import OutputError
+from linerate.errors import OutputError, RunError
 
 RECORDS = "records.jsonl"
 
@@ -106,6 +107,9 @@ class Trial(_Strict):
     schema_id: Literal["linerate/trial-1"] = Field(default="linerate/trial-1", alias="schema")
     experiment: str
     seed: int
+    session: int = Field(
+        default=1, ge=1, description="the attempt in which it ran: a resumed run has several"
+    )
     block: int = Field(description="randomised complete block, counted from 0")
     position: int = Field(description="place in the order of the whole run, counted from 0")
     role: Role
@@ -170,6 +174,15 @@ class Trial(_Strict):
     def valid(self) -> bool:
         return self.invalid is None
 
+    @property
+    def bed(self) -> tuple[int, int]:
+        """Names, within a cell and role, the trials that shared one bed: only these make pairs.
+
+        A block is one bed at one moment. Where a run was interrupted in the middle of a block and
+        resumed, the block's other trials ran on another bed, later (`linerate.journal`).
+        """
+        return self.block, self.session
+
     def reject(self, code: InvalidCode, why: str) -> None:
         """The trial does not count; the first reason stays."""
         if self.valid:
@@ -226,7 +239,10 @@ def schema() -> dict[str, Any]:
 
 
 class RecordWriter:
-    """Appends records; one writer per file. Each `append` returns after fsync."""
+    """Appends records; one writer per file. Each `append` returns after fsync.
+
+    `torn`: bytes of an unfinished last line, which a crash left and which were cut off.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -236,7 +252,9 @@ class RecordWriter:
             raise OutputError(
                 f"cannot write {path}: {error.strerror}", "choose another --out"
             ) from error
-        self._end = _whole_lines(path)
+        content = path.read_bytes()
+        self._end = _whole_lines(content)
+        self.torn = len(content) - self._end
         os.ftruncate(self._fd, self._end)
 
     def append(self, trial: Trial) -> None:
@@ -261,13 +279,46 @@ class RecordWriter:
             self._fd = -1
 
 
-def _whole_lines(path: Path) -> int:
-    """Length of the file up to its last newline: a line cut off by a crash does not count."""
-    return path.read_bytes().rfind(b"\n") + 1
+def _whole_lines(content: bytes) -> int:
+    """Length up to the last newline: a line cut off by a crash does not count."""
+    return content.rfind(b"\n") + 1
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A file's whole records, and how many bytes of an unfinished last line follow them."""
+
+    trials: list[Trial]
+    torn: int
+
+
+def scan(path: Path) -> Scan:
+    """Read a file that a crash may have left; raises `RunError` with the line that is no record."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {error.strerror}") from error
+    end = _whole_lines(content)
+    trials = []
+    # Not splitlines(), which takes other characters for the end of a line, too.
+    for number, line in enumerate(content[:end].split(b"\n")[:-1], start=1):
+        try:
+            trials.append(Trial.model_validate_json(line))
+        except ValidationError as error:
+            raise RunError(
+                f"{path}, line {number}: no record of a trial: {first_complaint(error)}",
+                "the file was changed, or another version of linerate wrote it",
+            ) from error
+    return Scan(trials, len(content) - end)
+
+
+def first_complaint(error: ValidationError) -> str:
+    """The first thing that is wrong, with the field's name."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else first["msg"]
 
 
 def read(path: Path) -> list[Trial]:
     """All whole records of a file."""
-    content = path.read_bytes()
-    lines = content[: content.rfind(b"\n") + 1].splitlines()
-    return [Trial.model_validate_json(line) for line in lines]
+    return scan(path).trials

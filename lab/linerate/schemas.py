@@ -8,12 +8,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from linerate import records, summary
+from linerate import records, regression, run_file, summary
 from linerate.top import figures
 
 FILES = {
     "trial-1.json": records.schema,
     "summary-1.json": summary.schema,
+    "run-1.json": run_file.schema,
+    "compare-1.json": regression.schema,
     "top-1.json": figures.schema,
 }
 

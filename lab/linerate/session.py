@@ -1,29 +1,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One run from the command line to its files: owns the directories, the signals and the pinning."""
+"""One session from the command line to its files, of any experiment: owns the directories, the
+signals and the pinning.
+
+A session begins a run (`start`) or goes on with one that was interrupted (`resume`). run.json is
+there before the first trial, the records grow by whole lines, summary and report are made at the
+end; so a run can go on from wherever it stopped.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from linerate import report
-from linerate.console import print_summary
-from linerate.cpus import Cores
-from linerate.eal import Memory
-from linerate.errors import Interrupted, LabError
+from linerate import machine, run_file
+from linerate.errors import Interrupted, LabError, RunError, UsageError
+from linerate.experiments import Experiment, Findings, Running, find
+from linerate.journal import Journal
 from linerate.output import REPORT, OutputDirectory
-from linerate.overload import Options, Overload
 from linerate.process import RunDirectory, interruptible
-from linerate.records import RECORDS, RecordWriter
-from linerate.rfc2544 import experiment as rfc2544
-from linerate.rfc2544.beds import RealLab
-from linerate.rfc2544.table import print_rfc2544
-from linerate.summary import SUMMARY, Summary, dump
-from linerate.trial import Bench
+from linerate.provenance import now, refuse_to_resume, versions
+from linerate.records import RECORDS, RecordWriter, Trial, scan
+from linerate.run_file import RUN, End, Run, Session
 
 
 @contextmanager
@@ -37,114 +39,188 @@ def pinned(cpu: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def run_overload(options: Options, out: Path, console: Console) -> Summary:
-    """Run, write records, summary and report, print the answer.
+def start(
+    name: str, options: dict[str, Any], out: Path, console: Console, command: str
+) -> Findings:
+    """Run an experiment, write records, summary and report, print the answer.
 
     Raises `Interrupted` after writing what there is, `LabError` for what the user can mend.
     """
-    with interruptible(), output_directory(out) as output:
-        return _run(options, output, console)
+    experiment = find(name)
+    with interruptible(), OutputDirectory(out) as output:
+        try:
+            run = Run(experiment=name, options=options, design=experiment.design(options))
+            output.write(RUN, run_file.dump(run))
+            return _session(experiment, run, output, earlier=[], console=console, command=command)
+        except BaseException:
+            _discard(output)
+            raise
 
 
-def run_rfc2544(options: rfc2544.Options, out: Path, console: Console) -> Summary:
-    """Run experiment rfc2544, write records and summary, print the answer; raises as above."""
-
-    def begin(run: RunDirectory, writer: RecordWriter) -> tuple[rfc2544.Rfc2544, int]:
-        cores = Cores.choose()
-        bench = Bench(
-            run=run,
-            cores=cores,
-            memory=Memory.choose(options.hugepages),
-            experiment=rfc2544.NAME,
-            seed=options.seed,
-            window_s=options.preset.flood_s,
-            ip=options.ip,
-            directions=options.directions or "both",
-        )
-        lab = RealLab(bench, options.preset.terms)
-        return rfc2544.Rfc2544(options, lab, writer, console), cores.control
-
-    with interruptible(), output_directory(out) as output:
-        return run_searches(begin, output, console)
+def _discard(output: OutputDirectory) -> None:
+    """Leave nothing of a run that has no trial."""
+    records = output.path / RECORDS
+    if records.exists() and records.stat().st_size > 0:
+        return
+    for path in (records, output.path / RUN):
+        path.unlink(missing_ok=True)
+    output.discard_if_empty()
 
 
-def run_searches(
-    begin: Callable[[RunDirectory, RecordWriter], tuple[rfc2544.Rfc2544, int]],
+def resume(
+    name: str, directory: Path, given: Mapping[str, object], console: Console, command: str
+) -> Findings:
+    """Go on with a run of this experiment after an interruption, with the options that it has.
+
+    `given`: the options on the command line; one that contradicts the run's is refused.
+    """
+    with interruptible(), OutputDirectory.existing(directory) as output:
+        run = run_file.load(directory)
+        experiment = find(run.experiment)
+        if run.experiment != name:
+            raise RunError(
+                f"{directory} is a run of the experiment {run.experiment}, not of {name}",
+                f"linerate run {run.experiment} --resume {directory}",
+            )
+        if run.parts:
+            raise RunError(f"{directory} is a merged run: it has no end to go on from")
+        refuse_contradictions(directory, given, experiment.given(run.options))
+        if experiment.design(run.options) != run.design:
+            raise RunError(
+                f"{directory}: this version of linerate would go on with another design than the "
+                "run began with",
+                "use the version that began it, or start a new run",
+            )
+        records = output.path / RECORDS
+        earlier = scan(records).trials if records.exists() else []
+        if run.complete:
+            say(console, f"{directory}: all {len(earlier)} trials are done, nothing is to be run")
+            return publish(experiment, run, output, earlier, console)
+        say(console, f"{directory}: going on after {len(earlier)} trials")
+        return _session(experiment, run, output, earlier=earlier, console=console, command=command)
+
+
+def refuse_contradictions(
+    directory: Path, given: Mapping[str, object], kept: Mapping[str, object]
+) -> None:
+    """Raise `UsageError` for an option that differs from the run's."""
+    for option, value in given.items():
+        if option not in kept:
+            raise UsageError(f"{option}: not together with --resume", f"leave {option} out")
+        if value != kept[option]:
+            raise UsageError(
+                f"{_told(option, value)}: the run in {directory} has {_told(option, kept[option])}",
+                f"leave {option} out: a run goes on with the options that it began with",
+            )
+
+
+def _told(option: str, value: object) -> str:
+    """The option as it is written on a command line."""
+    if isinstance(value, bool):
+        return option if value else f"--no-{option.removeprefix('--')}"
+    if value is None or value == []:
+        return f"no {option}"
+    return f"{option} {','.join(map(str, value)) if isinstance(value, list) else value}"
+
+
+def say(console: Console, text: str) -> None:
+    """A line as it stands: no markup, no wrapping."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _session(
+    experiment: Experiment,
+    run: Run,
     output: OutputDirectory,
+    *,
+    earlier: list[Trial],
     console: Console,
-) -> Summary:
-    """`begin` makes the experiment, and says on which CPU the lab is to stay."""
+    command: str,
+) -> Findings:
     stopped: Interrupted | LabError | None = None
-    with RunDirectory() as run:
+    options = run.options
+    if run.sessions:
+        options = experiment.with_memory(options, run.sessions[0].memory)
+    with RunDirectory() as directory:
         writer = RecordWriter(output.path / RECORDS)
         try:
-            experiment, cpu = begin(run, writer)
-            with pinned(cpu):
-                experiment.prepare()
+            if writer.torn:
+                say(console, torn_line(writer.torn) + ", and its trial is run again")
+            journal = Journal(writer, earlier, len(run.sessions) + 1)
+            running = experiment.begin(options, directory, journal, console)
+            with pinned(running.cores.control):
+                session = _open_session(run, running, journal, command)
+                output.write(RUN, run_file.dump(run))
                 try:
-                    experiment.measure()
+                    running.measure()
                 except (Interrupted, LabError) as error:
                     stopped = error
         finally:
             writer.close()
-    if not experiment.trials:
+    if not journal.trials:
         raise stopped or LabError("no trial was run")
-    summary = experiment.summary(interrupted=stopped is not None)
+    _close_session(session, running, stopped)
+    # A run that could not even pass what is on record keeps all of it.
+    trials = journal.trials if len(journal.trials) >= len(earlier) else earlier
     try:
-        output.write(SUMMARY, dump(summary))
+        output.write(RUN, run_file.dump(run))
+        findings = publish(experiment, run, output, trials, console)
     except LabError:
         if isinstance(stopped, LabError):
             raise stopped from None
         raise
-    print_rfc2544(console, summary)
     if stopped:
         raise stopped
-    return summary
+    return findings
 
 
-@contextmanager
-def output_directory(out: Path) -> Iterator[OutputDirectory]:
-    """The directory, which vanishes when no record was written into it."""
-    output = OutputDirectory(out)
-    try:
-        yield output
-    except BaseException:
-        records = out / RECORDS
-        if records.exists() and records.stat().st_size == 0:
-            records.unlink()
-        output.discard_if_empty()
-        raise
+def _open_session(run: Run, running: Running, journal: Journal, command: str) -> Session:
+    began = now()
+    running.prepare()
+    bench = running.bench
+    session = Session(
+        session=journal.session,
+        command=command,
+        started_at=began,
+        machine=machine.facts(),
+        versions=versions(),
+        programs=running.programs(),
+        memory="hugepages" if bench.memory.hugepages else "no-huge",
+        cpus={"control": running.cores.control, "forwarder": running.cores.forwarder},
+        tsc_hz=bench.tsc_hz,
+        warnings=list(running.warnings),
+    )
+    if run.sessions:
+        refuse_to_resume(run.sessions[0], session)
+    run.sessions.append(session)
+    return session
 
 
-def _run(options: Options, output: OutputDirectory, console: Console) -> Summary:
-    interrupted: Interrupted | None = None
-    failed: LabError | None = None
-    with RunDirectory() as run:
-        writer = RecordWriter(output.path / RECORDS)
-        try:
-            experiment = Overload(options, run, writer, console)
-            with pinned(experiment.cores.control):
-                experiment.prepare()
-                try:
-                    experiment.measure()
-                except Interrupted as stop:
-                    interrupted = stop
-                except LabError as error:
-                    failed = error
-        finally:
-            writer.close()
-    if not experiment.trials:
-        raise interrupted or failed or LabError("no trial was run")
-    summary = experiment.summary(interrupted=interrupted is not None or failed is not None)
-    try:
-        output.write(SUMMARY, dump(summary))
-        page = output.write(REPORT, report.render(summary, experiment.trials))
-    except LabError:
-        if failed:
-            raise failed from None
-        raise
-    print_summary(console, summary)
-    console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
-    if interrupted or failed:
-        raise interrupted or failed  # type: ignore[misc]
-    return summary
+def _close_session(
+    session: Session, running: Running, stopped: Interrupted | LabError | None
+) -> None:
+    end: End = "complete"
+    if stopped:
+        end = "interrupted" if isinstance(stopped, Interrupted) else "failed"
+    session.ended_at, session.end = now(), end
+    session.warnings = list(running.warnings)
+
+
+def torn_line(length: int) -> str:
+    return f"{RECORDS}: the last line was cut off in the middle ({length} bytes): it does not count"
+
+
+def publish(
+    experiment: Experiment,
+    run: Run,
+    output: OutputDirectory,
+    trials: list[Trial],
+    console: Console,
+) -> Findings:
+    """Write what the records say, and print it."""
+    findings = experiment.findings(run, trials)
+    for name, content in findings.files().items():
+        output.write(name, content)
+    findings.show(console)
+    say(console, f"report: {output.path / REPORT}")
+    return findings

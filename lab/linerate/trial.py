@@ -57,6 +57,7 @@ class Bench:
     seed: int
     window_s: float
     tsc_hz: int | None = None
+    session: int = 1
     ip: Ip = 4
     # "one": the generator's first port sends, and all receive.
     directions: Directions = "both"
@@ -86,6 +87,7 @@ def new_record(bench: Bench, plan: Plan, bed: Bed) -> Trial:
     return Trial(
         experiment=bench.experiment,
         seed=bench.seed,
+        session=bench.session,
         block=plan.block,
         position=plan.position,
         role=plan.role,

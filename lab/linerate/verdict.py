@@ -133,6 +133,11 @@ def unsound(
             f"the A/A arm, one program against itself, differed (ratio {aa.ratio:.3f}, "
             f"p {aa.p:.3f})",
         )
+    return unstable(worst_spread, low_load_loss)
+
+
+def unstable(worst_spread: float, low_load_loss: float | None) -> Judgement | None:
+    """The stability gate (measuring.md 10)."""
     if worst_spread > SPREAD_LIMIT:
         return Judgement(
             "invalid",

@@ -21,9 +21,9 @@ from linerate.records import RecordWriter, Trial
 from linerate.rfc2544 import presets
 from linerate.rfc2544.estimate import estimate
 from linerate.rfc2544.experiment import Options, Rfc2544, cells
+from linerate.rfc2544.session import run_searches
 from linerate.rfc2544.summarise import summarise
 from linerate.search.simulated import Model
-from linerate.session import run_searches
 from linerate.summary import ArmSummary, Comparison, Summary
 
 QUICK = presets.preset("quick")

@@ -38,4 +38,10 @@ def use_ports(links: Sequence[str], generator: Sequence[str], forwarder: Sequenc
     LINKS[chosen.name] = chosen
 
 
-__all__ = ["LINKS", "Link", "LinkContext", "Wire", "link", "use_ports"]
+def remember_ports(generator: Sequence[str], forwarder: Sequence[str]) -> None:
+    """Make the link `ports` that of a run which is told of, for this process."""
+    if forwarder:
+        LINKS[Ports.name] = Ports.remembered(generator, forwarder)
+
+
+__all__ = ["LINKS", "Link", "LinkContext", "Wire", "link", "remember_ports", "use_ports"]

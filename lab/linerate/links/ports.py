@@ -62,11 +62,15 @@ class Ports(Link):
             _check_generator(location)
         self.devices = tuple(_device(text, place) for place, text in enumerate(forwarder))
         _check_all(self.locations, self.devices)
-        between = ", ".join(
-            f"{ours} and {device.text}"
-            for ours, device in zip(self.locations, self.devices, strict=True)
-        )
-        self.description = f"your own devices, generator and forwarder: {between}"
+        self.description = _description(self.locations, forwarder)
+
+    @classmethod
+    def remembered(cls, generator: Sequence[str], forwarder: Sequence[str]) -> Ports:
+        """For telling of a run: whether the devices are still there is not asked."""
+        found = cls()
+        found.locations, found.ports = tuple(generator), len(forwarder)
+        found.description = _description(generator, forwarder)
+        return found
 
     def prepare(self) -> None:
         if not self.ports:
@@ -107,6 +111,12 @@ class Ports(Link):
                 sender_eal_options=shared,
             )
         )
+
+
+def _description(generator: Sequence[str], forwarder: Sequence[str]) -> str:
+    both = zip(generator, forwarder, strict=True)
+    between = ", ".join(f"{ours} and {theirs}" for ours, theirs in both)
+    return f"your own devices, generator and forwarder: {between}"
 
 
 def _check_counts(generator: Sequence[str], forwarder: Sequence[str]) -> None:

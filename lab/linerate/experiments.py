@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the lab asks of an experiment: any can be run, resumed, told again, merged, compared.
+
+A new experiment is one class and one line in `find`. It keeps what it must know of itself in
+run.json, as `options` (how to go on) and `design` (what was asked); all else is in the records.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from rich.console import Console
+
+from linerate.cpus import Cores
+from linerate.errors import RunError
+from linerate.journal import Journal
+from linerate.process import RunDirectory
+from linerate.records import Trial
+from linerate.run_file import Run
+from linerate.trial import Bench
+
+
+class Running(Protocol):
+    """A session under way. `bench` tells what it measures with."""
+
+    bench: Bench
+    warnings: list[str]
+
+    @property
+    def cores(self) -> Cores: ...
+
+    def prepare(self) -> None:
+        """Look for everything that can be missing; raises `LabError`."""
+
+    def programs(self) -> dict[str, str]:
+        """SHA-256 of each program's file, after `prepare`."""
+
+    def measure(self) -> None:
+        """Go through the run's trials in their order, by the journal."""
+
+
+class Findings(Protocol):
+    """What the records of a run say."""
+
+    def files(self) -> dict[str, str]:
+        """What to write into the run's directory: the content by the file's name."""
+
+    def show(self, console: Console) -> None:
+        """Print the tables and the answer."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One figure of an arm against its baseline, over the independent beds of a run.
+
+    `logs`: log of arm over baseline, one for each bed on which both were measured. `obstacle`: why
+    a change of this figure would say nothing about the programs, if so. `level`: the offered load,
+    which both runs must have alike for the figures to compare, in frames per second.
+    """
+
+    link: str
+    size: int
+    arm: str
+    baseline: str
+    metric: str
+    words: str
+    logs: tuple[float, ...]
+    better: Literal["higher", "lower"] = "higher"
+    load_share: float | None = None
+    level: float | None = None
+    obstacle: str | None = None
+
+    @property
+    def key(self) -> tuple[str, int, str, str, str, float]:
+        """What it has in common with the same figure of another run."""
+        return self.link, self.size, self.arm, self.baseline, self.metric, self.load_share or 0.0
+
+
+@dataclass(frozen=True)
+class Control:
+    """The A/A arm of a cell: `logs` as in `Sample`; `unsound`: why the cell has no verdict."""
+
+    link: str
+    size: int
+    metric: str
+    logs: tuple[float, ...]
+    unsound: str | None = None
+
+
+@dataclass(frozen=True)
+class Comparable:
+    """What another run of the same cells can be compared with."""
+
+    samples: list[Sample] = field(default_factory=list)
+    controls: list[Control] = field(default_factory=list)
+
+
+class Experiment(ABC):
+    """One kind of run. Stateless."""
+
+    name: str
+
+    @abstractmethod
+    def design(self, options: dict[str, Any]) -> dict[str, Any]:
+        """What these options come to, every default put in; raises `UsageError`."""
+
+    @abstractmethod
+    def given(self, options: dict[str, Any]) -> dict[str, object]:
+        """The value of each option of the command line, by its name there (`--seed`)."""
+
+    def with_memory(self, options: dict[str, Any], memory: str) -> dict[str, Any]:
+        """The options with the memory that the run began with instead of `auto`."""
+        return {**options, "hugepages": "yes" if memory == "hugepages" else "no"}
+
+    @abstractmethod
+    def begin(
+        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
+    ) -> Running:
+        """Start a session of a run with these options."""
+
+    @abstractmethod
+    def findings(self, run: Run, trials: list[Trial]) -> Findings:
+        """What the records say, told with what run.json says. Looks at nothing else."""
+
+    @abstractmethod
+    def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """The design of runs put together; raises `RunError` naming what keeps them apart."""
+
+    @abstractmethod
+    def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
+        """What another run can be compared with."""
+
+
+def find(name: str) -> Experiment:
+    """The experiment of that name; raises `RunError`, for the name comes from a run's directory."""
+    from linerate.overload_runs import OverloadRuns  # noqa: PLC0415 - it is made of this module
+
+    experiments: dict[str, Experiment] = {each.name: each for each in (OverloadRuns(),)}
+    if name not in experiments:
+        raise RunError(
+            f"experiment {name!r} is unknown to this version of linerate",
+            f"it knows: {', '.join(experiments)}",
+        )
+    return experiments[name]
