@@ -40,6 +40,8 @@ from linerate.verdict import unstable
 
 T = TypeVar("T")
 
+OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(Design)
+
 COST = Metric(
     "busy_cycles_per_packet",
     "busy cycles per packet",
@@ -47,9 +49,9 @@ COST = Metric(
 )
 
 
-def _read(kind: type[T], data: dict[str, Any], what: str) -> T:
+def _read(kind: TypeAdapter[T], data: dict[str, Any], what: str) -> T:
     try:
-        return TypeAdapter(kind).validate_python(data)
+        return kind.validate_python(data)
     except ValidationError as error:
         raise RunError(
             f"{RUN}: {what}.{first_complaint(error)}",
@@ -75,10 +77,10 @@ class OverloadRuns(Experiment):
     name = NAME
 
     def design(self, options: dict[str, Any]) -> dict[str, Any]:
-        return asdict(design_of(_read(Options, options, "options")))
+        return asdict(design_of(_read(OPTIONS, options, "options")))
 
     def given(self, options: dict[str, Any]) -> dict[str, object]:
-        asked = _read(Options, options, "options")
+        asked = _read(OPTIONS, options, "options")
         own_cells = cells(asked) != cells(
             replace(asked, links=asked.links or DEFAULT_LINKS, sizes=asked.sizes or DEFAULT_SIZES)
         )
@@ -100,19 +102,19 @@ class OverloadRuns(Experiment):
     def begin(
         self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
     ) -> Overload:
-        asked = _read(Options, options, "options")
+        asked = _read(OPTIONS, options, "options")
         use_ports(asked.links, asked.generator_ports, asked.forwarder_ports)
         return Overload(asked, run, journal, console)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
-        design = _read(Design, run.design, "design")
+        design = _read(DESIGN, run.design, "design")
         remember_ports(design.generator_ports, design.forwarder_ports)
         setup = setup_of(run, design)
         setup.warnings += _interrupted_blocks(trials)
         return Found(summarise(setup, trials, interrupted=not run.complete), trials)
 
     def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        every = [_read(Design, each, "design") for each in designs]
+        every = [_read(DESIGN, each, "design") for each in designs]
         first = every[0]
         for other in every[1:]:
             _refuse_to_merge(first, other)
@@ -132,7 +134,7 @@ class OverloadRuns(Experiment):
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         found = self.findings(run, trials)
-        design = _read(Design, run.design, "design")
+        design = _read(DESIGN, run.design, "design")
         result = Comparable()
         for cell in found.summary.cells:
             mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]

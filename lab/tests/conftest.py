@@ -11,13 +11,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from linerate.design import Cell, arms, schedule
 from linerate.overload_summary import Setup
 from linerate.records import Polling, Process, Trial
+
+if TYPE_CHECKING:
+    from simulated import Simulation
 
 
 def wait_for(what: str, condition: Callable[[], object], timeout_s: float = 10.0) -> None:
@@ -185,3 +188,11 @@ def telemetry_server(tmp_path: Path) -> Iterator[Callable[[dict[str, Any]], Tele
     yield start
     for server in servers:
         server.close()
+
+
+@pytest.fixture
+def simulation(monkeypatch: pytest.MonkeyPatch) -> Simulation:
+    """A simulated machine under the lab (`simulated`)."""
+    from simulated import install
+
+    return install(monkeypatch)

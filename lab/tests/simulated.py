@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs of the experiment `overload` on a simulated machine: all of the lab, but no process.
+
+The trials of `conftest.simulated_trial` stand in for real ones; order, journal, records, run.json,
+lock, summary and report are the lab's own.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import probed, simulated_trial
+from rich.console import Console
+
+from linerate import machine, overload, provenance, session
+from linerate.bed import Bed
+from linerate.cpus import Cores
+from linerate.design import PRESETS, Cell
+from linerate.eal import Memory
+from linerate.experiments import Findings
+from linerate.machine import Machine
+from linerate.overload import Options, Overload
+from linerate.records import Trial
+from linerate.trial import Bench, Plan
+
+MACHINE = Machine(
+    cpu_model="simulated",
+    cpu_count=2,
+    cpus_allowed=[0, 1],
+    cpu_flags_tsc=[],
+    numa_nodes=1,
+    kernel="6.0",
+    hugepages=[],
+    dpdk_version="22.11",
+    python="3.11",
+)
+
+
+class KilledError(Exception):
+    """The simulated lab dies: like SIGKILL, nothing after it is written."""
+
+
+class Simulation:
+    """What the simulated machine is like, and which trials it was asked for.
+
+    `slower`: factor on the rate of an arm. `before`: called before each trial.
+    """
+
+    def __init__(self) -> None:
+        self.ran: list[Trial] = []
+        self.slower: dict[str, float] = {}
+        self.machine = MACHINE
+        self.digests = {"c-l2fwd": "a", "rust-l2fwd": "b"}
+        self.noise = "1"
+        self.before: Callable[[Plan], None] = lambda plan: None
+
+    def trial(self, bench: Bench, plan: Plan, bed: Bed) -> Trial:
+        self.before(plan)
+        cell = Cell(bed.link.name, bed.context.size, 1)
+        source = random.Random(
+            f"{self.noise}:{cell}:{plan.arm}:{plan.block}:{plan.role}:{plan.load_share}"
+        )
+        found = simulated_trial(
+            source, plan.arm.forwarder, plan.arm.label, cell,
+            block=plan.block, position=plan.position,
+        )  # fmt: skip
+        found.seed, found.session, found.role = bench.seed, bench.session, plan.role
+        factor = self.slower.get(plan.arm.label, 1.0)
+        for name in ("forwarder_rx", "forwarder_tx", "accepted", "received"):
+            if (count := getattr(found, name)) is not None:
+                setattr(found, name, round(count / factor))
+        if found.attempted and found.accepted is not None:
+            found.refused = found.attempted - found.accepted
+        if plan.role in ("probed", "lower-load"):
+            probed(found)
+            for entry in found.polling or ():
+                entry.busy_tsc = round(entry.busy_tsc * factor * source.gauss(1.0, 0.005))
+        if plan.load_share is not None and plan.pps is not None:
+            found.load, found.load_share, found.refused = "paced", plan.load_share, None
+            found.attempted = found.accepted = found.received = round(plan.pps * 0.3)
+            found.forwarder_rx = found.forwarder_tx = found.received
+        self.ran.append(found)
+        return found
+
+
+def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
+    """Put a simulated machine where the lab starts processes and looks at the real one."""
+    found = Simulation()
+    monkeypatch.setattr(overload, "run_trial", found.trial)
+    monkeypatch.setattr(Overload, "prepare", lambda self: None)
+    monkeypatch.setattr(Overload, "programs", lambda self: dict(found.digests))
+    monkeypatch.setattr(Cores, "choose", lambda: Cores(0, 0, False))
+    monkeypatch.setattr(Memory, "choose", lambda wanted="auto": Memory(wanted == "yes"))
+    monkeypatch.setattr(machine, "facts", lambda: found.machine)
+    monkeypatch.setattr(provenance, "versions", lambda: {"linerate": "0"})
+    monkeypatch.setattr(session, "versions", lambda: {"linerate": "0"})
+    return found
+
+
+def options(**values: Any) -> dict[str, Any]:
+    """Two arms on null, six blocks, unless said otherwise."""
+    asked: dict[str, Any] = {
+        "links": ["null"], "forwarders": ["c-l2fwd", "rust-l2fwd"], "blocks": 6,
+    }  # fmt: skip
+    return asdict(Options(preset=PRESETS["quick"], **(asked | values)))
+
+
+def quiet() -> Console:
+    return Console(file=io.StringIO(), width=200)
+
+
+def printed(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def start(out: Path, **values: Any) -> Findings:
+    return session.start("overload", options(**values), out, quiet(), "linerate run overload")
+
+
+def resume(out: Path, console: Console | None = None, **given: object) -> Findings:
+    return session.resume("overload", out, given, console or quiet(), "linerate --resume")
+
+
+def killed(out: Path, simulation: Simulation, after: int, **values: Any) -> None:
+    """A run that was killed after so many trials: what SIGKILL leaves, without the process."""
+    records = len(simulation.ran) + after
+
+    def before(plan: Plan) -> None:
+        if len(simulation.ran) >= records:
+            raise KilledError
+
+    simulation.before = before
+    with pytest.raises(KilledError):
+        start(out, **values)
+    simulation.before = lambda plan: None
