@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`linerate compare`: a slow-down is found, none is invented, and what cannot be told is said."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from simulated import Simulation, killed, printed, quiet, start
+
+from linerate import records, run_file, schemas
+from linerate.errors import RunError, UsageError
+from linerate.rebuild import stored
+from linerate.records import RECORDS
+from linerate.regression import Change, Regression, compare
+from linerate.regression_screen import CANNOT, FINE, SLOWER, UNDECIDED, parse_margin, run, show
+from linerate.run_file import RUN
+
+MARGIN = 0.02
+
+
+def two_runs(
+    tmp_path: Path, simulation: Simulation, factor: float, **values: Any
+) -> tuple[Path, Path]:
+    """Two runs with other noise; in the second rust-l2fwd is slower by this factor."""
+    asked = {"blocks": 20, **values}
+    start(tmp_path / "a", **asked)
+    simulation.noise, simulation.slower = "2", {"rust-l2fwd": factor}
+    start(tmp_path / "b", **{"seed": 2, **asked})
+    return tmp_path / "a", tmp_path / "b"
+
+
+def compared(before: Path, after: Path, margin: float = MARGIN) -> Regression:
+    return compare(stored(before), stored(after), margin)
+
+
+def by_rate(found: Regression) -> Change:
+    (change,) = [each for each in found.changes if each.load_share is None]
+    return change
+
+
+def status(before: Path, after: Path, *, margin: str = "2%", strict: bool = False) -> int:
+    return run(before, after, margin, strict=strict, json_output=False, console=quiet())
+
+
+def test_a_slow_down_is_found(tmp_path: Path, simulation: Simulation) -> None:
+    before, after = two_runs(tmp_path, simulation, 1.05)
+    change = by_rate(compared(before, after))
+    assert change.verdict == "slower"
+    assert change.ratio == pytest.approx(1 / 1.05, rel=0.01)
+    assert change.ci_high is not None
+    assert change.ci_high < 1 - MARGIN
+    assert "has become slower by more than 2 %" in change.sentence
+    assert status(before, after) == SLOWER
+    assert status(before, after, margin="10%") == FINE
+    # Slower the other way round is faster.
+    assert by_rate(compared(after, before)).verdict == "not slower"
+    assert status(after, before, strict=True) == FINE
+
+
+def test_nothing_is_found_where_nothing_changed(tmp_path: Path, simulation: Simulation) -> None:
+    before, after = two_runs(tmp_path, simulation, 1.0)
+    change = by_rate(compared(before, after))
+    assert change.verdict == "not slower"
+    assert "has not become slower by 2 %" in change.sentence
+    assert status(before, after, strict=True) == FINE
+
+
+def test_a_machine_that_is_slower_as_a_whole_is_no_regression(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    start(tmp_path / "a", blocks=20)
+    simulation.noise = "2"
+    simulation.slower = dict.fromkeys(["c-l2fwd", "c-l2fwd-again", "rust-l2fwd"], 1.9)
+    start(tmp_path / "b", blocks=20)
+    assert by_rate(compared(tmp_path / "a", tmp_path / "b")).verdict == "not slower"
+
+
+def test_too_few_blocks_cannot_tell(tmp_path: Path, simulation: Simulation) -> None:
+    before, after = two_runs(tmp_path, simulation, 1.03, blocks=6)
+    change = by_rate(compared(before, after))
+    assert change.verdict == "undecided"
+    assert "cannot tell" in change.sentence
+    assert status(before, after) == FINE
+    assert status(before, after, strict=True) == UNDECIDED
+    few = by_rate(compared(*two_runs(tmp_path / "few", simulation, 1.0, blocks=5)))
+    assert few.verdict == "invalid"
+    assert "too few valid blocks" in few.reason
+
+
+def test_a_control_that_differs_forbids_the_verdict(tmp_path: Path, simulation: Simulation) -> None:
+    start(tmp_path / "a", blocks=20)
+    simulation.noise, simulation.slower = "2", {"c-l2fwd-again": 1.05, "rust-l2fwd": 1.05}
+    start(tmp_path / "b", blocks=20)
+    change = by_rate(compared(tmp_path / "a", tmp_path / "b"))
+    assert change.verdict == "invalid"
+    assert "the A/A arm, one program against itself, differs between the runs" in change.sentence
+    assert status(tmp_path / "a", tmp_path / "b", strict=True) == UNDECIDED
+
+
+def test_costs_answer_where_rates_are_held_back(tmp_path: Path, simulation: Simulation) -> None:
+    """On this memif everyone is near the ceiling; the packet's cost still shows."""
+    values = {"links": ["memif"]}
+    found = compared(*two_runs(tmp_path, simulation, 1.03, **values))
+    rate = by_rate(found)
+    assert (rate.verdict, rate.held_back) == ("undecided", True)
+    assert "limited by the" in rate.sentence
+    costs = [each for each in found.changes if each.load_share is not None]
+    assert [(each.load_share, each.better) for each in costs] == [(0.25, "lower"), (0.5, "lower")]
+    assert all(each.ratio is not None and each.ratio > 1.02 for each in costs)
+    assert all("busy cycles per packet at" in each.sentence for each in costs)
+    # The rate has no answer and is not waited for; the costs have, or --strict says so.
+    assert found.undecided == any(each.verdict == "undecided" for each in costs)
+
+
+def test_a_packet_that_costs_more_is_slower(tmp_path: Path, simulation: Simulation) -> None:
+    before, after = two_runs(tmp_path, simulation, 1.1, links=["memif"])
+    costs = [each for each in compared(before, after).changes if each.load_share is not None]
+    assert {each.verdict for each in costs} == {"slower"}
+    assert status(before, after) == SLOWER
+    back = [each for each in compared(after, before).changes if each.load_share is not None]
+    assert {each.verdict for each in back} == {"not slower"}
+
+
+def test_loads_that_differ_do_not_compare(tmp_path: Path, simulation: Simulation) -> None:
+    before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
+    path = after / RECORDS
+    trials = records.read(path)
+    for trial in trials:
+        if trial.role == "lower-load" and trial.attempted is not None:
+            trial.attempted = trial.received = trial.accepted = trial.attempted * 2
+    path.write_text("".join(f"{records.dump(trial)}\n" for trial in trials))
+    costs = [each for each in compared(before, after).changes if each.load_share is not None]
+    assert {each.verdict for each in costs} == {"undecided"}
+    assert all("the loads are not alike" in each.reason for each in costs)
+
+
+def test_what_else_differs_is_named(tmp_path: Path, simulation: Simulation) -> None:
+    start(tmp_path / "a", forwarders=["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"])
+    simulation.digests["rust-l2fwd"] = "new"
+    simulation.machine = simulation.machine.model_copy(update={"dpdk_version": "24.11"})
+    killed(tmp_path / "b", simulation, 20, seed=2)
+    notes = compared(tmp_path / "a", tmp_path / "b").notes
+    assert "rust-l2fwd is another build in the second run" in notes
+    assert "the runs differ in dpdk version: 22.11 and 24.11" in notes
+    assert any("b ended early" in note for note in notes)
+    assert any(
+        "not compared: rust-l2fwd-burst on null at 64 B" in note and "/a has" in note
+        for note in notes
+    )
+
+
+def test_what_does_not_compare_is_refused(tmp_path: Path, simulation: Simulation) -> None:
+    start(tmp_path / "a")
+    with pytest.raises(RunError, match="hold the same run"):
+        compared(tmp_path / "a", tmp_path / "a")
+    start(tmp_path / "b", links=["null2"])
+    with pytest.raises(RunError, match="no figure in common"):
+        compared(tmp_path / "a", tmp_path / "b")
+    simulation.machine = simulation.machine.model_copy(update={"cpu_model": "other"})
+    start(tmp_path / "c")
+    with pytest.raises(RunError, match=r"different machines.*cpu model: simulated and other"):
+        compared(tmp_path / "a", tmp_path / "c")
+    for path in ("absent", "a"):
+        with pytest.raises(RunError) as caught:
+            status(tmp_path / "a", tmp_path / path)
+        assert caught.value.exit_code == CANNOT
+
+
+def test_an_error_of_the_system_is_no_regression(
+    tmp_path: Path, simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(tmp_path / "a")
+    start(tmp_path / "b", seed=2)
+
+    def gone(*_: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("linerate.regression_screen.show", gone)
+    with pytest.raises(Exception, match="Broken pipe") as caught:
+        status(tmp_path / "a", tmp_path / "b")
+    assert getattr(caught.value, "exit_code", None) == CANNOT
+
+
+@pytest.mark.parametrize(
+    ("text", "share"), [("2%", 0.02), ("0.02", 0.02), (" 2.5 % ", 0.025), (".05", 0.05)]
+)
+def test_margins(text: str, share: float) -> None:
+    assert parse_margin(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["", "two", "-1%", "0", "2", "60%", "1e-2", "2%%", "nan"])
+def test_wrong_margins(text: str) -> None:
+    with pytest.raises(UsageError, match="--margin"):
+        parse_margin(text)
+
+
+def test_the_screen_and_the_json(tmp_path: Path, simulation: Simulation) -> None:
+    before, after = two_runs(tmp_path, simulation, 1.05)
+    found = compared(before, after)
+    console = quiet()
+    show(found, console)
+    assert all(change.sentence in printed(console) for change in found.changes)
+    assert "0.95" in printed(console)
+    command = [sys.executable, "-m", "linerate", "compare", str(before), str(after)]
+    done = subprocess.run(
+        [*command, "--json"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == SLOWER, done.stderr
+    data = json.loads(done.stdout)
+    jsonschema.validate(data, schemas.stored("compare-1.json"))
+    assert Regression.model_validate(data) == found
+
+
+def test_the_command_refuses_with_two(tmp_path: Path, simulation: Simulation) -> None:
+    start(tmp_path / "a")
+    kept = run_file.load(tmp_path / "a")
+    (tmp_path / "a" / RUN).write_text(
+        run_file.dump(kept).replace("linerate/run-1", "linerate/run-9")
+    )
+    command = [sys.executable, "-m", "linerate", "compare", str(tmp_path / "a"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == CANNOT
+    assert "its schema is 'linerate/run-9'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_false_alarms_are_rare_and_slow_downs_are_found(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    """20 blocks with 1 % noise: of 20 pairs each, none is called wrong, and 5 % is always found."""
+    start(tmp_path / "a", blocks=20, probe=False)
+    first = stored(tmp_path / "a")
+    verdicts: dict[float, list[str]] = {1.0: [], 1.05: []}
+    for number in range(20):
+        for factor, found in verdicts.items():
+            simulation.noise, simulation.slower = f"n{number}{factor}", {"rust-l2fwd": factor}
+            out = tmp_path / f"{number}-{factor}"
+            start(out, blocks=20, probe=False)
+            found.append(by_rate(compare(first, stored(out), MARGIN)).verdict)
+    assert "slower" not in verdicts[1.0]
+    assert "not slower" not in verdicts[1.05]
+    assert verdicts[1.0].count("not slower") >= 12
+    assert verdicts[1.05].count("slower") >= 12
