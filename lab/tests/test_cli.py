@@ -153,6 +153,33 @@ def test_a_signal_during_the_imports_ends_it_without_a_traceback(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "overload", "--resume", "absent"], "absent: there is no such directory"),
+        (["run", "overload", "--resume", "."], "holds no run (there is no run.json)"),
+        (["run", "overload", "--resume", ".", "--link", "wire"], "choose from: null"),
+        (["report", "absent"], "absent: there is no such directory"),
+        (["report", "."], "holds no run (there is no run.json)"),
+        (["report", ".", "absent"], "--out DIR"),
+        (["report", ".", "--out", "x"], "--out x: only to merge several runs"),
+        (["report"], "Missing argument"),
+        (["compare", ".", "absent"], "holds no run (there is no run.json)"),
+        (["compare", ".", ".", "--margin", "lots"], "--margin lots: not a share"),
+        (["compare", "."], "Missing argument"),
+    ],
+)
+def test_directories_without_a_run(tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = linerate(*arguments, cwd=tmp_path)
+    assert message in done.stderr
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_version_and_help(tmp_path: Path) -> None:
     assert linerate("--version", cwd=tmp_path).stdout.startswith("linerate 0.")
     assert "overload" in linerate("run", "--help", cwd=tmp_path).stdout
+    for word in ("report", "compare"):
+        assert word in linerate("--help", cwd=tmp_path).stdout
+    assert "Exit status: 0 none did" in linerate("compare", "--help", cwd=tmp_path).stdout
