@@ -13,7 +13,7 @@ from rich.console import Console
 
 from linerate import report
 from linerate.arms import median_of
-from linerate.comparisons import CellPairs, Metric, pair_cell, pairs_of
+from linerate.comparisons import METRICS, CellPairs, Metric, pair_cell, pairs_of
 from linerate.console import print_summary
 from linerate.design import AA_SUFFIX
 from linerate.errors import RunError
@@ -235,9 +235,9 @@ def _rates(pairs: CellPairs, trials: list[Trial]) -> list[Sample]:
                 size=pairs.cell.size,
                 arm=label,
                 baseline=pairs.baseline,
-                metric=pairs.metric.name,
-                words=pairs.metric.words,
-                logs=_logs(trials, label, pairs.baseline, pairs.metric),
+                metric=pairs.metric,
+                words=METRICS[pairs.metric].words,
+                logs=_logs(trials, label, pairs.baseline, METRICS[pairs.metric]),
                 obstacle=obstacle,
             )
         )
@@ -250,8 +250,8 @@ def _control(pairs: CellPairs, trials: list[Trial]) -> Control:
     return Control(
         link=pairs.cell.link,
         size=pairs.cell.size,
-        metric=pairs.metric.name,
-        logs=_logs(trials, baseline + AA_SUFFIX, baseline, pairs.metric),
+        metric=pairs.metric,
+        logs=_logs(trials, baseline + AA_SUFFIX, baseline, METRICS[pairs.metric]),
         unsound=judgement.reason if judgement else None,
     )
 

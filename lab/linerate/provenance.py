@@ -78,10 +78,16 @@ def deciding(one: Session, other: Session) -> list[str]:
 def telling(one: Session, other: Session) -> list[str]:
     """What else differs and a reader should know, in words."""
     found = _facts(one.machine, other.machine, _TELLING)
+    if one.cpus != other.cpus:
+        found.append(f"CPUs: {_cpus(one)} and {_cpus(other)}")
     mine, others = one.versions.get("linerate"), other.versions.get("linerate")
     if mine != others:
         found.append(f"linerate: {mine} and {others}")
     return found
+
+
+def _cpus(session: Session) -> str:
+    return ", ".join(f"{role} {cpu}" for role, cpu in session.cpus.items())
 
 
 def _facts(one: Machine, other: Machine, names: tuple[str, ...]) -> list[str]:

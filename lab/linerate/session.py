@@ -23,7 +23,7 @@ from linerate.experiments import Experiment, Findings, Running, find
 from linerate.journal import Journal
 from linerate.output import REPORT, OutputDirectory
 from linerate.process import RunDirectory, interruptible
-from linerate.provenance import now, refuse_to_resume, versions
+from linerate.provenance import now, refuse_to_resume, telling, versions
 from linerate.records import RECORDS, RecordWriter, Trial, scan
 from linerate.run_file import RUN, End, Run, Session
 
@@ -192,6 +192,11 @@ def _open_session(run: Run, running: Running, journal: Journal, command: str) ->
     )
     if run.sessions:
         refuse_to_resume(run.sessions[0], session)
+        if differing := telling(run.sessions[0], session):
+            running.warnings.append(
+                f"session {session.session} was not quite like the first: {'; '.join(differing)}"
+            )
+            session.warnings = list(running.warnings)
     run.sessions.append(session)
     return session
 

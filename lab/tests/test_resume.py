@@ -304,6 +304,15 @@ def test_another_machine_cannot_go_on(tmp_path: Path, simulation: Simulation) ->
         resume(tmp_path / "run")
 
 
+def test_another_kernel_is_told(tmp_path: Path, simulation: Simulation) -> None:
+    killed(tmp_path / "run", simulation, 3)
+    simulation.machine = simulation.machine.model_copy(update={"kernel": "6.1"})
+    resume(tmp_path / "run")
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    expected = "session 2 was not quite like the first: kernel: 6.0 and 6.1"
+    assert expected in summary["warnings"]
+
+
 def test_records_of_another_order_are_named(tmp_path: Path, simulation: Simulation) -> None:
     killed(tmp_path / "run", simulation, 5)
     path = tmp_path / "run" / RECORDS

@@ -18,7 +18,8 @@ from linerate.ceiling import CEILING_SHARE, UNPROVEN_SHARE, ceiling_of, unproven
 from linerate.comparisons import CellPairs, compare, control_of, pair_blocks, ungated
 from linerate.design import AA_SUFFIX, Arm, Cell, shown
 from linerate.forwarders import forwarder
-from linerate.overload_summary import Setup, books_of, crowding, smallest_detectable, versions
+from linerate.overload_summary import Setup, books_of, crowding, smallest_detectable
+from linerate.provenance import versions
 from linerate.records import Test, Trial
 from linerate.rfc2544.figures import figures_of, rate_of
 from linerate.rfc2544.found import Searched, maximum_of, searched
