@@ -109,9 +109,9 @@ class OverloadRuns(Experiment):
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         design = _read(DESIGN, run.design, "design")
         remember_ports(design.generator_ports, design.forwarder_ports)
-        setup = setup_of(run, design)
+        setup = setup_of(run, design, trials)
         setup.warnings += _interrupted_blocks(trials)
-        return Found(summarise(setup, trials, interrupted=not run.complete), trials)
+        return Found(summarise(setup, trials, interrupted=not run.complete(len(trials))), trials)
 
     def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
         every = [_read(DESIGN, each, "design") for each in designs]
@@ -150,7 +150,7 @@ class OverloadRuns(Experiment):
         return result
 
 
-def setup_of(run: Run, design: Design) -> Setup:
+def setup_of(run: Run, design: Design, trials: list[Trial]) -> Setup:
     """The design and what the sessions say: the summary's, whenever and wherever it is made."""
     if not run.sessions:
         raise RunError(f"{RUN}: the run ended before its first trial", "start a new one")
@@ -169,7 +169,8 @@ def setup_of(run: Run, design: Design) -> Setup:
         line_rate=design.line_rate,
         tsc_hz=first.tsc_hz,
         warnings=run.warnings,
-        finished_at=last.ended_at or last.started_at,
+        # A session that was killed has no end but its last trial.
+        finished_at=last.ended_at or (trials[-1] if trials else last).started_at,
         machine=first.machine,
         versions=first.versions,
     )
@@ -228,7 +229,8 @@ def _rates(pairs: CellPairs, trials: list[Trial]) -> list[Sample]:
         obstacle = None
         if held:
             by = " or the ".join(dict.fromkeys(str(limits[name]) for name in held))
-            obstacle = f"{' and '.join(held)} limited by the {by}"
+            was = "was" if len(held) == 1 else "were"
+            obstacle = f"{' and '.join(held)} {was} limited by the {by}"
         samples.append(
             Sample(
                 link=pairs.cell.link,

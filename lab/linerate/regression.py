@@ -183,7 +183,7 @@ def _name(run: Stored) -> RunName:
         id=run.run.id,
         started_at=run.run.sessions[0].started_at,
         trials=len(run.trials),
-        complete=run.run.complete,
+        complete=run.run.complete(len(run.trials)),
     )
 
 
@@ -350,7 +350,7 @@ def _notes(before: Stored, after: Stored, first: Comparable, second: Comparable)
     if differing:
         notes.append(f"the runs differ in {'; '.join(differing)}")
     for run in (before, after):
-        if not run.run.complete:
+        if not run.run.complete(len(run.trials)):
             notes.append(f"{run.directory} ended early: compared are the trials done until then")
     ours, theirs = ({sample.key for sample in each.samples} for each in (first, second))
     for run, mine, others in ((before, ours, theirs), (after, theirs, ours)):

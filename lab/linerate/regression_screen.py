@@ -71,7 +71,7 @@ def _row(change: Change) -> list[str]:
     interval = "-"
     if change.ci_low is not None and change.ci_high is not None:
         interval = f"{change.ci_low:.3f} - {change.ci_high:.3f}"
-    figure = "rate" if change.load_share is None else f"cycles at {change.load_share * 100:.0f} %"
+    figure = "rate" if change.load_share is None else f"cost at {change.load_share * 100:.0f} %"
     return [
         f"{change.link} {change.size}",
         change.arm,
@@ -91,11 +91,13 @@ def show(found: Regression, console: Console) -> None:
         title=f"arm over baseline, {found.before.directory} and {found.after.directory}",
         title_justify="left",
         box=box.SIMPLE_HEAD,
+        pad_edge=False,
     )
     for index, name in enumerate(
         ("cell", "arm", "by", "before", "after", "ratio", "95 % interval", "blocks", "verdict")
     ):
-        table.add_column(name, justify="left" if index < 3 or index == 8 else "right")
+        words = index < 3 or index == 8
+        table.add_column(name, justify="left" if words else "right", no_wrap=words)
     for change in found.changes:
         table.add_row(*_row(change))
     console.print(table)

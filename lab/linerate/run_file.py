@@ -45,6 +45,9 @@ class Session(_Strict):
     cpus: dict[str, int] = Field(default_factory=dict, description="by role")
     tsc_hz: int | None = None
     warnings: list[str] = Field(default_factory=list)
+    trials: int | None = Field(
+        default=None, description="that were on record at its end, those of others included"
+    )
     ended_at: str | None = Field(default=None, description="absent: it was killed")
     end: End | None = Field(default=None, description="absent: it was killed")
 
@@ -73,14 +76,14 @@ class Run(_Strict):
     sessions: list[Session] = Field(default_factory=list)
     parts: list[Part] = Field(default_factory=list, description="of a merged run")
 
-    @property
-    def complete(self) -> bool:
-        """Every part of it ran to its end."""
-        last = [part.sessions[-1] for part in self.parts if part.sessions]
+    def complete(self, trials: int) -> bool:
+        """Every part of it ran to its end, and so many trials are all that it had then."""
+        last = {part.sessions[-1] for part in self.parts if part.sessions}
         if not self.parts:
-            last = [each.session for each in self.sessions[-1:]]
-        ended = {each.session for each in self.sessions if each.end == "complete"}
-        return bool(last) and ended.issuperset(last)
+            last = {each.session for each in self.sessions[-1:]}
+        ended = [each for each in self.sessions if each.session in last and each.end == "complete"]
+        had = sum(each.trials or 0 for each in ended)
+        return bool(last) and len(ended) == len(last) and trials == had
 
     @property
     def ids(self) -> set[str]:

@@ -93,7 +93,7 @@ def resume(
             )
         records = output.path / RECORDS
         earlier = scan(records).trials if records.exists() else []
-        if run.complete:
+        if run.complete(len(earlier)):
             say(console, f"{directory}: all {len(earlier)} trials are done, nothing is to be run")
             return publish(experiment, run, output, earlier, console)
         say(console, f"{directory}: going on after {len(earlier)} trials")
@@ -109,7 +109,8 @@ def refuse_contradictions(
             raise UsageError(f"{option}: not together with --resume", f"leave {option} out")
         if value != kept[option]:
             raise UsageError(
-                f"{_told(option, value)}: the run in {directory} has {_told(option, kept[option])}",
+                f"{_told(option, value)}: the run in {directory} has "
+                f"{_told(option, kept[option] or None)}",
                 f"leave {option} out: a run goes on with the options that it began with",
             )
 
@@ -159,9 +160,9 @@ def _session(
             writer.close()
     if not journal.trials:
         raise stopped or LabError("no trial was run")
-    _close_session(session, running, stopped)
     # A run that could not even pass what is on record keeps all of it.
     trials = journal.trials if len(journal.trials) >= len(earlier) else earlier
+    _close_session(session, running, len(trials), stopped)
     try:
         output.write(RUN, run_file.dump(run))
         findings = publish(experiment, run, output, trials, console)
@@ -202,12 +203,12 @@ def _open_session(run: Run, running: Running, journal: Journal, command: str) ->
 
 
 def _close_session(
-    session: Session, running: Running, stopped: Interrupted | LabError | None
+    session: Session, running: Running, trials: int, stopped: Interrupted | LabError | None
 ) -> None:
     end: End = "complete"
     if stopped:
         end = "interrupted" if isinstance(stopped, Interrupted) else "failed"
-    session.ended_at, session.end = now(), end
+    session.trials, session.ended_at, session.end = trials, now(), end
     session.warnings = list(running.warnings)
 
 

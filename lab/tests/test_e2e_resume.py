@@ -101,6 +101,6 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path) -> None:
         if trial.accepted is not None:
             assert trial.accepted == (trial.received or 0) + (trial.forwarder_drops or 0)
     kept = run_file.load(out)
-    assert kept.complete
+    assert kept.complete(len(trials))
     assert {trial.session for trial in trials} <= {each.session for each in kept.sessions}
     assert run.summary()["interrupted"] is False

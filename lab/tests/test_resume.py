@@ -43,7 +43,7 @@ def test_a_run_keeps_what_it_was_asked(tmp_path: Path, simulation: Simulation) -
     data = json.loads((tmp_path / "run" / RUN).read_text())
     jsonschema.validate(data, schemas.stored("run-1.json"))
     run = run_file.load(tmp_path / "run")
-    assert run.complete
+    assert run.complete(len(simulation.ran))
     assert [each.end for each in run.sessions] == ["complete"]
     assert run.sessions[0].programs == simulation.digests
 
@@ -79,7 +79,7 @@ def test_cut_at_every_byte(
         assert len(simulation.ran) == 4 - done
         torn = length - (expected[:length].rfind(b"\n") + 1)
         assert (f"cut off in the middle ({torn} bytes)" in printed(console)) == (torn > 0)
-        assert run_file.load(cut).complete
+        assert run_file.load(cut).complete(4)
 
 
 @pytest.mark.parametrize("after", [0, 1, 6, 23, 40, 67])
@@ -212,6 +212,19 @@ def test_a_complete_run_has_nothing_to_go_on_with(tmp_path: Path, simulation: Si
     assert len(run_file.load(tmp_path / "run").sessions) == 1
 
 
+def test_a_complete_run_that_lost_lines_is_completed_again(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    start(tmp_path / "run")
+    path = tmp_path / "run" / RECORDS
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-2]))
+    simulation.ran.clear()
+    resume(tmp_path / "run")
+    assert len(simulation.ran) == 2
+    assert order(records.read(path)) == order([Trial.model_validate_json(line) for line in lines])
+
+
 def test_lower_loads_that_were_given_up_stay_so(tmp_path: Path, simulation: Simulation) -> None:
     real = simulation.trial
 
@@ -244,6 +257,7 @@ def test_lower_loads_that_were_given_up_stay_so(tmp_path: Path, simulation: Simu
         ({"--link": ["memif"]}, "--link memif: the run in .* has --link null"),
         ({"--blocks": 40}, "--blocks 40: the run in .* has --blocks 6"),
         ({"--probe": False}, "--no-probe: the run in .* has --probe"),
+        ({"--keep-going": True}, "--keep-going: the run in .* has no --keep-going"),
         ({"--line-rate": 5.0}, "--line-rate 5.0: the run in .* has no --line-rate"),
         ({"--out": None}, "--out: not together with --resume"),
     ],
