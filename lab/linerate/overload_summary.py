@@ -12,7 +12,7 @@ from pydantic import ConfigDict
 from linerate import books, machine
 from linerate.arms import invalid_reasons, summarise_arm, summarise_lower_load
 from linerate.ceiling import ceiling_of, place, unproven
-from linerate.comparisons import compare, control_of, pair_cell, ungated
+from linerate.comparisons import CellPairs, compare, control_of, pair_cell, ungated
 from linerate.design import AA_SUFFIX, Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.links import link
@@ -20,7 +20,7 @@ from linerate.machine import Machine
 from linerate.provenance import now, versions
 from linerate.records import Trial
 from linerate.sentences import sentence
-from linerate.summary import AA, CellSummary, Comparison, Limit, Summary
+from linerate.summary import CellSummary, Comparison, Limit, Summary
 
 # Share of its time that a forwarder may wait for its CPU without a warning.
 CROWDED = 0.03
@@ -107,11 +107,9 @@ def summarise_cell(
     )
 
 
-def _compare(
-    setup: Setup, found: list[CellSummary], trials: list[Trial]
-) -> tuple[list[Comparison], list[AA]]:
+def _pairs(setup: Setup, found: list[CellSummary], trials: list[Trial]) -> list[CellPairs]:
     labels = [arm.label for arm in setup.arms]
-    pairs = [
+    return [
         each
         for cell in found
         for each in pair_cell(
@@ -120,10 +118,6 @@ def _compare(
             labels,
         )
     ]
-    comparisons = compare(pairs)
-    for comparison in comparisons:
-        comparison.sentence = sentence(comparison)
-    return comparisons, [control for each in pairs if (control := control_of(each))]
 
 
 def books_of(trials: list[Trial]) -> tuple[bool | None, int]:
@@ -151,7 +145,21 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         for cell in setup.cells
         if (cell.link, cell.size) in done
     ]
-    comparisons, controls = _compare(setup, found, trials)
+    return summary_of(setup, trials, found, _pairs(setup, found, trials), interrupted=interrupted)
+
+
+def summary_of(
+    setup: Setup,
+    trials: list[Trial],
+    found: list[CellSummary],
+    pairs: list[CellPairs],
+    *,
+    interrupted: bool,
+) -> Summary:
+    """What any experiment says of its cells, with the verdicts that follow from the pairs."""
+    comparisons = compare(pairs)
+    for comparison in comparisons:
+        comparison.sentence = sentence(comparison)
     closed, checked = books_of(trials)
     return Summary(
         experiment=setup.experiment,
@@ -168,7 +176,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         invalid_trials=sum(not t.valid for t in trials),
         invalid_reasons=invalid_reasons(trials),
         comparisons=comparisons,
-        aa=controls,
+        aa=[control for each in pairs if (control := control_of(each))],
         books_closed=closed,
         books_checked=checked,
         limited_by=[

@@ -9,29 +9,23 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib import metadata
 
-from linerate import machine
-from linerate.arms import invalid_reasons, summarise_arm, summarise_lower_load
-from linerate.ceiling import CEILING_SHARE, UNPROVEN_SHARE, ceiling_of, unproven
-from linerate.comparisons import CellPairs, compare, control_of, pair_blocks, ungated
+from linerate.arms import summarise_arm, summarise_lower_load
+from linerate.ceiling import CEILING_SHARE, UNPROVEN_SHARE, ceiling_of
+from linerate.comparisons import CellPairs, pair_blocks
 from linerate.design import AA_SUFFIX, Arm, Cell, shown
 from linerate.forwarders import forwarder
-from linerate.overload_summary import Setup, books_of, crowding, smallest_detectable
-from linerate.provenance import versions
+from linerate.overload_summary import Setup, books_of, summary_of
 from linerate.records import Test, Trial
 from linerate.rfc2544.figures import figures_of, rate_of
 from linerate.rfc2544.found import Searched, maximum_of, searched
 from linerate.rfc2544.presets import THROUGHPUT, Preset
-from linerate.sentences import sentence
 from linerate.summary import (
-    AA,
     ArmSummary,
     Ceiling,
     CellSummary,
     GoalFigure,
-    Limit,
     Summary,
 )
 
@@ -78,50 +72,10 @@ def summarise(asked: Asked, trials: list[Trial], *, interrupted: bool) -> Summar
         summary = _cell_summary(asked, whole)
         found.append(summary)
         pairs += _pairs(asked, whole, summary)
-    comparisons = compare(pairs)
-    for comparison in comparisons:
-        comparison.sentence = sentence(comparison)
-    closed, checked = books_of(trials)
-    return Summary(
-        experiment=asked.experiment,
-        question=asked.question,
-        preset=asked.preset,
-        preset_note=asked.preset_note,
-        command=asked.command,
-        seed=asked.seed,
-        window_s=asked.window_s,
-        started_at=asked.started_at,
-        finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        interrupted=interrupted,
-        trials=len(trials),
-        invalid_trials=sum(not t.valid for t in trials),
-        invalid_reasons=invalid_reasons(trials),
-        comparisons=comparisons,
-        aa=_controls(pairs),
-        books_closed=closed,
-        books_checked=checked,
-        limited_by=[
-            Limit(link=cell.link, size=cell.size, arm=arm.arm, by=arm.limited_by)
-            for cell in found
-            for arm in cell.arms
-            if arm.limited_by and not arm.arm.endswith(AA_SUFFIX)
-        ],
-        smallest_detectable=smallest_detectable(comparisons),
-        cells=found,
-        tsc_hz=asked.tsc_hz,
-        machine=machine.facts(),
-        versions={**versions(), **_library()},
-        warnings=[
-            *asked.warnings,
-            *(warning for cell in found for warning in [*unproven(cell), *ungated(cell)]),
-            *crowding(trials),
-        ],
-        conforming=_conforming(found),
-    )
-
-
-def _controls(pairs: list[CellPairs]) -> list[AA]:
-    return [control for each in pairs if (control := control_of(each))]
+    whole_run = summary_of(asked, trials, found, pairs, interrupted=interrupted)
+    whole_run.versions |= _library()
+    whole_run.conforming = _conforming(found)
+    return whole_run
 
 
 def _library() -> dict[str, str]:
