@@ -11,9 +11,8 @@ cycles per packet are compared instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from pydantic import ConfigDict
 from rich.console import Console
 
 from linerate import cpus
@@ -38,7 +37,8 @@ from linerate.generator import Generator
 from linerate.journal import Journal
 from linerate.links import LinkContext, Wire, link
 from linerate.links.ports import Ports
-from linerate.overload_summary import Design, summarise_cell
+from linerate.options import Options as CommonOptions
+from linerate.overload_summary import OverloadDesign, summarise_cell
 from linerate.places import rust_binary
 from linerate.plugins import probe_plugin
 from linerate.process import Child, RunDirectory, checkpoint
@@ -65,24 +65,12 @@ MIN_SIZE, MAX_SIZE = 64, 1518
 MAX_FAILURES = 8
 
 
-@dataclass
-class Options:
-    """What the command line asked for; None: the preset's or the experiment's own."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")
+@dataclass(kw_only=True)
+class Options(CommonOptions):
+    """What the command line asked for."""
 
     preset: Preset
-    links: list[str] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    forwarders: list[str] = field(default_factory=list)
-    blocks: int | None = None
-    seed: int = 1
-    line_rate: float | None = None
-    hugepages: str = "auto"
-    keep_going: bool = False
     probe: bool = True
-    generator_ports: list[str] = field(default_factory=list)
-    forwarder_ports: list[str] = field(default_factory=list)
 
 
 def cells(options: Options) -> list[Cell]:
@@ -102,9 +90,9 @@ def cells(options: Options) -> list[Cell]:
     return result
 
 
-def design_of(options: Options) -> Design:
+def design_of(options: Options) -> OverloadDesign:
     """What these options come to, with every default put in."""
-    return Design(
+    return OverloadDesign(
         question=QUESTION,
         preset=options.preset.name,
         preset_note=(

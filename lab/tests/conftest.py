@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from linerate.design import Cell, arms, schedule
-from linerate.overload_summary import Setup
 from linerate.records import Polling, Process, Trial
+from linerate.run_summary import Setup
 
 if TYPE_CHECKING:
     from simulated import Simulation

@@ -114,8 +114,8 @@ def test_wrong_options(options: dict[str, object], message: str) -> None:
 
 def test_default_cells_and_sizes_that_do_not_matter() -> None:
     quick = preset("quick")
-    assert [(c.link, c.size) for c in cells(Options(quick))] == [("null", 64), ("memif", 64)]
-    chosen = cells(Options(quick, links=["null", "memif"], sizes=[64, 512], blocks=3))
+    assert [(c.link, c.size) for c in cells(Options(preset=quick))] == [("null", 64), ("memif", 64)]
+    chosen = cells(Options(preset=quick, links=["null", "memif"], sizes=[64, 512], blocks=3))
     assert [(c.link, c.size, c.blocks) for c in chosen] == [
         ("null", 64, 3),
         ("memif", 64, 3),

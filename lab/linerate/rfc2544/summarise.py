@@ -16,11 +16,11 @@ from linerate.ceiling import CEILING_SHARE, UNPROVEN_SHARE, ceiling_of
 from linerate.comparisons import CellPairs, pair_blocks
 from linerate.design import AA_SUFFIX, Arm, Cell, shown
 from linerate.forwarders import forwarder
-from linerate.overload_summary import Setup, books_of, summary_of
 from linerate.records import Test, Trial
 from linerate.rfc2544.figures import figures_of, rate_of
 from linerate.rfc2544.found import Searched, maximum_of, searched
 from linerate.rfc2544.presets import THROUGHPUT, Preset
+from linerate.run_summary import Setup, books_of, summary_of
 from linerate.summary import (
     ArmSummary,
     Ceiling,

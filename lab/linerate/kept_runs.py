@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all experiments do alike with a run that lies in a directory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from linerate.arms import median_of
+from linerate.comparisons import CellPairs, Metric, pairs_of, words_of
+from linerate.design import AA_SUFFIX
+from linerate.errors import RunError
+from linerate.experiments import Control, Sample
+from linerate.records import Trial, first_complaint
+from linerate.run_file import RUN
+from linerate.run_summary import Design
+from linerate.summary import CellSummary
+from linerate.verdict import unstable
+
+T = TypeVar("T")
+AnyDesign = TypeVar("AnyDesign", bound=Design)
+
+COST = Metric(
+    "busy_cycles_per_packet",
+    "busy cycles per packet",
+    lambda trial: trial.busy_cycles_per_packet,
+)
+
+
+def read(kind: TypeAdapter[T], data: dict[str, Any], what: str) -> T:
+    """A part of run.json; raises `RunError` naming the field that is wrong."""
+    try:
+        return kind.validate_python(data)
+    except ValidationError as error:
+        raise RunError(
+            f"{RUN}: {what}.{first_complaint(error)}",
+            "the file was changed, or another version of linerate wrote it",
+        ) from error
+
+
+def interrupted_blocks(trials: list[Trial]) -> list[str]:
+    """A warning when blocks were cut by the end of a session: it costs them pairs."""
+    sessions: dict[tuple[str, int, bool, int], set[int]] = {}
+    for trial in trials:
+        key = (trial.link, trial.size, trial.role == "lower-load", trial.block)
+        sessions.setdefault(key, set()).add(trial.session)
+    cut = sum(len(each) > 1 for each in sessions.values())
+    if not cut:
+        return []
+    return [
+        f"{cut} of {len(sessions)} blocks were interrupted and finished in another session: their "
+        "trials are paired only within a session, so that some arms have a pair less"
+    ]
+
+
+def merge_designs(every: Sequence[AnyDesign], further: Sequence[tuple[str, str]] = ()) -> AnyDesign:
+    """The design of runs put together; raises `RunError` naming what keeps them apart.
+
+    `further`: the experiment's own options that must be alike, with the fields they are in.
+    """
+    first = every[0]
+    for other in every[1:]:
+        _refuse_to_merge(first, other, further)
+    blocks = [{(c.link, c.size): c.blocks for c in each.cells} for each in every]
+    return replace(
+        first,
+        preset="merged",
+        preset_note=f"{len(every)} runs, merged: "
+        + "; ".join(f"{each.preset}, seed {each.seed}" for each in every),
+        cells=[
+            replace(cell, blocks=sum(each[cell.link, cell.size] for each in blocks))
+            for cell in first.cells
+        ],
+    )
+
+
+def _refuse_to_merge(first: Design, other: Design, further: Sequence[tuple[str, str]]) -> None:
+    def cells_of(design: Design) -> list[str]:
+        return [f"{cell.link} {cell.size} B" for cell in design.cells]
+
+    same: list[tuple[str, object, object]] = [
+        ("forwarders", [a.label for a in first.arms], [a.label for a in other.arms]),
+        ("cells", cells_of(first), cells_of(other)),
+        ("window", first.window_s, other.window_s),
+        ("--line-rate", first.line_rate, other.line_rate),
+        ("--generator-port", first.generator_ports, other.generator_ports),
+        ("--forwarder-port", first.forwarder_ports, other.forwarder_ports),
+    ]
+    same += [(what, getattr(first, field), getattr(other, field)) for what, field in further]
+    for what, mine, theirs in same:
+        if mine != theirs:
+            raise RunError(
+                f"the runs have different options: {what} {_told(mine)} and {_told(theirs)}",
+                "merge runs of the same experiment with the same options; seed and number of "
+                "blocks may differ",
+            )
+
+
+def _told(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def logs(pairs: Sequence[tuple[float, float]]) -> tuple[float, ...]:
+    """Of the ratios, the first over the second."""
+    return tuple(math.log(a / b) for a, b in pairs)
+
+
+def rate_sample(pairs: CellPairs, label: str, values: Sequence[tuple[float, float]]) -> Sample:
+    """An arm's rate against its baseline's; a limit of link or generator is an obstacle."""
+    limits = {arm.arm: arm.limited_by for arm in pairs.cell.arms}
+    held = [name for name in (label, pairs.baseline) if limits.get(name)]
+    obstacle = None
+    if held:
+        by = " or the ".join(dict.fromkeys(str(limits[name]) for name in held))
+        was = "was" if len(held) == 1 else "were"
+        obstacle = f"{' and '.join(held)} {was} limited by the {by}"
+    return Sample(
+        link=pairs.cell.link,
+        size=pairs.cell.size,
+        arm=label,
+        baseline=pairs.baseline,
+        metric=pairs.metric,
+        words=words_of(pairs.metric),
+        logs=logs(values),
+        obstacle=obstacle,
+    )
+
+
+def control_sample(pairs: CellPairs, values: Sequence[tuple[float, float]]) -> Control:
+    """The baseline against itself, and whether the cell is stable."""
+    judgement = unstable(pairs.worst_spread, pairs.low_load_loss)
+    return Control(
+        link=pairs.cell.link,
+        size=pairs.cell.size,
+        metric=pairs.metric,
+        logs=logs(values),
+        unsound=judgement.reason if judgement else None,
+    )
+
+
+def cost_samples(cell: CellSummary, trials: list[Trial], baseline: str) -> list[Sample]:
+    """Cycles per packet at the fixed lower loads, against the baseline's on the same bed."""
+    found = []
+    labels = [arm.arm for arm in cell.arms if not arm.arm.endswith(AA_SUFFIX)]
+    for share in sorted({t.load_share for t in trials if t.load_share is not None}):
+        mine = [t for t in trials if t.load_share == share]
+        offered = median_of(
+            t.attempted / t.duration_s for t in mine if t.valid and t.attempted and t.duration_s
+        )
+        found += [
+            Sample(
+                link=cell.link,
+                size=cell.size,
+                arm=label,
+                baseline=baseline,
+                metric=COST.name,
+                words=f"{COST.words} at {share * 100:.0f} % load",
+                logs=logs(pairs_of(mine, label, baseline, COST)[0]),
+                better="lower",
+                load_share=share,
+                level=offered,
+            )
+            for label in labels
+            if label != baseline
+        ]
+    return [each for each in found if each.logs]
