@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """report.html: one file that opens with no network."""
 
-from linerate.report.page import render
+from linerate.report.overload_page import render
 
 __all__ = ["render"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report's page: what it shows, and the template that shows it.
+"""What the pages of all experiments share: one template that others extend, and what it needs.
 
-Every sentence about a result comes from `linerate.sentences`; the template adds none of its own.
+Every sentence about a result comes from `linerate.sentences`; the templates add none of their own.
 """
 
 from __future__ import annotations
@@ -28,64 +28,11 @@ from linerate.forwarders import FORWARDERS
 from linerate.links import link
 from linerate.places import build_directory
 from linerate.records import Trial
-from linerate.report import charts, published
-from linerate.summary import CellSummary, Summary
+from linerate.report import charts
+from linerate.summary import Summary
 
 
-@dataclass(frozen=True)
-class CellView:
-    """A cell with what the template needs beside it."""
-
-    cell: CellSummary
-    description: str
-    carried: bool
-    cost_leads: bool
-    no_lower_load: str | None
-    polls_from: str | None
-    chart: str | None
-    lower_chart: str | None
-
-
-@dataclass(frozen=True)
-class Commands:
-    """The command lines behind one arm of one cell, from its first valid trial."""
-
-    where: str
-    arm: str
-    lines: list[tuple[str, str, str]]
-    build: dict[str, str]
-
-
-def commands(trials: list[Trial]) -> list[Commands]:
-    seen: dict[tuple[str, int, str, str, float | None], Trial] = {}
-    for trial in trials:
-        key = (trial.link, trial.size, trial.role, trial.arm, trial.load_share)
-        if trial.processes and (key not in seen or not seen[key].valid):
-            seen[key] = trial
-    result = []
-    for (link_name, size, role, arm, load_share), trial in seen.items():
-        load = f", {load_share:.0%} load" if load_share else ""
-        kind = {
-            "measure": "",
-            "self-test": ", self-test",
-            "probed": ", with the probe",
-            "lower-load": load,
-        }[role]
-        result.append(
-            Commands(
-                f"{link_name}, {size} B{kind}",
-                arm,
-                [
-                    (process.role, shlex.join(process.argv), ",".join(map(str, process.cpus)))
-                    for process in trial.processes
-                ],
-                trial.build,
-            )
-        )
-    return result
-
-
-class _Charts:
+class Charts:
     """Collects specifications and gives each a place in the page."""
 
     def __init__(self) -> None:
@@ -97,6 +44,43 @@ class _Charts:
         name = f"chart-{len(self.specifications)}"
         self.specifications[name] = specification
         return name
+
+
+def render_page(
+    template: str, placed: Charts, summary: Summary, trials: list[Trial], **context: Any
+) -> str:
+    """The whole page as text: `template`, which extends base.html.j2, with its own `context`.
+
+    The charts that the template shows are placed in `placed` beforehand; that of the ratios,
+    which every experiment has, is added here. So is all that base.html.j2 shows itself.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("linerate", "report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters.update(number=console.number, share=console.share, median=console.median)
+    environment.filters.update(bursts=console.bursts)
+    environment.filters.update(control=sentences.control, controls=sentences.controls)
+    ratio_chart = placed.place(charts.ratios(summary))
+    specifications = placed.specifications
+    return environment.get_template(template).render(
+        summary=summary,
+        aa_suffix=AA_SUFFIX,
+        ratio_chart=ratio_chart,
+        primary=[c for c in summary.comparisons if c.primary],
+        secondary=[c for c in summary.comparisons if not c.primary],
+        bed=bed_of(summary, trials),
+        commands=commands(trials),
+        languages={name: each.language for name, each in FORWARDERS.items()},
+        style=Markup(_resource("style.css")),
+        charts_json=_script_safe(json.dumps(specifications, separators=(",", ":"))),
+        vega=_script_safe(_bundle()) if specifications else "",
+        stolen=sum(sum(t.steal_ticks.values()) for t in trials) / 100,
+        **context,
+    )
 
 
 def _script_safe(text: str) -> Markup:
@@ -127,56 +111,69 @@ def _resource(name: str) -> str:
     return resources.files("linerate").joinpath("report", name).read_text(encoding="utf-8")
 
 
-def render(summary: Summary, trials: list[Trial]) -> str:
-    """The whole page as text."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("linerate", "report"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters.update(number=console.number, share=console.share, median=console.median)
-    environment.filters.update(bursts=console.bursts)
-    environment.filters.update(control=sentences.control, controls=sentences.controls)
-    placed = _Charts()
-    cells = [
-        CellView(
-            cell=cell,
-            description=link(cell.link).description,
-            carried=link(cell.link).has_generator,
-            cost_leads=console.cost_leads(cell),
-            no_lower_load=sentences.no_lower_load(cell),
-            polls_from=console.polls_from(cell),
-            chart=placed.place(charts.trials_of_cell(cell, trials)),
-            lower_chart=placed.place(charts.lower_loads(cell)),
+@dataclass(frozen=True)
+class Commands:
+    """The command lines behind one arm of one cell, from its first valid trial."""
+
+    where: str
+    arm: str
+    lines: list[tuple[str, str, str]]
+    build: dict[str, str]
+
+
+def commands(trials: list[Trial]) -> list[Commands]:
+    seen: dict[tuple[str, int, str, str, float | None], Trial] = {}
+    for trial in trials:
+        # A search goes through many loads with one process.
+        share = trial.load_share if trial.role == "lower-load" else None
+        key = (trial.link, trial.size, trial.role, trial.arm, share)
+        if trial.processes and (key not in seen or not seen[key].valid):
+            seen[key] = trial
+    result = []
+    for (link_name, size, role, arm, load_share), trial in seen.items():
+        load = f", {load_share:.0%} load" if load_share else ""
+        kind = {
+            "measure": "",
+            "search": "",
+            "self-test": ", self-test",
+            "probed": ", with the probe",
+            "lower-load": load,
+        }[role]
+        result.append(
+            Commands(
+                f"{link_name}, {size} B{kind}",
+                arm,
+                [
+                    (process.role, shlex.join(process.argv), ",".join(map(str, process.cpus)))
+                    for process in trial.processes
+                ],
+                trial.build,
+            )
         )
-        for cell in summary.cells
-    ]
-    ratio_chart = placed.place(charts.ratios(summary))
-    ours = [view.cell for view in cells if view.carried and view.cell.size == 64]
-    return environment.get_template("page.html.j2").render(
-        summary=summary,
-        aa_suffix=AA_SUFFIX,
-        cells=cells,
-        ratio_chart=ratio_chart,
-        primary=[c for c in summary.comparisons if c.primary],
-        secondary=[c for c in summary.comparisons if not c.primary],
-        published=published.overload(),
-        published_source=published.SOURCE,
-        ours=ours[0] if ours else None,
-        commands=commands(trials),
-        carried=any(view.carried for view in cells),
-        self_driven=any(not view.carried for view in cells),
-        memif_ports=_ports(summary, carried=True),
+    return result
+
+
+@dataclass(frozen=True)
+class Bed:
+    """What the drawing of the test bed shows."""
+
+    carried: bool
+    self_driven: bool
+    carried_ports: str
+    null_ports: str
+    arms: list[str]
+    cores: dict[str, int]
+
+
+def bed_of(summary: Summary, trials: list[Trial]) -> Bed:
+    generator = [link(cell.link).has_generator for cell in summary.cells]
+    return Bed(
+        carried=any(generator),
+        self_driven=not all(generator),
+        carried_ports=_ports(summary, carried=True),
         null_ports=_ports(summary, carried=False),
         arms=list(dict.fromkeys(arm.arm for cell in summary.cells for arm in cell.arms)),
-        languages={name: each.language for name, each in FORWARDERS.items()},
-        style=Markup(_resource("style.css")),
-        charts_json=_script_safe(json.dumps(placed.specifications, separators=(",", ":"))),
-        vega=_script_safe(_bundle()) if placed.specifications else "",
         cores=_cores(trials),
-        stolen=sum(sum(t.steal_ticks.values()) for t in trials) / 100,
     )
 
 

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of experiment `overload`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linerate import console, sentences
+from linerate.links import link
+from linerate.records import Trial
+from linerate.report import overload_charts, published
+from linerate.report.page import Charts, render_page
+from linerate.summary import CellSummary, Summary
+
+
+@dataclass(frozen=True)
+class CellView:
+    """A cell with what the template needs beside it."""
+
+    cell: CellSummary
+    description: str
+    carried: bool
+    cost_leads: bool
+    no_lower_load: str | None
+    polls_from: str | None
+    chart: str | None
+    lower_chart: str | None
+
+
+def render(summary: Summary, trials: list[Trial]) -> str:
+    """The whole page as text."""
+    placed = Charts()
+    cells = [
+        CellView(
+            cell=cell,
+            description=link(cell.link).description,
+            carried=link(cell.link).has_generator,
+            cost_leads=console.cost_leads(cell),
+            no_lower_load=sentences.no_lower_load(cell),
+            polls_from=console.polls_from(cell),
+            chart=placed.place(overload_charts.trials_of_cell(cell, trials)),
+            lower_chart=placed.place(overload_charts.lower_loads(cell)),
+        )
+        for cell in summary.cells
+    ]
+    ours = [view.cell for view in cells if view.carried and view.cell.size == 64]
+    return render_page(
+        "overload.html.j2",
+        placed,
+        summary,
+        trials,
+        cells=cells,
+        published=published.overload(),
+        published_source=published.SOURCE,
+        ours=ours[0] if ours else None,
+    )
