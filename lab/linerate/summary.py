@@ -84,6 +84,14 @@ class LatencyFigure(_Strict):
     pdv_us: dict[str, Quartiles] = Field(
         description="packet delay variation (RFC 5481): the quantile less the trial's minimum"
     )
+    jitter_us: Quartiles | None = Field(
+        default=None, description="RFC 3550's, as the sender smooths it; for comparison with others"
+    )
+    ipdv_us: dict[str, Quartiles] | None = Field(
+        default=None,
+        description="by quantile: how much the delays of two frames in a row differ (RFC 3393), "
+        "without the sign; absent where the sender does not tell",
+    )
 
 
 class LossFigure(_Strict):
@@ -212,6 +220,13 @@ class LowerLoad(_Strict):
     average_nonempty_rx_burst: Quartiles | None = Field(
         default=None, description="packets / (polls - empty polls)"
     )
+    busy_share: Quartiles | None = Field(
+        default=None, description="of the polling cores' cycles, those spent on packets"
+    )
+    full_share: Quartiles | None = Field(
+        default=None, description="polls that returned all they asked for / polls: saturation"
+    )
+    rx_spin: Quartiles | None = Field(default=None, description="empty polls / polls")
 
 
 class Ceiling(_Strict):
@@ -222,18 +237,31 @@ class Ceiling(_Strict):
     measured_mpps: dict[str, float] = Field(default_factory=dict)
 
 
+class Difference(_Strict):
+    """Of a metric that is 0 in some runs, so that they have no ratio: arm less baseline, paired."""
+
+    shift: float = Field(description="Hodges-Lehmann estimate, in the metric's unit")
+    low: float | None = Field(default=None, description="its 95 % interval")
+    high: float | None = None
+    cliffs_delta: float = Field(description="P(arm above baseline) less P(arm below), -1 to 1")
+    arm_zeros: float = Field(description="share of the arm's runs that were 0, such as loss-free")
+    baseline_zeros: float
+
+
 class AA(_Strict):
     """The baseline against itself: it must find nothing."""
 
     link: str
     size: int
     metric: str
+    load_share: float | None = None
     n: int
-    ratio: float
+    ratio: float | None = Field(default=None, description="absent where zeros allow none")
     ci_low: float | None = None
     ci_high: float | None = None
+    difference: Difference | None = None
     p: float
-    spread: float
+    spread: float | None = None
     found_difference: bool
 
 
@@ -242,6 +270,11 @@ class Comparison(_Strict):
 
     metric: str
     better: Literal["higher", "lower"] = "higher"
+    load_share: float | None = Field(
+        default=None,
+        description="of a metric at a fixed load: the share of the ceiling; of latency and delay "
+        "variation, the share of the arm's own throughput",
+    )
     primary: bool = Field(description="the metric that answers the experiment's question")
     link: str
     size: int
@@ -253,6 +286,9 @@ class Comparison(_Strict):
     ci_high: float | None = None
     p: float | None = None
     p_holm: float | None = None
+    difference: Difference | None = Field(
+        default=None, description="instead of a ratio, where some values are 0"
+    )
     a12: float | None = None
     spread: float | None = None
     smallest_detectable: float | None = None
