@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -94,6 +94,29 @@ def _given(context: typer.Context) -> list[str]:
     ]
 
 
+def _run(
+    context: typer.Context,
+    name: str,
+    options: dict[str, Any],
+    resume: Path | None,
+    out: Path | None,
+) -> None:
+    """Begin a run of this experiment with these options, or go on with one."""
+    from linerate import session  # noqa: PLC0415 - as all commands
+    from linerate.experiments import find  # noqa: PLC0415
+    from linerate.links import use_ports  # noqa: PLC0415
+
+    command = shlex.join(["linerate", *sys.argv[1:]])
+    if resume:
+        values = find(name).given(options)
+        given = {option: values.get(option) for option in _given(context) if option != "--resume"}
+        session.resume(name, resume, given, _console(), command)
+        return
+    use_ports(options["links"], options["generator_ports"], options["forwarder_ports"])
+    when = datetime.now().strftime("%Y%m%d-%H%M%S")
+    session.start(name, options, out or Path("out") / f"{name}-{when}", _console(), command)
+
+
 @run_app.command()
 def overload(
     context: typer.Context,
@@ -172,38 +195,24 @@ def overload(
     # These import scipy and more: what can be refused without them is refused by now.
     from dataclasses import asdict  # noqa: PLC0415
 
-    from linerate import session  # noqa: PLC0415
     from linerate.design import preset as find_preset  # noqa: PLC0415
-    from linerate.experiments import find  # noqa: PLC0415
-    from linerate.links import use_ports  # noqa: PLC0415
     from linerate.overload import Options  # noqa: PLC0415
 
-    asked = asdict(
-        Options(
-            preset=find_preset(preset),
-            links=links,
-            sizes=frame_sizes,
-            forwarders=names,
-            blocks=blocks,
-            seed=seed,
-            line_rate=line_rate,
-            hugepages=hugepages,
-            keep_going=keep_going,
-            probe=probe,
-            generator_ports=generator_port or [],
-            forwarder_ports=forwarder_port or [],
-        )
+    options = Options(
+        preset=find_preset(preset),
+        links=links,
+        sizes=frame_sizes,
+        forwarders=names,
+        blocks=blocks,
+        seed=seed,
+        line_rate=line_rate,
+        hugepages=hugepages,
+        keep_going=keep_going,
+        probe=probe,
+        generator_ports=generator_port or [],
+        forwarder_ports=forwarder_port or [],
     )
-    command = shlex.join(["linerate", *sys.argv[1:]])
-    if resume:
-        values = find("overload").given(asked)
-        given = {name: values.get(name) for name in _given(context) if name != "--resume"}
-        session.resume("overload", resume, given, _console(), command)
-        return
-    use_ports(links, generator_port or [], forwarder_port or [])
-    when = datetime.now().strftime("%Y%m%d-%H%M%S")
-    directory = out or Path("out") / f"overload-{when}"
-    session.start("overload", asked, directory, _console(), command)
+    _run(context, "overload", asdict(options), resume, out)
 
 
 @app.command()
@@ -248,6 +257,7 @@ def compare(
 
 @run_app.command()
 def rfc2544(
+    context: typer.Context,
     preset: Annotated[
         str,
         typer.Option(help="conforming (RFC 2544's durations), csit or quick (minutes)."),
@@ -289,6 +299,13 @@ def rfc2544(
     out: Annotated[
         Path | None, typer.Option(help="Directory for the run. Default: out/rfc2544-TIME.")
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Go on with the run in this directory, which was interrupted, with its options.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the order of searches.")] = 1,
     line_rate: Annotated[
         float | None,
@@ -306,16 +323,15 @@ def rfc2544(
     names = _words("--forwarders", forwarders)
     asked_tests = _words("--tests", tests)
 
-    from linerate.links import use_ports  # noqa: PLC0415 - as all commands
+    from dataclasses import asdict  # noqa: PLC0415 - as all commands
+
     from linerate.otg import IPS, Ip  # noqa: PLC0415
     from linerate.records import DIRECTIONS  # noqa: PLC0415
     from linerate.rfc2544 import presets  # noqa: PLC0415
     from linerate.rfc2544.experiment import Options  # noqa: PLC0415
-    from linerate.rfc2544.session import run_rfc2544  # noqa: PLC0415
 
     version: Ip = look_up(IPS, str(ip), "--ip", "version")
     ways = look_up(DIRECTIONS, directions, "--directions", "choice") if directions else None
-    use_ports(links, generator_port or [], forwarder_port or [])
     options = Options(
         preset=presets.preset(preset),
         tests=presets.tests_of(asked_tests),
@@ -329,10 +345,10 @@ def rfc2544(
         ip=version,
         directions=ways,
         keep_going=keep_going,
-        command=shlex.join(["linerate", *sys.argv[1:]]),
+        generator_ports=generator_port or [],
+        forwarder_ports=forwarder_port or [],
     )
-    when = datetime.now().strftime("%Y%m%d-%H%M%S")
-    run_rfc2544(options, out or Path("out") / f"rfc2544-{when}", _console())
+    _run(context, "rfc2544", asdict(options), resume, out)
 
 
 @app.command()

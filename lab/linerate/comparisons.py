@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from linerate import stats
 from linerate.design import AA_SUFFIX
@@ -18,9 +17,6 @@ from linerate.records import Trial
 from linerate.stats import Paired
 from linerate.summary import AA, CellSummary, Comparison
 from linerate.verdict import LOW_LOAD, Limited, found_difference, judge
-
-# What orders the places where rates were measured: a block, or a bed.
-_Place = TypeVar("_Place", int, tuple[int, int])
 
 
 @dataclass(frozen=True)
@@ -82,9 +78,11 @@ def pair(trials: list[Trial], arm: str, baseline: str, metric: Metric) -> Pair:
     return _compared(*pairs_of(trials, arm, baseline, metric))
 
 
-def pair_blocks(by_block: Mapping[int, Mapping[str, float]], arm: str, baseline: str) -> Pair:
-    """`by_block`: a rate of each arm that has one, by its label."""
-    return _compared(*_both(by_block, arm, baseline))
+def pair_beds(
+    by_bed: Mapping[tuple[int, int], Mapping[str, float]], arm: str, baseline: str
+) -> Pair:
+    """`by_bed`: a rate of each arm that has one, by its label, for each block and session."""
+    return _compared(*both_of(by_bed, arm, baseline))
 
 
 def pairs_of(
@@ -98,12 +96,13 @@ def pairs_of(
         value = metric.value(trial) if trial.valid and trial.arm in (arm, baseline) else None
         if value is not None:
             by_bed.setdefault(trial.bed, {})[trial.arm] = value
-    return _both(by_bed, arm, baseline)
+    return both_of(by_bed, arm, baseline)
 
 
-def _both(
-    rates: Mapping[_Place, Mapping[str, float]], arm: str, baseline: str
+def both_of(
+    rates: Mapping[tuple[int, int], Mapping[str, float]], arm: str, baseline: str
 ) -> tuple[list[tuple[float, float]], int]:
+    """What arm and baseline have for each bed that both shared, and how many have a rate of 0."""
     both = [
         (here[arm], here[baseline])
         for _, here in sorted(rates.items())

@@ -26,8 +26,10 @@ from linerate.trial import Bench
 class Running(Protocol):
     """A session under way. `bench` tells what it measures with."""
 
-    bench: Bench
     warnings: list[str]
+
+    @property
+    def bench(self) -> Bench: ...
 
     @property
     def cores(self) -> Cores: ...
@@ -136,9 +138,13 @@ class Experiment(ABC):
 
 def find(name: str) -> Experiment:
     """The experiment of that name; raises `RunError`, for the name comes from a run's directory."""
-    from linerate.overload_runs import OverloadRuns  # noqa: PLC0415 - it is made of this module
+    # They are made of this module.
+    from linerate.overload_runs import OverloadRuns  # noqa: PLC0415
+    from linerate.rfc2544.runs import Rfc2544Runs  # noqa: PLC0415
 
-    experiments: dict[str, Experiment] = {each.name: each for each in (OverloadRuns(),)}
+    experiments: dict[str, Experiment] = {
+        each.name: each for each in (OverloadRuns(), Rfc2544Runs())
+    }
     if name not in experiments:
         raise RunError(
             f"experiment {name!r} is unknown to this version of linerate",

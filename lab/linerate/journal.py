@@ -37,6 +37,10 @@ class Journal:
         self.session = session
         self.trials: list[Trial] = []
 
+    def peek(self) -> Trial | None:
+        """What `replay` would give back."""
+        return self._earlier[0] if self._earlier else None
+
     def replay(self, **due: object) -> Trial | None:
         """The next trial if an earlier session ran it; None: it is to be run now.
 

@@ -101,6 +101,7 @@ def _refuse_to_merge(first: Design, other: Design, further: Sequence[tuple[str, 
 
 
 def _told(value: object) -> str:
+    value = getattr(value, "name", value)
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

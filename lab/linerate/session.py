@@ -225,8 +225,10 @@ def publish(
 ) -> Findings:
     """Write what the records say, and print it."""
     findings = experiment.findings(run, trials)
-    for name, content in findings.files().items():
+    files = findings.files()
+    for name, content in files.items():
         output.write(name, content)
     findings.show(console)
-    say(console, f"report: {output.path / REPORT}")
+    if REPORT in files:
+        say(console, f"report: {output.path / REPORT}")
     return findings

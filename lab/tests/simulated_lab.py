@@ -6,16 +6,31 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
+from io import StringIO
+from pathlib import Path
 
+import pytest
+from rich.console import Console
+from simulated import MACHINE
+
+from linerate import machine, provenance, session
 from linerate.books import LATE_LIMIT
+from linerate.cpus import Cores
 from linerate.design import Arm, Cell
+from linerate.eal import Memory
 from linerate.errors import DisturbedError, TrialError
+from linerate.experiments import Findings
+from linerate.process import RunDirectory
 from linerate.records import ChangeFigures, LatencyFigures, Load, Process, Role, Test, Trial
+from linerate.rfc2544 import presets, runs
 from linerate.rfc2544.beds import Record
+from linerate.rfc2544.experiment import NAME, Options, Rfc2544
+from linerate.rfc2544.runs import Found
 from linerate.search.bed_device import DISTURBED, changed_of, error_of, outcome_of
 from linerate.search.device import Changed, Outcome
 from linerate.search.simulated import Model, SimulatedForwarder
+from linerate.trial import Bench
 
 CEILING_PPS = 10e6
 # By forwarder: what it can carry, in frames per second.
@@ -37,6 +52,7 @@ class SimulatedDevice:
         record: Record,
     ) -> None:
         self.test: Test = "throughput"
+        self.void = 0
         self._lab = lab
         self._max_pps = max_pps
         self._record = record
@@ -47,7 +63,12 @@ class SimulatedDevice:
             max_pps=max_pps,
         )
         self._forwarder = SimulatedForwarder(model, seed=self._source.getrandbits(32))
-        self._blank: Callable[[Load], Trial] = lambda load: blank(cell, arm, block, role, load)
+        session = lab.bench.session
+
+        def fresh(load: Load) -> Trial:
+            return blank(cell, arm, block, role, load, session)
+
+        self._blank = fresh
 
     @property
     def max_pps(self) -> float:
@@ -76,7 +97,8 @@ class SimulatedDevice:
     def _trial(
         self, window: Callable[[Trial], None], pps: float, seconds: float, load: Load = "paced"
     ) -> Trial:
-        for attempt in range(1, self._lab.windows + 1):
+        void, self.void = self.void, 0
+        for attempt in range(void + 1, self._lab.windows + 1):
             trial = self._blank(load)
             trial.test, trial.attempt, trial.maximum_pps = self.test, attempt, self.max_pps
             trial.asked_pps, trial.asked_s = pps, seconds
@@ -131,10 +153,12 @@ def enter_change(trial: Trial, found: Changed) -> None:
     )
 
 
-def blank(cell: Cell, arm: Arm, block: int, role: Role, load: Load) -> Trial:
+def blank(  # noqa: PLR0917 - as a record has them
+    cell: Cell, arm: Arm, block: int, role: Role, load: Load, session: int
+) -> Trial:
     return Trial(
-        experiment="rfc2544", seed=1, block=block, position=0, role=role, arm=arm.label,
-        forwarder=arm.forwarder, link=cell.link, size=cell.size, load=load,
+        experiment="rfc2544", seed=1, session=session, block=block, position=0, role=role,
+        arm=arm.label, forwarder=arm.forwarder, link=cell.link, size=cell.size, load=load,
         started_at="2026-01-01T00:00:00+00:00", tsc_hz=2_450_000_000,
         processes=[Process(role="forwarder", argv=["prog"], cpus=[1])],
     )  # fmt: skip
@@ -146,7 +170,7 @@ class SimulatedBlock:
         self._cell = cell
 
     def flood(self, arm: Arm, block: int, record: Record) -> None:
-        trial = blank(self._cell, arm, block, "self-test", "flood")
+        trial = blank(self._cell, arm, block, "self-test", "flood", self._lab.bench.session)
         share = self._lab.capacity[arm.forwarder] / self._lab.capacity["reflect"]
         frames = round(CEILING_PPS * 0.3 * share)
         enter(trial, Outcome(frames, frames, 0.3))
@@ -189,6 +213,10 @@ class SimulatedLab:
         self.seed = seed
         self.before_window: Callable[[Trial], None] = lambda _: None
         self.peers_starve = False
+        # The run's own, once there is one.
+        self.bench: Bench = Bench(
+            RunDirectory(), Cores(0, 0, False), Memory(False), NAME, seed=1, window_s=0.3
+        )
         # Devices that were not closed.
         self.running = 0
 
@@ -198,3 +226,63 @@ class SimulatedLab:
     @contextmanager
     def bed(self, cell: Cell, *, flood: bool) -> Iterator[SimulatedBlock]:
         yield SimulatedBlock(self, cell)
+
+
+QUICK = presets.preset("quick")
+
+
+def options(**given: object) -> Options:
+    """All tests of preset quick, unless said otherwise."""
+    asked = Options(preset=QUICK, tests=presets.TESTS)
+    for name, value in given.items():
+        assert hasattr(asked, name)
+        setattr(asked, name, value)
+    return asked
+
+
+@contextmanager
+def installed(lab: SimulatedLab) -> Iterator[None]:
+    """This laboratory in the place of the real one."""
+
+    def of(bench: Bench, *_: object) -> SimulatedLab:
+        lab.bench = bench
+        return lab
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "RealLab", of)
+        patch.setattr(Rfc2544, "programs", lambda self: {})
+        patch.setattr(Cores, "choose", lambda: Cores(0, 0, False))
+        patch.setattr(Memory, "choose", lambda wanted="auto": Memory(wanted == "yes"))
+        patch.setattr(machine, "facts", lambda: MACHINE)
+        patch.setattr(provenance, "versions", lambda: {"linerate": "0"})
+        patch.setattr(session, "versions", lambda: {"linerate": "0"})
+        # A run has thousands of records, and the disk is not what is tested.
+        patch.setattr("os.fsync", lambda _: None)
+        yield
+
+
+def start(
+    lab: SimulatedLab, out: Path, console: Console | None = None, /, **given: object
+) -> Found:
+    with installed(lab):
+        found = session.start(
+            NAME, asdict(options(**given)), out, console or quiet(), "linerate run rfc2544"
+        )
+    assert lab.running == 0
+    return _rfc2544(found)
+
+
+def resume(lab: SimulatedLab, out: Path, console: Console | None = None) -> Found:
+    with installed(lab):
+        found = session.resume(NAME, out, {}, console or quiet(), "linerate --resume")
+    assert lab.running == 0
+    return _rfc2544(found)
+
+
+def _rfc2544(found: Findings) -> Found:
+    assert isinstance(found, Found)
+    return found
+
+
+def quiet() -> Console:
+    return Console(file=StringIO(), width=130)

@@ -79,6 +79,7 @@ def test_errors(tmp_path: Path, arguments: list[str], code: int, message: str) -
         (["--line-rate", "0"], "above 0"),
         (["--hugepages", "maybe"], "auto, yes or no"),
         (["--forwarders", "cat"], "no such forwarder"),
+        (["--resume", "nowhere"], "nowhere"),
     ],
 )
 def test_errors_of_rfc2544(tmp_path: Path, arguments: list[str], message: str) -> None:

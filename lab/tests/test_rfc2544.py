@@ -4,58 +4,47 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from io import StringIO
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jsonschema
 import pytest
-from rich.console import Console
-from simulated_lab import CAPACITY, CEILING_PPS, SimulatedLab
+from simulated import printed
+from simulated_lab import CAPACITY, CEILING_PPS, QUICK, SimulatedLab, options, quiet, start
 
-from linerate import records, schemas, summary
+from linerate import rebuild, records, schemas
 from linerate.errors import Interrupted, LabError, UsageError
-from linerate.output import OutputDirectory
-from linerate.process import RunDirectory
-from linerate.records import RecordWriter, Trial
+from linerate.records import RECORDS, Trial
 from linerate.rfc2544 import presets
 from linerate.rfc2544.estimate import estimate
-from linerate.rfc2544.experiment import Options, Rfc2544, cells
-from linerate.rfc2544.session import run_searches
-from linerate.rfc2544.summarise import summarise
+from linerate.rfc2544.experiment import cells
+from linerate.rfc2544.runs import Found
 from linerate.search.simulated import Model
 from linerate.summary import ArmSummary, Comparison, Summary
 
-QUICK = presets.preset("quick")
 WIDTH = QUICK.goals[0].width
 
 
-class Keep:
-    """Records in memory."""
-
-    def append(self, trial: Trial) -> None:
-        pass
-
-
-def options(**given: object) -> Options:
-    asked = Options(preset=QUICK, tests=presets.TESTS, command="linerate run rfc2544")
-    for name, value in given.items():
-        assert hasattr(asked, name)
-        setattr(asked, name, value)
-    return asked
+def run(lab: SimulatedLab, **given: object) -> tuple[list[Trial], Summary]:
+    with tempfile.TemporaryDirectory() as scratch:
+        found = start(lab, Path(scratch) / "out", **given)
+    return found.trials, found.summary
 
 
-def run(lab: SimulatedLab, **given: object) -> tuple[Rfc2544, Summary]:
-    experiment = Rfc2544(options(**given), lab, Keep(), Console(file=StringIO()))
-    experiment.prepare()
-    experiment.measure()
-    assert lab.running == 0
-    return experiment, experiment.summary(interrupted=False)
+@dataclass(frozen=True)
+class Measured:
+    directory: Path
+    trials: list[Trial]
+    summary: Summary
 
 
 @pytest.fixture(scope="module")
-def measured() -> tuple[Rfc2544, Summary]:
-    return run(SimulatedLab())
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    directory = tmp_path_factory.mktemp("rfc2544") / "out"
+    found = start(SimulatedLab(), directory)
+    return Measured(directory, found.trials, found.summary)
 
 
 def arm(found: Summary, name: str) -> ArmSummary:
@@ -67,10 +56,10 @@ def verdict(found: Summary, metric: str = "ndr_pps") -> Comparison:
 
 
 def test_the_throughput_is_the_capacity_within_the_width(
-    measured: tuple[Rfc2544, Summary],
+    measured: Measured,
 ) -> None:
     for name in ("c-l2fwd", "rust-l2fwd"):
-        figures = arm(measured[1], name).search
+        figures = arm(measured.summary, name).search
         assert figures is not None
         ndr, pdr = figures.goals
         assert ndr.pps is not None
@@ -84,26 +73,26 @@ def test_the_throughput_is_the_capacity_within_the_width(
         assert (figures.unfinished, figures.void_windows, figures.reasons) == (0, 0, {})
 
 
-def test_a_known_difference_gets_its_verdict(measured: tuple[Rfc2544, Summary]) -> None:
+def test_a_known_difference_gets_its_verdict(measured: Measured) -> None:
     for metric in ("ndr_pps", "pdr_pps"):
-        found = verdict(measured[1], metric)
+        found = verdict(measured.summary, metric)
         assert (found.verdict, found.arm, found.n) == ("faster", "rust-l2fwd", 6)
         assert found.ratio == pytest.approx(1.1, rel=2 * WIDTH)
         assert "rust-l2fwd is faster than c-l2fwd" in found.sentence
-    assert measured[1].limited_by == []
+    assert measured.summary.limited_by == []
 
 
-def test_one_hundred_per_cent_is_the_best_peer_s(measured: tuple[Rfc2544, Summary]) -> None:
-    ceiling = measured[1].cells[0].ceiling
+def test_one_hundred_per_cent_is_the_best_peer_s(measured: Measured) -> None:
+    ceiling = measured.summary.cells[0].ceiling
     assert ceiling is not None
     assert ceiling.pps == pytest.approx(CEILING_PPS, rel=1e-6)
     assert ceiling.peer == "reflect"
     assert set(ceiling.measured_mpps) == {"reflect", "testpmd-io"}
 
 
-def test_other_tests_are_at_the_own_throughput(measured: tuple[Rfc2544, Summary]) -> None:
+def test_other_tests_are_at_the_own_throughput(measured: Measured) -> None:
     for name in ("c-l2fwd", "rust-l2fwd"):
-        figures = arm(measured[1], name).search
+        figures = arm(measured.summary, name).search
         assert figures is not None
         assert [each.share for each in figures.latency] == list(QUICK.latency_loads)
         for each in figures.latency:
@@ -129,26 +118,26 @@ def test_other_tests_are_at_the_own_throughput(measured: tuple[Rfc2544, Summary]
         assert burst.frames.median == pytest.approx(full, abs=QUICK.burst_resolution + 20)
 
 
-def test_records_alone_give_the_same_summary(
-    measured: tuple[Rfc2544, Summary], tmp_path: Path
-) -> None:
-    experiment, live = measured
-    lines = [records.dump(trial) + "\n" for trial in experiment.trials]
-    (tmp_path / "records.jsonl").write_text("".join(lines))
+def test_records_alone_give_the_same_summary(measured: Measured, tmp_path: Path) -> None:
+    lines = (measured.directory / RECORDS).read_text().splitlines()
     validator = jsonschema.Draft202012Validator(schemas.stored("trial-1.json"))
     for line in lines[:200]:
         validator.validate(json.loads(line))
-    again = summarise(
-        experiment.asked(), records.read(tmp_path / "records.jsonl"), interrupted=False
-    )
-    assert (again.cells, again.comparisons) == (live.cells, live.comparisons)
-    jsonschema.validate(json.loads(summary.dump(live)), schemas.stored("summary-1.json"))
+    copy = tmp_path / "copy"
+    shutil.copytree(measured.directory, copy)
+    (copy / "summary.json").unlink()
+    again = rebuild.report([copy], None, quiet())
+    assert isinstance(again, Found)
+    assert again.summary == measured.summary
+    data = json.loads((copy / "summary.json").read_text())
+    jsonschema.validate(data, schemas.stored("summary-1.json"))
+    assert data == json.loads((measured.directory / "summary.json").read_text())
 
 
 def test_units_are_interleaved_with_the_control_and_the_peer(
-    measured: tuple[Rfc2544, Summary],
+    measured: Measured,
 ) -> None:
-    trials = [trial for trial in measured[0].trials if trial.role == "search"]
+    trials = [trial for trial in measured.trials if trial.role == "search"]
     orders = []
     for block in range(6):
         labels = [trial.arm for trial in trials if trial.block == block]
@@ -158,28 +147,28 @@ def test_units_are_interleaved_with_the_control_and_the_peer(
         assert set(seen) == {"c-l2fwd", "c-l2fwd-again", "rust-l2fwd", "reflect"}
         orders.append(tuple(seen))
     assert len(set(orders)) > 1
-    assert [trial.position for trial in measured[0].trials] == list(range(len(measured[0].trials)))
+    assert [trial.position for trial in measured.trials] == list(range(len(measured.trials)))
 
 
 def test_void_windows_are_repeated_told_and_change_no_answer() -> None:
     lab = SimulatedLab(late=lambda _: 0.5)
-    experiment, found = run(lab, tests=("throughput",))
+    trials, found = run(lab, tests=("throughput",))
     figures = arm(found, "c-l2fwd").search
     assert figures is not None
     assert figures.unfinished == 0
     assert 0.4 < figures.void_windows / figures.windows < 0.6
     assert verdict(found).verdict == "faster"
-    void = [trial for trial in experiment.trials if trial.invalid_code == "late"]
+    void = [trial for trial in trials if trial.invalid_code == "late"]
     assert found.invalid_trials == len(void) > 0
     # Each is followed by another window of the same trial.
-    attempts = {trial.attempt or 0 for trial in experiment.trials if trial.valid}
+    attempts = {trial.attempt or 0 for trial in trials if trial.valid}
     assert max(attempts) > 1
 
 
 def test_a_search_that_ran_out_of_time_is_told_the_same_from_its_records() -> None:
     """What the clock ended live ends in the records where the next test begins."""
     hasty = replace(QUICK, limit_s=1e-9)
-    experiment, found = run(SimulatedLab(), preset=hasty, keep_going=True)
+    trials, found = run(SimulatedLab(), preset=hasty, keep_going=True)
     figures = arm(found, "c-l2fwd").search
     assert figures is not None
     assert figures.unfinished == figures.searches == 6
@@ -188,7 +177,7 @@ def test_a_search_that_ran_out_of_time_is_told_the_same_from_its_records() -> No
     assert figures.loss
     assert figures.latency == []
     assert verdict(found).verdict == "invalid"
-    assert len(experiment.trials) > 100
+    assert len(trials) > 100
 
 
 def test_a_sender_that_is_late_at_the_flood_s_rate_has_a_lower_maximum() -> None:
@@ -265,33 +254,24 @@ def test_an_interrupted_run_leaves_what_there_is(tmp_path: Path) -> None:
 
     lab.before_window = count
 
-    def begin(_: RunDirectory, writer: RecordWriter) -> tuple[Rfc2544, int]:
-        return Rfc2544(options(), lab, writer, console), 0
-
-    shown = StringIO()
-    console = Console(file=shown, width=130)
-    output = OutputDirectory(tmp_path / "out")
+    console = quiet()
     with pytest.raises(Interrupted):
-        run_searches(begin, output, console)
+        start(lab, tmp_path / "out", console)
     assert lab.running == 0
     data = json.loads((tmp_path / "out" / "summary.json").read_text())
     jsonschema.validate(data, schemas.stored("summary-1.json"))
     assert data["interrupted"] is True
     assert len(records.read(tmp_path / "out" / "records.jsonl")) == data["trials"] > 300
-    assert "Ended early" in shown.getvalue()
-    assert "cut off before its end" in shown.getvalue()
+    assert "Ended early" in printed(console)
+    assert "cut off before its end" in printed(console)
 
 
 def test_the_console_tells_all_of_it(tmp_path: Path) -> None:
     lab = SimulatedLab(late=lambda _: 0.2)
 
-    def begin(_: RunDirectory, writer: RecordWriter) -> tuple[Rfc2544, int]:
-        return Rfc2544(options(sizes=[64, 1518]), lab, writer, console), 0
-
-    shown = StringIO()
-    console = Console(file=shown, width=130)
-    found = run_searches(begin, OutputDirectory(tmp_path / "out"), console)
-    text = shown.getvalue()
+    console = quiet()
+    found = start(lab, tmp_path / "out", console, sizes=[64, 1518]).summary
+    text = printed(console)
     for words in (
         "NOT conforming to RFC 2544", "memif, 1518 B", "L1 Gbit/s", "L2 Gbit/s",
         "windows were void", "PDV p99.9", "longest burst", "frame loss by offered load",

@@ -20,8 +20,8 @@ from linerate.links import LinkContext, Wire, link
 from linerate.links.ports import Ports
 from linerate.places import rust_binary
 from linerate.records import Role, Trial
-from linerate.rfc2544.units import TestedDevice
 from linerate.search.bed_device import BedDevice, Terms
+from linerate.search.device import RecordingDevice
 from linerate.sender import Sender
 from linerate.trial import Bench, Plan, run_trial
 
@@ -36,12 +36,14 @@ class Block(Protocol):
 
     def device(
         self, arm: Arm, block: int, max_pps: float, role: Role, record: Record
-    ) -> AbstractContextManager[TestedDevice]:
+    ) -> AbstractContextManager[RecordingDevice]:
         """A forwarder that runs until the context ends."""
 
 
 class Lab(Protocol):
-    """Opens beds."""
+    """Opens beds. `bench`: what all of its trials share."""
+
+    bench: Bench
 
     def prepare(self, forwarders: Sequence[str], links: Sequence[str]) -> list[str]:
         """Find whatever can be missing before the first trial; returns warnings."""
@@ -63,7 +65,7 @@ class RealBlock:
 
     def device(
         self, arm: Arm, block: int, max_pps: float, role: Role, record: Record
-    ) -> AbstractContextManager[TestedDevice]:
+    ) -> AbstractContextManager[RecordingDevice]:
         return BedDevice(
             self.bench,
             self._bed,

@@ -3,28 +3,34 @@
 
 from __future__ import annotations
 
-import statistics
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 
 from linerate.ceiling import ceiling_of
+from linerate.cpus import Cores
 from linerate.design import PEERS, Arm, Cell, arms, order, shown
 from linerate.errors import DisturbedError, LabError, TrialError, UsageError
+from linerate.journal import Journal
 from linerate.links import link
+from linerate.options import Options as CommonOptions
 from linerate.otg import Ip
 from linerate.process import checkpoint
-from linerate.records import Directions, Test, Trial
+from linerate.provenance import programs
+from linerate.records import Directions, Role, Test, Trial
 from linerate.rfc2544.beds import Block, Lab
 from linerate.rfc2544.estimate import estimate, told
 from linerate.rfc2544.monitor import Units
 from linerate.rfc2544.presets import Preset, check_sizes, minimum_size
-from linerate.rfc2544.summarise import Asked, summarise
+from linerate.rfc2544.summarise import tests_of
 from linerate.rfc2544.units import Unit, run_tests
+from linerate.run_summary import Design
 from linerate.search.bed_device import DISTURBED
-from linerate.summary import Ceiling, Summary
+from linerate.search.replay import Resumed
+from linerate.summary import Ceiling
+from linerate.trial import Bench
 
 NAME = "rfc2544"
 QUESTION = (
@@ -40,23 +46,47 @@ PACED_S = 1.0
 MAX_FAILURES = 4
 
 
-@dataclass
-class Options:
-    """What the command line asked for; empty or None: the preset's or the experiment's own."""
+@dataclass(kw_only=True)
+class Options(CommonOptions):
+    """What the command line asked for. `directions`: None where the link leaves no choice."""
 
     preset: Preset
     tests: tuple[Test, ...]
-    links: list[str] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    forwarders: list[str] = field(default_factory=list)
-    blocks: int | None = None
-    seed: int = 1
-    line_rate: float | None = None
-    hugepages: str = "auto"
     ip: Ip = 4
     directions: Directions | None = None
-    keep_going: bool = False
-    command: str = ""
+
+
+@dataclass(kw_only=True)
+class SearchDesign(Design):
+    """A `Design` with what this experiment alone can be asked."""
+
+    search: Preset
+    tests: tuple[Test, ...]
+    shared_by: int
+    ip: Ip
+    directions: Directions | None
+
+
+def design_of(options: Options) -> SearchDesign:
+    """What these options come to, with every default put in."""
+    preset, planned = options.preset, cells(options)
+    return SearchDesign(
+        question=QUESTION,
+        preset=preset.name,
+        preset_note=preset.note,
+        seed=options.seed,
+        window_s=preset.goals[0].final_s,
+        cells=planned,
+        arms=arms(options.forwarders or DEFAULT_FORWARDERS),
+        line_rate=options.line_rate,
+        generator_ports=options.generator_ports,
+        forwarder_ports=options.forwarder_ports,
+        search=preset,
+        tests=options.tests,
+        shared_by=planned[0].blocks,
+        ip=options.ip,
+        directions=options.directions,
+    )
 
 
 def cells(options: Options) -> list[Cell]:
@@ -83,18 +113,16 @@ def cells(options: Options) -> list[Cell]:
 
 
 class Rfc2544:
-    """Holds everything measured so far; `lab` makes the devices."""
+    """One session of a run; what was measured is in its journal. `lab` makes the devices."""
 
-    def __init__(self, options: Options, lab: Lab, writer: Writer, console: Console) -> None:
+    def __init__(self, options: Options, lab: Lab, journal: Journal, console: Console) -> None:
         self.options = options
         self.lab = lab
-        self.writer = writer
+        self.journal = journal
         self.console = console
         self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
         self.cells = cells(options)
-        self.trials: list[Trial] = []
         self.warnings: list[str] = []
-        self.started = datetime.now(UTC)
         self._failures = 0
         blocks = self.cells[0].blocks
         self.estimate = estimate(
@@ -107,6 +135,18 @@ class Rfc2544:
             short=2,
         )
         self.monitor = Units(console, len(self.cells) * blocks * (len(self.arms) + 1))
+
+    @property
+    def bench(self) -> Bench:
+        return self.lab.bench
+
+    @property
+    def cores(self) -> Cores:
+        return self.bench.cores
+
+    @property
+    def trials(self) -> list[Trial]:
+        return self.journal.trials
 
     def prepare(self) -> None:
         names = [arm.forwarder for arm in self.arms]
@@ -125,6 +165,12 @@ class Rfc2544:
         with self.monitor:
             for cell in self.cells:
                 self._cell(cell)
+        self.journal.finish()
+
+    def programs(self) -> dict[str, str]:
+        """Digests of the programs that take part, after `prepare`."""
+        names = [*(arm.forwarder for arm in self.arms), *PEERS]
+        return programs(names, generator=True, probe=False)
 
     # -- one cell ------------------------------------------------------------------------------
 
@@ -145,6 +191,24 @@ class Rfc2544:
 
     def _flood(self, cell: Cell) -> Ceiling:
         """What the reference peers carry of all that they can get (measuring.md 5)."""
+        while True:
+            before = len(self.trials)
+            mine = self._flood_trials(cell)
+            found = ceiling_of(mine, None)
+            if found is None and self.options.line_rate:
+                # Nothing hangs on it: 100 % is known.
+                return Ceiling(pps=self.options.line_rate, peer=PEERS[0])
+            if found:
+                return found
+            if self._ran_since(before):
+                last = mine[-1].invalid if mine else "no trial was run"
+                raise LabError(
+                    f"{cell.link} {cell.size} B: no reference peer carried frames, the last "
+                    f"because: {last}",
+                    "linerate doctor",
+                )
+
+    def _flood_trials(self, cell: Cell) -> list[Trial]:
         first = len(self.trials)
         peers = [Arm(name, name) for name in PEERS]
         drawn = order(peers, replace(cell, blocks=self.options.preset.self_test), self.options.seed)
@@ -152,42 +216,39 @@ class Rfc2544:
             with self.lab.bed(cell, flood=True) as bed:
                 for arm in shuffled:
                     checkpoint()
-                    bed.flood(arm, block, self._record)
-        mine = self.trials[first:]
-        found = ceiling_of(mine, None)
-        if found is None and self.options.line_rate:
-            # Nothing hangs on it: 100 % is known.
-            return Ceiling(pps=self.options.line_rate, peer=PEERS[0])
-        if found is None:
-            last = mine[-1].invalid if mine else "no trial was run"
-            raise LabError(
-                f"{cell.link} {cell.size} B: no reference peer carried frames, the last because: "
-                f"{last}",
-                "linerate doctor",
-            )
-        return found
+                    due = _Place(cell, arm, block, "self-test").fields()
+                    if not self.journal.replay(**due, load="flood"):
+                        bed.flood(arm, block, self._record)
+        return self.trials[first:]
+
+    def _ran_since(self, position: int) -> bool:
+        """Whether this session ran any trial since then: one that failed earlier is tried again."""
+        return any(t.session == self.journal.session for t in self.trials[position:])
 
     def _maximum(self, cell: Cell, flooded: Ceiling) -> tuple[float, str]:
         """100 % and the peer that shows it: as much as the sender sends in time, or as asked."""
         if self.options.line_rate:
             return self.options.line_rate, flooded.peer
-        with self.lab.bed(cell, flood=False) as bed:
-            for share in PACED_SHARES:
-                if self._paces(bed, Arm(flooded.peer, flooded.peer), share * flooded.pps):
-                    return share * flooded.pps, flooded.peer
-        raise LabError(
-            f"{cell.link} {cell.size} B: the sender is not on time even at "
-            f"{PACED_SHARES[-1]:.0%} of what link and peer carry, so no window would count",
-            "run on a quieter machine, or name 100 % by --line-rate",
-        )
+        while True:
+            before = len(self.trials)
+            with self.lab.bed(cell, flood=False) as bed:
+                for share in PACED_SHARES:
+                    if self._paces(bed, cell, Arm(flooded.peer, flooded.peer), share * flooded.pps):
+                        return share * flooded.pps, flooded.peer
+            if self._ran_since(before):
+                raise LabError(
+                    f"{cell.link} {cell.size} B: the sender is not on time even at "
+                    f"{PACED_SHARES[-1]:.0%} of what link and peer carry, so no window would count",
+                    "run on a quieter machine, or name 100 % by --line-rate",
+                )
 
-    def _paces(self, bed: Block, arm: Arm, pps: float) -> bool:
+    def _paces(self, bed: Block, cell: Cell, arm: Arm, pps: float) -> bool:
         """Whether the sender is on time at this rate, in one of the windows that a trial may have.
 
         What comes back of it does not matter here.
         """
         seconds = min(self.options.preset.goals[0].final_s, PACED_S)
-        with bed.device(arm, 0, pps, "self-test", self._record) as device:
+        with self._device(bed, _Place(cell, arm, 0, "self-test"), pps) as device:
             try:
                 device.send(pps, seconds)
             except DisturbedError:
@@ -198,15 +259,23 @@ class Rfc2544:
                 ) from error
         return True
 
+    @contextmanager
+    def _device(self, bed: Block, place: _Place, max_pps: float) -> Iterator[Resumed]:
+        """A device of this bed that first answers from what earlier sessions have on record."""
+        with bed.device(place.arm, place.block, max_pps, place.role, self._record) as device:
+            yield Resumed(device, self.journal, place.fields())
+
     def _unit(self, bed: Block, cell: Cell, arm: Arm, block: int, max_pps: float) -> None:
         checkpoint()
         self.monitor.searching(cell, arm, block)
-        unit = Unit()
-        with bed.device(arm, block, max_pps, "search", self._record) as device:
-            tests = self.asked().tests_of(arm.label)
+        unit, before = Unit(), len(self.trials)
+        with self._device(bed, _Place(cell, arm, block, "search"), max_pps) as device:
+            tests = tests_of(arm.label, self.arms, self.options.tests)
             run_tests(device, self.options.preset, tests, cell.blocks, unit)
         self.monitor.unit_done(cell, arm, unit)
-        self._failures = 0 if unit.lossless else self._failures + 1
+        # A run that ended because all failed is resumed to try again.
+        failed = not unit.lossless and self._ran_since(before)
+        self._failures = self._failures + 1 if failed else 0
         if self._failures >= MAX_FAILURES and not self.options.keep_going:
             why = unit.throughput.invalid if unit.throughput else None
             raise LabError(
@@ -218,45 +287,27 @@ class Rfc2544:
 
     def _record(self, trial: Trial) -> None:
         trial.position = len(self.trials)
-        self.writer.append(trial)
-        self.trials.append(trial)
+        self.journal.add(trial)
         if trial.invalid_code in DISTURBED and trial.role == "search":
             self.monitor.void()
         elif trial.invalid:
             self.monitor.complain(trial)
 
-    # -- what was found ------------------------------------------------------------------------
 
-    def asked(self) -> Asked:
-        options = self.options
-        return Asked(
-            experiment=NAME,
-            question=QUESTION,
-            preset=options.preset.name,
-            preset_note=options.preset.note,
-            command=options.command,
-            seed=options.seed,
-            window_s=options.preset.goals[0].final_s,
-            line_rate=options.line_rate,
-            tsc_hz=_median_hz(self.trials),
-            started_at=self.started.isoformat(timespec="seconds"),
-            cells=self.cells,
-            arms=self.arms,
-            warnings=self.warnings,
-            search=options.preset,
-            tests=options.tests,
-        )
+@dataclass(frozen=True)
+class _Place:
+    """Where in the run a trial belongs, as its record tells."""
 
-    def summary(self, *, interrupted: bool) -> Summary:
-        return summarise(self.asked(), self.trials, interrupted=interrupted)
+    cell: Cell
+    arm: Arm
+    block: int
+    role: Role
 
-
-class Writer(Protocol):
-    """Keeps records."""
-
-    def append(self, trial: Trial) -> None: ...
-
-
-def _median_hz(trials: list[Trial]) -> int | None:
-    known = [trial.tsc_hz for trial in trials if trial.tsc_hz]
-    return round(statistics.median(known)) if known else None
+    def fields(self) -> dict[str, object]:
+        return {
+            "link": self.cell.link,
+            "size": self.cell.size,
+            "arm": self.arm.label,
+            "block": self.block,
+            "role": self.role,
+        }

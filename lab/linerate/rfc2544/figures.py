@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from linerate.arms import quartiles
+from linerate.design import Cell
 from linerate.rfc2544.found import Searched
 from linerate.rfc2544.presets import REST_S, Preset
 from linerate.search.back_to_back import REPETITIONS as BURST_REPETITIONS
@@ -30,8 +31,10 @@ LAYER_1_BYTES = 20
 _MICRO = 1e6
 
 
-def figures_of(units: Sequence[Searched], preset: Preset, size: int, blocks: int) -> SearchFigures:
-    """Of the units of one arm and cell; `size` with FCS."""
+def figures_of(
+    units: Sequence[Searched], preset: Preset, cell: Cell, shared_by: int
+) -> SearchFigures:
+    """Of the units of one arm and cell; `shared_by`: see `summarise.Asked`."""
     trials = [trial for each in units for trial in each.trials]
     return SearchFigures(
         searches=len(units),
@@ -39,12 +42,12 @@ def figures_of(units: Sequence[Searched], preset: Preset, size: int, blocks: int
         reasons=dict(_reasons(units)),
         windows=len(trials),
         void_windows=sum(trial.invalid_code in DISTURBED for trial in trials),
-        goals=[_goal(units, name, loss, size) for name, loss in _goals(preset)],
+        goals=[_goal(units, name, loss, cell.size) for name, loss in _goals(preset)],
         latency=_latency(units),
         loss=_loss(units),
         back_to_back=_bursts(units),
         recovery=_recovery(units),
-        deviations=_deviations(units, preset, blocks),
+        deviations=_deviations(units, preset, cell.blocks, shared_by),
     )
 
 
@@ -177,7 +180,9 @@ def _recovery(units: Sequence[Searched]) -> RecoveryFigure | None:
     )
 
 
-def _deviations(units: Sequence[Searched], preset: Preset, blocks: int) -> list[str]:
+def _deviations(
+    units: Sequence[Searched], preset: Preset, blocks: int, shared_by: int
+) -> list[str]:
     """What the procedures say, but for repetitions: those of all blocks count together."""
     told = [
         deviation
@@ -187,9 +192,9 @@ def _deviations(units: Sequence[Searched], preset: Preset, blocks: int) -> list[
         if not deviation.startswith("repetitions:")
     ]
     for name, count, wanted in (
-        ("latency", preset.latency_share(blocks) * blocks, LATENCY_REPETITIONS),
-        ("back-to-back", preset.burst_share(blocks) * blocks, BURST_REPETITIONS),
-        ("recovery", preset.recovery_share(blocks) * blocks, RECOVERY_REPETITIONS),
+        ("latency", preset.latency_share(shared_by) * blocks, LATENCY_REPETITIONS),
+        ("back-to-back", preset.burst_share(shared_by) * blocks, BURST_REPETITIONS),
+        ("recovery", preset.recovery_share(shared_by) * blocks, RECOVERY_REPETITIONS),
     ):
         measured = any(name in _results(each) for each in units)
         if measured and count < wanted:

@@ -25,6 +25,12 @@ class Searched:
     # The records do not belong to this procedure.
     mismatch: str | None = None
 
+    @property
+    def bed(self) -> tuple[int, int] | None:
+        """Only searches of one bed make pairs (`Trial.bed`); None: its throughput is of several."""
+        beds = {trial.bed for trial in self.trials if trial.test == "throughput"}
+        return beds.pop() if len(beds) == 1 else None
+
 
 def searched(
     trials: Iterable[Trial],

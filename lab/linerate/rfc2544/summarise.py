@@ -13,7 +13,7 @@ from importlib import metadata
 
 from linerate.arms import summarise_arm, summarise_lower_load
 from linerate.ceiling import CEILING_SHARE, UNPROVEN_SHARE, ceiling_of
-from linerate.comparisons import CellPairs, pair_blocks
+from linerate.comparisons import CellPairs, both_of, pair_beds
 from linerate.design import AA_SUFFIX, Arm, Cell, shown
 from linerate.forwarders import forwarder
 from linerate.records import Test, Trial
@@ -36,15 +36,21 @@ class Asked(Setup):
 
     search: Preset
     tests: tuple[Test, ...]
+    # Blocks over which the repetitions of a test were spread: of a merged run, those of each part.
+    shared_by: int
 
     def tests_of(self, label: str) -> tuple[Test, ...]:
-        """The control and the reference peer are there for their throughput only."""
-        return self.tests if label in {arm.label for arm in shown(self.arms)} else THROUGHPUT
+        return tests_of(label, self.arms, self.tests)
 
     @property
     def lossless(self) -> str:
         """The goal that answers the experiment's question."""
         return self.search.goals[0].name
+
+
+def tests_of(label: str, arms: list[Arm], tests: tuple[Test, ...]) -> tuple[Test, ...]:
+    """The control and the reference peer are there for their throughput only."""
+    return tests if label in {arm.label for arm in shown(arms)} else THROUGHPUT
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ def summarise(asked: Asked, trials: list[Trial], *, interrupted: bool) -> Summar
         mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
         if not mine:
             continue
-        units = searched(mine, asked.search, asked.tests_of, cell.blocks)
+        units = searched(mine, asked.search, asked.tests_of, asked.shared_by)
         whole = _Cell(cell, mine, units)
         summary = _cell_summary(asked, whole)
         found.append(summary)
@@ -104,7 +110,7 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
         mine = [trial for trial in tests if trial.arm == name]
         entry = summarise_arm(name, forwarder(name).language, mine, [])
         if whole.of(name) and name not in {arm.label for arm in asked.arms}:
-            entry.search = figures_of(whole.of(name), asked.search, cell.size, cell.blocks)
+            entry.search = figures_of(whole.of(name), asked.search, cell, asked.shared_by)
         references.append(entry)
     for entry in found:
         _place(asked, whole, entry, peer.peer if peer else None)
@@ -147,7 +153,7 @@ def _arm(asked: Asked, whole: _Cell, arm: Arm) -> ArmSummary:
         language=forwarder(arm.forwarder).language,
         trials=len(trials),
         invalid=sum(not trial.valid for trial in trials),
-        search=figures_of(units, asked.search, whole.cell.size, whole.cell.blocks),
+        search=figures_of(units, asked.search, whole.cell, asked.shared_by),
     )
 
 
@@ -186,19 +192,44 @@ def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
     others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
     result = []
     for place, goal in enumerate(asked.search.goals):
-        by_block: dict[int, dict[str, float]] = {}
-        for each in whole.units:
-            rate = rate_of(each, goal.name)
-            if rate is not None:
-                by_block.setdefault(each.block, {})[each.arm] = rate
+        rates = _rates(whole.units, goal.name)
         result.append(
             CellPairs(
                 cell=summary,
                 metric="pdr_pps" if goal.loss_ratio else "ndr_pps",
                 primary=place == 0,
                 baseline=baseline,
-                control=pair_blocks(by_block, baseline + AA_SUFFIX, baseline),
-                pairs={label: pair_blocks(by_block, label, baseline) for label in others},
+                control=pair_beds(rates, baseline + AA_SUFFIX, baseline),
+                pairs={label: pair_beds(rates, label, baseline) for label in others},
             )
         )
     return result
+
+
+def _rates(units: Sequence[Searched], goal: str) -> dict[tuple[int, int], dict[str, float]]:
+    """What each arm's search found, by bed."""
+    found: dict[tuple[int, int], dict[str, float]] = {}
+    for each in units:
+        if each.bed and (rate := rate_of(each, goal)) is not None:
+            found.setdefault(each.bed, {})[each.arm] = rate
+    return found
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The lossless rates of one cell: compared, and one by one."""
+
+    pairs: CellPairs
+    by_bed: dict[tuple[int, int], dict[str, float]]
+
+    def both(self, label: str) -> list[tuple[float, float]]:
+        """The arm's and the baseline's, for each bed that both shared."""
+        return both_of(self.by_bed, label, self.pairs.baseline)[0]
+
+
+def rates_of(asked: Asked, summary: CellSummary, trials: list[Trial]) -> Rates:
+    """`trials`: of this cell."""
+    units = searched(trials, asked.search, asked.tests_of, asked.shared_by)
+    cell = Cell(summary.link, summary.size, summary.blocks)
+    pairs = _pairs(asked, _Cell(cell, trials, units), summary)[0]
+    return Rates(pairs, _rates(units, asked.lossless))

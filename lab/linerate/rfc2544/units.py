@@ -5,24 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from linerate.errors import TrialError
 from linerate.records import Test
 from linerate.rfc2544.presets import Preset
 from linerate.search.back_to_back import BackToBack, back_to_back
-from linerate.search.device import ChangingDevice
+from linerate.search.device import TestedDevice
 from linerate.search.frame_loss import FrameLoss, frame_loss
 from linerate.search.latency import LatencyResult, latency
 from linerate.search.recovery import Recovery, recovery
 from linerate.search.throughput import Found, Throughput, search
 from linerate.verdict import LOW_LOAD
-
-
-class TestedDevice(ChangingDevice, Protocol):
-    """A device that is told which test its next trials are for, as its records say it."""
-
-    test: Test
 
 
 @dataclass

@@ -52,7 +52,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """What one trial is to send, over all directions. `then`: rate and seconds that follow."""
 
     pps: float
@@ -60,6 +60,11 @@ class _Asked:
     frames: int | None = None
     latency: bool = False
     then: tuple[float, float] | None = None
+
+    @classmethod
+    def burst(cls, frames: int, pps: float) -> Asked:
+        """So many frames at this rate."""
+        return cls(pps, frames / pps, frames=frames)
 
     @property
     def whole_s(self) -> float:
@@ -95,6 +100,7 @@ class BedDevice:
         self.role = role
         # Which test the next trials are for.
         self.test: Test = "throughput"
+        self.void = 0
         self._max_pps = max_pps
         self._record = record
         self._running: ExitStack | None = None
@@ -106,19 +112,19 @@ class BedDevice:
         return self._max_pps
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
-        return outcome_of(self._trial(_Asked(pps, seconds, latency=latency)))
+        return outcome_of(self._trial(Asked(pps, seconds, latency=latency)))
 
     def burst(self, frames: int) -> Outcome:
-        asked = _Asked(self.max_pps, frames / self.max_pps, frames=frames)
-        return outcome_of(self._trial(asked))
+        return outcome_of(self._trial(Asked.burst(frames, self.max_pps)))
 
     def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
-        return changed_of(self._trial(_Asked(pps, seconds, then=(then_pps, then_seconds))))
+        return changed_of(self._trial(Asked(pps, seconds, then=(then_pps, then_seconds))))
 
-    def _trial(self, asked: _Asked) -> Trial:
+    def _trial(self, asked: Asked) -> Trial:
         """The first window that counts."""
         pause(max(self._ended_s + self.terms.rest_s - time.monotonic(), 0.0))
-        for attempt in range(1, self.terms.windows + 1):
+        void, self.void, why = self.void, 0, "they are on record"
+        for attempt in range(void + 1, self.terms.windows + 1):
             trial = self._window(attempt, asked)
             self._record(trial)
             self._ended_s = time.monotonic()
@@ -126,12 +132,13 @@ class BedDevice:
                 return trial
             if trial.invalid_code not in DISTURBED:
                 raise error_of(trial)
+            why = f"the last because: {trial.invalid}"
         raise DisturbedError(
             f"{self.terms.windows} windows of {asked.whole_s:.3g} s at {asked.pps / 1e6:.3f} Mpps "
-            f"were all disturbed, the last because: {trial.invalid}"
+            f"were all disturbed, {why}"
         )
 
-    def _window(self, attempt: int, asked: _Asked) -> Trial:
+    def _window(self, attempt: int, asked: Asked) -> Trial:
         plan = Plan(
             self.arm,
             "paced" if asked.frames is None else "burst",
@@ -168,7 +175,7 @@ class BedDevice:
             self.close()
         return trial
 
-    def _traffic(self, asked: _Asked) -> Traffic:
+    def _traffic(self, asked: Asked) -> Traffic:
         wire, _ = self.bed.ready()
         senders = self.bench.senders(len(wire.locations))
         pps = asked.pps / senders
@@ -204,7 +211,7 @@ class BedDevice:
         sender.check()
         warm_up = min(WARM_UP_PPS, self.max_pps)
         # It is stopped when frames have come through, long before its end.
-        sender.configure(self._traffic(_Asked(warm_up, 30.0)))
+        sender.configure(self._traffic(Asked(warm_up, 30.0)))
         prefix = self.bench.run.new_prefix("forwarder")
         program = forwarder(self.arm.forwarder)
         command = program.command(self.bench.cores.forwarder, self.bench.memory, prefix, wire)

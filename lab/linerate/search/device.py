@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from linerate.records import Test
+
 
 @dataclass(frozen=True)
 class Latency:
@@ -79,3 +81,15 @@ class ChangingDevice(Device, Protocol):
 
     def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
         """One paced trial, open loop: `pps` for `seconds`, then at once `then_pps`."""
+
+
+class TestedDevice(ChangingDevice, Protocol):
+    """A device that is told which test its next trials are for, as its records say it."""
+
+    test: Test
+
+
+class RecordingDevice(TestedDevice, Protocol):
+    """A device that makes records. Of its next trial `void` windows are on record already."""
+
+    void: int

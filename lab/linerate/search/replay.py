@@ -2,28 +2,38 @@
 """A device that answers from records what was asked of a real one.
 
 A procedure decides by outcomes alone, so that asked anew it asks the same again: what a search
-found is computed from its records, never kept beside them.
+found is computed from its records (`Replay`), never kept beside them, and a search that was
+interrupted is made anew from its beginning, with the records as far as they go (`Resumed`).
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
+from linerate.errors import RunError
+from linerate.journal import Journal
 from linerate.records import Test, Trial
-from linerate.search.bed_device import changed_of, error_of, outcome_of
-from linerate.search.device import Changed, Outcome
+from linerate.search.bed_device import DISTURBED, Asked, changed_of, error_of, outcome_of
+from linerate.search.device import Changed, Outcome, RecordingDevice
+
+T = TypeVar("T")
 
 # Rates come back from JSON as they were; this is for those that are computed on another machine.
 RATE_TOLERANCE = 1e-6
 
 
 class EndOfRecordsError(Exception):
-    """The search went on after these records, or was cut off there."""
+    """There are no further records. `last`: the void window that this trial ends with, if any."""
+
+    def __init__(self, last: Trial | None = None) -> None:
+        super().__init__("no further records")
+        self.last = last
 
 
-class MismatchError(Exception):
+class MismatchError(RunError):
     """The records are of another procedure, or of another version of it."""
 
 
@@ -31,12 +41,69 @@ class TestOverError(MismatchError, RuntimeError):
     """The next record is of another test: this one ended here, by its limit of time, if by that."""
 
 
+class Source(Protocol):
+    """Records in their order."""
+
+    def peek(self) -> Trial | None:
+        """The next one; None: no further."""
+
+    def take(self) -> Trial:
+        """Pass the next one."""
+
+
+def answer(source: Source, test: Test, asked: Asked) -> Trial:
+    """The window that counts of one trial: the void ones before it are passed over.
+
+    Raises the trial's own error where none counts.
+    """
+    last: Trial | None = None
+    while there := source.peek():
+        if last and (there.attempt or 1) == 1:
+            raise error_of(last)
+        _compare(there, test, asked)
+        last = source.take()
+        if last.valid:
+            return last
+        if last.invalid_code not in DISTURBED:
+            raise error_of(last)
+    raise EndOfRecordsError(last)
+
+
+def _compare(trial: Trial, test: Test, asked: Asked) -> None:
+    if trial.test != test:
+        raise TestOverError(f"trial {trial.position} is of {trial.test}, not of {test}")
+    there = [trial.asked_pps, trial.asked_s, trial.then_pps, trial.then_s]
+    due = [asked.pps, asked.seconds, *(asked.then or (0.0, 0.0))]
+    same = all(
+        math.isclose(mine or 0.0, theirs, rel_tol=RATE_TOLERANCE)
+        for mine, theirs in zip(there, due, strict=True)
+    )
+    if not same or trial.asked_frames != asked.frames:
+        raise MismatchError(
+            f"trial {trial.position} was of frames/s and seconds {there}, not {due}",
+            "the records were changed, or another version of linerate made them",
+        )
+
+
+class _List:
+    """A `Source`."""
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        self.left = deque(trials)
+
+    def peek(self) -> Trial | None:
+        return self.left[0] if self.left else None
+
+    def take(self) -> Trial:
+        return self.left.popleft()
+
+
 class Replay:
-    """A `linerate.search.device.ChangingDevice` made of one search's trials, in their order."""
+    """A `linerate.search.device.TestedDevice` made of one search's trials, in their order."""
 
     def __init__(self, trials: Sequence[Trial], max_pps: float) -> None:
         self.test: Test = "throughput"
-        self._left = deque(trials)
+        self._source = _List(trials)
         self._max_pps = max_pps
 
     @property
@@ -46,45 +113,91 @@ class Replay:
     @property
     def left(self) -> int:
         """Records that nobody has asked for yet."""
-        return len(self._left)
+        return len(self._source.left)
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
-        return outcome_of(self._next(pps, seconds))
+        return outcome_of(self._next(Asked(pps, seconds, latency=latency)))
 
     def burst(self, frames: int) -> Outcome:
-        return outcome_of(self._next(self.max_pps, frames / self.max_pps, frames=frames))
+        return outcome_of(self._next(Asked.burst(frames, self.max_pps)))
 
     def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
-        return changed_of(self._next(pps, seconds, then=(then_pps, then_seconds)))
+        return changed_of(self._next(Asked(pps, seconds, then=(then_pps, then_seconds))))
 
-    def _next(
-        self,
-        pps: float,
-        seconds: float,
-        *,
-        frames: int | None = None,
-        then: tuple[float, float] = (0.0, 0.0),
-    ) -> Trial:
-        """The window that counts of one trial: the void ones before it are passed over."""
-        last: Trial | None = None
-        while self._left and (last is None or (self._left[0].attempt or 1) > 1):
-            self._compare(self._left[0], (pps, seconds, *then), frames)
-            last = self._left.popleft()
-            if last.valid:
-                return last
-        if last is None:
-            raise EndOfRecordsError
-        raise error_of(last)
+    def _next(self, asked: Asked) -> Trial:
+        try:
+            return answer(self._source, self.test, asked)
+        except EndOfRecordsError as end:
+            if end.last:
+                raise error_of(end.last) from None
+            raise
 
-    def _compare(self, trial: Trial, due: tuple[float, ...], frames: int | None) -> None:
-        if trial.test != self.test:
-            raise TestOverError(f"trial {trial.position} is of {trial.test}, not of {self.test}")
-        there = [trial.asked_pps, trial.asked_s, trial.then_pps, trial.then_s]
-        same = all(
-            math.isclose(mine or 0.0, theirs, rel_tol=RATE_TOLERANCE)
-            for mine, theirs in zip(there, due, strict=True)
+
+class _Unit:
+    """A `Source`: what the journal has of one search, of which `of` gives the fields."""
+
+    def __init__(self, journal: Journal, of: dict[str, object]) -> None:
+        self._journal = journal
+        self._of = of
+        self._begun = False
+
+    def peek(self) -> Trial | None:
+        return self._journal.peek()
+
+    def take(self) -> Trial:
+        found = self._journal.replay(**self._of)
+        assert found is not None
+        self._begun = True
+        return found
+
+    def check(self) -> None:
+        """Raise when the next record is of another search."""
+        found = self._journal.peek()
+        if found and any(getattr(found, name) != due for name, due in self._of.items()):
+            if not self._begun:
+                self._journal.replay(**self._of)  # which says what is wrong
+            raise TestOverError("the records go on with another search")
+
+
+class Resumed:
+    """A device whose first answers are on record; where they end it is the device itself.
+
+    `of`: the fields by which the records of this search are known.
+    """
+
+    def __init__(self, device: RecordingDevice, journal: Journal, of: dict[str, object]) -> None:
+        self.test: Test = "throughput"
+        self._device = device
+        self._source = _Unit(journal, of)
+
+    @property
+    def max_pps(self) -> float:
+        return self._device.max_pps
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        return self._next(
+            Asked(pps, seconds, latency=latency),
+            outcome_of,
+            lambda: self._device.send(pps, seconds, latency=latency),
         )
-        if not same or trial.asked_frames != frames:
-            raise MismatchError(
-                f"trial {trial.position} was of frames/s and seconds {there}, not {list(due)}"
-            )
+
+    def burst(self, frames: int) -> Outcome:
+        return self._next(
+            Asked.burst(frames, self.max_pps), outcome_of, lambda: self._device.burst(frames)
+        )
+
+    def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
+        return self._next(
+            Asked(pps, seconds, then=(then_pps, then_seconds)),
+            changed_of,
+            lambda: self._device.change(pps, seconds, then_pps, then_seconds),
+        )
+
+    def _next(self, asked: Asked, told: Callable[[Trial], T], live: Callable[[], T]) -> T:
+        self._source.check()
+        try:
+            return told(answer(self._source, self.test, asked))
+        except EndOfRecordsError as end:
+            self._device.test = self.test
+            self._device.void = (end.last.attempt or 1) if end.last else 0
+            return live()

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiment `rfc2544` as the lab's commands know it: begun, told, merged, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+from rich.console import Console
+
+from linerate.cpus import Cores
+from linerate.design import AA_SUFFIX
+from linerate.eal import Memory
+from linerate.experiments import Comparable, Experiment
+from linerate.journal import Journal
+from linerate.kept_runs import (
+    control_sample,
+    cost_samples,
+    interrupted_blocks,
+    merge_designs,
+    rate_sample,
+    read,
+)
+from linerate.links import remember_ports, use_ports
+from linerate.process import RunDirectory
+from linerate.records import Trial
+from linerate.rfc2544.beds import RealLab
+from linerate.rfc2544.experiment import (
+    DEFAULT_FORWARDERS,
+    DEFAULT_LINKS,
+    NAME,
+    Options,
+    Rfc2544,
+    SearchDesign,
+    cells,
+    design_of,
+)
+from linerate.rfc2544.summarise import Asked, rates_of, summarise
+from linerate.rfc2544.table import print_rfc2544
+from linerate.run_file import Run
+from linerate.run_summary import setup_of
+from linerate.summary import SUMMARY, Summary, dump
+from linerate.trial import Bench
+
+OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(SearchDesign)
+
+
+def _as_stored(design: SearchDesign) -> dict[str, Any]:
+    """As it comes back from run.json: JSON has no tuples."""
+    found: dict[str, Any] = DESIGN.dump_python(design, mode="json")
+    return found
+
+
+@dataclass(frozen=True)
+class Found:
+    """The summary with the trials that the report draws."""
+
+    summary: Summary
+    trials: list[Trial]
+
+    def files(self) -> dict[str, str]:
+        return {SUMMARY: dump(self.summary)}
+
+    def show(self, console: Console) -> None:
+        print_rfc2544(console, self.summary)
+
+
+class Rfc2544Runs(Experiment):
+    name = NAME
+
+    def design(self, options: dict[str, Any]) -> dict[str, Any]:
+        return _as_stored(design_of(read(OPTIONS, options, "options")))
+
+    def given(self, options: dict[str, Any]) -> dict[str, object]:
+        asked = read(OPTIONS, options, "options")
+        return {
+            "--preset": asked.preset.name,
+            "--link": asked.links or DEFAULT_LINKS,
+            "--sizes": [cell.size for cell in cells(asked) if cell.link == cells(asked)[0].link],
+            "--forwarders": asked.forwarders or DEFAULT_FORWARDERS,
+            "--tests": list(asked.tests),
+            "--ip": asked.ip,
+            "--directions": asked.directions,
+            "--blocks": asked.blocks or asked.preset.blocks,
+            "--seed": asked.seed,
+            "--line-rate": asked.line_rate,
+            "--hugepages": asked.hugepages,
+            "--keep-going": asked.keep_going,
+            "--generator-port": asked.generator_ports,
+            "--forwarder-port": asked.forwarder_ports,
+        }
+
+    def begin(
+        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
+    ) -> Rfc2544:
+        asked = read(OPTIONS, options, "options")
+        use_ports(asked.links, asked.generator_ports, asked.forwarder_ports)
+        bench = Bench(
+            run=run,
+            cores=Cores.choose(),
+            memory=Memory.choose(asked.hugepages),
+            experiment=NAME,
+            seed=asked.seed,
+            window_s=asked.preset.flood_s,
+            session=journal.session,
+            ip=asked.ip,
+            directions=asked.directions or "both",
+        )
+        return Rfc2544(asked, RealLab(bench, asked.preset.terms), journal, console)
+
+    def findings(self, run: Run, trials: list[Trial]) -> Found:
+        asked = self._asked(run, trials)
+        return Found(summarise(asked, trials, interrupted=not run.complete(len(trials))), trials)
+
+    def _asked(self, run: Run, trials: list[Trial]) -> Asked:
+        design = read(DESIGN, run.design, "design")
+        remember_ports(design.generator_ports, design.forwarder_ports)
+        setup = setup_of(NAME, run, design, trials)
+        setup.warnings += interrupted_blocks(trials)
+        return Asked(
+            **vars(setup), search=design.search, tests=design.tests, shared_by=design.shared_by
+        )
+
+    def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        every = [read(DESIGN, each, "design") for each in designs]
+        further = [
+            ("--preset", "search"),
+            ("--tests", "tests"),
+            ("--blocks", "shared_by"),
+            ("--ip", "ip"),
+            ("--directions", "directions"),
+        ]
+        return _as_stored(merge_designs(every, further))
+
+    def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
+        asked = self._asked(run, trials)
+        found = summarise(asked, trials, interrupted=not run.complete(len(trials)))
+        result = Comparable()
+        for cell in found.cells:
+            mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+            rates = rates_of(asked, cell, mine)
+            pairs = rates.pairs
+            for label in pairs.pairs:
+                result.samples.append(rate_sample(pairs, label, rates.both(label)))
+            itself = rates.both(pairs.baseline + AA_SUFFIX)
+            result.controls.append(control_sample(pairs, itself))
+            polled = [t for t in mine if t.role == "search" and t.polling is not None]
+            result.samples.extend(cost_samples(cell, polled, pairs.baseline))
+        return result

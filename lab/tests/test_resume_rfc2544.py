@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A search goes on after an interruption at any window: nothing is lost, nothing is sent twice."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulated import KilledError, printed
+from simulated_lab import CAPACITY, CEILING_PPS, QUICK, SimulatedLab, quiet, resume, start
+
+from linerate import rebuild, records, regression, run_file
+from linerate.errors import LabError, RunError
+from linerate.records import RECORDS, Trial
+from linerate.rfc2544.runs import Found
+from linerate.search.simulated import Model
+
+SHORT: dict[str, Any] = {"tests": ("throughput",), "blocks": 2}
+
+
+def exact() -> SimulatedLab:
+    """What a forwarder carries does not depend on when it was started."""
+    return SimulatedLab(noise=0)
+
+
+def without_sessions(trials: list[Trial]) -> list[dict[str, Any]]:
+    """What does not depend on when the forwarder was started: its frames' delays do."""
+    return [trial.model_dump(exclude={"session", "latency"}) for trial in trials]
+
+
+def kill_before(lab: SimulatedLab, window: int) -> Callable[[], None]:
+    """The lab dies before its so many-th window; the result keeps it alive again."""
+    left = [window]
+
+    def count(_: Trial) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KilledError
+
+    lab.before_window = count
+
+    def spare() -> None:
+        lab.before_window = lambda _: None
+
+    return spare
+
+
+def cut(directory: Path, whole: Path, kept: int, torn: int = 0) -> None:
+    """What SIGKILL leaves of a run: so many lines and some bytes, and no end of its session."""
+    directory.mkdir()
+    data = json.loads((whole / run_file.RUN).read_text())
+    for name in ("end", "ended_at", "trials"):
+        del data["sessions"][0][name]
+    (directory / run_file.RUN).write_text(json.dumps(data))
+    lines = (whole / RECORDS).read_bytes().splitlines(keepends=True)
+    (directory / RECORDS).write_bytes(b"".join(lines[:kept]) + lines[kept][:torn])
+
+
+def test_cut_after_any_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = start(exact(), tmp_path / "whole", **SHORT)
+    monkeypatch.setattr("linerate.session.publish", lambda *_: whole)
+    expected = without_sessions(whole.trials)
+    # All of the self-test and of the first search, then here and there.
+    for kept in [*range(60), *range(60, len(expected), 7)]:
+        directory = tmp_path / f"cut-{kept}"
+        cut(directory, tmp_path / "whole", kept, torn=kept % 40)
+        resume(exact(), directory)
+        found = records.read(directory / RECORDS)
+        assert without_sessions(found) == expected
+        assert [t.session for t in found] == [1] * kept + [2] * (len(expected) - kept)
+        assert run_file.load(directory).complete(len(found))
+
+
+def test_cut_in_any_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = start(exact(), tmp_path / "whole", blocks=1)
+    monkeypatch.setattr("linerate.session.publish", lambda *_: whole)
+    expected = without_sessions(whole.trials)
+    seen = {trial.test for trial in whole.trials}
+    assert {"throughput", "latency", "loss", "back-to-back", "recovery", "low-load"} <= seen
+    for kept in range(3, len(expected), 23):
+        directory = tmp_path / f"cut-{kept}"
+        cut(directory, tmp_path / "whole", kept)
+        resume(exact(), directory)
+        assert without_sessions(records.read(directory / RECORDS)) == expected
+
+
+def test_killed_again_and_again_amid_void_windows(tmp_path: Path) -> None:
+    """A window that was void stays so: the trial goes on with the next, up to the same limit."""
+    run = tmp_path / "run"
+    lab = SimulatedLab(late=lambda _: 0.6)
+    kill_before(lab, 40)
+    with pytest.raises(KilledError):
+        start(lab, run, **SHORT)
+    for attempt in range(200):
+        lab = SimulatedLab(late=lambda _: 0.6, seed=attempt + 2)
+        spare = kill_before(lab, 61)
+        try:
+            found = resume(lab, run)
+        except KilledError:
+            spare()
+            continue
+        break
+    trials = records.read(run / RECORDS)
+    assert len({trial.session for trial in trials}) > 5
+    assert [trial.position for trial in trials] == list(range(len(trials)))
+    for before, after in itertools.pairwise(trials):
+        if after.attempt and after.attempt > 1:
+            assert before.attempt == after.attempt - 1
+            assert before.invalid_code == "late"
+            assert (before.arm, before.asked_pps) == (after.arm, after.asked_pps)
+    assert not found.summary.interrupted
+    for arm in found.summary.cells[0].arms:
+        assert arm.search is not None
+        assert (arm.search.unfinished, arm.search.reasons) == (0, {})
+        assert arm.search.goals[0].pps is not None
+    assert any("interrupted and finished in another" in text for text in found.summary.warnings)
+
+
+def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
+    """The one half would be of another bed than the other."""
+    lab = SimulatedLab()
+    # In the midst of the second block.
+    kill_before(lab, 250)
+    run = tmp_path / "run"
+    with pytest.raises(KilledError):
+        start(lab, run, tests=("throughput",), blocks=7)
+    found = resume(SimulatedLab(), run)
+    comparison = next(each for each in found.summary.comparisons if each.metric == "ndr_pps")
+    assert comparison.n == 6
+    arm = next(each for each in found.summary.cells[0].arms if each.arm == "rust-l2fwd")
+    assert arm.search is not None
+    assert arm.search.searches == 7
+
+
+def test_a_search_that_ran_out_of_time_is_not_gone_on_with(tmp_path: Path) -> None:
+    """Live the clock ended it, in the records the next test does."""
+    hasty = replace(QUICK, limit_s=1e-9)
+    whole = start(
+        exact(), tmp_path / "whole", preset=hasty, keep_going=True, tests=("throughput", "loss")
+    )
+    directory = tmp_path / "cut"
+    kept = len(whole.trials) - 5
+    cut(directory, tmp_path / "whole", kept)
+    resume(exact(), directory)
+    assert without_sessions(records.read(directory / RECORDS)) == without_sessions(whole.trials)
+
+
+def test_a_failed_self_test_is_made_again(tmp_path: Path) -> None:
+    lab = SimulatedLab()
+    lab.peers_starve = True
+    run = tmp_path / "run"
+    with pytest.raises(LabError, match="no reference peer carried frames"):
+        start(lab, run, **SHORT)
+    failed = len(records.read(run / RECORDS))
+    found = resume(SimulatedLab(), run)
+    assert all(trial.valid for trial in found.trials[failed:])
+    assert found.summary.comparisons[0].ratio is not None
+
+
+def test_searches_that_all_failed_are_tried_again(tmp_path: Path) -> None:
+    broken = SimulatedLab(model=Model(capacity_pps=1.0, max_pps=1.0, failing=0.9))
+    run = tmp_path / "run"
+    with pytest.raises(LabError, match="found no throughput"):
+        start(broken, run, line_rate=CEILING_PPS, tests=("throughput",))
+    found = resume(SimulatedLab(), run)
+    assert not found.summary.interrupted
+    arm = found.summary.cells[0].arms[0]
+    assert arm.search is not None
+    assert arm.search.unfinished < arm.search.searches == 6
+
+
+def test_a_complete_run_is_told_again(tmp_path: Path) -> None:
+    start(exact(), tmp_path / "run", **SHORT)
+    before = (tmp_path / "run" / RECORDS).read_bytes()
+    console = quiet()
+    lab = exact()
+    kill_before(lab, 0)
+    resume(lab, tmp_path / "run", console)
+    assert "nothing is to be run" in printed(console)
+    assert (tmp_path / "run" / RECORDS).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"asked_pps": 1.0}, "was of frames/s"), ({"arm": "reflect"}, "where the order of this run")],
+)
+def test_records_of_another_run_are_refused(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    start(exact(), tmp_path / "whole", **SHORT)
+    cut(tmp_path / "cut", tmp_path / "whole", 40)
+    path = tmp_path / "cut" / RECORDS
+    changed = [
+        trial.model_copy(update=change) if trial.role == "search" else trial
+        for trial in records.read(path)
+    ]
+    path.write_text("".join(records.dump(trial) + "\n" for trial in changed))
+    before = path.read_bytes()
+    with pytest.raises(RunError, match=message):
+        resume(exact(), tmp_path / "cut")
+    assert path.read_bytes() == before
+
+
+# -- several runs --------------------------------------------------------------------------------
+
+
+def test_a_slower_forwarder_is_a_regression(tmp_path: Path) -> None:
+    for name, factor in (("before", 1.0), ("after", 0.93), ("same", 1.0)):
+        lab = SimulatedLab(capacity={"rust-l2fwd": CAPACITY["rust-l2fwd"] * factor}, seed=len(name))
+        start(lab, tmp_path / name, tests=("throughput",), blocks=8)
+    found = regression.compare(
+        rebuild.stored(tmp_path / "before"), rebuild.stored(tmp_path / "after"), margin=0.02
+    )
+    assert [(each.arm, each.metric, each.verdict) for each in found.changes] == [
+        ("rust-l2fwd", "ndr_pps", "slower")
+    ]
+    found = regression.compare(
+        rebuild.stored(tmp_path / "before"), rebuild.stored(tmp_path / "same"), margin=0.02
+    )
+    assert "slower" not in {each.verdict for each in found.changes}
+
+
+def test_runs_are_merged_search_by_search(tmp_path: Path) -> None:
+    for name, seed in (("one", 1), ("two", 2)):
+        start(SimulatedLab(seed=seed), tmp_path / name, blocks=3, seed=seed)
+    found = rebuild.report([tmp_path / "one", tmp_path / "two"], tmp_path / "both", quiet())
+    assert isinstance(found, Found)
+    arm = found.summary.cells[0].arms[0]
+    assert arm.search is not None
+    assert (arm.search.searches, arm.search.reasons) == (6, {})
+    # Twice the six repetitions of the preset, which three blocks share.
+    assert {each.trials for each in arm.search.latency} == {12}
+    assert next(c for c in found.summary.comparisons if c.primary).n == 6
+
+
+def test_runs_with_other_tests_are_not_merged(tmp_path: Path) -> None:
+    start(SimulatedLab(), tmp_path / "one", tests=("throughput",), blocks=2)
+    start(SimulatedLab(), tmp_path / "two", tests=("throughput", "loss"), blocks=2, seed=2)
+    with pytest.raises(RunError, match=r"--tests throughput and throughput, loss"):
+        rebuild.report([tmp_path / "one", tmp_path / "two"], tmp_path / "both", quiet())
+    assert not (tmp_path / "both").exists()
