@@ -7,13 +7,15 @@ OTG has no figures for lateness, back-pressure and loss at the link's ingress; t
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from typing import Any
 
 from linerate import eal, hdr
 from linerate.eal import Memory
-from linerate.errors import GeneratorError
+from linerate.errors import GeneratorError, UnknownCommandError
+from linerate.hdr import Histogram
 from linerate.links import Wire
 from linerate.otg import OtgClient, Traffic, flow_name
 from linerate.places import rust_binary
@@ -122,23 +124,28 @@ class Generator(Sender):
         if found is None:
             return None
         hz = self.tsc_hz()
-        histograms, jitters = [], []
+        delays, variations, jitters = [], [], []
         for flow in self._flows:
-            answer = self.telemetry.ask(f"/linerate/generator/histogram,{flow},latency_hdr")
-            try:
-                histograms.append(hdr.decode("".join(answer["latency_hdr"])))
-            except (KeyError, TypeError, ValueError) as error:
-                raise GeneratorError(f"no histogram of flow {flow}: {error}") from error
+            delays.append(self._histogram(flow, "latency_hdr"))
+            # Absent where frames came to several lcores: nobody knows who were neighbours.
+            with contextlib.suppress(UnknownCommandError):
+                variations.append(self._histogram(flow, "ipdv_hdr"))
             own = self.telemetry.ask(f"/linerate/generator/flow,{flow}")
             if "jitter_rfc3550_ns" in own:
                 jitters.append(float(own["jitter_rfc3550_ns"]))
-        whole = hdr.together(histograms)
-        for quantile in QUANTILES:
-            cycles = whole.percentile(quantile * 100)
-            if cycles is not None:
-                found.quantiles_ns[f"{quantile:g}"] = cycles * 1e9 / hz
+        found.quantiles_ns = _quantiles_ns(delays, hz)
+        if len(variations) == len(self._flows):
+            found.ipdv_quantiles_ns = _quantiles_ns(variations, hz)
         found.jitter_rfc3550_ns = max(jitters, default=None)
         return found
+
+    def _histogram(self, flow: str, name: str) -> Histogram:
+        """Of a flow, in TSC cycles; raises `UnknownCommandError` when it has none."""
+        answer = self.telemetry.ask(f"/linerate/generator/histogram,{flow},{name}")
+        try:
+            return hdr.decode("".join(answer[name]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise GeneratorError(f"no {name} of flow {flow}: {error}") from error
 
     def close(self) -> None:
         if self._telemetry:
@@ -146,6 +153,13 @@ class Generator(Sender):
         if hasattr(self, "client"):
             self.client.close()
         self.child.stop()
+
+
+def _quantiles_ns(histograms: list[Histogram], hz: int) -> dict[str, float]:
+    """Over all flows; none of an empty histogram."""
+    whole = hdr.together(histograms)
+    cycles = {quantile: whole.percentile(quantile * 100) for quantile in QUANTILES}
+    return {f"{name:g}": value * 1e9 / hz for name, value in cycles.items() if value is not None}
 
 
 def _largest(errors: list[float]) -> float | None:

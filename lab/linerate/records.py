@@ -72,6 +72,11 @@ class LatencyFigures(_Strict):
     jitter_rfc3550_ns: float | None = Field(
         default=None, description="as the sender smooths it, for comparison with published figures"
     )
+    ipdv_quantiles_ns: dict[str, float] = Field(
+        default_factory=dict,
+        description="by quantile: how much the delays of two frames in a row differ (RFC 3393), "
+        "without the sign",
+    )
 
 
 class ChangeFigures(_Strict):

@@ -133,6 +133,8 @@ def enter(trial: Trial, found: Outcome) -> None:
             mean_ns=found.latency.mean * 1e9,
             maximum_ns=found.latency.maximum * 1e9,
             quantiles_ns={f"{q:g}": v * 1e9 for q, v in found.latency.quantiles.items()},
+            jitter_rfc3550_ns=None if found.latency.jitter is None else found.latency.jitter * 1e9,
+            ipdv_quantiles_ns={f"{q:g}": v * 1e9 for q, v in found.latency.ipdv.items()},
         )
 
 

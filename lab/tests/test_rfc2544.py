@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -101,6 +102,13 @@ def test_other_tests_are_at_the_own_throughput(measured: Measured) -> None:
             assert each.quantiles_us["0.999"].median >= each.quantiles_us["0.5"].median
             expected = each.quantiles_us["0.999"].median - each.minimum_us
             assert each.pdv_us["0.999"].median == pytest.approx(expected, rel=0.2)
+            # Of delays that fall off exponentially: the mean of the differences is that of the
+            # delays beyond the least, the median of both is that by the natural logarithm of 2.
+            assert each.jitter_us is not None
+            assert each.ipdv_us is not None
+            mean = each.mean_us.median - each.minimum_us
+            assert each.jitter_us.median == pytest.approx(mean, rel=0.1)
+            assert each.ipdv_us["0.5"].median == pytest.approx(mean * math.log(2), rel=0.1)
         assert figures.loss[0].share == 1
         expected = 1 - CAPACITY[name] / CEILING_PPS
         assert figures.loss[0].loss_ratio.median == pytest.approx(expected, abs=0.02)

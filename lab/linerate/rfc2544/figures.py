@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from linerate.arms import quartiles
 from linerate.design import Cell
@@ -120,24 +120,31 @@ def _latency_at(share: float, loads: list[AtLoad]) -> LatencyFigure:
     runs: list[Run] = [run for load in loads for run in load.runs]
     mean = quartiles(run.mean * _MICRO for run in runs)
     assert mean is not None
-    known = sorted(set.intersection(*(set(run.quantiles) for run in runs)))
-    quantiles: dict[str, Quartiles] = {}
-    pdv: dict[str, Quartiles] = {}
-    for quantile in known:
-        of_runs = quartiles(run.quantiles[quantile] * _MICRO for run in runs)
-        beyond = quartiles((run.quantiles[quantile] - run.minimum) * _MICRO for run in runs)
-        assert of_runs is not None
-        assert beyond is not None
-        quantiles[f"{quantile:g}"], pdv[f"{quantile:g}"] = of_runs, beyond
     return LatencyFigure(
         share=share,
         trials=len(runs),
         mean_us=mean,
         minimum_us=min(run.minimum for run in runs) * _MICRO,
         maximum_us=max(run.maximum for run in runs) * _MICRO,
-        quantiles_us=quantiles,
-        pdv_us=pdv,
+        quantiles_us=_by_quantile(run.quantiles for run in runs),
+        pdv_us=_by_quantile(
+            {quantile: value - run.minimum for quantile, value in run.quantiles.items()}
+            for run in runs
+        ),
+        jitter_us=quartiles(None if run.jitter is None else run.jitter * _MICRO for run in runs),
+        ipdv_us=_by_quantile(run.ipdv for run in runs) or None,
     )
+
+
+def _by_quantile(runs: Iterable[dict[float, float]]) -> dict[str, Quartiles]:
+    """In microseconds, those quantiles that every run has."""
+    every = list(runs)
+    known = sorted(set.intersection(*map(set, every)))
+    return {
+        f"{quantile:g}": found
+        for quantile in known
+        if (found := quartiles(run[quantile] * _MICRO for run in every))
+    }
 
 
 def _loss(units: Sequence[Searched]) -> list[LossFigure]:

@@ -281,8 +281,14 @@ def _latency_of(found: LatencyFigures | None) -> Latency | None:
         minimum=found.minimum_ns / 1e9,
         mean=found.mean_ns / 1e9,
         maximum=found.maximum_ns / 1e9,
-        quantiles={float(name): value / 1e9 for name, value in found.quantiles_ns.items()},
+        quantiles=_seconds(found.quantiles_ns),
+        jitter=None if found.jitter_rfc3550_ns is None else found.jitter_rfc3550_ns / 1e9,
+        ipdv=_seconds(found.ipdv_quantiles_ns),
     )
+
+
+def _seconds(quantiles_ns: dict[str, float]) -> dict[float, float]:
+    return {float(name): value / 1e9 for name, value in quantiles_ns.items()}
 
 
 def error_of(trial: Trial) -> TrialError:

@@ -8,7 +8,7 @@ second over all directions together; counts are frames. A trial that could not b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from linerate.records import Test
@@ -16,7 +16,11 @@ from linerate.records import Test
 
 @dataclass(frozen=True)
 class Latency:
-    """Of the frames that came back, in seconds: the least, mean and greatest, and quantiles."""
+    """Of the frames that came back, in seconds: the least, mean and greatest, and quantiles.
+
+    `jitter` is RFC 3550's, `ipdv` how much the delays of neighbours differ (RFC 3393), without the
+    sign; None and empty where the sender does not tell.
+    """
 
     count: int
     minimum: float
@@ -24,6 +28,8 @@ class Latency:
     maximum: float
     # By quantile, 0 to 1.
     quantiles: dict[float, float]
+    jitter: float | None = None
+    ipdv: dict[float, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

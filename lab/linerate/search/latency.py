@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from linerate.errors import TrialError, UsageError
 from linerate.search.device import Device, Latency
@@ -36,7 +36,7 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Run:
-    """One trial. Seconds; `quantiles` are those that `count` frames support."""
+    """One trial. Seconds; `quantiles` and `ipdv` are those that `count` frames support."""
 
     count: int
     minimum: float
@@ -44,6 +44,8 @@ class Run:
     maximum: float
     quantiles: dict[float, float]
     loss_ratio: float
+    jitter: float | None = None
+    ipdv: dict[float, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -142,13 +144,20 @@ def _run(measured: Latency, loss_ratio: float) -> Run:
         minimum=measured.minimum,
         mean=measured.mean,
         maximum=measured.maximum,
-        quantiles={
-            quantile: value
-            for quantile, value in measured.quantiles.items()
-            if 0 < quantile < 1 and supports(measured.count, quantile)
-        },
+        quantiles=_supported(measured.quantiles, measured.count),
         loss_ratio=loss_ratio,
+        jitter=measured.jitter,
+        # Each but the first has one before it.
+        ipdv=_supported(measured.ipdv, measured.count - 1),
     )
+
+
+def _supported(quantiles: dict[float, float], count: int) -> dict[float, float]:
+    return {
+        quantile: value
+        for quantile, value in quantiles.items()
+        if 0 < quantile < 1 and supports(count, quantile)
+    }
 
 
 def _at_load(share: float, pps: float, runs: list[Run]) -> AtLoad:

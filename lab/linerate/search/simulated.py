@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linerate.errors import TrialError, UsageError
 from linerate.search.device import Changed, Latency, Outcome
@@ -172,13 +173,21 @@ class SimulatedForwarder:
             return None
         mean = self.model.jitter_s + self.model.wait_s(pps)
         values = self.model.latency_s + self._random.exponential(mean, count)
+        variation = np.abs(np.diff(values))
         return Latency(
             count=count,
             minimum=float(values.min()),
             mean=float(values.mean()),
             maximum=float(values.max()),
-            quantiles={q: float(np.quantile(values, q)) for q in QUANTILES},
+            quantiles=_quantiles(values),
+            # What the smoothed value is near to in the long run.
+            jitter=float(variation.mean()) if count > 1 else None,
+            ipdv=_quantiles(variation) if count > 1 else {},
         )
+
+
+def _quantiles(values: NDArray[np.float64]) -> dict[float, float]:
+    return {q: float(np.quantile(values, q)) for q in QUANTILES}
 
 
 class _Fluid:
