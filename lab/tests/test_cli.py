@@ -6,12 +6,19 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from linerate import cli
 
-def linerate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+Done = subprocess.CompletedProcess[str]
+Linerate = Callable[..., Done]
+
+
+def process(*arguments: str, cwd: Path) -> Done:
+    """The command as users start it."""
     return subprocess.run(
         [sys.executable, "-m", "linerate", *arguments],
         cwd=cwd,
@@ -20,6 +27,50 @@ def linerate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         timeout=60,
         check=False,
     )
+
+
+@pytest.fixture
+def linerate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Linerate]:
+    """The command within this process, in `tmp_path`: a process's imports alone take seconds.
+
+    What `main` does not make a message of ends the test.
+    """
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["linerate", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        code = ended.value.code
+        assert isinstance(code, int)
+        return subprocess.CompletedProcess(sys.argv, code, *capsys.readouterr())
+
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "overload", "--sizes", "big"], "for instance --sizes 64,1518"),
+        (["run", "rfc2544", "--ip", "5"], "--ip 5: no such version"),
+        (["compare", ".", "absent"], "holds no run (there is no run.json)"),
+    ],
+)
+def test_a_process_with_an_error_says_so_and_no_more(
+    tmp_path: Path, linerate: Linerate, arguments: list[str], message: str
+) -> None:
+    """Within this process it is the same to the letter, hence the other tests need none."""
+    done = process(*arguments, cwd=tmp_path)
+    assert message in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
+    assert list(tmp_path.iterdir()) == []
+    here = linerate(*arguments)
+    assert (here.returncode, here.stdout, here.stderr) == (2, "", done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +106,10 @@ def linerate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         (["--out", "/proc/nowhere"], 1, "cannot write to /proc/nowhere"),
     ],
 )
-def test_errors(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
-    done = linerate("run", "overload", *arguments, cwd=tmp_path)
+def test_errors(
+    tmp_path: Path, linerate: Linerate, arguments: list[str], code: int, message: str
+) -> None:
+    done = linerate("run", "overload", *arguments)
     assert message in done.stderr
     assert done.returncode == code
     assert "Traceback" not in done.stderr
@@ -82,17 +135,19 @@ def test_errors(tmp_path: Path, arguments: list[str], code: int, message: str) -
         (["--resume", "nowhere"], "nowhere"),
     ],
 )
-def test_errors_of_rfc2544(tmp_path: Path, arguments: list[str], message: str) -> None:
-    done = linerate("run", "rfc2544", *arguments, cwd=tmp_path)
+def test_errors_of_rfc2544(
+    tmp_path: Path, linerate: Linerate, arguments: list[str], message: str
+) -> None:
+    done = linerate("run", "rfc2544", *arguments)
     assert message in done.stderr
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
+def test_a_run_is_never_overwritten(tmp_path: Path, linerate: Linerate) -> None:
     (tmp_path / "records.jsonl").write_text("")
-    done = linerate("run", "overload", "--out", str(tmp_path), cwd=tmp_path)
+    done = linerate("run", "overload", "--out", str(tmp_path))
     assert done.returncode == 1
     assert "already has a run" in done.stderr
 
@@ -117,7 +172,7 @@ def test_a_missing_package_names_the_remedy(tmp_path: Path) -> None:
 
 def test_a_wrong_log_level_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LINERATE_LOG", "loud")
-    done = linerate("doctor", cwd=tmp_path)
+    done = process("doctor", cwd=tmp_path)
     assert done.returncode == 2
     assert "LINERATE_LOG=LOUD" in done.stderr
     assert "Traceback" not in done.stderr
@@ -170,17 +225,19 @@ def test_a_signal_during_the_imports_ends_it_without_a_traceback(
         (["compare", "."], "Missing argument"),
     ],
 )
-def test_directories_without_a_run(tmp_path: Path, arguments: list[str], message: str) -> None:
-    done = linerate(*arguments, cwd=tmp_path)
+def test_directories_without_a_run(
+    tmp_path: Path, linerate: Linerate, arguments: list[str], message: str
+) -> None:
+    done = linerate(*arguments)
     assert message in done.stderr
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_version_and_help(tmp_path: Path) -> None:
-    assert linerate("--version", cwd=tmp_path).stdout.startswith("linerate 0.")
-    assert "overload" in linerate("run", "--help", cwd=tmp_path).stdout
+def test_version_and_help(tmp_path: Path, linerate: Linerate) -> None:
+    assert process("--version", cwd=tmp_path).stdout.startswith("linerate 0.")
+    assert "overload" in linerate("run", "--help").stdout
     for word in ("report", "compare"):
-        assert word in linerate("--help", cwd=tmp_path).stdout
-    assert "Exit status: 0 none did" in linerate("compare", "--help", cwd=tmp_path).stdout
+        assert word in linerate("--help").stdout
+    assert "Exit status: 0 none did" in linerate("compare", "--help").stdout
