@@ -13,6 +13,21 @@ die() {
     exit 1
 }
 
+# stage NAME COMMAND...: runs it, and adds a line with its seconds to the file STAGES.
+stage() {
+    local name=$1 begin=$SECONDS status=0
+    shift
+    "$@" || status=$?
+    printf '%6d s  %s\n' "$((SECONDS - begin))" "$name" >>"$STAGES"
+    return "$status"
+}
+
+# stages: prints how long each took.
+stages() {
+    say "How long it took:"
+    cat "$STAGES"
+}
+
 # verbose: true with `make V=1`.
 verbose() { [[ ${V:-0} != 0 ]]; }
 

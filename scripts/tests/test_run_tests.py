@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""run-tests adds up what both runners say, fails when anything failed, and names the stages."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from stub_machine import Machine
+
+RUST = 'echo "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured"'
+PYTHON = """
+case "$*" in
+    *"not e2e"*) echo "=== 4 passed, 2 deselected in 0.10s ===" ;;
+    *"-m e2e"*) echo "=== 2 passed, 4 deselected in 0.10s ===" ;;
+    *) echo "=== 10 passed, 1 skipped in 0.10s ===" ;;
+esac
+"""
+
+
+@pytest.fixture
+def checkout(machine: Machine) -> Machine:
+    machine.link("awk", "grep", "mkdir", "tee")
+    machine.rust("1.99.0")
+    runners(machine)
+    for suite in ("lab/tests", "crates/one/tests", "tests"):
+        (machine.checkout / suite).mkdir(parents=True)
+        (machine.checkout / suite / "test_it.py").touch()
+    (machine.checkout / "crates/two/tests").mkdir(parents=True)
+    return machine
+
+
+def runners(machine: Machine, *, rust: str = RUST, python: str = PYTHON) -> None:
+    """What cargo says when it runs tests, and what pytest says."""
+    version = '[[ $1 != --version ]] || { echo "cargo 1.99.0"; exit; }'
+    machine.stub("cargo", f'{version}\n[[ "$*" == *--no-run ]] || {rust}')
+    machine.stub("python", python, directory=machine.checkout / ".venv" / "bin")
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def last_line(output: str) -> str:
+    return output.splitlines()[-1]
+
+
+def test_the_sum_is_of_every_suite_once(checkout: Machine) -> None:
+    done = checkout.run("scripts/run-tests")
+    assert done.returncode == 0, done.stderr
+    # Rust, the lab in two parts, scripts, the crate with Python tests, the repository's.
+    assert last_line(done.stdout) == f"{3 + 4 + 2 + 3 * 10} passed, 0 failed, 4 skipped"
+    stages = re.findall(r"^ +\d+ s  (.*)$", done.stdout, re.MULTILINE)
+    assert len(stages) == len(set(stages)) == 7
+    assert {"Rust tests: run", "Python tests: crates/one/tests"} < set(stages)
+    runs = [call for call in checkout.calls("python") if "pytest" in call]
+    assert len(runs) == 5
+    assert all("-p strict_skips" in call for call in runs)
+
+
+@pytest.mark.parametrize("suite", ["scripts/tests", "not e2e", "-m e2e", "crates/one/tests"])
+def test_a_failure_anywhere_is_one(checkout: Machine, suite: str) -> None:
+    failing = f'[[ "$*" != *"{suite}"* ]] || {{ echo "=== 1 failed in 0.1s ==="; exit 1; }}'
+    runners(checkout, python=failing + PYTHON)
+    done = checkout.run("scripts/run-tests")
+    assert done.returncode == 1
+    assert ", 1 failed, " in last_line(done.stdout)
+    # The others ran all the same.
+    assert len(checkout.calls("python")) == 5
+
+
+@pytest.mark.parametrize("where", ["rust", "python"])
+def test_a_runner_that_dies_without_a_word_is_a_failure(checkout: Machine, where: str) -> None:
+    runners(checkout, **{where: "exit 134"})
+    done = checkout.run("scripts/run-tests")
+    assert done.returncode == 1
+    assert ", 1 failed, " in last_line(done.stdout)
+
+
+def test_no_test_at_all_is_a_failure(checkout: Machine) -> None:
+    runners(checkout, rust="true", python="true")
+    done = checkout.run("scripts/run-tests")
+    assert done.returncode == 1
+    assert last_line(done.stdout) == "0 passed, 1 failed, 0 skipped"
+
+
+def test_nothing_runs_on_when_it_is_ended(checkout: Machine, tmp_path: Path) -> None:
+    """Neither the tests beside the Rust ones nor its directory."""
+    checkout.link("mv", "sleep")
+    pid = tmp_path / "pid"
+    runners(checkout, rust="sleep 60", python=f"echo $$ >{pid}.new; mv {pid}.new {pid}; sleep 60")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with subprocess.Popen(
+        [checkout.checkout / "scripts" / "run-tests"],
+        env={"PATH": str(checkout.bin), "HOME": "/nonexistent", "TMPDIR": str(scratch)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    ) as running:
+        until(pid.exists)
+        # Ctrl-C: it goes to the group in the foreground.
+        os.killpg(running.pid, signal.SIGINT)
+        assert running.wait(30) != 0
+    until(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
+    assert list(scratch.iterdir()) == []
