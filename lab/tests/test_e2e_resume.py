@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Real runs whose lab is killed at random moments, and which go on until they are complete."""
+"""Real runs whose processes are killed at random moments, and which go on until they are done."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import jsonschema
@@ -17,84 +21,156 @@ from conftest import wait_for
 from test_e2e import Run, check_files, disturbed, need, runtime
 
 from linerate import run_file, schemas
-from linerate.records import Trial
+from linerate.machine import hugepage_memory_mib
+from linerate.records import InvalidCode, Trial
 from linerate.run_file import RUN
 
 pytestmark = pytest.mark.e2e
 
 # A soak asks for more.
-KILLS = int(os.environ.get("LINERATE_KILLS", "5"))
-OPTIONS = (
-    "--link", "null,memif", "--blocks", "3", "--forwarders", "c-l2fwd,rust-l2fwd", "--seed", "3",
-)  # fmt: skip
+KILLS = int(os.environ.get("LINERATE_KILLS", "6"))
+# Low enough for any machine to be on time at.
+RATE = "100000"
+OPTIONS = {
+    "overload": (
+        "--link", "null,memif", "--blocks", "3", "--forwarders", "c-l2fwd,rust-l2fwd",
+        "--seed", "3",
+    ),
+    "rfc2544": (
+        "--link", "memif", "--blocks", "1", "--forwarders", "c-l2fwd,rust-l2fwd",
+        "--tests", "throughput,latency,recovery", "--line-rate", RATE, "--seed", "3",
+    ),
+}  # fmt: skip
+VICTIMS = ("lab", "generator", "forwarder")
+# What a machine with other work does to a window, and what a kill does to it.
+DISTURBED: tuple[InvalidCode, ...] = ("late", "starved", "link")
+KILLED: tuple[InvalidCode, ...] = ("ended", "generator", "telemetry")
 
 __all__ = ["runtime"]
 
 
-class Again(Run):
-    """`linerate run overload --resume`."""
+class Session(Run):
+    """`linerate run EXPERIMENT`, or the same with `--resume` where there is a run."""
 
-    def __init__(self, runtime: Path, out: Path) -> None:
+    def __init__(self, experiment: str, runtime: Path, out: Path) -> None:
         self.out = out
         self.runtime = runtime
+        options = ["--resume", str(out)]
+        if not (out / RUN).exists():
+            options = ["--out", str(out), "--keep-going", *OPTIONS[experiment]]
         self.lab = subprocess.Popen(
-            [sys.executable, "-m", "linerate", "run", "overload", "--resume", str(out)],
+            [sys.executable, "-m", "linerate", "run", experiment, *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "XDG_RUNTIME_DIR": str(runtime)},
         )
 
+    @property
+    def running(self) -> bool:
+        return self.lab.poll() is None
 
-def descendants(run: Run) -> list[int]:
-    tasks = Path(f"/proc/{run.lab.pid}/task").glob("*/children")
-    return [int(word) for task in tasks for word in task.read_text().split()]
+    def await_further(self, trials: int) -> None:
+        """Wait until there are so many trials, or no more to come."""
+        wait_for(f"{trials} trials", lambda: len(self.trials()) >= trials or not self.running, 180)
+
+    def descendants(self) -> list[int]:
+        tasks = Path(f"/proc/{self.lab.pid}/task").glob("*/children")
+        return [int(word) for task in tasks for word in task.read_text().split()]
+
+    def kill(self) -> None:
+        """SIGKILL the lab; its processes end with it."""
+        children = self.descendants() if self.running else []
+        self.lab.kill()
+        self.lab.communicate(timeout=30)
+        wait_for(
+            "the end of the lab's processes",
+            lambda: not any(Path(f"/proc/{pid}").exists() for pid in children),
+        )
+
+    def kill_child(self, program: str) -> None:
+        """SIGKILL one of the lab's processes; the lab goes on."""
+        for pid in self.children(program):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
-def kill(run: Run, trials: int, after_s: float) -> bool:
-    """SIGKILL the lab so long after it has so many trials; its processes end with it.
+@dataclass(frozen=True)
+class Traces:
+    """What a run could leave on the machine."""
 
-    False: it was done before.
-    """
-    wait_for(
-        f"{trials} trials", lambda: len(run.trials()) >= trials or run.lab.poll() is not None, 180
-    )
-    time.sleep(after_s)
-    children = descendants(run) if run.lab.poll() is None else []
-    run.lab.kill()
-    run.lab.communicate(timeout=30)
-    wait_for(
-        "the end of the lab's processes",
-        lambda: not any(Path(f"/proc/{pid}").exists() for pid in children),
-    )
-    return run.lab.returncode == -9
+    hugepages_mib: int
+    interfaces: frozenset[str]
+    sockets: frozenset[str]
+    processes: frozenset[int]
+
+    @classmethod
+    def of(cls, runtime: Path) -> Traces:
+        names = Path("/proc/net/unix").read_text().splitlines()
+        return cls(
+            hugepage_memory_mib(),
+            frozenset(path.name for path in Path("/sys/class/net").iterdir()),
+            frozenset(line.split()[-1] for line in names if str(runtime) in line),
+            frozenset(_naming(str(runtime))),
+        )
+
+    def more_than(self, before: Traces) -> list[str]:
+        """What is there now and was not before, in words."""
+        found = [
+            *(f"interface {name}" for name in self.interfaces - before.interfaces),
+            *(f"socket {name}" for name in self.sockets - before.sockets),
+            *(f"process {pid}" for pid in self.processes - before.processes),
+        ]
+        if (less := before.hugepages_mib - self.hugepages_mib) > 0:
+            found.append(f"{less} MiB of hugepages")
+        return found
+
+
+def _naming(word: str) -> list[int]:
+    """Pids of processes with this in their command lines or environments."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            told = (path / "cmdline").read_bytes() + (path / "environ").read_bytes()
+            if word.encode() in told and int(path.name) != os.getpid():
+                found.append(int(path.name))
+    return found
 
 
 def place(trial: Trial) -> tuple[object, ...]:
-    return trial.link, trial.size, trial.role, trial.arm, trial.block, trial.load_share
+    """Each of these is once in a run."""
+    return (
+        trial.link, trial.size, trial.role, trial.arm, trial.block, trial.load_share, trial.test,
+        trial.position if trial.role == "search" or trial.test else None,
+    )  # fmt: skip
 
 
-def test_killed_at_random_moments(tmp_path: Path, runtime: Path) -> None:
+@pytest.mark.parametrize("experiment", ["overload", "rfc2544"])
+def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str) -> None:
     need("l2fwd", "reflect", "generator")
     moments = random.Random(6)
     out = tmp_path / "run"
-    run: Run = Run(runtime, out, *OPTIONS)
-    killed = 0
+    before = Traces.of(runtime)
+    run = Session(experiment, runtime, out)
     seen: list[Trial] = []
     for number in range(KILLS):
-        # Every other time while it starts, else in the midst of measuring.
-        if number % 2:
-            killed += kill(run, len(seen), moments.uniform(0.2, 4))
+        # In the midst of measuring, or after some seconds, while it starts or wherever that is.
+        more = 0 if number % 3 == 2 else moments.randint(1, 5)
+        run.await_further(len(seen) + more)
+        time.sleep(moments.uniform(0, 1) if more else moments.uniform(0.2, 4))
+        victim = VICTIMS[number // 2 % len(VICTIMS)]
+        if victim == "lab" or not run.running:
+            run.kill()
+            run = Session(experiment, runtime, out)
         else:
-            killed += kill(run, len(seen) + moments.randint(1, 5), moments.uniform(0, 1))
+            for program in ("generator",) if victim == "generator" else ("l2fwd", "reflect"):
+                run.kill_child(program)
         done = run.trials()
         # What was finished stays, as it was.
         assert done[: len(seen)] == seen
         seen = done
-        run = Again(runtime, out) if (out / RUN).exists() else Run(runtime, out, *OPTIONS)
     code, _, errors = run.finish()
     assert code == 0, errors
-    assert killed > 0
     check_files(run)
     jsonschema.validate(json.loads((out / RUN).read_text()), schemas.stored("run-1.json"))
     trials = run.trials()
@@ -103,19 +179,42 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path) -> None:
     assert [trial.position for trial in trials] == list(range(len(trials)))
     places = [place(trial) for trial in trials]
     assert len(set(places)) == len(places)
-    for link in ("null", "memif"):
-        arms = [t.arm for t in trials if (t.link, t.role) == (link, "measure")]
-        assert {arms.count(arm) for arm in ("c-l2fwd", "c-l2fwd-again", "rust-l2fwd")} == {3}
+    check_order(experiment, trials)
     sessions = {trial.session for trial in trials}
     assert len(sessions) > 1
-    # A link may be late once on a machine with other work; a bed that was not cleared would be
-    # late in every trial.
-    assert sum(trial.invalid_code == "link" for trial in trials) <= 1
     for trial in trials:
-        assert trial.valid or disturbed(trial, "late", "starved", "link"), trial.invalid
-        if trial.accepted is not None:
+        assert trial.valid or disturbed(trial, *DISTURBED, *KILLED), trial.invalid
+        if trial.accepted is not None and trial.valid:
             assert trial.accepted == (trial.received or 0) + (trial.forwarder_drops or 0)
     kept = run_file.load(out)
     assert kept.complete(len(trials))
     assert sessions <= {each.session for each in kept.sessions}
     assert run.summary()["interrupted"] is False
+    left: list[str] = []
+
+    def nothing_left() -> bool:
+        left[:] = Traces.of(runtime).more_than(before)
+        return not left
+
+    with contextlib.suppress(pytest.fail.Exception):
+        wait_for("nothing to be left", nothing_left)
+    assert left == []
+
+
+def check_order(experiment: str, trials: list[Trial]) -> None:
+    """Every arm had its trials, and every window of a search follows the one before."""
+    if experiment == "overload":
+        for link in ("null", "memif"):
+            arms = [t.arm for t in trials if (t.link, t.role) == (link, "measure")]
+            assert {arms.count(arm) for arm in ("c-l2fwd", "c-l2fwd-again", "rust-l2fwd")} == {3}
+        return
+    found = [trial for trial in trials if trial.role == "search"]
+    labels = [trial.arm for trial in found]
+    assert labels == sorted(labels, key=list(dict.fromkeys(labels)).index)
+    assert {"c-l2fwd", "c-l2fwd-again", "rust-l2fwd"} < set(labels)
+    for one, after in itertools.pairwise(found):
+        if (after.attempt or 1) > 1:
+            assert (one.arm, one.asked_pps, one.attempt) == (
+                after.arm, after.asked_pps, (after.attempt or 1) - 1,
+            )  # fmt: skip
+            assert not one.valid
