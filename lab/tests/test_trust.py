@@ -21,6 +21,7 @@ from linerate.trial import Bench, Plan
 from linerate.trust import __main__ as command
 from linerate.trust import machine, real
 from linerate.trust.comparison import QUICK, SCREEN, TESTED, Extent, arms, judged
+from linerate.trust.kept import Kept
 from linerate.trust.machine import PROFILES, PROGRAM, Machine, simulate
 from linerate.trust.tally import VERDICTS, Line, Tally, lines
 from linerate.verdict import Judgement, Verdict
@@ -234,9 +235,11 @@ def quick_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     clock = Clock()
     simulated = Machine(NULL, 0.3, np.random.default_rng(1))
 
-    def run_trial(_: Bench, plan: Plan, __: Bed) -> Trial:
+    def run_trial(bench: Bench, plan: Plan, _: Bed) -> Trial:
         clock.now += 1.0
-        return simulated.trial(plan.arm, plan.block, plan.position, 0.0)
+        trial = simulated.trial(plan.arm, plan.block, plan.position, 0.0)
+        trial.seed = bench.seed
+        return trial
 
     monkeypatch.setattr(real, "time", clock)
     monkeypatch.setattr(real, "run_trial", run_trial)
@@ -253,6 +256,27 @@ def test_a_real_comparison_keeps_to_its_time(
     assert found.arm == TESTED
     assert found.n <= blocks
     assert quick_machine.now == 3.0 * blocks
+
+
+def test_comparisons_on_record_are_not_made_again(quick_machine: Clock, tmp_path: Path) -> None:
+    kind = real.Kind("null", PROGRAM, PROGRAM, 0.0, QUICK)
+    path = tmp_path / "records.jsonl"
+    kept = Kept(path)
+    first = [real.compare_once(any_bench(tmp_path), kind, seed, kept) for seed in (1, 2, 3)]
+    kept.close()
+    # The last one is cut off, in the midst of a line.
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 3 * 30
+    path.write_bytes(b"".join(lines[:-4]) + lines[-4][:50])
+    quick_machine.now = 0.0
+    kept = Kept(path)
+    again = [real.compare_once(any_bench(tmp_path), kind, seed, kept) for seed in (1, 2, 3)]
+    kept.close()
+    assert again[:2] == first[:2]
+    assert quick_machine.now == 30.0
+    found = path.read_bytes().splitlines(keepends=True)
+    assert found[:60] == lines[:60]
+    assert len(found) == len(lines)
 
 
 def test_a_machine_on_which_nothing_runs_ends_it(

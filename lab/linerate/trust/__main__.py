@@ -18,9 +18,9 @@ from pathlib import Path
 
 from linerate.errors import Interrupted, LabError
 from linerate.process import interruptible
-from linerate.records import RecordWriter
 from linerate.trust import machine, real
 from linerate.trust.comparison import QUICK, SCREEN, Extent, arms, judged
+from linerate.trust.kept import Kept
 from linerate.trust.tally import HEADING, LINE_HEADING, Tally, all_lines
 
 SIMULATED, REAL = 200, 40
@@ -47,7 +47,7 @@ def simulated(
     return tally
 
 
-def on_this_machine(tallies: list[Tally], count: int, records: RecordWriter | None) -> None:
+def on_this_machine(tallies: list[Tally], count: int, records: Kept | None) -> None:
     """`count` rounds of all kinds in turn: what an hour does to one it does to all."""
     with real.laboratory() as bench:
         every = [Tally("real", kind.link, kind.extent, kind.slow_down) for kind in real.KINDS]
@@ -68,7 +68,12 @@ def options(argv: list[str] | None = None) -> argparse.Namespace:
         "--real", type=int, default=REAL, metavar="N", help=f"rounds of real comparisons ({REAL})"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
-    parser.add_argument("--records", type=Path, metavar="FILE", help="keep the real trials there")
+    parser.add_argument(
+        "--records",
+        type=Path,
+        metavar="FILE",
+        help="keep the real trials there; what is there is not made again",
+    )
     chosen = parser.parse_args(argv)
     if chosen.real < 1:
         parser.error(f"--real {chosen.real}: at least 1; without any: --simulated-only")
@@ -102,8 +107,9 @@ def main(argv: list[str] | None = None) -> int:
     ]
     status = 0
     if not chosen.simulated_only:
-        records = RecordWriter(chosen.records) if chosen.records else None
+        records = None
         try:
+            records = Kept(chosen.records) if chosen.records else None
             with interruptible():
                 on_this_machine(tallies, chosen.real, records)
         except Interrupted as stop:

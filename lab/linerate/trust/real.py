@@ -25,11 +25,12 @@ from linerate.links import LinkContext, Wire, link
 from linerate.overload import MAX_FAILURES
 from linerate.places import rust_binary
 from linerate.process import RunDirectory, checkpoint
-from linerate.records import Load, RecordWriter, Trial
+from linerate.records import Load, Trial
 from linerate.session import pinned
 from linerate.summary import Comparison
 from linerate.trial import Bench, Plan, run_trial
 from linerate.trust.comparison import QUICK, SCREEN, SIZE, Extent, arms, judged
+from linerate.trust.kept import Kept
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,13 @@ def laboratory() -> Iterator[Bench]:
 
 
 def compare_once(
-    bench: Bench, kind: Kind, seed: int, records: RecordWriter | None
+    bench: Bench, kind: Kind, seed: int, records: Kept | None
 ) -> tuple[Comparison, int]:
-    """One comparison, and how many blocks it had."""
+    """One comparison, and how many blocks it had; one that is on record is not made again."""
+    if records and (found := records.found(seed, kind.link, kind.tested)):
+        blocks = 1 + max(trial.block for trial in found)
+        both = arms(kind.baseline, kind.tested)
+        return judged(Cell(kind.link, SIZE, blocks), both, found), blocks
     bench = replace(bench, seed=seed, window_s=kind.extent.preset.window_s)
     both = arms(kind.baseline, kind.tested)
     cell = Cell(kind.link, SIZE, kind.extent.preset.blocks)
