@@ -25,7 +25,7 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages lint-packages venv build demo bench bench-trust test soak lint sanitize clean
+.PHONY: help setup packages bench-packages lint-packages venv programs build demo bench bench-trust test soak lint sanitize clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -34,8 +34,7 @@ help: ## list the targets
 setup: packages venv ## install what is missing: Debian packages (root), .venv, Rust crates
 	$(Q)$(CARGO) fetch --locked $(if $(filter 0,$(V)),--quiet)
 
-build: setup ## build the Rust programs into target/release
-	$(Q)$(CARGO) build --workspace --release --locked
+build: setup programs ## build the Rust programs into target/release
 
 demo: build ## compare l2fwd in C and in Rust on virtual links, and write a report (5 minutes)
 	$(Q)$(LINERATE) run overload --preset demo --out '$(OUT)'
@@ -88,3 +87,6 @@ lint-packages: packages
 
 venv: packages
 	$(Q)scripts/setup-python
+
+programs: packages
+	$(Q)$(CARGO) build --workspace --release --locked
