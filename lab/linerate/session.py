@@ -225,10 +225,8 @@ def publish(
 ) -> Findings:
     """Write what the records say, and print it."""
     findings = experiment.findings(run, trials)
-    files = findings.files()
-    for name, content in files.items():
+    for name, content in findings.files().items():
         output.write(name, content)
     findings.show(console)
-    if REPORT in files:
-        say(console, f"report: {output.path / REPORT}")
+    say(console, f"report: {output.path / REPORT}")
     return findings

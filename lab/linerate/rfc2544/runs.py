@@ -24,8 +24,10 @@ from linerate.kept_runs import (
     read,
 )
 from linerate.links import remember_ports, use_ports
+from linerate.output import REPORT
 from linerate.process import RunDirectory
 from linerate.records import Trial
+from linerate.report import rfc2544_page
 from linerate.rfc2544.beds import RealLab
 from linerate.rfc2544.experiment import (
     DEFAULT_FORWARDERS,
@@ -61,7 +63,8 @@ class Found:
     trials: list[Trial]
 
     def files(self) -> dict[str, str]:
-        return {SUMMARY: dump(self.summary)}
+        page = rfc2544_page.render(self.summary, self.trials)
+        return {SUMMARY: dump(self.summary), REPORT: page}
 
     def show(self, console: Console) -> None:
         print_rfc2544(console, self.summary)
