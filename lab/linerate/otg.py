@@ -16,11 +16,13 @@ from typing import Any, Literal, TypeVar
 import requests
 import snappi
 from requests.adapters import HTTPAdapter
+from requests.auth import HTTPBasicAuth
 
 from linerate import flows
 from linerate.errors import GeneratorError
 
 REQUEST_TIMEOUT_S = 5.0
+CONNECT_TIMEOUT_S = 5.0
 # A generator that floods ignores the rate, but the model wants one: no link here is this fast.
 FLOOD_PPS = 1e9
 # Source and destination networks: RFC 2544 (C.2.2) and RFC 5180 (section 8) have them set aside.
@@ -31,6 +33,8 @@ _NETWORKS = {
 _STEPS = {4: "0.0.0.1", 6: "::1"}
 _T = TypeVar("_T")
 
+# What a generator may call latency (RFC 1242): from the last bit in, or from the first.
+LatencyMode = Literal["store_forward", "cut_through"]
 Ip = Literal[4, 6]
 IPS: dict[str, Ip] = {"4": 4, "6": 6}
 
@@ -77,24 +81,58 @@ def flow_name(port: int, part: int) -> str:
     return f"f{port}" if part == 0 else f"f{port}.{part}"
 
 
-class _Bounded(HTTPAdapter):
-    """snappi gives its requests no timeout."""
+@dataclass(frozen=True)
+class Access:
+    """How a generator is spoken to.
+
+    `name`: what errors call it. `user`: name and password. `verify`: whether its certificate must
+    be vouched for, or the file (PEM) of who vouches for it. `timeout_s`: for each request.
+    """
+
+    name: str = ""
+    user: tuple[str, str] | None = None
+    verify: bool | str = True
+    timeout_s: float = REQUEST_TIMEOUT_S
+    latency_mode: LatencyMode = "store_forward"
+
+
+def whole_pps(pps: float) -> int:
+    """OTG's rates are whole frames per second."""
+    return max(round(pps), 1)
+
+
+class _Adapter(HTTPAdapter):
+    """snappi gives its requests no timeout, and never verifies."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        super().__init__()
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> Any:
-        kwargs["timeout"] = REQUEST_TIMEOUT_S
+        kwargs["timeout"] = (min(CONNECT_TIMEOUT_S, self._access.timeout_s), self._access.timeout_s)
+        kwargs["verify"] = self._access.verify
         return super().send(request, *args, **kwargs)
 
 
 class OtgClient:
     """Drives one generator. Not thread-safe."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, access: Access | None = None) -> None:
         self.url = url
-        self._api = snappi.api(location=url, verify=False, loglevel=logging.ERROR)
+        self._access = access or Access()
+        self.name = self._access.name or f"generator {url}"
+        self._api = snappi.api(
+            location=url, verify=self._access.verify is not False, loglevel=logging.ERROR
+        )
         session = requests.Session()
         session.trust_env = False  # a proxy from the environment is not for the test bed
-        session.mount("http://", _Bounded())
-        session.mount("https://", _Bounded())
+        session.max_redirects = 0
+        if self._access.user:
+            # As text, requests would send it in Latin-1.
+            user, password = (word.encode() for word in self._access.user)
+            session.auth = HTTPBasicAuth(user, password)
+        session.mount("http://", _Adapter(self._access))
+        session.mount("https://", _Adapter(self._access))
         self._api._transport._session = session
         self._configured: Traffic | None = None
 
@@ -102,16 +140,33 @@ class OtgClient:
         try:
             return function()
         except Exception as error:  # snappi raises bare Exceptions
-            raise GeneratorError(f"generator {self.url}: {what}: {_reason(error)}") from error
+            raise GeneratorError(f"{self.name}: {what}: {_reason(error)}") from error
+
+    def version(self) -> str:
+        """What it says it is; raises `GeneratorError` when it does not speak OTG."""
+        found = self._call("get version", self._api.get_version)
+        spec = getattr(found, "api_spec_version", None)
+        if not spec:
+            raise GeneratorError(f"{self.name}: get version: the answer is not OTG's")
+        return f"version {found.app_version or 'unknown'}, OTG {spec}"
 
     def configure(self, traffic: Traffic) -> None:
         """Set ports and flows; keeps the ports when nothing has changed."""
-        if traffic == self._configured:
-            return
+        if traffic != self._configured:
+            self.reconfigure(traffic)
+
+    def reconfigure(self, traffic: Traffic) -> list[str]:
+        """Set ports and flows in any case; returns what the generator warns of."""
         self._configured = None
         config = self._configuration(traffic)
-        self._call("set_config", lambda: self._api.set_config(config))
+        answer = self._call("set_config", lambda: self._api.set_config(config))
         self._configured = traffic
+        return [str(each) for each in getattr(answer, "warnings", None) or []]
+
+    def clear(self) -> None:
+        """Leave it without ports and flows."""
+        self._configured = None
+        self._call("set_config", lambda: self._api.set_config(self._api.config()))
 
     def _configuration(self, traffic: Traffic) -> Any:
         config = self._api.config()
@@ -127,8 +182,7 @@ class OtgClient:
                 flow.tx_rx.port.rx_names = names
         return config
 
-    @staticmethod
-    def _describe(flow: Any, traffic: Traffic, index: int, cut: Slice | None) -> None:
+    def _describe(self, flow: Any, traffic: Traffic, index: int, cut: Slice | None) -> None:
         """All of a flow but its ports."""
         flow.size.fixed = traffic.size
         if cut is not None:
@@ -138,9 +192,11 @@ class OtgClient:
             flow.duration.fixed_packets.packets = traffic.frames
         else:
             flow.duration.fixed_seconds.seconds = traffic.seconds
-        flow.rate.pps = round((cut.pps if cut else traffic.pps) or FLOOD_PPS)
+        flow.rate.pps = whole_pps((cut.pps if cut else traffic.pps) or FLOOD_PPS)
         flow.metrics.enable = traffic.numbered
-        flow.metrics.latency.enable = traffic.latency
+        if traffic.latency:
+            flow.metrics.latency.enable = True
+            flow.metrics.latency.mode = self._access.latency_mode
         ethernet = flow.packet.ethernet()[-1]
         ethernet.src.value = flows.sender_mac(index)
         ethernet.dst.value = flows.forwarder_mac(index)
@@ -170,7 +226,18 @@ class OtgClient:
     def flow_metrics(self) -> Any:
         request = self._api.metrics_request()
         request.flow.flow_names = []
-        return self._call("get metrics", lambda: self._api.get_metrics(request)).flow_metrics
+        return self._metrics(request, "flow_metrics")
+
+    def port_metrics(self) -> Any:
+        request = self._api.metrics_request()
+        request.port.port_names = []
+        return self._metrics(request, "port_metrics")
+
+    def _metrics(self, request: Any, choice: str) -> Any:
+        answer = self._call("get metrics", lambda: self._api.get_metrics(request))
+        if getattr(answer, "choice", None) != choice:
+            raise GeneratorError(f"{self.name}: get metrics: the answer has no {choice}")
+        return getattr(answer, choice)
 
     def wait_stopped(self, timeout_s: float, alive: Callable[[], None]) -> None:
         """Wait until every flow has stopped by itself."""
@@ -180,7 +247,7 @@ class OtgClient:
             if all(metric.transmit == "stopped" for metric in self.flow_metrics()):
                 return
             if time.monotonic() >= deadline:
-                raise GeneratorError(f"generator {self.url} still sends after {timeout_s:g} s")
+                raise GeneratorError(f"{self.name} still sends after {timeout_s:g} s")
             time.sleep(0.01)
 
     def close(self) -> None:
@@ -188,9 +255,14 @@ class OtgClient:
 
 
 def _reason(error: Exception) -> str:
-    detail = error.args[0] if error.args else error
+    detail: Any = error.args[0] if error.args else error
     errors = getattr(detail, "errors", None)
-    reason = "; ".join(map(str, errors)) if errors else str(detail) or type(error).__name__
+    if errors:
+        return f"{'; '.join(map(str, errors))} (HTTP {detail.code})"
+    # requests and urllib3 wrap the cause once each.
+    reason = str(getattr(detail, "reason", None) or detail) or type(error).__name__
+    if isinstance(error, requests.exceptions.SSLError):
+        return f"no trusted connection: {reason}"
     if "Network is unreachable" in reason:  # to 127.0.0.1
         return f"{reason}; in a new network namespace loopback is down: ip link set lo up"
     return reason

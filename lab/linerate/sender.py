@@ -8,6 +8,7 @@ link's ingress) only a sender that has it reports; in `Sent` it is absent otherw
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from linerate.otg import OtgClient, Traffic
@@ -48,6 +49,16 @@ class Sender(ABC):
 
     def configure(self, traffic: Traffic) -> None:
         self.client.configure(traffic)
+
+    def start(self) -> None:
+        self.client.start()
+
+    def stop(self) -> None:
+        self.client.stop()
+
+    def wait_stopped(self, timeout_s: float, alive: Callable[[], None]) -> None:
+        """Wait until all is sent; `alive` raises when waiting is in vain."""
+        self.client.wait_stopped(timeout_s, alive)
 
     @abstractmethod
     def links_up(self) -> bool:

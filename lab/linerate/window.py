@@ -79,7 +79,7 @@ class Exchange:
         Programs look for their links every 100 ms and forward only then; with the link just up, a
         third of the window would be spent waiting for that.
         """
-        self.sender.client.start()
+        self.sender.start()
         ports = range(self.ports if receiving is None else receiving)
         self.child.wait_until(
             lambda: all(self.telemetry.ask(f"/ethdev/stats,{n}")["ipackets"] > 0 for n in ports),
@@ -87,7 +87,7 @@ class Exchange:
             "the forwarder received nothing",
         )
         time.sleep(WARM_UP_S)
-        self.sender.client.stop()
+        self.sender.stop()
         self.polls.await_known(self.child.check)
 
     def run(self, trial: Trial, seconds: float, *, rest_s: float = 0.0) -> None:
@@ -101,14 +101,14 @@ class Exchange:
         # read inside, so that idle ones before and after do not count.
         polls = [self.polls.read()]
         started = time.monotonic()
-        self.sender.client.start()
+        self.sender.start()
         if trial.load == "flood":
             _sleep_until(started + EDGE * seconds, self.alive)
             polls = [self.polls.read()]
             _sleep_until(started + (1 - EDGE) * seconds, self.alive)
             polls.append(self.polls.read())
         _sleep_until(started + seconds + AFTER_S, self.alive)
-        self.sender.client.wait_stopped(5, self.alive)
+        self.sender.wait_stopped(5, self.alive)
         if rest_s:
             _sleep_until(time.monotonic() + rest_s, self.alive)
         sent, at_end = self._settled()
