@@ -64,6 +64,19 @@ def enter(trial: Trial, sent: Sent, forwarded: Forwarded) -> None:
             trial.reject(
                 "late", f"{share:.2%} of the frames were sent late (limit {LATE_LIMIT:.1%})"
             )
+    elif trial.load in ("paced", "burst") and sent.late is None:
+        _judge_count(trial, sent)
+
+
+def _judge_count(trial: Trial, sent: Sent) -> None:
+    """A sender that does not tell how late it was: had it sent what it was told to?"""
+    if not sent.intended or sent.attempted is None:
+        return
+    share = sent.attempted / sent.intended - 1
+    if abs(share) > LATE_LIMIT:
+        why = f"the generator sent {sent.attempted} frames instead of {sent.intended} ({share:+.2%}"
+        slow = ": it, or the link that it sends on, is too slow" if share < 0 else ""
+        trial.reject("late", f"{why}, limit {LATE_LIMIT:.1%}){slow}")
 
 
 def checkable(trial: Trial) -> bool:

@@ -112,7 +112,12 @@ def _run(
         given = {option: values.get(option) for option in _given(context) if option != "--resume"}
         session.resume(name, resume, given, _console(), command)
         return
-    use_ports(options["links"], options["generator_ports"], options["forwarder_ports"])
+    use_ports(
+        options["links"],
+        options["generator_ports"],
+        options["forwarder_ports"],
+        foreign=bool(options.get("generator")),
+    )
     when = datetime.now().strftime("%Y%m%d-%H%M%S")
     session.start(name, options, out or Path("out") / f"{name}-{when}", _console(), command)
 
@@ -185,8 +190,15 @@ def overload(
             help="See by the probe how programs poll: at lower loads, and in further trials."
         ),
     ] = True,
+    generator: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Forward as much as it can: which l2fwd does more, at what cost per packet?"""
+    if generator is not None:
+        raise UsageError(
+            "--generator: overload floods the forwarder, and OTG has no word for sending as fast "
+            "as a port takes frames: only the lab's own generator can",
+            "linerate run rfc2544 --generator URL",
+        )
     _check_machine_options(hugepages, line_rate)
     links = _words("--link", link)
     frame_sizes = _sizes("--sizes", sizes)
@@ -316,6 +328,24 @@ def rfc2544(
         bool,
         typer.Option("--keep-going", help="Don't end the run when many searches in a row fail."),
     ] = False,
+    generator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Another generator's OTG API, such as https://USER@127.0.0.1:8443. With --link "
+            "ports (--generator-port is a location that it understands) and --line-rate.",
+        ),
+    ] = None,
+    generator_ca: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Who vouches for its certificate (PEM)."),
+    ] = None,
+    generator_insecure: Annotated[
+        bool, typer.Option("--generator-insecure", help="Don't verify its certificate.")
+    ] = False,
+    generator_password_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The password of its USER, a file's line.")
+    ] = None,
 ) -> None:
     """Search for what each forwarder carries without loss, and see how it does there."""
     _check_machine_options(hugepages, line_rate)
@@ -326,12 +356,14 @@ def rfc2544(
     from dataclasses import asdict  # noqa: PLC0415 - as all commands
 
     from linerate.otg import IPS, Ip  # noqa: PLC0415
+    from linerate.other_generator import named  # noqa: PLC0415
     from linerate.records import DIRECTIONS  # noqa: PLC0415
     from linerate.rfc2544 import presets  # noqa: PLC0415
     from linerate.rfc2544.experiment import Options  # noqa: PLC0415
 
     version: Ip = look_up(IPS, str(ip), "--ip", "version")
     ways = look_up(DIRECTIONS, directions, "--directions", "choice") if directions else None
+    other = named(generator, generator_ca, generator_password_file, insecure=generator_insecure)
     options = Options(
         preset=presets.preset(preset),
         tests=presets.tests_of(asked_tests),
@@ -347,6 +379,7 @@ def rfc2544(
         keep_going=keep_going,
         generator_ports=generator_port or [],
         forwarder_ports=forwarder_port or [],
+        generator=other,
     )
     _run(context, "rfc2544", asdict(options), resume, out)
 

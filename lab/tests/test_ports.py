@@ -140,3 +140,27 @@ def test_the_link_and_its_options_want_each_other() -> None:
     use_ports(["null", "ports"], ["ring:a"], ["veth0"])
     assert links.link("ports").ports == 1
     assert "ring:a and veth0" in links.link("ports").description
+
+
+def test_locations_of_another_generator_are_its_own_affair() -> None:
+    theirs = ["10.0.0.1;2;13", "localhost:5555+localhost:50071"]
+    link = Ports(theirs, ["veth0", "veth1"], foreign=True)
+    with link.open(LinkContext(Path("/nonexistent"), 64, hugepages=True)) as wire:
+        assert list(wire.locations) == theirs
+        assert (wire.sender_pci, wire.eal_options) == ((), ())
+    # Not devices of this machine, whatever they look like.
+    elsewhere = Ports(["pci:0000:09:00.0"], ["veth0"], foreign=True)
+    elsewhere.without_hugepages()
+    Ports(["veth0"], ["veth0"], foreign=True)
+    for generator, message in (([""], "names nothing"), (["a", "a"], "named twice")):
+        with pytest.raises(UsageError, match=message):
+            Ports(generator, ["veth0", "veth1"][: len(generator)], foreign=True)
+
+
+def test_another_generator_is_for_the_link_ports_alone() -> None:
+    for chosen in ([], ["memif"], ["ports", "memif"]):
+        with pytest.raises(UsageError, match="--generator: the lab connects") as caught:
+            use_ports(chosen, ["a"], ["veth0"], foreign=True)
+        assert "--link ports with --generator-port" in str(caught.value)
+    use_ports(["ports"], ["10.0.0.1;2;13"], ["veth0"], foreign=True)
+    assert links.link("ports").ports == 1

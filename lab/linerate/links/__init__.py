@@ -24,8 +24,23 @@ def link(name: str) -> Link:
     return look_up(LINKS, name, "--link", "link")
 
 
-def use_ports(links: Sequence[str], generator: Sequence[str], forwarder: Sequence[str]) -> None:
-    """Make the link `ports` that of these devices, for this process; `links`: those to run on."""
+def use_ports(
+    links: Sequence[str],
+    generator: Sequence[str],
+    forwarder: Sequence[str],
+    *,
+    foreign: bool = False,
+) -> None:
+    """Make the link `ports` that of these devices, for this process; `links`: those to run on.
+
+    `foreign`: the generator is not the lab's.
+    """
+    if foreign and list(links) != [Ports.name]:
+        raise UsageError(
+            "--generator: the lab connects no other generator than its own with a link that it "
+            "makes",
+            f"--link {Ports.name} with {GENERATOR} LOCATION and {FORWARDER} LOCATION",
+        )
     if Ports.name not in links:
         for option, given in ((GENERATOR, generator), (FORWARDER, forwarder)):
             if given:
@@ -33,7 +48,7 @@ def use_ports(links: Sequence[str], generator: Sequence[str], forwarder: Sequenc
                     f"{option} {given[0]}: only for --link {Ports.name}", f"--link {Ports.name}"
                 )
         return
-    chosen = Ports(generator, forwarder)
+    chosen = Ports(generator, forwarder, foreign=foreign)
     chosen.prepare()
     LINKS[chosen.name] = chosen
 

@@ -49,9 +49,19 @@ class Ports(Link):
     name = NAME
     has_generator = True
 
-    def __init__(self, generator: Sequence[str] = (), forwarder: Sequence[str] = ()) -> None:
-        """Reads and checks all of it; `UsageError` names the option. Without any: not chosen."""
+    def __init__(
+        self,
+        generator: Sequence[str] = (),
+        forwarder: Sequence[str] = (),
+        *,
+        foreign: bool = False,
+    ) -> None:
+        """Reads and checks all of it; `UsageError` names the option. Without any: not chosen.
+
+        `foreign`: the generator is not the lab's, its locations mean something to it alone.
+        """
         self.locations = tuple(generator)
+        self.foreign = foreign
         self.ports = len(forwarder)
         self.devices: tuple[Device, ...] = ()
         self.description = "your own devices"
@@ -59,9 +69,12 @@ class Ports(Link):
             return
         _check_counts(self.locations, forwarder)
         for location in self.locations:
-            _check_generator(location)
+            if foreign and not location:
+                raise _refuse(GENERATOR, location, "names nothing")
+            if not foreign:
+                _check_generator(location)
         self.devices = tuple(_device(text, place) for place, text in enumerate(forwarder))
-        _check_all(self.locations, self.devices)
+        _check_all(self.locations, self.devices, foreign=foreign)
         self.description = _description(self.locations, forwarder)
 
     @classmethod
@@ -72,6 +85,11 @@ class Ports(Link):
         found.description = _description(generator, forwarder)
         return found
 
+    @property
+    def _ours(self) -> tuple[str, ...]:
+        """The locations that the lab's own generator opens."""
+        return () if self.foreign else self.locations
+
     def prepare(self) -> None:
         if not self.ports:
             raise UsageError(
@@ -81,7 +99,7 @@ class Ports(Link):
 
     def without_hugepages(self) -> None:
         """Physical devices cannot do without."""
-        ends = [(GENERATOR, text) for text in self.locations]
+        ends = [(GENERATOR, text) for text in self._ours]
         ends += [(FORWARDER, device.text) for device in self.devices]
         for option, text in ends:
             if text.startswith("pci:"):
@@ -91,7 +109,7 @@ class Ports(Link):
                 )  # fmt: skip
 
     def eal_options(self, *, hugepages: bool) -> tuple[str, ...]:
-        texts = (*self.locations, *(device.vdev or "" for device in self.devices))
+        texts = (*self._ours, *(device.vdev or "" for device in self.devices))
         shared = any(part in text for text in texts for part in _ONE_FILE)
         return ("--single-file-segments",) if shared and hugepages else ()
 
@@ -105,7 +123,7 @@ class Ports(Link):
                 locations=self.locations,
                 sender_pci=tuple(
                     location.removeprefix("pci:")
-                    for location in self.locations
+                    for location in self._ours
                     if location.startswith("pci:")
                 ),
                 sender_eal_options=shared,
@@ -238,7 +256,7 @@ _DEVICES: dict[str, Callable[[str, str, int], Device]] = {
 }
 
 
-def _check_all(locations: Sequence[str], devices: Sequence[Device]) -> None:
+def _check_all(locations: Sequence[str], devices: Sequence[Device], *, foreign: bool) -> None:
     """What no port alone shows."""
     if len(set(locations)) < len(locations):
         raise _refuse(GENERATOR, locations[-1], "is named twice", "name each once")
@@ -250,7 +268,7 @@ def _check_all(locations: Sequence[str], devices: Sequence[Device]) -> None:
             FORWARDER, devices[-1].text, "one port is physical and the other is not",
             "EAL would number them in an order of its own: take both of one kind",
         )  # fmt: skip
-    ours = {place for place in map(_place, locations) if place}
+    ours = {place for place in map(_place, locations) if place and not foreign}
     for device in devices:
         if _place(device.text) in ours:
             raise _refuse(

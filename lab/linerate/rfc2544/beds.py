@@ -16,8 +16,10 @@ from linerate.bed import Bed
 from linerate.design import Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.generator import Generator
-from linerate.links import LinkContext, Wire, link
+from linerate.links import Link, LinkContext, Wire, link
 from linerate.links.ports import Ports
+from linerate.otg import Traffic
+from linerate.other_generator import OtherGenerator
 from linerate.places import rust_binary
 from linerate.records import Role, Trial
 from linerate.search.bed_device import BedDevice, Terms
@@ -26,6 +28,8 @@ from linerate.sender import Sender
 from linerate.trial import Bench, Plan, run_trial
 
 Record = Callable[[Trial], None]
+# Of the frames that another generator is asked for before it is used; any takes this size.
+SAMPLE_SIZE = 512
 
 
 class Block(Protocol):
@@ -85,14 +89,12 @@ class RealBlock:
 
 
 class RealLab:
-    """A `Lab` of this machine. `start`: makes another sender than ours; it gets the wire."""
+    """A `Lab` of this machine. `other`: sends instead of the lab's own generator."""
 
-    def __init__(
-        self, bench: Bench, terms: Terms, start: Callable[[Wire], Sender] | None = None
-    ) -> None:
+    def __init__(self, bench: Bench, terms: Terms, other: OtherGenerator | None = None) -> None:
         self.bench = bench
         self._terms = terms
-        self._start = start
+        self._other = other
 
     def prepare(self, forwarders: Sequence[str], links: Sequence[str]) -> list[str]:
         for name in dict.fromkeys(forwarders):
@@ -102,11 +104,14 @@ class RealLab:
             found.prepare()
             if isinstance(found, Ports) and not self.bench.memory.hugepages:
                 found.without_hugepages()
-        if self._start is None:
+        warnings: list[str] = []
+        if self._other is None:
             rust_binary("generator")
+        else:
+            for name in links:
+                warnings += self._other.prepare(self._sample(link(name)))
         cores = self.bench.cores
-        warnings = []
-        if cores.shared_core:
+        if cores.shared_core and self._other is None:
             warnings.append(
                 "generator and forwarder run on hyperthread siblings of one core: "
                 "this machine allows no others"
@@ -115,11 +120,17 @@ class RealLab:
             warnings.append(busy)
         return warnings
 
+    def _sample(self, found: Link) -> Traffic:
+        """What another generator has to understand, in short."""
+        locations = found.locations if isinstance(found, Ports) else ()
+        senders = self.bench.senders(len(locations))
+        return Traffic(locations, SAMPLE_SIZE, 0.1, 1000.0, senders=senders, ip=self.bench.ip)
+
     def bed(self, cell: Cell, *, flood: bool) -> RealBlock:
         def ours(wire: Wire) -> Sender:
             bench = self.bench
             return Generator(bench.run, bench.cores.control, bench.memory, wire, flood=flood)
 
         context = LinkContext(self.bench.run.path, cell.size, self.bench.memory.hugepages)
-        bed = Bed(link(cell.link), context, self._start or ours)
+        bed = Bed(link(cell.link), context, self._other.start if self._other else ours)
         return RealBlock(self.bench, bed, self._terms)

@@ -17,6 +17,7 @@ from linerate.journal import Journal
 from linerate.links import link
 from linerate.options import Options as CommonOptions
 from linerate.otg import Ip
+from linerate.other_generator import GENERATOR, Named
 from linerate.process import checkpoint
 from linerate.provenance import programs
 from linerate.records import Directions, Role, Test, Trial
@@ -54,6 +55,8 @@ class Options(CommonOptions):
     tests: tuple[Test, ...]
     ip: Ip = 4
     directions: Directions | None = None
+    # Another generator than the lab's own.
+    generator: Named | None = None
 
 
 @dataclass(kw_only=True)
@@ -65,6 +68,8 @@ class SearchDesign(Design):
     shared_by: int
     ip: Ip
     directions: Directions | None
+    # The URL of another generator than the lab's own.
+    generator: str | None = None
 
 
 def design_of(options: Options) -> SearchDesign:
@@ -86,6 +91,7 @@ def design_of(options: Options) -> SearchDesign:
         shared_by=planned[0].blocks,
         ip=options.ip,
         directions=options.directions,
+        generator=options.generator.url if options.generator else None,
     )
 
 
@@ -96,6 +102,12 @@ def cells(options: Options) -> list[Cell]:
     blocks = options.preset.blocks if options.blocks is None else options.blocks
     if blocks < 1:
         raise UsageError(f"--blocks {blocks}: at least 1")
+    if options.generator and not options.line_rate:
+        raise UsageError(
+            f"{GENERATOR}: its 100 % is not known, for OTG has no word for sending as fast as it "
+            "can",
+            "--line-rate FRAMES_PER_SECOND",
+        )
     names = list(dict.fromkeys(options.links or DEFAULT_LINKS))
     for name in names:
         found = link(name)
@@ -170,7 +182,7 @@ class Rfc2544:
     def programs(self) -> dict[str, str]:
         """Digests of the programs that take part, after `prepare`."""
         names = [*(arm.forwarder for arm in self.arms), *PEERS]
-        return programs(names, generator=True, probe=False)
+        return programs(names, generator=not self.options.generator, probe=False)
 
     # -- one cell ------------------------------------------------------------------------------
 
@@ -191,6 +203,8 @@ class Rfc2544:
 
     def _flood(self, cell: Cell) -> Ceiling:
         """What the reference peers carry of all that they can get (measuring.md 5)."""
+        if self.options.generator and self.options.line_rate:
+            return Ceiling(pps=self.options.line_rate, peer=PEERS[0])
         while True:
             before = len(self.trials)
             mine = self._flood_trials(cell)
@@ -228,6 +242,8 @@ class Rfc2544:
     def _maximum(self, cell: Cell, flooded: Ceiling) -> tuple[float, str]:
         """100 % and the peer that shows it: as much as the sender sends in time, or as asked."""
         if self.options.line_rate:
+            if self.options.generator:
+                self._must_pace(cell, flooded)
             return self.options.line_rate, flooded.peer
         while True:
             before = len(self.trials)
@@ -240,6 +256,22 @@ class Rfc2544:
                     f"{cell.link} {cell.size} B: the sender is not on time even at "
                     f"{PACED_SHARES[-1]:.0%} of what link and peer carry, so no window would count",
                     "run on a quieter machine, or name 100 % by --line-rate",
+                )
+
+    def _must_pace(self, cell: Cell, most: Ceiling) -> None:
+        """Another generator has to send 100 % before anything is searched with it."""
+        while True:
+            before = len(self.trials)
+            with self.lab.bed(cell, flood=False) as bed:
+                self._paces(bed, cell, Arm(most.peer, most.peer), most.pps)
+            # A window that was void because the peer starved shows that all was sent.
+            if any(trial.invalid_code != "late" for trial in self.trials[before:]):
+                return
+            if self._ran_since(before):
+                raise LabError(
+                    f"{cell.link} {cell.size} B: {GENERATOR} does not send 100 % to the "
+                    f"reference peer {most.peer}: {self.trials[-1].invalid}",
+                    "--line-rate with fewer frames per second",
                 )
 
     def _paces(self, bed: Block, cell: Cell, arm: Arm, pps: float) -> bool:

@@ -24,6 +24,7 @@ from linerate.kept_runs import (
     read,
 )
 from linerate.links import remember_ports, use_ports
+from linerate.other_generator import OtherGenerator
 from linerate.output import REPORT
 from linerate.process import RunDirectory
 from linerate.records import Trial
@@ -78,6 +79,7 @@ class Rfc2544Runs(Experiment):
 
     def given(self, options: dict[str, Any]) -> dict[str, object]:
         asked = read(OPTIONS, options, "options")
+        other = asked.generator
         return {
             "--preset": asked.preset.name,
             "--link": asked.links or DEFAULT_LINKS,
@@ -93,13 +95,22 @@ class Rfc2544Runs(Experiment):
             "--keep-going": asked.keep_going,
             "--generator-port": asked.generator_ports,
             "--forwarder-port": asked.forwarder_ports,
+            "--generator": other and other.url,
+            "--generator-ca": other and other.ca,
+            "--generator-insecure": other and other.insecure,
+            "--generator-password-file": other and other.password_file,
         }
 
     def begin(
         self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
     ) -> Rfc2544:
         asked = read(OPTIONS, options, "options")
-        use_ports(asked.links, asked.generator_ports, asked.forwarder_ports)
+        other = None
+        if asked.generator:
+            other = OtherGenerator(asked.generator, latency="latency" in asked.tests)
+        use_ports(
+            asked.links, asked.generator_ports, asked.forwarder_ports, foreign=other is not None
+        )
         bench = Bench(
             run=run,
             cores=Cores.choose(),
@@ -111,7 +122,7 @@ class Rfc2544Runs(Experiment):
             ip=asked.ip,
             directions=asked.directions or "both",
         )
-        return Rfc2544(asked, RealLab(bench, asked.preset.terms), journal, console)
+        return Rfc2544(asked, RealLab(bench, asked.preset.terms, other), journal, console)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         asked = self._asked(run, trials)
@@ -134,6 +145,7 @@ class Rfc2544Runs(Experiment):
             ("--blocks", "shared_by"),
             ("--ip", "ip"),
             ("--directions", "directions"),
+            ("--generator", "generator"),
         ]
         return _as_stored(merge_designs(every, further))
 

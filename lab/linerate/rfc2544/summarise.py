@@ -106,12 +106,17 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
     peer = ceiling_of(tests, None)
     found = [_arm(asked, whole, arm) for arm in asked.arms if whole.of(arm.label)]
     references = []
-    for name in sorted({trial.arm for trial in tests}):
+    names = {trial.arm for trial in tests}
+    own = {arm.label for arm in asked.arms}
+    for name in sorted(names):
         mine = [trial for trial in tests if trial.arm == name]
         entry = summarise_arm(name, forwarder(name).language, mine, [])
-        if whole.of(name) and name not in {arm.label for arm in asked.arms}:
+        if whole.of(name) and name not in own:
             entry.search = figures_of(whole.of(name), asked.search, cell, asked.shared_by)
         references.append(entry)
+    # With another generator nothing is flooded; a peer is searched all the same.
+    unflooded = sorted({each.arm for each in whole.units} - names - own)
+    references += [_arm(asked, whole, Arm(name, name)) for name in unflooded]
     for entry in found:
         _place(asked, whole, entry, peer.peer if peer else None)
     low = [t for t in whole.trials if t.test == "low-load" and t.role == "search"]

@@ -127,12 +127,13 @@ def _say(console: Console, text: str, style: str = "") -> None:
 def _print_cell(console: Console, cell: CellSummary) -> None:
     console.print()
     if cell.ceiling:
-        flood = max(cell.ceiling.measured_mpps.values(), default=0.0)
+        flood = max(cell.ceiling.measured_mpps.values(), default=None)
+        carried = "" if flood is None else f"; a flood carries {flood:.3f}"
         books = {True: "closed", False: "NOT closed", None: "none to close"}[cell.books_closed]
         _say(
             console,
             f"{cell.link}, {cell.size} B: 100 % = {cell.ceiling.pps / 1e6:.3f} Mpps "
-            f"({cell.ceiling.peer}; a flood carries {flood:.3f}); books {books}",
+            f"({cell.ceiling.peer}{carried}); books {books}",
         )
     for each in (throughput_table, latency_table, loss_table, burst_table, recovery_table):
         if found := each(cell):
