@@ -10,17 +10,17 @@ import altair as alt
 
 from linerate.summary import Summary
 
-INK, MUTED, GRID, BAND = "#1f2933", "#52606d", "#e4e7eb", "#d9e8dd"
+# All colours can be told apart on light and on dark paper; the page replaces INK and MUTED in text.
+INK, MUTED, GRID, BAND = "#1f2933", "#66727f", "#9aa5b14d", "#2f855a2e"
 VERDICT_COLOURS = {
     "faster": "#0f766e",
     "slower": "#b45309",
-    "equal": "#1d4ed8",
-    "undecided": "#7b8794",
-    "invalid": "#9f1239",
+    "equal": "#2f6fe0",
+    "undecided": "#616e7c",
+    "invalid": "#d0315f",
 }
-ARM_COLOURS = ("#334e68", "#9fb3c8", "#c2410c", "#0f766e", "#7c3aed", "#be185d", "#4d7c0f")
+ARM_COLOURS = ("#4a6fa5", "#8593a1", "#c2410c", "#0d8a7f", "#8b5cf6", "#d6336c", "#5c8a14")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-
 
 RATIO_TITLE = "ratio to the baseline, with its 95 % interval"
 
@@ -34,8 +34,13 @@ def with_interval(rows: list[dict[str, Any]]) -> alt.Chart:
     return alt.Chart(inline([row for row in rows if row["low"] is not None]))
 
 
-def styled(chart: Any, height: int) -> dict[str, Any]:
-    """One look for all charts; the width follows the page."""
+def styled(chart: Any, height: int, description: str | None = None) -> dict[str, Any]:
+    """One look for all charts; the width follows the page.
+
+    `description` is for those who cannot see it: what is drawn, not how it came out.
+    """
+    if description:
+        chart = chart.properties(description=description)
     chart = (
         chart.properties(width="container", height=height)
         .configure(font=FONT, background="transparent")
@@ -62,6 +67,9 @@ def styled(chart: Any, height: int) -> dict[str, Any]:
         )
     )
     spec: dict[str, Any] = chart.to_dict()
+    # Of a layer without data Vega warns that its extent is infinite.
+    if "layer" in spec:
+        spec["layer"] = [each for each in spec["layer"] if each["data"].get("values") != []]
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
     return spec
 
@@ -91,7 +99,9 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
         title=RATIO_TITLE,
         scale=alt.Scale(domain=[low - pad, high + pad], zero=False, nice=False),
     )
-    y = alt.Y("what:N", title=None, sort=None)
+    # The cell below the two names: labels are half as wide.
+    in_lines = alt.Axis(labelExpr="split(datum.label, ', ')", labelOffset=-7)
+    y = alt.Y("what:N", title=None, sort=None, axis=in_lines)
     colour = alt.Color(
         "verdict:N",
         scale=alt.Scale(domain=list(VERDICT_COLOURS), range=list(VERDICT_COLOURS.values())),
@@ -125,7 +135,12 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
     labels = base.mark_text(dy=-13, fontSize=12, color=INK).encode(
         x=x, y=y, text=alt.Text("ratio:Q", format=".3f")
     )
-    return styled(band + one + intervals + points + labels, 56 * len(rows))
+    return styled(
+        band + one + intervals + points + labels,
+        56 * len(rows),
+        "Forest plot: for each comparison the ratio to the baseline with its 95 % interval, beside "
+        "a band of 2 % around 1. The sentences above say the same in words.",
+    )
 
 
 def colours(labels: Iterable[str]) -> alt.Scale:

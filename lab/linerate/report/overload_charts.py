@@ -52,7 +52,7 @@ def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | N
     colour = alt.Color("arm:N", scale=charts.colours(labels), legend=None)
     dots = (
         alt.Chart(charts.inline(points))
-        .mark_circle(size=42, opacity=0.45)
+        .mark_circle(size=42, opacity=0.6)
         .encode(
             x=alt.X("value:Q", title=title, scale=scale),
             y=y,
@@ -77,7 +77,12 @@ def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | N
     tick = summary.mark_tick(thickness=3, size=16, yOffset=15).encode(
         x=alt.X("value:Q", title=title, scale=scale), y=y, color=colour, tooltip=tips
     )
-    return charts.styled(dots + rule + tick, 54 * len(labels))
+    return charts.styled(
+        dots + rule + tick,
+        54 * len(labels),
+        f"Every valid trial on {cell.link} at {cell.size} B as a dot, a row for each forwarder, "
+        f"with the median and its 95 % interval below: {title}. The table below has the medians.",
+    )
 
 
 def lower_loads(cell: CellSummary) -> dict[str, Any] | None:
@@ -130,4 +135,9 @@ def lower_loads(cell: CellSummary) -> dict[str, Any] | None:
     point = base.mark_point(filled=True, size=90, opacity=1).encode(
         x=x, y=y, yOffset=offset, color=colour, tooltip=tips
     )
-    return charts.styled(rule + point, 44 * len({row["load"] for row in rows}) * max(1, len(used)))
+    return charts.styled(
+        rule + point,
+        44 * len({row["load"] for row in rows}) * max(1, len(used)),
+        f"Busy cycles per packet of each forwarder at fixed loads on {cell.link} at {cell.size} B: "
+        "medians with 95 % intervals, as in the table below.",
+    )

@@ -30,19 +30,22 @@ class CellView:
 def render(summary: Summary, trials: list[Trial]) -> str:
     """The whole page as text."""
     placed = Charts()
-    cells = [
-        CellView(
-            cell=cell,
-            description=link(cell.link).description,
-            carried=link(cell.link).has_generator,
-            cost_leads=console.cost_leads(cell),
-            no_lower_load=sentences.no_lower_load(cell),
-            polls_from=console.polls_from(cell),
-            chart=placed.place(overload_charts.trials_of_cell(cell, trials)),
-            lower_chart=placed.place(overload_charts.lower_loads(cell)),
+    cells = []
+    for cell in summary.cells:
+        carried = link(cell.link).has_generator
+        lower = overload_charts.lower_loads(cell) if carried else None
+        cells.append(
+            CellView(
+                cell=cell,
+                description=link(cell.link).description,
+                carried=carried,
+                cost_leads=console.cost_leads(cell),
+                no_lower_load=sentences.no_lower_load(cell),
+                polls_from=console.polls_from(cell),
+                chart=placed.place(overload_charts.trials_of_cell(cell, trials)),
+                lower_chart=placed.place(lower),
+            )
         )
-        for cell in summary.cells
-    ]
     ours = [view.cell for view in cells if view.carried and view.cell.size == 64]
     return render_page(
         "overload.html.j2",
