@@ -30,6 +30,7 @@ probe_valgrind    | valgrind               | valgrind, which counts instructions
 # but not in CI.
 CI_NEEDS='
 probe_chromium    | chromium               | a browser, to open the report without a network
+probe_pdftotext   | poppler-utils          | pdftotext, to see what of the report is on paper
 '
 
 probe_cc() { cc -x c -o /dev/null - <<<'int main(void) { return 0; }' 2>/dev/null; }
@@ -42,6 +43,7 @@ probe_certs() { [[ -s ${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt} || -s
 probe_python() { find_python >/dev/null; }
 probe_rust() { rust_directory >/dev/null; }
 probe_chromium() { command -v chromium >/dev/null || command -v google-chrome >/dev/null; }
+probe_pdftotext() { command -v pdftotext >/dev/null; }
 probe_clang() { compgen -c clang | grep -xE 'clang(-[0-9]+)?' >/dev/null; }
 probe_valgrind() { command -v valgrind >/dev/null; }
 probe_clippy() { "$ROOT/scripts/cargo" clippy --version >/dev/null 2>&1; }

@@ -20,6 +20,7 @@ from linerate.records import Polling, Process, Trial
 from linerate.run_summary import Setup
 
 if TYPE_CHECKING:
+    from browser import Browser
     from simulated import Simulation
 
 
@@ -196,3 +197,11 @@ def simulation(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     from simulated import install
 
     return install(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser without a screen (`browser`)."""
+    from browser import started
+
+    yield from started(tmp_path_factory.mktemp("browser"))

@@ -58,7 +58,7 @@ def test_lint_asks_for_its_tools_too(bare: Machine) -> None:
 
 def test_ci_asks_for_what_is_optional_elsewhere(bare: Machine) -> None:
     asked = asked_for(bare.run("scripts/setup-packages", LINERATE_CI="1").stderr)
-    assert {"chromium", "clang", "valgrind"} <= set(asked)
+    assert {"chromium", "clang", "poppler-utils", "valgrind"} <= set(asked)
     assert "chromium" not in asked_for(bare.run("scripts/setup-packages").stderr)
 
 
