@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of rfc2544 in a real browser: it loads nothing, draws, sorts, prints and can be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pages
+import pytest
+from browser import Browser, Page
+from simulated_lab import SimulatedLab
+from test_report_rfc2544 import fill
+from test_rfc2544 import run
+
+from linerate.report.rfc2544_page import render
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    trials, found = run(SimulatedLab(late=lambda _: 0.1), sizes=[64, 1518])
+    fill(found)
+    place = tmp_path_factory.mktemp("report") / "report.html"
+    place.write_text(render(found, trials), encoding="utf-8")
+    return place
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, file: Path) -> Page:
+    return browser.open(file)
+
+
+def test_it_draws_and_loads_nothing(page: Page, file: Path) -> None:
+    assert pages.assert_draws_every_chart(page) >= 3
+    pages.assert_loads_nothing(page, file)
+
+
+def test_every_heading_sorts(page: Page) -> None:
+    assert len(pages.assert_sorts_by_every_heading(page)) > 50
+
+
+def test_it_fits_screens_and_can_be_read(page: Page) -> None:
+    pages.assert_fits(page)
+    pages.assert_is_accessible(page)
+    pages.assert_can_be_read(page)
+
+
+def test_it_fits_on_paper(page: Page, tmp_path: Path) -> None:
+    pages.assert_fits_on_paper(page)
+    pages.assert_prints(page, tmp_path, "A12")
