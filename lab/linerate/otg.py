@@ -23,6 +23,7 @@ from linerate.errors import GeneratorError
 
 REQUEST_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
+UNTRUSTED = "no trusted connection"
 # A generator that floods ignores the rate, but the model wants one: no link here is this fast.
 FLOOD_PPS = 1e9
 # Source and destination networks: RFC 2544 (C.2.2) and RFC 5180 (section 8) have them set aside.
@@ -262,7 +263,7 @@ def _reason(error: Exception) -> str:
     # requests and urllib3 wrap the cause once each.
     reason = str(getattr(detail, "reason", None) or detail) or type(error).__name__
     if isinstance(error, requests.exceptions.SSLError):
-        return f"no trusted connection: {reason}"
+        return f"{UNTRUSTED}: {reason}"
     if "Network is unreachable" in reason:  # to 127.0.0.1
         return f"{reason}; in a new network namespace loopback is down: ip link set lo up"
     return reason

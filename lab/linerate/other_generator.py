@@ -25,7 +25,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from linerate.books import LATE_LIMIT
 from linerate.errors import GeneratorError, LabError, LinkError, UsageError
 from linerate.links import Wire
-from linerate.otg import Access, OtgClient, Traffic, flow_name, whole_pps
+from linerate.otg import UNTRUSTED, Access, OtgClient, Traffic, flow_name, whole_pps
 from linerate.process import pause
 from linerate.sender import Sender, Sent
 
@@ -106,7 +106,7 @@ class OtherGenerator:
                 with contextlib.suppress(GeneratorError):
                     client.clear()
         except GeneratorError as error:
-            raise LabError(error.message, f"{GENERATOR} URL: the OTG API of a generator") from error
+            raise LabError(error.message, _hint(error.message)) from error
         finally:
             client.close()
         notes = [f"frames are sent by {self.url} ({version}); {NOTE}"]
@@ -128,6 +128,17 @@ class OtherGenerator:
     def start(self, wire: Wire) -> OtherSender:
         """A sender for the traffic of one bed; `wire` has no end that it could need."""
         return OtherSender(OtgClient(self.url, self.access))
+
+
+def _hint(message: str) -> str:
+    """What to do about an error at the start."""
+    if UNTRUSTED in message:
+        return f"{CA} FILE: who vouches for its certificate; or {INSECURE}"
+    if "(HTTP 401)" in message:
+        return f"{GENERATOR} https://USER@HOST:PORT with {PASSWORD} FILE"
+    if "set_config" in message:
+        return "--generator-port LOCATION: one that this generator understands"
+    return f"{GENERATOR} URL: the OTG API of a generator"
 
 
 def _parts(url: str) -> SplitResult:

@@ -149,6 +149,7 @@ def test_nobody_there() -> None:
         ((404, "text/html", "<html>nothing here</html>"), "nothing here</html> (HTTP 404)"),
         ((302, "text/html", ""), "redirects"),
         (json_answer({"code": 401, "errors": ["who are you?"]}, 401), "who are you? (HTTP 401)"),
+        (json_answer({"code": 401, "errors": ["who?"]}, 401), "--generator-password-file FILE"),
     ],
 )
 def test_no_otg_api(server: OtgServer, answer: Answer, message: str) -> None:
@@ -162,6 +163,7 @@ def test_what_it_refuses_is_listed_and_nothing_stays(server: OtgServer) -> None:
     server.answers["POST", "/config"] = json_answer({"code": 400, "errors": errors}, 400)
     found = refusal(server.url)
     assert "set_config: ports[0].location: no such card; flows[0].rate: too much" in found
+    assert "--generator-port LOCATION" in found
     assert server.states == []
 
 
@@ -205,7 +207,7 @@ def test_certificates_are_verified_unless_that_is_switched_off(
     chain, context = certificate
     server = OtgServer(context)
     try:
-        assert "no trusted connection" in refusal(server.url)
+        assert "--generator-ca FILE" in refusal(server.url)
         assert "CERTIFICATE_VERIFY_FAILED" in refusal(server.url)
         assert server.authorizations == set()
         for given in (Named(server.url, ca=str(chain)), Named(server.url, insecure=True)):
