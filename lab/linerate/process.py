@@ -18,6 +18,7 @@ import os
 import select
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -76,10 +77,10 @@ def start_time(pid: int) -> int | None:
     Pid and start time together name one process for as long as the machine is up.
     """
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        told = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    return int(stat.rpartition(")")[2].split()[19])
+    return int(told.rpartition(")")[2].split()[19])
 
 
 def _base_directory() -> Path:
@@ -97,9 +98,10 @@ def remove_stale(base: Path | None = None) -> list[Path]:
     for path in base.glob(f"{_PREFIX}-{os.getuid()}-*"):
         try:
             pid, started = (int(part) for part in path.name.split("-")[2:4])
-        except ValueError:
+            found = path.lstat()
+        except (ValueError, FileNotFoundError):  # not ours, or its owner just removed it
             continue
-        if path.is_symlink() or path.stat().st_uid != os.getuid():
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
             continue
         if start_time(pid) != started:
             shutil.rmtree(path, ignore_errors=True)

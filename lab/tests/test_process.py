@@ -208,6 +208,15 @@ def test_a_reused_pid_does_not_protect_a_stale_directory(tmp_path: Path) -> None
     assert foreign.exists()
 
 
+def test_a_directory_that_vanishes_meanwhile_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two labs begin at once: the one sees what the other has just removed."""
+    gone_already = tmp_path / f"linerate-{os.getuid()}-{os.getpid()}-1"
+    monkeypatch.setattr(Path, "glob", lambda *_: [gone_already])
+    assert remove_stale(tmp_path) == []
+
+
 def test_start_time() -> None:
     mine = start_time(os.getpid())
     assert mine is not None
