@@ -64,7 +64,7 @@ def check(out: Path) -> list[Trial]:
     ("link", "options"),
     [
         ("memif", ["--sizes", "1518"]),
-        ("memif", ["--ip", "6"]),
+        ("memif", ["--ip", "6", "--tests", "back-to-back"]),
         ("memif2", ["--directions", "one", "--tests", "latency"]),
     ],
 )
