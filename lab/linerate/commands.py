@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-import sys
-from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from linerate import __version__
-from linerate.errors import OutputError, UsageError, look_up
+from linerate.errors import UsageError
+from linerate.run_commands import run_app, wide_console
 
 app = typer.Typer(
     add_completion=False,
@@ -24,55 +19,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Measures packet forwarders on the same link and says which differences are real.",
 )
-run_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run an experiment.")
 app.add_typer(run_app, name="run")
-
-
-def _words(option: str, values: list[str] | None) -> list[str]:
-    """The words of an option that may be repeated or be a comma-separated list.
-
-    Nothing is guessed: an empty word is no wish for the default, and a word that is named twice is
-    more likely a slip than a wish to be heard once.
-    """
-    words = [word.strip() for value in values or [] for word in value.split(",")]
-    if "" in words:
-        given = ",".join(values or [])
-        raise UsageError(f"{option} '{given}': has an empty word", "leave it out for the default")
-    _once(option, words)
-    return words
-
-
-def _sizes(option: str, values: list[str] | None) -> list[int]:
-    words = _words(option, values)
-    for word in words:
-        # Not int(), which takes signs, underscores and other scripts' digits too.
-        if not re.fullmatch("[0-9]{1,9}", word):
-            raise UsageError(
-                f"{option} {word}: not a whole number", f"for instance {option} 64,1518"
-            )
-    sizes = [int(word) for word in words]
-    _once(option, sizes)
-    return sizes
-
-
-def _once(option: str, words: Sequence[str | int]) -> None:
-    for place, word in enumerate(words):
-        if word in words[:place]:
-            raise UsageError(f"{option} {word}: is named twice", "name each once")
-
-
-def _check_machine_options(hugepages: str, line_rate: float | None) -> None:
-    if hugepages not in ("auto", "yes", "no"):
-        raise UsageError(f"--hugepages {hugepages}: auto, yes or no")
-    if line_rate is not None and line_rate <= 0:
-        raise UsageError(f"--line-rate {line_rate:g}: must be above 0 frames per second")
-
-
-def _console() -> Console:
-    """A terminal's own width; elsewhere wide enough for every table."""
-    if sys.stdout is None:
-        raise OutputError("standard output is closed")
-    return Console(width=None if sys.stdout.isatty() else 110)
 
 
 @app.callback(invoke_without_command=True)
@@ -82,149 +29,6 @@ def _root(
     if version:
         print(f"linerate {__version__}")
         raise typer.Exit()
-
-
-def _given(context: typer.Context) -> list[str]:
-    """The options that stand on the command line, by their names there."""
-    return [
-        parameter.opts[0]
-        for parameter in context.command.params
-        if (source := context.get_parameter_source(parameter.name or ""))
-        and source.name == "COMMANDLINE"
-    ]
-
-
-def _run(
-    context: typer.Context,
-    name: str,
-    options: dict[str, Any],
-    resume: Path | None,
-    out: Path | None,
-) -> None:
-    """Begin a run of this experiment with these options, or go on with one."""
-    from linerate import session  # noqa: PLC0415 - as all commands
-    from linerate.experiments import find  # noqa: PLC0415
-    from linerate.links import use_ports  # noqa: PLC0415
-
-    command = shlex.join(["linerate", *sys.argv[1:]])
-    if resume:
-        values = find(name).given(options)
-        given = {option: values.get(option) for option in _given(context) if option != "--resume"}
-        session.resume(name, resume, given, _console(), command)
-        return
-    use_ports(
-        options["links"],
-        options["generator_ports"],
-        options["forwarder_ports"],
-        foreign=bool(options.get("generator")),
-    )
-    when = datetime.now().strftime("%Y%m%d-%H%M%S")
-    session.start(name, options, out or Path("out") / f"{name}-{when}", _console(), command)
-
-
-@run_app.command()
-def overload(
-    context: typer.Context,
-    preset: Annotated[
-        str, typer.Option(help="demo, quick (20 blocks), screen (40) or claim (150).")
-    ] = "quick",
-    link: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="null, null2, nearfree2, memif, memif2, ports; a list, or repeated. "
-            "Default: null,memif."
-        ),
-    ] = None,
-    generator_port: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LOCATION",
-            help="With --link ports: the generator's port, an OTG location; once or twice.",
-        ),
-    ] = None,
-    forwarder_port: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LOCATION",
-            help="With --link ports: the port that faces it: pci:ADDRESS, vdev:ARGUMENTS, an "
-            "interface, af_xdp:INTERFACE or tap:NAME.",
-        ),
-    ] = None,
-    sizes: Annotated[
-        list[str] | None, typer.Option(help="Frame sizes with FCS, a list. Default: 64.")
-    ] = None,
-    forwarders: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A list; the first is the baseline. Default: c-l2fwd,rust-l2fwd,rust-l2fwd-burst. "
-            "Others: reflect, testpmd-io, -mac, -macswap, -csum, -5tswap; c-l3fwd-lpm, -em, -acl, "
-            "-graph."
-        ),
-    ] = None,
-    blocks: Annotated[
-        int | None, typer.Option(help="Blocks per cell, instead of the preset's.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Directory for the run. Default: out/overload-TIME.")
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Go on with the run in this directory, which was interrupted, with its options.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the order of trials.")] = 1,
-    line_rate: Annotated[
-        float | None,
-        typer.Option(help="Frames per second that count as 100 %, instead of the self-test's."),
-    ] = None,
-    hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
-    keep_going: Annotated[
-        bool,
-        typer.Option("--keep-going", help="Don't end the run when many trials in a row fail."),
-    ] = False,
-    probe: Annotated[
-        bool,
-        typer.Option(
-            help="See by the probe how programs poll: at lower loads, and in further trials."
-        ),
-    ] = True,
-    generator: Annotated[str | None, typer.Option(hidden=True)] = None,
-) -> None:
-    """Forward as much as it can: which l2fwd does more, at what cost per packet?"""
-    if generator is not None:
-        raise UsageError(
-            "--generator: overload floods the forwarder, and OTG has no word for sending as fast "
-            "as a port takes frames: only the lab's own generator can",
-            "linerate run rfc2544 --generator URL",
-        )
-    _check_machine_options(hugepages, line_rate)
-    links = _words("--link", link)
-    frame_sizes = _sizes("--sizes", sizes)
-    names = _words("--forwarders", forwarders)
-
-    # These import scipy and more: what can be refused without them is refused by now.
-    from dataclasses import asdict  # noqa: PLC0415
-
-    from linerate.design import preset as find_preset  # noqa: PLC0415
-    from linerate.overload import Options  # noqa: PLC0415
-
-    options = Options(
-        preset=find_preset(preset),
-        links=links,
-        sizes=frame_sizes,
-        forwarders=names,
-        blocks=blocks,
-        seed=seed,
-        line_rate=line_rate,
-        hugepages=hugepages,
-        keep_going=keep_going,
-        probe=probe,
-        generator_ports=generator_port or [],
-        forwarder_ports=forwarder_port or [],
-    )
-    _run(context, "overload", asdict(options), resume, out)
 
 
 @app.command()
@@ -239,7 +43,7 @@ def report(
     """Make a run's summary and report anew from its records, or merge several runs."""
     from linerate import rebuild  # noqa: PLC0415 - as all commands
 
-    rebuild.report(directories, out, _console())
+    rebuild.report(directories, out, wide_console())
 
 
 @app.command()
@@ -262,126 +66,9 @@ def compare(
     from linerate import regression_screen as screen  # noqa: PLC0415 - as all commands
 
     code = screen.run(
-        before, after, margin, strict=strict, json_output=json_output, console=_console()
+        before, after, margin, strict=strict, json_output=json_output, console=wide_console()
     )
     raise typer.Exit(code)
-
-
-@run_app.command()
-def rfc2544(
-    context: typer.Context,
-    preset: Annotated[
-        str,
-        typer.Option(help="conforming (RFC 2544's durations), csit or quick (minutes)."),
-    ] = "quick",
-    link: Annotated[
-        list[str] | None,
-        typer.Option(help="memif, memif2, ports; a list, or repeated. Default: memif."),
-    ] = None,
-    generator_port: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LOCATION", help="With --link ports: as for overload."),
-    ] = None,
-    forwarder_port: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LOCATION", help="With --link ports: as for overload."),
-    ] = None,
-    sizes: Annotated[
-        list[str] | None,
-        typer.Option(help="Frame sizes with FCS, a list; or standard; or published. Default: 64."),
-    ] = None,
-    forwarders: Annotated[
-        list[str] | None,
-        typer.Option(help="The first is the baseline. Default: c-l2fwd,rust-l2fwd."),
-    ] = None,
-    tests: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="throughput (always measured), latency, loss, back-to-back, recovery. "
-            "Default: all."
-        ),
-    ] = None,
-    ip: Annotated[int, typer.Option(help="4 or 6.")] = 4,
-    directions: Annotated[
-        str | None, typer.Option(help="On a link with two ports: one or both. Default: both.")
-    ] = None,
-    blocks: Annotated[
-        int | None, typer.Option(help="Searches of each forwarder, instead of the preset's 6.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Directory for the run. Default: out/rfc2544-TIME.")
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Go on with the run in this directory, which was interrupted, with its options.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the order of searches.")] = 1,
-    line_rate: Annotated[
-        float | None,
-        typer.Option(help="Frames per second that are 100 %, instead of the self-test's."),
-    ] = None,
-    hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
-    keep_going: Annotated[
-        bool,
-        typer.Option("--keep-going", help="Don't end the run when many searches in a row fail."),
-    ] = False,
-    generator: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Another generator's OTG API, such as https://USER@127.0.0.1:8443. With --link "
-            "ports (--generator-port is a location that it understands) and --line-rate.",
-        ),
-    ] = None,
-    generator_ca: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Who vouches for its certificate (PEM)."),
-    ] = None,
-    generator_insecure: Annotated[
-        bool, typer.Option("--generator-insecure", help="Don't verify its certificate.")
-    ] = False,
-    generator_password_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The password of its USER, a file's line.")
-    ] = None,
-) -> None:
-    """Search for what each forwarder carries without loss, and see how it does there."""
-    _check_machine_options(hugepages, line_rate)
-    links = _words("--link", link)
-    names = _words("--forwarders", forwarders)
-    asked_tests = _words("--tests", tests)
-
-    from dataclasses import asdict  # noqa: PLC0415 - as all commands
-
-    from linerate.otg import IPS, Ip  # noqa: PLC0415
-    from linerate.other_generator import named  # noqa: PLC0415
-    from linerate.records import DIRECTIONS  # noqa: PLC0415
-    from linerate.rfc2544 import presets  # noqa: PLC0415
-    from linerate.rfc2544.experiment import Options  # noqa: PLC0415
-
-    version: Ip = look_up(IPS, str(ip), "--ip", "version")
-    ways = look_up(DIRECTIONS, directions, "--directions", "choice") if directions else None
-    other = named(generator, generator_ca, generator_password_file, insecure=generator_insecure)
-    options = Options(
-        preset=presets.preset(preset),
-        tests=presets.tests_of(asked_tests),
-        links=links,
-        sizes=presets.named_sizes(",".join(sizes or []), version) or _sizes("--sizes", sizes),
-        forwarders=names,
-        blocks=blocks,
-        seed=seed,
-        line_rate=line_rate,
-        hugepages=hugepages,
-        ip=version,
-        directions=ways,
-        keep_going=keep_going,
-        generator_ports=generator_port or [],
-        forwarder_ports=forwarder_port or [],
-        generator=other,
-    )
-    _run(context, "rfc2544", asdict(options), resume, out)
 
 
 @app.command()
@@ -395,7 +82,7 @@ def doctor(
     if json_output:
         print(checkup.as_json(findings))
     else:
-        checkup.show(findings, _console())
+        checkup.show(findings, wide_console())
     raise typer.Exit(0 if checkup.can_run(findings) else 1)
 
 
@@ -445,4 +132,4 @@ def top(
     from linerate.top.discover import find  # noqa: PLC0415 - as all commands
     from linerate.top.watch import run  # noqa: PLC0415
 
-    run(find(prefix), interval, count, _console(), json_output)
+    run(find(prefix), interval, count, wide_console(), json_output)
