@@ -327,12 +327,15 @@ def test_void_windows_and_gates_are_told(measured: tuple[list[Trial], Summary], 
     for row in page.rows("What may take the verdict from a cell"):
         size = int(row["cell"].split()[1])
         of_cell = [t for t in trials if (t.size, t.role) == (size, "search")]
-        void = sum(t.invalid_code == "late" for t in of_cell)
-        assert void > 10
-        assert row["void windows"] == f"{void} of {len(of_cell)}"
+        late = sum(t.invalid_code == "late" for t in of_cell)
+        assert late > 10
+        assert row["void windows"] == f"{late} of {len(of_cell)}"
         assert row["lost at a low load (limit 0.10 %)"] == "0 %"
     per_arm = page.rows("Searches, and windows that were void")
     assert len(per_arm) == 4 * len(SIZES)
+    void = sum(t.role == "search" and not t.valid for t in trials)
+    assert sum(int(row["void"]) for row in per_arm) == void
+    assert {row["searches"] for row in per_arm} == {"6"}
 
 
 def test_text_is_escaped(measured: tuple[list[Trial], Summary]) -> None:
