@@ -387,7 +387,7 @@ def values(spec: dict[str, Any]) -> list[dict[str, Any]]:
 def test_every_chart_is_valid_described_and_has_data(html: str, page: Page) -> None:
     found = specifications(html)
     assert sorted(page.charts) == sorted(found)
-    assert len({spec.get("description") for spec in found.values()}) == len(found)
+    assert len({spec["description"] for spec in found.values()}) == len(found)
     # Ratios; five of ours, five published; bursts and recovery; six of each cell.
     assert len(found) == 1 + 10 + 2 + 6 * len(SIZES)
     for spec in found.values():
@@ -399,7 +399,7 @@ def test_every_chart_is_valid_described_and_has_data(html: str, page: Page) -> N
 def test_ours_have_intervals_and_published_ones_none(html: str) -> None:
     for spec in specifications(html).values():
         rows = [row for row in values(spec) if "low" in row]
-        if spec.get("description", "").startswith("Published"):
+        if spec["description"].startswith("Published"):
             assert rows
             assert all(row["low"] is None for row in rows)
         else:
@@ -411,7 +411,7 @@ def chart(html: str, *words: str) -> dict[str, Any]:
     (found,) = [
         spec
         for spec in specifications(html).values()
-        if all(word in spec.get("description", "") for word in words)
+        if all(word in spec["description"] for word in words)
     ]
     return found
 
@@ -489,7 +489,7 @@ def test_one_size_alone_has_points_intervals_and_the_limit() -> None:
 def test_without_a_figure_there_is_no_chart() -> None:
     trials, found = run(SimulatedLab(), tests=("throughput",), sizes=[64], blocks=2)
     html = render(found, trials)
-    descriptions = [spec.get("description", "") for spec in specifications(html).values()]
+    descriptions = [spec["description"] for spec in specifications(html).values()]
     assert not [each for each in descriptions if "jitter" in each and "This run" in each]
     assert not [each for each in descriptions if each.startswith("memif, 64 B")]
     assert "has no such figure" in html

@@ -127,7 +127,7 @@ def by_size(
             x=x, y=y, xOffset=offset, color=colour, tooltip=tips
         )
     )
-    return _finished(alt.layer(*layers), HEIGHT, description)
+    return charts.styled(alt.layer(*layers), HEIGHT, description)
 
 
 def _theory(theory: Theory, sizes: list[int], x: Any, y: Any, colour: Any) -> list[Any]:
@@ -274,7 +274,7 @@ def by_load(
         point = point.encode(
             shape=alt.Shape("what:N", scale=alt.Scale(domain=kinds, range=_SHAPES[: len(kinds)]))
         )
-    return _finished(rule + point, HEIGHT, description)
+    return charts.styled(rule + point, HEIGHT, description)
 
 
 def loss_curve(cell: CellSummary, colours: dict[str, str], description: str) -> Spec | None:
@@ -309,7 +309,7 @@ def loss_curve(cell: CellSummary, colours: dict[str, str], description: str) -> 
     point = base.mark_point(filled=True, size=45, opacity=1).encode(
         x=x, y=y, color=colour, tooltip=tips
     )
-    return _finished(band + line + point, HEIGHT, description)
+    return charts.styled(band + line + point, HEIGHT, description)
 
 
 def _of_arms(used: list[str], colours: dict[str, str]) -> alt.Color:
@@ -348,10 +348,3 @@ def _tips(first: list[Any]) -> list[Any]:
         alt.Tooltip("low:Q", title="95 % from", format=",.4~f"),
         alt.Tooltip("high:Q", title="to", format=",.4~f"),
     ]
-
-
-def _finished(chart: Any, height: int, description: str) -> Spec:
-    spec = charts.styled(chart, height)
-    spec["description"] = description
-    spec["layer"] = [each for each in spec["layer"] if each["data"].get("values") != []]
-    return spec
