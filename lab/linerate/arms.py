@@ -147,6 +147,9 @@ def summarise_lower_load(trials: list[Trial]) -> list[LowerLoad]:
                 busy_cycles_per_packet=quartiles(t.busy_cycles_per_packet for t in valid),
                 average_rx_burst=quartiles(t.average_rx_burst for t in valid),
                 average_nonempty_rx_burst=quartiles(t.average_nonempty_rx_burst for t in valid),
+                busy_share=quartiles(t.busy_share for t in valid),
+                full_share=quartiles(t.full_share for t in valid),
+                rx_spin=quartiles(t.rx_spin for t in valid),
             )
         )
     return result

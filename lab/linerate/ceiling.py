@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 
 from linerate.arms import median_of
+from linerate.design import AA_SUFFIX
 from linerate.records import Trial
 from linerate.summary import ArmSummary, Ceiling, CellSummary
 from linerate.verdict import Limiter
@@ -66,6 +67,31 @@ def place(arm: ArmSummary, own: list[Trial], tests: list[Trial], ceiling: Ceilin
     if arm.ceiling_share is None or arm.ceiling_share < CEILING_SHARE or arm.ceiling_unproven:
         return
     arm.limited_by = _limiter(arm.refused_share)
+
+
+def limits(cell: CellSummary) -> dict[Limiter, list[str]]:
+    """The arms that something else held back, by what it was.
+
+    The A/A arm alone limits no cell: it is the baseline once more, which then was not held back.
+    """
+    found: dict[Limiter, list[str]] = {}
+    for arm in cell.arms:
+        if arm.limited_by:
+            found.setdefault(arm.limited_by, []).append(arm.arm)
+    names = [name for held in found.values() for name in held]
+    return {} if all(name.endswith(AA_SUFFIX) for name in names) else found
+
+
+def cost_loads(cell: CellSummary) -> list[float]:
+    """The loads at which the cost of a packet is known, rising."""
+    return sorted({each.load_share for each in cell.lower_load if each.busy_cycles_per_packet})
+
+
+def cost_leads(cell: CellSummary) -> bool:
+    """Whether the cost of a packet at lower loads comes before what could be carried: where not
+    every forwarder was the limit, and that cost is known.
+    """
+    return bool(limits(cell)) and bool(cost_loads(cell))
 
 
 def _limiter(refused_share: float | None) -> Limiter:

@@ -1,97 +1,73 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Arms against their baseline, paired in blocks: first all pairs, then Holm, then the verdicts.
 
-A family of Holm's is one arm on one link by one metric, over its frame sizes.
+A family of Holm's is one arm on one link by one metric at one load, over its frame sizes.
+
+Where link or generator held arms of a cell back, cycles per packet at fixed lower loads answer the
+question (measuring.md 6): they are primary there, and the rates are not.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from linerate import stats
+from linerate.ceiling import cost_leads, cost_loads
 from linerate.design import AA_SUFFIX
 from linerate.links import link
+from linerate.metrics import COST, FORWARDED, METRICS, RECEIVED, Metric, TrialMetric
 from linerate.records import Trial
-from linerate.stats import Paired
-from linerate.summary import AA, CellSummary, Comparison
-from linerate.verdict import LOW_LOAD, Limited, found_difference, judge
+from linerate.stats import Paired, Shifted
+from linerate.summary import AA, CellSummary, Comparison, Difference
+from linerate.verdict import (
+    LOW_LOAD,
+    Limited,
+    found_difference,
+    found_shift,
+    judge,
+    judge_shift,
+)
+
+# Block and session: what was measured together.
+Bed = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A rate by which programs are compared; more is better. `words`: what it counts."""
-
-    name: str
-    words: str
-    value: Callable[[Trial], float | None]
-
-
-METRICS = {
-    metric.name: metric
-    for metric in (
-        Metric(
-            "received_pps",
-            "frames per second carried there and back",
-            lambda trial: trial.received_pps,
-        ),
-        Metric(
-            "forwarder_rx_pps",
-            "packets per second taken by the forwarder",
-            lambda trial: trial.forwarder_rx_pps,
-        ),
-    )
-}
-
-
-# Rates that a search found, one per block and arm.
-SEARCHED = {
-    "ndr_pps": "frames per second without loss",
-    "pdr_pps": "frames per second with little loss",
-}
-
-
-def words_of(metric: str) -> str:
-    """What the metric counts."""
-    return SEARCHED[metric] if metric in SEARCHED else METRICS[metric].words
-
-
-def metrics_of(cell: CellSummary) -> list[Metric]:
-    """What can be compared in a cell; the first answers the experiment's question."""
-    carried = link(cell.link).has_generator
-    return [m for m in METRICS.values() if carried or m.name != "received_pps"]
+def metrics_of(cell: CellSummary) -> list[TrialMetric]:
+    """By which rates a cell is compared; the first answers the experiment's question."""
+    return [RECEIVED, FORWARDED] if link(cell.link).has_generator else [FORWARDED]
 
 
 @dataclass(frozen=True)
 class Pair:
     """Two arms over the beds on which both are valid; `paired` is None when there is no such.
 
-    `zero_blocks` are left out: a rate of 0 has no logarithm.
+    `zero_blocks` are left out: a value of 0 has no logarithm. By a metric where it is a result, and
+    one there is, `shifted` takes the place of `paired`.
     """
 
     paired: Paired | None
     zero_blocks: int = 0
+    shifted: Shifted | None = None
+
+    @property
+    def p(self) -> float | None:
+        found = self.shifted or self.paired
+        return found.p if found else None
 
 
-def pair(trials: list[Trial], arm: str, baseline: str, metric: Metric) -> Pair:
+def pair(trials: list[Trial], arm: str, baseline: str, metric: TrialMetric) -> Pair:
     return _compared(*pairs_of(trials, arm, baseline, metric))
 
 
-def pair_beds(
-    by_bed: Mapping[tuple[int, int], Mapping[str, float]], arm: str, baseline: str
-) -> Pair:
-    """`by_bed`: a rate of each arm that has one, by its label, for each block and session."""
-    return _compared(*both_of(by_bed, arm, baseline))
-
-
 def pairs_of(
-    trials: list[Trial], arm: str, baseline: str, metric: Metric
+    trials: list[Trial], arm: str, baseline: str, metric: TrialMetric
 ) -> tuple[list[tuple[float, float]], int]:
     """The metric of arm and baseline for each bed that both shared, in the order of blocks; and how
     many were left out because one of the two was 0.
     """
-    by_bed: dict[tuple[int, int], dict[str, float]] = {}
+    by_bed: dict[Bed, dict[str, float]] = {}
     for trial in trials:
         value = metric.value(trial) if trial.valid and trial.arm in (arm, baseline) else None
         if value is not None:
@@ -100,14 +76,23 @@ def pairs_of(
 
 
 def both_of(
-    rates: Mapping[tuple[int, int], Mapping[str, float]], arm: str, baseline: str
+    values: Mapping[Bed, Mapping[str, float]], arm: str, baseline: str
 ) -> tuple[list[tuple[float, float]], int]:
-    """What arm and baseline have for each bed that both shared, and how many have a rate of 0."""
-    both = [
+    """What arm and baseline have for each bed that both shared, and how many have a value of 0."""
+    return _without_zeros(_both(values, arm, baseline))
+
+
+def _both(
+    values: Mapping[Bed, Mapping[str, float]], arm: str, baseline: str
+) -> list[tuple[float, float]]:
+    return [
         (here[arm], here[baseline])
-        for _, here in sorted(rates.items())
+        for _, here in sorted(values.items())
         if arm in here and baseline in here
     ]
+
+
+def _without_zeros(both: list[tuple[float, float]]) -> tuple[list[tuple[float, float]], int]:
     usable = [each for each in both if min(each) > 0]
     return usable, len(both) - len(usable)
 
@@ -120,7 +105,10 @@ def _compared(usable: list[tuple[float, float]], zero_blocks: int) -> Pair:
 
 @dataclass(frozen=True)
 class CellPairs:
-    """All pairs of one cell by one metric. `control` is the baseline against itself."""
+    """All pairs of one cell by one metric. `control` is the baseline against itself.
+
+    `load_share`: of a metric at a fixed load. `planned`: blocks there should be; None: the cell's.
+    """
 
     cell: CellSummary
     metric: str
@@ -128,6 +116,8 @@ class CellPairs:
     baseline: str
     control: Pair
     pairs: dict[str, Pair]
+    load_share: float | None = None
+    planned: int | None = None
 
     @property
     def worst_spread(self) -> float:
@@ -141,7 +131,7 @@ class CellPairs:
         losses = [
             entry.loss_share
             for entry in self.cell.lower_load
-            if entry.load_share <= LOW_LOAD and entry.loss_share is not None
+            if entry.load_share == LOW_LOAD and entry.loss_share is not None
         ]
         return max(losses, default=None)
 
@@ -163,90 +153,199 @@ def pair_cell(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list
     ]
 
 
-def adjusted(cells: list[CellPairs]) -> dict[tuple[str, str, str, int], float]:
-    """Holm's p of each (metric, link, arm, size): corrected over the sizes of one arm."""
-    families: dict[tuple[str, str, str], dict[int, float]] = {}
+def pair_searched(
+    cell: CellSummary,
+    metric: Metric,
+    values: Mapping[Bed, Mapping[str, float]],
+    labels: Sequence[str],
+    *,
+    primary: bool = False,
+    load_share: float | None = None,
+) -> CellPairs:
+    """As `pair_cell`, of what searches found: each arm's value, if it has one, by bed and label."""
+    baseline, *others = labels
+    zeros = metric.zero is not None and any(0 in here.values() for here in values.values())
+
+    def of(label: str) -> Pair:
+        both = _both(values, label, baseline)
+        if not zeros:
+            return _compared(*_without_zeros(both))
+        return Pair(None, 0, stats.shifted(*zip(*both, strict=True)) if both else None)
+
+    return CellPairs(
+        cell=cell,
+        metric=metric.name,
+        primary=primary,
+        baseline=baseline,
+        control=of(baseline + AA_SUFFIX),
+        pairs={label: of(label) for label in others if not label.endswith(AA_SUFFIX)},
+        load_share=load_share,
+    )
+
+
+def pair_costs(
+    cell: CellSummary, trials: list[Trial], labels: list[str], planned: int | None = None
+) -> list[CellPairs]:
+    """Every arm with the baseline by its cycles per packet, at each load where they are known.
+
+    `trials`: those at fixed loads. `planned`: blocks of them; None: the cell's.
+    """
+    baseline = labels[0]
+    others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
+    found = []
+    for share in cost_loads(cell):
+        mine = [trial for trial in trials if trial.load_share == share]
+        found.append(
+            CellPairs(
+                cell=cell,
+                metric=COST.name,
+                primary=False,
+                baseline=baseline,
+                control=pair(mine, baseline + AA_SUFFIX, baseline, COST),
+                pairs={label: pair(mine, label, baseline, COST) for label in others},
+                load_share=share,
+                planned=planned,
+            )
+        )
+    return found
+
+
+def led(cell: CellSummary, rates: list[CellPairs], costs: list[CellPairs]) -> list[CellPairs]:
+    """Both, primary being what answers the experiment's question in this cell, and first."""
+    if not (costs and cost_leads(cell)):
+        return [*rates, *costs]
+    return [
+        *(replace(each, primary=True) for each in costs),
+        *(replace(each, primary=False) for each in rates),
+    ]
+
+
+# Metric, load, link and arm; then the size.
+_Family = tuple[str, float | None, str, str]
+
+
+def adjusted(cells: list[CellPairs]) -> dict[tuple[_Family, int], float]:
+    """Holm's p of each family and size: corrected over the sizes of one arm."""
+    families: dict[_Family, dict[int, float]] = {}
     for each in cells:
         for label, found in each.pairs.items():
-            if found.paired:
-                family = families.setdefault((each.metric, each.cell.link, label), {})
-                family[each.cell.size] = found.paired.p
+            if found.p is not None:
+                families.setdefault(_family(each, label), {})[each.cell.size] = found.p
     return {
-        (*key, size): p_holm
+        (key, size): p_holm
         for key, family in families.items()
         for size, p_holm in zip(family, stats.holm(list(family.values())), strict=True)
     }
 
 
+def _family(pairs: CellPairs, label: str) -> _Family:
+    return pairs.metric, pairs.load_share, pairs.cell.link, label
+
+
 def control_of(pairs: CellPairs) -> AA | None:
     """The A/A arm's result, where it has one."""
-    found = pairs.control.paired
-    if found is None:
+    control = pairs.control
+    if control.p is None:
         return None
-    return AA(
+    result = AA(
         link=pairs.cell.link,
         size=pairs.cell.size,
         metric=pairs.metric,
-        n=found.n,
-        ratio=found.ratio,
-        ci_low=found.ci_low,
-        ci_high=found.ci_high,
-        p=found.p,
-        spread=found.spread,
-        found_difference=found_difference(found),
+        load_share=pairs.load_share,
+        n=0,
+        p=control.p,
+        difference=_difference(control.shifted),
+        found_difference=False,
     )
+    if shifted := control.shifted:
+        result.n, result.found_difference = shifted.n, found_shift(shifted)
+    elif paired := control.paired:
+        result.n, result.found_difference = paired.n, found_difference(paired)
+        result.ratio, result.spread = paired.ratio, paired.spread
+        result.ci_low, result.ci_high = paired.ci_low, paired.ci_high
+    return result
 
 
 def compare(cells: list[CellPairs]) -> list[Comparison]:
     """All comparisons with their verdicts; the sentences come later."""
     p_holm = adjusted(cells)
     return [
-        _comparison(each, label, p_holm.get((each.metric, each.cell.link, label, each.cell.size)))
+        _comparison(each, label, p_holm.get((_family(each, label), each.cell.size)))
         for each in cells
         for label in each.pairs
     ]
 
 
 def _comparison(pairs: CellPairs, label: str, p_holm: float | None) -> Comparison:
-    cell, found = pairs.cell, pairs.pairs[label]
-    limits = {arm.arm: arm.limited_by for arm in cell.arms}
+    cell, found, metric = pairs.cell, pairs.pairs[label], METRICS[pairs.metric]
+    limits = {arm.arm: arm.limited_by for arm in cell.arms} if metric.rate else {}
     limited_by = (limits.get(label), limits.get(pairs.baseline))
-    judgement = judge(
-        found.paired,
-        p_holm,
-        planned=cell.blocks,
-        aa=pairs.control.paired,
-        worst_spread=pairs.worst_spread,
-        low_load_loss=pairs.low_load_loss,
-        limited_by=limited_by,
-        zero_blocks=found.zero_blocks,
-    )
     result = Comparison(
         metric=pairs.metric,
+        better=metric.better,
+        load_share=pairs.load_share,
         primary=pairs.primary,
         link=cell.link,
         size=cell.size,
         baseline=pairs.baseline,
         arm=label,
         n=0,
+        p=found.p,
         p_holm=p_holm,
+        difference=_difference(found.shifted),
         zero_blocks=found.zero_blocks,
         limited_by=limited_by[0] or limited_by[1],
         limited=_limited(*(limit is not None for limit in limited_by)),
-        verdict=judgement.verdict,
-        reason=judgement.reason,
+        verdict="invalid",
+        reason="",
         sentence="",
     )
+    planned = cell.blocks if pairs.planned is None else pairs.planned
+    if shifted := found.shifted:
+        result.n = shifted.n
+        judgement = judge_shift(
+            shifted,
+            p_holm,
+            planned=planned,
+            aa=pairs.control.shifted,
+            low_load_loss=pairs.low_load_loss,
+            higher_is_better=metric.better == "higher",
+        )
+    else:
+        judgement = judge(
+            found.paired,
+            p_holm,
+            planned=planned,
+            aa=pairs.control.paired,
+            worst_spread=pairs.worst_spread,
+            low_load_loss=pairs.low_load_loss,
+            limited_by=limited_by,
+            zero_blocks=found.zero_blocks,
+            higher_is_better=metric.better == "higher",
+        )
+    result.verdict, result.reason = judgement.verdict, judgement.reason
     if paired := found.paired:
         result.n = paired.n
         result.ratio = paired.ratio
         result.ci_low, result.ci_high = paired.ci_low, paired.ci_high
-        result.p = paired.p
         result.a12 = paired.a12
         result.spread = paired.spread
         if math.isfinite(paired.smallest_detectable):
             result.smallest_detectable = paired.smallest_detectable
     return result
+
+
+def _difference(found: Shifted | None) -> Difference | None:
+    if found is None:
+        return None
+    return Difference(
+        shift=found.shift,
+        low=found.low,
+        high=found.high,
+        cliffs_delta=found.cliffs_delta,
+        arm_zeros=found.arm_zeros,
+        baseline_zeros=found.baseline_zeros,
+    )
 
 
 def _limited(arm: bool, baseline: bool) -> Limited | None:
@@ -262,7 +361,7 @@ def ungated(cell: CellSummary) -> list[str]:
     measured = {
         entry.arm
         for entry in cell.lower_load
-        if entry.load_share <= LOW_LOAD and entry.loss_share is not None
+        if entry.load_share == LOW_LOAD and entry.loss_share is not None
     }
     missing = [
         arm.arm for arm in cell.arms if not arm.arm.endswith(AA_SUFFIX) and arm.arm not in measured

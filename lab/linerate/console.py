@@ -16,12 +16,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from linerate.design import AA_SUFFIX
+from linerate.ceiling import cost_leads, cost_loads, limits
 from linerate.links import link
 from linerate.records import Trial
 from linerate.sentences import no_lower_load
 from linerate.summary import ArmSummary, CellSummary, LowerLoad, Quartiles, Summary
-from linerate.verdict import Limiter
 
 PLAIN_EVERY_S = 5.0
 
@@ -164,7 +163,7 @@ def new_table(title: str, columns: Sequence[str], text_columns: int = 1) -> Tabl
 def null_table(cell: CellSummary) -> Table:
     columns = ("forwarder", "Mpps", "cycles/packet", "95 % interval", BURSTS, "valid")
     table = new_table(f"{cell.link}, {cell.size} B, {cell.blocks} blocks", columns)
-    for arm in [*cell.arms, *cell.references]:
+    for arm in [*cell.arms, *cell.peers]:
         cycles = arm.cycles_per_packet
         table.add_row(
             arm.arm,
@@ -184,7 +183,7 @@ def flood_table(cell: CellSummary) -> Table:
     )  # fmt: skip
     title = f"{cell.link}, {cell.size} B, {cell.blocks} blocks, flood (Mpps of this machine)"
     table = new_table(title, columns)
-    for arm in [*cell.arms, *cell.references]:
+    for arm in [*cell.arms, *cell.peers]:
         table.add_row(*flood_row(arm))
     return table
 
@@ -221,24 +220,17 @@ def lower_load_table(cell: CellSummary) -> Table:
     return table
 
 
-def limits(cell: CellSummary) -> dict[Limiter, list[str]]:
-    """The arms that something else held back, by what it was.
-
-    The A/A arm alone limits no cell: it is the baseline once more, which then was not held back.
-    """
-    found: dict[Limiter, list[str]] = {}
-    for arm in cell.arms:
-        if arm.limited_by:
-            found.setdefault(arm.limited_by, []).append(arm.arm)
-    names = [name for held in found.values() for name in held]
-    return {} if all(name.endswith(AA_SUFFIX) for name in names) else found
-
-
-def cost_leads(cell: CellSummary) -> bool:
-    """Whether the cost of a packet at lower loads comes before what could be carried: where not
-    every forwarder was the limit, and that cost is known.
-    """
-    return bool(limits(cell)) and any(entry.busy_cycles_per_packet for entry in cell.lower_load)
+def limit_lines(cell: CellSummary) -> list[str]:
+    """Who was held back by what, and what decides then."""
+    decides = ""
+    if cost_leads(cell):
+        *others, last = (f"{share * 100:g} %" for share in cost_loads(cell))
+        loads = f"{', '.join(others)} and {last}" if others else last
+        decides = f": the verdict is that of cycles per packet at {loads} load"
+    return [
+        f"limited by the {by}, not by the forwarder: {', '.join(names)}{decides}"
+        for by, names in limits(cell).items()
+    ]
 
 
 def _print_cell(console: Console, cell: CellSummary) -> None:
@@ -247,7 +239,7 @@ def _print_cell(console: Console, cell: CellSummary) -> None:
         console.print(null_table(cell))
         _print_polls(console, cell)
         return
-    limited, leads, missing = limits(cell), cost_leads(cell), no_lower_load(cell)
+    leads, missing = cost_leads(cell), no_lower_load(cell)
     tables = [flood_table(cell)]
     if cell.lower_load and not missing:
         tables.insert(0 if leads else 1, lower_load_table(cell))
@@ -259,12 +251,8 @@ def _print_cell(console: Console, cell: CellSummary) -> None:
     )
     console.print(f"  {peak}books {books}", style="dim")
     _print_polls(console, cell)
-    for by, names in limited.items():
-        console.print(
-            f"  limited by the {by}, not by the forwarder: {', '.join(names)}", style="dim"
-        )
-    if leads:
-        console.print("  so cycles per packet at lower loads lead", style="dim")
+    for line in limit_lines(cell):
+        console.print(f"  {line}", style="dim", markup=False, highlight=False, soft_wrap=True)
     if missing:
         console.print(f"  {missing}", style="dim", markup=False, highlight=False, soft_wrap=True)
 

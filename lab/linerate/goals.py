@@ -16,8 +16,9 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from linerate.comparisons import METRICS, pair
+from linerate.comparisons import pair
 from linerate.design import AA_SUFFIX
+from linerate.metrics import FORWARDED
 from linerate.records import Trial, read
 from linerate.stats import Paired
 from linerate.verdict import unsound
@@ -35,7 +36,7 @@ GOALS = {
 SAFE_AND_RAW = (("rust-l2fwd", "raw-rust"), ("rust-l2fwd-burst", "raw-rust-burst"))
 SAFE_GOAL = 0.99
 
-METRIC = METRICS["forwarder_rx_pps"]
+METRIC = FORWARDED
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from linerate.arms import median_of
-from linerate.comparisons import CellPairs, Metric, pairs_of, words_of
+from linerate.comparisons import CellPairs, pairs_of
 from linerate.design import AA_SUFFIX
 from linerate.errors import RunError
 from linerate.experiments import Control, Sample
+from linerate.metrics import COST, words_of
 from linerate.records import Trial, first_complaint
 from linerate.run_file import RUN
 from linerate.run_summary import Design
@@ -23,12 +24,6 @@ from linerate.verdict import unstable
 
 T = TypeVar("T")
 AnyDesign = TypeVar("AnyDesign", bound=Design)
-
-COST = Metric(
-    "busy_cycles_per_packet",
-    "busy cycles per packet",
-    lambda trial: trial.busy_cycles_per_packet,
-)
 
 
 def read(kind: TypeAdapter[T], data: dict[str, Any], what: str) -> T:

@@ -28,7 +28,6 @@ from linerate.design import (
     arms,
     order,
     schedule,
-    shown,
 )
 from linerate.eal import Memory
 from linerate.errors import LabError, UsageError
@@ -158,7 +157,7 @@ class Overload:
         )
 
     def _lower_load_trials(self, cell: Cell, shares: Sequence[float]) -> int:
-        return self._lower_load_blocks(cell) * len(shown(self.arms)) * len(shares)
+        return self._lower_load_blocks(cell) * len(self.arms) * len(shares)
 
     def _lower_load_blocks(self, cell: Cell) -> int:
         return min(self.options.preset.lower_load, cell.blocks)
@@ -232,7 +231,7 @@ class Overload:
         """Paced, open loop."""
         self.monitor.announce(f"{cell.link} {cell.size} B: fixed lower loads")
         drawn = order(
-            [(share, arm) for arm in shown(self.arms) for share in shares],
+            [(share, arm) for arm in self.arms for share in shares],
             replace(cell, blocks=self._lower_load_blocks(cell)),
             self.options.seed,
         )

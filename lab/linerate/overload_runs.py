@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from rich.console import Console
 
 from linerate import report
-from linerate.comparisons import METRICS, pair_cell, pairs_of
+from linerate.comparisons import metrics_of, pair_cell, pairs_of
 from linerate.console import print_summary
 from linerate.design import AA_SUFFIX
 from linerate.experiments import Comparable, Experiment
@@ -113,7 +113,7 @@ class OverloadRuns(Experiment):
             measured = [t for t in mine if t.role == "measure"]
             # The first metric answers the experiment's question.
             pairs = pair_cell(cell, measured, [arm.label for arm in design.arms])[0]
-            metric, baseline = METRICS[pairs.metric], pairs.baseline
+            metric, baseline = metrics_of(cell)[0], pairs.baseline
             for label in pairs.pairs:
                 found_pairs, _ = pairs_of(measured, label, baseline, metric)
                 result.samples.append(rate_sample(pairs, label, found_pairs))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from linerate.arms import summarise_arm, summarise_lower_load
 from linerate.ceiling import ceiling_of, place
-from linerate.comparisons import CellPairs, pair_cell
+from linerate.comparisons import CellPairs, led, pair_cell, pair_costs
 from linerate.design import AA_SUFFIX, Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.links import link
@@ -62,15 +62,15 @@ def summarise_cell(
 
 def _pairs(setup: Setup, found: list[CellSummary], trials: list[Trial]) -> list[CellPairs]:
     labels = [arm.label for arm in setup.arms]
-    return [
-        each
-        for cell in found
-        for each in pair_cell(
-            cell,
-            [t for t in trials if (t.link, t.size, t.role) == (cell.link, cell.size, "measure")],
-            labels,
-        )
-    ]
+    result = []
+    for cell in found:
+        mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+        low = [t for t in mine if t.role == "lower-load"]
+        rates = pair_cell(cell, [t for t in mine if t.role == "measure"], labels)
+        # They have fewer blocks.
+        planned = len({t.block for t in low})
+        result += led(cell, rates, pair_costs(cell, low, labels, planned))
+    return result
 
 
 def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summary:

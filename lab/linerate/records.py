@@ -26,8 +26,9 @@ RECORDS = "records.jsonl"
 Load = Literal["self-driven", "flood", "paced", "burst"]
 # probed: like measure, for the figures of polls alone; search: asked for by a procedure.
 Role = Literal["measure", "self-test", "probed", "lower-load", "search"]
-# The tests of RFC 2544, 26.1 to 26.5; low-load: at it nothing may be lost (measuring.md, 10).
-Test = Literal["throughput", "latency", "loss", "back-to-back", "recovery", "low-load"]
+# The tests of RFC 2544, 26.1 to 26.5; core-use: what a polling core does at fixed loads; low-load:
+# at it nothing may be lost (measuring.md, 10).
+Test = Literal["throughput", "latency", "loss", "back-to-back", "recovery", "core-use", "low-load"]
 # Of traffic on a link with two ports: from the first to the other, or both ways at once.
 Directions = Literal["one", "both"]
 DIRECTIONS: dict[str, Directions] = {"one": "one", "both": "both"}
@@ -124,7 +125,7 @@ class Trial(_Strict):
     size: int = Field(description="frame size in bytes, the 4-byte FCS included")
     load: Load
     load_share: float | None = Field(default=None, description="of the ceiling, when paced")
-    probe: bool = Field(default=False, description="the probe was in the forwarder")
+    probe: bool = Field(default=False, description="the probe looked at the forwarder's polls")
     test: Test | None = Field(default=None, description="of a search: the test that asked for it")
     attempt: int | None = Field(
         default=None,
@@ -225,6 +226,33 @@ class Trial(_Strict):
         """Packets per poll that found some."""
         polls = sum(entry.polls - entry.empty_polls for entry in self.polling or ())
         return sum(entry.packets for entry in self.polling or ()) / polls if polls else None
+
+    @property
+    def busy_share(self) -> float | None:
+        """Busy cycles over all cycles of the lcores that polled.
+
+        Each queue of an lcore counts the whole time of that lcore.
+        """
+        totals: dict[int, int] = {}
+        for entry in self.polling or ():
+            totals[entry.lcore] = max(totals.get(entry.lcore, 0), entry.total_tsc)
+        total = sum(totals.values())
+        busy = sum(entry.busy_tsc for entry in self.polling or ())
+        # Busy time and all time are read one after the other.
+        return min(busy / total, 1.0) if total else None
+
+    @property
+    def full_share(self) -> float | None:
+        """Polls that returned as many packets as they asked for, over polls."""
+        polls = sum(entry.polls for entry in self.polling or ())
+        full = sum(sum(e.burst_histogram[max(e.burst_limit, 1) :]) for e in self.polling or ())
+        return full / polls if polls else None
+
+    @property
+    def rx_spin(self) -> float | None:
+        """Polls that found nothing, over polls."""
+        polls = sum(entry.polls for entry in self.polling or ())
+        return sum(entry.empty_polls for entry in self.polling or ()) / polls if polls else None
 
 
 def _rate(count: int | None, seconds: float | None) -> float | None:

@@ -5,34 +5,36 @@ from __future__ import annotations
 
 from collections import Counter
 
-from linerate.comparisons import words_of
+from linerate.metrics import METRICS, Metric, at_load, words_of
 from linerate.summary import AA, CellSummary, Comparison
 from linerate.verdict import MARGIN, MIN_BLOCKS
 
 
 def sentence(found: Comparison) -> str:
+    metric = METRICS[found.metric]
     where = f"On {found.link} at {found.size} B"
-    what = words_of(found.metric)
-    if found.ratio is None:
-        return f"{where}, no verdict on {found.arm} against {found.baseline}: {found.reason}."
-    numbers = f"ratio {found.ratio:.3f}"
-    if found.ci_low is not None and found.ci_high is not None:
-        numbers += f", 95 % interval {found.ci_low:.3f} to {found.ci_high:.3f}"
-    numbers += f", {found.n} blocks"
-    if found.zero_blocks:
-        numbers += f", {found.zero_blocks} more left out because a rate was 0"
-    percent = f"{abs(found.ratio - 1) * 100:.1f} %"
-    if found.verdict in ("faster", "slower"):
-        least = "at least " if _faster_is_limited(found) else ""
-        more = "more" if found.ratio >= 1 else "fewer"
+    what = words_of(found.metric, found.load_share)
+    numbers = _numbers(found, metric)
+    if numbers is None:
         return (
-            f"{where}, {found.arm} is {found.verdict} than {found.baseline}: "
-            f"{least}{percent} {more} {what} ({numbers}).{_limited(found)}"
+            f"{where}, no verdict on {found.arm} against {found.baseline} by {what}: "
+            f"{found.reason}."
         )
+    if found.verdict in ("faster", "slower"):
+        better = found.verdict == "faster"
+        least = "at least " if _faster_is_limited(found) else ""
+        return (
+            f"{where}, {found.arm} {metric.wins if better else metric.loses} {found.baseline}: "
+            f"{least}{_effect(found, metric)} ({numbers}).{_limited(found)}"
+        )
+    if found.verdict == "equal" and found.difference:
+        zero = f"every run of both {metric.zero}"
+        return f"{where}, {found.arm} and {found.baseline} are equal by {what}: {zero} ({numbers})."
     if found.verdict == "equal":
         return (
             f"{where}, {found.arm} and {found.baseline} are equal within "
-            f"{MARGIN * 100:.0f} %: {what} differ by {percent} ({numbers}).{_limited(found)}"
+            f"{MARGIN * 100:.0f} %: {what} differ{'' if metric.plural else 's'} by "
+            f"{_percent(found)} ({numbers}).{_limited(found)}"
         )
     if found.verdict == "undecided":
         floor = (
@@ -48,6 +50,53 @@ def sentence(found: Comparison) -> str:
         f"{where}, no verdict on {found.arm} against {found.baseline} by {what} ({numbers}): "
         f"{found.reason}."
     )
+
+
+def _numbers(found: Comparison, metric: Metric) -> str | None:
+    """The effect with its interval, as a ratio or a difference; None without either."""
+    if difference := found.difference:
+        numbers = f"difference {_scaled(difference.shift, metric, '+')}"
+        if difference.low is not None and difference.high is not None:
+            numbers += (
+                f", 95 % interval {difference.low * metric.scale:+.3g} to "
+                f"{_scaled(difference.high, metric, '+')}"
+            )
+        return (
+            (
+                f"{numbers}, Cliff's delta {difference.cliffs_delta:+.2f}, {found.n} blocks; "
+                f"{difference.arm_zeros:.0%} of the runs of {found.arm} {metric.zero} and "
+                f"{difference.baseline_zeros:.0%} of {found.baseline}'s"
+            )
+            .replace("%", " %")
+            .replace("  %", " %")
+        )
+    if found.ratio is None:
+        return None
+    numbers = f"ratio {found.ratio:.3f}"
+    if found.ci_low is not None and found.ci_high is not None:
+        numbers += f", 95 % interval {found.ci_low:.3f} to {found.ci_high:.3f}"
+    numbers += f", {found.n} blocks"
+    if found.zero_blocks:
+        numbers += f", {found.zero_blocks} more left out because a value was 0"
+    return numbers
+
+
+def _effect(found: Comparison, metric: Metric) -> str:
+    """How much more or less of what."""
+    load = at_load(metric, found.load_share)
+    if difference := found.difference:
+        word = metric.more if difference.shift > 0 else metric.less
+        return f"{_scaled(abs(difference.shift), metric)} {word} {metric.words}{load}"
+    word = metric.more if (found.ratio or 0) >= 1 else metric.less
+    return f"{_percent(found)} {word} {metric.words}{load}"
+
+
+def _scaled(value: float, metric: Metric, sign: str = "") -> str:
+    return f"{value * metric.scale:{sign}.3g}{metric.unit}"
+
+
+def _percent(found: Comparison) -> str:
+    return f"{abs((found.ratio or 0) - 1) * 100:.1f} %"
 
 
 def _faster_is_limited(found: Comparison) -> bool:

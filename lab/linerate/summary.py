@@ -293,7 +293,7 @@ class Comparison(_Strict):
     spread: float | None = None
     smallest_detectable: float | None = None
     zero_blocks: int = Field(
-        default=0, description="blocks left out because a rate was 0: a log-ratio needs more"
+        default=0, description="blocks left out because a value was 0: a log-ratio needs more"
     )
     limited_by: Limiter | None = Field(
         default=None, description="the arm's limit or the baseline's"
@@ -315,6 +315,12 @@ class CellSummary(_Strict):
     references: list[ArmSummary] = Field(description="the self-test's peers")
     lower_load: list[LowerLoad]
     books_closed: bool | None = Field(default=None, description="null: no books to close")
+
+    @property
+    def peers(self) -> list[ArmSummary]:
+        """The references that are not arms too, and so in every table already."""
+        arms = {arm.arm for arm in self.arms}
+        return [each for each in self.references if each.arm not in arms]
 
 
 class Limit(_Strict):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From a comparison to one word (measuring.md, rules 6 and 9 to 12). All rules are here.
 
-faster, slower   the interval excludes 1 and Holm's p is below ALPHA
+faster, slower   better or worse by the metric: the interval excludes 1, Holm's p is below ALPHA
 equal            the whole interval lies inside the margin: an equivalence claim, tested first
 undecided        neither: the run was too small or too noisy to tell, or both were held back
 invalid          the A/A arm found a difference, the cell was unstable, or too few blocks were valid
@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from linerate.stats import ALPHA, MIN_COUNT, Paired
+from linerate.stats import ALPHA, MIN_COUNT, Paired, Shifted
 
 Verdict = Literal["faster", "slower", "equal", "undecided", "invalid"]
 # What limits a forwarder when it is not the forwarder itself, and whom of a comparison.
@@ -33,6 +33,7 @@ LOW_LOAD = 0.25
 LOW_LOAD_LOSS = 0.001
 # Share of blocks that may be lost to invalid trials.
 LOST_BLOCKS = 0.5
+_AA_TOO_FEW = "the A/A arm has too few valid blocks"
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,7 @@ def judge(
     if paired.ci_low <= 1 <= paired.ci_high:
         return Judgement("undecided", "the interval neither excludes 1 nor lies inside the margin")
     if p_holm >= ALPHA:
-        return Judgement(
-            "undecided", f"Holm's p over the sizes of this arm is {p_holm:.3f}, not below {ALPHA:g}"
-        )
+        return Judgement("undecided", _holm_says(p_holm))
     if aa is not None and _explained(paired, aa):
         return Judgement(
             "undecided",
@@ -111,7 +110,52 @@ def judge(
     return Judgement("slower" if higher_is_better else "faster", "the interval lies below 1")
 
 
-def _too_few(paired: Paired, planned: int, zero_blocks: int) -> Judgement | None:
+def found_shift(found: Shifted) -> bool:
+    """The same where zeros allow no ratio, and so no margin: any difference that is shown."""
+    if found.n < MIN_BLOCKS or found.low is None or found.high is None:
+        return False
+    return found.p < ALPHA and not found.low <= 0 <= found.high
+
+
+def judge_shift(
+    found: Shifted,
+    p_holm: float | None,
+    *,
+    planned: int,
+    aa: Shifted | None,
+    low_load_loss: float | None = None,
+    higher_is_better: bool = True,
+) -> Judgement:
+    """`judge` for values that may be 0, by their differences. Equal are only two that are always 0:
+    what share of nothing would be little enough?
+    """
+    forbidden = _too_few(found, planned, 0)
+    if forbidden:
+        return forbidden
+    if aa is None or aa.n < MIN_BLOCKS:
+        return Judgement("invalid", _AA_TOO_FEW)
+    if found_shift(aa):
+        return Judgement(
+            "invalid", f"the A/A arm, one program against itself, differed (p {aa.p:.3f})"
+        )
+    if loss := unstable(0.0, low_load_loss):
+        return loss
+    if found.arm_zeros == found.baseline_zeros == 1:
+        return Judgement("equal", "all values are 0")
+    if found.low is None or found.high is None or found.low <= 0 <= found.high:
+        return Judgement("undecided", "the interval does not exclude a difference of 0")
+    if p_holm is None or p_holm >= ALPHA:
+        return Judgement("undecided", _holm_says(p_holm))
+    better = (found.low > 0) == higher_is_better
+    side = "above" if found.low > 0 else "below"
+    return Judgement("faster" if better else "slower", f"the interval lies {side} 0")
+
+
+def _holm_says(p_holm: float | None) -> str:
+    return f"Holm's p over the sizes of this arm is {p_holm or 1:.3f}, not below {ALPHA:g}"
+
+
+def _too_few(paired: Paired | Shifted, planned: int, zero_blocks: int) -> Judgement | None:
     if paired.n >= MIN_BLOCKS:
         return None
     if planned >= MIN_BLOCKS and paired.n < planned * LOST_BLOCKS:
@@ -126,7 +170,7 @@ def unsound(
 ) -> Judgement | None:
     """What forbids every verdict of a cell and metric: its control, and the stability gate."""
     if aa is None or aa.n < MIN_BLOCKS:
-        return Judgement("invalid", "the A/A arm has too few valid blocks")
+        return Judgement("invalid", _AA_TOO_FEW)
     if found_difference(aa):
         return Judgement(
             "invalid",
@@ -152,4 +196,4 @@ def unstable(worst_spread: float, low_load_loss: float | None) -> Judgement | No
 
 
 def _zeros(blocks: int) -> str:
-    return f"; {blocks} left out because a rate was 0, which has no logarithm" if blocks else ""
+    return f"; {blocks} left out because a value was 0, which has no logarithm" if blocks else ""

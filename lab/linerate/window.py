@@ -14,7 +14,7 @@ from itertools import zip_longest
 from pydantic import ValidationError
 
 from linerate import books
-from linerate.errors import GeneratorError, TelemetryError
+from linerate.errors import GeneratorError, TelemetryError, UnknownCommandError
 from linerate.forwarders import Forwarder
 from linerate.process import Child, pause
 from linerate.records import Polling, Trial
@@ -30,8 +30,11 @@ AFTER_S = 0.02
 EDGE = 0.15
 
 
+PROBE = "/linerate/probe"
+
+
 class Polls:
-    """What the probe in a forwarder says of its polls; without a probe, nothing."""
+    """What the probe in a forwarder says of its polls; where it does not look, nothing."""
 
     def __init__(self, forwarder: Forwarder, telemetry: Telemetry, *, probed: bool) -> None:
         self.command = forwarder.polling
@@ -42,6 +45,22 @@ class Polls:
         """Commands may come some time after the socket; look for them only once."""
         if self.probed:
             ask_when_known(self.telemetry, self.command, START_TIMEOUT_S, alive)
+
+    def look(self, wanted: bool) -> None:
+        """Put the probe's callbacks on or take them off; a program without the probe stays so.
+
+        Off, the program runs as if there were none.
+        """
+        if wanted == self.probed:
+            return
+        try:
+            if self.command.startswith(PROBE):
+                self.telemetry.ask(f"{PROBE},polling={'on' if wanted else 'off'}")
+            self.telemetry.ask(self.command)
+        except UnknownCommandError:
+            self.probed = False
+        else:
+            self.probed = wanted
 
     def read(self) -> list[Polling] | None:
         if not self.probed:
@@ -95,11 +114,13 @@ class Exchange:
 
         `rest_s`: how long to wait for late frames at least, before counters are read.
         """
+        before = self.polls.read()
         _, at_start = self._settled()
         # A paced sender must not share its CPU with the lab for a moment: between start and end
-        # the lab sleeps, and polls are read around the window. A flood does not mind; its polls are
-        # read inside, so that idle ones before and after do not count.
+        # the lab sleeps, and polls are read around the window; `idle` then tells how many of them
+        # were beside it. A flood does not mind; its polls are read inside.
         polls = [self.polls.read()]
+        idle = difference(before, polls[0])
         started = time.monotonic()
         self.sender.start()
         if trial.load == "flood":
@@ -118,6 +139,8 @@ class Exchange:
         books.enter(
             trial, sent, books.Forwarded(rx=at_end[0] - at_start[0], tx=at_end[1] - at_start[1])
         )
+        if trial.load != "flood" and trial.duration_s and trial.tsc_hz:
+            trial.polling = inside(trial.polling, idle, round(trial.duration_s * trial.tsc_hz))
 
     def _links_up(self) -> bool:
         states = (self.telemetry.ask(f"/ethdev/link_status,{n}") for n in range(self.ports))
@@ -161,6 +184,35 @@ def difference(before: list[Polling] | None, after: list[Polling] | None) -> lis
         if found.polls:
             result.append(found)
     return result
+
+
+def inside(
+    found: list[Polling] | None, idle: list[Polling] | None, cycles: int
+) -> list[Polling] | None:
+    """Polls of a window of so many cycles, of those that were counted around it.
+
+    Beside the window nothing comes, and polls are empty and as many as in `idle`, the time before.
+    """
+    if found is None or idle is None:
+        return found
+    waiting = {(entry.lcore, entry.port, entry.queue): entry for entry in idle}
+    return [_inside(e, waiting.get((e.lcore, e.port, e.queue)), cycles) for e in found]
+
+
+def _inside(entry: Polling, idle: Polling | None, cycles: int) -> Polling:
+    beside = entry.total_tsc - cycles
+    if idle is None or idle.packets or not idle.total_tsc or beside <= 0:
+        return entry
+    polls = min(round(idle.polls / idle.total_tsc * beside), entry.empty_polls)
+    none, *others = entry.burst_histogram
+    return entry.model_copy(
+        update={
+            "polls": entry.polls - polls,
+            "empty_polls": entry.empty_polls - polls,
+            "burst_histogram": [max(none - polls, 0), *others],
+            "total_tsc": cycles,
+        }
+    )
 
 
 def _since(entry: Polling, old: Polling) -> Polling:

@@ -117,11 +117,17 @@ def simulated_run(cells: list[Cell], seed: int = 1) -> tuple[Setup, list[Trial]]
     return setup, trials
 
 
-def at_lower_load(trials: list[Trial], share: float = 0.25, blocks: int = 3) -> list[Trial]:
-    """The lower-load trials that belong to these trials: nothing is lost in them."""
+def at_lower_load(
+    trials: list[Trial], share: float = 0.25, blocks: int = 3, *, control: bool = False
+) -> list[Trial]:
+    """The lower-load trials that belong to these trials: nothing is lost in them.
+
+    `control`: the A/A arm has some, too.
+    """
     found = []
     for trial in trials:
-        if trial.role == "measure" and trial.block < blocks and not trial.arm.endswith("-again"):
+        itself = trial.arm.endswith("-again")
+        if trial.role == "measure" and trial.block < blocks and (control or not itself):
             copy = probed(trial.model_copy(deep=True))
             copy.role, copy.load, copy.load_share = "lower-load", "paced", share
             copy.attempted, copy.refused = copy.accepted, None

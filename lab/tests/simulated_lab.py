@@ -22,7 +22,16 @@ from linerate.eal import Memory
 from linerate.errors import DisturbedError, TrialError
 from linerate.experiments import Findings
 from linerate.process import RunDirectory
-from linerate.records import ChangeFigures, LatencyFigures, Load, Process, Role, Test, Trial
+from linerate.records import (
+    ChangeFigures,
+    LatencyFigures,
+    Load,
+    Polling,
+    Process,
+    Role,
+    Test,
+    Trial,
+)
 from linerate.rfc2544 import presets, runs
 from linerate.rfc2544.beds import Record
 from linerate.rfc2544.experiment import NAME, Options, Rfc2544
@@ -34,6 +43,9 @@ from linerate.trial import Bench
 
 CEILING_PPS = 10e6
 # By forwarder: what it can carry, in frames per second.
+# Busy cycles that a packet costs there; 400 for those that are not named.
+CYCLES = {"c-l2fwd": 200.0, "rust-l2fwd": 160.0}
+HZ = 2_450_000_000
 CAPACITY = {"c-l2fwd": 4e6, "rust-l2fwd": 4.4e6, "reflect": 9e6, "testpmd-io": 8e6}
 
 
@@ -61,6 +73,8 @@ class SimulatedDevice:
             lab.model,
             capacity_pps=lab.capacity.get(arm.forwarder, 5e6) * self._source.gauss(1.0, lab.noise),
             max_pps=max_pps,
+            latency_s=lab.model.latency_s * lab.latency.get(arm.forwarder, 1.0),
+            jitter_s=lab.model.jitter_s * lab.latency.get(arm.forwarder, 1.0),
         )
         self._forwarder = SimulatedForwarder(model, seed=self._source.getrandbits(32))
         session = lab.bench.session
@@ -77,6 +91,8 @@ class SimulatedDevice:
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
         def window(trial: Trial) -> None:
             enter(trial, self._forwarder.send(pps, seconds, latency=latency))
+            if self.test == "core-use" and self._lab.probe:
+                self._poll(trial)
 
         return outcome_of(self._trial(window, pps, seconds))
 
@@ -93,6 +109,22 @@ class SimulatedDevice:
             enter_change(trial, self._forwarder.change(pps, seconds, then_pps, then_seconds))
 
         return changed_of(self._trial(window, pps, seconds))
+
+    def _poll(self, trial: Trial) -> None:
+        """Of eight polls six are empty, one returns 8 packets and one all that it asks for, 24."""
+        packets = trial.forwarder_rx or 0
+        cycles = self._lab.cycles.get(trial.forwarder, 400.0)
+        bursts = packets // 32
+        histogram = [6 * bursts, *[0] * 7, bursts, *[0] * 15, bursts]
+        trial.probe = True
+        trial.polling = [
+            Polling(
+                lcore=1, port=0, queue=0, polls=8 * bursts, empty_polls=6 * bursts,
+                packets=32 * bursts, burst_limit=24, burst_histogram=histogram,
+                busy_tsc=round(32 * bursts * cycles * self._source.gauss(1.0, self._lab.noise)),
+                total_tsc=round((trial.duration_s or 0.0) * HZ),
+            )
+        ]  # fmt: skip
 
     def _trial(
         self, window: Callable[[Trial], None], pps: float, seconds: float, load: Load = "paced"
@@ -161,7 +193,7 @@ def blank(  # noqa: PLR0917 - as a record has them
     return Trial(
         experiment="rfc2544", seed=1, session=session, block=block, position=0, role=role,
         arm=arm.label, forwarder=arm.forwarder, link=cell.link, size=cell.size, load=load,
-        started_at="2026-01-01T00:00:00+00:00", tsc_hz=2_450_000_000,
+        started_at="2026-01-01T00:00:00+00:00", tsc_hz=HZ,
         processes=[Process(role="forwarder", argv=["prog"], cpus=[1])],
     )  # fmt: skip
 
@@ -195,7 +227,10 @@ class SimulatedBlock:
 
 
 class SimulatedLab:
-    """`late`: the share of windows that are void, by the rate; `noise`: of capacities."""
+    """`late`: the share of windows that are void, by the rate; `noise`: of capacities and cycles.
+
+    `probe`: forwarders take it.
+    """
 
     def __init__(
         self,
@@ -206,8 +241,12 @@ class SimulatedLab:
         noise: float = 0.005,
         windows: int = 12,
         seed: int = 1,
+        cycles: dict[str, float] | None = None,
+        probe: bool = True,
     ) -> None:
         self.capacity = {**CAPACITY, **(capacity or {})}
+        self.cycles = {**CYCLES, **(cycles or {})}
+        self.probe = probe
         self.model = model or Model(capacity_pps=1.0, max_pps=1.0, queue=512)
         self.late = late
         self.noise = noise
@@ -219,6 +258,8 @@ class SimulatedLab:
         self.bench: Bench = Bench(
             RunDirectory(), Cores(0, 0, False), Memory(False), NAME, seed=1, window_s=0.3
         )
+        # Factors on the latency of forwarders.
+        self.latency: dict[str, float] = {}
         # Devices that were not closed.
         self.running = 0
 
@@ -246,8 +287,8 @@ def options(**given: object) -> Options:
 def installed(lab: SimulatedLab) -> Iterator[None]:
     """This laboratory in the place of the real one."""
 
-    def of(bench: Bench, *_: object) -> SimulatedLab:
-        lab.bench = bench
+    def of(bench: Bench, *_: object, probe: bool) -> SimulatedLab:
+        lab.bench, lab.probe = bench, lab.probe and probe
         return lab
 
     with pytest.MonkeyPatch.context() as patch:

@@ -19,7 +19,7 @@ from linerate.errors import DisturbedError, ProcessError, TrialError
 from linerate.links import LinkContext, Wire, link
 from linerate.otg import Traffic
 from linerate.process import Activity, Command, RunDirectory
-from linerate.records import Directions, LatencyFigures, Trial
+from linerate.records import Directions, LatencyFigures, Test, Trial
 from linerate.search.bed_device import BedDevice, Terms
 from linerate.search.replay import EndOfRecordsError, MismatchError, Replay
 from linerate.sender import Sender, Sent
@@ -53,6 +53,18 @@ class Puppet(Sender):
         pass
 
 
+class Looks:
+    """Remembers when it was to look."""
+
+    def __init__(self) -> None:
+        self.probed = False
+        self.asked: list[bool] = []
+
+    def look(self, wanted: bool) -> None:
+        self.asked.append(wanted)
+        self.probed = wanted
+
+
 class Stage:
     """A device whose windows go by a script; counts how often its forwarder was started."""
 
@@ -62,6 +74,7 @@ class Stage:
         self.records: list[Trial] = []
         self.starts = 0
         self.puppet = Puppet()
+        self.polls = Looks()
         self.ran_s = 0.0
         self.waited_s = 0.0
         self.count = 0
@@ -87,7 +100,13 @@ class Stage:
                 )
                 self._exchange = cast(
                     Exchange,
-                    SimpleNamespace(child=child, sender=stage.puppet, run=run, alive=lambda: None),
+                    SimpleNamespace(
+                        child=child,
+                        sender=stage.puppet,
+                        run=run,
+                        alive=lambda: None,
+                        polls=stage.polls,
+                    ),
                 )
 
         directions: Directions = "one" if one else "both"
@@ -176,6 +195,42 @@ def test_a_forwarder_that_ended_is_started_anew_for_the_next_trial() -> None:
     assert caught.value.code == "ended"
     assert stage.device.send(1e5, 0.1).lost == 0
     assert stage.starts == 2
+
+
+@pytest.mark.parametrize("probe", [True, False])
+def test_the_probe_looks_at_nothing_but_core_use(probe: bool) -> None:
+    stage = Stage(lambda _, __: counted(10_000))
+    stage.device.probe = probe
+    tests: tuple[Test, ...] = ("throughput", "core-use", "latency")
+    for test in tests:
+        stage.device.test = test
+        stage.device.send(1e5, 0.1)
+    assert stage.polls.asked == ([False, True, False] if probe else [])
+    assert [trial.probe for trial in stage.records] == [False, probe, False]
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_program_that_ends_with_the_probe_is_started_without(
+    broken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[bool] = []
+
+    def launch(_: BedDevice, *__: object, probe: bool) -> None:
+        started.append(probe)
+        if probe or broken:
+            raise ProcessError("EAL: libexample.so: undefined symbol")
+
+    monkeypatch.setattr(BedDevice, "_launch", launch)
+    device = Stage(lambda _, __: counted(1)).device
+    device.probe = True
+    if broken:
+        # The probe was not to blame.
+        with pytest.raises(ProcessError):
+            BedDevice._start(device)
+    else:
+        BedDevice._start(device)
+    assert started == [True, False]
+    assert device.probe == broken
 
 
 def test_bursts_are_counted_frames_at_the_maximum() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -16,8 +17,16 @@ from conftest import wait_for
 from test_e2e import need, runtime
 
 from linerate import records, schemas
-from linerate.records import Trial
-from linerate.search.bed_device import DISTURBED
+from linerate.cpus import Cores
+from linerate.design import Arm, Cell
+from linerate.eal import Memory
+from linerate.errors import DisturbedError
+from linerate.plugins import PROBE
+from linerate.process import RunDirectory
+from linerate.records import Test, Trial
+from linerate.rfc2544.beds import RealLab
+from linerate.search.bed_device import DISTURBED, Terms
+from linerate.trial import Bench
 
 pytestmark = pytest.mark.e2e
 
@@ -93,6 +102,37 @@ def test_every_test_on_a_real_bed(
         assert delay.minimum_ns <= delay.quantiles_ns["0.5"] <= delay.quantiles_ns["0.999"]
     if "one" in options:
         assert {trial.directions for trial in found} == {"one"}
+
+
+def test_the_probe_looks_at_core_use_alone(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C and Rust alike. A window that the machine disturbed has its polls, too."""
+    need("l2fwd", "generator", PROBE)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    tests: tuple[Test, ...] = ("throughput", "core-use", "latency")
+    found: list[Trial] = []
+    with RunDirectory() as run:
+        memory = Memory(hugepages=False)
+        bench = Bench(run, Cores.choose(), memory, "rfc2544", seed=1, window_s=0.1)
+        for name in ("c-l2fwd", "rust-l2fwd"):
+            lab = RealLab(bench, Terms(windows=1), probe=True)
+            lab.prepare([name], ["memif"])
+            with (
+                lab.bed(Cell("memif", 64, 1), flood=False) as bed,
+                bed.device(Arm(name, name), 0, RATE, "search", found.append) as device,
+            ):
+                for device.test in tests:
+                    with contextlib.suppress(DisturbedError):
+                        device.send(RATE, 0.1)
+    assert [trial.test for trial in found] == [*tests, *tests]
+    for trial in found:
+        assert trial.valid or trial.invalid_code in DISTURBED, trial.invalid
+        assert trial.probe == (trial.polling is not None) == (trial.test == "core-use")
+        if trial.polling is not None:
+            assert sum(entry.packets for entry in trial.polling) == trial.forwarder_rx
+            assert all(sum(each.burst_histogram) == each.polls for each in trial.polling)
+            assert trial.busy_cycles_per_packet is not None
+            assert trial.busy_share is not None
+            assert 0 < trial.busy_share <= 1
 
 
 def test_an_interrupted_run_tells_what_it_has(tmp_path: Path, runtime: Path) -> None:

@@ -244,7 +244,7 @@ def test_lower_loads_that_were_given_up_stay_so(tmp_path: Path, simulation: Simu
     paced = [t for t in found if t.role == "lower-load" and t.link == "memif"]
     assert len(paced) == 8
     assert {t.session for t in paced} == {1}
-    assert len([t for t in found if t.role == "lower-load" and t.link == "memif2"]) == 24
+    assert len([t for t in found if t.role == "lower-load" and t.link == "memif2"]) == 36
 
 
 # -- options -------------------------------------------------------------------------------------

@@ -8,12 +8,25 @@ import math
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 
 import jsonschema
 import pytest
+from rich.console import Console
 from simulated import printed
-from simulated_lab import CAPACITY, CEILING_PPS, QUICK, SimulatedLab, options, quiet, resume, start
+from simulated_lab import (
+    CAPACITY,
+    CEILING_PPS,
+    CYCLES,
+    HZ,
+    QUICK,
+    SimulatedLab,
+    options,
+    quiet,
+    resume,
+    start,
+)
 
 from linerate import links, rebuild, records, schemas
 from linerate.errors import Interrupted, LabError, UsageError
@@ -23,8 +36,10 @@ from linerate.rfc2544 import presets
 from linerate.rfc2544.estimate import estimate
 from linerate.rfc2544.experiment import cells
 from linerate.rfc2544.runs import Found
+from linerate.rfc2544.table import print_rfc2544
 from linerate.search.simulated import Model
 from linerate.summary import ArmSummary, Comparison, Summary
+from linerate.verdict import LOW_LOAD
 
 WIDTH = QUICK.goals[0].width
 
@@ -125,6 +140,48 @@ def test_other_tests_are_at_the_own_throughput(measured: Measured) -> None:
         assert recovery.recovered_s is not None
         assert recovery.recovered_s.median == pytest.approx(0, abs=1e-3)
         assert burst.frames.median == pytest.approx(full, abs=QUICK.burst_resolution + 20)
+
+
+def test_core_use_is_known_at_the_loads_that_an_arm_carries() -> None:
+    fast = {"c-l2fwd": 4e6, "rust-l2fwd": 6e6}
+    trials, found = run(SimulatedLab(capacity=fast), tests=("throughput", "core-use"))
+    lower = {(each.arm, each.load_share): each for each in found.cells[0].lower_load}
+    assert set(lower) == {
+        ("c-l2fwd", 0.1), ("c-l2fwd", LOW_LOAD), ("c-l2fwd-again", 0.1),
+        ("c-l2fwd-again", LOW_LOAD), ("rust-l2fwd", 0.1), ("rust-l2fwd", LOW_LOAD),
+        ("rust-l2fwd", 0.5),
+    }  # fmt: skip
+    for (name, share), entry in lower.items():
+        assert (entry.trials, entry.invalid, entry.loss_share) == (6, 0, 0)
+        if share == LOW_LOAD:
+            # The probe does not look there.
+            assert entry.busy_cycles_per_packet is None
+            continue
+        assert entry.offered_mpps == pytest.approx(share * CEILING_PPS / 1e6)
+        cycles = CYCLES[name.removesuffix("-again")]
+        for figure, expected in (
+            (entry.busy_cycles_per_packet, cycles),
+            (entry.average_rx_burst, 4),
+            (entry.average_nonempty_rx_burst, 16),
+            (entry.busy_share, cycles * share * CEILING_PPS / HZ),
+            (entry.full_share, 1 / 8),
+            (entry.rx_spin, 6 / 8),
+        ):
+            assert figure is not None
+            assert figure.n == 6
+            assert figure.median == pytest.approx(expected, rel=0.02)
+    for trial in trials:
+        assert trial.probe == (trial.polling is not None) == (trial.test == "core-use")
+    assert not any("probe" in text for text in found.warnings)
+
+
+def test_forwarders_that_do_not_take_the_probe_are_searched_all_the_same() -> None:
+    _, found = run(SimulatedLab(probe=False), tests=("throughput", "core-use"))
+    assert verdict(found).verdict == "faster"
+    assert all(each.busy_share is None for each in found.cells[0].lower_load)
+    told = [text for text in found.warnings if "the probe cannot look" in text]
+    assert len(told) == 1
+    assert "c-l2fwd, rust-l2fwd" in told[0]
 
 
 def test_records_alone_give_the_same_summary(measured: Measured, tmp_path: Path) -> None:
@@ -246,10 +303,125 @@ def test_a_device_that_loses_at_a_low_load_gets_no_verdict() -> None:
     assert figures.goals[0].pps is None
 
 
+def test_where_the_generator_is_the_limit_cycles_per_packet_decide() -> None:
+    fast = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6}
+    lab = SimulatedLab(capacity=fast)
+    _, found = run(lab, tests=("throughput", "core-use"), sizes=[64, 512], blocks=8)
+    primary = [each for each in found.comparisons if each.primary]
+    assert [(c.metric, c.size, c.load_share, c.better, c.verdict) for c in primary] == [
+        ("busy_cycles_per_packet", size, share, "lower", "faster")
+        for size in (64, 512)
+        for share in (0.1, 0.5, 0.9)
+    ]
+    for each in primary:
+        assert each.ratio == pytest.approx(CYCLES["rust-l2fwd"] / CYCLES["c-l2fwd"], rel=0.01)
+        assert each.p == pytest.approx(1 / 128)
+        # A family of two sizes, whatever the loads: the least p of eight blocks, doubled.
+        assert each.p_holm == pytest.approx(2 / 128)
+        assert f"fewer busy cycles per packet at {each.load_share:.0%}".replace("%", " %") in (
+            each.sentence
+        )
+        assert (each.limited_by, each.limited) == (None, None)
+    rates = [each for each in found.comparisons if each.metric == "ndr_pps"]
+    assert {(each.primary, each.verdict) for each in rates} == {(False, "undecided")}
+    shown = StringIO()
+    print_rfc2544(Console(file=shown, width=130), found)
+    assert (
+        "the verdict is that of cycles per packet at 10 %, 50 % and 90 % load" in shown.getvalue()
+    )
+    assert shown.getvalue().index("core use") < shown.getvalue().index("throughput")
+
+
+def test_an_equal_cost_is_equal_and_a_higher_one_is_dearer() -> None:
+    fast = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6, "testpmd-mac": 12e6}
+    cycles = {"rust-l2fwd": CYCLES["c-l2fwd"], "testpmd-mac": 1.1 * CYCLES["c-l2fwd"]}
+    _, found = run(
+        SimulatedLab(capacity=fast, cycles=cycles),
+        tests=("throughput", "core-use"),
+        forwarders=["c-l2fwd", "rust-l2fwd", "testpmd-mac"],
+    )
+    verdicts = {(c.arm, c.load_share): c.verdict for c in found.comparisons if c.primary}
+    assert {v for (arm, _), v in verdicts.items() if arm == "rust-l2fwd"} == {"equal"}
+    assert {v for (arm, _), v in verdicts.items() if arm == "testpmd-mac"} == {"slower"}
+    assert any("testpmd-mac is dearer than c-l2fwd" in c.sentence for c in found.comparisons)
+
+
+def test_without_the_cost_the_rates_stay_primary() -> None:
+    fast = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6}
+    _, found = run(SimulatedLab(capacity=fast, probe=False), tests=("throughput", "core-use"))
+    assert found.limited_by
+    assert [c.metric for c in found.comparisons if c.primary] == ["ndr_pps"]
+
+
+def test_every_other_test_is_compared_too(measured: Measured) -> None:
+    found = {(c.metric, c.load_share): c for c in measured.summary.comparisons if not c.primary}
+    loads = (0.1, 0.5, 0.9)
+    assert set(found) == {
+        ("pdr_pps", None), ("busy_cycles_per_packet", 0.1), ("corrected_buffer_s", None),
+        ("loss_ratio", 1.0), ("recovery_s", None),
+        *(("latency_p50_us", share) for share in loads),
+        *(("latency_p99_us", share) for share in loads),
+        *(("pdv_p99_us", share) for share in loads),
+    }  # fmt: skip
+    assert {c.better for c in found.values() if c.metric.startswith(("lat", "pdv"))} == {"lower"}
+    loss = found["loss_ratio", 1.0]
+    assert (loss.verdict, loss.n) == ("faster", 6)
+    capacities = CAPACITY["rust-l2fwd"], CAPACITY["c-l2fwd"]
+    rust, c = (1 - capacity / CEILING_PPS for capacity in capacities)
+    assert loss.ratio == pytest.approx(rust / c, rel=0.02)
+    assert "rust-l2fwd loses less than c-l2fwd" in loss.sentence
+    recovery = found["recovery_s", None]
+    assert recovery.ratio is None
+    assert recovery.difference is not None
+    assert (recovery.verdict, recovery.difference.arm_zeros) == ("equal", 1)
+    assert "every run of both lost nothing after it" in recovery.sentence
+    controls = {(each.metric, each.load_share): each for each in measured.summary.aa}
+    assert set(controls) == {*found, ("ndr_pps", None)}
+    assert not any(each.found_difference for each in controls.values())
+
+
+def test_a_slower_forwarder_is_found_to_be_slower_by_latency() -> None:
+    lab = SimulatedLab(noise=0.001)
+    lab.latency = {"rust-l2fwd": 1.3}
+    _, found = run(lab, tests=("throughput", "latency"))
+    for share in (0.1, 0.5):
+        comparison = next(
+            c for c in found.comparisons
+            if (c.metric, c.load_share) == ("latency_p50_us", share)
+        )  # fmt: skip
+        assert comparison.verdict == "slower"
+        assert comparison.ratio == pytest.approx(1.3, rel=0.02)
+        assert "higher median latency at" in comparison.sentence
+
+
+def test_loss_that_some_runs_lack_is_compared_by_its_difference() -> None:
+    """One forwarder loses nothing even at 100 %, the other does."""
+    fast = {"c-l2fwd": 12e6, "rust-l2fwd": 9.5e6}
+    _, found = run(SimulatedLab(capacity=fast), tests=("throughput", "loss"))
+    loss = next(c for c in found.comparisons if c.metric == "loss_ratio")
+    assert (loss.verdict, loss.ratio, loss.p) == ("slower", None, 1 / 32)
+    difference = loss.difference
+    assert difference is not None
+    assert difference.shift == pytest.approx(0.05, abs=0.01)
+    assert (difference.cliffs_delta, difference.arm_zeros, difference.baseline_zeros) == (1, 0, 1)
+    assert "rust-l2fwd loses more than c-l2fwd" in loss.sentence
+    assert "points more frames lost at 100 % load" in loss.sentence
+    assert "0 % of the runs of rust-l2fwd lost nothing and 100 % of c-l2fwd's" in loss.sentence
+
+
+def test_few_blocks_leave_every_comparison_undecided() -> None:
+    _, found = run(SimulatedLab(), blocks=3)
+    assert {c.verdict for c in found.comparisons} == {"undecided"}
+    assert {c.reason for c in found.comparisons} == {"no test can reject with fewer than 6 blocks"}
+
+
 def test_equal_forwarders_are_not_found_to_differ() -> None:
     same = {"rust-l2fwd": CAPACITY["c-l2fwd"]}
-    _, found = run(SimulatedLab(capacity=same, noise=0.002), tests=("throughput",))
-    assert verdict(found).verdict in ("equal", "undecided")
+    same_cycles = {"rust-l2fwd": CYCLES["c-l2fwd"]}
+    _, found = run(SimulatedLab(capacity=same, cycles=same_cycles, noise=0.002))
+    assert len(found.comparisons) > 10
+    for comparison in found.comparisons:
+        assert comparison.verdict in ("equal", "undecided"), comparison.sentence
 
 
 def test_an_interrupted_run_leaves_what_there_is(tmp_path: Path) -> None:
@@ -284,11 +456,16 @@ def test_the_console_tells_all_of_it(tmp_path: Path) -> None:
     for words in (
         "NOT conforming to RFC 2544", "memif, 1518 B", "L1 Gbit/s", "L2 Gbit/s",
         "windows were void", "PDV p99.9", "longest burst", "frame loss by offered load",
-        "100 % = 10.000 Mpps", "About ",
+        "100 % = 10.000 Mpps", "About ", "core use, by share of 100 %", "empty polls", "jitter",
+        "Secondary:", "median latency at 50 % of the own throughput differs by",
         "The baseline against itself: found nothing.",
     ):  # fmt: skip
         assert words in text
-    assert all(comparison.sentence in text for comparison in found.comparisons)
+    told = [c.sentence in text for c in found.comparisons if c.primary]
+    assert told == [True, True]
+    for comparison in found.comparisons:
+        answered = comparison.verdict in ("faster", "slower", "equal")
+        assert (comparison.sentence in text) == (comparison.primary or answered)
 
 
 # -- what can be asked for -------------------------------------------------------------------------
@@ -308,11 +485,18 @@ def test_sizes_with_names() -> None:
     [
         {"sizes": [63]}, {"sizes": [1519]}, {"sizes": [64], "ip": 6}, {"blocks": 0},
         {"links": ["null"]}, {"directions": "one"}, {"links": ["nowhere"]},
+        {"sizes": [84], "ip": 6, "forwarders": ["c-l3fwd-lpm", "c-l3fwd-graph"]},
     ],
 )  # fmt: skip
 def test_what_cannot_be_run_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         cells(options(**given))
+
+
+def test_forwarders_that_route_take_ipv6_where_they_can() -> None:
+    names = ["c-l3fwd-lpm", "c-l3fwd-em", "c-l3fwd-acl"]
+    assert cells(options(ip=6, forwarders=names, sizes=[84]))
+    assert cells(options(forwarders=[*names, "c-l3fwd-graph"]))
 
 
 def test_one_direction_needs_two_ports() -> None:

@@ -278,3 +278,40 @@ def test_compare_recovers_a_known_ratio() -> None:
     assert found.ci_high is not None
     assert found.ci_low < found.ratio < found.ci_high
     assert found.p < 1e-6
+
+
+# -- differences, where ratios cannot be -----------------------------------------------------------
+
+# Fisher, The Design of Experiments, section 21: Darwin's pairs of plants, in eighths of an inch.
+DARWIN = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
+
+
+def test_signs_are_flipped_as_fisher_did() -> None:
+    """863 of the 32,768 ways give a sum of 314 or more, and as many one of -314 or less."""
+    assert stats.sign_flip_p(DARWIN) == pytest.approx(2 * 863 / 32_768)
+    assert stats.sign_flip_p([-value for value in DARWIN]) == pytest.approx(2 * 863 / 32_768)
+
+
+def test_sign_flips_of_few_and_of_many() -> None:
+    assert stats.sign_flip_p([1.0] * 6) == 2 / 64
+    assert stats.sign_flip_p([0.0] * 6) == 1.0
+    assert stats.sign_flip_p([]) == 1.0
+    # More than are all tried: drawn, and the same each time.
+    many = [0.01 * (index % 7 - 2) for index in range(40)]
+    assert stats.sign_flip_p(many) == stats.sign_flip_p(many)
+    reference = scipy_stats.ttest_1samp(many, 0.0).pvalue
+    assert stats.sign_flip_p(many) == pytest.approx(reference, rel=0.1, abs=0.002)
+
+
+def test_values_that_may_be_0_are_compared_by_their_differences() -> None:
+    arm, baseline = [0.0, 0.0, 0.1, 0.2, 0.3, 0.4], [0.2, 0.0, 0.3, 0.5, 0.5, 0.9]
+    found = stats.shifted(arm, baseline)
+    differences = [a - b for a, b in zip(arm, baseline, strict=True)]
+    assert found.shift == stats.hodges_lehmann(differences)
+    assert found.low == pytest.approx(-0.5)
+    assert found.high == pytest.approx(0.0)
+    above = sum((a > b) - (a < b) for a in arm for b in baseline)
+    assert found.cliffs_delta == pytest.approx(above / 36)
+    assert (found.arm_zeros, found.baseline_zeros) == (2 / 6, 1 / 6)
+    # Five differences that are not 0, all of one sign; that of the sixth does not count.
+    assert found.p == pytest.approx(2 / 2**5)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from linerate.stats import Paired
-from linerate.verdict import Limiter, judge
+from linerate.stats import Paired, Shifted
+from linerate.verdict import Limiter, judge, judge_shift
 
 CALM = Paired(20, 1.0, 0.99, 1.01, 0.6, 0.5, 0.01, 0.01)
 FASTER = Paired(20, 1.2, 1.15, 1.25, 1e-5, 1.0, 0.02, 0.02)
@@ -33,6 +33,37 @@ def test_verdicts(paired: Paired, verdict: str) -> None:
 def test_fewer_cycles_are_faster() -> None:
     found = judge(SLOWER, SLOWER.p, planned=20, aa=CALM, worst_spread=0.02, higher_is_better=False)
     assert found.verdict == "faster"
+
+
+SHIFTED = Shifted(20, 0.05, 0.03, 0.07, 1e-4, 0.9, 0.0, 0.5)
+STILL = Shifted(20, 0.0, -0.01, 0.01, 0.7, 0.0, 0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("found", "control", "verdict", "reason"),
+    [
+        (SHIFTED, STILL, "slower", "above 0"),
+        (replace(SHIFTED, shift=-0.05, low=-0.07, high=-0.03), STILL, "faster", "below 0"),
+        (STILL, STILL, "undecided", "does not exclude"),
+        (replace(SHIFTED, p=0.06), STILL, "undecided", "Holm"),
+        (replace(STILL, shift=0.0, arm_zeros=1.0, baseline_zeros=1.0), STILL, "equal", "are 0"),
+        (SHIFTED, SHIFTED, "invalid", "A/A"),
+        (SHIFTED, replace(SHIFTED, low=0.0), "slower", "above 0"),
+        (SHIFTED, None, "invalid", "too few"),
+        (replace(SHIFTED, n=5), STILL, "invalid", "only 5 of 20"),
+    ],
+)
+def test_differences_where_some_values_are_0(
+    found: Shifted, control: Shifted | None, verdict: str, reason: str
+) -> None:
+    judged = judge_shift(found, found.p, planned=20, aa=control, higher_is_better=False)
+    assert judged.verdict == verdict
+    assert reason in judged.reason
+
+
+def test_loss_at_a_low_load_forbids_a_verdict_on_differences() -> None:
+    judged = judge_shift(SHIFTED, SHIFTED.p, planned=20, aa=STILL, low_load_loss=0.002)
+    assert judged.verdict == "invalid"
 
 
 @pytest.mark.parametrize(("low", "high"), [(1.021, 1.06), (0.94, 0.979)])
@@ -118,4 +149,4 @@ def test_equal_rates_of_two_limited_programs_say_nothing(
 def test_no_pair_at_all_is_invalid_and_zero_rates_are_named() -> None:
     found = judge(None, None, planned=20, aa=CALM, worst_spread=0.02, zero_blocks=20)
     assert found.verdict == "invalid"
-    assert "20 left out because a rate was 0" in found.reason
+    assert "20 left out because a value was 0" in found.reason

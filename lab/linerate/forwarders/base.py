@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import Literal
 
 from linerate import eal
 from linerate.eal import Memory
@@ -24,6 +25,8 @@ class Forwarder(ABC):
     language: str
     # The telemetry command that has the figures of its polls when it is started `probed`.
     polling: str = "/linerate/probe/polling"
+    # The versions of IP whose frames it forwards.
+    ips: tuple[Literal[4, 6], ...] = (4, 6)
 
     @abstractmethod
     def prepare(self) -> None:

@@ -115,6 +115,8 @@ class CL3fwdGraph(_Routing):
         "frames hold frames of the lab's flows; routes of a file are added to its own; the main "
         "lcore has no TX queue, and sleeps between two prints"
     )
+    # It has no node for IPv6: such frames go to the one that drops.
+    ips = (4,)
     # Its main lcore never forwards.
     lcore = 1
 

@@ -78,7 +78,8 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
     """Forest plot: every primary comparison's ratio with its interval, and the +-2 % margin."""
     rows = [
         {
-            "what": f"{c.arm} / {c.baseline}, {c.link} {c.size} B",
+            "what": f"{c.arm} / {c.baseline}, {c.link} {c.size} B"
+            + ("" if c.load_share is None else f", {c.load_share * 100:g} % load"),
             "ratio": c.ratio,
             "low": c.ci_low,
             "high": c.ci_high,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linerate import console, sentences
+from linerate import ceiling, console, sentences
 from linerate.links import link
 from linerate.records import Trial
 from linerate.report import overload_charts, published
@@ -39,7 +39,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
                 cell=cell,
                 description=link(cell.link).description,
                 carried=carried,
-                cost_leads=console.cost_leads(cell),
+                cost_leads=ceiling.cost_leads(cell),
                 no_lower_load=sentences.no_lower_load(cell),
                 polls_from=console.polls_from(cell),
                 chart=placed.place(overload_charts.trials_of_cell(cell, trials)),

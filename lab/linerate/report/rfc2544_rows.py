@@ -117,7 +117,7 @@ def rows_of(summary: Summary, trials: list[Trial]) -> list[Row]:
                 counted=counts.get(arm.arm),
                 reference=id(arm) in references,
             )
-            for arm in [*cell.arms, *cell.references]
+            for arm in [*cell.arms, *cell.peers]
             if arm.search and arm.search.goals
         ]
     return found

@@ -21,6 +21,7 @@ from linerate.links.ports import Ports
 from linerate.otg import Traffic
 from linerate.other_generator import OtherGenerator
 from linerate.places import rust_binary
+from linerate.plugins import probe_plugin
 from linerate.records import Role, Trial
 from linerate.search.bed_device import BedDevice, Terms
 from linerate.search.device import RecordingDevice
@@ -59,10 +60,11 @@ class Lab(Protocol):
 class RealBlock:
     """A `Block` of this machine."""
 
-    def __init__(self, bench: Bench, bed: Bed, terms: Terms) -> None:
+    def __init__(self, bench: Bench, bed: Bed, terms: Terms, *, probe: bool) -> None:
         self.bench = bench
         self._bed = bed
         self._terms = terms
+        self._probe = probe
 
     def flood(self, arm: Arm, block: int, record: Record) -> None:
         record(run_trial(self.bench, Plan(arm, "flood", block, 0, "self-test"), self._bed))
@@ -79,6 +81,7 @@ class RealBlock:
             terms=self._terms,
             record=record,
             role=role,
+            probe=self._probe and role == "search",
         )
 
     def __enter__(self) -> RealBlock:
@@ -89,12 +92,24 @@ class RealBlock:
 
 
 class RealLab:
-    """A `Lab` of this machine. `other`: sends instead of the lab's own generator."""
+    """A `Lab` of this machine. `other`: sends instead of the lab's own generator.
 
-    def __init__(self, bench: Bench, terms: Terms, other: OtherGenerator | None = None) -> None:
+    `probe`: it is in every forwarder that is searched, the reference peer too, so that all are
+    treated alike.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        terms: Terms,
+        other: OtherGenerator | None = None,
+        *,
+        probe: bool = False,
+    ) -> None:
         self.bench = bench
         self._terms = terms
         self._other = other
+        self._probe = probe
 
     def prepare(self, forwarders: Sequence[str], links: Sequence[str]) -> list[str]:
         for name in dict.fromkeys(forwarders):
@@ -110,6 +125,8 @@ class RealLab:
         else:
             for name in links:
                 warnings += self._other.prepare(self._sample(link(name)))
+        if self._probe:
+            probe_plugin()
         cores = self.bench.cores
         if cores.shared_core and self._other is None:
             warnings.append(
@@ -133,4 +150,4 @@ class RealLab:
 
         context = LinkContext(self.bench.run.path, cell.size, self.bench.memory.hugepages)
         bed = Bed(link(cell.link), context, self._other.start if self._other else ours)
-        return RealBlock(self.bench, bed, self._terms)
+        return RealBlock(self.bench, bed, self._terms, probe=self._probe)

@@ -11,8 +11,9 @@ from rich.console import Console
 
 from linerate.ceiling import ceiling_of
 from linerate.cpus import Cores
-from linerate.design import PEERS, Arm, Cell, arms, order, shown
+from linerate.design import PEERS, Arm, Cell, arms, order
 from linerate.errors import DisturbedError, LabError, TrialError, UsageError
+from linerate.forwarders import forwarder
 from linerate.journal import Journal
 from linerate.links import link
 from linerate.options import Options as CommonOptions
@@ -108,6 +109,11 @@ def cells(options: Options) -> list[Cell]:
             "can",
             "--line-rate FRAMES_PER_SECOND",
         )
+    for name in options.forwarders:
+        if options.ip not in forwarder(name).ips:
+            raise UsageError(
+                f"--ip {options.ip}: {name} forwards IPv4 only", "leave --ip or the forwarder out"
+            )
     names = list(dict.fromkeys(options.links or DEFAULT_LINKS))
     for name in names:
         found = link(name)
@@ -142,9 +148,9 @@ class Rfc2544:
             options.tests,
             cells=len(self.cells),
             blocks=blocks,
-            whole=len(shown(self.arms)),
-            # The control and the reference peer.
-            short=2,
+            whole=len(self.arms),
+            # The reference peer.
+            short=1,
         )
         self.monitor = Units(console, len(self.cells) * blocks * (len(self.arms) + 1))
 
@@ -182,7 +188,11 @@ class Rfc2544:
     def programs(self) -> dict[str, str]:
         """Digests of the programs that take part, after `prepare`."""
         names = [*(arm.forwarder for arm in self.arms), *PEERS]
-        return programs(names, generator=not self.options.generator, probe=False)
+        return programs(
+            names,
+            generator=not self.options.generator,
+            probe="core-use" in self.options.tests,
+        )
 
     # -- one cell ------------------------------------------------------------------------------
 

@@ -51,13 +51,6 @@ def figures_of(
     )
 
 
-def rate_of(searched: Searched, goal: str) -> float | None:
-    """What this search found for the goal, in frames per second; None: nothing."""
-    throughput = searched.unit.throughput
-    found = throughput.found.get(goal) if throughput else None
-    return found.lower_pps if found else None
-
-
 def _goals(preset: Preset) -> list[tuple[str, float]]:
     return [(goal.name, goal.loss_ratio) for goal in preset.goals]
 
@@ -91,6 +84,7 @@ def _results(each: Searched) -> dict[str, Result]:
         "loss": unit.loss,
         "back-to-back": unit.back_to_back,
         "recovery": unit.recovery,
+        "core use": unit.core_use,
     }
     return {name: result for name, result in every.items() if result}
 

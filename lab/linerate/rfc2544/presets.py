@@ -13,16 +13,18 @@ from typing import get_args
 from linerate.errors import UsageError, look_up
 from linerate.otg import Ip
 from linerate.records import Test
-from linerate.search import back_to_back, frame_loss, goals, latency, recovery
+from linerate.search import back_to_back, core_use, frame_loss, goals, latency, recovery
 from linerate.search.bed_device import Terms
 from linerate.search.goals import Goal
 
 # RFC 2544, 9.1.
 STANDARD_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
 PUBLISHED = "codilime-rfc2544.csv"
-# What can be asked for; throughput is always measured, for the others are relative to it.
+# What can be asked for; throughput is always measured, for the others need it.
 THROUGHPUT: tuple[Test, ...] = ("throughput",)
-TESTS: tuple[Test, ...] = ("throughput", "latency", "loss", "back-to-back", "recovery")
+TESTS: tuple[Test, ...] = (
+    "throughput", "latency", "loss", "back-to-back", "recovery", "core-use",
+)  # fmt: skip
 # RFC 2544, 23: to wait for late frames, and before the next trial.
 SETTLE_S, REST_S = 2.0, 5.0
 
@@ -72,6 +74,8 @@ class Preset:
     recovery_overload_s: float
     recovery_watched_s: float
     recovery_repetitions: int
+    core_use_s: float
+    core_use_loads: tuple[float, ...]
     note: str
 
     @property
@@ -121,6 +125,8 @@ PRESETS = {
             recovery_overload_s=recovery.OVERLOAD_S,
             recovery_watched_s=recovery.WATCHED_S,
             recovery_repetitions=recovery.REPETITIONS,
+            core_use_s=10.0,
+            core_use_loads=core_use.LOADS,
             note="RFC 2544's durations and repetitions: days for all sizes",
         ),
         Preset(
@@ -142,6 +148,8 @@ PRESETS = {
             recovery_overload_s=1.0,
             recovery_watched_s=1.0,
             recovery_repetitions=6,
+            core_use_s=1.0,
+            core_use_loads=core_use.LOADS,
             note="NDR and PDR as FD.io CSIT searches for them; not RFC 2544's durations",
         ),
         Preset(
@@ -164,6 +172,8 @@ PRESETS = {
             recovery_overload_s=0.05,
             recovery_watched_s=0.05,
             recovery_repetitions=6,
+            core_use_s=0.1,
+            core_use_loads=core_use.LOADS,
             note="minutes: a look, NOT conforming to RFC 2544",
         ),
     )
@@ -175,7 +185,7 @@ def preset(name: str) -> Preset:
 
 
 def tests_of(names: list[str]) -> tuple[Test, ...]:
-    """The tests asked for, all without any, in RFC 2544's order; throughput is always first."""
+    """The tests asked for, all without any, in this order; throughput is always first."""
     known = {name: name for name in get_args(Test) if name in TESTS}
     for name in names:
         look_up(known, name, "--tests", "test")

@@ -122,7 +122,8 @@ class Rfc2544Runs(Experiment):
             ip=asked.ip,
             directions=asked.directions or "both",
         )
-        return Rfc2544(asked, RealLab(bench, asked.preset.terms, other), journal, console)
+        lab = RealLab(bench, asked.preset.terms, other, probe="core-use" in asked.tests)
+        return Rfc2544(asked, lab, journal, console)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         asked = self._asked(run, trials)

@@ -7,17 +7,20 @@ Verdicts come from `linerate.comparisons` and `linerate.verdict`, with one value
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 
 from linerate.arms import summarise_arm, summarise_lower_load
 from linerate.ceiling import CEILING_SHARE, UNPROVEN_SHARE, ceiling_of
-from linerate.comparisons import CellPairs, both_of, pair_beds
-from linerate.design import AA_SUFFIX, Arm, Cell, shown
+from linerate.comparisons import Bed, CellPairs, both_of, led, pair_costs, pair_searched
+from linerate.design import Arm, Cell
 from linerate.forwarders import forwarder
+from linerate.metrics import NDR, PDR
 from linerate.records import Test, Trial
-from linerate.rfc2544.figures import figures_of, rate_of
+from linerate.rfc2544.compared import compared, rate_of
+from linerate.rfc2544.figures import figures_of
 from linerate.rfc2544.found import Searched, maximum_of, searched
 from linerate.rfc2544.presets import THROUGHPUT, Preset
 from linerate.run_summary import Setup, books_of, summary_of
@@ -28,6 +31,9 @@ from linerate.summary import (
     GoalFigure,
     Summary,
 )
+
+# What is offered at shares of 100 %, whatever an arm's throughput.
+FIXED_LOADS = ("low-load", "core-use")
 
 
 @dataclass(kw_only=True)
@@ -49,8 +55,8 @@ class Asked(Setup):
 
 
 def tests_of(label: str, arms: list[Arm], tests: tuple[Test, ...]) -> tuple[Test, ...]:
-    """The control and the reference peer are there for their throughput only."""
-    return tests if label in {arm.label for arm in shown(arms)} else THROUGHPUT
+    """The reference peer is there for its throughput only."""
+    return tests if label in {arm.label for arm in arms} else THROUGHPUT
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,7 @@ def summarise(asked: Asked, trials: list[Trial], *, interrupted: bool) -> Summar
         pairs += _pairs(asked, whole, summary)
     whole_run = summary_of(asked, trials, found, pairs, interrupted=interrupted)
     whole_run.versions |= _library()
+    whole_run.warnings += _unprobed(asked.cells, trials)
     whole_run.conforming = _conforming(found)
     return whole_run
 
@@ -119,8 +126,8 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
     references += [_arm(asked, whole, Arm(name, name)) for name in unflooded]
     for entry in found:
         _place(asked, whole, entry, peer.peer if peer else None)
-    low = [t for t in whole.trials if t.test == "low-load" and t.role == "search"]
-    labels = {arm.label for arm in shown(asked.arms)}
+    labels = {arm.label for arm in asked.arms}
+    fixed = [t for t in whole.trials if t.test in FIXED_LOADS and t.arm in labels]
     return CellSummary(
         link=cell.link,
         size=cell.size,
@@ -128,16 +135,39 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
         ceiling=ceiling,
         arms=found,
         references=references,
-        lower_load=summarise_lower_load([t for t in low if t.arm in labels and _counts(t, low)]),
+        lower_load=summarise_lower_load([t for t in fixed if _counts(t, fixed)]),
         books_closed=books_of(whole.trials)[0],
     )
 
 
-def _counts(trial: Trial, low: Sequence[Trial]) -> bool:
-    """A void window that was repeated is no trial of its own."""
+def _counts(trial: Trial, every: Sequence[Trial]) -> bool:
+    """A window that was repeated is no trial of its own."""
     return trial.valid or not any(
-        other.valid and (other.arm, other.block) == (trial.arm, trial.block) for other in low
+        other.valid and _asked_for(other) == _asked_for(trial) for other in every
     )
+
+
+def _asked_for(trial: Trial) -> tuple[object, ...]:
+    return trial.arm, trial.block, trial.test, trial.load_share
+
+
+def _unprobed(cells: Sequence[Cell], trials: Sequence[Trial]) -> list[str]:
+    """A warning for each forwarder that the probe could not look at."""
+    warnings = []
+    for cell in cells:
+        seen: dict[str, bool] = {}
+        for trial in trials:
+            if (trial.link, trial.size, trial.test) == (cell.link, cell.size, "core-use"):
+                polled = trial.busy_cycles_per_packet is not None
+                if trial.valid:
+                    seen[trial.forwarder] = seen.get(trial.forwarder, False) or polled
+        missing = [name for name, polled in seen.items() if not polled]
+        if missing:
+            warnings.append(
+                f"{cell.link} {cell.size} B: the probe cannot look at {', '.join(missing)}: its "
+                "core use, cycles per packet among it, is not known"
+            )
+    return warnings
 
 
 def _ceiling(asked: Asked, whole: _Cell, tests: list[Trial]) -> Ceiling | None:
@@ -191,32 +221,38 @@ def _at_maximum(goal: GoalFigure | None) -> bool:
 
 
 def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
-    """Every arm with the baseline, by the lossless rate and by that with little loss."""
+    """Every arm with the baseline, by what answers the question first: see `comparisons.led`."""
     labels = [arm.label for arm in asked.arms]
-    baseline = labels[0]
-    others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
-    result = []
-    for place, goal in enumerate(asked.search.goals):
-        rates = _rates(whole.units, goal.name)
-        result.append(
-            CellPairs(
-                cell=summary,
-                metric="pdr_pps" if goal.loss_ratio else "ndr_pps",
-                primary=place == 0,
-                baseline=baseline,
-                control=pair_beds(rates, baseline + AA_SUFFIX, baseline),
-                pairs={label: pair_beds(rates, label, baseline) for label in others},
-            )
+    rates = [
+        pair_searched(
+            summary,
+            PDR if goal.loss_ratio else NDR,
+            _by_bed(whole.units, partial(rate_of, goal=goal.name)),
+            labels,
+            primary=place == 0,
         )
+        for place, goal in enumerate(asked.search.goals)
+    ]
+    used = [t for t in whole.trials if t.test == "core-use"]
+    result = led(summary, rates, pair_costs(summary, used, labels))
+    for figure in compared(asked.search):
+        values = _by_bed(whole.units, figure.value)
+        # Without any this was not measured, or is no figure of these forwarders.
+        if any(label in here for here in values.values() for label in labels):
+            result.append(
+                pair_searched(summary, figure.metric, values, labels, load_share=figure.load_share)
+            )
     return result
 
 
-def _rates(units: Sequence[Searched], goal: str) -> dict[tuple[int, int], dict[str, float]]:
-    """What each arm's search found, by bed."""
-    found: dict[tuple[int, int], dict[str, float]] = {}
+def _by_bed(
+    units: Sequence[Searched], value: Callable[[Searched], float | None]
+) -> dict[Bed, dict[str, float]]:
+    """One value per search, by bed and arm."""
+    found: dict[Bed, dict[str, float]] = {}
     for each in units:
-        if each.bed and (rate := rate_of(each, goal)) is not None:
-            found.setdefault(each.bed, {})[each.arm] = rate
+        if each.bed and (one := value(each)) is not None:
+            found.setdefault(each.bed, {})[each.arm] = one
     return found
 
 
@@ -225,7 +261,7 @@ class Rates:
     """The lossless rates of one cell: compared, and one by one."""
 
     pairs: CellPairs
-    by_bed: dict[tuple[int, int], dict[str, float]]
+    by_bed: dict[Bed, dict[str, float]]
 
     def both(self, label: str) -> list[tuple[float, float]]:
         """The arm's and the baseline's, for each bed that both shared."""
@@ -235,6 +271,6 @@ class Rates:
 def rates_of(asked: Asked, summary: CellSummary, trials: list[Trial]) -> Rates:
     """`trials`: of this cell."""
     units = searched(trials, asked.search, asked.tests_of, asked.shared_by)
-    cell = Cell(summary.link, summary.size, summary.blocks)
-    pairs = _pairs(asked, _Cell(cell, trials, units), summary)[0]
-    return Rates(pairs, _rates(units, asked.lossless))
+    rates = _by_bed(units, partial(rate_of, goal=asked.lossless))
+    labels = [arm.label for arm in asked.arms]
+    return Rates(pair_searched(summary, NDR, rates, labels, primary=True), rates)

@@ -3,20 +3,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rich.console import Console
 from rich.table import Table
 
-from linerate.console import interval, limits, median, new_table, number, share
+from linerate.ceiling import cost_leads
+from linerate.console import BURSTS, bursts, interval, limit_lines, median, new_table, number, share
 from linerate.design import AA_SUFFIX
 from linerate.sentences import controls
-from linerate.summary import ArmSummary, CellSummary, SearchFigures, Summary
+from linerate.summary import ArmSummary, CellSummary, Comparison, SearchFigures, Summary
 
 _GIGA = 1e9
 
 
 def _searched(cell: CellSummary) -> list[tuple[ArmSummary, SearchFigures]]:
-    """The arms, then the reference peer."""
-    return [(arm, arm.search) for arm in [*cell.arms, *cell.references] if arm.search]
+    """The arms, then the reference peer unless it is an arm."""
+    return [(arm, arm.search) for arm in [*cell.arms, *cell.peers] if arm.search]
 
 
 def throughput_table(cell: CellSummary) -> Table | None:
@@ -44,7 +47,10 @@ def throughput_table(cell: CellSummary) -> Table | None:
 
 
 def latency_table(cell: CellSummary) -> Table | None:
-    columns = ("forwarder", "load", "min", "mean", "median", "p99", "p99.9", "PDV p99.9", "trials")
+    columns = (
+        "forwarder", "load", "min", "mean", "median", "p99", "p99.9", "PDV p99.9", "jitter",
+        "trials",
+    )  # fmt: skip
     title = f"{cell.link}, {cell.size} B: latency in us, by share of the own throughput"
     found = new_table(title, columns)
     for arm, figures in _searched(cell):
@@ -59,6 +65,7 @@ def latency_table(cell: CellSummary) -> Table | None:
                 median(quantiles.get("0.99"), 1),
                 median(quantiles.get("0.999"), 1),
                 median(pdv.get("0.999"), 1),
+                median(entry.jitter_us, 1),
                 str(entry.trials),
             )
     return found if found.row_count else None
@@ -120,6 +127,33 @@ def recovery_table(cell: CellSummary) -> Table | None:
     return found if found.row_count else None
 
 
+def core_use_table(cell: CellSummary) -> Table | None:
+    """At the loads where the probe looked."""
+    columns = (
+        "load", "forwarder", "Mpps", "cycles/packet", "95 % interval", BURSTS, "busy", "full polls",
+        "empty polls", "loss", "valid",
+    )  # fmt: skip
+    title = f"{cell.link}, {cell.size} B: core use, by share of 100 %"
+    found = new_table(title, columns, 2)
+    for entry in cell.lower_load:
+        if entry.busy_cycles_per_packet is None:
+            continue
+        found.add_row(
+            f"{entry.load_share:.0%}".replace("%", " %"),
+            entry.arm,
+            number(entry.offered_mpps, 3),
+            median(entry.busy_cycles_per_packet, 1),
+            interval(entry.busy_cycles_per_packet, 1),
+            bursts(entry, 2),
+            share(entry.busy_share.median if entry.busy_share else None),
+            share(entry.full_share.median if entry.full_share else None),
+            share(entry.rx_spin.median if entry.rx_spin else None),
+            share(entry.loss_share),
+            f"{entry.trials - entry.invalid}/{entry.trials}",
+        )
+    return found if found.row_count else None
+
+
 def _say(console: Console, text: str, style: str = "") -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
 
@@ -135,14 +169,16 @@ def _print_cell(console: Console, cell: CellSummary) -> None:
             f"{cell.link}, {cell.size} B: 100 % = {cell.ceiling.pps / 1e6:.3f} Mpps "
             f"({cell.ceiling.peer}{carried}); books {books}",
         )
-    for each in (throughput_table, latency_table, loss_table, burst_table, recovery_table):
+    tables = [throughput_table, latency_table, loss_table, burst_table, recovery_table]
+    tables.insert(0 if cost_leads(cell) else len(tables), core_use_table)
+    for each in tables:
         if found := each(cell):
             # A title of the table's own would be wrapped to its width.
             _say(console, str(found.title), "bold")
             found.title = None
             console.print(found)
-    for names in limits(cell).values():
-        _say(console, f"  limited by generator or link: {', '.join(names)}", "dim")
+    for line in limit_lines(cell):
+        _say(console, f"  {line}", "dim")
     for arm, figures in _searched(cell):
         if figures.void_windows:
             _say(
@@ -170,13 +206,34 @@ def conformity(summary: Summary) -> str:
     return f"Preset {summary.preset}, NOT conforming to RFC 2544: {told}."
 
 
+def _print_secondary(console: Console, found: list[Comparison]) -> None:
+    """Those that came to an answer; the others are counted."""
+    answered = [each for each in found if each.verdict in ("faster", "slower", "equal")]
+    if found:
+        console.print()
+        _say(console, "Secondary:")
+    for comparison in answered:
+        _say(console, comparison.sentence)
+    if len(answered) < len(found):
+        counts = Counter(each.verdict for each in found)
+        told = [f"{counts[name]} {name}" for name in ("undecided", "invalid") if counts[name]]
+        _say(
+            console,
+            f"{len(found) - len(answered)} of {len(found)} have no answer ({', '.join(told)}): the "
+            "sentences in summary.json say why.",
+        )
+    console.print()
+
+
 def print_rfc2544(console: Console, summary: Summary) -> None:
     """Tables, then one sentence per comparison, then what must be known to read them."""
     for cell in summary.cells:
         _print_cell(console, cell)
     console.print()
     for comparison in summary.comparisons:
-        _say(console, comparison.sentence)
+        if comparison.primary:
+            _say(console, comparison.sentence)
+    _print_secondary(console, [each for each in summary.comparisons if not each.primary])
     if summary.aa:
         _say(console, f"The baseline against itself: {controls(summary.aa)}.")
     _say(console, conformity(summary))

@@ -10,6 +10,7 @@ from linerate.errors import TrialError
 from linerate.records import Test
 from linerate.rfc2544.presets import Preset
 from linerate.search.back_to_back import BackToBack, back_to_back
+from linerate.search.core_use import CoreUse, core_use
 from linerate.search.device import TestedDevice
 from linerate.search.frame_loss import FrameLoss, frame_loss
 from linerate.search.latency import LatencyResult, latency
@@ -31,6 +32,7 @@ class Unit:
     loss: FrameLoss | None = None
     back_to_back: BackToBack | None = None
     recovery: Recovery | None = None
+    core_use: CoreUse | None = None
 
     @property
     def lossless(self) -> Found | None:
@@ -86,4 +88,10 @@ def run_tests(
             overload_s=preset.recovery_overload_s,
             watched_s=preset.recovery_watched_s,
             repetitions=preset.recovery_share(blocks),
+        )
+    if "core-use" in tests and rate:
+        # Last, for the probe looks at the forwarder from then on.
+        device.test = "core-use"
+        unit.core_use = core_use(
+            device, rate, seconds=preset.core_use_s, loads=preset.core_use_loads
         )

@@ -18,17 +18,19 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from linerate.bed import Bed
 from linerate.design import Arm
-from linerate.errors import DisturbedError, GeneratorError, TrialError
+from linerate.errors import DisturbedError, GeneratorError, ProcessError, TrialError
 from linerate.forwarders import forwarder
+from linerate.links import Wire
 from linerate.otg import Slice, Traffic
 from linerate.process import Child, pause
 from linerate.records import InvalidCode, LatencyFigures, Role, Test, Trial
 from linerate.search.device import Changed, Latency, Outcome
 from linerate.search.slices import change_of, cut
+from linerate.sender import Sender
 from linerate.telemetry import connect, socket_path
 from linerate.trial import Bench, Plan, describe, enter_activity, new_record, watched
 from linerate.window import START_TIMEOUT_S, Exchange, Polls
@@ -36,6 +38,8 @@ from linerate.window import START_TIMEOUT_S, Exchange, Polls
 # What a machine with other work does to a window; the next may be sound.
 DISTURBED: tuple[InvalidCode, ...] = ("late", "starved")
 WARM_UP_PPS = 10_000.0
+# A probe without callbacks until it is asked for them, in a program that runs on without it.
+_PROBE_WAITS = {"LINERATE_PROBE_POLLING": "off", "LINERATE_PROBE_REQUIRED": "0"}
 
 
 @dataclass(frozen=True)
@@ -90,14 +94,19 @@ class BedDevice:
         terms: Terms,
         record: Callable[[Trial], None],
         role: Role = "search",
+        probe: bool = False,
     ) -> None:
-        """`record` takes each window's trial, gives it its position and keeps it."""
+        """`record` takes each window's trial, gives it its position and keeps it.
+
+        `probe`: the forwarder gets the probe, if it takes it, which looks in test `core-use` alone.
+        """
         self.bench = bench
         self.bed = bed
         self.arm = arm
         self.block = block
         self.terms = terms
         self.role = role
+        self.probe = probe
         # Which test the next trials are for.
         self.test: Test = "throughput"
         self.void = 0
@@ -162,6 +171,10 @@ class BedDevice:
             children = [exchange.child, *([sender.child] if sender.child else [])]
             describe(trial, children)
             traffic = self._traffic(asked)
+            if self.probe:
+                # Nothing else is to pay for it.
+                exchange.polls.look(self.test == "core-use")
+                trial.probe = exchange.polls.probed
             sender.configure(traffic)
             before = [each.activity() for each in children]
             exchange.run(trial, asked.whole_s, rest_s=self.terms.settle_s)
@@ -212,9 +225,22 @@ class BedDevice:
         warm_up = min(WARM_UP_PPS, self.max_pps)
         # It is stopped when frames have come through, long before its end.
         sender.configure(self._traffic(Asked(warm_up, 30.0)))
+        try:
+            self._launch(wire, sender, probe=self.probe)
+        except ProcessError:
+            if not self.probe:
+                raise
+            # It may be that the program does not take plugins: then without, if it starts so.
+            self._launch(wire, sender, probe=False)
+            self.probe = False
+
+    def _launch(self, wire: Wire, sender: Sender, *, probe: bool) -> None:
         prefix = self.bench.run.new_prefix("forwarder")
         program = forwarder(self.arm.forwarder)
-        command = program.command(self.bench.cores.forwarder, self.bench.memory, prefix, wire)
+        cores, memory = self.bench.cores, self.bench.memory
+        command = program.command(cores.forwarder, memory, prefix, wire, probed=probe)
+        if probe:
+            command = replace(command, environment={**command.environment, **_PROBE_WAITS})
         with ExitStack() as stack:
             child = stack.enter_context(Child(command, self.bench.run))
             path = socket_path(self.bench.run.path, prefix)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""By which figures of their searches arms are compared: each search gives one value, or none."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from linerate.metrics import (
+    BUFFER,
+    HIGH_LATENCY,
+    LOSS,
+    MEDIAN_LATENCY,
+    RECOVERY,
+    VARIATION,
+    Metric,
+)
+from linerate.rfc2544.found import Searched
+from linerate.rfc2544.presets import Preset
+from linerate.search.latency import Run
+
+Value = Callable[[Searched], float | None]
+
+_MICRO = 1e6
+
+
+@dataclass(frozen=True)
+class Compared:
+    """`load_share`: at which load; None: the metric has but one."""
+
+    metric: Metric
+    value: Value
+    load_share: float | None = None
+
+
+def rate_of(searched: Searched, goal: str) -> float | None:
+    """What this search found for the goal, in frames per second; None: nothing."""
+    throughput = searched.unit.throughput
+    found = throughput.found.get(goal) if throughput else None
+    return found.lower_pps if found else None
+
+
+def compared(preset: Preset) -> list[Compared]:
+    """Beside rates and cost, which answer the question; all of these are secondary.
+
+    Latency is compared below the throughput: at it a queue is as full as chance has it.
+    """
+    result = [
+        Compared(metric, _latency(share, value), share)
+        for metric, value in (
+            (MEDIAN_LATENCY, lambda run: run.quantiles.get(0.5)),
+            (HIGH_LATENCY, lambda run: run.quantiles.get(0.99)),
+            (VARIATION, _variation),
+        )
+        for share in preset.latency_loads
+        if share < 1
+    ]
+    return [
+        *result,
+        Compared(BUFFER, _buffer),
+        Compared(LOSS, _loss, 1.0),
+        Compared(RECOVERY, _recovery),
+    ]
+
+
+def _latency(share: float, value: Callable[[Run], float | None]) -> Value:
+    """The median over the runs of a search, in microseconds."""
+
+    def found(searched: Searched) -> float | None:
+        result = searched.unit.latency
+        at = next((each for each in result.loads if each.share == share), None) if result else None
+        return _median([value(run) for run in at.runs], _MICRO) if at else None
+
+    return found
+
+
+def _median(values: Sequence[float | None], scale: float = 1.0) -> float | None:
+    """None unless every run has its value: a median of the good ones would be too good."""
+    known = [value for value in values if value is not None]
+    return statistics.median(known) * scale if known and len(known) == len(values) else None
+
+
+def _variation(run: Run) -> float | None:
+    found = run.quantiles.get(0.99)
+    return None if found is None else found - run.minimum
+
+
+def _buffer(searched: Searched) -> float | None:
+    result = searched.unit.back_to_back
+    return result.corrected_s if result else None
+
+
+def _loss(searched: Searched) -> float | None:
+    """Of all that can be offered."""
+    result = searched.unit.loss
+    return (
+        next((point.loss_ratio for point in result.points if point.share == 1), None)
+        if result
+        else None
+    )
+
+
+def _recovery(searched: Searched) -> float | None:
+    result = searched.unit.recovery
+    return _median([each.seconds for each in result.repetitions]) if result else None
