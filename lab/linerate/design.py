@@ -57,7 +57,7 @@ class Preset:
 PRESETS = {
     preset.name: preset
     for preset in (
-        Preset("demo", 24, 0.3, 3, 3, "a first look: null with 24 blocks, memif with 12"),
+        Preset("demo", 24, 0.3, 3, 6, "a first look: null with 24 blocks, memif with 12"),
         Preset("quick", 20, 0.3, 4, 6, "20 blocks: finds a 5 % difference in three of four runs"),
         Preset("screen", 40, 0.3, 5, 10, "40 blocks: finds a 5 % difference nearly always"),
         Preset("claim", 150, 0.3, 8, 20, "150 blocks: for a claim that others will rely on"),

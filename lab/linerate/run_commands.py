@@ -253,7 +253,8 @@ def rfc2544(
         str | None, typer.Option(help="On a link with two ports: one or both. Default: both.")
     ] = None,
     blocks: Annotated[
-        int | None, typer.Option(help="Searches of each forwarder, instead of the preset's 6.")
+        int | None,
+        typer.Option(help="Searches of each forwarder. Default: 6 for one size, 9 for seven."),
     ] = None,
     out: Out = None,
     resume: Resume = None,

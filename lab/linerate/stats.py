@@ -126,6 +126,14 @@ def smallest_detectable(values: Sequence[float], alpha: float = ALPHA, power: fl
     return float(quantiles.sum() * sigma / math.sqrt(count * _EFFICIENCY))
 
 
+def fewest_pairs(family: int) -> int:
+    """So many pairs let a signed-rank test pass Holm's correction over a family of that size.
+
+    The least p of n pairs is 2 / 2^n, two-sided.
+    """
+    return max(math.floor(math.log2(2 * family / ALPHA)) + 1, MIN_COUNT)
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's adjusted p values, in the order given."""
     count = len(p_values)

@@ -315,3 +315,15 @@ def test_values_that_may_be_0_are_compared_by_their_differences() -> None:
     assert (found.arm_zeros, found.baseline_zeros) == (2 / 6, 1 / 6)
     # Five differences that are not 0, all of one sign; that of the sixth does not count.
     assert found.p == pytest.approx(2 / 2**5)
+
+
+@pytest.mark.parametrize("family", [1, 2, 3, 7, 8, 26])
+def test_fewest_pairs_can_pass_holm_and_one_less_cannot(family: int) -> None:
+    def best(count: int) -> float:
+        # One size differs in every pair alike, the others as chance has it.
+        p = scipy_stats.wilcoxon(np.arange(1.0, count + 1), method="exact").pvalue
+        return stats.holm([p, *[1.0] * (family - 1)])[0]
+
+    count = stats.fewest_pairs(family)
+    assert best(count) < stats.ALPHA
+    assert count == 6 or best(count - 1) >= stats.ALPHA

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
 use std::num::NonZeroU32;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ const SOON: Duration = Duration::from_millis(1);
 const ALERT_LOOKS: u32 = 2000;
 /// How often it looks otherwise: the first packets of a queue that appears later may go uncounted so long.
 const LATER: Duration = Duration::from_millis(10);
+/// And while it keeps no callbacks: it shares the CPUs that the program may use, so it must cost nothing.
+const IDLE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct Port {
@@ -58,8 +60,11 @@ static PORTS: Mutex<Ports> = Mutex::new(Ports {
     ports: BTreeMap::new(),
 });
 
+/// Told when the settings change, to those who wait with [`PORTS`].
+static CHANGED: Condvar = Condvar::new();
+
 fn ports() -> MutexGuard<'static, Ports> {
-    PORTS.lock().unwrap_or_else(|poison| poison.into_inner())
+    PORTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the probe does at present.
@@ -89,6 +94,7 @@ pub fn change(dpdk: &Dpdk, parameters: &str) -> Result<(), SettingsError> {
         ports.settings = settings;
         ports.look(dpdk);
         ports.apply(dpdk);
+        CHANGED.notify_all();
     }
     Ok(())
 }
@@ -140,21 +146,28 @@ fn any_port(dpdk: &Dpdk) -> bool {
 }
 
 fn watch(dpdk: &Dpdk, allowed: &[usize]) {
-    let mut alert = ALERT_LOOKS;
+    let (mut alert, mut idle) = (ALERT_LOOKS, false);
     for look in 0u64.. {
-        {
-            let mut ports = ports();
-            // rte_eal_cleanup has unmapped everything; what is left of the program needs no looking.
-            if ports.memory_is_gone() {
-                return;
-            }
-            alert = if ports.look(dpdk) { ALERT_LOOKS } else { alert.saturating_sub(1) };
-        }
         // Every now and then: lcores may come later.
-        if look % 100 == 0 {
+        if idle || look % 100 == 0 {
             cpus::leave_lcores(dpdk, allowed);
         }
-        thread::sleep(if alert > 0 { SOON } else { LATER });
+        let mut known = ports();
+        // rte_eal_cleanup has unmapped everything; what is left of the program needs no looking.
+        if known.memory_is_gone() {
+            return;
+        }
+        alert = if known.look(dpdk) { ALERT_LOOKS } else { alert.saturating_sub(1) };
+        idle = known.is_idle();
+        let pause = match alert {
+            _ if idle => IDLE,
+            0 => LATER,
+            _ => SOON,
+        };
+        let woken = CHANGED.wait_timeout(known, pause).unwrap_or_else(PoisonError::into_inner);
+        if !woken.1.timed_out() {
+            alert = ALERT_LOOKS;
+        }
     }
 }
 
@@ -233,6 +246,12 @@ impl Ports {
             }
             id += 1;
         }
+    }
+
+    /// Whether there is nothing to do until the settings change.
+    fn is_idle(&self) -> bool {
+        !self.settings.polling
+            && self.ports.values().all(|port| port.rx.len() == 0 && port.tx.len() == 0)
     }
 
     /// Whether DPDK's memory is no longer mapped. Not every bus closes its ports in `rte_eal_cleanup`:

@@ -31,6 +31,7 @@ from linerate.rfc2544.units import Unit, run_tests
 from linerate.run_summary import Design
 from linerate.search.bed_device import DISTURBED
 from linerate.search.replay import Resumed
+from linerate.stats import fewest_pairs
 from linerate.summary import Ceiling
 from linerate.trial import Bench
 
@@ -100,7 +101,9 @@ def cells(options: Options) -> list[Cell]:
     """Which cells to run, in order; raises `UsageError` for what cannot be."""
     sizes = list(dict.fromkeys(options.sizes or [minimum_size(options.ip)]))
     check_sizes(sizes, options.ip, MAX_SIZE)
-    blocks = options.preset.blocks if options.blocks is None else options.blocks
+    # As many as let a difference at one size pass Holm's correction over all.
+    blocks = max(options.preset.blocks, fewest_pairs(len(sizes)))
+    blocks = blocks if options.blocks is None else options.blocks
     if blocks < 1:
         raise UsageError(f"--blocks {blocks}: at least 1")
     if options.generator and not options.line_rate:

@@ -88,7 +88,7 @@ class Rfc2544Runs(Experiment):
             "--tests": list(asked.tests),
             "--ip": asked.ip,
             "--directions": asked.directions,
-            "--blocks": asked.blocks or asked.preset.blocks,
+            "--blocks": cells(asked)[0].blocks,
             "--seed": asked.seed,
             "--line-rate": asked.line_rate,
             "--hugepages": asked.hugepages,
