@@ -20,6 +20,7 @@ from test_rfc2544 import run
 from linerate.records import Trial
 from linerate.report import published_rfc2544
 from linerate.report.published_rfc2544 import PublishedRow
+from linerate.report.rfc2544_charts import Point, by_size
 from linerate.report.rfc2544_page import render
 from linerate.summary import LowerLoad, Quartiles, Summary
 from linerate.verdict import LOW_LOAD
@@ -493,3 +494,17 @@ def test_without_a_figure_there_is_no_chart() -> None:
     assert not [each for each in descriptions if "jitter" in each and "This run" in each]
     assert not [each for each in descriptions if each.startswith("memif, 64 B")]
     assert "has no such figure" in html
+
+
+def test_a_legend_with_many_names_has_rows() -> None:
+    def columns(names: list[str]) -> int:
+        points = [Point(64, name, 1.0, 0.9, 1.1) for name in names]
+        colours = dict.fromkeys(names, "#000000")
+        spec = by_size(points, title="t", colours=colours, description="d")
+        assert spec is not None
+        legends = [layer["encoding"]["color"]["legend"] for layer in spec["layer"]]
+        return int(legends[-1]["columns"])
+
+    assert columns(["c-l2fwd", "rust-l2fwd"]) == 2
+    assert columns([f"forwarder-number-{n}" for n in range(6)]) == 2
+    assert columns(["a name that is as long as half the page is wide, and a little more", "b"]) == 1

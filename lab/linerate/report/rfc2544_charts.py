@@ -23,6 +23,8 @@ HEIGHT = 260
 # More sizes than this are written upright.
 UPRIGHT = 12
 QUANTILES = {"0.5": "p50", "0.9": "p90", "0.99": "p99", "0.999": "p99.9"}
+# Of legends, in pixels: a letter, a symbol with the gaps around it, and all of it.
+_LETTER, _SYMBOL, _LEGEND = 7, 28, 380
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 Spec = dict[str, Any]
 
@@ -96,7 +98,7 @@ def by_size(
     colour = alt.Color(
         "what:N",
         scale=alt.Scale(domain=names, range=ranges),
-        legend=alt.Legend(symbolOpacity=1, labelLimit=240),
+        legend=_legend(names),
     )
     tips = _tips([alt.Tooltip("what:N", title="forwarder"), "size:O"])
     layers: list[Any] = _margin() if margin else []
@@ -109,9 +111,10 @@ def by_size(
                 x=x, y=y, xOffset=offset, color=colour
             )
         )
+    few = len(sizes) <= UPRIGHT
     layers.append(
         charts.with_interval(data)
-        .mark_rule(strokeWidth=3)
+        .mark_rule(strokeWidth=3 if few else 2)
         .encode(
             x=x,
             y=alt.Y("low:Q", title=title),
@@ -121,9 +124,8 @@ def by_size(
             tooltip=tips,
         )
     )
-    size = 70 if len(sizes) <= UPRIGHT else 30
     layers.append(
-        base.mark_point(filled=True, size=size, opacity=1).encode(
+        base.mark_point(filled=True, size=70 if few else 30, opacity=1).encode(
             x=x, y=y, xOffset=offset, color=colour, tooltip=tips
         )
     )
@@ -272,7 +274,16 @@ def by_load(
     )
     if len(kinds) > 1:
         point = point.encode(
-            shape=alt.Shape("what:N", scale=alt.Scale(domain=kinds, range=_SHAPES[: len(kinds)]))
+            shape=alt.Shape(
+                "what:N",
+                scale=alt.Scale(domain=kinds, range=_SHAPES[: len(kinds)]),
+                legend=alt.Legend(
+                    orient="bottom",
+                    symbolFillColor=charts.MUTED,
+                    symbolStrokeColor=charts.MUTED,
+                    symbolOpacity=1,
+                ),
+            )
         )
     return charts.styled(rule + point, HEIGHT, description)
 
@@ -316,8 +327,15 @@ def _of_arms(used: list[str], colours: dict[str, str]) -> alt.Color:
     return alt.Color(
         "arm:N",
         scale=alt.Scale(domain=used, range=[colours[name] for name in used]),
-        legend=alt.Legend(symbolOpacity=1),
+        legend=_legend(used),
     )
+
+
+def _legend(names: Sequence[str]) -> alt.Legend:
+    """In one row if half the page's width has room for it, else in columns: none is cut off."""
+    widths = [len(name) * _LETTER + _SYMBOL for name in names]
+    columns = len(names) if sum(widths) <= _LEGEND else max(1, _LEGEND // max(widths))
+    return alt.Legend(symbolOpacity=1, labelLimit=_LEGEND, columns=columns)
 
 
 def _ends(data: list[dict[str, Any]]) -> list[float]:

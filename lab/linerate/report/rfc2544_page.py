@@ -84,6 +84,7 @@ def render(
         spread_limit=SPREAD_LIMIT,
         quantiles=rfc2544_charts.QUANTILES,
         percent=_percent,
+        many_sizes=rfc2544_charts.UPRIGHT,
         deviations=_deviations(rows),
     )
 
