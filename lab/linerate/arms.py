@@ -123,8 +123,19 @@ def invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
     return sorted(found.values(), key=lambda reason: -reason.count)
 
 
-def summarise_lower_load(trials: list[Trial]) -> list[LowerLoad]:
+def last_windows(trials: list[Trial]) -> list[Trial]:
+    """Without those that were void and repeated until one counted."""
+
+    def asked_for(trial: Trial) -> tuple[object, ...]:
+        return trial.arm, trial.block, trial.test, trial.load_share
+
+    counted = {asked_for(trial) for trial in trials if trial.valid}
+    return [trial for trial in trials if trial.valid or asked_for(trial) not in counted]
+
+
+def summarise_lower_load(every: list[Trial]) -> list[LowerLoad]:
     result = []
+    trials = last_windows(every)
     keys = sorted({(trial.load_share or 0.0, trial.arm) for trial in trials})
     for share, arm in keys:
         mine = [t for t in trials if t.arm == arm and t.load_share == share]
@@ -141,9 +152,7 @@ def summarise_lower_load(trials: list[Trial]) -> list[LowerLoad]:
                 trials=len(mine),
                 invalid=len(mine) - len(valid),
                 invalid_reasons=invalid_reasons(mine),
-                loss_share=max(
-                    (loss for t in valid if (loss := _loss(t)) is not None), default=None
-                ),
+                loss_share=_loss(valid),
                 busy_cycles_per_packet=quartiles(t.busy_cycles_per_packet for t in valid),
                 average_rx_burst=quartiles(t.average_rx_burst for t in valid),
                 average_nonempty_rx_burst=quartiles(t.average_nonempty_rx_burst for t in valid),
@@ -155,7 +164,12 @@ def summarise_lower_load(trials: list[Trial]) -> list[LowerLoad]:
     return result
 
 
-def _loss(trial: Trial) -> float | None:
-    if trial.received is None or trial.attempted is None:
-        return None
-    return _share(trial.attempted - trial.received, trial.attempted)
+def _loss(trials: list[Trial]) -> float | None:
+    """Of all together: neither one gap of a shared machine nor the number of trials decides."""
+    counted = [
+        (t.attempted, t.received)
+        for t in trials
+        if t.attempted is not None and t.received is not None
+    ]
+    attempted = sum(each[0] for each in counted)
+    return _share(attempted - sum(each[1] for each in counted), attempted)

@@ -30,7 +30,7 @@ from linerate.design import (
     schedule,
 )
 from linerate.eal import Memory
-from linerate.errors import LabError, UsageError
+from linerate.errors import LabError, TrialError, UsageError
 from linerate.forwarders import FORWARDERS, forwarder
 from linerate.generator import Generator
 from linerate.journal import Journal
@@ -43,6 +43,8 @@ from linerate.plugins import probe_plugin
 from linerate.process import Child, RunDirectory, checkpoint
 from linerate.provenance import programs
 from linerate.records import Load, Role, Trial
+from linerate.search.bed_device import BedDevice, Terms
+from linerate.search.replay import Resumed
 from linerate.telemetry import ask_when_known, connect, socket_path
 from linerate.trial import Bench, Plan, run_trial
 from linerate.verdict import LOW_LOAD
@@ -59,6 +61,9 @@ DEFAULT_SIZES = [64]
 # Loads below the ceiling: always, and in addition where an arm is limited.
 LOW_LOADS = (LOW_LOAD,)
 LIMITED_LOADS = (0.5,)
+# In windows as short as a shared machine is quiet for; one that was disturbed is void and repeated.
+LOWER_LOAD_S = 0.1
+LOWER_LOAD_TERMS = Terms(windows=12)
 MIN_SIZE, MAX_SIZE = 64, 1518
 # A run whose every trial fails ends early, unless it is to keep going.
 MAX_FAILURES = 8
@@ -228,28 +233,61 @@ class Overload:
         self._lower_loads(cell, summary.ceiling.pps, shares)
 
     def _lower_loads(self, cell: Cell, ceiling_pps: float, shares: Sequence[float]) -> None:
-        """Paced, open loop."""
+        """Paced, open loop: each arm is started once in a block, and offered each load."""
         self.monitor.announce(f"{cell.link} {cell.size} B: fixed lower loads")
-        drawn = order(
-            [(share, arm) for arm in self.arms for share in shares],
-            replace(cell, blocks=self._lower_load_blocks(cell)),
-            self.options.seed,
-        )
+        lowered = replace(cell, blocks=self._lower_load_blocks(cell))
         self._failures = 0
-        for block, shuffled in enumerate(drawn):
+        for block, shuffled in enumerate(order(self.arms, lowered, self.options.seed)):
             with self._bed(cell, flood=False) as bed:
-                for share, arm in shuffled:
-                    if self._hopeless:
-                        self.monitor.skip(1)
-                        continue
-                    pps = share * ceiling_pps
-                    self._trial(bed, arm, block, role="lower-load", load_share=share, pps=pps)
+                for arm in shuffled:
+                    self._lower_loads_of(bed, arm, block, ceiling_pps, shares)
         if self._hopeless:
             self._failures = 0
             self.warnings.append(
                 f"{cell.link} {cell.size} B: the lower loads were given up, the last because: "
                 f"{self.trials[-1].invalid}"
             )
+
+    def _lower_loads_of(
+        self, bed: Bed, arm: Arm, block: int, ceiling_pps: float, shares: Sequence[float]
+    ) -> None:
+        """At a fixed load the sender sets the pace, and the cost of a packet is what is asked."""
+        place: dict[str, object] = {
+            "link": bed.link.name,
+            "size": bed.context.size,
+            "role": "lower-load",
+            "arm": arm.label,
+            "block": block,
+        }
+        with BedDevice(
+            self.bench,
+            bed,
+            arm,
+            block=block,
+            max_pps=ceiling_pps,
+            terms=LOWER_LOAD_TERMS,
+            record=self._record,
+            role="lower-load",
+            probe=self.options.probe,
+        ) as real:
+            device = Resumed(real, self.journal, place)
+            device.test = "core-use"
+            for share in shares:
+                if self._hopeless:
+                    self.monitor.skip(1)
+                    continue
+                checkpoint()
+                try:
+                    device.send(share * ceiling_pps, LOWER_LOAD_S)
+                    self._failures = 0
+                except TrialError:
+                    # Its windows are on record. That loads were given up is, too, by what followed.
+                    self._failures += 1
+                self.monitor.finished(self.trials[-1])
+
+    def _record(self, trial: Trial) -> None:
+        trial.position = len(self.trials)
+        self.journal.add(trial)
 
     def _bed(self, cell: Cell, *, flood: bool) -> Bed:
         def start(wire: Wire) -> Generator:
@@ -259,42 +297,23 @@ class Overload:
         context = LinkContext(self.run.path, cell.size, self.bench.memory.hugepages)
         return Bed(found, context, start if found.has_generator else None)
 
-    def _trial(
-        self,
-        bed: Bed,
-        arm: Arm,
-        block: int,
-        *,
-        role: Role,
-        load_share: float | None = None,
-        pps: float | None = None,
-    ) -> None:
+    def _trial(self, bed: Bed, arm: Arm, block: int, *, role: Role) -> None:
         trial = self.journal.replay(
-            link=bed.link.name,
-            size=bed.context.size,
-            role=role,
-            arm=arm.label,
-            block=block,
-            load_share=load_share,
+            link=bed.link.name, size=bed.context.size, role=role, arm=arm.label, block=block
         )
         if trial:
             self.monitor.replayed(trial)
-            # A run that ended because all failed is resumed to try again; lower loads that were
-            # given up stay so, for what followed them is on record.
-            self._failures = self._failures + 1 if trial.invalid and role == "lower-load" else 0
+            # A run that ended because all failed is resumed to try again.
+            self._failures = 0
             return
         checkpoint()
-        load: Load = "self-driven"
-        if bed.link.has_generator:
-            load = "paced" if pps else "flood"
-        # At a fixed load the sender sets the pace, and the cost of a packet is what is asked.
-        probe = role == "probed" or (role == "lower-load" and self.options.probe)
-        plan = Plan(arm, load, block, len(self.trials), role, load_share, pps, probe)
+        load: Load = "flood" if bed.link.has_generator else "self-driven"
+        plan = Plan(arm, load, block, len(self.trials), role, probe=role == "probed")
         trial = run_trial(self.bench, plan, bed)
         self.journal.add(trial)
         self.monitor.finished(trial)
         self._failures = self._failures + 1 if trial.invalid else 0
-        if self._hopeless and role != "lower-load":
+        if self._hopeless:
             raise LabError(
                 f"{MAX_FAILURES} trials in a row were invalid, the last because: {trial.invalid}",
                 "linerate doctor; --keep-going goes on all the same",

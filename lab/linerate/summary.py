@@ -211,7 +211,7 @@ class LowerLoad(_Strict):
     )
     loss_share: float | None = Field(
         default=None,
-        description="(attempted - received) / attempted, the largest over the valid trials",
+        description="(attempted - received) / attempted, over all valid trials together",
     )
     busy_cycles_per_packet: Quartiles | None = None
     average_rx_burst: Quartiles | None = Field(

@@ -35,9 +35,6 @@ from linerate.window import (
     total,
 )
 
-# Long enough that the one wake-up of the lab after it is no part of it, and that a short gap of the
-# machine's own is under the limit of lateness.
-PACED_WINDOW_S = 1.0
 # A forwarder that waited for its CPU for more of its time than this was not measured.
 STARVED = 0.25
 # Packets per port that may be under way inside a forwarder when its counters are read.
@@ -206,9 +203,8 @@ class _Attempt:
     def _traffic(self) -> Traffic:
         locations = self.wire.locations
         senders = self.bench.senders(len(locations))
-        pps = self.plan.pps / senders if self.plan.pps else None
-        seconds = PACED_WINDOW_S if pps else self.bench.window_s
-        return Traffic(locations, self.trial.size, seconds, pps, senders=senders, ip=self.bench.ip)
+        size, seconds = self.trial.size, self.bench.window_s
+        return Traffic(locations, size, seconds, None, senders=senders, ip=self.bench.ip)
 
     # -- a link whose ports make their own frames ------------------------------------------------
 

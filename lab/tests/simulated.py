@@ -11,6 +11,7 @@ import io
 import random
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,15 @@ from rich.console import Console
 from linerate import machine, overload, provenance, session
 from linerate.bed import Bed
 from linerate.cpus import Cores
-from linerate.design import PRESETS, Cell
+from linerate.design import PRESETS, Arm, Cell
 from linerate.eal import Memory
+from linerate.errors import DisturbedError
 from linerate.experiments import Findings
 from linerate.machine import Machine
 from linerate.overload import Options, Overload
-from linerate.records import Trial
+from linerate.records import Role, Test, Trial
+from linerate.search.bed_device import Terms, outcome_of
+from linerate.search.device import Outcome
 from linerate.trial import Bench, Plan
 
 MACHINE = Machine(
@@ -89,10 +93,64 @@ class Simulation:
         return found
 
 
+class Windows:
+    """Stands for the lower loads' `BedDevice`: each window is a trial of the simulated machine."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        bench: Bench,
+        bed: Bed,
+        arm: Arm,
+        *,
+        block: int,
+        max_pps: float,
+        terms: Terms,
+        record: Callable[[Trial], None],
+        role: Role,
+        probe: bool,
+    ) -> None:
+        self.test: Test = "core-use"
+        self.void = 0
+        self.max_pps = max_pps
+        self._windows = terms.windows
+        self._record = record
+
+        def window(pps: float) -> Trial:
+            share = round(pps / max_pps, 9)
+            return simulation.trial(
+                bench, Plan(arm, "paced", block, 0, role, share, pps, probe), bed
+            )
+
+        self._window = window
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        void, self.void = self.void, 0
+        for attempt in range(void + 1, self._windows + 1):
+            trial = self._window(pps)
+            trial.test, trial.attempt = self.test, attempt
+            trial.asked_pps, trial.asked_s = pps, seconds
+            self._record(trial)
+            if trial.valid:
+                return outcome_of(trial)
+        raise DisturbedError("all windows were disturbed")
+
+    def __enter__(self) -> Windows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
 def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     """Put a simulated machine where the lab starts processes and looks at the real one."""
     found = Simulation()
-    monkeypatch.setattr(overload, "run_trial", found.trial)
+
+    def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
+        return found.trial(bench, plan, bed)  # which a test may replace
+
+    monkeypatch.setattr(overload, "run_trial", run_trial)
+    monkeypatch.setattr(overload, "BedDevice", partial(Windows, found))
     monkeypatch.setattr(Overload, "prepare", lambda self: None)
     monkeypatch.setattr(Overload, "programs", lambda self: dict(found.digests))
     monkeypatch.setattr(Cores, "choose", lambda: Cores(0, 0, False))

@@ -310,7 +310,7 @@ def test_a_minority_of_lossy_trials_at_a_low_load_is_seen() -> None:
     victim.attempted = round((victim.attempted or 0) * 1.02)
     result = summarise(setup, trials + paced, interrupted=False)
     entry = next(e for e in result.cells[0].lower_load if e.arm == "rust-l2fwd")
-    assert entry.loss_share == pytest.approx(0.02 / 1.02, rel=0.01)
+    assert entry.loss_share == pytest.approx(0.02 / 8, rel=0.05)
     assert {c.verdict for c in result.comparisons} == {"invalid"}
 
 

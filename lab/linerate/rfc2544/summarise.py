@@ -135,20 +135,9 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
         ceiling=ceiling,
         arms=found,
         references=references,
-        lower_load=summarise_lower_load([t for t in fixed if _counts(t, fixed)]),
+        lower_load=summarise_lower_load(fixed),
         books_closed=books_of(whole.trials)[0],
     )
-
-
-def _counts(trial: Trial, every: Sequence[Trial]) -> bool:
-    """A window that was repeated is no trial of its own."""
-    return trial.valid or not any(
-        other.valid and _asked_for(other) == _asked_for(trial) for other in every
-    )
-
-
-def _asked_for(trial: Trial) -> tuple[object, ...]:
-    return trial.arm, trial.block, trial.test, trial.load_share
 
 
 def _unprobed(cells: Sequence[Cell], trials: Sequence[Trial]) -> list[str]:
