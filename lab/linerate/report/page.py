@@ -182,6 +182,8 @@ class Bed:
 
     carried: bool
     self_driven: bool
+    links: str
+    ip: str
     carried_ports: str
     null_ports: str
     arms: list[str]
@@ -193,11 +195,19 @@ def bed_of(summary: Summary, trials: list[Trial]) -> Bed:
     return Bed(
         carried=any(generator),
         self_driven=not all(generator),
+        links=", ".join(_families(summary, carried=True)),
+        ip=" and ".join(f"IPv{ip}" for ip in sorted({trial.ip or 4 for trial in trials} or {4})),
         carried_ports=_ports(summary, carried=True),
         null_ports=_ports(summary, carried=False),
         arms=list(dict.fromkeys(arm.arm for cell in summary.cells for arm in cell.arms)),
         cores=_cores(trials),
     )
+
+
+def _families(summary: Summary, *, carried: bool) -> list[str]:
+    """Names of the links without the number of their ports, which the drawing tells beside."""
+    names = [cell.link for cell in summary.cells if link(cell.link).has_generator == carried]
+    return list(dict.fromkeys(name.rstrip("0123456789") for name in names))
 
 
 def _ports(summary: Summary, *, carried: bool) -> str:
