@@ -16,12 +16,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from linerate.design import Cell, arms, schedule
+from linerate.links import LINKS
 from linerate.records import Polling, Process, Trial
 from linerate.run_summary import Setup
 
 if TYPE_CHECKING:
     from browser import Browser
     from simulated import Simulation
+
+
+@pytest.fixture(autouse=True)
+def ports_are_nobody_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test makes of the link `ports` ends with it: that is kept for the process."""
+    monkeypatch.setitem(LINKS, "ports", LINKS["ports"])
 
 
 def wait_for(what: str, condition: Callable[[], object], timeout_s: float = 10.0) -> None:
