@@ -63,7 +63,7 @@ LOW_LOADS = (LOW_LOAD,)
 LIMITED_LOADS = (0.5,)
 # In windows as short as a shared machine is quiet for; one that was disturbed is void and repeated.
 LOWER_LOAD_S = 0.1
-LOWER_LOAD_TERMS = Terms(windows=12)
+LOWER_LOAD_TERMS = Terms(windows=8)
 MIN_SIZE, MAX_SIZE = 64, 1518
 # A run whose every trial fails ends early, unless it is to keep going.
 MAX_FAILURES = 8

@@ -49,6 +49,10 @@ def runtime(tmp_path: Path) -> Iterator[Path]:
     assert left == []
 
 
+# Frames/s of which any machine can send a share on time; else 100 % is what peers carry.
+EASY = "200000"
+
+
 class Run:
     """One `linerate run overload` in the background.
 
@@ -187,7 +191,10 @@ def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> Non
     need("l2fwd", "reflect", "generator")
     sizes = (64, 1518) if link == "memif" else (64,)
     listed = ",".join(map(str, sizes))
-    run = Run(runtime, tmp_path / "run", "--link", link, "--blocks", "2", "--sizes", listed)
+    run = Run(
+        runtime, tmp_path / "run", "--link", link, "--blocks", "2", "--sizes", listed,
+        "--line-rate", EASY,
+    )  # fmt: skip
     code, output, errors = run.finish()
     assert code == 0, errors
     check_files(run)
@@ -200,11 +207,10 @@ def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> Non
     trials = run.trials()
     for size in sizes:
         mine = [t for t in trials if t.size == size]
-        expected = {("measure", "flood"), ("self-test", "flood"), ("probed", "flood")}
-        # Lower loads are shares of what the peers carried; without a sound peer there are none.
-        if any(t.valid for t in mine if t.role == "self-test"):
-            expected.add(("lower-load", "paced"))
-        assert {(t.role, t.load) for t in mine} == expected
+        assert {(t.role, t.load) for t in mine} == {
+            ("measure", "flood"), ("self-test", "flood"), ("probed", "flood"),
+            ("lower-load", "paced"),
+        }  # fmt: skip
     for trial in trials:
         # The books close in each, also in one that the machine disturbed.
         assert trial.valid or disturbed(trial, LATE, STARVED), trial.invalid
@@ -357,7 +363,7 @@ def test_a_process_killed_in_mid_trial_makes_that_trial_invalid(
     need("l2fwd", "reflect", "generator")
     run = Run(
         runtime, tmp_path / "run", "--link", "memif", "--blocks", "2", "--no-probe",
-        "--forwarders", "c-l2fwd,rust-l2fwd",
+        "--forwarders", "c-l2fwd,rust-l2fwd", "--line-rate", EASY,
     )  # fmt: skip
     wait_for(
         "a measured trial",

@@ -34,7 +34,7 @@ RATE = "100000"
 OPTIONS = {
     "overload": (
         "--link", "null,memif", "--blocks", "2", "--forwarders", "c-l2fwd,rust-l2fwd",
-        "--seed", "3",
+        "--line-rate", RATE, "--seed", "3",
     ),
     "rfc2544": (
         "--link", "memif", "--blocks", "1", "--forwarders", "c-l2fwd,rust-l2fwd",
