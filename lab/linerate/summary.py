@@ -23,7 +23,7 @@ class _Strict(BaseModel):
 
 
 class Quartiles(_Strict):
-    """Distribution of a figure over the valid trials of an arm."""
+    """Distribution of a figure over the valid trials of an arm, or over its searches."""
 
     n: int
     median: float
@@ -71,10 +71,12 @@ class GoalFigure(_Strict):
 
 
 class LatencyFigure(_Strict):
-    """Of an arm at a share of its own throughput: each figure once per trial, never pooled."""
+    """Of an arm at a share of its own throughput. Each search is one value: the mean of its trials'
+    means, and the median over its trials of what each has once (never pooled).
+    """
 
     share: float
-    trials: int
+    trials: int = Field(description="repetitions of all searches together")
     mean_us: Quartiles
     minimum_us: float
     maximum_us: float
@@ -104,18 +106,18 @@ class LossFigure(_Strict):
 class BurstFigure(_Strict):
     """The longest burst at 100 % of which nothing is lost (RFC 2544, 26.4; RFC 9004)."""
 
-    repetitions: int
+    repetitions: int = Field(description="of all searches together")
     at_limit: int = Field(description="repetitions in which the longest burst tried passed")
-    frames: Quartiles
+    frames: Quartiles = Field(description="per search, the mean of its repetitions")
     corrected_s: Quartiles | None = Field(
         default=None, description="corrected buffer time (RFC 9004), per search"
     )
 
 
 class RecoveryFigure(_Strict):
-    """From an overload to the last lost frame after it (RFC 2544, 26.5), by repetitions."""
+    """From an overload to the last lost frame after it (RFC 2544, 26.5)."""
 
-    repetitions: int
+    repetitions: int = Field(description="of all searches together")
     not_overloaded: int = Field(description="nothing was lost before the rate was halved")
     not_recovered: int = Field(description="frames were lost to the end")
     recovered_s: Quartiles | None = Field(

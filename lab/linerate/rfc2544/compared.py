@@ -70,12 +70,12 @@ def _latency(share: float, value: Callable[[Run], float | None]) -> Value:
     def found(searched: Searched) -> float | None:
         result = searched.unit.latency
         at = next((each for each in result.loads if each.share == share), None) if result else None
-        return _median([value(run) for run in at.runs], _MICRO) if at else None
+        return median_of([value(run) for run in at.runs], _MICRO) if at else None
 
     return found
 
 
-def _median(values: Sequence[float | None], scale: float = 1.0) -> float | None:
+def median_of(values: Sequence[float | None], scale: float = 1.0) -> float | None:
     """None unless every run has its value: a median of the good ones would be too good."""
     known = [value for value in values if value is not None]
     return statistics.median(known) * scale if known and len(known) == len(values) else None
@@ -103,4 +103,4 @@ def _loss(searched: Searched) -> float | None:
 
 def _recovery(searched: Searched) -> float | None:
     result = searched.unit.recovery
-    return _median([each.seconds for each in result.repetitions]) if result else None
+    return median_of([each.seconds for each in result.repetitions]) if result else None

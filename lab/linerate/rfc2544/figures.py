@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of one arm over its searches: medians over blocks, each search one value."""
+"""The figures of one arm over its searches: each search is one value, whatever its repetitions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from linerate.arms import quartiles
 from linerate.design import Cell
+from linerate.rfc2544.compared import median_of
 from linerate.rfc2544.found import Searched
 from linerate.rfc2544.presets import REST_S, Preset
 from linerate.search.back_to_back import REPETITIONS as BURST_REPETITIONS
@@ -111,33 +112,39 @@ def _latency(units: Sequence[Searched]) -> list[LatencyFigure]:
 
 
 def _latency_at(share: float, loads: list[AtLoad]) -> LatencyFigure:
-    runs: list[Run] = [run for load in loads for run in load.runs]
-    mean = quartiles(run.mean * _MICRO for run in runs)
+    """Each search is one value, that of its repetitions: they share a process (measuring.md, 7)."""
+    mean = quartiles(load.mean * _MICRO for load in loads)
     assert mean is not None
     return LatencyFigure(
         share=share,
-        trials=len(runs),
+        trials=sum(len(load.runs) for load in loads),
         mean_us=mean,
-        minimum_us=min(run.minimum for run in runs) * _MICRO,
-        maximum_us=max(run.maximum for run in runs) * _MICRO,
-        quantiles_us=_by_quantile(run.quantiles for run in runs),
-        pdv_us=_by_quantile(
-            {quantile: value - run.minimum for quantile, value in run.quantiles.items()}
-            for run in runs
-        ),
-        jitter_us=quartiles(None if run.jitter is None else run.jitter * _MICRO for run in runs),
-        ipdv_us=_by_quantile(run.ipdv for run in runs) or None,
+        minimum_us=min(load.minimum for load in loads) * _MICRO,
+        maximum_us=max(load.maximum for load in loads) * _MICRO,
+        quantiles_us=_by_quantile(loads, lambda run: run.quantiles),
+        pdv_us=_by_quantile(loads, _variation),
+        jitter_us=quartiles(median_of([run.jitter for run in load.runs], _MICRO) for load in loads),
+        ipdv_us=_by_quantile(loads, lambda run: run.ipdv) or None,
     )
 
 
-def _by_quantile(runs: Iterable[dict[float, float]]) -> dict[str, Quartiles]:
-    """In microseconds, those quantiles that every run has."""
-    every = list(runs)
-    known = sorted(set.intersection(*map(set, every)))
+def _variation(run: Run) -> dict[float, float]:
+    return {quantile: value - run.minimum for quantile, value in run.quantiles.items()}
+
+
+def _by_quantile(
+    loads: Sequence[AtLoad], figures: Callable[[Run], dict[float, float]]
+) -> dict[str, Quartiles]:
+    """In microseconds, the medians of searches, of those quantiles that every run has."""
+    known = set.intersection(*(set(figures(run)) for load in loads for run in load.runs))
     return {
         f"{quantile:g}": found
-        for quantile in known
-        if (found := quartiles(run[quantile] * _MICRO for run in every))
+        for quantile in sorted(known)
+        if (
+            found := quartiles(
+                median_of([figures(run)[quantile] for run in load.runs], _MICRO) for load in loads
+            )
+        )
     }
 
 
@@ -154,13 +161,13 @@ def _loss(units: Sequence[Searched]) -> list[LossFigure]:
 
 
 def _bursts(units: Sequence[Searched]) -> BurstFigure | None:
+    """A search is one value, the mean of its repetitions, as RFC 9004 reports them."""
     results = [each.unit.back_to_back for each in units if each.unit.back_to_back]
-    lengths = [float(length) for result in results for length in result.lengths]
-    frames = quartiles(lengths)
+    frames = quartiles(result.mean for result in results)
     if frames is None:
         return None
     return BurstFigure(
-        repetitions=len(lengths),
+        repetitions=sum(len(result.lengths) for result in results),
         at_limit=sum(result.at_limit for result in results),
         frames=frames,
         corrected_s=quartiles(result.corrected_s for result in results),
@@ -168,16 +175,16 @@ def _bursts(units: Sequence[Searched]) -> BurstFigure | None:
 
 
 def _recovery(units: Sequence[Searched]) -> RecoveryFigure | None:
-    seen = [
-        each for found in units if found.unit.recovery for each in found.unit.recovery.repetitions
-    ]
+    """A search is one value, the mean of its repetitions: RFC 2544 reports their average."""
+    results = [each.unit.recovery for each in units if each.unit.recovery]
+    seen = [each for result in results for each in result.repetitions]
     if not seen:
         return None
     return RecoveryFigure(
         repetitions=len(seen),
         not_overloaded=sum(each.state == "not_overloaded" for each in seen),
         not_recovered=sum(each.state == "not_recovered" for each in seen),
-        recovered_s=quartiles(each.seconds for each in seen),
+        recovered_s=quartiles(result.mean for result in results),
     )
 
 

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures of an arm from what its searches found: a search is one value, never too good a one."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+import pytest
+
+from linerate.design import Cell
+from linerate.rfc2544.figures import figures_of
+from linerate.rfc2544.found import Searched
+from linerate.rfc2544.presets import Preset, preset
+from linerate.rfc2544.units import Unit
+from linerate.search.back_to_back import back_to_back
+from linerate.search.device import Changed, Latency, Outcome
+from linerate.search.latency import latency
+from linerate.search.recovery import recovery
+from linerate.search.simulated import Model, SimulatedForwarder
+from linerate.search.throughput import Found, Throughput
+from linerate.summary import SearchFigures
+
+QUICK = preset("quick")
+BLOCKS = 6
+
+
+def figures(units: Sequence[Unit], of: Preset = QUICK, blocks: int | None = None) -> SearchFigures:
+    """Of one arm, whose searches all came to their end."""
+    found = [
+        Searched("arm", block, unit=unit, complete=True, trials=[])
+        for block, unit in enumerate(units)
+    ]
+    return figures_of(found, of, Cell("memif", 64, blocks or len(units)), blocks or len(units))
+
+
+def throughput(of: Preset = QUICK) -> Throughput:
+    goals = {goal.name: Found(goal, "found", 4e6, 4.01e6, 4e6) for goal in of.goals}
+    return Throughput(min_pps=1e4, max_pps=1e7, found=goals)
+
+
+class Delays(SimulatedForwarder):
+    """Its frames take so many microseconds, repetition by repetition."""
+
+    def __init__(self, *middles: float) -> None:
+        super().__init__(Model(1e6, 1e7))
+        self._middles = iter(middles)
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        middle = next(self._middles) / 1e6
+        found = Latency(
+            5000, middle / 2, middle * 1.1, middle * 3, {0.5: middle, 0.99: 2 * middle},
+            jitter=middle / 10, ipdv={0.5: middle / 5},
+        )  # fmt: skip
+        return Outcome(5000, 5000, seconds, found)
+
+
+def test_latency_has_one_value_per_search() -> None:
+    """Of six processes with three repetitions each: six values, however often each repeats."""
+    firsts = (10.0, 20.0, 30.0, 40.0, 50.0, 60.0)
+    results = [
+        latency(Delays(first, first + 1, first + 5), 1e6, seconds=1, repetitions=3, loads=(0.5,))
+        for first in firsts
+    ]
+    (found,) = figures(
+        [Unit(throughput=throughput(), latency=result) for result in results]
+    ).latency
+    assert (found.share, found.trials) == (0.5, 18)
+    means = [1.1 * (first + 2) for first in firsts]
+    assert found.mean_us.n == 6
+    assert found.mean_us.median == pytest.approx(statistics.median(means))
+    assert (found.mean_us.low, found.mean_us.high) == pytest.approx((means[0], means[-1]))
+    # The middle one of three repetitions.
+    middles = [first + 1 for first in firsts]
+    middle = statistics.median(middles)
+    every = [*found.quantiles_us.values(), *found.pdv_us.values(), *(found.ipdv_us or {}).values()]
+    assert len(every) == 5
+    assert found.jitter_us is not None
+    for each in [*every, found.jitter_us]:
+        assert each.n == 6
+        ends = [each.median * end / middle for end in (middles[0], middles[-1])]
+        assert (each.low, each.high) == pytest.approx(ends)
+    assert found.quantiles_us["0.99"].median == pytest.approx(2 * middle)
+    assert found.pdv_us["0.99"].median == pytest.approx(1.5 * middle)
+    assert (found.minimum_us, found.maximum_us) == pytest.approx((5, 195))
+
+
+def test_bursts_have_one_value_per_search() -> None:
+    results = [
+        back_to_back(
+            SimulatedForwarder(Model(4e6, 1e7, queue=queue, spread=0.01), seed=queue), 4e6,
+            repetitions=9, longest_s=0.05,
+        )
+        for queue in (300, 350, 400, 450, 500, 550)
+    ]  # fmt: skip
+    found = figures(
+        [Unit(throughput=throughput(), back_to_back=result) for result in results]
+    ).back_to_back
+    assert found is not None
+    assert (found.repetitions, found.frames.n) == (54, 6)
+    means = [statistics.fmean(result.lengths) for result in results]
+    assert found.frames.median == pytest.approx(statistics.median(means))
+    assert (found.frames.low, found.frames.high) == pytest.approx((min(means), max(means)))
+
+
+class Tired(SimulatedForwarder):
+    """Loses frames for so many seconds after the change, repetition by repetition."""
+
+    def __init__(self, *seconds: float) -> None:
+        super().__init__(Model(1e6, 1e7))
+        self._seconds = iter(seconds)
+
+    def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
+        return Changed(
+            Outcome(100, 90, seconds), Outcome(100, 99, then_seconds), next(self._seconds)
+        )
+
+
+def recovered(*searches: Sequence[float]) -> SearchFigures:
+    return figures(
+        [
+            Unit(
+                throughput=throughput(),
+                recovery=recovery(Tired(*seconds), 1e6, watched_s=10, repetitions=len(seconds)),
+            )
+            for seconds in searches
+        ]
+    )
+
+
+def test_recovery_has_one_value_per_search() -> None:
+    found = recovered(*([first, first + 1, first + 5] for first in (1, 1.1, 1.2, 1.3, 1.4, 1.5)))
+    assert found.recovery is not None
+    assert found.recovery.repetitions == 18
+    assert found.recovery.recovered_s is not None
+    assert found.recovery.recovered_s.n == 6
+    assert found.recovery.recovered_s.median == pytest.approx(3.25)
+    assert found.recovery.recovered_s.low == pytest.approx(3)
