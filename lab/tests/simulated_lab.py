@@ -90,7 +90,8 @@ class SimulatedDevice:
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
         def window(trial: Trial) -> None:
-            enter(trial, self._forwarder.send(pps, seconds, latency=latency))
+            known = latency and not self._lab.timeless
+            enter(trial, self._forwarder.send(pps, seconds, latency=known))
             if self.test == "core-use" and self._lab.probe:
                 self._poll(trial)
 
@@ -254,6 +255,8 @@ class SimulatedLab:
         self.seed = seed
         self.before_window: Callable[[Trial], None] = lambda _: None
         self.peers_starve = False
+        # No frame comes back with its latency.
+        self.timeless = False
         # The run's own, once there is one.
         self.bench: Bench = Bench(
             RunDirectory(), Cores(0, 0, False), Memory(False), NAME, seed=1, window_s=0.3

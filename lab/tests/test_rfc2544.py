@@ -14,7 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from rich.console import Console
-from simulated import printed
+from simulated import KilledError, printed
 from simulated_lab import (
     CAPACITY,
     CEILING_PPS,
@@ -36,7 +36,7 @@ from linerate.rfc2544 import presets
 from linerate.rfc2544.estimate import estimate
 from linerate.rfc2544.experiment import cells
 from linerate.rfc2544.runs import Found
-from linerate.rfc2544.table import print_rfc2544
+from linerate.rfc2544.table import conformity, print_rfc2544
 from linerate.search.simulated import Model
 from linerate.summary import ArmSummary, Comparison, Summary
 from linerate.verdict import LOW_LOAD
@@ -529,6 +529,51 @@ def test_conforming_has_the_rfc_s_durations_and_repetitions() -> None:
         SimulatedLab(), preset=preset, tests=("throughput",), forwarders=["c-l2fwd"], blocks=1
     )
     assert found.conforming is True
+
+
+CONFORMING = presets.preset("conforming")
+
+
+def test_a_conforming_run_that_was_cut_off_does_not_conform(tmp_path: Path) -> None:
+    """After one of six blocks."""
+    lab = SimulatedLab()
+
+    def kill(trial: Trial) -> None:
+        if (trial.role, trial.block) == ("search", 1):
+            raise KilledError
+
+    lab.before_window = kill
+    asked = {"preset": CONFORMING, "forwarders": ["c-l2fwd"], "tests": ("throughput", "latency")}
+    with pytest.raises(KilledError):
+        start(lab, tmp_path / "run", **asked)
+    found = rebuild.report([tmp_path / "run"], None, quiet())
+    assert isinstance(found, Found)
+    summary = found.summary
+    assert (summary.interrupted, summary.conforming) == (True, False)
+    # Four of the twenty repetitions, and not what six blocks would have made of them.
+    assert conformity(summary) == (
+        "Preset conforming, NOT conforming to RFC 2544: latency repeated 4 times instead of 20; "
+        "the run ended early."
+    )
+    summary.interrupted = False
+    assert "not every forwarder was searched in every block" in conformity(summary)
+
+
+def test_a_conforming_run_with_a_test_that_has_no_result_does_not_conform() -> None:
+    """No frame comes back with its latency."""
+    lab = SimulatedLab()
+    lab.timeless = True
+    _, found = run(
+        lab, preset=CONFORMING, tests=("throughput", "latency"), forwarders=["c-l2fwd"], blocks=2
+    )
+    figures = arm(found, "c-l2fwd").search
+    assert figures is not None
+    assert (figures.unfinished, figures.latency, found.interrupted) == (0, [], False)
+    assert found.conforming is False
+    assert conformity(found) == (
+        "Preset conforming, NOT conforming to RFC 2544: latency repeated 0 times instead of 20; "
+        "not every test of every search has a result."
+    )
 
 
 # Ports of a simulated bed.

@@ -11,7 +11,7 @@ import pytest
 from linerate.design import Cell
 from linerate.rfc2544.figures import figures_of
 from linerate.rfc2544.found import Searched
-from linerate.rfc2544.presets import Preset, preset
+from linerate.rfc2544.presets import TESTS, Preset, preset
 from linerate.rfc2544.units import Unit
 from linerate.search.back_to_back import back_to_back
 from linerate.search.device import Changed, Latency, Outcome
@@ -22,16 +22,15 @@ from linerate.search.throughput import Found, Throughput
 from linerate.summary import SearchFigures
 
 QUICK = preset("quick")
-BLOCKS = 6
 
 
-def figures(units: Sequence[Unit], of: Preset = QUICK, blocks: int | None = None) -> SearchFigures:
+def figures(units: Sequence[Unit], of: Preset = QUICK) -> SearchFigures:
     """Of one arm, whose searches all came to their end."""
     found = [
         Searched("arm", block, unit=unit, complete=True, trials=[])
         for block, unit in enumerate(units)
     ]
-    return figures_of(found, of, Cell("memif", 64, blocks or len(units)), blocks or len(units))
+    return figures_of(found, of, Cell("memif", 64, len(units)), TESTS)
 
 
 def throughput(of: Preset = QUICK) -> Throughput:
@@ -136,3 +135,22 @@ def test_recovery_has_one_value_per_search() -> None:
     assert found.recovery.recovered_s.n == 6
     assert found.recovery.recovered_s.median == pytest.approx(3.25)
     assert found.recovery.recovered_s.low == pytest.approx(3)
+
+
+def test_repetitions_without_a_result_do_not_count() -> None:
+    """A test that failed in all searches but one was not repeated as often as was planned."""
+    conforming = preset("conforming")
+    one = Tired(*range(1, 11))
+    whole = recovery(one, 1e6, repetitions=10)
+    failed = recovery(SimulatedForwarder(Model(1e6, 1e7, failing=1)), 1e6, repetitions=10)
+    assert failed.invalid
+    units = [
+        Unit(throughput=throughput(conforming), recovery=each) for each in (whole, failed, failed)
+    ]
+    found = figures(units, conforming)
+    assert "recovery repeated 10 times instead of 10" not in found.deviations
+    assert "latency repeated 0 times instead of 20" in found.deviations
+    assert "back-to-back repeated 0 times instead of 50" in found.deviations
+    assert sum(found.reasons.values()) == 2
+    found = figures(units[1:], conforming)
+    assert "recovery repeated 0 times instead of 10" in found.deviations

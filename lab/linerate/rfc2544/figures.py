@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from linerate.arms import quartiles
 from linerate.design import Cell
+from linerate.records import Test
 from linerate.rfc2544.compared import median_of
 from linerate.rfc2544.found import Searched
 from linerate.rfc2544.presets import REST_S, Preset
@@ -33,9 +34,9 @@ _MICRO = 1e6
 
 
 def figures_of(
-    units: Sequence[Searched], preset: Preset, cell: Cell, shared_by: int
+    units: Sequence[Searched], preset: Preset, cell: Cell, tests: Sequence[Test]
 ) -> SearchFigures:
-    """Of the units of one arm and cell; `shared_by`: see `summarise.Asked`."""
+    """Of the units of one arm and cell; `tests`: those that were asked for."""
     trials = [trial for each in units for trial in each.trials]
     return SearchFigures(
         searches=len(units),
@@ -48,7 +49,7 @@ def figures_of(
         loss=_loss(units),
         back_to_back=_bursts(units),
         recovery=_recovery(units),
-        deviations=_deviations(units, preset, cell.blocks, shared_by),
+        deviations=_deviations(units, preset, tests),
     )
 
 
@@ -188,10 +189,8 @@ def _recovery(units: Sequence[Searched]) -> RecoveryFigure | None:
     )
 
 
-def _deviations(
-    units: Sequence[Searched], preset: Preset, blocks: int, shared_by: int
-) -> list[str]:
-    """What the procedures say, but for repetitions: those of all blocks count together."""
+def _deviations(units: Sequence[Searched], preset: Preset, tests: Sequence[Test]) -> list[str]:
+    """What the procedures say, but for repetitions: those that have a result count together."""
     told = [
         deviation
         for each in units
@@ -200,13 +199,29 @@ def _deviations(
         if not deviation.startswith("repetitions:")
     ]
     for name, count, wanted in (
-        ("latency", preset.latency_share(shared_by) * blocks, LATENCY_REPETITIONS),
-        ("back-to-back", preset.burst_share(shared_by) * blocks, BURST_REPETITIONS),
-        ("recovery", preset.recovery_share(shared_by) * blocks, RECOVERY_REPETITIONS),
+        ("latency", _latency_count(units, preset), LATENCY_REPETITIONS),
+        ("back-to-back", _burst_count(units), BURST_REPETITIONS),
+        ("recovery", _recovery_count(units), RECOVERY_REPETITIONS),
     ):
-        measured = any(name in _results(each) for each in units)
-        if measured and count < wanted:
+        if name in tests and count < wanted:
             told.append(f"{name} repeated {count} times instead of {wanted}")
     if preset.terms.rest_s < REST_S:
         told.append("no pauses between trials (RFC 2544, 23)")
     return list(dict.fromkeys(told))
+
+
+def _latency_count(units: Sequence[Searched], preset: Preset) -> int:
+    """Of the load with the fewest."""
+    found = dict.fromkeys(preset.latency_loads, 0)
+    for each in units:
+        for load in each.unit.latency.loads if each.unit.latency else ():
+            found[load.share] += len(load.runs)
+    return min(found.values())
+
+
+def _burst_count(units: Sequence[Searched]) -> int:
+    return sum(len(each.unit.back_to_back.lengths) for each in units if each.unit.back_to_back)
+
+
+def _recovery_count(units: Sequence[Searched]) -> int:
+    return sum(len(each.unit.recovery.repetitions) for each in units if each.unit.recovery)

@@ -87,7 +87,7 @@ def summarise(asked: Asked, trials: list[Trial], *, interrupted: bool) -> Summar
     whole_run = summary_of(asked, trials, found, pairs, interrupted=interrupted)
     whole_run.versions |= _library()
     whole_run.warnings += _unprobed(asked.cells, trials)
-    whole_run.conforming = _conforming(found)
+    whole_run.conforming = _conforming(whole_run)
     return whole_run
 
 
@@ -95,12 +95,25 @@ def _library() -> dict[str, str]:
     return {"MLRsearch": metadata.version("MLRsearch")}
 
 
-def _conforming(cells: list[CellSummary]) -> bool | None:
-    """Whether every figure was measured as RFC 2544 has it; None without any."""
-    figures = [arm.search for cell in cells for arm in cell.arms if arm.search]
+def _conforming(summary: Summary) -> bool | None:
+    """Whether every figure was measured as RFC 2544 has it, and to its end; None without any."""
+    figures = [arm.search for cell in summary.cells for arm in cell.arms if arm.search]
     if not figures:
         return None
-    return not any(each.deviations or each.unfinished for each in figures)
+    return not (
+        summary.interrupted
+        or lacking(summary)
+        or any(each.deviations or each.reasons or each.unfinished for each in figures)
+    )
+
+
+def lacking(summary: Summary) -> bool:
+    """Whether an arm has fewer searches than there are blocks."""
+    return any(
+        arm.search is None or arm.search.searches < cell.blocks
+        for cell in summary.cells
+        for arm in cell.arms
+    )
 
 
 # -- one cell ------------------------------------------------------------------------------------
@@ -119,7 +132,7 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
         mine = [trial for trial in tests if trial.arm == name]
         entry = summarise_arm(name, forwarder(name).language, mine, [])
         if whole.of(name) and name not in own:
-            entry.search = figures_of(whole.of(name), asked.search, cell, asked.shared_by)
+            entry.search = figures_of(whole.of(name), asked.search, cell, THROUGHPUT)
         references.append(entry)
     # With another generator nothing is flooded; a peer is searched all the same.
     unflooded = sorted({each.arm for each in whole.units} - names - own)
@@ -177,7 +190,7 @@ def _arm(asked: Asked, whole: _Cell, arm: Arm) -> ArmSummary:
         language=forwarder(arm.forwarder).language,
         trials=len(trials),
         invalid=sum(not trial.valid for trial in trials),
-        search=figures_of(units, asked.search, whole.cell, asked.shared_by),
+        search=figures_of(units, asked.search, whole.cell, asked.tests_of(arm.label)),
     )
 
 

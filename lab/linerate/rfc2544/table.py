@@ -11,6 +11,7 @@ from rich.table import Table
 from linerate.ceiling import cost_leads
 from linerate.console import BURSTS, bursts, interval, limit_lines, median, new_table, number, share
 from linerate.design import AA_SUFFIX
+from linerate.rfc2544.summarise import lacking
 from linerate.sentences import controls
 from linerate.summary import ArmSummary, CellSummary, Comparison, SearchFigures, Summary
 
@@ -195,15 +196,23 @@ def conformity(summary: Summary) -> str:
     """Whether these are figures of RFC 2544, and if not, why."""
     if summary.conforming:
         return "Measured as RFC 2544 has it."
-    deviations = {
-        deviation: None
-        for cell in summary.cells
-        for arm in cell.arms
-        if not arm.arm.endswith(AA_SUFFIX) and arm.search
-        for deviation in arm.search.deviations
-    }
-    told = "; ".join(deviations) or "not every search has a result"
-    return f"Preset {summary.preset}, NOT conforming to RFC 2544: {told}."
+    arms = [arm for cell in summary.cells for arm in cell.arms if arm.search]
+    told = list(
+        dict.fromkeys(
+            deviation
+            for arm in arms
+            if not arm.arm.endswith(AA_SUFFIX) and arm.search
+            for deviation in arm.search.deviations
+        )
+    )
+    if any(arm.search.reasons or arm.search.unfinished for arm in arms if arm.search):
+        told.append("not every test of every search has a result")
+    if summary.interrupted:
+        told.append("the run ended early")
+    elif lacking(summary):
+        told.append("not every forwarder was searched in every block")
+    words = "; ".join(told) or "the control was not measured so"
+    return f"Preset {summary.preset}, NOT conforming to RFC 2544: {words}."
 
 
 def _print_secondary(console: Console, found: list[Comparison]) -> None:
