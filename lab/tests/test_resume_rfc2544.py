@@ -137,6 +137,60 @@ def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
     assert arm.search.searches == 7
 
 
+@pytest.mark.parametrize(
+    ("halved", "paired"),
+    [
+        # The last of the pair: its throughput shares a bed with the other's, its loss does not.
+        ("c-l2fwd", {"ndr_pps": 7, "latency_p50_us": 6, "pdv_p99_us": 6, "loss_ratio": 6}),
+        # The first: loss is measured with the other's, after the interruption.
+        ("rust-l2fwd", {"ndr_pps": 6, "latency_p50_us": 6, "pdv_p99_us": 6, "loss_ratio": 7}),
+    ],
+)
+def test_a_test_of_another_session_than_the_other_arm_s_makes_no_pair(
+    tmp_path: Path, halved: str, paired: dict[str, int]
+) -> None:
+    """Killed amid a search's latency, in a block in which the baseline comes after the arm."""
+    lab = SimulatedLab()
+    left = [2]
+
+    def kill(trial: Trial) -> None:
+        if (trial.block, trial.arm, trial.test) == (1, halved, "latency"):
+            left[0] -= 1
+            if left[0] < 0:
+                raise KilledError
+
+    lab.before_window = kill
+    run = tmp_path / "run"
+    with pytest.raises(KilledError):
+        start(lab, run, blocks=7, tests=("throughput", "latency", "loss"))
+    found = resume(SimulatedLab(), run)
+    order = [t.arm for t in found.trials if (t.role, t.block) == ("search", 1)]
+    assert order.index("rust-l2fwd") < order.index("c-l2fwd")
+    counts = {each.metric: each.n for each in found.summary.comparisons}
+    assert {metric: counts[metric] for metric in paired} == paired
+
+
+def test_the_share_of_100_per_cent_is_of_the_peer_on_the_same_bed(tmp_path: Path) -> None:
+    """After the interruption the machine is slower by half, the peer with all others."""
+    lab = SimulatedLab(noise=0)
+
+    def kill(trial: Trial) -> None:
+        if (trial.block, trial.arm) == (0, "reflect") and trial.role == "search":
+            raise KilledError
+
+    lab.before_window = kill
+    run = tmp_path / "run"
+    with pytest.raises(KilledError):
+        start(lab, run, **SHORT)
+    half = {name: capacity / 2 for name, capacity in CAPACITY.items()}
+    found = resume(SimulatedLab(noise=0, capacity=half), run)
+    first = {t.arm: t.session for t in found.trials if (t.role, t.block) == ("search", 0)}
+    assert (first["c-l2fwd"], first["reflect"]) == (1, 2)
+    arm = next(each for each in found.summary.cells[0].arms if each.arm == "c-l2fwd")
+    # Of the first block alone it would be twice that.
+    assert arm.ceiling_share == pytest.approx(CAPACITY["c-l2fwd"] / CAPACITY["reflect"], rel=0.02)
+
+
 def test_a_search_that_ran_out_of_time_is_not_gone_on_with(tmp_path: Path) -> None:
     """Live the clock ended it, in the records the next test does."""
     hasty = replace(QUICK, limit_s=1e-9)

@@ -16,6 +16,7 @@ from linerate.metrics import (
     VARIATION,
     Metric,
 )
+from linerate.records import Test
 from linerate.rfc2544.found import Searched
 from linerate.rfc2544.presets import Preset
 from linerate.search.latency import Run
@@ -27,10 +28,15 @@ _MICRO = 1e6
 
 @dataclass(frozen=True)
 class Compared:
-    """`load_share`: at which load; None: the metric has but one."""
+    """`load_share`: at which load; None: the metric has but one.
+
+    `tests`: whose trials must all be of one bed for a pair. What was measured at a rate that the
+    throughput test found needs that test's too: the rate would be of another moment.
+    """
 
     metric: Metric
     value: Value
+    tests: tuple[Test, ...]
     load_share: float | None = None
 
 
@@ -47,7 +53,7 @@ def compared(preset: Preset) -> list[Compared]:
     Latency is compared below the throughput: at it a queue is as full as chance has it.
     """
     result = [
-        Compared(metric, _latency(share, value), share)
+        Compared(metric, _latency(share, value), ("throughput", "latency"), share)
         for metric, value in (
             (MEDIAN_LATENCY, lambda run: run.quantiles.get(0.5)),
             (HIGH_LATENCY, lambda run: run.quantiles.get(0.99)),
@@ -58,9 +64,10 @@ def compared(preset: Preset) -> list[Compared]:
     ]
     return [
         *result,
-        Compared(BUFFER, _buffer),
-        Compared(LOSS, _loss, 1.0),
-        Compared(RECOVERY, _recovery),
+        Compared(BUFFER, _buffer, ("throughput", "back-to-back")),
+        # At shares of 100 %, whatever the throughput.
+        Compared(LOSS, _loss, ("loss",), 1.0),
+        Compared(RECOVERY, _recovery, ("throughput", "recovery")),
     ]
 
 

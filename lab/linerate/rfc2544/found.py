@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from linerate.comparisons import Bed
 from linerate.records import Test, Trial
 from linerate.rfc2544.presets import Preset
 from linerate.rfc2544.units import Unit, run_tests
@@ -25,10 +26,12 @@ class Searched:
     # The records do not belong to this procedure.
     mismatch: str | None = None
 
-    @property
-    def bed(self) -> tuple[int, int] | None:
-        """Only searches of one bed make pairs (`Trial.bed`); None: its throughput is of several."""
-        beds = {trial.bed for trial in self.trials if trial.test == "throughput"}
+    def bed_of(self, *tests: Test) -> Bed | None:
+        """The one bed of all trials of these tests (`Trial.bed`): only such figures make pairs.
+
+        None: there are no such trials, or they are of several beds.
+        """
+        beds = {trial.bed for trial in self.trials if trial.test in tests}
         return beds.pop() if len(beds) == 1 else None
 
 

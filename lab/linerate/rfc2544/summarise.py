@@ -197,18 +197,18 @@ def _arm(asked: Asked, whole: _Cell, arm: Arm) -> ArmSummary:
 def _place(asked: Asked, whole: _Cell, entry: ArmSummary, peer: str | None) -> None:
     """How near the arm came to 100 %, and whether generator or link held it back.
 
-    The reference peer is searched in the same blocks: the share is the median over blocks of the
-    arm's rate over the peer's, or over the rate of --line-rate.
+    The reference peer is searched on the same beds: the share is the median over beds of the arm's
+    rate over the peer's; or that of the arm's rates, over the rate of --line-rate.
     """
     goal = asked.lossless
-    rates = {each.block: rate for each in whole.of(entry.arm) if (rate := rate_of(each, goal))}
+    rates = [rate for each in whole.of(entry.arm) if (rate := rate_of(each, goal))]
     if not rates:
         return
     if asked.line_rate:
-        entry.ceiling_share = statistics.median(rates.values()) / asked.line_rate
+        entry.ceiling_share = statistics.median(rates) / asked.line_rate
     elif peer:
-        best = {each.block: rate for each in whole.of(peer) if (rate := rate_of(each, goal))}
-        ratios = [rate / best[block] for block, rate in rates.items() if block in best]
+        by_bed = _by_bed(whole.units, partial(rate_of, goal=goal), THROUGHPUT)
+        ratios = [own / best for own, best in both_of(by_bed, entry.arm, peer)[0]]
         entry.ceiling_share = statistics.median(ratios) if ratios else None
         entry.ceiling_unproven = bool(entry.ceiling_share and entry.ceiling_share > UNPROVEN_SHARE)
     if _at_maximum(entry.search.goals[0] if entry.search else None):
@@ -229,7 +229,7 @@ def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
         pair_searched(
             summary,
             PDR if goal.loss_ratio else NDR,
-            _by_bed(whole.units, partial(rate_of, goal=goal.name)),
+            _by_bed(whole.units, partial(rate_of, goal=goal.name), THROUGHPUT),
             labels,
             primary=place == 0,
         )
@@ -238,7 +238,7 @@ def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
     used = [t for t in whole.trials if t.test == "core-use"]
     result = led(summary, rates, pair_costs(summary, used, labels))
     for figure in compared(asked.search):
-        values = _by_bed(whole.units, figure.value)
+        values = _by_bed(whole.units, figure.value, figure.tests)
         # Without any this was not measured, or is no figure of these forwarders.
         if any(label in here for here in values.values() for label in labels):
             result.append(
@@ -248,13 +248,14 @@ def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
 
 
 def _by_bed(
-    units: Sequence[Searched], value: Callable[[Searched], float | None]
+    units: Sequence[Searched], value: Callable[[Searched], float | None], tests: Sequence[Test]
 ) -> dict[Bed, dict[str, float]]:
-    """One value per search, by bed and arm."""
+    """One value per search whose trials of these tests are of one bed, by bed and arm."""
     found: dict[Bed, dict[str, float]] = {}
     for each in units:
-        if each.bed and (one := value(each)) is not None:
-            found.setdefault(each.bed, {})[each.arm] = one
+        bed = each.bed_of(*tests)
+        if bed and (one := value(each)) is not None:
+            found.setdefault(bed, {})[each.arm] = one
     return found
 
 
@@ -273,6 +274,6 @@ class Rates:
 def rates_of(asked: Asked, summary: CellSummary, trials: list[Trial]) -> Rates:
     """`trials`: of this cell."""
     units = searched(trials, asked.search, asked.tests_of, asked.shared_by)
-    rates = _by_bed(units, partial(rate_of, goal=asked.lossless))
+    rates = _by_bed(units, partial(rate_of, goal=asked.lossless), THROUGHPUT)
     labels = [arm.label for arm in asked.arms]
     return Rates(pair_searched(summary, NDR, rates, labels, primary=True), rates)
