@@ -97,10 +97,22 @@ class LatencyFigure(_Strict):
 
 
 class LossFigure(_Strict):
-    """Frame loss of an arm at a share of 100 %."""
+    """Frame loss of an arm at a share of 100 % that no search ended above."""
 
     share: float
+    searches: int = Field(description="searches that measured frame loss at this load")
     loss_ratio: Quartiles
+
+
+class LossEnded(_Strict):
+    """A load that only some searches tried, so that it has no median: those that still lost frames.
+
+    RFC 2544, 26.3: two trials in a row without loss end the test.
+    """
+
+    share: float
+    tried: int = Field(description="searches that measured frame loss at this load")
+    ended: int = Field(description="searches that had ended above it, without loss at the end")
 
 
 class BurstFigure(_Strict):
@@ -138,6 +150,9 @@ class SearchFigures(_Strict):
     goals: list[GoalFigure]
     latency: list[LatencyFigure] = Field(default_factory=list)
     loss: list[LossFigure] = Field(default_factory=list)
+    loss_ended: list[LossEnded] = Field(
+        default_factory=list, description="the loads below those of `loss` that some searches tried"
+    )
     back_to_back: BurstFigure | None = None
     recovery: RecoveryFigure | None = None
     deviations: list[str] = Field(default_factory=list, description="from RFC 2544")

@@ -5,21 +5,25 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from linerate.design import Cell
 from linerate.rfc2544.figures import figures_of
 from linerate.rfc2544.found import Searched
 from linerate.rfc2544.presets import TESTS, Preset, preset
+from linerate.rfc2544.table import loss_table
 from linerate.rfc2544.units import Unit
 from linerate.search.back_to_back import back_to_back
 from linerate.search.device import Changed, Latency, Outcome
+from linerate.search.frame_loss import frame_loss
 from linerate.search.latency import latency
 from linerate.search.recovery import recovery
 from linerate.search.simulated import Model, SimulatedForwarder
 from linerate.search.throughput import Found, Throughput
-from linerate.summary import SearchFigures
+from linerate.summary import ArmSummary, CellSummary, SearchFigures
 
 QUICK = preset("quick")
 
@@ -154,3 +158,62 @@ def test_repetitions_without_a_result_do_not_count() -> None:
     assert sum(found.reasons.values()) == 2
     found = figures(units[1:], conforming)
     assert "recovery repeated 0 times instead of 10" in found.deviations
+
+
+def losses(*capacities: float, seconds: float = 1.0, failing: float = 0.0) -> SearchFigures:
+    """Searches of forwarders that carry so much of 10 Mpps, two frames in their queue."""
+    return figures(
+        [
+            Unit(
+                throughput=throughput(),
+                loss=frame_loss(
+                    SimulatedForwarder(Model(each, 1e7, queue=2, failing=failing), seed=seed),
+                    seconds=seconds,
+                    attempts=1,
+                ),
+            )
+            for seed, each in enumerate(capacities)
+        ]
+    )
+
+
+def test_loss_at_a_load_that_searches_ended_above_has_no_median() -> None:
+    """Five carry 95 % and end at 80 %; the sixth loses frames down to 60 %."""
+    found = losses(*[9.5e6] * 5, 5.5e6)
+    assert [(each.share, each.searches) for each in found.loss] == [(1, 6), (0.9, 6), (0.8, 6)]
+    assert found.loss[0].loss_ratio.median == pytest.approx(0.05, abs=1e-6)
+    assert [each.loss_ratio.median for each in found.loss[1:]] == [0, 0]
+    assert [(each.share, each.tried, each.ended) for each in found.loss_ended] == [
+        (0.7, 1, 5), (0.6, 1, 5), (0.5, 1, 5), (0.4, 1, 5),
+    ]  # fmt: skip
+
+
+def test_loss_of_a_search_whose_test_failed_is_that_of_the_loads_before() -> None:
+    """Which does not hang on what it lost, so that the loads below keep their median."""
+    found = losses(*[2e6] * 6, failing=0.2)
+    counts = [each.searches for each in found.loss]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1] > 0
+    assert found.loss_ended == []
+    for each in found.loss:
+        assert each.loss_ratio.n == each.searches
+        assert each.loss_ratio.median == pytest.approx(max(1 - 0.2 / each.share, 0), abs=1e-5)
+
+
+def test_the_table_says_how_many_tried_a_load() -> None:
+    entry = ArmSummary(arm="arm", forwarder="f", language="C", trials=1, invalid=0)
+    other = entry.model_copy(update={"arm": "other"})
+    entry.search, other.search = losses(*[9.5e6] * 5, 5.5e6), losses(*[9.5e6] * 6)
+    cell = CellSummary(
+        link="memif", size=64, blocks=6, arms=[entry, other], references=[], lower_load=[]
+    )
+    table = loss_table(cell)
+    assert table is not None
+    text = StringIO()
+    Console(file=text, width=100).print(table)
+    rows = {
+        line.split("%")[0].strip(): line for line in text.getvalue().splitlines() if "%" in line
+    }
+    assert "5.00 % (6)" in rows["100"]
+    assert "tried by 1 of 6" in rows["60"]
+    assert "not tried" in rows["60"]

@@ -22,6 +22,7 @@ from linerate.summary import (
     BurstFigure,
     GoalFigure,
     LatencyFigure,
+    LossEnded,
     LossFigure,
     Quartiles,
     RecoveryFigure,
@@ -38,6 +39,7 @@ def figures_of(
 ) -> SearchFigures:
     """Of the units of one arm and cell; `tests`: those that were asked for."""
     trials = [trial for each in units for trial in each.trials]
+    loss, ended = _loss(units)
     return SearchFigures(
         searches=len(units),
         unfinished=sum(each.unit.lossless is None for each in units),
@@ -46,7 +48,8 @@ def figures_of(
         void_windows=sum(trial.invalid_code in DISTURBED for trial in trials),
         goals=[_goal(units, name, loss, cell.size) for name, loss in _goals(preset)],
         latency=_latency(units),
-        loss=_loss(units),
+        loss=loss,
+        loss_ended=ended,
         back_to_back=_bursts(units),
         recovery=_recovery(units),
         deviations=_deviations(units, preset, tests),
@@ -149,16 +152,33 @@ def _by_quantile(
     }
 
 
-def _loss(units: Sequence[Searched]) -> list[LossFigure]:
+def _loss(units: Sequence[Searched]) -> tuple[list[LossFigure], list[LossEnded]]:
+    """By falling load, those with a median; and those below, which searches had ended above.
+
+    A median of the searches that still lost frames would be too bad, and 0 for the others is not
+    what was measured. A search whose test failed on its way down has no value at the loads below;
+    that does not hang on its loss, so those loads keep the median of the others.
+    """
     by_share: dict[float, list[float]] = {}
+    clean_ends: list[float] = []
     for each in units:
-        for point in each.unit.loss.points if each.unit.loss else ():
+        if not each.unit.loss:
+            continue
+        for point in each.unit.loss.points:
             by_share.setdefault(round(point.share, 6), []).append(point.loss_ratio)
-    return [
-        LossFigure(share=share, loss_ratio=found)
-        for share in sorted(by_share, reverse=True)
-        if (found := quartiles(by_share[share]))
-    ]
+        if each.unit.loss.clean:
+            clean_ends.append(round(each.unit.loss.points[-1].share, 6))
+    figures: list[LossFigure] = []
+    below: list[LossEnded] = []
+    for share in sorted(by_share, reverse=True):
+        losses = by_share[share]
+        ended = sum(share < end for end in clean_ends)
+        found = quartiles(losses)
+        if ended:
+            below.append(LossEnded(share=share, tried=len(losses), ended=ended))
+        elif found:
+            figures.append(LossFigure(share=share, searches=len(losses), loss_ratio=found))
+    return figures, below
 
 
 def _bursts(units: Sequence[Searched]) -> BurstFigure | None:

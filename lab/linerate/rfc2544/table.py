@@ -73,20 +73,27 @@ def latency_table(cell: CellSummary) -> Table | None:
 
 
 def loss_table(cell: CellSummary) -> Table | None:
-    arms = [
-        (arm.arm, {each.share: each.loss_ratio for each in figures.loss})
-        for arm, figures in _searched(cell)
-        if figures.loss
-    ]
+    """A load that a search ended above has no median: then how many of them tried it."""
+    arms = [(arm.arm, _losses(figures)) for arm, figures in _searched(cell) if figures.loss]
     shares = sorted({each for _, points in arms for each in points}, reverse=True)
     if not shares:
         return None
-    title = f"{cell.link}, {cell.size} B: frame loss by offered load (median; - : not reached)"
+    title = f"{cell.link}, {cell.size} B: frame loss by offered load, median (of so many searches)"
     found = new_table(title, ("load", *(name for name, _ in arms)))
     for each in shares:
-        losses = [points[each].median if each in points else None for _, points in arms]
-        found.add_row(f"{each:.0%}".replace("%", " %"), *map(share, losses))
+        losses = [points.get(each, "not tried") for _, points in arms]
+        found.add_row(f"{each:.0%}".replace("%", " %"), *losses)
     return found
+
+
+def _losses(figures: SearchFigures) -> dict[float, str]:
+    found = {
+        each.share: f"{share(each.loss_ratio.median)} ({each.searches})" for each in figures.loss
+    }
+    return found | {
+        each.share: f"tried by {each.tried} of {each.tried + each.ended}"
+        for each in figures.loss_ended
+    }
 
 
 def burst_table(cell: CellSummary) -> Table | None:
