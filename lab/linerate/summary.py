@@ -77,6 +77,7 @@ class LatencyFigure(_Strict):
 
     share: float
     trials: int = Field(description="repetitions of all searches together")
+    average_us: float = Field(description="the mean of all trials' means, as RFC 2544 reports it")
     mean_us: Quartiles
     minimum_us: float
     maximum_us: float
@@ -120,9 +121,20 @@ class BurstFigure(_Strict):
 
     repetitions: int = Field(description="of all searches together")
     at_limit: int = Field(description="repetitions in which the longest burst tried passed")
+    average: float = Field(description="frames, over all repetitions; as the next three RFC 9004's")
+    minimum: int
+    maximum: int
+    deviation: float | None = Field(
+        default=None, description="standard deviation of the sample (n - 1)"
+    )
     frames: Quartiles = Field(description="per search, the mean of its repetitions")
+    implied_s: Quartiles | None = Field(
+        default=None,
+        description="implied buffer time (RFC 9004), per search; absent where the longest burst "
+        "tried passed in a repetition, for then it is longer",
+    )
     corrected_s: Quartiles | None = Field(
-        default=None, description="corrected buffer time (RFC 9004), per search"
+        default=None, description="corrected buffer time (RFC 9004), per search; absent likewise"
     )
 
 
@@ -133,7 +145,13 @@ class RecoveryFigure(_Strict):
     not_overloaded: int = Field(description="nothing was lost before the rate was halved")
     not_recovered: int = Field(description="frames were lost to the end")
     recovered_s: Quartiles | None = Field(
-        default=None, description="of those that recovered; 0: nothing was lost after the change"
+        default=None,
+        description="per search, the mean of its repetitions; absent unless every repetition "
+        "recovered, for a figure of those that did would be too good; 0: nothing was lost after "
+        "the change",
+    )
+    average_s: float | None = Field(
+        default=None, description="the mean of all repetitions, as RFC 2544 reports it; likewise"
     )
 
 
@@ -148,6 +166,9 @@ class SearchFigures(_Strict):
         description="sender late or forwarder starved; each was repeated, and none counted"
     )
     goals: list[GoalFigure]
+    latency_definition: str | None = Field(
+        default=None, description="which of RFC 1242's the latency is; absent without any"
+    )
     latency: list[LatencyFigure] = Field(default_factory=list)
     loss: list[LossFigure] = Field(default_factory=list)
     loss_ended: list[LossEnded] = Field(

@@ -9,12 +9,13 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from linerate.design import Cell
 from linerate.rfc2544.figures import figures_of
 from linerate.rfc2544.found import Searched
 from linerate.rfc2544.presets import TESTS, Preset, preset
-from linerate.rfc2544.table import loss_table
+from linerate.rfc2544.table import latency_table, loss_table, recovery_table
 from linerate.rfc2544.units import Unit
 from linerate.search.back_to_back import back_to_back
 from linerate.search.device import Changed, Latency, Outcome
@@ -70,6 +71,7 @@ def test_latency_has_one_value_per_search() -> None:
     ).latency
     assert (found.share, found.trials) == (0.5, 18)
     means = [1.1 * (first + 2) for first in firsts]
+    assert found.average_us == pytest.approx(statistics.fmean(means))
     assert found.mean_us.n == 6
     assert found.mean_us.median == pytest.approx(statistics.median(means))
     assert (found.mean_us.low, found.mean_us.high) == pytest.approx((means[0], means[-1]))
@@ -104,6 +106,29 @@ def test_bursts_have_one_value_per_search() -> None:
     means = [statistics.fmean(result.lengths) for result in results]
     assert found.frames.median == pytest.approx(statistics.median(means))
     assert (found.frames.low, found.frames.high) == pytest.approx((min(means), max(means)))
+    # What RFC 9004 reports is of all repetitions.
+    every = [length for result in results for length in result.lengths]
+    assert (found.minimum, found.maximum) == (min(every), max(every))
+    assert found.average == pytest.approx(statistics.fmean(every))
+    assert found.deviation == pytest.approx(statistics.stdev(every))
+    assert found.implied_s is not None
+    assert found.corrected_s is not None
+    assert found.implied_s.median == pytest.approx(found.frames.median / 1e7)
+    assert found.corrected_s.median == pytest.approx(0.6 * found.implied_s.median)
+
+
+def test_bursts_that_reach_the_limit_leave_no_buffer_time() -> None:
+    """That of the others would be too short."""
+    results = [
+        back_to_back(SimulatedForwarder(Model(capacity, 1e7)), 4e6, repetitions=2, longest_s=0.05)
+        for capacity in (4e6, 4e6, 1.1e7)
+    ]
+    found = figures(
+        [Unit(throughput=throughput(), back_to_back=each) for each in results]
+    ).back_to_back
+    assert found is not None
+    assert (found.at_limit, found.maximum) == (2, 500_000)
+    assert (found.implied_s, found.corrected_s) == (None, None)
 
 
 class Tired(SimulatedForwarder):
@@ -139,6 +164,17 @@ def test_recovery_has_one_value_per_search() -> None:
     assert found.recovery.recovered_s.n == 6
     assert found.recovery.recovered_s.median == pytest.approx(3.25)
     assert found.recovery.recovered_s.low == pytest.approx(3)
+    assert found.recovery.average_s == pytest.approx(3.25)
+
+
+def test_one_repetition_that_did_not_recover_leaves_no_time() -> None:
+    """That of the others would be too good; the table says how many."""
+    found = recovered([1, 1], [1, 9.9], *[[1, 1]] * 4)
+    assert found.recovery is not None
+    assert (found.recovery.repetitions, found.recovery.not_recovered) == (12, 1)
+    assert (found.recovery.recovered_s, found.recovery.average_s) == (None, None)
+    (row,) = printed(recovery_table(cell_of(arm=found)), "arm")
+    assert row.split() == ["arm", "-", "-", "-", "0", "1", "12"]
 
 
 def test_repetitions_without_a_result_do_not_count() -> None:
@@ -200,20 +236,35 @@ def test_loss_of_a_search_whose_test_failed_is_that_of_the_loads_before() -> Non
         assert each.loss_ratio.median == pytest.approx(max(1 - 0.2 / each.share, 0), abs=1e-5)
 
 
-def test_the_table_says_how_many_tried_a_load() -> None:
-    entry = ArmSummary(arm="arm", forwarder="f", language="C", trials=1, invalid=0)
-    other = entry.model_copy(update={"arm": "other"})
-    entry.search, other.search = losses(*[9.5e6] * 5, 5.5e6), losses(*[9.5e6] * 6)
-    cell = CellSummary(
-        link="memif", size=64, blocks=6, arms=[entry, other], references=[], lower_load=[]
-    )
-    table = loss_table(cell)
+def cell_of(**arms: SearchFigures) -> CellSummary:
+    found = [
+        ArmSummary(arm=name, forwarder=name, language="C", trials=1, invalid=0, search=each)
+        for name, each in arms.items()
+    ]
+    return CellSummary(link="memif", size=64, blocks=6, arms=found, references=[], lower_load=[])
+
+
+def printed(table: Table | None, first: str) -> list[str]:
+    """The rows that begin so."""
     assert table is not None
     text = StringIO()
-    Console(file=text, width=100).print(table)
-    rows = {
-        line.split("%")[0].strip(): line for line in text.getvalue().splitlines() if "%" in line
-    }
-    assert "5.00 % (6)" in rows["100"]
-    assert "tried by 1 of 6" in rows["60"]
-    assert "not tried" in rows["60"]
+    Console(file=text, width=150).print(table)
+    return [line for line in text.getvalue().splitlines() if line.split()[:1] == [first]]
+
+
+def test_the_table_says_how_many_tried_a_load() -> None:
+    table = loss_table(cell_of(arm=losses(*[9.5e6] * 5, 5.5e6), other=losses(*[9.5e6] * 6)))
+    (row,) = printed(table, "100")
+    assert "5.00 % (6)" in row
+    (row,) = printed(table, "60")
+    assert "tried by 1 of 6" in row
+    assert "not tried" in row
+
+
+def test_latency_says_which_one_it_is() -> None:
+    run = latency(Delays(10), 1e6, seconds=1, repetitions=1, loads=(0.5,))
+    found = figures([Unit(throughput=throughput(), latency=run)])
+    assert found.latency_definition == "RFC 1242, 3.8: store and forward"
+    table = latency_table(cell_of(arm=found))
+    assert table is not None
+    assert "store and forward" in str(table.title)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -14,8 +15,8 @@ from linerate.rfc2544.found import Searched
 from linerate.rfc2544.presets import REST_S, Preset
 from linerate.search.back_to_back import REPETITIONS as BURST_REPETITIONS
 from linerate.search.bed_device import DISTURBED
+from linerate.search.latency import DEFINITION, AtLoad, Run
 from linerate.search.latency import REPETITIONS as LATENCY_REPETITIONS
-from linerate.search.latency import AtLoad, Run
 from linerate.search.procedure import Result
 from linerate.search.recovery import REPETITIONS as RECOVERY_REPETITIONS
 from linerate.summary import (
@@ -35,11 +36,18 @@ _MICRO = 1e6
 
 
 def figures_of(
-    units: Sequence[Searched], preset: Preset, cell: Cell, tests: Sequence[Test]
+    units: Sequence[Searched],
+    preset: Preset,
+    cell: Cell,
+    tests: Sequence[Test],
+    definition: str = DEFINITION,
 ) -> SearchFigures:
-    """Of the units of one arm and cell; `tests`: those that were asked for."""
+    """Of the units of one arm and cell; `tests`: those that were asked for.
+
+    `definition`: which latency the sender measures.
+    """
     trials = [trial for each in units for trial in each.trials]
-    loss, ended = _loss(units)
+    latency, (loss, ended) = _latency(units), _loss(units)
     return SearchFigures(
         searches=len(units),
         unfinished=sum(each.unit.lossless is None for each in units),
@@ -47,7 +55,8 @@ def figures_of(
         windows=len(trials),
         void_windows=sum(trial.invalid_code in DISTURBED for trial in trials),
         goals=[_goal(units, name, loss, cell.size) for name, loss in _goals(preset)],
-        latency=_latency(units),
+        latency_definition=definition if latency else None,
+        latency=latency,
         loss=loss,
         loss_ended=ended,
         back_to_back=_bursts(units),
@@ -122,6 +131,7 @@ def _latency_at(share: float, loads: list[AtLoad]) -> LatencyFigure:
     return LatencyFigure(
         share=share,
         trials=sum(len(load.runs) for load in loads),
+        average_us=statistics.fmean(run.mean for load in loads for run in load.runs) * _MICRO,
         mean_us=mean,
         minimum_us=min(load.minimum for load in loads) * _MICRO,
         maximum_us=max(load.maximum for load in loads) * _MICRO,
@@ -182,16 +192,25 @@ def _loss(units: Sequence[Searched]) -> tuple[list[LossFigure], list[LossEnded]]
 
 
 def _bursts(units: Sequence[Searched]) -> BurstFigure | None:
-    """A search is one value, the mean of its repetitions, as RFC 9004 reports them."""
+    """A search is one value, the mean of its repetitions; all of them are what RFC 9004 reports."""
     results = [each.unit.back_to_back for each in units if each.unit.back_to_back]
+    lengths = [length for result in results for length in result.lengths]
     frames = quartiles(result.mean for result in results)
     if frames is None:
         return None
+    at_limit = sum(result.at_limit for result in results)
+    # Those that came to no limit alone would give too short a time.
+    timed = [] if at_limit else results
     return BurstFigure(
-        repetitions=sum(len(result.lengths) for result in results),
-        at_limit=sum(result.at_limit for result in results),
+        repetitions=len(lengths),
+        at_limit=at_limit,
+        average=statistics.fmean(lengths),
+        minimum=min(lengths),
+        maximum=max(lengths),
+        deviation=statistics.stdev(lengths) if len(lengths) > 1 else None,
         frames=frames,
-        corrected_s=quartiles(result.corrected_s for result in results),
+        implied_s=quartiles(result.implied_s for result in timed),
+        corrected_s=quartiles(result.corrected_s for result in timed),
     )
 
 
@@ -201,11 +220,14 @@ def _recovery(units: Sequence[Searched]) -> RecoveryFigure | None:
     seen = [each for result in results for each in result.repetitions]
     if not seen:
         return None
+    times = [each.seconds for each in seen if each.seconds is not None]
+    complete = len(times) == len(seen)
     return RecoveryFigure(
         repetitions=len(seen),
         not_overloaded=sum(each.state == "not_overloaded" for each in seen),
         not_recovered=sum(each.state == "not_recovered" for each in seen),
-        recovered_s=quartiles(result.mean for result in results),
+        recovered_s=quartiles(result.mean for result in results) if complete else None,
+        average_s=statistics.fmean(times) if complete else None,
     )
 
 

@@ -44,6 +44,7 @@ from linerate.rfc2544.summarise import Asked, rates_of, summarise
 from linerate.rfc2544.table import print_rfc2544
 from linerate.run_file import Run
 from linerate.run_summary import setup_of
+from linerate.search.latency import CUT_THROUGH, DEFINITION
 from linerate.summary import SUMMARY, Summary, dump
 from linerate.trial import Bench
 
@@ -135,7 +136,11 @@ class Rfc2544Runs(Experiment):
         setup = setup_of(NAME, run, design, trials)
         setup.warnings += interrupted_blocks(trials)
         return Asked(
-            **vars(setup), search=design.search, tests=design.tests, shared_by=design.shared_by
+            **vars(setup),
+            search=design.search,
+            tests=design.tests,
+            shared_by=design.shared_by,
+            latency_definition=CUT_THROUGH if design.generator else DEFINITION,
         )
 
     def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from linerate.rfc2544.figures import figures_of
 from linerate.rfc2544.found import Searched, maximum_of, searched
 from linerate.rfc2544.presets import THROUGHPUT, Preset
 from linerate.run_summary import Setup, books_of, summary_of
+from linerate.search.latency import DEFINITION
 from linerate.summary import (
     ArmSummary,
     Ceiling,
@@ -44,6 +45,8 @@ class Asked(Setup):
     tests: tuple[Test, ...]
     # Blocks over which the repetitions of a test were spread: of a merged run, those of each part.
     shared_by: int
+    # Which latency the sender measures.
+    latency_definition: str = DEFINITION
 
     def tests_of(self, label: str) -> tuple[Test, ...]:
         return tests_of(label, self.arms, self.tests)
@@ -190,7 +193,9 @@ def _arm(asked: Asked, whole: _Cell, arm: Arm) -> ArmSummary:
         language=forwarder(arm.forwarder).language,
         trials=len(trials),
         invalid=sum(not trial.valid for trial in trials),
-        search=figures_of(units, asked.search, whole.cell, asked.tests_of(arm.label)),
+        search=figures_of(
+            units, asked.search, whole.cell, asked.tests_of(arm.label), asked.latency_definition
+        ),
     )
 
 

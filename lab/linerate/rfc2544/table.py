@@ -48,11 +48,14 @@ def throughput_table(cell: CellSummary) -> Table | None:
 
 
 def latency_table(cell: CellSummary) -> Table | None:
+    """`average` is RFC 2544's; all else but the least is the median over searches."""
     columns = (
-        "forwarder", "load", "min", "mean", "median", "p99", "p99.9", "PDV p99.9", "jitter",
+        "forwarder", "load", "min", "average", "median", "p99", "p99.9", "PDV p99.9", "jitter",
         "trials",
     )  # fmt: skip
-    title = f"{cell.link}, {cell.size} B: latency in us, by share of the own throughput"
+    definitions = {each.latency_definition for _, each in _searched(cell)} - {None}
+    said = ", ".join(sorted(filter(None, definitions)))
+    title = f"{cell.link}, {cell.size} B: latency in us ({said}), by share of the own throughput"
     found = new_table(title, columns)
     for arm, figures in _searched(cell):
         for entry in figures.latency:
@@ -61,7 +64,7 @@ def latency_table(cell: CellSummary) -> Table | None:
                 arm.arm,
                 f"{entry.share:.0%}".replace("%", " %"),
                 number(entry.minimum_us, 1),
-                median(entry.mean_us, 1),
+                number(entry.average_us, 1),
                 median(quantiles.get("0.5"), 1),
                 median(quantiles.get("0.99"), 1),
                 median(quantiles.get("0.999"), 1),
@@ -97,27 +100,38 @@ def _losses(figures: SearchFigures) -> dict[float, str]:
 
 
 def burst_table(cell: CellSummary) -> Table | None:
-    columns = ("forwarder", "frames", "95 % interval", "corrected buffer us", "repetitions")
-    found = new_table(f"{cell.link}, {cell.size} B: longest burst without loss", columns)
+    """All repetitions, as RFC 9004 reports them; the interval and the times are of searches."""
+    columns = (
+        "forwarder", "average", "min", "max", "std dev", "95 % interval", "implied us",
+        "corrected buffer us", "at limit", "repetitions",
+    )  # fmt: skip
+    title = f"{cell.link}, {cell.size} B: longest burst without loss, in frames"
+    found = new_table(title, columns)
     for arm, figures in _searched(cell):
         if (entry := figures.back_to_back) is None:
             continue
-        least = "at least " if 2 * entry.at_limit > entry.repetitions else ""
-        corrected = entry.corrected_s.scaled(1e6) if entry.corrected_s else None
+        # One that passed at the longest length is longer than that.
+        least = "at least " if entry.at_limit else ""
         found.add_row(
             arm.arm,
-            least + median(entry.frames, 0),
+            least + number(entry.average, 0),
+            number(entry.minimum, 0),
+            least + number(entry.maximum, 0),
+            number(entry.deviation, 0),
             interval(entry.frames, 0),
-            median(corrected, 1),
+            median(entry.implied_s.scaled(1e6) if entry.implied_s else None, 1),
+            median(entry.corrected_s.scaled(1e6) if entry.corrected_s else None, 1),
+            str(entry.at_limit),
             str(entry.repetitions),
         )
     return found if found.row_count else None
 
 
 def recovery_table(cell: CellSummary) -> Table | None:
+    """Without a time where some repetition did not recover."""
     columns = (
-        "forwarder", "ms to the last lost frame", "95 % interval", "not overloaded",
-        "not recovered", "repetitions",
+        "forwarder", "average ms to the last lost frame", "median", "95 % interval",
+        "not overloaded", "not recovered", "repetitions",
     )  # fmt: skip
     found = new_table(f"{cell.link}, {cell.size} B: recovery from an overload", columns)
     for arm, figures in _searched(cell):
@@ -126,6 +140,7 @@ def recovery_table(cell: CellSummary) -> Table | None:
         taken = entry.recovered_s.scaled(1e3) if entry.recovered_s else None
         found.add_row(
             arm.arm,
+            number(None if entry.average_s is None else entry.average_s * 1e3, 1),
             median(taken, 1),
             interval(taken, 1),
             str(entry.not_overloaded),

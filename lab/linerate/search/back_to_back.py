@@ -49,10 +49,6 @@ class BackToBack(Result):
     resolution: int
     at_limit: int = 0
     mean: float | None = None
-    minimum: int | None = None
-    maximum: int | None = None
-    # Of the sample (n - 1); None with one repetition.
-    deviation: float | None = None
     implied_s: float | None = None
     corrected_s: float | None = None
 
@@ -136,9 +132,6 @@ def _summed_up(
         lengths=tuple(lengths),
         at_limit=at_limit,
         mean=mean,
-        minimum=min(lengths),
-        maximum=max(lengths),
-        deviation=statistics.stdev(lengths) if len(lengths) > 1 else None,
         implied_s=implied,
         corrected_s=corrected,
     )

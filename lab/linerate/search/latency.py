@@ -30,6 +30,8 @@ REPETITIONS = 20
 LOADS = (0.1, 0.5, 0.9, 1.0)
 # Software hands over whole frames: a frame is in when it was received, and out when it was sent.
 DEFINITION = "RFC 1242, 3.8: store and forward"
+# What another generator is asked for (OTG's cut_through).
+CUT_THROUGH = "RFC 1242, 3.8: bit forwarding, as its generator measures cut_through"
 # One-sided level at which the greatest value of a run lies above its quantile.
 _LEVEL = 0.95
 
@@ -49,19 +51,10 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Spread:
-    """One figure over the runs."""
-
-    lowest: float
-    median: float
-    highest: float
-
-
-@dataclass(frozen=True)
 class AtLoad:
     """`mean` is what RFC 2544 reports: the mean of the runs' means, each with the same weight.
 
-    `minimum` and `maximum` are over all runs. A quantile that some run does not support is absent.
+    `minimum` and `maximum` are over all runs.
     """
 
     share: float
@@ -70,14 +63,12 @@ class AtLoad:
     minimum: float
     mean: float
     maximum: float
-    quantiles: dict[float, Spread]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LatencyResult(Result):
     """By load, in the order asked for; none when invalid."""
 
-    definition: str = DEFINITION
     loads: tuple[AtLoad, ...] = ()
 
 
@@ -161,9 +152,6 @@ def _supported(quantiles: dict[float, float], count: int) -> dict[float, float]:
 
 
 def _at_load(share: float, pps: float, runs: list[Run]) -> AtLoad:
-    shared = [
-        quantile for quantile in runs[0].quantiles if all(quantile in run.quantiles for run in runs)
-    ]
     return AtLoad(
         share=share,
         pps=pps,
@@ -171,11 +159,4 @@ def _at_load(share: float, pps: float, runs: list[Run]) -> AtLoad:
         minimum=min(run.minimum for run in runs),
         mean=statistics.fmean(run.mean for run in runs),
         maximum=max(run.maximum for run in runs),
-        quantiles={
-            quantile: _spread([run.quantiles[quantile] for run in runs]) for quantile in shared
-        },
     )
-
-
-def _spread(values: list[float]) -> Spread:
-    return Spread(min(values), statistics.median(values), max(values))

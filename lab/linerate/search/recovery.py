@@ -52,17 +52,15 @@ class Recovered:
 
 @dataclass(frozen=True, kw_only=True)
 class Recovery(Result):
-    """`mean`, `minimum` and `maximum` are seconds, of all repetitions.
+    """`mean` is in seconds, of all repetitions.
 
-    They are None unless every repetition recovered: the mean of those that did would be too good.
+    It is None unless every repetition recovered: the mean of those that did would be too good.
     """
 
     overload_pps: float
     reduced_pps: float
     repetitions: tuple[Recovered, ...] = ()
     mean: float | None = None
-    minimum: float | None = None
-    maximum: float | None = None
 
 
 def recovery(
@@ -111,8 +109,6 @@ def recovery(
         reduced_pps=reduced,
         repetitions=tuple(seen),
         mean=statistics.fmean(times) if complete else None,
-        minimum=min(times) if complete else None,
-        maximum=max(times) if complete else None,
         invalid=reason,
         effort=trials.effort(),
         deviations=deviations,
