@@ -284,11 +284,32 @@ def test_without_a_sound_self_test_only_a_line_rate_helps() -> None:
     assert found.cells[0].ceiling.peer == "--line-rate"
 
 
+FAST = {"c-l2fwd": 12e6, "rust-l2fwd": 8.8e6, "reflect": 9e6}
+
+
+def limits_of(found: Summary) -> dict[str, str]:
+    return {each.arm: each.by for each in found.limited_by}
+
+
 def test_an_arm_at_the_ceiling_is_limited() -> None:
-    fast = {"c-l2fwd": 12e6, "rust-l2fwd": 8.8e6, "reflect": 9e6}
-    _, found = run(SimulatedLab(capacity=fast, noise=0.001), tests=("throughput",))
-    limits = {each.arm: each.by for each in found.limited_by}
-    assert limits == {"c-l2fwd": "generator", "rust-l2fwd": "link"}
+    """The sender is on time with all that the peer carries of a flood: the link carries no more."""
+    _, found = run(SimulatedLab(capacity=FAST, noise=0.001), tests=("throughput",))
+    assert limits_of(found) == {"c-l2fwd": "link", "rust-l2fwd": "link"}
+
+
+def test_a_sender_that_cannot_send_what_the_link_carries_is_the_limit() -> None:
+    """The other arm is limited by nothing else than itself."""
+    slow = {**FAST, "rust-l2fwd": 4e6}
+    late = SimulatedLab(
+        capacity=slow, noise=0.001, late=lambda pps: float(pps > 0.86 * CEILING_PPS)
+    )
+    _, found = run(late, tests=("throughput",))
+    assert limits_of(found) == {"c-l2fwd": "generator"}
+
+
+def test_an_arm_at_the_line_rate_is_limited_by_the_link() -> None:
+    _, found = run(SimulatedLab(capacity=FAST, noise=0.001), tests=("throughput",), line_rate=8.5e6)
+    assert limits_of(found) == {"c-l2fwd": "link", "rust-l2fwd": "link"}
 
 
 def test_a_device_that_loses_at_a_low_load_gets_no_verdict() -> None:

@@ -25,6 +25,7 @@ from linerate.rfc2544.found import Searched, maximum_of, searched
 from linerate.rfc2544.presets import THROUGHPUT, Preset
 from linerate.run_summary import Setup, books_of, summary_of
 from linerate.search.latency import DEFINITION
+from linerate.search.replay import RATE_TOLERANCE
 from linerate.summary import (
     ArmSummary,
     Ceiling,
@@ -32,6 +33,7 @@ from linerate.summary import (
     GoalFigure,
     Summary,
 )
+from linerate.verdict import Limiter
 
 # What is offered at shares of 100 %, whatever an arm's throughput.
 FIXED_LOADS = ("low-load", "core-use")
@@ -141,7 +143,7 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
     unflooded = sorted({each.arm for each in whole.units} - names - own)
     references += [_arm(asked, whole, Arm(name, name)) for name in unflooded]
     for entry in found:
-        _place(asked, whole, entry, peer.peer if peer else None)
+        _place(asked, whole, entry, peer)
     labels = {arm.label for arm in asked.arms}
     fixed = [t for t in whole.trials if t.test in FIXED_LOADS and t.arm in labels]
     return CellSummary(
@@ -178,7 +180,7 @@ def _unprobed(cells: Sequence[Cell], trials: Sequence[Trial]) -> list[str]:
 def _ceiling(asked: Asked, whole: _Cell, tests: list[Trial]) -> Ceiling | None:
     """100 %: that of the searches, which the sender can send in time, not the flood's."""
     found = ceiling_of(tests, asked.line_rate)
-    maximum = maximum_of([t for t in whole.trials if t.role == "search"])
+    maximum = _maximum(whole)
     if found and maximum:
         found.pps = maximum
     return found
@@ -199,7 +201,7 @@ def _arm(asked: Asked, whole: _Cell, arm: Arm) -> ArmSummary:
     )
 
 
-def _place(asked: Asked, whole: _Cell, entry: ArmSummary, peer: str | None) -> None:
+def _place(asked: Asked, whole: _Cell, entry: ArmSummary, flooded: Ceiling | None) -> None:
     """How near the arm came to 100 %, and whether generator or link held it back.
 
     The reference peer is searched on the same beds: the share is the median over beds of the arm's
@@ -211,15 +213,28 @@ def _place(asked: Asked, whole: _Cell, entry: ArmSummary, peer: str | None) -> N
         return
     if asked.line_rate:
         entry.ceiling_share = statistics.median(rates) / asked.line_rate
-    elif peer:
+    elif flooded:
         by_bed = _by_bed(whole.units, partial(rate_of, goal=goal), THROUGHPUT)
-        ratios = [own / best for own, best in both_of(by_bed, entry.arm, peer)[0]]
+        ratios = [own / best for own, best in both_of(by_bed, entry.arm, flooded.peer)[0]]
         entry.ceiling_share = statistics.median(ratios) if ratios else None
         entry.ceiling_unproven = bool(entry.ceiling_share and entry.ceiling_share > UNPROVEN_SHARE)
     if _at_maximum(entry.search.goals[0] if entry.search else None):
-        entry.limited_by, entry.ceiling_unproven = "generator", False
+        entry.limited_by, entry.ceiling_unproven = _limiter(asked, whole, flooded), False
     elif entry.ceiling_share and entry.ceiling_share >= CEILING_SHARE:
         entry.limited_by = None if entry.ceiling_unproven else "link"
+
+
+def _limiter(asked: Asked, whole: _Cell, flooded: Ceiling | None) -> Limiter:
+    """Who ends at 100 %: the sender where it is not on time with what the peer carries of a flood,
+    else the link, which carries no more or has that line rate.
+    """
+    maximum = _maximum(whole)
+    slower = flooded and maximum and maximum < flooded.pps * (1 - RATE_TOLERANCE)
+    return "generator" if slower and not asked.line_rate else "link"
+
+
+def _maximum(whole: _Cell) -> float | None:
+    return maximum_of([trial for trial in whole.trials if trial.role == "search"])
 
 
 def _at_maximum(goal: GoalFigure | None) -> bool:
