@@ -134,34 +134,37 @@ def last_windows(trials: list[Trial]) -> list[Trial]:
 
 
 def summarise_lower_load(every: list[Trial]) -> list[LowerLoad]:
-    result = []
+    """By load and arm; a trial whose windows were repeated counts once."""
     trials = last_windows(every)
     keys = sorted({(trial.load_share or 0.0, trial.arm) for trial in trials})
-    for share, arm in keys:
-        mine = [t for t in trials if t.arm == arm and t.load_share == share]
-        valid = [t for t in mine if t.valid]
-        result.append(
-            LowerLoad(
-                arm=arm,
-                load_share=share,
-                offered_mpps=median_of(
-                    t.attempted / t.duration_s / 1e6
-                    for t in valid
-                    if t.attempted is not None and t.duration_s
-                ),
-                trials=len(mine),
-                invalid=len(mine) - len(valid),
-                invalid_reasons=invalid_reasons(mine),
-                loss_share=_loss(valid),
-                busy_cycles_per_packet=quartiles(t.busy_cycles_per_packet for t in valid),
-                average_rx_burst=quartiles(t.average_rx_burst for t in valid),
-                average_nonempty_rx_burst=quartiles(t.average_nonempty_rx_burst for t in valid),
-                busy_share=quartiles(t.busy_share for t in valid),
-                full_share=quartiles(t.full_share for t in valid),
-                rx_spin=quartiles(t.rx_spin for t in valid),
-            )
-        )
-    return result
+    return [
+        lower_load(arm, share, [t for t in trials if t.arm == arm and t.load_share == share])
+        for share, arm in keys
+    ]
+
+
+def lower_load(arm: str, share: float, trials: list[Trial]) -> LowerLoad:
+    """Of these trials together."""
+    valid = [t for t in trials if t.valid]
+    return LowerLoad(
+        arm=arm,
+        load_share=share,
+        offered_mpps=median_of(
+            t.attempted / t.duration_s / 1e6
+            for t in valid
+            if t.attempted is not None and t.duration_s
+        ),
+        trials=len(trials),
+        invalid=len(trials) - len(valid),
+        invalid_reasons=invalid_reasons(trials),
+        loss_share=_loss(valid),
+        busy_cycles_per_packet=quartiles(t.busy_cycles_per_packet for t in valid),
+        average_rx_burst=quartiles(t.average_rx_burst for t in valid),
+        average_nonempty_rx_burst=quartiles(t.average_nonempty_rx_burst for t in valid),
+        busy_share=quartiles(t.busy_share for t in valid),
+        full_share=quartiles(t.full_share for t in valid),
+        rx_spin=quartiles(t.rx_spin for t in valid),
+    )
 
 
 def _loss(trials: list[Trial]) -> float | None:

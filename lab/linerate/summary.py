@@ -155,6 +155,45 @@ class RecoveryFigure(_Strict):
     )
 
 
+class InvalidReason(_Strict):
+    """How many trials do not count for one reason, and the words of the first of them."""
+
+    code: InvalidCode
+    count: int
+    example: str
+
+
+class LowerLoad(_Strict):
+    """An arm at a load below the ceiling, fixed unless said otherwise."""
+
+    arm: str
+    load_share: float
+    offered_mpps: float | None = None
+    trials: int
+    invalid: int
+    invalid_reasons: list[InvalidReason] = Field(
+        default_factory=list, description="the commonest first"
+    )
+    loss_share: float | None = Field(
+        default=None,
+        description="(attempted - received) / attempted, over all valid trials together",
+    )
+    busy_cycles_per_packet: Quartiles | None = None
+    average_rx_burst: Quartiles | None = Field(
+        default=None, description="packets / polls, empty polls counted"
+    )
+    average_nonempty_rx_burst: Quartiles | None = Field(
+        default=None, description="packets / (polls - empty polls)"
+    )
+    busy_share: Quartiles | None = Field(
+        default=None, description="of the polling cores' cycles, those spent on packets"
+    )
+    full_share: Quartiles | None = Field(
+        default=None, description="polls that returned all they asked for / polls: saturation"
+    )
+    rx_spin: Quartiles | None = Field(default=None, description="empty polls / polls")
+
+
 class SearchFigures(_Strict):
     """An arm of experiment rfc2544. A search is one process; its windows are the trials."""
 
@@ -176,6 +215,11 @@ class SearchFigures(_Strict):
     )
     back_to_back: BurstFigure | None = None
     recovery: RecoveryFigure | None = None
+    at_throughput: LowerLoad | None = Field(
+        default=None,
+        description="core use at each search's own throughput, for itself alone: loads of other "
+        "arms are others; `load_share` is the median",
+    )
     deviations: list[str] = Field(default_factory=list, description="from RFC 2544")
 
 
@@ -226,45 +270,6 @@ class ArmSummary(_Strict):
     )
     limited_by: Limiter | None = None
     search: SearchFigures | None = None
-
-
-class InvalidReason(_Strict):
-    """How many trials do not count for one reason, and the words of the first of them."""
-
-    code: InvalidCode
-    count: int
-    example: str
-
-
-class LowerLoad(_Strict):
-    """An arm at a fixed load below the ceiling."""
-
-    arm: str
-    load_share: float
-    offered_mpps: float | None = None
-    trials: int
-    invalid: int
-    invalid_reasons: list[InvalidReason] = Field(
-        default_factory=list, description="the commonest first"
-    )
-    loss_share: float | None = Field(
-        default=None,
-        description="(attempted - received) / attempted, over all valid trials together",
-    )
-    busy_cycles_per_packet: Quartiles | None = None
-    average_rx_burst: Quartiles | None = Field(
-        default=None, description="packets / polls, empty polls counted"
-    )
-    average_nonempty_rx_burst: Quartiles | None = Field(
-        default=None, description="packets / (polls - empty polls)"
-    )
-    busy_share: Quartiles | None = Field(
-        default=None, description="of the polling cores' cycles, those spent on packets"
-    )
-    full_share: Quartiles | None = Field(
-        default=None, description="polls that returned all they asked for / polls: saturation"
-    )
-    rx_spin: Quartiles | None = Field(default=None, description="empty polls / polls")
 
 
 class Ceiling(_Strict):

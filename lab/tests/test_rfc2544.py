@@ -146,11 +146,11 @@ def test_core_use_is_known_at_the_loads_that_an_arm_carries() -> None:
     fast = {"c-l2fwd": 4e6, "rust-l2fwd": 6e6}
     trials, found = run(SimulatedLab(capacity=fast), tests=("throughput", "core-use"))
     lower = {(each.arm, each.load_share): each for each in found.cells[0].lower_load}
+    carried = {"c-l2fwd": (0.1, 0.2, 0.35), "rust-l2fwd": (0.1, 0.2, 0.35, 0.5)}
+    carried["c-l2fwd-again"] = carried["c-l2fwd"]
     assert set(lower) == {
-        ("c-l2fwd", 0.1), ("c-l2fwd", LOW_LOAD), ("c-l2fwd-again", 0.1),
-        ("c-l2fwd-again", LOW_LOAD), ("rust-l2fwd", 0.1), ("rust-l2fwd", LOW_LOAD),
-        ("rust-l2fwd", 0.5),
-    }  # fmt: skip
+        (name, share) for name, shares in carried.items() for share in (*shares, LOW_LOAD)
+    }
     for (name, share), entry in lower.items():
         assert (entry.trials, entry.invalid, entry.loss_share) == (6, 0, 0)
         if share == LOW_LOAD:
@@ -173,6 +173,34 @@ def test_core_use_is_known_at_the_loads_that_an_arm_carries() -> None:
     for trial in trials:
         assert trial.probe == (trial.polling is not None) == (trial.test == "core-use")
     assert not any("probe" in text for text in found.warnings)
+
+
+def test_core_use_at_the_own_throughput_is_known_and_compared_with_nobody_s() -> None:
+    """Not even where two arms found the same: both carry all there is here."""
+    fast = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6, "testpmd-mac": 5.5e6}
+    trials, found = run(
+        SimulatedLab(capacity=fast),
+        tests=("throughput", "core-use"),
+        forwarders=["c-l2fwd", "rust-l2fwd", "testpmd-mac"],
+    )
+    for entry in found.cells[0].arms:
+        assert entry.search is not None
+        own, rate = entry.search.at_throughput, entry.search.goals[0].pps
+        assert own is not None
+        assert rate is not None
+        assert (own.arm, own.trials, own.invalid) == (entry.arm, 6, 0)
+        assert own.load_share == pytest.approx(rate.median / CEILING_PPS)
+        assert own.offered_mpps == pytest.approx(rate.median / 1e6, rel=1e-3)
+        assert own.average_rx_burst is not None
+        assert own.average_rx_burst.n == 6
+    (peer,) = [each for each in found.cells[0].references if each.search]
+    assert peer.search is not None
+    assert peer.search.at_throughput is None
+    loads = {c.load_share for c in found.comparisons if c.metric == "busy_cycles_per_packet"}
+    assert loads == set(QUICK.core_use_loads)
+    # It is the last of the windows.
+    unit = [t for t in trials if (t.arm, t.block, t.test) == ("rust-l2fwd", 0, "core-use")]
+    assert [t.load_share for t in unit] == [*QUICK.core_use_loads, 1]
 
 
 def test_forwarders_that_do_not_take_the_probe_are_searched_all_the_same() -> None:
@@ -332,7 +360,7 @@ def test_where_the_generator_is_the_limit_cycles_per_packet_decide() -> None:
     assert [(c.metric, c.size, c.load_share, c.better, c.verdict) for c in primary] == [
         ("busy_cycles_per_packet", size, share, "lower", "faster")
         for size in (64, 512)
-        for share in (0.1, 0.5, 0.9)
+        for share in (0.1, 0.2, 0.35, 0.5, 0.75, 0.9)
     ]
     for each in primary:
         assert each.ratio == pytest.approx(CYCLES["rust-l2fwd"] / CYCLES["c-l2fwd"], rel=0.01)
@@ -348,7 +376,8 @@ def test_where_the_generator_is_the_limit_cycles_per_packet_decide() -> None:
     shown = StringIO()
     print_rfc2544(Console(file=shown, width=130), found)
     assert (
-        "the verdict is that of cycles per packet at 10 %, 50 % and 90 % load" in shown.getvalue()
+        "the verdict is that of cycles per packet at 10 %, 20 %, 35 %, 50 %, 75 % and 90 % load"
+        in shown.getvalue()
     )
     assert shown.getvalue().index("core use") < shown.getvalue().index("throughput")
 
@@ -378,8 +407,8 @@ def test_every_other_test_is_compared_too(measured: Measured) -> None:
     found = {(c.metric, c.load_share): c for c in measured.summary.comparisons if not c.primary}
     loads = (0.1, 0.5, 0.9)
     assert set(found) == {
-        ("pdr_pps", None), ("busy_cycles_per_packet", 0.1), ("corrected_buffer_s", None),
-        ("loss_ratio", 1.0), ("recovery_s", None),
+        ("pdr_pps", None), ("corrected_buffer_s", None), ("loss_ratio", 1.0), ("recovery_s", None),
+        *(("busy_cycles_per_packet", share) for share in (0.1, 0.2, 0.35)),
         *(("latency_p50_us", share) for share in loads),
         *(("latency_p99_us", share) for share in loads),
         *(("pdv_p99_us", share) for share in loads),
@@ -477,7 +506,8 @@ def test_the_console_tells_all_of_it(tmp_path: Path) -> None:
     for words in (
         "NOT conforming to RFC 2544", "memif, 1518 B", "L1 Gbit/s", "L2 Gbit/s",
         "windows were void", "PDV p99.9", "longest burst", "frame loss by offered load",
-        "100 % = 10.000 Mpps", "About ", "core use, by share of 100 %", "empty polls", "jitter",
+        "100 % = 10.000 Mpps", "About ", "core use, by share of 100 % (own: at the own throughput)",
+        "empty polls", "jitter",
         "Secondary:", "median latency at 50 % of the own throughput differs by",
         "The baseline against itself: found nothing.",
     ):  # fmt: skip

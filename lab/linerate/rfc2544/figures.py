@@ -7,14 +7,15 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from linerate.arms import quartiles
+from linerate.arms import last_windows, lower_load, quartiles
 from linerate.design import Cell
-from linerate.records import Test
+from linerate.records import Test, Trial
 from linerate.rfc2544.compared import median_of
 from linerate.rfc2544.found import Searched
 from linerate.rfc2544.presets import REST_S, Preset
 from linerate.search.back_to_back import REPETITIONS as BURST_REPETITIONS
 from linerate.search.bed_device import DISTURBED
+from linerate.search.core_use import share_of
 from linerate.search.latency import DEFINITION, AtLoad, Run
 from linerate.search.latency import REPETITIONS as LATENCY_REPETITIONS
 from linerate.search.procedure import Result
@@ -25,6 +26,7 @@ from linerate.summary import (
     LatencyFigure,
     LossEnded,
     LossFigure,
+    LowerLoad,
     Quartiles,
     RecoveryFigure,
     SearchFigures,
@@ -61,6 +63,7 @@ def figures_of(
         loss_ended=ended,
         back_to_back=_bursts(units),
         recovery=_recovery(units),
+        at_throughput=_at_throughput(units),
         deviations=_deviations(units, preset, tests),
     )
 
@@ -229,6 +232,21 @@ def _recovery(units: Sequence[Searched]) -> RecoveryFigure | None:
         recovered_s=quartiles(result.mean for result in results) if complete else None,
         average_s=statistics.fmean(times) if complete else None,
     )
+
+
+def _at_throughput(units: Sequence[Searched]) -> LowerLoad | None:
+    """Core use at the load that each search itself found."""
+    trials: list[Trial] = []
+    for each in units:
+        mine = [trial for trial in each.trials if trial.test == "core-use" and trial.load_share]
+        rate = each.unit.lossless.lower_pps if each.unit.lossless else None
+        trials += [
+            trial
+            for trial in last_windows(mine)
+            if rate and trial.maximum_pps and trial.load_share == share_of(rate, trial.maximum_pps)
+        ]
+    shares = [trial.load_share for trial in trials if trial.load_share]
+    return lower_load(trials[0].arm, statistics.median(shares), trials) if trials else None
 
 
 def _deviations(units: Sequence[Searched], preset: Preset, tests: Sequence[Test]) -> list[str]:

@@ -40,7 +40,7 @@ from linerate.rfc2544.experiment import (
     cells,
     design_of,
 )
-from linerate.rfc2544.summarise import Asked, rates_of, summarise
+from linerate.rfc2544.summarise import Asked, at_fixed_loads, rates_of, summarise
 from linerate.rfc2544.table import print_rfc2544
 from linerate.run_file import Run
 from linerate.run_summary import setup_of
@@ -167,6 +167,6 @@ class Rfc2544Runs(Experiment):
                 result.samples.append(rate_sample(pairs, label, rates.both(label)))
             itself = rates.both(pairs.baseline + AA_SUFFIX)
             result.controls.append(control_sample(pairs, itself))
-            polled = [t for t in mine if t.role == "search" and t.polling is not None]
+            polled = [t for t in at_fixed_loads(asked.search, mine) if t.polling is not None]
             result.samples.extend(cost_samples(cell, polled, pairs.baseline))
         return result

@@ -35,9 +35,6 @@ from linerate.summary import (
 )
 from linerate.verdict import Limiter
 
-# What is offered at shares of 100 %, whatever an arm's throughput.
-FIXED_LOADS = ("low-load", "core-use")
-
 
 @dataclass(kw_only=True)
 class Asked(Setup):
@@ -145,7 +142,8 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
     for entry in found:
         _place(asked, whole, entry, peer)
     labels = {arm.label for arm in asked.arms}
-    fixed = [t for t in whole.trials if t.test in FIXED_LOADS and t.arm in labels]
+    low = [t for t in whole.trials if t.test == "low-load" and t.arm in labels]
+    fixed = [t for t in at_fixed_loads(asked.search, whole.trials) if t.arm in labels]
     return CellSummary(
         link=cell.link,
         size=cell.size,
@@ -153,9 +151,14 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
         ceiling=ceiling,
         arms=found,
         references=references,
-        lower_load=summarise_lower_load(fixed),
+        lower_load=summarise_lower_load(low + fixed),
         books_closed=books_of(whole.trials)[0],
     )
+
+
+def at_fixed_loads(preset: Preset, trials: Sequence[Trial]) -> list[Trial]:
+    """Of the core use, what compares between arms: not what was measured at an own throughput."""
+    return [t for t in trials if t.test == "core-use" and t.load_share in preset.core_use_loads]
 
 
 def _unprobed(cells: Sequence[Cell], trials: Sequence[Trial]) -> list[str]:
@@ -255,7 +258,7 @@ def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
         )
         for place, goal in enumerate(asked.search.goals)
     ]
-    used = [t for t in whole.trials if t.test == "core-use"]
+    used = at_fixed_loads(asked.search, whole.trials)
     result = led(summary, rates, pair_costs(summary, used, labels))
     for figure in compared(asked.search):
         values = _by_bed(whole.units, figure.value, figure.tests)

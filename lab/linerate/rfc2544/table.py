@@ -151,18 +151,20 @@ def recovery_table(cell: CellSummary) -> Table | None:
 
 
 def core_use_table(cell: CellSummary) -> Table | None:
-    """At the loads where the probe looked."""
+    """At the loads where the probe looked, then at each forwarder's own throughput."""
     columns = (
         "load", "forwarder", "Mpps", "cycles/packet", "95 % interval", BURSTS, "busy", "full polls",
         "empty polls", "loss", "valid",
     )  # fmt: skip
-    title = f"{cell.link}, {cell.size} B: core use, by share of 100 %"
+    title = f"{cell.link}, {cell.size} B: core use, by share of 100 % (own: at the own throughput)"
     found = new_table(title, columns, 2)
-    for entry in cell.lower_load:
+    own = [each.at_throughput for _, each in _searched(cell) if each.at_throughput]
+    shown = [(f"{entry.load_share:.0%}".replace("%", " %"), entry) for entry in cell.lower_load]
+    for load, entry in [*shown, *(("own", entry) for entry in own)]:
         if entry.busy_cycles_per_packet is None:
             continue
         found.add_row(
-            f"{entry.load_share:.0%}".replace("%", " %"),
+            load,
             entry.arm,
             number(entry.offered_mpps, 3),
             median(entry.busy_cycles_per_packet, 1),

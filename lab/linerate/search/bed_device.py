@@ -28,6 +28,7 @@ from linerate.links import Wire
 from linerate.otg import Slice, Traffic
 from linerate.process import Child, pause
 from linerate.records import InvalidCode, LatencyFigures, Role, Test, Trial
+from linerate.search.core_use import share_of
 from linerate.search.device import Changed, Latency, Outcome
 from linerate.search.slices import change_of, cut
 from linerate.sender import Sender
@@ -154,7 +155,7 @@ class BedDevice:
             self.block,
             0,
             self.role,
-            load_share=round(asked.pps / self.max_pps, 9),
+            load_share=share_of(asked.pps, self.max_pps),
             pps=asked.pps,
         )
         trial = new_record(self.bench, plan, self.bed)
