@@ -7,7 +7,8 @@ import json
 import math
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -31,12 +32,15 @@ from simulated_lab import (
 from linerate import links, rebuild, records, schemas
 from linerate.errors import Interrupted, LabError, UsageError
 from linerate.other_generator import Named
-from linerate.records import RECORDS, Trial
+from linerate.records import RECORDS, Test, Trial
 from linerate.rfc2544 import presets
 from linerate.rfc2544.estimate import estimate
 from linerate.rfc2544.experiment import cells
 from linerate.rfc2544.runs import Found
 from linerate.rfc2544.table import conformity, print_rfc2544
+from linerate.search import throughput
+from linerate.search.device import Device
+from linerate.search.goals import Goal
 from linerate.search.simulated import Model
 from linerate.summary import ArmSummary, Comparison, Summary
 from linerate.verdict import LOW_LOAD
@@ -259,19 +263,30 @@ def test_void_windows_are_repeated_told_and_change_no_answer() -> None:
     assert max(attempts) > 1
 
 
-def test_a_search_that_ran_out_of_time_is_told_the_same_from_its_records() -> None:
-    """What the clock ended live ends in the records where the next test begins."""
-    hasty = replace(QUICK, limit_s=1e-9)
-    trials, found = run(SimulatedLab(), preset=hasty, keep_going=True)
+@pytest.mark.parametrize("tests", [("throughput",), ("throughput", "loss"), presets.TESTS])
+def test_a_search_that_ran_out_of_time_is_told_from_its_records(
+    monkeypatch: pytest.MonkeyPatch, tests: tuple[Test, ...]
+) -> None:
+    """By what came next, or did not: asked anew, the search has all the time it wants."""
+    live = throughput.search
+
+    def hasty(device: Device, goals: Sequence[Goal], *, limit_s: float) -> throughput.Throughput:
+        short = 1e-9 if limit_s == QUICK.limit_s else limit_s
+        return live(device, goals, limit_s=short)
+
+    monkeypatch.setattr("linerate.rfc2544.units.search", hasty)
+    _, found = run(SimulatedLab(), keep_going=True, tests=tests)
     figures = arm(found, "c-l2fwd").search
     assert figures is not None
     assert figures.unfinished == figures.searches == 6
-    assert any(reason.startswith("throughput: the search ended") for reason in figures.reasons)
+    assert figures.reasons == {
+        "throughput: the search ended before its goal: its time was over, or the run's": 6
+    }
     # Frame loss needs no throughput, latency does.
-    assert figures.loss
+    assert bool(figures.loss) == ("loss" in tests)
     assert figures.latency == []
     assert verdict(found).verdict == "invalid"
-    assert len(trials) > 100
+    assert found.interrupted is False
 
 
 def test_a_sender_that_is_late_at_the_flood_s_rate_has_a_lower_maximum() -> None:

@@ -20,6 +20,8 @@ from linerate.search.latency import DEFINITION, AtLoad, Run
 from linerate.search.latency import REPETITIONS as LATENCY_REPETITIONS
 from linerate.search.procedure import Result
 from linerate.search.recovery import REPETITIONS as RECOVERY_REPETITIONS
+from linerate.search.replay import ENDED
+from linerate.search.throughput import unfinished
 from linerate.summary import (
     BurstFigure,
     GoalFigure,
@@ -114,6 +116,8 @@ def _reasons(units: Sequence[Searched]) -> Counter[str]:
                 counts[f"{name}: {result.invalid.reason}"] += 1
         if each.mismatch:
             counts[f"records of another procedure: {each.mismatch}"] += 1
+        elif each.cut_in == "throughput":
+            counts[f"throughput: {unfinished(ENDED).reason}"] += 1
         elif not each.complete:
             counts["cut off before its end"] += 1
     return counts

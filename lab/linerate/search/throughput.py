@@ -111,7 +111,7 @@ def search(
         reason = invalid(error)
     except RuntimeError as error:
         # The library has no other way to say that the time is over, or that it got lost.
-        reason = Invalid("error", f"the search ended: {error}")
+        reason = unfinished(str(error))
     return Throughput(
         min_pps=bottom,
         max_pps=top,
@@ -120,6 +120,11 @@ def search(
         effort=trials.effort(),
         deviations=tuple(dict.fromkeys(each for goal in goals for each in goal.deviations)),
     )
+
+
+def unfinished(why: str) -> Invalid:
+    """A search that ended without an answer."""
+    return Invalid("error", f"the search ended before its goal: {why}")
 
 
 class _Measurer:
