@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from linerate.errors import LinkError, TrialError, UsageError
+from linerate.rfc2544.presets import PRESETS
 from linerate.search import throughput
 from linerate.search.back_to_back import back_to_back
 from linerate.search.device import Changed, Outcome
 from linerate.search.frame_loss import frame_loss
-from linerate.search.goals import PRESETS
 from linerate.search.latency import latency
 from linerate.search.procedure import Result, Trials
 from linerate.search.recovery import recovery

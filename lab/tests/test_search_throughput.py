@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from linerate.errors import ProcessError, UsageError
+from linerate.rfc2544.presets import PRESETS
 from linerate.search import throughput
 from linerate.search.device import Outcome
-from linerate.search.goals import PRESETS, Goal
+from linerate.search.goals import Goal
 from linerate.search.simulated import Model, SimulatedForwarder
 from linerate.search.throughput import Found, Throughput
 

@@ -13,9 +13,9 @@ from typing import get_args
 from linerate.errors import UsageError, look_up
 from linerate.otg import Ip
 from linerate.records import Test
-from linerate.search import back_to_back, core_use, frame_loss, goals, latency, recovery
+from linerate.search import back_to_back, core_use, frame_loss, latency, recovery
 from linerate.search.bed_device import Terms
-from linerate.search.goals import Goal
+from linerate.search.goals import FINAL_S, Goal
 
 # RFC 2544, 9.1.
 STANDARD_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
@@ -100,16 +100,13 @@ def _pair(initial_s: float, final_s: float, sum_s: float, width: float) -> tuple
     )
 
 
-_CONFORMING = goals.PRESETS["conforming"]
-_CSIT = goals.PRESETS["csit"]
-
 PRESETS = {
     preset.name: preset
     for preset in (
         Preset(
             name="conforming",
-            goals=_CONFORMING.goals,
-            limit_s=_CONFORMING.limit_s,
+            goals=(Goal("throughput", 0, 0, 0.005, 1, FINAL_S, FINAL_S),),
+            limit_s=7200.0,
             blocks=6,
             terms=Terms(windows=3, settle_s=SETTLE_S, rest_s=REST_S),
             flood_s=1.0,
@@ -117,7 +114,7 @@ PRESETS = {
             latency_s=latency.SECONDS,
             latency_repetitions=latency.REPETITIONS,
             latency_loads=latency.LOADS,
-            loss_s=goals.FINAL_S,
+            loss_s=FINAL_S,
             loss_step=frame_loss.GREATEST_STEP,
             burst_repetitions=back_to_back.REPETITIONS,
             burst_longest_s=back_to_back.LONGEST_S,
@@ -131,8 +128,8 @@ PRESETS = {
         ),
         Preset(
             name="csit",
-            goals=_CSIT.goals,
-            limit_s=_CSIT.limit_s,
+            goals=_pair(1, 1, 21, 0.005),
+            limit_s=3600.0,
             blocks=6,
             terms=Terms(windows=10),
             flood_s=0.3,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a search for throughput looks for: goals in MLRsearch's terms (RFC 9971), and presets.
+"""What a search for throughput looks for: goals in MLRsearch's terms (RFC 9971).
 
 A load reaches a goal when trials of `final_s`, together `sum_s` long, lost no more than
 `loss_ratio`; a share `exceed_ratio` of that time may be of trials that lost more.
@@ -62,30 +62,3 @@ class Goal:
                 "(RFC 2544, 26.1)",
             )
         return deviations
-
-
-@dataclass(frozen=True)
-class Preset:
-    """Goals that are searched for together. `limit_s`: a search that takes longer is invalid."""
-
-    name: str
-    goals: tuple[Goal, ...]
-    limit_s: float
-
-
-def _pair(width: float, initial_s: float, final_s: float, sum_s: float) -> tuple[Goal, ...]:
-    return tuple(
-        Goal(name, loss, 0.5, width, initial_s, final_s, sum_s)
-        for name, loss in (("NDR", 0.0), ("PDR", 0.005))
-    )
-
-
-PRESETS = {
-    preset.name: preset
-    for preset in (
-        Preset("conforming", (Goal("throughput", 0, 0, 0.005, 1, FINAL_S, FINAL_S),), 7200),
-        # What FD.io CSIT searches for.
-        Preset("csit", _pair(0.005, 1, 1, 21), 3600),
-        Preset("quick", _pair(0.01, 0.5, 0.5, 1.5), 600),
-    )
-}
