@@ -40,7 +40,7 @@ def figures(units: Sequence[Unit], of: Preset = QUICK) -> SearchFigures:
 
 def throughput(of: Preset = QUICK) -> Throughput:
     goals = {goal.name: Found(goal, "found", 4e6, 4.01e6, 4e6) for goal in of.goals}
-    return Throughput(min_pps=1e4, max_pps=1e7, found=goals)
+    return Throughput(found=goals)
 
 
 class Delays(SimulatedForwarder):

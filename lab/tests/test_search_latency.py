@@ -51,12 +51,11 @@ def test_figures_are_those_of_the_model_at_every_load(seed: int) -> None:
     )
     device = SimulatedForwarder(model, seed)
     result = latency(device, model.capacity_pps * 0.99)
-    assert result.conforming
+    assert (result.invalid, result.deviations) == (None, ())
     assert [at.share for at in result.loads] == [0.1, 0.5, 0.9, 1.0]
     for at in result.loads:
         assert at.pps == pytest.approx(at.share * 0.99 * model.capacity_pps)
         assert all(set(run.quantiles) == {0.5, 0.9, 0.99, 0.999} for run in at.runs)
-        assert all(run.loss_ratio == 0 for run in at.runs)
         check(model, at, 20)
     means = [at.mean for at in result.loads]
     assert means == sorted(means)
@@ -107,7 +106,6 @@ class Uneven(SimulatedForwarder):
 def test_each_run_has_the_quantiles_that_it_supports() -> None:
     (at,) = latency(Uneven(Model(1e6, 1e7)), 1e6, repetitions=4, loads=(1,)).loads
     assert [set(run.quantiles) for run in at.runs] == [{0.5, 0.9}, set()] * 2
-    assert at.runs[1].loss_ratio == 0.96
 
 
 class Timeless(SimulatedForwarder):
@@ -128,7 +126,6 @@ def test_short_few_and_elsewhere_does_not_conform() -> None:
         SimulatedForwarder(Model(1e6, 1e7)), 1e6, seconds=1, repetitions=2, loads=(0.5,)
     )
     assert len(result.deviations) == 3
-    assert not result.conforming
 
 
 @pytest.mark.parametrize("loads", [(), (0,), (1.1,), (0.5, 0.5)])

@@ -31,15 +31,12 @@ def test_the_recovery_time_is_how_long_the_device_stays_tired(seed: int) -> None
     assert result.invalid is None
     assert result.mean == pytest.approx(tired_s)
     assert [each.seconds for each in result.repetitions] == pytest.approx([tired_s] * 3)
-    lost = (result.reduced_pps - model.capacity_pps * model.tired) * tired_s
-    for each in result.repetitions:
-        assert each.state == "recovered"
-        assert each.lost_after == pytest.approx(lost, abs=2)
+    assert [each.state for each in result.repetitions] == ["recovered"] * 3
     assert result.overload_pps == pytest.approx(1.1 * model.capacity_pps)
     # Half of the overload's rate, as the RFC has it, not of the throughput.
     assert result.reduced_pps == pytest.approx(0.55 * model.capacity_pps)
     assert result.effort.sent_s == pytest.approx(device.clock_s) == 3 * 90
-    assert result.conforming
+    assert (result.invalid, result.deviations) == (None, ())
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -48,7 +45,6 @@ def test_a_device_that_never_tires_recovers_at_once(seed: int) -> None:
     result = recovery(SimulatedForwarder(model, seed), model.capacity_pps)
     assert [each.state for each in result.repetitions] == ["recovered"] * 10
     assert result.mean == 0
-    assert all(each.lost_before > 0 and each.lost_after == 0 for each in result.repetitions)
 
 
 def test_a_device_that_loses_to_the_end_has_not_recovered() -> None:
@@ -95,7 +91,6 @@ def test_loss_that_nobody_knows_the_time_of_is_invalid() -> None:
 def test_a_short_overload_and_a_single_repetition_do_not_conform() -> None:
     result = recovery(SimulatedForwarder(Model(1e6, 1e7)), 1e6, overload_s=1, repetitions=1)
     assert len(result.deviations) == 2
-    assert not result.conforming
 
 
 @pytest.mark.parametrize("name", ["overload_s", "watched_s", "repetitions"])

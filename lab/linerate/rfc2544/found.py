@@ -12,6 +12,7 @@ from linerate.rfc2544.presets import Preset
 from linerate.rfc2544.units import Unit, run_tests
 from linerate.search.replay import EndOfRecordsError, MismatchError, Replay
 
+# The library wants one.
 NO_LIMIT_S = 1e9
 
 

@@ -37,7 +37,7 @@ _START = 64
 
 @dataclass(frozen=True, kw_only=True)
 class BackToBack(Result):
-    """Lengths are in frames and each right to `resolution`: one that much longer lost frames.
+    """Lengths are in frames and each right to the resolution: one that much longer lost frames.
 
     `at_limit` counts the repetitions in which the longest burst that was tried, `limit`, passed.
     Then lengths are "at least", and so is the implied time; there is no corrected one. A device
@@ -46,7 +46,6 @@ class BackToBack(Result):
 
     lengths: tuple[int, ...] = ()
     limit: int
-    resolution: int
     at_limit: int = 0
     mean: float | None = None
     implied_s: float | None = None
@@ -82,7 +81,6 @@ def back_to_back(
     deviations += too_short("bursts of up to seconds:", longest_s, LONGEST_S, "RFC 2544, 26.4")
     result = BackToBack(
         limit=limit,
-        resolution=resolution,
         invalid=reason,
         effort=trials.effort(),
         deviations=deviations,

@@ -24,13 +24,7 @@ LOADS = (0.1, 0.2, 0.35, 0.5, 0.75, 0.9)
 
 @dataclass(frozen=True, kw_only=True)
 class CoreUse(Result):
-    """`shares` of the greatest rate that were offered, by rising load: those up to the throughput,
-    then that itself.
-
-    Invalid, it keeps those before the window that failed.
-    """
-
-    shares: tuple[float, ...] = ()
+    """Whether all windows were sent; what they showed is in their records."""
 
 
 def share_of(pps: float, max_pps: float) -> float:
@@ -58,7 +52,6 @@ def core_use(
             "give shares of the greatest rate, above 0 and up to 1",
         )
     trials = Trials(device, attempts)
-    shares: list[float] = []
     reason: Invalid | None = None
     own = share_of(throughput_pps, device.max_pps)
     # A throughput that is one of the loads is measured once.
@@ -68,5 +61,4 @@ def core_use(
         except TrialError as error:
             reason = invalid(error)
             break
-        shares.append(share)
-    return CoreUse(shares=tuple(shares), invalid=reason, effort=trials.effort())
+    return CoreUse(invalid=reason, effort=trials.effort())

@@ -42,7 +42,6 @@ class FrameLoss(Result):
     Invalid, it keeps the points before the trial that failed.
     """
 
-    step: float
     points: tuple[Point, ...]
     clean: bool
 
@@ -80,7 +79,6 @@ def frame_loss(
         if clean == CLEAN:
             break
     return FrameLoss(
-        step=step,
         points=tuple(points),
         clean=clean == CLEAN,
         invalid=reason,

@@ -45,7 +45,6 @@ class Run:
     mean: float
     maximum: float
     quantiles: dict[float, float]
-    loss_ratio: float
     jitter: float | None = None
     ipdv: dict[float, float] = field(default_factory=dict)
 
@@ -104,7 +103,7 @@ def latency(
             for share in loads:
                 outcome = trials.send(throughput_pps * share, seconds, latency=True)
                 assert outcome.latency is not None
-                runs[share].append(_run(outcome.latency, outcome.loss_ratio))
+                runs[share].append(_run(outcome.latency))
     except TrialError as error:
         reason = invalid(error)
     deviations = too_short("runs of seconds:", seconds, SECONDS, "RFC 2544, 26.2")
@@ -129,14 +128,13 @@ def supports(count: int, quantile: float) -> bool:
     return count >= math.ceil(math.log(1 - _LEVEL) / math.log(quantile))
 
 
-def _run(measured: Latency, loss_ratio: float) -> Run:
+def _run(measured: Latency) -> Run:
     return Run(
         count=measured.count,
         minimum=measured.minimum,
         mean=measured.mean,
         maximum=measured.maximum,
         quantiles=_supported(measured.quantiles, measured.count),
-        loss_ratio=loss_ratio,
         jitter=measured.jitter,
         # Each but the first has one before it.
         ipdv=_supported(measured.ipdv, measured.count - 1),

@@ -7,7 +7,6 @@ times; then its error leaves, and the procedure returns a result with `invalid` 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -23,12 +22,11 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Effort:
-    """What a procedure cost: valid trials, failed ones, seconds of sending and seconds in all."""
+    """What a procedure cost: valid trials, failed ones, and seconds of sending."""
 
     trials: int = 0
     failed: int = 0
     sent_s: float = 0.0
-    elapsed_s: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -50,10 +48,6 @@ class Result:
     invalid: Invalid | None = None
     deviations: tuple[str, ...] = ()
 
-    @property
-    def conforming(self) -> bool:
-        return self.invalid is None and not self.deviations
-
 
 class Trials:
     """A device that repeats trials which fail, and counts."""
@@ -61,7 +55,6 @@ class Trials:
     def __init__(self, device: Device, attempts: int = ATTEMPTS) -> None:
         self._device = device
         self._attempts = attempts
-        self._started = time.monotonic()
         self._valid = 0
         self._failed = 0
         self._sent_s = 0.0
@@ -90,7 +83,7 @@ class Trials:
         )
 
     def effort(self) -> Effort:
-        return Effort(self._valid, self._failed, self._sent_s, time.monotonic() - self._started)
+        return Effort(self._valid, self._failed, self._sent_s)
 
     def repeat(self, trial: Callable[[], T], seconds: float, what: str) -> T:
         """Run a trial, which sends for `seconds`, until it does not fail."""

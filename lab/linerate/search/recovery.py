@@ -46,8 +46,6 @@ class Recovered:
 
     state: State
     seconds: float | None
-    lost_before: int
-    lost_after: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +123,4 @@ def _judged(changed: Changed, watched_s: float) -> Recovered:
     return Recovered(
         state=state,
         seconds=(last or 0.0) if state == "recovered" else None,
-        lost_before=changed.before.lost,
-        lost_after=changed.after.lost,
     )

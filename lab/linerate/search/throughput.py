@@ -51,11 +51,6 @@ class Found:
             return None
         return (self.upper_pps - self.lower_pps) / self.upper_pps
 
-    @property
-    def conforming(self) -> bool:
-        """This is the throughput of RFC 2544, 26.1."""
-        return not self.goal.deviations
-
 
 @dataclass(frozen=True, kw_only=True)
 class Throughput(Result):
@@ -64,8 +59,6 @@ class Throughput(Result):
     `deviations` are those of all goals.
     """
 
-    min_pps: float
-    max_pps: float
     found: dict[str, Found] = field(default_factory=dict)
 
 
@@ -113,8 +106,6 @@ def search(
         # The library has no other way to say that the time is over, or that it got lost.
         reason = unfinished(str(error))
     return Throughput(
-        min_pps=bottom,
-        max_pps=top,
         found=found,
         invalid=reason,
         effort=trials.effort(),
