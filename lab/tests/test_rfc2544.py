@@ -38,7 +38,7 @@ from linerate.rfc2544.estimate import estimate
 from linerate.rfc2544.experiment import cells
 from linerate.rfc2544.runs import Found
 from linerate.rfc2544.table import conformity, print_rfc2544
-from linerate.search import throughput
+from linerate.search import latency, throughput
 from linerate.search.device import Device
 from linerate.search.goals import Goal
 from linerate.search.simulated import Model
@@ -677,6 +677,18 @@ def test_another_generator_is_not_asked_to_flood(tmp_path: Path) -> None:
     jsonschema.validate(kept, schemas.stored("summary-1.json"))
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     assert run["design"]["generator"] == "http://127.0.0.1:1"
+
+
+@pytest.mark.usefixtures("other")
+def test_latency_is_called_what_the_sender_measures(measured: Measured) -> None:
+    asked = {**NAMED, "line_rate": CEILING_PPS / 2, "blocks": 1, "tests": ("throughput", "latency")}
+    _, found = run(SimulatedLab(), **asked)
+    definitions = []
+    for summary in (measured.summary, found):
+        figures = arm(summary, "c-l2fwd").search
+        assert figures is not None
+        definitions.append(figures.latency_definition)
+    assert definitions == [latency.DEFINITION, latency.CUT_THROUGH]
 
 
 @pytest.mark.usefixtures("other")
