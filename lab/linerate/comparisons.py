@@ -224,7 +224,15 @@ def led(cell: CellSummary, rates: list[CellPairs], costs: list[CellPairs]) -> li
 _Family = tuple[str, float | None, str, str]
 
 
-def adjusted(cells: list[CellPairs]) -> dict[tuple[_Family, int], float]:
+@dataclass(frozen=True)
+class Corrected:
+    """Holm's p, and over how many comparisons it was corrected."""
+
+    p: float
+    family: int
+
+
+def adjusted(cells: list[CellPairs]) -> dict[tuple[_Family, int], Corrected]:
     """Holm's p of each family and size: corrected over the sizes of one arm."""
     families: dict[_Family, dict[int, float]] = {}
     for each in cells:
@@ -232,7 +240,7 @@ def adjusted(cells: list[CellPairs]) -> dict[tuple[_Family, int], float]:
             if found.p is not None:
                 families.setdefault(_family(each, label), {})[each.cell.size] = found.p
     return {
-        (key, size): p_holm
+        (key, size): Corrected(p_holm, len(family))
         for key, family in families.items()
         for size, p_holm in zip(family, stats.holm(list(family.values())), strict=True)
     }
@@ -268,15 +276,16 @@ def control_of(pairs: CellPairs) -> AA | None:
 
 def compare(cells: list[CellPairs]) -> list[Comparison]:
     """All comparisons with their verdicts; the sentences come later."""
-    p_holm = adjusted(cells)
+    corrected = adjusted(cells)
     return [
-        _comparison(each, label, p_holm.get((_family(each, label), each.cell.size)))
+        _comparison(each, label, corrected.get((_family(each, label), each.cell.size)))
         for each in cells
         for label in each.pairs
     ]
 
 
-def _comparison(pairs: CellPairs, label: str, p_holm: float | None) -> Comparison:
+def _comparison(pairs: CellPairs, label: str, corrected: Corrected | None) -> Comparison:
+    p_holm = corrected.p if corrected else None
     cell, found, metric = pairs.cell, pairs.pairs[label], METRICS[pairs.metric]
     limits = {arm.arm: arm.limited_by for arm in cell.arms} if metric.rate else {}
     limited_by = (limits.get(label), limits.get(pairs.baseline))
@@ -330,8 +339,10 @@ def _comparison(pairs: CellPairs, label: str, p_holm: float | None) -> Compariso
         result.ci_low, result.ci_high = paired.ci_low, paired.ci_high
         result.a12 = paired.a12
         result.spread = paired.spread
-        if math.isfinite(paired.smallest_detectable):
-            result.smallest_detectable = paired.smallest_detectable
+        family = corrected.family if corrected else 1
+        shift = stats.smallest_detectable(paired.n, paired.deviation, family)
+        if math.isfinite(shift):
+            result.smallest_detectable = math.expm1(shift)
     return result
 
 

@@ -38,7 +38,8 @@ def sentence(found: Comparison) -> str:
         )
     if found.verdict == "undecided":
         floor = (
-            f" The smallest difference it could find is {found.smallest_detectable * 100:.1f} %."
+            f" The smallest difference it would find in four of five runs is "
+            f"{found.smallest_detectable * 100:.1f} %."
             if found.smallest_detectable is not None
             else ""
         )

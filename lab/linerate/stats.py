@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,11 @@ MIN_COUNT = 6
 EXACT_COUNT = 15
 # ARE of the signed-rank test to the t test for normal data.
 _EFFICIENCY = 3 / math.pi
+# Up to so many values the power of the signed-rank test is simulated; beyond, the t test's rule is
+# as good. So many Walsh averages are drawn for it.
+_SIMULATED_COUNT, _DRAWN = 60, 2_000_000
+# The power of what is called detectable.
+POWER = 0.8
 
 
 def signed_rank_pmf(ranks_doubled: Sequence[int]) -> Floats:
@@ -112,18 +118,48 @@ def spread(values: Sequence[float]) -> float:
     return float(1.4826 * np.median(np.abs(data - np.median(data))))
 
 
-def smallest_detectable(values: Sequence[float], alpha: float = ALPHA, power: float = 0.8) -> float:
-    """The shift of log-ratios that a run of this size and spread finds with this power.
+def deviation(values: Sequence[float]) -> float:
+    """The larger of robust and ordinary standard deviation; 0 where most values are the same.
 
-    The t test's n sigma rule with the signed-rank test's efficiency. Infinite below
-    MIN_COUNT values.
+    Such values were held at a limit or fall on a grid: how they spread is not known then.
     """
-    count = len(values)
-    if count < MIN_COUNT:
+    robust = spread(values)
+    # Not 0: the logarithms of equal ratios differ by their last bit.
+    return max(robust, float(np.std(values, ddof=1))) if robust > 1e-12 else 0.0
+
+
+def smallest_detectable(count: int, deviation: float, family: int = 1) -> float:
+    """The shift of log-ratios that the signed-rank test finds with `POWER`.
+
+    `count` values of this standard deviation; `family`: so many comparisons are corrected together
+    (Holm), of which this may be the only one with a difference. Infinite where no test can reject,
+    and for values that are constant (`deviation` 0), whose noise is not known.
+    """
+    if count < MIN_COUNT or deviation == 0:
         return math.inf
-    sigma = max(spread(values), float(np.std(values, ddof=1)))
-    quantiles = scipy_stats.t.ppf([1 - alpha / 2, power], count - 1)
-    return float(quantiles.sum() * sigma / math.sqrt(count * _EFFICIENCY))
+    return deviation * _detectable(count, ALPHA / family)
+
+
+@cache
+def _detectable(count: int, alpha: float) -> float:
+    """`smallest_detectable` in standard deviations, for normal values.
+
+    The test rejects upwards when the c-th least Walsh average is above 0, c being the number of
+    sums of ranks whose two-sided p is below alpha. A shift moves all averages alike: the one that
+    a sample needs is that average with its sign changed, and `POWER` of the samples need less than
+    their quantile.
+    """
+    below = np.cumsum(signed_rank_pmf(range(1, count + 1)))
+    cut = int(np.searchsorted(below, alpha / 2, side="left"))
+    if cut == 0:
+        return math.inf
+    if count > _SIMULATED_COUNT:
+        quantiles = scipy_stats.t.ppf([1 - alpha / 2, POWER], count - 1)
+        return float(quantiles.sum() / math.sqrt(count * _EFFICIENCY))
+    rows, columns = np.triu_indices(count)
+    drawn = np.random.default_rng(1).normal(size=(min(_DRAWN // rows.size, 20_000), count))
+    needed = [-np.partition((each[rows] + each[columns]) / 2, cut - 1)[cut - 1] for each in drawn]
+    return float(np.quantile(needed, POWER))
 
 
 def fewest_pairs(family: int) -> int:
@@ -199,7 +235,10 @@ def shifted(arm: Sequence[float], baseline: Sequence[float]) -> Shifted:
 
 @dataclass(frozen=True)
 class Paired:
-    """A paired comparison on the log scale, told as ratios (arm over baseline)."""
+    """A paired comparison on the log scale, told as ratios (arm over baseline).
+
+    `spread` and `deviation` are of the log-ratios.
+    """
 
     n: int
     ratio: float
@@ -208,7 +247,7 @@ class Paired:
     p: float
     a12: float
     spread: float
-    smallest_detectable: float
+    deviation: float
 
 
 def compare(arm: Sequence[float], baseline: Sequence[float], level: float = 1 - ALPHA) -> Paired:
@@ -223,5 +262,5 @@ def compare(arm: Sequence[float], baseline: Sequence[float], level: float = 1 - 
         p=signed_rank_p(logs),
         a12=a12(arm, baseline),
         spread=spread(logs),
-        smallest_detectable=math.expm1(smallest_detectable(logs)),
+        deviation=deviation(logs),
     )

@@ -415,7 +415,12 @@ def test_without_the_cost_the_rates_stay_primary() -> None:
     fast = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6}
     _, found = run(SimulatedLab(capacity=fast, probe=False), tests=("throughput", "core-use"))
     assert found.limited_by
-    assert [c.metric for c in found.comparisons if c.primary] == ["ndr_pps"]
+    (primary,) = [c for c in found.comparisons if c.primary]
+    assert primary.metric == "ndr_pps"
+    # All searches ended at 100 %: what difference they could have found is not known.
+    assert (primary.ratio, primary.spread, primary.smallest_detectable) == (1.0, 0.0, None)
+    assert "smallest difference" not in primary.sentence
+    assert found.smallest_detectable is None
 
 
 def test_every_other_test_is_compared_too(measured: Measured) -> None:
