@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Arms against their baseline, paired in blocks: first all pairs, then Holm, then the verdicts.
 
-A family of Holm's is one arm on one link by one metric at one load, over its frame sizes.
+A family of Holm's is one arm on one link by one metric, over its frame sizes and loads. What is not
+primary is told as exploratory (`sentences`): there are as many such families as metrics.
 
 Where link or generator held arms of a cell back, cycles per packet at fixed lower loads answer the
 question (measuring.md 6): they are primary there, and the rates are not.
@@ -220,8 +221,9 @@ def led(cell: CellSummary, rates: list[CellPairs], costs: list[CellPairs]) -> li
     ]
 
 
-# Metric, load, link and arm; then the size.
-_Family = tuple[str, float | None, str, str]
+# Metric, link and arm; of its members, the load and the size.
+_Family = tuple[str, str, str]
+_Member = tuple[float | None, int]
 
 
 @dataclass(frozen=True)
@@ -232,22 +234,26 @@ class Corrected:
     family: int
 
 
-def adjusted(cells: list[CellPairs]) -> dict[tuple[_Family, int], Corrected]:
-    """Holm's p of each family and size: corrected over the sizes of one arm."""
-    families: dict[_Family, dict[int, float]] = {}
+def adjusted(cells: list[CellPairs]) -> dict[tuple[_Family, _Member], Corrected]:
+    """Holm's p of each family and member: corrected over the sizes and loads of one arm."""
+    families: dict[_Family, dict[_Member, float]] = {}
     for each in cells:
         for label, found in each.pairs.items():
             if found.p is not None:
-                families.setdefault(_family(each, label), {})[each.cell.size] = found.p
+                families.setdefault(_family(each, label), {})[_member(each)] = found.p
     return {
-        (key, size): Corrected(p_holm, len(family))
+        (key, member): Corrected(p_holm, len(family))
         for key, family in families.items()
-        for size, p_holm in zip(family, stats.holm(list(family.values())), strict=True)
+        for member, p_holm in zip(family, stats.holm(list(family.values())), strict=True)
     }
 
 
 def _family(pairs: CellPairs, label: str) -> _Family:
-    return pairs.metric, pairs.load_share, pairs.cell.link, label
+    return pairs.metric, pairs.cell.link, label
+
+
+def _member(pairs: CellPairs) -> _Member:
+    return pairs.load_share, pairs.cell.size
 
 
 def control_of(pairs: CellPairs) -> AA | None:
@@ -278,7 +284,7 @@ def compare(cells: list[CellPairs]) -> list[Comparison]:
     """All comparisons with their verdicts; the sentences come later."""
     corrected = adjusted(cells)
     return [
-        _comparison(each, label, corrected.get((_family(each, label), each.cell.size)))
+        _comparison(each, label, corrected.get((_family(each, label), _member(each))))
         for each in cells
         for label in each.pairs
     ]

@@ -16,11 +16,14 @@ from typing import TypeVar
 from linerate.errors import UsageError, look_up
 from linerate.links import link
 from linerate.records import Role
+from linerate.stats import fewest_pairs
 
 AA_SUFFIX = "-again"
 PEERS = ("reflect", "testpmd-io")
 # The probe looks in one block of so many.
 PROBED_EVERY = 6
+# Blocks beyond those that a verdict needs: one search or trial may fail.
+SPARE_BLOCKS = 1
 
 T = TypeVar("T")
 
@@ -85,6 +88,11 @@ def arms(forwarders: list[str]) -> list[Arm]:
         Arm(baseline + AA_SUFFIX, baseline),
         *(Arm(name, name) for name in forwarders[1:]),
     ]
+
+
+def blocks_for(family: int) -> int:
+    """Blocks that let a single difference pass Holm's correction over so many comparisons."""
+    return fewest_pairs(family) + SPARE_BLOCKS
 
 
 def order(items: Sequence[T], cell: Cell, seed: int) -> list[list[T]]:

@@ -26,6 +26,7 @@ from linerate.design import (
     Cell,
     Preset,
     arms,
+    blocks_for,
     order,
     schedule,
 )
@@ -165,7 +166,10 @@ class Overload:
         return self._lower_load_blocks(cell) * len(self.arms) * len(shares)
 
     def _lower_load_blocks(self, cell: Cell) -> int:
-        return min(self.options.preset.lower_load, cell.blocks)
+        """As the preset has it, and enough for a verdict over all sizes and loads of the link."""
+        sizes = sum(each.link == cell.link for each in self.cells)
+        needed = blocks_for(sizes * len(LOW_LOADS + LIMITED_LOADS))
+        return min(max(self.options.preset.lower_load, needed), cell.blocks)
 
     def prepare(self) -> None:
         """Everything that can be missing is looked for before the first trial."""

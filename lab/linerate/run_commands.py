@@ -225,7 +225,10 @@ def rfc2544(
     context: typer.Context,
     preset: Annotated[
         str,
-        typer.Option(help="conforming (RFC 2544's durations), csit or quick (minutes)."),
+        typer.Option(
+            help="quick (minutes a size), csit (half an hour a size) or conforming (RFC 2544's "
+            "durations: a day a size)."
+        ),
     ] = "quick",
     link: Annotated[
         list[str] | None,
@@ -244,7 +247,7 @@ def rfc2544(
     tests: Annotated[
         list[str] | None,
         typer.Option(
-            help="throughput (always measured), latency, loss, back-to-back, recovery. "
+            help="throughput (always measured), latency, loss, back-to-back, recovery, core-use. "
             "Default: all."
         ),
     ] = None,
@@ -254,7 +257,10 @@ def rfc2544(
     ] = None,
     blocks: Annotated[
         int | None,
-        typer.Option(help="Searches of each forwarder. Default: 6 for one size, 9 for seven."),
+        typer.Option(
+            help="Searches of each forwarder. Default: 8 for one size, 11 for seven, one more than "
+            "a verdict needs (7 and 10 without latency and core-use)."
+        ),
     ] = None,
     out: Out = None,
     resume: Resume = None,

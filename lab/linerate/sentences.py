@@ -9,8 +9,23 @@ from linerate.metrics import METRICS, Metric, at_load, words_of
 from linerate.summary import AA, CellSummary, Comparison
 from linerate.verdict import MARGIN, MIN_BLOCKS
 
+# Before what does not answer the experiment's question: it is compared by its own families alone.
+EXPLORATORY = "exploratory"
+
+
+def standing(found: Comparison) -> str:
+    """What must stand beside a verdict for a reader to know how far to trust it; "" if primary."""
+    return "" if found.primary else EXPLORATORY
+
 
 def sentence(found: Comparison) -> str:
+    told = _sentence(found)
+    if standing(found):
+        return f"{EXPLORATORY.capitalize()}: {told[0].lower()}{told[1:]}"
+    return told
+
+
+def _sentence(found: Comparison) -> str:
     metric = METRICS[found.metric]
     where = f"On {found.link} at {found.size} B"
     what = words_of(found.metric, found.load_share)

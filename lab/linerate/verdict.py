@@ -152,7 +152,9 @@ def judge_shift(
 
 
 def _holm_says(p_holm: float | None) -> str:
-    return f"Holm's p over the sizes of this arm is {p_holm or 1:.3f}, not below {ALPHA:g}"
+    return (
+        f"Holm's p over the sizes and loads of this arm is {p_holm or 1:.3f}, not below {ALPHA:g}"
+    )
 
 
 def _too_few(paired: Paired | Shifted, planned: int, zero_blocks: int) -> Judgement | None:

@@ -17,6 +17,7 @@ from simulated_lab import CAPACITY, CEILING_PPS, QUICK, SimulatedLab, quiet, res
 from linerate import rebuild, records, regression, run_file
 from linerate.errors import LabError, RunError
 from linerate.records import RECORDS, Trial
+from linerate.rfc2544.experiment import MAX_FAILURES
 from linerate.rfc2544.runs import Found
 from linerate.search.simulated import Model
 
@@ -216,16 +217,25 @@ def test_a_failed_self_test_is_made_again(tmp_path: Path) -> None:
     assert found.summary.comparisons[0].ratio is not None
 
 
-def test_searches_that_all_failed_are_tried_again(tmp_path: Path) -> None:
+def test_searches_that_all_failed_stay_and_those_after_them_are_made(tmp_path: Path) -> None:
     broken = SimulatedLab(model=Model(capacity_pps=1.0, max_pps=1.0, failing=0.9))
     run = tmp_path / "run"
     with pytest.raises(LabError, match="found no throughput"):
         start(broken, run, line_rate=CEILING_PPS, tests=("throughput",))
+    before = (run / RECORDS).read_bytes()
     found = resume(SimulatedLab(), run)
     assert not found.summary.interrupted
-    arm = found.summary.cells[0].arms[0]
-    assert arm.search is not None
-    assert arm.search.unfinished < arm.search.searches == 6
+    assert (run / RECORDS).read_bytes().startswith(before)
+    failed = {(t.block, t.arm) for t in found.trials if t.role == "search" and t.session == 1}
+    assert len(failed) >= MAX_FAILURES
+    cell = found.summary.cells[0]
+    figures = [arm.search for arm in [*cell.arms, *cell.references] if arm.search]
+    assert sum(each.unfinished for each in figures) == len(failed)
+    # Of 7 blocks, those of the second session have a throughput.
+    assert {each.searches for each in figures} == {7}
+    again = {(t.block, t.arm) for t in found.trials if t.role == "search" and t.session == 2}
+    assert len(again) == 7 * 4 - len(failed)
+    assert not again & failed
 
 
 def test_a_complete_run_is_told_again(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def test_known_differences_are_found(found: Summary) -> None:
     assert verdicts["null", "rust-l2fwd"].verdict == "equal"
     for comparison in verdicts.values():
         assert comparison.arm in comparison.sentence
+        assert comparison.sentence.startswith("On ")
         assert comparison.ci_low is not None
         assert comparison.ci_high is not None
         assert comparison.ratio is not None
@@ -306,6 +307,7 @@ def test_a_minority_of_lossy_trials_at_a_low_load_is_seen() -> None:
     carried = next(c for c in rates if (c.metric, c.arm) == ("received_pps", "rust-l2fwd"))
     # The baseline was held back, so that the cost of a packet is the answer; this is another.
     assert (carried.verdict, carried.primary) == ("slower", False)
+    assert carried.sentence.startswith("Exploratory: on memif at 64 B, rust-l2fwd is slower than")
     victim = next(t for t in paced if t.arm == "rust-l2fwd" and t.attempted)
     victim.attempted = round((victim.attempted or 0) * 1.02)
     result = summarise(setup, trials + paced, interrupted=False)

@@ -47,6 +47,11 @@ def rate_of(searched: Searched, goal: str) -> float | None:
     return found.lower_pps if found else None
 
 
+def compared_loads(preset: Preset) -> list[float]:
+    """Shares of the own throughput at which latency is compared."""
+    return [share for share in preset.latency_loads if share < 1]
+
+
 def compared(preset: Preset) -> list[Compared]:
     """Beside rates and cost, which answer the question; all of these are secondary.
 
@@ -59,8 +64,7 @@ def compared(preset: Preset) -> list[Compared]:
             (HIGH_LATENCY, lambda run: run.quantiles.get(0.99)),
             (VARIATION, _variation),
         )
-        for share in preset.latency_loads
-        if share < 1
+        for share in compared_loads(preset)
     ]
     return [
         *result,

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from linerate.ceiling import ceiling_of
 from linerate.cpus import Cores
-from linerate.design import PEERS, Arm, Cell, arms, order
+from linerate.design import PEERS, Arm, Cell, arms, blocks_for, order
 from linerate.errors import DisturbedError, LabError, TrialError, UsageError
 from linerate.forwarders import forwarder
 from linerate.journal import Journal
@@ -23,6 +23,7 @@ from linerate.process import checkpoint
 from linerate.provenance import programs
 from linerate.records import Directions, Role, Test, Trial
 from linerate.rfc2544.beds import Block, Lab
+from linerate.rfc2544.compared import compared_loads
 from linerate.rfc2544.estimate import estimate, told
 from linerate.rfc2544.monitor import Units
 from linerate.rfc2544.presets import Preset, check_sizes, minimum_size
@@ -31,7 +32,6 @@ from linerate.rfc2544.units import Unit, run_tests
 from linerate.run_summary import Design
 from linerate.search.bed_device import DISTURBED
 from linerate.search.replay import Resumed
-from linerate.stats import fewest_pairs
 from linerate.summary import Ceiling
 from linerate.trial import Bench
 
@@ -101,8 +101,7 @@ def cells(options: Options) -> list[Cell]:
     """Which cells to run, in order; raises `UsageError` for what cannot be."""
     sizes = list(dict.fromkeys(options.sizes or [minimum_size(options.ip)]))
     check_sizes(sizes, options.ip, MAX_SIZE)
-    # As many as let a difference at one size pass Holm's correction over all.
-    blocks = max(options.preset.blocks, fewest_pairs(len(sizes)))
+    blocks = max(options.preset.blocks, blocks_for(len(sizes) * _loads(options)))
     blocks = blocks if options.blocks is None else options.blocks
     if blocks < 1:
         raise UsageError(f"--blocks {blocks}: at least 1")
@@ -131,6 +130,14 @@ def cells(options: Options) -> list[Cell]:
                 "--link memif2",
             )
     return [Cell(name, size, blocks) for name in names for size in sizes]
+
+
+def _loads(options: Options) -> int:
+    """At how many loads, at most, one metric is compared: they are corrected together."""
+    preset, tests = options.preset, options.tests
+    used = len(preset.core_use_loads) if "core-use" in tests else 1
+    delayed = len(compared_loads(preset)) if "latency" in tests else 1
+    return max(used, delayed)
 
 
 class Rfc2544:
@@ -318,7 +325,7 @@ class Rfc2544:
             tests = tests_of(arm.label, self.arms, self.options.tests)
             run_tests(device, self.options.preset, tests, cell.blocks, unit)
         self.monitor.unit_done(cell, arm, unit)
-        # A run that ended because all failed is resumed to try again.
+        # What earlier sessions found stands, and does not end this one.
         failed = not unit.lossless and self._ran_since(before)
         self._failures = self._failures + 1 if failed else 0
         if self._failures >= MAX_FAILURES and not self.options.keep_going:

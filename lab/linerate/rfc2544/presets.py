@@ -124,7 +124,7 @@ PRESETS = {
             recovery_repetitions=recovery.REPETITIONS,
             core_use_s=10.0,
             core_use_loads=core_use.LOADS,
-            note="RFC 2544's durations and repetitions: days for all sizes",
+            note="RFC 2544's durations and repetitions",
         ),
         Preset(
             name="csit",
@@ -171,7 +171,7 @@ PRESETS = {
             recovery_repetitions=6,
             core_use_s=0.1,
             core_use_loads=core_use.LOADS,
-            note="minutes: a look, NOT conforming to RFC 2544",
+            note="a look, NOT conforming to RFC 2544",
         ),
     )
 }
