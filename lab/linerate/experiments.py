@@ -132,6 +132,12 @@ class Experiment(ABC):
         """The design of runs put together; raises `RunError` naming what keeps them apart."""
 
     @abstractmethod
+    def decisive(self, design: dict[str, Any]) -> dict[str, object]:
+        """What compared figures hang on beside forwarders, links and sizes, by option: runs that
+        differ in it are not compared. Seed and number of blocks are none of it.
+        """
+
+    @abstractmethod
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         """What another run can be compared with."""
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -52,14 +52,17 @@ def interrupted_blocks(trials: list[Trial]) -> list[str]:
     ]
 
 
-def merge_designs(every: Sequence[AnyDesign], further: Sequence[tuple[str, str]] = ()) -> AnyDesign:
+def merge_designs(
+    every: Sequence[AnyDesign], further: Sequence[tuple[str, str]] = (), *, free: str
+) -> AnyDesign:
     """The design of runs put together; raises `RunError` naming what keeps them apart.
 
     `further`: the experiment's own options that must be alike, with the fields they are in.
+    `free`: what may differ, for the error.
     """
     first = every[0]
     for other in every[1:]:
-        _refuse_to_merge(first, other, further)
+        _refuse_to_merge(first, other, further, free)
     blocks = [{(c.link, c.size): c.blocks for c in each.cells} for each in every]
     return replace(
         first,
@@ -73,29 +76,50 @@ def merge_designs(every: Sequence[AnyDesign], further: Sequence[tuple[str, str]]
     )
 
 
-def _refuse_to_merge(first: Design, other: Design, further: Sequence[tuple[str, str]]) -> None:
+def _refuse_to_merge(
+    first: Design, other: Design, further: Sequence[tuple[str, str]], free: str
+) -> None:
     def cells_of(design: Design) -> list[str]:
         return [f"{cell.link} {cell.size} B" for cell in design.cells]
 
-    same: list[tuple[str, object, object]] = [
-        ("forwarders", [a.label for a in first.arms], [a.label for a in other.arms]),
-        ("cells", cells_of(first), cells_of(other)),
-        ("window", first.window_s, other.window_s),
-        ("--line-rate", first.line_rate, other.line_rate),
-        ("--generator-port", first.generator_ports, other.generator_ports),
-        ("--forwarder-port", first.forwarder_ports, other.forwarder_ports),
-    ]
-    same += [(what, getattr(first, field), getattr(other, field)) for what, field in further]
-    for what, mine, theirs in same:
+    def asked(design: Design) -> dict[str, object]:
+        return {
+            "forwarders": [arm.label for arm in design.arms],
+            "cells": cells_of(design),
+            "window": design.window_s,
+            "--line-rate": design.line_rate,
+            **ports_of(design),
+            **{what: getattr(design, field) for what, field in further},
+        }
+
+    refuse_unlike(
+        asked(first),
+        asked(other),
+        f"merge runs of the same experiment with the same options; {free}",
+    )
+
+
+def ports_of(design: Design) -> dict[str, object]:
+    """Of link `ports`, by option: others make it another link."""
+    return {
+        "--generator-port": design.generator_ports,
+        "--forwarder-port": design.forwarder_ports,
+    }
+
+
+def refuse_unlike(one: Mapping[str, object], other: Mapping[str, object], hint: str) -> None:
+    """Raise `RunError` naming the first option in which two runs differ."""
+    for what, mine in one.items():
+        theirs = other[what]
         if mine != theirs:
             raise RunError(
-                f"the runs have different options: {what} {_told(mine)} and {_told(theirs)}",
-                "merge runs of the same experiment with the same options; seed and number of "
-                "blocks may differ",
+                f"the runs have different options: {what} {_told(mine)} and {_told(theirs)}", hint
             )
 
 
 def _told(value: object) -> str:
+    if value is None or value == []:
+        return "none"
     value = getattr(value, "name", value)
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 

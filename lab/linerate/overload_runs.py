@@ -21,6 +21,7 @@ from linerate.kept_runs import (
     cost_samples,
     interrupted_blocks,
     merge_designs,
+    ports_of,
     rate_sample,
     read,
 )
@@ -102,7 +103,13 @@ class OverloadRuns(Experiment):
 
     def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
         every = [read(DESIGN, each, "design") for each in designs]
-        return asdict(merge_designs(every, [("--probe", "probe")]))
+        free = "seed, preset and number of blocks may differ"
+        return asdict(merge_designs(every, [("--probe", "probe")], free=free))
+
+    def decisive(self, design: dict[str, Any]) -> dict[str, object]:
+        asked = read(DESIGN, design, "design")
+        # The probe is in the windows that tell the cost of a packet, and is a part of it.
+        return {"window": asked.window_s, "--probe": asked.probe, **ports_of(asked)}
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         found = self.findings(run, trials)

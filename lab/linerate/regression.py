@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from linerate import stats, unpaired
 from linerate.errors import RunError
 from linerate.experiments import Comparable, Control, Sample, find
+from linerate.kept_runs import refuse_unlike
 from linerate.provenance import changed_programs, deciding, telling
 from linerate.rebuild import Stored
 from linerate.stats import ALPHA, MIN_COUNT
@@ -167,6 +168,12 @@ def refuse(before: Stored, after: Stored) -> None:
         )
     if before.run.ids & after.run.ids:
         raise RunError(f"{names} hold the same run", "name two runs that were measured apart")
+    experiment = find(before.run.experiment)
+    refuse_unlike(
+        experiment.decisive(before.run.design),
+        experiment.decisive(after.run.design),
+        "compare runs that were asked the same; seed and number of blocks may differ",
+    )
     one, other = before.run.sessions[0], after.run.sessions[0]
     machines = [text for text in deciding(one, other) if not text.startswith("dpdk version")]
     if machines:

@@ -146,7 +146,7 @@ def other_dpdk(simulation: Simulation) -> None:
         (None, {"hugepages": "yes"}, "memory: no-huge and hugepages"),
         (None, {"links": ["null2"]}, "cells null 64 B and null2 64 B"),
         (None, {"forwarders": ["rust-l2fwd", "c-l2fwd"]}, "forwarders .* and .*rust-l2fwd-again"),
-        (None, {"line_rate": 1e6}, "--line-rate None and 1000000.0"),
+        (None, {"line_rate": 1e6}, "--line-rate none and 1000000.0"),
         (None, {"probe": False}, "--probe True and False"),
     ],
 )

@@ -6,19 +6,31 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from simulated import KilledError, printed
-from simulated_lab import CAPACITY, CEILING_PPS, QUICK, SimulatedLab, quiet, resume, start
+from simulated_lab import (
+    CAPACITY,
+    CEILING_PPS,
+    QUICK,
+    SimulatedLab,
+    options,
+    quiet,
+    resume,
+    start,
+)
 
-from linerate import rebuild, records, regression, run_file
+from linerate import rebuild, records, regression, regression_screen, run_file
 from linerate.errors import LabError, RunError
+from linerate.other_generator import Named
 from linerate.records import RECORDS, Trial
+from linerate.rfc2544 import presets
 from linerate.rfc2544.experiment import MAX_FAILURES
-from linerate.rfc2544.runs import Found
+from linerate.rfc2544.runs import Found, Rfc2544Runs
+from linerate.run_file import RUN
 from linerate.search.simulated import Model
 
 SHORT: dict[str, Any] = {"tests": ("throughput",), "blocks": 2}
@@ -308,3 +320,55 @@ def test_runs_with_other_tests_are_not_merged(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"--tests throughput and throughput, loss"):
         rebuild.report([tmp_path / "one", tmp_path / "two"], tmp_path / "both", quiet())
     assert not (tmp_path / "both").exists()
+
+
+def test_runs_with_other_blocks_are_not_merged_and_the_hint_is_true(tmp_path: Path) -> None:
+    for name, blocks in (("one", 2), ("two", 3)):
+        start(SimulatedLab(), tmp_path / name, tests=("throughput",), blocks=blocks, seed=blocks)
+    with pytest.raises(RunError) as refused:
+        rebuild.report([tmp_path / "one", tmp_path / "two"], tmp_path / "both", quiet())
+    assert "--blocks must be alike" in str(refused.value)
+    assert "number of blocks may differ" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "asked"),
+    [
+        ("--ip 4 and 6", {"ip": 6}),
+        ("--directions both and one", {"links": ["memif2"], "directions": "one"}),
+        ("--preset quick and csit", {"preset": presets.preset("csit")}),
+        (
+            "--generator none and http://127.0.0.1:1",
+            {"generator": Named("http://127.0.0.1:1"), "line_rate": 4e6},
+        ),
+    ],
+)
+def test_runs_that_were_asked_different_things_are_not_compared(
+    tmp_path: Path, option: str, asked: dict[str, Any]
+) -> None:
+    """Their cells have the same names."""
+    runs = Rfc2544Runs()
+    for name, given in (("before", {"links": asked.get("links", [])}), ("after", asked)):
+        start(SimulatedLab(), tmp_path / name, sizes=[128], **SHORT)
+        path = tmp_path / name / RUN
+        design = runs.design(asdict(options(sizes=[128], tests=("throughput",), **given)))
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"design": design}))
+    one, other = (rebuild.stored(tmp_path / name) for name in ("before", "after"))
+    with pytest.raises(RunError, match=option):
+        regression.compare(one, other, margin=0.02)
+    with pytest.raises(RunError) as refused:
+        regression_screen.run(
+            one.directory, other.directory, "2%", strict=False, json_output=False, console=quiet()
+        )
+    assert refused.value.exit_code == regression_screen.CANNOT
+
+
+def test_another_seed_and_number_of_blocks_do_not_keep_runs_from_being_compared(
+    tmp_path: Path,
+) -> None:
+    for name, blocks in (("one", 6), ("two", 7)):
+        start(SimulatedLab(), tmp_path / name, tests=("throughput",), blocks=blocks, seed=blocks)
+    found = regression.compare(
+        rebuild.stored(tmp_path / "one"), rebuild.stored(tmp_path / "two"), margin=0.02
+    )
+    assert [(each.n_before, each.n_after) for each in found.changes] == [(6, 7)]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -20,6 +20,7 @@ from linerate.kept_runs import (
     cost_samples,
     interrupted_blocks,
     merge_designs,
+    ports_of,
     rate_sample,
     read,
 )
@@ -153,7 +154,20 @@ class Rfc2544Runs(Experiment):
             ("--directions", "directions"),
             ("--generator", "generator"),
         ]
-        return _as_stored(merge_designs(every, further))
+        # The repetitions of each test are shared out over the blocks of a run.
+        free = "their seeds may differ, and nothing else: --blocks must be alike, too"
+        return _as_stored(merge_designs(every, further, free=free))
+
+    def decisive(self, design: dict[str, Any]) -> dict[str, object]:
+        asked = read(DESIGN, design, "design")
+        return {
+            # Its goals and durations.
+            "--preset": replace(asked.search, blocks=0, note=""),
+            "--ip": asked.ip,
+            "--directions": asked.directions or "both",
+            "--generator": asked.generator,
+            **ports_of(asked),
+        }
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         asked = self._asked(run, trials)
