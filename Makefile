@@ -25,7 +25,7 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages lint-packages venv programs build demo bench bench-trust test soak lint sanitize clean
+.PHONY: help setup packages bench-packages lint-packages venv programs build demo bench bench-trust test soak kills lint sanitize clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -65,6 +65,10 @@ soak: build ## look for a lost frame among 10^9, and whether the generator grows
 	$(Q)LINERATE_RING_FRAMES=1000000000 $(CARGO) test --profile checked --locked $(if $(filter 0,$(V)),--quiet) \
 	  --package linerate-forwarders --test frames_ring -- --nocapture
 	$(Q).venv/bin/python -m linerate.generator_soak $(MINUTES)
+
+KILLS ?= 50
+kills: build ## kill the lab, generators and forwarders at KILLS=50 random moments of each experiment, and resume
+	$(Q)LINERATE_KILLS='$(KILLS)' PYTHONPATH=scripts .venv/bin/python -m pytest -ra -p strict_skips lab/tests/test_e2e_resume.py
 
 lint: setup lint-packages ## check the style: rustfmt, clippy, ruff, mypy; warnings are errors
 	$(Q)scripts/run-lint

@@ -27,21 +27,27 @@ from linerate.run_file import RUN
 
 pytestmark = pytest.mark.e2e
 
-# A soak asks for more.
+# `make kills` asks for more.
 KILLS = int(os.environ.get("LINERATE_KILLS", "4"))
+# As many as are not measured before the last kill.
+BLOCKS = {"overload": max(2, KILLS // 5), "rfc2544": max(1, KILLS // 12)}
 # Low enough for any machine to be on time at.
 RATE = "100000"
 OPTIONS = {
     "overload": (
-        "--link", "null,memif", "--blocks", "2", "--forwarders", "c-l2fwd,rust-l2fwd",
-        "--line-rate", RATE, "--seed", "3",
+        "--link", "null,memif", "--blocks", str(BLOCKS["overload"]),
+        "--forwarders", "c-l2fwd,rust-l2fwd", "--line-rate", RATE, "--seed", "3",
     ),
     "rfc2544": (
-        "--link", "memif", "--blocks", "1", "--forwarders", "c-l2fwd,rust-l2fwd",
+        "--link", "memif", "--blocks", str(BLOCKS["rfc2544"]),
+        "--forwarders", "c-l2fwd,rust-l2fwd",
         "--tests", "throughput,latency,recovery", "--line-rate", RATE, "--seed", "3",
     ),
 }  # fmt: skip
 VICTIMS = ("lab", "generator", "forwarder")
+# In the midst of measuring, or after some seconds, while it starts or wherever that is.
+MOMENTS = ("measuring", "anywhere")
+CASES = list(itertools.product(MOMENTS, VICTIMS))
 # What a machine with other work does to a window, and what a kill does to it.
 DISTURBED: tuple[InvalidCode, ...] = ("late", "starved", "link")
 KILLED: tuple[InvalidCode, ...] = ("ended", "generator", "telemetry")
@@ -145,20 +151,32 @@ def place(trial: Trial) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("experiment", ["overload", "rfc2544"])
+def cases(experiment: str) -> list[tuple[str, str]]:
+    """Moment and victim of each kill; where the first experiment ends, the next one goes on."""
+    first = list(OPTIONS).index(experiment) * KILLS
+    return [CASES[(first + number) % len(CASES)] for number in range(KILLS)]
+
+
+def test_the_few_kills_of_all_experiments_cover_every_case() -> None:
+    made = [case for experiment in OPTIONS for case in cases(experiment)]
+    assert set(made) == set(CASES[: len(made)])
+    for experiment in OPTIONS:
+        # Otherwise nothing is resumed.
+        assert len(VICTIMS) > KILLS or "lab" in {victim for _, victim in cases(experiment)}
+
+
+@pytest.mark.parametrize("experiment", list(OPTIONS))
 def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str) -> None:
     need("l2fwd", "reflect", "generator")
-    moments = random.Random(6)
+    moments = random.Random(f"6:{experiment}")
     out = tmp_path / "run"
     before = Traces.of(runtime)
     run = Session(experiment, runtime, out)
     seen: list[Trial] = []
-    for number in range(KILLS):
-        # In the midst of measuring, or after some seconds, while it starts or wherever that is.
-        more = 0 if number % 2 else moments.randint(1, 5)
+    for moment, victim in cases(experiment):
+        more = moments.randint(1, 5) if moment == "measuring" else 0
         run.await_further(len(seen) + more)
         time.sleep(moments.uniform(0, 1) if more else moments.uniform(0.2, 4))
-        victim = VICTIMS[number % len(VICTIMS)]
         if victim == "lab" or not run.running:
             run.kill()
             run = Session(experiment, runtime, out)
@@ -206,12 +224,16 @@ def check_order(experiment: str, trials: list[Trial]) -> None:
     if experiment == "overload":
         for link in ("null", "memif"):
             arms = [t.arm for t in trials if (t.link, t.role) == (link, "measure")]
-            assert {arms.count(arm) for arm in ("c-l2fwd", "c-l2fwd-again", "rust-l2fwd")} == {2}
+            assert {arms.count(arm) for arm in ("c-l2fwd", "c-l2fwd-again", "rust-l2fwd")} == {
+                BLOCKS["overload"]
+            }
         return
     found = [trial for trial in trials if trial.role == "search"]
-    labels = [trial.arm for trial in found]
-    assert labels == sorted(labels, key=list(dict.fromkeys(labels)).index)
-    assert {"c-l2fwd", "c-l2fwd-again", "rust-l2fwd"} < set(labels)
+    searches = [(trial.block, trial.arm) for trial in found]
+    assert searches == sorted(searches, key=list(dict.fromkeys(searches)).index)
+    for block in range(BLOCKS["rfc2544"]):
+        labels = {arm for of, arm in searches if of == block}
+        assert {"c-l2fwd", "c-l2fwd-again", "rust-l2fwd"} < labels
     for one, after in itertools.pairwise(found):
         if (after.attempt or 1) > 1:
             assert (one.arm, one.asked_pps, one.attempt) == (
