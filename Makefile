@@ -50,7 +50,7 @@ bench: build bench-packages ## compare l2fwd and the generator with C, count ins
 	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.generator_bench | tee '$(OUT)/generator.txt'
 	$(Q)scripts/count-instructions $(subst $(comma), ,$(BENCH_ARMS)) | tee '$(OUT)/instructions.txt'
 
-# Rounds of real comparisons; 0 for those on the simulated machine alone, which take 20 seconds.
+# Rounds of real comparisons; 0 for those on the simulated machine alone, which take a minute.
 REAL ?= 40
 bench-trust: $(if $(filter 0,$(REAL)),setup,build) ## count wrong verdicts and slow-downs not found, simulated and real (110 minutes; REAL=0: 1)
 	$(Q)mkdir -p '$(OUT)'

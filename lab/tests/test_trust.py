@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from linerate.trust import machine, real
 from linerate.trust.comparison import QUICK, SCREEN, TESTED, Extent, arms, judged
 from linerate.trust.kept import Kept
 from linerate.trust.machine import PROFILES, PROGRAM, Machine, simulate
+from linerate.trust.searches import QUICK_SEARCHES
+from linerate.trust.searches import simulate as simulate_searches
 from linerate.trust.tally import VERDICTS, Line, Tally, lines
 from linerate.verdict import Judgement, Verdict
 
@@ -201,6 +204,7 @@ def test_the_command_prints_its_tables_and_writes_json(
     assert command.main(["--simulated-only", "--json", str(file)]) == 0
     printed = capsys.readouterr().out
     assert "simulated, null, screen: 10% slower" in printed
+    assert "simulated, memif, rfc2544 quick: A/A" in printed
     assert "FAIL" not in printed
     document = json.loads(file.read_text())
     assert {entry["n"] for entry in document["tallies"]} == {3}
@@ -215,6 +219,45 @@ def test_the_command_fails_when_the_lab_never_decides(
     monkeypatch.setattr(comparisons, "judge", lambda *_, **__: Judgement("undecided", "always"))
     assert command.main(["--simulated-only"]) == 1
     assert "FAIL" in capsys.readouterr().out
+
+
+# -- runs of rfc2544 -------------------------------------------------------------------------------
+
+
+def test_a_search_is_one_value_and_the_arm_under_test_is_slowed() -> None:
+    ratios: list[float] = []
+    for seed in range(6):
+        rates = simulate_searches(QUICK_SEARCHES, 0.3, seed)
+        assert [block for block, _ in rates] == list(range(QUICK_SEARCHES.blocks))
+        both = [each for each in rates.values() if TESTED in each and PROGRAM in each]
+        ratios += [math.log(each[TESTED] / each[PROGRAM]) for each in both]
+    assert stats.hodges_lehmann(ratios) == pytest.approx(math.log(0.7), abs=0.03)
+    assert 0.01 < stats.spread(ratios) < 0.06
+
+
+def test_the_same_seed_gives_the_same_searches_and_some_have_no_result() -> None:
+    assert simulate_searches(QUICK_SEARCHES, 0.0, 3) == simulate_searches(QUICK_SEARCHES, 0.0, 3)
+    assert simulate_searches(QUICK_SEARCHES, 0.0, 3) != simulate_searches(QUICK_SEARCHES, 0.0, 4)
+    every = [
+        simulate_searches(replace(QUICK_SEARCHES, failed_share=0.3), 0.0, seed) for seed in range(6)
+    ]
+    found = sum(len(block) for rates in every for block in rates.values())
+    assert 0.5 < found / (6 * 3 * QUICK_SEARCHES.blocks) < 0.9
+
+
+def test_twenty_per_cent_gets_its_verdict_from_a_run_of_rfc2544() -> None:
+    found = command.searched(QUICK_SEARCHES, 0.20, 10)
+    assert found.verdicts == {"slower": 10}
+    assert set(found.blocks) == {8}
+    assert [line.passed for line in lines(found)] == [None, True]
+
+
+def test_runs_of_rfc2544_that_call_a_program_different_from_itself_fail(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(comparisons, "judge", lambda *_, **__: Judgement("slower", "always"))
+    (line,) = lines(command.searched(QUICK_SEARCHES, 0.0, 4))
+    assert (line.count, line.passed) == (4, False)
 
 
 # -- comparisons on this machine -------------------------------------------------------------------

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from linerate.errors import Interrupted, LabError
 from linerate.process import interruptible
-from linerate.trust import machine, real
+from linerate.trust import machine, real, searches
 from linerate.trust.comparison import QUICK, SCREEN, Extent, arms, judged
 from linerate.trust.kept import Kept
 from linerate.trust.tally import HEADING, LINE_HEADING, Tally, all_lines
@@ -44,6 +44,15 @@ def simulated(
     for seed in range(count):
         trials = machine.simulate(profile, extent, slow_down, seed, held_back=held_back)
         tally.add(judged(cell, both, trials).verdict, cell.blocks)
+    return tally
+
+
+def searched(kind: searches.Searches, slow_down: float, count: int) -> Tally:
+    """Many runs of rfc2544 on simulated forwarders; the seeds are 0, 1, ..."""
+    tally = Tally("simulated", searches.LINK, kind, slow_down)
+    for seed in range(count):
+        found = searches.judged(kind, searches.simulate(kind, slow_down, seed))
+        tally.add(found.verdict, kind.blocks)
     return tally
 
 
@@ -105,6 +114,7 @@ def main(argv: list[str] | None = None) -> int:
     tallies += [
         simulated(profile, SCREEN, 0.0, SIMULATED, held_back=BIAS) for profile in machine.PROFILES
     ]
+    tallies += [searched(searches.QUICK_SEARCHES, slow_down, SIMULATED) for slow_down in SLOW_DOWNS]
     status = 0
     if not chosen.simulated_only:
         records = None

@@ -16,6 +16,7 @@ from scipy import stats as scipy_stats
 
 from linerate.stats import ALPHA
 from linerate.trust.comparison import SCREEN, Extent
+from linerate.trust.searches import Searches
 from linerate.verdict import MARGIN, Verdict
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -36,7 +37,7 @@ class Tally:
 
     machine: str
     link: str
-    extent: Extent
+    extent: Extent | Searches
     slow_down: float
     held_back: float = 0.0
     blocks: list[int] = field(default_factory=list)
