@@ -258,8 +258,8 @@ def rfc2544(
     blocks: Annotated[
         int | None,
         typer.Option(
-            help="Searches of each forwarder. Default: 8 for one size, 11 for seven, one more than "
-            "a verdict needs (7 and 10 without latency and core-use)."
+            help="Searches of each forwarder. Default: one more than a verdict needs, 9 for one "
+            "size, 12 for seven (7 and 10 without latency and core-use)."
         ),
     ] = None,
     out: Out = None,

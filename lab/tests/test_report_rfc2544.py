@@ -14,7 +14,7 @@ from typing import Any
 
 import altair as alt
 import pytest
-from simulated_lab import CEILING_PPS, SimulatedLab
+from simulated_lab import CEILING_PPS, SimulatedLab, options
 from test_rfc2544 import run
 
 from linerate.records import Trial
@@ -22,10 +22,12 @@ from linerate.report import published_rfc2544
 from linerate.report.published_rfc2544 import PublishedRow
 from linerate.report.rfc2544_charts import Point, by_size
 from linerate.report.rfc2544_page import render
+from linerate.rfc2544.experiment import cells
 from linerate.summary import LowerLoad, Quartiles, Summary
 from linerate.verdict import LOW_LOAD
 
 SIZES = [64, 300, 1518]
+BLOCKS = cells(options(sizes=SIZES))[0].blocks
 ARMS = ["c-l2fwd", "rust-l2fwd"]
 LOADS = (0.1, 0.5, 0.9)
 RESULTS = "memif: throughput, and latency there, by frame size and forwarder"
@@ -171,7 +173,7 @@ def test_every_published_column_is_there_made_right(
     ]
     windows = windows_at_the_throughput(trials, arm, size)
     blocks = {t.block for t in windows}
-    assert len(blocks) == 10
+    assert len(blocks) == BLOCKS
     sent = sum(t.intended or 0 for t in windows)
     received = sum(t.received or 0 for t in windows)
     assert row["duration, s"] == (
@@ -196,7 +198,7 @@ def test_every_published_column_is_there_made_right(
         and t.latency
         and t.asked_pps in {w.asked_pps for w in windows if w.block == t.block}
     ]
-    assert len(latencies) == 10
+    assert len(latencies) == BLOCKS
     mean = statistics.median(each.mean_ns for each in latencies) / 1e3
     assert number(row["latency average, us"]) == pytest.approx(mean, abs=0.051)
     most = max(each.maximum_ns for each in latencies) / 1e3
@@ -336,7 +338,7 @@ def test_void_windows_and_gates_are_told(measured: tuple[list[Trial], Summary], 
     assert len(per_arm) == 4 * len(SIZES)
     void = sum(t.role == "search" and not t.valid for t in trials)
     assert sum(int(row["void"]) for row in per_arm) == void
-    assert {row["searches"] for row in per_arm} == {"10"}
+    assert {row["searches"] for row in per_arm} == {str(BLOCKS)}
 
 
 def test_text_is_escaped(measured: tuple[list[Trial], Summary]) -> None:

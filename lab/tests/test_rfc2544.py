@@ -49,6 +49,10 @@ from linerate.verdict import LOW_LOAD
 WIDTH = QUICK.goals[0].width
 
 
+# With all tests at one size, where nothing else is asked for.
+BLOCKS = cells(options())[0].blocks
+
+
 def run(lab: SimulatedLab, **given: object) -> tuple[list[Trial], Summary]:
     with tempfile.TemporaryDirectory() as scratch:
         found = start(lab, Path(scratch) / "out", **given)
@@ -98,7 +102,7 @@ def test_the_throughput_is_the_capacity_within_the_width(
 def test_a_known_difference_gets_its_verdict(measured: Measured) -> None:
     for metric in ("ndr_pps", "pdr_pps"):
         found = verdict(measured.summary, metric)
-        assert (found.verdict, found.arm, found.n) == ("faster", "rust-l2fwd", 8)
+        assert (found.verdict, found.arm, found.n) == ("faster", "rust-l2fwd", BLOCKS)
         assert found.ratio == pytest.approx(1.1, rel=2 * WIDTH)
         assert "rust-l2fwd is faster than c-l2fwd" in found.sentence
     assert measured.summary.limited_by == []
@@ -118,7 +122,7 @@ def test_other_tests_are_at_the_own_throughput(measured: Measured) -> None:
         assert figures is not None
         assert [each.share for each in figures.latency] == list(QUICK.latency_loads)
         for each in figures.latency:
-            assert each.trials == 8
+            assert each.trials == BLOCKS
             assert each.minimum_us >= 10
             assert each.quantiles_us["0.999"].median >= each.quantiles_us["0.5"].median
             expected = each.quantiles_us["0.999"].median - each.minimum_us
@@ -139,7 +143,7 @@ def test_other_tests_are_at_the_own_throughput(measured: Measured) -> None:
         full = 512 / (1 - CAPACITY[name] / CEILING_PPS)
         recovery = figures.recovery
         assert recovery is not None
-        assert (recovery.repetitions, recovery.not_recovered) == (8, 0)
+        assert (recovery.repetitions, recovery.not_recovered) == (BLOCKS, 0)
         assert recovery.not_overloaded == 0
         # A full queue loses no more once the rate is below the capacity.
         assert recovery.recovered_s is not None
@@ -157,7 +161,7 @@ def test_core_use_is_known_at_the_loads_that_an_arm_carries() -> None:
         (name, share) for name, shares in carried.items() for share in (*shares, LOW_LOAD)
     }
     for (name, share), entry in lower.items():
-        assert (entry.trials, entry.invalid, entry.loss_share) == (8, 0, 0)
+        assert (entry.trials, entry.invalid, entry.loss_share) == (BLOCKS, 0, 0)
         if share == LOW_LOAD:
             # The probe does not look there.
             assert entry.busy_cycles_per_packet is None
@@ -173,7 +177,7 @@ def test_core_use_is_known_at_the_loads_that_an_arm_carries() -> None:
             (entry.rx_spin, 6 / 8),
         ):
             assert figure is not None
-            assert figure.n == 8
+            assert figure.n == BLOCKS
             assert figure.median == pytest.approx(expected, rel=0.02)
     for trial in trials:
         assert trial.probe == (trial.polling is not None) == (trial.test == "core-use")
@@ -193,11 +197,11 @@ def test_core_use_at_the_own_throughput_is_known_and_compared_with_nobody_s() ->
         own, rate = entry.search.at_throughput, entry.search.goals[0].pps
         assert own is not None
         assert rate is not None
-        assert (own.arm, own.trials, own.invalid) == (entry.arm, 6, 0)
+        assert (own.arm, own.trials, own.invalid) == (entry.arm, BLOCKS, 0)
         assert own.load_share == pytest.approx(rate.median / CEILING_PPS)
         assert own.offered_mpps == pytest.approx(rate.median / 1e6, rel=1e-3)
         assert own.average_rx_burst is not None
-        assert own.average_rx_burst.n == 6
+        assert own.average_rx_burst.n == BLOCKS
     (peer,) = [each for each in found.cells[0].references if each.search]
     assert peer.search is not None
     assert peer.search.at_throughput is None
@@ -372,7 +376,7 @@ def test_a_device_that_loses_at_a_low_load_gets_no_verdict() -> None:
 def test_where_the_generator_is_the_limit_cycles_per_packet_decide() -> None:
     fast = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6}
     lab = SimulatedLab(capacity=fast)
-    _, found = run(lab, tests=("throughput", "core-use"), sizes=[64, 512], blocks=9)
+    _, found = run(lab, tests=("throughput", "core-use"), sizes=[64, 512], blocks=10)
     primary = [each for each in found.comparisons if each.primary]
     assert [(c.metric, c.size, c.load_share, c.better, c.verdict) for c in primary] == [
         ("busy_cycles_per_packet", size, share, "lower", "faster")
@@ -381,9 +385,9 @@ def test_where_the_generator_is_the_limit_cycles_per_packet_decide() -> None:
     ]
     for each in primary:
         assert each.ratio == pytest.approx(CYCLES["rust-l2fwd"] / CYCLES["c-l2fwd"], rel=0.01)
-        assert each.p == pytest.approx(1 / 256)
-        # A family of two sizes at three loads: the least p of nine blocks, six times.
-        assert each.p_holm == pytest.approx(6 / 256)
+        assert each.p == pytest.approx(1 / 512)
+        # A family of two sizes at six loads: the least p of ten blocks, twelve times.
+        assert each.p_holm == pytest.approx(12 / 512)
         assert f"fewer busy cycles per packet at {each.load_share:.0%}".replace("%", " %") in (
             each.sentence
         )
@@ -437,7 +441,7 @@ def test_every_other_test_is_compared_too(measured: Measured) -> None:
     }  # fmt: skip
     assert {c.better for c in found.values() if c.metric.startswith(("lat", "pdv"))} == {"lower"}
     loss = found["loss_ratio", 1.0]
-    assert (loss.verdict, loss.n) == ("faster", 8)
+    assert (loss.verdict, loss.n) == ("faster", BLOCKS)
     capacities = CAPACITY["rust-l2fwd"], CAPACITY["c-l2fwd"]
     rust, c = (1 - capacity / CEILING_PPS for capacity in capacities)
     assert loss.ratio == pytest.approx(rust / c, rel=0.02)
@@ -580,11 +584,11 @@ def test_one_direction_needs_two_ports() -> None:
     ("sizes", "tests", "family"),
     [
         ([64], ("throughput",), 1),
-        ([64], ("throughput", "core-use"), 3),
+        ([64], ("throughput", "core-use"), 6),
         ([64], ("throughput", "latency"), 3),
         (list(presets.STANDARD_SIZES), ("throughput", "loss"), 7),
-        (list(presets.STANDARD_SIZES), presets.TESTS, 21),
-        (list(presets.published_sizes()), presets.TESTS, 78),
+        (list(presets.STANDARD_SIZES), presets.TESTS, 7 * 6),
+        (list(presets.published_sizes()), presets.TESTS, 26 * 6),
     ],
 )
 def test_one_failed_search_leaves_blocks_that_can_decide(
@@ -627,7 +631,7 @@ CONFORMING = presets.preset("conforming")
 
 
 def test_a_conforming_run_that_was_cut_off_does_not_conform(tmp_path: Path) -> None:
-    """After one of six blocks."""
+    """After one of eight blocks."""
     lab = SimulatedLab()
 
     def kill(trial: Trial) -> None:
@@ -642,9 +646,9 @@ def test_a_conforming_run_that_was_cut_off_does_not_conform(tmp_path: Path) -> N
     assert isinstance(found, Found)
     summary = found.summary
     assert (summary.interrupted, summary.conforming) == (True, False)
-    # Four of the twenty repetitions, and not what six blocks would have made of them.
+    # Three of the twenty repetitions, and not what eight blocks would have made of them.
     assert conformity(summary) == (
-        "Preset conforming, NOT conforming to RFC 2544: latency repeated 4 times instead of 20; "
+        "Preset conforming, NOT conforming to RFC 2544: latency repeated 3 times instead of 20; "
         "the run ended early."
     )
     summary.interrupted = False
