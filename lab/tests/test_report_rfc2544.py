@@ -450,6 +450,23 @@ def test_the_five_charts_hold_the_summary_s_figures(
         assert difference["value"] == pytest.approx((ndr.ratio - 1) * 100)
 
 
+def test_where_cost_leads_the_difference_is_still_that_of_the_throughput() -> None:
+    # Both carry all that can be offered, so that what leads is the cost: 20 % less.
+    limits = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6}
+    trials, found = run(
+        SimulatedLab(capacity=limits), tests=("throughput", "core-use"), sizes=[64, 512], blocks=8
+    )
+    assert {c.metric for c in found.comparisons if c.primary} == {"busy_cycles_per_packet"}
+    ratios = {c.size: c.ratio for c in found.comparisons if c.metric == "ndr_pps"}
+    spec = chart(render(found, trials), "This run", "in per cent")
+    drawn = {row["size"]: row["value"] for row in values(spec) if "size" in row}
+    assert drawn.keys() == ratios.keys() == {64, 512}
+    for size, ratio in ratios.items():
+        assert ratio == pytest.approx(1, abs=0.02)
+        assert ratio is not None
+        assert drawn[size] == pytest.approx((ratio - 1) * 100)
+
+
 def test_published_charts_hold_the_published_figures_and_the_line_rate(html: str) -> None:
     with CSV.open(encoding="utf-8") as file:
         raw = list(csv.DictReader(file))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from linerate.metrics import NDR
 from linerate.report import published_rfc2544, rfc2544_charts
 from linerate.report.page import Charts
 from linerate.report.published_rfc2544 import AsPublished
@@ -60,11 +61,11 @@ class BySize:
         return self.placed.place(spec)
 
     def difference(self) -> str | None:
-        """Each arm's throughput against the baseline's."""
+        """Each arm's throughput against the baseline's, also where cost answers the question."""
         found = [
             (c, c.ratio)
             for c in self.comparisons
-            if c.primary and c.link == self.link and c.ratio is not None
+            if c.metric == NDR.name and c.link == self.link and c.ratio is not None
         ]
         points = [
             Point(
