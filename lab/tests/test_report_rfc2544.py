@@ -7,22 +7,25 @@ import csv
 import json
 import re
 import statistics
+import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 import pytest
-from simulated_lab import CEILING_PPS, SimulatedLab, options
-from test_rfc2544 import run
+from simulated_lab import CEILING_PPS, SimulatedLab, options, start
 
+from linerate.output import REPORT
 from linerate.records import Trial
 from linerate.report import published_rfc2544
 from linerate.report.published_rfc2544 import PublishedRow
 from linerate.report.rfc2544_charts import Point, by_size
 from linerate.report.rfc2544_page import render
 from linerate.rfc2544.experiment import cells
+from linerate.rfc2544.runs import Found
 from linerate.summary import LowerLoad, Quartiles, Summary
 from linerate.verdict import LOW_LOAD
 
@@ -119,16 +122,30 @@ def fill(found: Summary) -> None:
         cell.lower_load += polled
 
 
-@pytest.fixture(scope="module")
-def measured() -> tuple[list[Trial], Summary]:
-    trials, found = run(SimulatedLab(late=lambda _: 0.1), sizes=SIZES)
-    fill(found)
-    return trials, found
+def told(lab: SimulatedLab, **given: object) -> Found:
+    with tempfile.TemporaryDirectory() as scratch:
+        return start(lab, Path(scratch) / "out", **given)
+
+
+def render(found: Found, **changed: object) -> str:
+    return replace(found, **changed).files()[REPORT]  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
-def html(measured: tuple[list[Trial], Summary]) -> str:
-    return render(measured[1], measured[0])
+def found() -> Found:
+    result = told(SimulatedLab(late=lambda _: 0.1), sizes=SIZES)
+    fill(result.summary)
+    return result
+
+
+@pytest.fixture(scope="module")
+def measured(found: Found) -> tuple[list[Trial], Summary]:
+    return found.trials, found.summary
+
+
+@pytest.fixture(scope="module")
+def html(found: Found) -> str:
+    return render(found)
 
 
 @pytest.fixture(scope="module")
@@ -221,19 +238,15 @@ def test_control_and_reference_are_told_apart(page: Page) -> None:
 
 
 def test_a_line_rate_is_named_as_one() -> None:
-    trials, found = run(
-        SimulatedLab(), tests=("throughput",), line_rate=CEILING_PPS, sizes=[64], blocks=2
-    )
-    html = render(found, trials)
+    found = told(SimulatedLab(), tests=("throughput",), line_rate=CEILING_PPS, sizes=[64], blocks=2)
+    html = render(found)
     assert "of line rate" in Page(html).tables[RESULTS][0]
     assert "line rate, as given" in json.dumps(specifications(html))
     assert 'best reference peer"' not in json.dumps(specifications(html))
 
 
-def test_what_is_not_known_is_a_dash(measured: tuple[list[Trial], Summary]) -> None:
-    trials, found = measured
-    other = found.model_copy(update={"preset": "of another version"})
-    for row in Page(render(other, trials)).rows(RESULTS):
+def test_what_is_not_known_is_a_dash(found: Found) -> None:
+    for row in Page(render(found, searches={})).rows(RESULTS):
         assert (row["frames sent"], row["duration, s"], row["bytes sent"]) == ("–", "–", "–")
         assert number(row["throughput, Mpps"]) > 1
 
@@ -341,28 +354,26 @@ def test_void_windows_and_gates_are_told(measured: tuple[list[Trial], Summary], 
     assert {row["searches"] for row in per_arm} == {str(BLOCKS)}
 
 
-def test_text_is_escaped(measured: tuple[list[Trial], Summary]) -> None:
-    trials, found = measured
+def test_text_is_escaped(found: Found) -> None:
     sharp = "<b onclick=x>&"
-    changed = found.model_copy(update={"command": sharp, "warnings": [sharp]}, deep=True)
+    changed = found.summary.model_copy(update={"command": sharp, "warnings": [sharp]}, deep=True)
     figures = changed.cells[0].arms[0].search
     assert figures is not None
     figures.reasons = {sharp: 1}
     figures.deviations = [sharp]
-    html = render(changed, trials)
+    html = render(found, summary=changed)
     assert sharp not in html
     # Command, warning, reason, and the deviation twice: with the answer and in its list.
     assert html.count("&lt;b onclick=x&gt;&amp;") == 5
 
 
-def test_an_empty_and_a_short_run_render(measured: tuple[list[Trial], Summary]) -> None:
-    _, found = measured
-    nothing = found.model_copy(
+def test_an_empty_and_a_short_run_render(found: Found) -> None:
+    nothing = found.summary.model_copy(
         update={"cells": [], "comparisons": [], "aa": [], "conforming": None}
     )
-    assert "compared nothing" in render(nothing, [])
-    trials, short = run(SimulatedLab(), tests=("throughput",), sizes=[64], blocks=2)
-    head = render(short, trials).split("<script", 1)[0]
+    assert "compared nothing" in render(found, summary=nothing, trials=[], searches={})
+    short = told(SimulatedLab(), tests=("throughput",), sizes=[64], blocks=2)
+    head = render(short).split("<script", 1)[0]
     assert "None" not in head
     # Nothing but the numbers of windows stands there: two searches have no interval.
     assert {re.sub(r"\d+", "", text) for text in re.findall(r'class="iv">([^<]*)<', head)} == {
@@ -453,12 +464,13 @@ def test_the_five_charts_hold_the_summary_s_figures(
 def test_where_cost_leads_the_difference_is_still_that_of_the_throughput() -> None:
     # Both carry all that can be offered, so that what leads is the cost: 20 % less.
     limits = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6}
-    trials, found = run(
+    found = told(
         SimulatedLab(capacity=limits), tests=("throughput", "core-use"), sizes=[64, 512], blocks=8
     )
-    assert {c.metric for c in found.comparisons if c.primary} == {"busy_cycles_per_packet"}
-    ratios = {c.size: c.ratio for c in found.comparisons if c.metric == "ndr_pps"}
-    spec = chart(render(found, trials), "This run", "in per cent")
+    comparisons = found.summary.comparisons
+    assert {c.metric for c in comparisons if c.primary} == {"busy_cycles_per_packet"}
+    ratios = {c.size: c.ratio for c in comparisons if c.metric == "ndr_pps"}
+    spec = chart(render(found), "This run", "in per cent")
     drawn = {row["size"]: row["value"] for row in values(spec) if "size" in row}
     assert drawn.keys() == ratios.keys() == {64, 512}
     for size, ratio in ratios.items():
@@ -499,16 +511,16 @@ def test_published_charts_hold_the_published_figures_and_the_line_rate(html: str
 
 
 def test_one_size_alone_has_points_intervals_and_the_limit() -> None:
-    trials, found = run(SimulatedLab(), tests=("throughput",), sizes=[64])
-    spec = chart(render(found, trials), "This run", "Mpps")
+    found = told(SimulatedLab(), tests=("throughput",), sizes=[64])
+    spec = chart(render(found), "This run", "Mpps")
     assert {"rule", "point", "tick"} <= set(marks(spec))
     rows = [row for row in values(spec) if row.get("low") is not None]
     assert {row["what"] for row in rows} == set(ARMS)
 
 
 def test_without_a_figure_there_is_no_chart() -> None:
-    trials, found = run(SimulatedLab(), tests=("throughput",), sizes=[64], blocks=2)
-    html = render(found, trials)
+    found = told(SimulatedLab(), tests=("throughput",), sizes=[64], blocks=2)
+    html = render(found)
     descriptions = [spec["description"] for spec in specifications(html).values()]
     assert not [each for each in descriptions if "jitter" in each and "This run" in each]
     assert not [each for each in descriptions if each.startswith("memif, 64 B")]

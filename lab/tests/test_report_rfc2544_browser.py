@@ -9,18 +9,15 @@ import pages
 import pytest
 from browser import Browser, Page
 from simulated_lab import SimulatedLab
-from test_report_rfc2544 import fill
-from test_rfc2544 import run
-
-from linerate.report.rfc2544_page import render
+from test_report_rfc2544 import fill, render, told
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    trials, found = run(SimulatedLab(late=lambda _: 0.1), sizes=[64, 1518])
-    fill(found)
+    found = told(SimulatedLab(late=lambda _: 0.1), sizes=[64, 1518])
+    fill(found.summary)
     place = tmp_path_factory.mktemp("report") / "report.html"
-    place.write_text(render(found, trials), encoding="utf-8")
+    place.write_text(render(found), encoding="utf-8")
     return place
 
 
@@ -55,9 +52,9 @@ def test_it_fits_on_paper(page: Page, tmp_path: Path) -> None:
 def test_a_short_run_of_one_size_is_drawn_without_complaint(
     browser: Browser, tmp_path: Path
 ) -> None:
-    trials, found = run(SimulatedLab(), tests=("throughput",), sizes=[64], blocks=2)
+    found = told(SimulatedLab(), tests=("throughput",), sizes=[64], blocks=2)
     file = tmp_path / "report.html"
-    file.write_text(render(found, trials), encoding="utf-8")
+    file.write_text(render(found), encoding="utf-8")
     page = browser.open(file)
     # Ratios; three of ours and five published.
     assert pages.assert_draws_every_chart(page) == 9

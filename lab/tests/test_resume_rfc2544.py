@@ -26,7 +26,9 @@ from simulated_lab import (
 from linerate import rebuild, records, regression, regression_screen, run_file
 from linerate.errors import LabError, RunError
 from linerate.other_generator import Named
+from linerate.output import REPORT
 from linerate.records import RECORDS, Trial
+from linerate.report.rfc2544_rows import Row, rows_of
 from linerate.rfc2544 import presets
 from linerate.rfc2544.experiment import MAX_FAILURES
 from linerate.rfc2544.runs import Found, Rfc2544Runs
@@ -302,8 +304,10 @@ def test_a_slower_forwarder_is_a_regression(tmp_path: Path) -> None:
 
 
 def test_runs_are_merged_search_by_search(tmp_path: Path) -> None:
-    for name, seed in (("one", 1), ("two", 2)):
+    one, two = (
         start(SimulatedLab(seed=seed), tmp_path / name, blocks=3, seed=seed)
+        for name, seed in (("one", 1), ("two", 2))
+    )
     found = rebuild.report([tmp_path / "one", tmp_path / "two"], tmp_path / "both", quiet())
     assert isinstance(found, Found)
     arm = found.summary.cells[0].arms[0]
@@ -312,6 +316,18 @@ def test_runs_are_merged_search_by_search(tmp_path: Path) -> None:
     # Twice the six repetitions of the preset, which three blocks share.
     assert {each.trials for each in arm.search.latency} == {12}
     assert next(c for c in found.summary.comparisons if c.primary).n == 6
+    # Both runs' windows are counted, one search at a time.
+    apart = [row.counted for row in _rows(one) + _rows(two) if row.arm.arm == arm.arm]
+    (both,) = [row.counted for row in _rows(found) if row.arm.arm == arm.arm]
+    assert both is not None
+    assert both.sent == sum(each.sent for each in apart if each) > 0
+    page = found.files()[REPORT]
+    assert f"<td>{both.sent:,}</td>" in page
+    assert "this run by the published arithmetic" in page
+
+
+def _rows(found: Found) -> list[Row]:
+    return rows_of(found.summary, found.searches)
 
 
 def test_runs_with_other_tests_are_not_merged(tmp_path: Path) -> None:

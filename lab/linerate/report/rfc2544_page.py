@@ -14,6 +14,7 @@ from linerate.report.published_rfc2544 import AsPublished, PublishedRow
 from linerate.report.rfc2544_charts import Spec
 from linerate.report.rfc2544_pairs import BySize, Pair, Theirs, pairs
 from linerate.report.rfc2544_rows import Row, line_rate_known, rows_of
+from linerate.rfc2544.summarise import Asked, Searches
 from linerate.rfc2544.table import conformity
 from linerate.summary import CellSummary, Comparison, LowerLoad, Quartiles, Summary
 from linerate.verdict import LOW_LOAD, LOW_LOAD_LOSS, SPREAD_LIMIT
@@ -59,12 +60,20 @@ class LinkView:
 
 
 def render(
-    summary: Summary, trials: list[Trial], published: Sequence[AsPublished] | None = None
+    summary: Summary,
+    trials: list[Trial],
+    asked: Asked,
+    searches: Searches,
+    published: Sequence[AsPublished] | None = None,
 ) -> str:
-    """The whole page as text; `published`: rows of others, those of the package where not given."""
+    """The whole page as text.
+
+    `asked` and `searches`: what the summary was made from. `published`: rows of others, those of
+    the package where not given.
+    """
     placed = Charts()
     theirs = published_rfc2544.rows() if published is None else list(published)
-    rows = rows_of(summary, trials)
+    rows = rows_of(summary, searches)
     names = dict.fromkeys(cell.link for cell in summary.cells)
     links = [_link(name, summary, rows, theirs, placed) for name in names]
     shown = {row.size for view in links for row in view.beside}

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from linerate.ceiling import LINE_RATE
 from linerate.design import AA_SUFFIX
 from linerate.records import Trial
 from linerate.report.published_rfc2544 import PublishedRow
-from linerate.rfc2544.found import Searched, searched
-from linerate.rfc2544.presets import PRESETS, THROUGHPUT
+from linerate.rfc2544.found import Searched
+from linerate.rfc2544.summarise import Searches
 from linerate.search.replay import RATE_TOLERANCE
 from linerate.summary import (
     ArmSummary,
@@ -101,12 +101,11 @@ def line_rate_known(cells: Iterable[CellSummary]) -> bool:
     return any(cell.ceiling and cell.ceiling.peer == LINE_RATE for cell in cells)
 
 
-def rows_of(summary: Summary, trials: list[Trial]) -> list[Row]:
+def rows_of(summary: Summary, searches: Searches) -> list[Row]:
     """By cell, the arms, then the reference peer."""
     found: list[Row] = []
     for cell in summary.cells:
-        mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
-        counts = _counts(mine, summary.preset, cell.blocks)
+        counts = _counts(searches.get((cell.link, cell.size), []))
         references = {id(arm) for arm in cell.references}
         found += [
             Row(
@@ -123,12 +122,8 @@ def rows_of(summary: Summary, trials: list[Trial]) -> list[Row]:
     return found
 
 
-def _counts(trials: list[Trial], preset: str, blocks: int) -> dict[str, Counted]:
-    """By arm. Nothing of a preset that this version does not know: what was found is not known."""
-    known = PRESETS.get(preset)
-    if known is None:
-        return {}
-    units = searched(trials, known, lambda _: THROUGHPUT, blocks)
+def _counts(units: Sequence[Searched]) -> dict[str, Counted]:
+    """By arm; without those of which no search found a rate."""
     return {
         arm: counted
         for arm in dict.fromkeys(each.arm for each in units)

@@ -41,7 +41,14 @@ from linerate.rfc2544.experiment import (
     cells,
     design_of,
 )
-from linerate.rfc2544.summarise import Asked, at_fixed_loads, rates_of, summarise
+from linerate.rfc2544.summarise import (
+    Asked,
+    Searches,
+    at_fixed_loads,
+    rates_of,
+    searches_of,
+    summarise,
+)
 from linerate.rfc2544.table import print_rfc2544
 from linerate.run_file import Run
 from linerate.run_summary import setup_of
@@ -60,13 +67,15 @@ def _as_stored(design: SearchDesign) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Found:
-    """The summary with the trials that the report draws."""
+    """The summary with what the report shows beside it: trials, searches, and what was asked."""
 
     summary: Summary
     trials: list[Trial]
+    asked: Asked
+    searches: Searches
 
     def files(self) -> dict[str, str]:
-        page = rfc2544_page.render(self.summary, self.trials)
+        page = rfc2544_page.render(self.summary, self.trials, self.asked, self.searches)
         return {SUMMARY: dump(self.summary), REPORT: page}
 
     def show(self, console: Console) -> None:
@@ -129,7 +138,10 @@ class Rfc2544Runs(Experiment):
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         asked = self._asked(run, trials)
-        return Found(summarise(asked, trials, interrupted=not run.complete(len(trials))), trials)
+        searches = searches_of(asked, trials)
+        interrupted = not run.complete(len(trials))
+        summary = summarise(asked, trials, searches, interrupted=interrupted)
+        return Found(summary, trials, asked, searches)
 
     def _asked(self, run: Run, trials: list[Trial]) -> Asked:
         design = read(DESIGN, run.design, "design")
@@ -170,12 +182,12 @@ class Rfc2544Runs(Experiment):
         }
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
-        asked = self._asked(run, trials)
-        found = summarise(asked, trials, interrupted=not run.complete(len(trials)))
+        told = self.findings(run, trials)
+        asked, found = told.asked, told.summary
         result = Comparable()
         for cell in found.cells:
             mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
-            rates = rates_of(asked, cell, mine)
+            rates = rates_of(asked, cell, told.searches[cell.link, cell.size])
             pairs = rates.pairs
             for label in pairs.pairs:
                 result.samples.append(rate_sample(pairs, label, rates.both(label)))

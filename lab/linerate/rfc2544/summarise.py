@@ -7,7 +7,7 @@ Verdicts come from `linerate.comparisons` and `linerate.verdict`, with one value
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -61,6 +61,23 @@ def tests_of(label: str, arms: list[Arm], tests: tuple[Test, ...]) -> tuple[Test
     return tests if label in {arm.label for arm in arms} else THROUGHPUT
 
 
+# What the searches of each cell found, by link and size.
+Searches = Mapping[tuple[str, int], list[Searched]]
+
+
+def searches_of(asked: Asked, trials: list[Trial]) -> Searches:
+    """All procedures asked once more. That takes long: once will do for summary, page and more."""
+    return {
+        (cell.link, cell.size): searched(
+            [t for t in trials if (t.link, t.size) == (cell.link, cell.size)],
+            asked.search,
+            asked.tests_of,
+            asked.shared_by,
+        )
+        for cell in asked.cells
+    }
+
+
 @dataclass(frozen=True)
 class _Cell:
     """One cell's trials and the searches that they make up."""
@@ -73,16 +90,18 @@ class _Cell:
         return [each for each in self.units if each.arm == label]
 
 
-def summarise(asked: Asked, trials: list[Trial], *, interrupted: bool) -> Summary:
-    """Everything that summary.json says."""
+def summarise(
+    asked: Asked, trials: list[Trial], searches: Searches | None = None, *, interrupted: bool
+) -> Summary:
+    """Everything that summary.json says. `searches`: of these trials, where they are known."""
+    searches = searches_of(asked, trials) if searches is None else searches
     found: list[CellSummary] = []
     pairs: list[CellPairs] = []
     for cell in asked.cells:
         mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
         if not mine:
             continue
-        units = searched(mine, asked.search, asked.tests_of, asked.shared_by)
-        whole = _Cell(cell, mine, units)
+        whole = _Cell(cell, mine, searches[cell.link, cell.size])
         summary = _cell_summary(asked, whole)
         found.append(summary)
         pairs += _pairs(asked, whole, summary)
@@ -294,9 +313,8 @@ class Rates:
         return both_of(self.by_bed, label, self.pairs.baseline)[0]
 
 
-def rates_of(asked: Asked, summary: CellSummary, trials: list[Trial]) -> Rates:
-    """`trials`: of this cell."""
-    units = searched(trials, asked.search, asked.tests_of, asked.shared_by)
+def rates_of(asked: Asked, summary: CellSummary, units: list[Searched]) -> Rates:
+    """`units`: of this cell."""
     rates = _by_bed(units, partial(rate_of, goal=asked.lossless), THROUGHPUT)
     labels = [arm.label for arm in asked.arms]
     return Rates(pair_searched(summary, NDR, rates, labels, primary=True), rates)
