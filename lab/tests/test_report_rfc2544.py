@@ -16,21 +16,19 @@ from typing import Any
 
 import altair as alt
 import pytest
-from simulated_lab import CEILING_PPS, SimulatedLab, options, start
+from simulated_lab import CEILING_PPS, SimulatedLab, start
 
 from linerate.output import REPORT
-from linerate.records import Trial
+from linerate.records import Process, Trial
 from linerate.report import published_rfc2544
 from linerate.report.published_rfc2544 import PublishedRow
 from linerate.report.rfc2544_charts import Point, by_size
-from linerate.report.rfc2544_page import render
-from linerate.rfc2544.experiment import cells
+from linerate.rfc2544 import presets
 from linerate.rfc2544.runs import Found
 from linerate.summary import LowerLoad, Quartiles, Summary
 from linerate.verdict import LOW_LOAD
 
 SIZES = [64, 300, 1518]
-BLOCKS = cells(options(sizes=SIZES))[0].blocks
 ARMS = ["c-l2fwd", "rust-l2fwd"]
 LOADS = (0.1, 0.5, 0.9)
 RESULTS = "memif: throughput, and latency there, by frame size and forwarder"
@@ -190,7 +188,7 @@ def test_every_published_column_is_there_made_right(
     ]
     windows = windows_at_the_throughput(trials, arm, size)
     blocks = {t.block for t in windows}
-    assert len(blocks) == BLOCKS
+    assert len(blocks) == 7
     sent = sum(t.intended or 0 for t in windows)
     received = sum(t.received or 0 for t in windows)
     assert row["duration, s"] == (
@@ -215,7 +213,7 @@ def test_every_published_column_is_there_made_right(
         and t.latency
         and t.asked_pps in {w.asked_pps for w in windows if w.block == t.block}
     ]
-    assert len(latencies) == BLOCKS
+    assert len(latencies) == 7
     mean = statistics.median(each.mean_ns for each in latencies) / 1e3
     assert number(row["latency average, us"]) == pytest.approx(mean, abs=0.051)
     most = max(each.maximum_ns for each in latencies) / 1e3
@@ -345,13 +343,97 @@ def test_void_windows_and_gates_are_told(measured: tuple[list[Trial], Summary], 
         of_cell = [t for t in trials if (t.size, t.role) == (size, "search")]
         late = sum(t.invalid_code == "late" for t in of_cell)
         assert late > 10
-        assert row["void windows"] == f"{late:,} of {len(of_cell):,}"
+        assert row["void windows"] == f"{late} of {len(of_cell)}"
         assert row["lost at a low load (limit 0.10 %)"] == "0 %"
     per_arm = page.rows("Searches, and windows that were void")
     assert len(per_arm) == 4 * len(SIZES)
     void = sum(t.role == "search" and not t.valid for t in trials)
     assert sum(int(row["void"]) for row in per_arm) == void
-    assert {row["searches"] for row in per_arm} == {str(BLOCKS)}
+    assert {row["searches"] for row in per_arm} == {"7"}
+
+
+def test_the_method_is_that_of_the_tests_that_were_run(found: Found, page: Page) -> None:
+    for words in (
+        "Latency (RFC 2544, 26.2), in windows of 0.1 s at 10 %, 50 %, 90 % and 100 % of",
+        "Frame loss (RFC 2544, 26.3)",
+        "RFC 9004",
+        "System recovery (RFC 2544, 26.5): 0.05 s at 110 %",
+        "Core use, in windows of 0.1 s at 10 %, 50 % and 90 % of 100 %",
+        "with the probe in the forwarder",
+        "Holm's correction is over the frame sizes",
+        "with a sign-flip permutation test",
+        "frames lost at 100 % load",
+    ):
+        assert words in page.text
+    short = told(SimulatedLab(), tests=("throughput",), sizes=[64], blocks=6)
+    text = Page(render(short)).text
+    assert "in windows of 0.1 s" in text
+    assert "by MLRsearch (RFC 9971)" in text
+    assert "Wilcoxon's signed-rank test" in text
+    for words in ("26.2", "26.3", "9004", "26.5", "Core use", "sign-flip", "Holm's correction is"):
+        assert words not in text.split("How it was measured")[1]
+    # Of a run that ended before its second test.
+    early = [t for t in found.trials if t.test in (None, "low-load", "throughput")]
+    assert "Latency (RFC 2544" not in Page(render(found, trials=early)).text
+
+
+def test_windows_are_told_as_long_as_they_were() -> None:
+    preset = presets.preset("conforming")
+    found = told(SimulatedLab(), preset=preset, tests=("throughput",), sizes=[64], blocks=1)
+    text = Page(render(found)).text
+    assert "by MLRsearch (RFC 9971) in windows of 1 to 60 s" in text
+    assert "2 s are waited for late frames; 5 s pass before the next trial" in text
+    assert "lose nothing" in text
+    assert "may lose more than that" not in text
+    assert "forgives" not in text
+
+
+def test_a_goal_that_forgives_says_so(page: Page) -> None:
+    forgives = "at most half of the trials at this load may lose more than that"
+    assert f"NDR: trials of 0.1 s, together 0.5 s, lose nothing; {forgives}." in page.text
+    assert f"PDR: trials of 0.1 s, together 0.5 s, lose at most 0.5 %; {forgives}." in page.text
+    rows = page.rows("memif: the rates found for each goal")
+    assert {(row["goal"], row["trials that may lose more"]) for row in rows} == {
+        ("NDR", "50 %"), ("PDR", "50 %"),
+    }  # fmt: skip
+
+
+def test_only_a_generator_of_the_lab_is_known_to_keep_off(found: Found) -> None:
+    both = "The lab, the generator and all their threads stay off the forwarder's CPU"
+    assert both not in Page(render(found)).text
+    first = found.trials[0].model_copy(deep=True)
+    first.processes.append(Process(role="generator", argv=["generator"], cpus=[0]))
+    assert both in Page(render(found, trials=[first, *found.trials[1:]])).text
+
+
+def test_what_the_published_rows_show_is_computed() -> None:
+    published = published_rfc2544.rows()
+    told = " ".join(published_rfc2544.findings(published))
+    for words in (
+        "52 of 52 rows come out as they were published",
+        "every size from 128 B up is 24.999 to 25.000 Gbit/s",
+        "at 64, 68, 72 B are 37, 39, 40 parts in 64",
+        "of 6 steps, which cannot see a smaller difference than 1.56 %",
+        "up to 3126 frames were lost",
+        "once in each language, for 15 s",
+    ):
+        assert words in told
+    changed = [
+        replace(row, rx_packets=row.rx_packets - 5000, published_pps="1")
+        if row.size == 128
+        else row
+        for row in published
+        if row.size not in (68, 72)
+    ]
+    told = " ".join(published_rfc2544.findings(changed))
+    assert "46 of 48 rows" in told
+    assert "at 64 B are 37 parts in 64" in told
+    assert "up to 7079 frames were lost" in told
+    slower = [replace(row, rx_packets=row.rx_packets // 3 * 2) for row in published]
+    told = " ".join(published_rfc2544.findings(slower))
+    assert "line rate of the port" not in told
+    assert "bisection" not in told
+    assert published_rfc2544.findings([]) == []
 
 
 def test_text_is_escaped(found: Found) -> None:

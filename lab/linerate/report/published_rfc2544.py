@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The published RFC 2544 tables, and the arithmetic by which they were made.
+"""The published RFC 2544 tables, the arithmetic by which they were made, and what that shows.
 
 The arithmetic serves the column that reproduces them, and nothing else: the 13 bytes are not
 Ethernet's overhead, which is 20, and mega and giga are decimal everywhere else.
@@ -8,7 +8,9 @@ Ethernet's overhead, which is 20, and mega and giga are decimal everywhere else.
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from importlib import resources
 
 SOURCE = (
@@ -108,6 +110,12 @@ class AsPublished(PublishedRow):
     published_bytes: int
     published_loss: str
 
+    def counted(self) -> PublishedRow:
+        """What its counts come to."""
+        return PublishedRow(
+            **{each.name: getattr(self, each.name) for each in fields(PublishedRow)}
+        )
+
     @property
     def pps(self) -> float:
         return float(self.published_pps)
@@ -127,6 +135,70 @@ class AsPublished(PublishedRow):
             self.published_bps,
             self.published_pps,
         )
+
+
+# How near a throughput is to the line rate, or to a step of a bisection, to be taken for it.
+AT_LINE_RATE = 5e-4
+AT_STEP = 0.05
+
+
+def line_share(row: PublishedRow) -> float:
+    """Of what 25 Gbit/s of Ethernet carry."""
+    return row.rx_packets / row.duration_s / line_rate_pps(row.size)
+
+
+def findings(published: Sequence[AsPublished]) -> list[str]:
+    """What these rows say when they are computed anew, a sentence each; nothing of no rows."""
+    if not published:
+        return []
+    same = sum(row.counted().printed() == row.printed() for row in published)
+    said = [
+        f"{same} of {len(published)} rows come out as they were published, to the last digit, "
+        f"with {OVERHEAD_BYTES} bytes added to each frame and 2^20 and 2^30 for mega and giga. "
+        f"Ethernet adds {ETHERNET_BYTES}: preamble 7, start delimiter 1, gap 12."
+    ]
+    said += _at_line_rate(published)
+    lossless = [row for row in published if row.published_loss == "0"]
+    if lost := max((row.tx_packets - row.rx_packets for row in lossless), default=0):
+        said.append(f"A loss of 0 is rounded: up to {lost} frames were lost.")
+    seconds = " or ".join(f"{each:g}" for each in sorted({row.duration_s for row in published}))
+    if len({(row.language, row.size) for row in published}) == len(published):
+        said.append(f"Each size ran once in each language, for {seconds} s.")
+    return said
+
+
+def _at_line_rate(published: Sequence[AsPublished]) -> list[str]:
+    """From which size on the port was the limit, and in which steps what is below was searched."""
+    below = [row for row in published if line_share(row) < 1 - AT_LINE_RATE]
+    least = max((row.size for row in below), default=0)
+    reached = [row for row in published if row.size > least]
+    said = []
+    if reached:
+        rates = [line_share(row) * LINE_BPS / 1e9 for row in reached]
+        said.append(
+            f"With {ETHERNET_BYTES}, every size from {min(row.size for row in reached)} B up is "
+            f"{min(rates):.3f} to {max(rates):.3f} Gbit/s, the line rate of the port: the "
+            "forwarder was not the limit there."
+        )
+    if steps := _bisection(below):
+        parts = {row.size: round(line_share(row) * 2**steps) for row in below}
+        sizes = ", ".join(map(str, parts))
+        shares = ", ".join(map(str, parts.values()))
+        said.append(
+            f"The throughputs at {sizes} B are {shares} parts in {2**steps} of the line rate: a "
+            f"bisection of {steps} steps, which cannot see a smaller difference than "
+            f"{100 / 2**steps:.3g} % of it."
+        )
+    return said
+
+
+def _bisection(found: Sequence[PublishedRow]) -> int | None:
+    """The fewest halvings of the line rate whose steps all of these lie on; None beyond eight."""
+    for steps in range(1, 9):
+        parts = [line_share(row) * 2**steps for row in found]
+        if found and all(math.isclose(part, round(part), abs_tol=AT_STEP) for part in parts):
+            return steps
+    return None
 
 
 def rows() -> list[AsPublished]:

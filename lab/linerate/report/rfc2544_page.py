@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from linerate.links import link
 from linerate.records import Trial
-from linerate.report import published_rfc2544, rfc2544_charts
+from linerate.report import published_rfc2544, rfc2544_charts, rfc2544_method
 from linerate.report.page import Charts, render_page
 from linerate.report.published_rfc2544 import AsPublished, PublishedRow
 from linerate.report.rfc2544_charts import Spec
@@ -16,6 +16,7 @@ from linerate.report.rfc2544_pairs import BySize, Pair, Theirs, pairs
 from linerate.report.rfc2544_rows import Row, line_rate_known, rows_of
 from linerate.rfc2544.summarise import Asked, Searches
 from linerate.rfc2544.table import conformity
+from linerate.search.goals import Goal
 from linerate.summary import CellSummary, Comparison, LowerLoad, Quartiles, Summary
 from linerate.verdict import LOW_LOAD, LOW_LOAD_LOSS, SPREAD_LIMIT
 
@@ -75,7 +76,8 @@ def render(
     theirs = published_rfc2544.rows() if published is None else list(published)
     rows = rows_of(summary, searches)
     names = dict.fromkeys(cell.link for cell in summary.cells)
-    links = [_link(name, summary, rows, theirs, placed) for name in names]
+    goals = asked.search.goals
+    links = [_link(name, summary, rows, theirs, placed, goal=goals[0]) for name in names]
     shown = {row.size for view in links for row in view.beside}
     return render_page(
         "rfc2544.html.j2",
@@ -86,6 +88,12 @@ def render(
         conformity=conformity(summary),
         columns=published_rfc2544.COLUMNS,
         published_source=published_rfc2544.SOURCE,
+        published_findings=published_rfc2544.findings(theirs),
+        bed_note=rfc2544_method.bed_note(trials),
+        goals={goal.name: rfc2544_method.goal_words(goal) for goal in goals},
+        exceed_ratios={goal.name: goal.exceed_ratio for goal in goals},
+        tests=rfc2544_method.tests_done(asked, trials),
+        method=rfc2544_method.method(summary, asked, trials),
         other_published=[row for row in theirs if row.size not in shown],
         gates=[view.gate for each in links for view in each.cells],
         low_load=LOW_LOAD,
@@ -116,7 +124,13 @@ def _percent(value: float | None, digits: int = 1) -> str:
 
 
 def _link(
-    name: str, summary: Summary, rows: list[Row], theirs: list[AsPublished], placed: Charts
+    name: str,
+    summary: Summary,
+    rows: list[Row],
+    theirs: list[AsPublished],
+    placed: Charts,
+    *,
+    goal: Goal,
 ) -> LinkView:
     cells = [cell for cell in summary.cells if cell.link == name]
     mine = [row for row in rows if row.cell.link == name]
@@ -127,7 +141,7 @@ def _link(
     return LinkView(
         name=name,
         description=link(name).description,
-        pairs=pairs(ours, Theirs(theirs, placed)),
+        pairs=pairs(ours, Theirs(theirs, placed), goal),
         further=ours.further(),
         cells=[_cell(cell, mine, summary.comparisons, colours, placed) for cell in cells],
         line_rate=line_rate_known(cells),

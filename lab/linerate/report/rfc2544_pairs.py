@@ -11,8 +11,10 @@ from linerate.report import published_rfc2544, rfc2544_charts
 from linerate.report.page import Charts
 from linerate.report.published_rfc2544 import AsPublished
 from linerate.report.rfc2544_charts import Point, Spec, Theory
+from linerate.report.rfc2544_method import goal_words
 from linerate.report.rfc2544_rows import Row, line_rate_known
 from linerate.rfc2544.figures import LAYER_1_BYTES
+from linerate.search.goals import Goal
 from linerate.summary import CellSummary, Comparison, Quartiles
 
 _GIGA, _MEGA = 1e9, 1e6
@@ -159,8 +161,8 @@ class Theirs:
         return self.placed.place(spec)
 
 
-def pairs(ours: BySize, theirs: Theirs) -> list[Pair]:
-    """In the order of the published page."""
+def pairs(ours: BySize, theirs: Theirs, goal: Goal) -> list[Pair]:
+    """In the order of the published page. `goal`: the one whose rates are drawn."""
     known = line_rate_known(ours.cells)
     limits = {cell.size: cell.ceiling.pps for cell in ours.cells if cell.ceiling}
     label = "line rate, as given" if known else "100 % (best peer)"
@@ -195,7 +197,8 @@ def pairs(ours: BySize, theirs: Theirs) -> list[Pair]:
                 limit(lambda _: 1 / _MEGA),
             ),
             theirs.chart("2^20 packets/s", lambda row: row.pps, line_pps),
-            "Ours: the median over searches of the greatest load without loss, mega is decimal.",
+            f"Ours: the median over searches of the greatest load that reached {goal.name}; mega "
+            f"is decimal. To reach it {goal_words(goal)}.",
         ),
         Pair(
             "Average latency",
