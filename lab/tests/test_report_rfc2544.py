@@ -18,6 +18,7 @@ import altair as alt
 import pytest
 from simulated_lab import CEILING_PPS, SimulatedLab, start
 
+from linerate.metrics import words_of
 from linerate.output import REPORT
 from linerate.records import Process, Trial
 from linerate.report import published_rfc2544
@@ -396,6 +397,37 @@ def test_a_goal_that_forgives_says_so(page: Page) -> None:
     assert {(row["goal"], row["trials that may lose more"]) for row in rows} == {
         ("NDR", "50 %"), ("PDR", "50 %"),
     }  # fmt: skip
+
+
+def test_comparisons_are_told_with_their_load_and_as_differences(found: Found, page: Page) -> None:
+    comparisons = found.summary.comparisons
+    rows = page.rows("Every comparison")
+    assert [row["by"] for row in rows] == [words_of(c.metric, c.load_share) for c in comparisons]
+    assert "median latency at 50 % of the own throughput" in {row["by"] for row in rows}
+    by_difference = [each for each in zip(rows, comparisons, strict=True) if each[1].difference]
+    assert by_difference
+    for row, comparison in by_difference:
+        difference = comparison.difference
+        assert difference is not None
+        # Shares in points, as in the sentence.
+        scale, unit = {"loss_ratio": (100, " points"), "recovery_s": (1e3, " ms")}[
+            comparison.metric
+        ]
+        assert row["ratio"] == row["A12"] == "-"
+        assert row["difference"] == f"{difference.shift * scale:+.3g}{unit}"
+        assert row["difference"] in comparison.sentence
+        assert difference.low is not None
+        assert row["95 % interval"].startswith(f"{difference.low * scale:+.3g}{unit} to ")
+        assert row["Cliff's delta"] == f"{difference.cliffs_delta:.2f}"
+    for row, comparison in zip(rows, comparisons, strict=True):
+        if comparison.ratio is not None:
+            assert number(row["ratio"]) == pytest.approx(comparison.ratio, abs=5e-5)
+            assert (row["difference"], row["Cliff's delta"]) == ("–", "–")
+    controls = page.rows("The baseline against itself")
+    assert [row["by"] for row in controls] == [
+        words_of(a.metric, a.load_share) for a in found.summary.aa
+    ]
+    assert {row["difference"][0] for row in controls} > {"–"}
 
 
 def test_only_a_generator_of_the_lab_is_known_to_keep_off(found: Found) -> None:

@@ -28,10 +28,11 @@ from linerate import console, sentences
 from linerate.design import AA_SUFFIX
 from linerate.forwarders import FORWARDERS
 from linerate.links import link
+from linerate.metrics import METRICS, words_of
 from linerate.places import build_directory
 from linerate.records import Trial
 from linerate.report import charts
-from linerate.summary import Summary
+from linerate.summary import AA, Comparison, Summary
 
 
 class Charts:
@@ -65,6 +66,7 @@ def render_page(
     )
     environment.filters.update(number=console.number, share=console.share, median=console.median)
     environment.filters.update(bursts=console.bursts)
+    environment.filters.update(compared_by=_compared_by, difference=_difference)
     environment.filters.update(control=sentences.control, controls=sentences.controls)
     ratio_chart = placed.place(charts.ratios(summary))
     specifications = placed.specifications
@@ -91,6 +93,16 @@ def render_page(
         stolen=sum(sum(t.steal_ticks.values()) for t in trials) / 100,
         **context,
     )
+
+
+def _compared_by(found: AA | Comparison) -> str:
+    return words_of(found.metric, found.load_share)
+
+
+def _difference(value: float, metric: str) -> str:
+    """Of two values of the metric, in the unit that sentences have."""
+    known = METRICS[metric]
+    return f"{value * known.scale:+.3g}{known.unit}"
 
 
 def _script_safe(text: str) -> Markup:
