@@ -128,13 +128,17 @@ class CellPairs:
 
     @property
     def low_load_loss(self) -> float | None:
-        """The largest loss of any arm at a low load; None: not measured."""
-        losses = [
-            entry.loss_share
-            for entry in self.cell.lower_load
-            if entry.load_share == LOW_LOAD and entry.loss_share is not None
-        ]
-        return max(losses, default=None)
+        return low_load_loss(self.cell)
+
+
+def low_load_loss(cell: CellSummary) -> float | None:
+    """The largest loss of any arm at a low load; None: not measured."""
+    losses = [
+        entry.loss_share
+        for entry in cell.lower_load
+        if entry.load_share == LOW_LOAD and entry.loss_share is not None
+    ]
+    return max(losses, default=None)
 
 
 def pair_cell(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list[CellPairs]:

@@ -468,6 +468,27 @@ def test_what_the_published_rows_show_is_computed() -> None:
     assert published_rfc2544.findings([]) == []
 
 
+GATES = "What may take the verdict from a cell"
+SPREAD = "spread of ratios (limit 15 %)"
+
+
+def test_the_gates_are_those_of_the_verdicts(found: Found) -> None:
+    """Also where the control is what spreads most, and where frames are lost at another load."""
+    noisy = told(SimulatedLab(noise=0.3), tests=("throughput",), sizes=[64], blocks=6)
+    (ndr,) = [c for c in noisy.summary.comparisons if c.primary]
+    control = next(a for a in noisy.summary.aa if a.metric == ndr.metric)
+    assert (control.spread or 0) > (ndr.spread or 0)
+    (row,) = Page(render(noisy)).rows(GATES)
+    assert row[SPREAD] == f"{(control.spread or 0) * 100:.1f} %"
+    assert f"spread by {control.spread:.0%} " in ndr.reason
+
+    changed = found.summary.model_copy(deep=True)
+    lossy = next(each for each in changed.cells[0].lower_load if each.load_share < LOW_LOAD)
+    lossy.loss_share = 0.5
+    rows = Page(render(found, summary=changed)).rows(GATES)
+    assert {row["lost at a low load (limit 0.10 %)"] for row in rows} == {"0 %"}
+
+
 def test_text_is_escaped(found: Found) -> None:
     sharp = "<b onclick=x>&"
     changed = found.summary.model_copy(update={"command": sharp, "warnings": [sharp]}, deep=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from linerate.comparisons import low_load_loss
 from linerate.links import link
 from linerate.records import Trial
 from linerate.report import published_rfc2544, rfc2544_charts, rfc2544_method
@@ -17,13 +18,16 @@ from linerate.report.rfc2544_rows import Row, line_rate_known, rows_of
 from linerate.rfc2544.summarise import Asked, Searches
 from linerate.rfc2544.table import conformity
 from linerate.search.goals import Goal
-from linerate.summary import CellSummary, Comparison, LowerLoad, Quartiles, Summary
+from linerate.summary import AA, CellSummary, Comparison, LowerLoad, Quartiles, Summary
 from linerate.verdict import LOW_LOAD, LOW_LOAD_LOSS, SPREAD_LIMIT
 
 
 @dataclass(frozen=True)
 class Gate:
-    """What decides whether a cell may have a verdict (verdict.py)."""
+    """What decides whether a cell may have a verdict (verdict.py): the same figures.
+
+    `spread`: the worst of any arm, the control included, by what answers the question.
+    """
 
     cell: CellSummary
     low_load_loss: float | None
@@ -143,7 +147,7 @@ def _link(
         description=link(name).description,
         pairs=pairs(ours, Theirs(theirs, placed), goal),
         further=ours.further(),
-        cells=[_cell(cell, mine, summary.comparisons, colours, placed) for cell in cells],
+        cells=[_cell(cell, mine, summary, colours, placed) for cell in cells],
         line_rate=line_rate_known(cells),
         reproduced=[found for row in compared if not row.reference and (found := row.reproduced)],
         beside=sorted(
@@ -158,7 +162,7 @@ def _link(
 def _cell(
     cell: CellSummary,
     rows: list[Row],
-    comparisons: list[Comparison],
+    summary: Summary,
     colours: dict[str, str],
     placed: Charts,
 ) -> CellView:
@@ -210,24 +214,24 @@ def _cell(
         cell=cell,
         rows=mine,
         charts=[(heading, place) for heading, spec in asked if (place := placed.place(spec))],
-        gate=_gate(cell, mine, comparisons),
+        gate=_gate(cell, mine, summary),
     )
 
 
-def _gate(cell: CellSummary, rows: list[Row], comparisons: list[Comparison]) -> Gate:
-    losses = [
-        entry.loss_share
-        for entry in cell.lower_load
-        if entry.load_share <= LOW_LOAD and entry.loss_share is not None
-    ]
+def _gate(cell: CellSummary, rows: list[Row], summary: Summary) -> Gate:
+    def here(found: AA | Comparison) -> bool:
+        return (found.link, found.size) == (cell.link, cell.size)
+
+    asked = {(c.metric, c.load_share) for c in summary.comparisons if here(c) and c.primary}
+    every: list[AA | Comparison] = [*summary.comparisons, *summary.aa]
     spreads = [
-        c.spread
-        for c in comparisons
-        if (c.link, c.size) == (cell.link, cell.size) and c.primary and c.spread is not None
+        each.spread
+        for each in every
+        if here(each) and (each.metric, each.load_share) in asked and each.spread is not None
     ]
     return Gate(
         cell=cell,
-        low_load_loss=max(losses, default=None),
+        low_load_loss=low_load_loss(cell),
         spread=max(spreads, default=None),
         windows=sum(row.figures.windows for row in rows),
         void_windows=sum(row.figures.void_windows for row in rows),
