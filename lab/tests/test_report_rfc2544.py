@@ -489,6 +489,15 @@ def test_the_gates_are_those_of_the_verdicts(found: Found) -> None:
     assert {row["lost at a low load (limit 0.10 %)"] for row in rows} == {"0 %"}
 
 
+def test_bursts_without_a_limit_sort_as_numbers() -> None:
+    found = told(
+        SimulatedLab(capacity={"c-l2fwd": 12e6}), tests=("throughput", "back-to-back"), sizes=[64]
+    )
+    cells = re.findall(r'<td data-sort="([\d.]+)">(at least )?([\d,]+) ?<', render(found))
+    assert {least for _, least, _ in cells} == {"at least ", ""}
+    assert all(float(value) == pytest.approx(number(shown), abs=0.5) for value, _, shown in cells)
+
+
 def test_text_is_escaped(found: Found) -> None:
     sharp = "<b onclick=x>&"
     changed = found.summary.model_copy(update={"command": sharp, "warnings": [sharp]}, deep=True)
