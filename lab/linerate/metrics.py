@@ -67,9 +67,9 @@ COST = TrialMetric(
     value=lambda trial: trial.busy_cycles_per_packet,
 )
 
-# Rates that a search found.
-NDR = Metric(name="ndr_pps", words="frames per second without loss", rate=True)
-PDR = Metric(name="pdr_pps", words="frames per second with little loss", rate=True)
+# Rates that a search found. A goal may forgive some trials their loss, so "without loss" is none.
+NDR = Metric(name="ndr_pps", words="frames per second at the non-drop rate", rate=True)
+PDR = Metric(name="pdr_pps", words="frames per second at the partial-drop rate", rate=True)
 
 _OWN = "the own throughput"
 MEDIAN_LATENCY = Metric(

@@ -16,7 +16,8 @@ from typing import Any
 
 import altair as alt
 import pytest
-from simulated_lab import CEILING_PPS, SimulatedLab, start
+from simulated import printed
+from simulated_lab import CEILING_PPS, SimulatedLab, quiet, start
 
 from linerate.metrics import words_of
 from linerate.output import REPORT
@@ -389,7 +390,7 @@ def test_windows_are_told_as_long_as_they_were() -> None:
     assert "forgives" not in text
 
 
-def test_a_goal_that_forgives_says_so(page: Page) -> None:
+def test_a_goal_that_forgives_says_so(found: Found, page: Page) -> None:
     forgives = "at most half of the trials at this load may lose more than that"
     assert f"NDR: trials of 0.1 s, together 0.5 s, lose nothing; {forgives}." in page.text
     assert f"PDR: trials of 0.1 s, together 0.5 s, lose at most 0.5 %; {forgives}." in page.text
@@ -397,6 +398,13 @@ def test_a_goal_that_forgives_says_so(page: Page) -> None:
     assert {(row["goal"], row["trials that may lose more"]) for row in rows} == {
         ("NDR", "50 %"), ("PDR", "50 %"),
     }  # fmt: skip
+    assert "frames per second at the non-drop rate" in page.text
+    console = quiet()
+    found.show(console)
+    text = printed(console)
+    ndr = "A load reaches NDR when trials of 0.1 s, together 0.5 s, lose nothing"
+    assert f"{ndr}; {forgives}." in text
+    assert text.index("A load reaches PDR when") < text.index("throughput")
 
 
 def test_comparisons_are_told_with_their_load_and_as_differences(found: Found, page: Page) -> None:

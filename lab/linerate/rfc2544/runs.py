@@ -30,6 +30,7 @@ from linerate.output import REPORT
 from linerate.process import RunDirectory
 from linerate.records import Trial
 from linerate.report import rfc2544_page
+from linerate.report.rfc2544_method import goal_words
 from linerate.rfc2544.beds import RealLab
 from linerate.rfc2544.experiment import (
     DEFAULT_FORWARDERS,
@@ -79,6 +80,9 @@ class Found:
         return {SUMMARY: dump(self.summary), REPORT: page}
 
     def show(self, console: Console) -> None:
+        for goal in self.asked.search.goals:
+            told = f"A load reaches {goal.name} when {goal_words(goal)}."
+            console.print(told, markup=False, highlight=False, soft_wrap=True)
         print_rfc2544(console, self.summary)
 
 
