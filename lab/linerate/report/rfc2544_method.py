@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from linerate.design import AA_SUFFIX
-from linerate.metrics import words_of
+from linerate.metrics import METRICS
 from linerate.records import Test, Trial
 from linerate.rfc2544.presets import Preset
 from linerate.rfc2544.summarise import Asked
@@ -64,14 +64,12 @@ def method(summary: Summary, asked: Asked, trials: Sequence[Trial]) -> list[str]
     own = {arm.label for arm in asked.arms}
     control = any(label.endswith(AA_SUFFIX) for label in own)
     arranged = "Searches are interleaved in randomised complete blocks"
-    if control:
-        arranged += ", the baseline twice (A/A)"
     if any(trial.role == "search" and trial.arm not in own for trial in trials):
-        arranged += ", and the best reference peer with them"
+        arranged += ", with the best reference peer in each"
     if control:
         arranged += (
-            f": if that control shows a difference beyond the margin of {percent(MARGIN)}, its "
-            "cell gets no verdict"
+            ", and the baseline twice (A/A): if that control shows a difference beyond the margin "
+            f"of {percent(MARGIN)}, its cell gets no verdict"
         )
     return [f"{arranged}.", *_compared(summary.comparisons), _sent(asked.search.terms)]
 
@@ -80,8 +78,8 @@ def _compared(comparisons: Sequence[Comparison]) -> list[str]:
     if not comparisons:
         return []
     said = "Only searches of one block are compared, with one value per search"
-    if len({(c.link, c.size) for c in comparisons}) > len({c.link for c in comparisons}):
-        said += "; Holm's correction is over the frame sizes of one arm"
+    if len(comparisons) > len({(c.metric, c.link, c.arm) for c in comparisons}):
+        said += "; Holm's correction is over the frame sizes and loads of one arm by one metric"
     paragraphs = [f"{said}. Equality is tested first."]
     if ratios := [c for c in comparisons if c.ratio is not None]:
         paragraphs.append(
@@ -98,7 +96,21 @@ def _compared(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def _metrics(comparisons: Sequence[Comparison]) -> str:
-    return "; ".join(dict.fromkeys(words_of(c.metric, c.load_share) for c in comparisons))
+    """Each once, with all of its loads."""
+    loads: dict[str, dict[str, None]] = {}
+    for each in comparisons:
+        share = each.load_share
+        loads.setdefault(each.metric, {}).update({} if share is None else {percent(share): None})
+    return "; ".join(
+        METRICS[name].words + (f" at {listed(shares)} of {_whole(name)}" if shares else "")
+        for name, shares in loads.items()
+    )
+
+
+def _whole(metric: str) -> str:
+    """Of what the loads of a metric are shares."""
+    of = METRICS[metric].load_of
+    return "100 %" if of == "load" else of
 
 
 def _sent(terms: Terms) -> str:
@@ -162,10 +174,10 @@ def _loss(preset: Preset, trials: Sequence[Trial]) -> str:
 
 
 def _back_to_back(_: Preset, trials: Sequence[Trial]) -> str:
-    longest = max((trial.asked_s or 0 for trial in trials), default=0)
+    longest = max(trial.asked_frames or 0 for trial in trials)
     return (
         "Back-to-back frames (RFC 2544, 26.4, and RFC 9004), in bursts of up to "
-        f"{longest:.3g} s at 100 %."
+        f"{longest:,} frames at 100 %."
     )
 
 
@@ -179,10 +191,15 @@ def _recovery(_: Preset, trials: Sequence[Trial]) -> str:
 
 
 def _core_use(preset: Preset, trials: Sequence[Trial]) -> str:
-    probe = ", with the probe in the forwarder" if any(trial.probe for trial in trials) else ""
-    return (
+    fixed = [round(share, 9) for share in preset.core_use_loads]
+    own = any(trial.load_share not in fixed for trial in trials)
+    said = (
         f"Core use, in windows of {_seconds(trials)} at {_loads(preset.core_use_loads)} of 100 %, "
-        f"as far as the search's own throughput reaches{probe}."
+        "as far as the search's own throughput reaches"
+    )
+    said += ", and at that throughput" if own else ""
+    return said + (
+        ", with the probe in the forwarder." if any(trial.probe for trial in trials) else "."
     )
 
 
