@@ -27,7 +27,7 @@ from linerate.report.published_rfc2544 import PublishedRow
 from linerate.report.rfc2544_charts import Point, by_size
 from linerate.rfc2544 import presets
 from linerate.rfc2544.runs import Found
-from linerate.summary import LowerLoad, Quartiles, Summary
+from linerate.summary import LossEnded, LowerLoad, Quartiles, Summary
 from linerate.verdict import LOW_LOAD
 
 SIZES = [64, 300, 1518]
@@ -360,8 +360,8 @@ def test_the_method_is_that_of_the_tests_that_were_run(found: Found, page: Page)
         "Frame loss (RFC 2544, 26.3)",
         "RFC 9004",
         "System recovery (RFC 2544, 26.5): 0.05 s at 110 %",
-        "Core use, in windows of 0.1 s at 10 %, 50 % and 90 % of 100 %",
-        "with the probe in the forwarder",
+        "Core use, in windows of 0.1 s at 10 %, 20 %, 35 %, 50 %, 75 % and 90 % of 100 %",
+        "and at that throughput, with the probe",
         "Holm's correction is over the frame sizes and loads of one arm",
         "median latency at 10 %, 50 % and 90 % of the own throughput;",
         "with a sign-flip permutation test",
@@ -498,11 +498,61 @@ def test_the_gates_are_those_of_the_verdicts(found: Found) -> None:
     assert {row["lost at a low load (limit 0.10 %)"] for row in rows} == {"0 %"}
 
 
+def test_the_tests_are_told_as_their_rfcs_report_them(found: Found, page: Page) -> None:
+    """Averages over all repetitions, and loads that not every search came to."""
+    cell = found.summary.cells[0]
+    searched = {arm.arm: arm.search for arm in cell.arms if arm.search}
+
+    def row(test: str, arm: str, **also: str) -> dict[str, str]:
+        rows = page.rows(f"memif, {cell.size} B: {test}")
+        (mine,) = [each for each in rows if each.items() >= also.items() and arm in each.values()]
+        return mine
+
+    for arm, figures in searched.items():
+        latency = next(each for each in figures.latency if each.share == 0.5)
+        told = row("latency by load", arm, **{"load, of own throughput": "50 %"})
+        assert number(told["average"]) == pytest.approx(latency.average_us, abs=0.051)
+        burst, told = figures.back_to_back, row("longest burst without loss", arm)
+        assert burst is not None
+        assert number(told["average, frames"]) == pytest.approx(burst.average, abs=0.51)
+        assert (number(told["least"]), number(told["greatest"])) == (burst.minimum, burst.maximum)
+        assert burst.deviation is not None
+        assert number(told["standard deviation"]) == pytest.approx(burst.deviation, abs=0.51)
+        recovery, told = figures.recovery, row("recovery from an overload", arm)
+        assert recovery is not None
+        assert recovery.average_s is not None
+        assert number(told["to the last lost frame, average, ms"]) == pytest.approx(
+            recovery.average_s * 1e3, abs=0.0051
+        )
+        assert figures.at_throughput is not None
+        assert figures.latency_definition is not None
+        assert figures.latency_definition in page.text
+        own = [
+            each
+            for each in page.rows(f"memif, {cell.size} B: core use and cost by load")
+            if each["load, of 100 %"].endswith(" own") and each["core use and cost"] == arm
+        ]
+        assert len(own) == 1
+        assert number(own[0]["offered, Mpps"]) == pytest.approx(
+            figures.at_throughput.offered_mpps or 0, abs=5e-4
+        )
+
+
+def test_a_load_that_some_searches_did_not_come_to_has_no_median(found: Found) -> None:
+    changed = found.summary.model_copy(deep=True)
+    figures = changed.cells[0].arms[0].search
+    assert figures is not None
+    figures.loss_ended = [LossEnded(share=0.3, tried=2, ended=5)]
+    rows = Page(render(found, summary=changed)).rows("memif, 64 B: frame loss by offered load")
+    (row,) = [each for each in rows if each["searches"] == "2 of 7"]
+    assert (row["load, of 100 %"], row["lost (95 %)"]) == ("30 %", "–")
+
+
 def test_bursts_without_a_limit_sort_as_numbers() -> None:
     found = told(
         SimulatedLab(capacity={"c-l2fwd": 12e6}), tests=("throughput", "back-to-back"), sizes=[64]
     )
-    cells = re.findall(r'<td data-sort="([\d.]+)">(at least )?([\d,]+) ?<', render(found))
+    cells = re.findall(r'<td data-sort="([\d.]+)">(at least )?([\d,]+)<', render(found))
     assert {least for _, least, _ in cells} == {"at least ", ""}
     assert all(float(value) == pytest.approx(number(shown), abs=0.5) for value, _, shown in cells)
 
