@@ -124,13 +124,13 @@ def invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
 
 
 def last_windows(trials: list[Trial]) -> list[Trial]:
-    """Without those that were void and repeated until one counted."""
-
-    def asked_for(trial: Trial) -> tuple[object, ...]:
-        return trial.arm, trial.block, trial.test, trial.load_share
-
-    counted = {asked_for(trial) for trial in trials if trial.valid}
-    return [trial for trial in trials if trial.valid or asked_for(trial) not in counted]
+    """One of each trial: the window that counts, or the last of those that were void."""
+    found: dict[tuple[object, ...], Trial] = {}
+    for trial in trials:
+        asked_for = (trial.arm, trial.block, trial.test, trial.load_share)
+        if asked_for not in found or not found[asked_for].valid:
+            found[asked_for] = trial
+    return list(found.values())
 
 
 def summarise_lower_load(every: list[Trial]) -> list[LowerLoad]:

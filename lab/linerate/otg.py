@@ -56,7 +56,7 @@ class Traffic:
     `numbered`: frames carry sequence numbers, by which they are known where they arrive.
     `latency`: and time stamps. `frames`: so many per port, instead of `seconds`. `senders`: the
     first so many ports send, and all receive; None: all send. `slices`: follow on the first flow of
-    each port, which has `frames` then.
+    each port, which has `frames` then. `lead_s`: the first frame is due so long after the start.
     """
 
     locations: tuple[str, ...]
@@ -70,6 +70,7 @@ class Traffic:
     senders: int | None = None
     ip: Ip = 4
     slices: tuple[Slice, ...] = ()
+    lead_s: float = 0.0
 
     @property
     def parts(self) -> tuple[Slice | None, ...]:
@@ -188,11 +189,17 @@ class OtgClient:
         flow.size.fixed = traffic.size
         if cut is not None:
             flow.duration.fixed_packets.packets = cut.frames
-            flow.duration.fixed_packets.delay.nanoseconds = cut.start_s * 1e9
         elif traffic.frames is not None:
             flow.duration.fixed_packets.packets = traffic.frames
         else:
             flow.duration.fixed_seconds.seconds = traffic.seconds
+        # A generator that knows no delay need not hear of none.
+        if lead_s := traffic.lead_s + (cut.start_s if cut else 0.0):
+            duration = flow.duration
+            chosen = (
+                duration.fixed_packets if traffic.frames is not None else duration.fixed_seconds
+            )
+            chosen.delay.nanoseconds = lead_s * 1e9
         flow.rate.pps = whole_pps((cut.pps if cut else traffic.pps) or FLOOD_PPS)
         flow.metrics.enable = traffic.numbered
         if traffic.latency:

@@ -35,6 +35,8 @@ class Sender(ABC):
     """A generator that runs; `close` ends what belongs to it."""
 
     client: OtgClient
+    # How long after a start the first frame of a paced window is to be due.
+    lead_s: float = 0.0
     # None: the sender is not a process of the lab's.
     child: Child | None = None
 

@@ -178,7 +178,7 @@ class BedDevice:
                 trial.probe = exchange.polls.probed
             sender.configure(traffic)
             before = [each.activity() for each in children]
-            exchange.run(trial, asked.whole_s, rest_s=self.terms.settle_s)
+            exchange.run(trial, traffic.lead_s + asked.whole_s, rest_s=self.terms.settle_s)
             if asked.latency:
                 trial.latency = sender.latency()
             if traffic.slices:
@@ -190,7 +190,7 @@ class BedDevice:
         return trial
 
     def _traffic(self, asked: Asked) -> Traffic:
-        wire, _ = self.bed.ready()
+        wire, sender = self.bed.ready()
         senders = self.bench.senders(len(wire.locations))
         pps = asked.pps / senders
         frames = None if asked.frames is None else max(round(asked.frames / senders), 1)
@@ -208,6 +208,7 @@ class BedDevice:
             senders=senders,
             ip=self.bench.ip,
             slices=slices,
+            lead_s=sender.lead_s if sender else 0.0,
         )
 
     def _ready(self) -> Exchange:
