@@ -36,7 +36,7 @@ setup: packages venv ## install what is missing: Debian packages (root), .venv, 
 
 build: setup programs ## build the Rust programs into target/release
 
-demo: build ## compare l2fwd in C and in Rust on virtual links, and write a report (5 minutes)
+demo: build ## compare l2fwd in C and in Rust on virtual links, and write a report (6 minutes)
 	$(Q)$(LINERATE) run overload --preset demo --out '$(OUT)'
 
 # Every second block chooses the best C build, the others judge it: hence 80 for 40.
