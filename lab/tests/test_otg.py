@@ -60,3 +60,19 @@ def test_slices_are_flows_that_begin_later() -> None:
     assert int(last["rate"]["pps"]) == 2000
     assert last["tx_rx"]["port"]["tx_name"] == "p1"
     assert flows["f0"]["duration"]["fixed_packets"]["packets"] == 5000
+
+
+@pytest.mark.parametrize(("frames", "choice"), [(None, "fixed_seconds"), (77, "fixed_packets")])
+def test_a_lead_delays_every_flow_and_none_is_not_told(frames: int | None, choice: str) -> None:
+    traffic = Traffic(("a",), 64, 1.0, 1e5, frames=frames, lead_s=0.01)
+    delay = told(traffic)["flows"][0]["duration"][choice]["delay"]
+    assert delay == {"choice": "nanoseconds", "nanoseconds": pytest.approx(1e7)}
+    at_once = told(Traffic(("a",), 64, 1.0, 1e5, frames=frames))["flows"][0]["duration"][choice]
+    assert "delay" not in at_once
+
+
+def test_a_lead_delays_slices_by_as_much() -> None:
+    slices = (Slice(0.5, 10, 1e3),)
+    model = told(Traffic(("a",), 64, 0.5, 1e4, frames=5000, slices=slices, lead_s=0.01))
+    delays = [flow["duration"]["fixed_packets"]["delay"]["nanoseconds"] for flow in model["flows"]]
+    assert delays == pytest.approx([1e7, 5.1e8])
