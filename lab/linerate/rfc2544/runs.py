@@ -94,16 +94,16 @@ class Rfc2544Runs(Experiment):
 
     def given(self, options: dict[str, Any]) -> dict[str, object]:
         asked = read(OPTIONS, options, "options")
-        other = asked.generator
+        other, planned = asked.generator, cells(asked)
         return {
             "--preset": asked.preset.name,
             "--link": asked.links or DEFAULT_LINKS,
-            "--sizes": [cell.size for cell in cells(asked) if cell.link == cells(asked)[0].link],
+            "--sizes": [cell.size for cell in planned if cell.link == planned[0].link],
             "--forwarders": asked.forwarders or DEFAULT_FORWARDERS,
             "--tests": list(asked.tests),
             "--ip": asked.ip,
             "--directions": asked.directions,
-            "--blocks": cells(asked)[0].blocks,
+            "--blocks": planned[0].blocks,
             "--seed": asked.seed,
             "--line-rate": asked.line_rate,
             "--hugepages": asked.hugepages,
