@@ -534,7 +534,7 @@ def test_the_console_tells_all_of_it(tmp_path: Path) -> None:
         "windows were void", "PDV p99.9", "longest burst", "frame loss by offered load",
         "100 % = 10.000 Mpps", "About ", "core use, by share of 100 % (own: at the own throughput)",
         "empty polls", "jitter",
-        "Secondary:", "median latency at 50 % of the own throughput differs by",
+        "Secondary, exploratory:", "median latency at 50 % of the own throughput differs by",
         "The baseline against itself: found nothing.",
     ):  # fmt: skip
         assert words in text

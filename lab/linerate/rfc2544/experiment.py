@@ -36,9 +36,7 @@ from linerate.summary import Ceiling
 from linerate.trial import Bench
 
 NAME = "rfc2544"
-QUESTION = (
-    "How many frames a second can each forwarder carry without loss, and how does it then do?"
-)
+QUESTION = "How many frames a second can each forwarder carry, and how does it then do?"
 DEFAULT_FORWARDERS = ["c-l2fwd", "rust-l2fwd"]
 DEFAULT_LINKS = ["memif"]
 MAX_SIZE = 1518

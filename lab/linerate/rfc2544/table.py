@@ -244,7 +244,7 @@ def _print_secondary(console: Console, found: list[Comparison]) -> None:
     answered = [each for each in found if each.verdict in ("faster", "slower", "equal")]
     if found:
         console.print()
-        _say(console, "Secondary:")
+        _say(console, "Secondary, exploratory:")
     for comparison in answered:
         _say(console, comparison.sentence)
     if len(answered) < len(found):
