@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -76,15 +77,22 @@ def cut(directory: Path, whole: Path, kept: int, torn: int = 0) -> None:
     (directory / RECORDS).write_bytes(b"".join(lines[:kept]) + lines[kept][:torn])
 
 
-def test_cut_after_any_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = start(exact(), tmp_path / "whole", **SHORT)
+# With the second the sender is late at most of the rates of the self-test.
+@pytest.mark.parametrize("on_time_pps", [math.inf, 0.86 * CEILING_PPS])
+def test_cut_after_any_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_time_pps: float
+) -> None:
+    def lab() -> SimulatedLab:
+        return SimulatedLab(noise=0, late=lambda pps: float(pps > on_time_pps))
+
+    whole = start(lab(), tmp_path / "whole", **SHORT)
     monkeypatch.setattr("linerate.session.publish", lambda *_: whole)
     expected = without_sessions(whole.trials)
     # All of the self-test and of the first search, then here and there.
     for kept in [*range(60), *range(60, len(expected), 7)]:
         directory = tmp_path / f"cut-{kept}"
         cut(directory, tmp_path / "whole", kept, torn=kept % 40)
-        resume(exact(), directory)
+        resume(lab(), directory)
         found = records.read(directory / RECORDS)
         assert without_sessions(found) == expected
         assert [t.session for t in found] == [1] * kept + [2] * (len(expected) - kept)

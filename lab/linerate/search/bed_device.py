@@ -320,7 +320,8 @@ def _seconds(quantiles_ns: dict[str, float]) -> dict[float, float]:
 
 
 def error_of(trial: Trial) -> TrialError:
-    """The error by which a search learns of an invalid trial."""
-    error = TrialError(trial.invalid or "the trial failed")
+    """The error by which a search learns of an invalid trial, live and from records alike."""
+    kind = DisturbedError if trial.invalid_code in DISTURBED else TrialError
+    error = kind(trial.invalid or "the trial failed")
     error.code = trial.invalid_code or "error"
     return error
