@@ -111,7 +111,11 @@ class Experiment(ABC):
 
     @abstractmethod
     def given(self, options: dict[str, Any]) -> dict[str, object]:
-        """The value of each option of the command line, by its name there (`--seed`)."""
+        """The value of each option as asked for, by its name on the command line (`--seed`)."""
+
+    @abstractmethod
+    def kept(self, options: dict[str, Any]) -> dict[str, object]:
+        """`given` of a whole run, with the defaults that these options leave to the experiment."""
 
     def with_memory(self, options: dict[str, Any], memory: str) -> dict[str, Any]:
         """The options with the memory that the run began with instead of `auto`."""

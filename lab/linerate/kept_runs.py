@@ -15,7 +15,10 @@ from linerate.comparisons import CellPairs, pairs_of
 from linerate.design import AA_SUFFIX
 from linerate.errors import RunError
 from linerate.experiments import Control, Sample
+from linerate.links import remember_ports
+from linerate.links.ports import NAME
 from linerate.metrics import COST, words_of
+from linerate.options import Options
 from linerate.records import Trial, first_complaint
 from linerate.run_file import RUN
 from linerate.run_summary import Design
@@ -25,16 +28,30 @@ from linerate.verdict import unstable
 T = TypeVar("T")
 AnyDesign = TypeVar("AnyDesign", bound=Design)
 
+_CHANGED = "the file was changed, or another version of linerate wrote it"
+
 
 def read(kind: TypeAdapter[T], data: dict[str, Any], what: str) -> T:
     """A part of run.json; raises `RunError` naming the field that is wrong."""
     try:
         return kind.validate_python(data)
     except ValidationError as error:
+        raise RunError(f"{RUN}: {what}.{first_complaint(error)}", _CHANGED) from error
+
+
+def remember_devices(links: Sequence[str], asked: Options | Design, what: str) -> None:
+    """Make the link `ports` that of a run, of whose cells `links` are the links.
+
+    Raises `RunError` for devices that make no link; whether they are there is not asked.
+    """
+    ours, theirs = len(asked.generator_ports), len(asked.forwarder_ports)
+    if ours != theirs or (NAME in links and not ours):
         raise RunError(
-            f"{RUN}: {what}.{first_complaint(error)}",
-            "the file was changed, or another version of linerate wrote it",
-        ) from error
+            f"{RUN}: {what}: {ours} generator_ports and {theirs} forwarder_ports, where link "
+            f"{NAME} has as many of one as of the other",
+            _CHANGED,
+        )
+    remember_ports(asked.generator_ports, asked.forwarder_ports)
 
 
 def interrupted_blocks(trials: list[Trial]) -> list[str]:

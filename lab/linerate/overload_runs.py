@@ -24,8 +24,9 @@ from linerate.kept_runs import (
     ports_of,
     rate_sample,
     read,
+    remember_devices,
 )
-from linerate.links import remember_ports, use_ports
+from linerate.links import use_ports
 from linerate.output import REPORT
 from linerate.overload import (
     DEFAULT_FORWARDERS,
@@ -47,6 +48,13 @@ from linerate.summary import SUMMARY, Summary, dump
 OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(OverloadDesign)
 
 
+def _options(options: dict[str, Any]) -> Options:
+    """The options of a run, which may name devices."""
+    asked = read(OPTIONS, options, "options")
+    remember_devices(asked.links, asked, "options")
+    return asked
+
+
 @dataclass(frozen=True)
 class Found:
     """The summary with the trials that the report draws."""
@@ -65,19 +73,16 @@ class OverloadRuns(Experiment):
     name = NAME
 
     def design(self, options: dict[str, Any]) -> dict[str, Any]:
-        return asdict(design_of(read(OPTIONS, options, "options")))
+        return asdict(design_of(_options(options)))
 
     def given(self, options: dict[str, Any]) -> dict[str, object]:
         asked = read(OPTIONS, options, "options")
-        own_cells = cells(asked) != cells(
-            replace(asked, links=asked.links or DEFAULT_LINKS, sizes=asked.sizes or DEFAULT_SIZES)
-        )
         return {
             "--preset": asked.preset.name,
-            "--link": asked.links or ([] if own_cells else DEFAULT_LINKS),
-            "--sizes": asked.sizes or ([] if own_cells else DEFAULT_SIZES),
-            "--forwarders": asked.forwarders or DEFAULT_FORWARDERS,
-            "--blocks": asked.blocks if asked.blocks or own_cells else asked.preset.blocks,
+            "--link": asked.links,
+            "--sizes": asked.sizes,
+            "--forwarders": asked.forwarders,
+            "--blocks": asked.blocks,
             "--seed": asked.seed,
             "--line-rate": asked.line_rate,
             "--hugepages": asked.hugepages,
@@ -85,6 +90,19 @@ class OverloadRuns(Experiment):
             "--probe": asked.probe,
             "--generator-port": asked.generator_ports,
             "--forwarder-port": asked.forwarder_ports,
+        }
+
+    def kept(self, options: dict[str, Any]) -> dict[str, object]:
+        asked = _options(options)
+        own_cells = cells(asked) != cells(
+            replace(asked, links=asked.links or DEFAULT_LINKS, sizes=asked.sizes or DEFAULT_SIZES)
+        )
+        return {
+            **self.given(options),
+            "--link": asked.links or ([] if own_cells else DEFAULT_LINKS),
+            "--sizes": asked.sizes or ([] if own_cells else DEFAULT_SIZES),
+            "--forwarders": asked.forwarders or DEFAULT_FORWARDERS,
+            "--blocks": asked.blocks if asked.blocks or own_cells else asked.preset.blocks,
         }
 
     def begin(
@@ -96,7 +114,7 @@ class OverloadRuns(Experiment):
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         design = read(DESIGN, run.design, "design")
-        remember_ports(design.generator_ports, design.forwarder_ports)
+        remember_devices([cell.link for cell in design.cells], design, "design")
         setup = setup_of(NAME, run, design, trials)
         setup.warnings += interrupted_blocks(trials)
         return Found(summarise(setup, trials, interrupted=not run.complete(len(trials))), trials)

@@ -84,7 +84,7 @@ def resume(
             )
         if run.parts:
             raise RunError(f"{directory} is a merged run: it has no end to go on from")
-        refuse_contradictions(directory, given, experiment.given(run.options))
+        refuse_contradictions(directory, given, experiment.kept(run.options))
         if experiment.design(run.options) != run.design:
             raise RunError(
                 f"{directory}: this version of linerate would go on with another design than the "

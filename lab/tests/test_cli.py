@@ -231,7 +231,6 @@ def test_a_signal_during_the_imports_ends_it_without_a_traceback(
     [
         (["run", "overload", "--resume", "absent"], "absent: there is no such directory"),
         (["run", "overload", "--resume", "."], "holds no run (there is no run.json)"),
-        (["run", "overload", "--resume", ".", "--link", "wire"], "choose from: null"),
         (["report", "absent"], "absent: there is no such directory"),
         (["report", "."], "holds no run (there is no run.json)"),
         (["report", ".", "absent"], "--out DIR"),

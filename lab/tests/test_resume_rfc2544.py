@@ -6,6 +6,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -24,8 +26,9 @@ from simulated_lab import (
     start,
 )
 
-from linerate import rebuild, records, regression, regression_screen, run_file
+from linerate import links, rebuild, records, regression, regression_screen, run_file
 from linerate.errors import LabError, RunError
+from linerate.links.ports import Ports
 from linerate.other_generator import Named
 from linerate.output import REPORT
 from linerate.records import RECORDS, Trial
@@ -290,6 +293,59 @@ def test_records_of_another_run_are_refused(
     with pytest.raises(RunError, match=message):
         resume(exact(), tmp_path / "cut")
     assert path.read_bytes() == before
+
+
+TWO_PORTS: dict[str, Any] = {
+    "links": ["ports"],
+    "generator_ports": ["ring:a", "ring:b"],
+    "forwarder_ports": ["tap:a", "tap:b"],
+}
+
+
+@pytest.mark.parametrize("directions", ["one", "both"])
+def test_a_run_on_devices_goes_on_in_another_process(tmp_path: Path, directions: str) -> None:
+    lab = exact()
+    kill_before(lab, 40)
+    with pytest.raises(KilledError):
+        start(lab, tmp_path / "run", **SHORT, **TWO_PORTS, directions=directions)
+    links.LINKS["ports"] = Ports()
+    assert resume(exact(), tmp_path / "run").summary.interrupted is False
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "theirs"),
+    [
+        (
+            {"links": ["memif2"], "directions": "one"},
+            "--directions both",
+            "--directions one",
+        ),
+        (
+            {**TWO_PORTS, "generator": Named("http://127.0.0.1:1"), "line_rate": 3e6},
+            "--generator http://127.0.0.1:2",
+            "--generator http://127.0.0.1:1",
+        ),
+    ],
+)
+def test_options_are_held_against_those_of_the_run(
+    tmp_path: Path, asked: dict[str, Any], given: str, theirs: str
+) -> None:
+    """Not against the defaults of a new run, which would refuse these for other reasons."""
+    lab = exact()
+    kill_before(lab, 40)
+    run = tmp_path / "run"
+    with pytest.raises(KilledError):
+        start(lab, run, **SHORT, **asked)
+    command = ["run", "rfc2544", "--resume", str(run), *given.split()]
+    done = subprocess.run(
+        [sys.executable, "-m", "linerate", *command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert f"{given}: the run in {run} has {theirs}" in done.stderr
 
 
 # -- several runs --------------------------------------------------------------------------------

@@ -23,8 +23,9 @@ from linerate.kept_runs import (
     ports_of,
     rate_sample,
     read,
+    remember_devices,
 )
-from linerate.links import remember_ports, use_ports
+from linerate.links import use_ports
 from linerate.other_generator import OtherGenerator
 from linerate.output import REPORT
 from linerate.process import RunDirectory
@@ -60,6 +61,13 @@ from linerate.trial import Bench
 OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(SearchDesign)
 
 
+def _options(options: dict[str, Any]) -> Options:
+    """The options of a run, which may name devices."""
+    asked = read(OPTIONS, options, "options")
+    remember_devices(asked.links, asked, "options")
+    return asked
+
+
 def _as_stored(design: SearchDesign) -> dict[str, Any]:
     """As it comes back from run.json: JSON has no tuples."""
     found: dict[str, Any] = DESIGN.dump_python(design, mode="json")
@@ -90,20 +98,20 @@ class Rfc2544Runs(Experiment):
     name = NAME
 
     def design(self, options: dict[str, Any]) -> dict[str, Any]:
-        return _as_stored(design_of(read(OPTIONS, options, "options")))
+        return _as_stored(design_of(_options(options)))
 
     def given(self, options: dict[str, Any]) -> dict[str, object]:
         asked = read(OPTIONS, options, "options")
-        other, planned = asked.generator, cells(asked)
+        other = asked.generator
         return {
             "--preset": asked.preset.name,
-            "--link": asked.links or DEFAULT_LINKS,
-            "--sizes": [cell.size for cell in planned if cell.link == planned[0].link],
-            "--forwarders": asked.forwarders or DEFAULT_FORWARDERS,
+            "--link": asked.links,
+            "--sizes": asked.sizes,
+            "--forwarders": asked.forwarders,
             "--tests": list(asked.tests),
             "--ip": asked.ip,
             "--directions": asked.directions,
-            "--blocks": planned[0].blocks,
+            "--blocks": asked.blocks,
             "--seed": asked.seed,
             "--line-rate": asked.line_rate,
             "--hugepages": asked.hugepages,
@@ -114,6 +122,17 @@ class Rfc2544Runs(Experiment):
             "--generator-ca": other and other.ca,
             "--generator-insecure": other and other.insecure,
             "--generator-password-file": other and other.password_file,
+        }
+
+    def kept(self, options: dict[str, Any]) -> dict[str, object]:
+        asked = _options(options)
+        planned = cells(asked)
+        return {
+            **self.given(options),
+            "--link": asked.links or DEFAULT_LINKS,
+            "--sizes": [cell.size for cell in planned if cell.link == planned[0].link],
+            "--forwarders": asked.forwarders or DEFAULT_FORWARDERS,
+            "--blocks": planned[0].blocks,
         }
 
     def begin(
@@ -149,7 +168,7 @@ class Rfc2544Runs(Experiment):
 
     def _asked(self, run: Run, trials: list[Trial]) -> Asked:
         design = read(DESIGN, run.design, "design")
-        remember_ports(design.generator_ports, design.forwarder_ports)
+        remember_devices([cell.link for cell in design.cells], design, "design")
         setup = setup_of(NAME, run, design, trials)
         setup.warnings += interrupted_blocks(trials)
         return Asked(
