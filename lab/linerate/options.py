@@ -12,7 +12,7 @@ from pydantic import ConfigDict
 class Options:
     """None or empty: the preset's or the experiment's own. `line_rate`: frames/s that are 100 %."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     links: list[str] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import sys
@@ -93,8 +94,8 @@ def _once(option: str, words: Sequence[str | int]) -> None:
 def _check_machine_options(hugepages: str, line_rate: float | None) -> None:
     if hugepages not in ("auto", "yes", "no"):
         raise UsageError(f"--hugepages {hugepages}: auto, yes or no")
-    if line_rate is not None and line_rate <= 0:
-        raise UsageError(f"--line-rate {line_rate:g}: must be above 0 frames per second")
+    if line_rate is not None and not 0 < line_rate < math.inf:
+        raise UsageError(f"--line-rate {line_rate:g}: must be a number above 0, frames per second")
 
 
 def wide_console() -> Console:

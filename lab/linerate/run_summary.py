@@ -30,7 +30,7 @@ CROWDED = 0.03
 class Design:
     """What was asked, as far as the records do not tell it; kept in run.json."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     question: str
     preset: str
