@@ -108,7 +108,8 @@ def _compared(usable: list[tuple[float, float]], zero_blocks: int) -> Pair:
 class CellPairs:
     """All pairs of one cell by one metric. `control` is the baseline against itself.
 
-    `load_share`: of a metric at a fixed load. `planned`: blocks there should be; None: the cell's.
+    `load_share`: of a metric at a fixed load. `planned`: blocks that were begun; a run that ended
+    before the others did not lose them.
     """
 
     cell: CellSummary
@@ -117,8 +118,8 @@ class CellPairs:
     baseline: str
     control: Pair
     pairs: dict[str, Pair]
+    planned: int
     load_share: float | None = None
-    planned: int | None = None
 
     @property
     def worst_spread(self) -> float:
@@ -141,6 +142,11 @@ def low_load_loss(cell: CellSummary) -> float | None:
     return max(losses, default=None)
 
 
+def blocks_of(trials: list[Trial]) -> int:
+    """In how many blocks there are some."""
+    return len({trial.block for trial in trials})
+
+
 def pair_cell(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list[CellPairs]:
     """Every arm with the baseline, the first label, by every metric of the cell."""
     baseline = labels[0]
@@ -153,6 +159,7 @@ def pair_cell(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list
             baseline=baseline,
             control=pair(trials, baseline + AA_SUFFIX, baseline, metric),
             pairs={label: pair(trials, label, baseline, metric) for label in others},
+            planned=blocks_of(trials),
         )
         for place, metric in enumerate(metrics_of(cell))
     ]
@@ -164,10 +171,14 @@ def pair_searched(
     values: Mapping[Bed, Mapping[str, float]],
     labels: Sequence[str],
     *,
+    planned: int,
     primary: bool = False,
     load_share: float | None = None,
 ) -> CellPairs:
-    """As `pair_cell`, of what searches found: each arm's value, if it has one, by bed and label."""
+    """As `pair_cell`, of what searches found: each arm's value, if it has one, by bed and label.
+
+    `planned`: blocks in which a search was begun.
+    """
     baseline, *others = labels
     zeros = metric.zero is not None and any(0 in here.values() for here in values.values())
 
@@ -184,16 +195,17 @@ def pair_searched(
         baseline=baseline,
         control=of(baseline + AA_SUFFIX),
         pairs={label: of(label) for label in others if not label.endswith(AA_SUFFIX)},
+        planned=planned,
         load_share=load_share,
     )
 
 
 def pair_costs(
-    cell: CellSummary, trials: list[Trial], labels: list[str], planned: int | None = None
+    cell: CellSummary, trials: list[Trial], labels: list[str], planned: int
 ) -> list[CellPairs]:
     """Every arm with the baseline by its cycles per packet, at each load where they are known.
 
-    `trials`: those at fixed loads. `planned`: blocks of them; None: the cell's.
+    `trials`: those at fixed loads. `planned`: blocks in which there should be some.
     """
     baseline = labels[0]
     others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
@@ -208,8 +220,8 @@ def pair_costs(
                 baseline=baseline,
                 control=pair(mine, baseline + AA_SUFFIX, baseline, COST),
                 pairs={label: pair(mine, label, baseline, COST) for label in others},
-                load_share=share,
                 planned=planned,
+                load_share=share,
             )
         )
     return found
@@ -319,13 +331,12 @@ def _comparison(pairs: CellPairs, label: str, corrected: Corrected | None) -> Co
         reason="",
         sentence="",
     )
-    planned = cell.blocks if pairs.planned is None else pairs.planned
     if shifted := found.shifted:
         result.n = shifted.n
         judgement = judge_shift(
             shifted,
             p_holm,
-            planned=planned,
+            planned=pairs.planned,
             aa=pairs.control.shifted,
             low_load_loss=pairs.low_load_loss,
             higher_is_better=metric.better == "higher",
@@ -334,7 +345,7 @@ def _comparison(pairs: CellPairs, label: str, corrected: Corrected | None) -> Co
         judgement = judge(
             found.paired,
             p_holm,
-            planned=planned,
+            planned=pairs.planned,
             aa=pairs.control.paired,
             worst_spread=pairs.worst_spread,
             low_load_loss=pairs.low_load_loss,

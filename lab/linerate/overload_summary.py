@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from linerate.arms import summarise_arm, summarise_lower_load
 from linerate.ceiling import ceiling_of, place
-from linerate.comparisons import CellPairs, led, pair_cell, pair_costs
+from linerate.comparisons import CellPairs, blocks_of, led, pair_cell, pair_costs
 from linerate.design import AA_SUFFIX, Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.links import link
@@ -67,9 +67,7 @@ def _pairs(setup: Setup, found: list[CellSummary], trials: list[Trial]) -> list[
         mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
         low = [t for t in mine if t.role == "lower-load"]
         rates = pair_cell(cell, [t for t in mine if t.role == "measure"], labels)
-        # They have fewer blocks.
-        planned = len({t.block for t in low})
-        result += led(cell, rates, pair_costs(cell, low, labels, planned))
+        result += led(cell, rates, pair_costs(cell, low, labels, blocks_of(low)))
     return result
 
 

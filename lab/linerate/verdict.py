@@ -77,8 +77,8 @@ def judge(
 ) -> Judgement:
     """Apply the rules, in the order of what forbids a verdict first.
 
-    `worst_spread` and `low_load_loss` are the cell's, over all of its arms; `limited_by` is what
-    held back the arm and the baseline.
+    `planned`: blocks that there should be. `worst_spread` and `low_load_loss` are the cell's, over
+    all of its arms; `limited_by` is what held back the arm and the baseline.
     """
     if paired is None or p_holm is None:
         return Judgement("invalid", f"no block has a valid trial of both{_zeros(zero_blocks)}")
@@ -158,13 +158,14 @@ def _holm_says(p_holm: float | None) -> str:
 
 
 def _too_few(paired: Paired | Shifted, planned: int, zero_blocks: int) -> Judgement | None:
-    if paired.n >= MIN_BLOCKS:
-        return None
+    # However many are left: what spoilt so many of them may have chosen which.
     if planned >= MIN_BLOCKS and paired.n < planned * LOST_BLOCKS:
         return Judgement(
             "invalid", f"only {paired.n} of {planned} blocks were valid{_zeros(zero_blocks)}"
         )
-    return Judgement("undecided", f"no test can reject with fewer than {MIN_BLOCKS} blocks")
+    if paired.n < MIN_BLOCKS:
+        return Judgement("undecided", f"no test can reject with fewer than {MIN_BLOCKS} blocks")
+    return None
 
 
 def unsound(

@@ -106,6 +106,19 @@ def test_an_interrupted_run_summarises_what_there_is() -> None:
     assert all(c.verdict in ("undecided", "invalid") for c in result.comparisons)
 
 
+def test_blocks_that_a_run_did_not_come_to_are_not_lost() -> None:
+    setup, trials = simulated_run([CELLS[0]])
+    begun = [trial for trial in trials if trial.block < 8]
+    result = summarise(setup, begun, interrupted=True)
+    burst = of(result, "null", "rust-l2fwd-burst")
+    assert (burst.verdict, burst.n) == ("faster", 8)
+    for trial in begun:
+        if trial.arm == "rust-l2fwd-burst" and trial.block >= 3:
+            trial.reject("starved", "others had the forwarder's CPU")
+    burst = of(summarise(setup, begun, interrupted=True), "null", "rust-l2fwd-burst")
+    assert (burst.verdict, burst.reason) == ("invalid", "only 3 of 8 blocks were valid")
+
+
 def test_polls_are_known_of_every_program_alike(found: Summary) -> None:
     for cell in found.cells:
         for arm in [*cell.arms, *cell.references]:

@@ -35,6 +35,15 @@ def test_fewer_cycles_are_faster() -> None:
     assert found.verdict == "faster"
 
 
+@pytest.mark.parametrize(("planned", "verdict"), [(40, "faster"), (41, "invalid")])
+def test_a_verdict_needs_half_of_the_blocks_however_many_there_are(
+    planned: int, verdict: str
+) -> None:
+    found = judge(FASTER, FASTER.p, planned=planned, aa=CALM, worst_spread=0.02)
+    assert found.verdict == verdict
+    assert (found.reason == "only 20 of 41 blocks were valid") == (verdict == "invalid")
+
+
 SHIFTED = Shifted(20, 0.05, 0.03, 0.07, 1e-4, 0.9, 0.0, 0.5)
 STILL = Shifted(20, 0.0, -0.01, 0.01, 0.7, 0.0, 0.5, 0.5)
 
@@ -51,6 +60,7 @@ STILL = Shifted(20, 0.0, -0.01, 0.01, 0.7, 0.0, 0.5, 0.5)
         (SHIFTED, replace(SHIFTED, low=0.0), "slower", "above 0"),
         (SHIFTED, None, "invalid", "too few"),
         (replace(SHIFTED, n=5), STILL, "invalid", "only 5 of 20"),
+        (replace(SHIFTED, n=9), STILL, "invalid", "only 9 of 20"),
     ],
 )
 def test_differences_where_some_values_are_0(

@@ -267,26 +267,40 @@ def _at_maximum(goal: GoalFigure | None) -> bool:
 def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
     """Every arm with the baseline, by what answers the question first: see `comparisons.led`."""
     labels = [arm.label for arm in asked.arms]
+    begun = _begun(whole.units)
     rates = [
         pair_searched(
             summary,
             PDR if goal.loss_ratio else NDR,
             _by_bed(whole.units, partial(rate_of, goal=goal.name), THROUGHPUT),
             labels,
+            planned=begun,
             primary=place == 0,
         )
         for place, goal in enumerate(asked.search.goals)
     ]
     used = at_fixed_loads(asked.search, whole.trials)
-    result = led(summary, rates, pair_costs(summary, used, labels))
+    result = led(summary, rates, pair_costs(summary, used, labels, begun))
     for figure in compared(asked.search):
         values = _by_bed(whole.units, figure.value, figure.tests)
         # Without any this was not measured, or is no figure of these forwarders.
         if any(label in here for here in values.values() for label in labels):
             result.append(
-                pair_searched(summary, figure.metric, values, labels, load_share=figure.load_share)
+                pair_searched(
+                    summary,
+                    figure.metric,
+                    values,
+                    labels,
+                    planned=begun,
+                    load_share=figure.load_share,
+                )
             )
     return result
+
+
+def _begun(units: Sequence[Searched]) -> int:
+    """Blocks in which there is a search."""
+    return len({each.block for each in units})
 
 
 def _by_bed(
@@ -317,4 +331,5 @@ def rates_of(asked: Asked, summary: CellSummary, units: list[Searched]) -> Rates
     """`units`: of this cell."""
     rates = _by_bed(units, partial(rate_of, goal=asked.lossless), THROUGHPUT)
     labels = [arm.label for arm in asked.arms]
-    return Rates(pair_searched(summary, NDR, rates, labels, primary=True), rates)
+    pairs = pair_searched(summary, NDR, rates, labels, planned=_begun(units), primary=True)
+    return Rates(pairs, rates)

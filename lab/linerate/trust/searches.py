@@ -97,5 +97,5 @@ def judged(kind: Searches, rates: dict[Bed, dict[str, float]]) -> Comparison:
         books_closed=None,
     )
     labels = [arm.label for arm in arms(PROGRAM, PROGRAM)]
-    (found,) = compare([pair_searched(cell, NDR, rates, labels, primary=True)])
+    (found,) = compare([pair_searched(cell, NDR, rates, labels, planned=kind.blocks, primary=True)])
     return found
