@@ -24,6 +24,7 @@ from linerate.stats import Paired, Shifted
 from linerate.summary import AA, CellSummary, Comparison, Difference
 from linerate.verdict import (
     LOW_LOAD,
+    Judgement,
     Limited,
     found_difference,
     found_shift,
@@ -45,12 +46,13 @@ class Pair:
     """Two arms over the beds on which both are valid; `paired` is None when there is no such.
 
     `zero_blocks` are left out: a value of 0 has no logarithm. By a metric where it is a result, and
-    one there is, `shifted` takes the place of `paired`.
+    one there is, `shifted` takes the place of `paired`. `unknown`: why there is neither.
     """
 
     paired: Paired | None
     zero_blocks: int = 0
     shifted: Shifted | None = None
+    unknown: str | None = None
 
     @property
     def p(self) -> float | None:
@@ -174,15 +176,21 @@ def pair_searched(
     planned: int,
     primary: bool = False,
     load_share: float | None = None,
+    unknown: Mapping[str, str] | None = None,
 ) -> CellPairs:
     """As `pair_cell`, of what searches found: each arm's value, if it has one, by bed and label.
 
-    `planned`: blocks in which a search was begun.
+    `planned`: blocks in which a search was begun. `unknown`: arms that cannot be compared, and why.
     """
     baseline, *others = labels
-    zeros = metric.zero is not None and any(0 in here.values() for here in values.values())
+    reasons = unknown or {}
+    zeros = metric.zero is not None and any(
+        here.get(label) == 0 for here in values.values() for label in labels
+    )
 
     def of(label: str) -> Pair:
+        if why := reasons.get(label) or reasons.get(baseline):
+            return Pair(None, unknown=why)
         both = _both(values, label, baseline)
         if not zeros:
             return _compared(*_without_zeros(both))
@@ -331,7 +339,9 @@ def _comparison(pairs: CellPairs, label: str, corrected: Corrected | None) -> Co
         reason="",
         sentence="",
     )
-    if shifted := found.shifted:
+    if why := found.unknown or pairs.control.unknown:
+        judgement = Judgement("undecided", why)
+    elif shifted := found.shifted:
         result.n = shifted.n
         judgement = judge_shift(
             shifted,
@@ -340,6 +350,8 @@ def _comparison(pairs: CellPairs, label: str, corrected: Corrected | None) -> Co
             aa=pairs.control.shifted,
             low_load_loss=pairs.low_load_loss,
             higher_is_better=metric.better == "higher",
+            # A rate of 0 is below the least that was tried, no one knows where.
+            zeros_alike=not metric.rate,
         )
     else:
         judgement = judge(

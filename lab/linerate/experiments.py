@@ -58,8 +58,9 @@ class Findings(Protocol):
 class Sample:
     """One figure of an arm against its baseline, over the independent beds of a run.
 
-    `logs`: log of arm over baseline, one for each bed on which both were measured. `obstacle`: why
-    a change of this figure would say nothing about the programs, if so. `level`: the offered load,
+    `logs`: log of arm over baseline, one for each bed on which both were measured.
+    `zero_blocks`: on so many beds one of the two was 0, which has no logarithm. `obstacle`: why a
+    change of this figure would say nothing about the programs, if so. `level`: the offered load,
     which both runs must have alike for the figures to compare, in frames per second.
     """
 
@@ -73,6 +74,7 @@ class Sample:
     better: Literal["higher", "lower"] = "higher"
     load_share: float | None = None
     level: float | None = None
+    zero_blocks: int = 0
     obstacle: str | None = None
 
     @property

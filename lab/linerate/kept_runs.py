@@ -146,7 +146,9 @@ def logs(pairs: Sequence[tuple[float, float]]) -> tuple[float, ...]:
     return tuple(math.log(a / b) for a, b in pairs)
 
 
-def rate_sample(pairs: CellPairs, label: str, values: Sequence[tuple[float, float]]) -> Sample:
+def rate_sample(
+    pairs: CellPairs, label: str, values: Sequence[tuple[float, float]], zero_blocks: int
+) -> Sample:
     """An arm's rate against its baseline's; a limit of link or generator is an obstacle."""
     limits = {arm.arm: arm.limited_by for arm in pairs.cell.arms}
     held = [name for name in (label, pairs.baseline) if limits.get(name)]
@@ -163,6 +165,7 @@ def rate_sample(pairs: CellPairs, label: str, values: Sequence[tuple[float, floa
         metric=pairs.metric,
         words=words_of(pairs.metric),
         logs=logs(values),
+        zero_blocks=zero_blocks,
         obstacle=obstacle,
     )
 

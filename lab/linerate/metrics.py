@@ -68,8 +68,14 @@ COST = TrialMetric(
 )
 
 # Rates that a search found. A goal may forgive some trials their loss, so "without loss" is none.
-NDR = Metric(name="ndr_pps", words="frames per second at the non-drop rate", rate=True)
-PDR = Metric(name="pdr_pps", words="frames per second at the partial-drop rate", rate=True)
+NDR = Metric(
+    name="ndr_pps", words="frames per second at the non-drop rate", rate=True,
+    zero="found no load that reaches it", unit=" million", scale=1e-6,
+)  # fmt: skip
+PDR = Metric(
+    name="pdr_pps", words="frames per second at the partial-drop rate", rate=True,
+    zero="found no load that reaches it", unit=" million", scale=1e-6,
+)  # fmt: skip
 
 _OWN = "the own throughput"
 MEDIAN_LATENCY = Metric(

@@ -140,8 +140,8 @@ class OverloadRuns(Experiment):
             pairs = pair_cell(cell, measured, [arm.label for arm in design.arms])[0]
             metric, baseline = metrics_of(cell)[0], pairs.baseline
             for label in pairs.pairs:
-                found_pairs, _ = pairs_of(measured, label, baseline, metric)
-                result.samples.append(rate_sample(pairs, label, found_pairs))
+                found_pairs = pairs_of(measured, label, baseline, metric)
+                result.samples.append(rate_sample(pairs, label, *found_pairs))
             itself, _ = pairs_of(measured, baseline + AA_SUFFIX, baseline, metric)
             result.controls.append(control_sample(pairs, itself))
             result.samples.extend(

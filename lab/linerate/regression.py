@@ -266,8 +266,11 @@ def _held_back(before: Sample, after: Sample) -> str | None:
 
 def _judge(both: _Both, p_holm: float | None, margin: float) -> tuple[Verdict, str]:
     """The rules, in the order of what forbids a verdict first."""
+    zeros = both.before.zero_blocks + both.after.zero_blocks
+    left_out = f"blocks left out because a value was 0, which has no logarithm: {zeros}"
     if both.shift is None:
-        return "invalid", "a run has no block with valid trials of both"
+        lacking = f"; {left_out}" if zeros else ""
+        return "invalid", f"a run has no block with valid trials of both{lacking}"
     if both.unsound:
         return "invalid", both.unsound
     if held := _held_back(both.before, both.after):
@@ -278,6 +281,9 @@ def _judge(both: _Both, p_holm: float | None, margin: float) -> tuple[Verdict, s
     low, high = both.shift.interval.low, both.shift.interval.high
     if both.before.better == "lower":
         low, high, border = -high, -low, -border
+    if low > border and zeros:
+        # They may be what became slower.
+        return "undecided", left_out
     if low > border:
         return "not slower", "the interval excludes a slow-down by the margin"
     if high >= border:

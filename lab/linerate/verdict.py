@@ -81,7 +81,8 @@ def judge(
     all of its arms; `limited_by` is what held back the arm and the baseline.
     """
     if paired is None or p_holm is None:
-        return Judgement("invalid", f"no block has a valid trial of both{_zeros(zero_blocks)}")
+        lacking = "can be compared" if zero_blocks else "has a valid trial of both"
+        return Judgement("invalid", f"no block {lacking}{_zeros(zero_blocks)}")
     forbidden = _too_few(paired, planned, zero_blocks) or unsound(aa, worst_spread, low_load_loss)
     if forbidden:
         return forbidden
@@ -125,9 +126,10 @@ def judge_shift(
     aa: Shifted | None,
     low_load_loss: float | None = None,
     higher_is_better: bool = True,
+    zeros_alike: bool = True,
 ) -> Judgement:
     """`judge` for values that may be 0, by their differences. Equal are only two that are always 0:
-    what share of nothing would be little enough?
+    what share of nothing would be little enough? `zeros_alike`: False where not even those are.
     """
     forbidden = _too_few(found, planned, 0)
     if forbidden:
@@ -141,7 +143,9 @@ def judge_shift(
     if loss := unstable(0.0, low_load_loss):
         return loss
     if found.arm_zeros == found.baseline_zeros == 1:
-        return Judgement("equal", "all values are 0")
+        if zeros_alike:
+            return Judgement("equal", "all values are 0")
+        return Judgement("undecided", "both are below all that was tried")
     if found.low is None or found.high is None or found.low <= 0 <= found.high:
         return Judgement("undecided", "the interval does not exclude a difference of 0")
     if p_holm is None or p_holm >= ALPHA:

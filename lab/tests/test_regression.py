@@ -71,6 +71,20 @@ def test_nothing_is_found_where_nothing_changed(tmp_path: Path, simulation: Simu
     assert status(before, after, strict=True) == FINE
 
 
+def test_a_program_that_carried_nothing_in_a_block_is_not_told_to_be_no_slower(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    """Its other blocks are as before, and that one has no ratio."""
+    before, after = two_runs(tmp_path, simulation, 1.0)
+    trials = records.read(after / RECORDS)
+    victim = next(t for t in trials if (t.role, t.arm) == ("measure", "rust-l2fwd"))
+    victim.forwarder_rx = 0
+    (after / RECORDS).write_text("".join(f"{records.dump(trial)}\n" for trial in trials))
+    change = by_rate(compared(before, after))
+    assert (change.verdict, change.n_after) == ("undecided", 19)
+    assert "blocks left out because a value was 0, which has no logarithm: 1" in change.sentence
+
+
 def test_a_machine_that_is_slower_as_a_whole_is_no_regression(
     tmp_path: Path, simulation: Simulation
 ) -> None:

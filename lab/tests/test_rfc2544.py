@@ -30,7 +30,9 @@ from simulated_lab import (
 )
 
 from linerate import links, rebuild, records, schemas
+from linerate.comparisons import compare, pair_searched
 from linerate.errors import Interrupted, LabError, UsageError
+from linerate.metrics import NDR
 from linerate.other_generator import Named
 from linerate.records import RECORDS, Test, Trial
 from linerate.rfc2544 import presets
@@ -42,8 +44,9 @@ from linerate.search import latency, throughput
 from linerate.search.device import Device
 from linerate.search.goals import Goal
 from linerate.search.simulated import Model
+from linerate.sentences import sentence
 from linerate.stats import ALPHA
-from linerate.summary import ArmSummary, Comparison, Summary
+from linerate.summary import ArmSummary, CellSummary, Comparison, Summary
 from linerate.verdict import LOW_LOAD
 
 WIDTH = QUICK.goals[0].width
@@ -366,7 +369,9 @@ def test_a_device_that_loses_at_a_low_load_gets_no_verdict() -> None:
     _, found = run(SimulatedLab(model=lossy), tests=("throughput",), keep_going=True)
     assert verdict(found, "pdr_pps").verdict == "invalid"
     assert "at a low load" in verdict(found, "pdr_pps").reason
-    assert verdict(found, "ndr_pps").ratio is None
+    searched = verdict(found, "ndr_pps")
+    assert (searched.verdict, searched.ratio) == ("invalid", None)
+    assert searched.n == found.cells[0].blocks
     figures = arm(found, "c-l2fwd").search
     assert figures is not None
     assert figures.goals[0].below_minimum == figures.searches
@@ -483,6 +488,54 @@ def test_loss_that_some_runs_lack_is_compared_by_its_difference() -> None:
     assert "rust-l2fwd loses more than c-l2fwd" in loss.sentence
     assert "points more frames lost at 100 % load" in loss.sentence
     assert "0 % of the runs of rust-l2fwd lost nothing and 100 % of c-l2fwd's" in loss.sentence
+
+
+def test_a_search_without_any_load_that_reaches_the_goal_counts() -> None:
+    """As 0, which has no ratio: without three such searches the arm would be the faster one."""
+    slow = [4e6 * (1 + 0.001 * block) for block in range(9)]
+    found = rates_compared(slow, [0.0 if block < 3 else 1.1 * slow[block] for block in range(9)])
+    assert (found.verdict, found.n, found.ratio) == ("undecided", 9, None)
+    assert found.difference is not None
+    assert found.difference.arm_zeros == pytest.approx(1 / 3)
+    assert "33 % of the runs of rust-l2fwd found no load that reaches it" in found.sentence
+
+
+def test_without_any_load_at_all_an_arm_is_slower_and_two_are_not_told_apart() -> None:
+    slow = [4e6 * (1 + 0.001 * block) for block in range(9)]
+    found = rates_compared(slow, [0.0] * 9)
+    assert found.verdict == "slower"
+    assert "million fewer frames per second at the non-drop rate" in found.sentence
+    found = rates_compared([0.0] * 9, [0.0] * 9)
+    assert (found.verdict, found.reason) == ("undecided", "both are below all that was tried")
+
+
+def rates_compared(baseline: Sequence[float], other: Sequence[float]) -> Comparison:
+    """As searches found them, block by block; the A/A arm has what the baseline has."""
+    values = {
+        (block, 1): {"c-l2fwd": slow, "c-l2fwd-again": slow, "rust-l2fwd": fast}
+        for block, (slow, fast) in enumerate(zip(baseline, other, strict=True))
+    }
+    cell = CellSummary(link="memif", size=64, blocks=9, arms=[], references=[], lower_load=[])
+    labels = ["c-l2fwd", "c-l2fwd-again", "rust-l2fwd"]
+    (found,) = compare([pair_searched(cell, NDR, values, labels, planned=9, primary=True)])
+    found.sentence = sentence(found)
+    return found
+
+
+def test_bursts_longer_than_any_that_was_tried_are_not_left_out() -> None:
+    """The searches that end at a limit are those of the longest; the others are too short."""
+    lab = SimulatedLab(capacity={"rust-l2fwd": 9.9e6}, noise=0.02)
+    _, found = run(lab, tests=("throughput", "back-to-back"))
+    figures = arm(found, "rust-l2fwd").search
+    assert figures is not None
+    assert figures.back_to_back is not None
+    assert 0 < figures.back_to_back.at_limit < figures.searches
+    buffer = verdict(found, "corrected_buffer_s")
+    assert (buffer.verdict, buffer.n, buffer.ratio) == ("undecided", 0, None)
+    assert (
+        f"in {figures.back_to_back.at_limit} of {figures.searches} searches of rust-l2fwd the "
+        "longest burst that was tried passed, so that its figure is not known"
+    ) in buffer.sentence
 
 
 def test_few_blocks_leave_every_comparison_undecided() -> None:

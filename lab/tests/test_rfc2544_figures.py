@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from linerate.design import Cell
+from linerate.metrics import BUFFER, RECOVERY
+from linerate.rfc2544.compared import compared, rate_of
 from linerate.rfc2544.figures import figures_of
 from linerate.rfc2544.found import Searched
 from linerate.rfc2544.presets import TESTS, Preset, preset
@@ -21,6 +23,7 @@ from linerate.search.back_to_back import back_to_back
 from linerate.search.device import Changed, Latency, Outcome
 from linerate.search.frame_loss import frame_loss
 from linerate.search.latency import latency
+from linerate.search.procedure import Invalid
 from linerate.search.recovery import recovery
 from linerate.search.simulated import Model, SimulatedForwarder
 from linerate.search.throughput import Found, Throughput
@@ -175,6 +178,38 @@ def test_one_repetition_that_did_not_recover_leaves_no_time() -> None:
     assert (found.recovery.recovered_s, found.recovery.average_s) == (None, None)
     (row,) = printed(recovery_table(cell_of(arm=found)), "arm")
     assert row.split() == ["arm", "-", "-", "-", "0", "1", "12"]
+
+
+def test_figures_beyond_what_was_tried_are_known_as_such() -> None:
+    beyond = {each.metric.name: each.beyond for each in compared(QUICK)}
+
+    def of(metric: str, unit: Unit) -> str | None:
+        return beyond[metric](Searched("arm", 0, unit=unit))
+
+    long, short = (
+        back_to_back(SimulatedForwarder(Model(capacity, 1e7)), 4e6, repetitions=2, longest_s=0.05)
+        for capacity in (1.1e7, 4e6)
+    )
+    assert of(BUFFER.name, Unit(back_to_back=long)) == "the longest burst that was tried passed"
+    assert of(BUFFER.name, Unit(back_to_back=short)) is None
+    well, ill = (
+        recovery(Tired(*seconds), 1e6, watched_s=10, repetitions=2)
+        for seconds in ([1, 1], [1, 9.9])
+    )
+    idle = recovery(SimulatedForwarder(Model(1e7, 1e7)), 1e6, watched_s=1, repetitions=1)
+    assert of(RECOVERY.name, Unit(recovery=well)) is None
+    assert of(RECOVERY.name, Unit(recovery=ill)) == "frames were lost to the end"
+    assert of(RECOVERY.name, Unit(recovery=idle)) == "the overload lost nothing"
+    assert of(RECOVERY.name, Unit()) is None
+
+
+def test_a_search_that_found_no_load_found_0_and_one_without_a_result_nothing() -> None:
+    goal = QUICK.goals[0]
+    none = Throughput(found={goal.name: Found(goal, "below_minimum", None, 1e4, None)})
+    assert rate_of(Searched("arm", 0, unit=Unit(throughput=none)), goal.name) == 0
+    assert rate_of(Searched("arm", 0, unit=Unit(throughput=throughput())), goal.name) == 4e6
+    failed = Throughput(invalid=Invalid("error", "its time was over"))
+    assert rate_of(Searched("arm", 0, unit=Unit(throughput=failed)), goal.name) is None
 
 
 def test_repetitions_without_a_result_do_not_count() -> None:

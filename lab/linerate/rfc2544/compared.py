@@ -32,19 +32,28 @@ class Compared:
 
     `tests`: whose trials must all be of one bed for a pair. What was measured at a rate that the
     throughput test found needs that test's too: the rate would be of another moment.
+
+    `beyond`: why a search that was made has a figure worse or better than what was tried, if so.
+    Its arm is not compared: the other searches alone would be too good, or too bad.
     """
 
     metric: Metric
     value: Value
     tests: tuple[Test, ...]
     load_share: float | None = None
+    beyond: Callable[[Searched], str | None] = lambda _: None
 
 
 def rate_of(searched: Searched, goal: str) -> float | None:
-    """What this search found for the goal, in frames per second; None: nothing."""
+    """What this search found for the goal, in frames per second; None: it has no result.
+
+    0: not even the least load reached it. Without those a comparison would be of the better ones.
+    """
     throughput = searched.unit.throughput
     found = throughput.found.get(goal) if throughput else None
-    return found.lower_pps if found else None
+    if found is None:
+        return None
+    return 0.0 if found.state == "below_minimum" else found.lower_pps
 
 
 def compared_loads(preset: Preset) -> list[float]:
@@ -68,10 +77,10 @@ def compared(preset: Preset) -> list[Compared]:
     ]
     return [
         *result,
-        Compared(BUFFER, _buffer, ("throughput", "back-to-back")),
+        Compared(BUFFER, _buffer, ("throughput", "back-to-back"), beyond=_at_limit),
         # At shares of 100 %, whatever the throughput.
         Compared(LOSS, _loss, ("loss",), 1.0),
-        Compared(RECOVERY, _recovery, ("throughput", "recovery")),
+        Compared(RECOVERY, _recovery, ("throughput", "recovery"), beyond=_without_end),
     ]
 
 
@@ -102,6 +111,11 @@ def _buffer(searched: Searched) -> float | None:
     return result.corrected_s if result else None
 
 
+def _at_limit(searched: Searched) -> str | None:
+    result = searched.unit.back_to_back
+    return "the longest burst that was tried passed" if result and result.at_limit else None
+
+
 def _loss(searched: Searched) -> float | None:
     """Of all that can be offered."""
     result = searched.unit.loss
@@ -115,3 +129,11 @@ def _loss(searched: Searched) -> float | None:
 def _recovery(searched: Searched) -> float | None:
     result = searched.unit.recovery
     return median_of([each.seconds for each in result.repetitions]) if result else None
+
+
+def _without_end(searched: Searched) -> str | None:
+    result = searched.unit.recovery
+    states = {each.state for each in result.repetitions} if result else set()
+    if "not_recovered" in states:
+        return "frames were lost to the end"
+    return "the overload lost nothing" if "not_overloaded" in states else None

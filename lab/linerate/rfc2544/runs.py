@@ -213,8 +213,8 @@ class Rfc2544Runs(Experiment):
             rates = rates_of(asked, cell, told.searches[cell.link, cell.size])
             pairs = rates.pairs
             for label in pairs.pairs:
-                result.samples.append(rate_sample(pairs, label, rates.both(label)))
-            itself = rates.both(pairs.baseline + AA_SUFFIX)
+                result.samples.append(rate_sample(pairs, label, *rates.both(label)))
+            itself, _ = rates.both(pairs.baseline + AA_SUFFIX)
             result.controls.append(control_sample(pairs, itself))
             polled = [t for t in at_fixed_loads(asked.search, mine) if t.polling is not None]
             result.samples.extend(cost_samples(cell, polled, pairs.baseline))

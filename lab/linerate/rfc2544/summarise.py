@@ -19,7 +19,7 @@ from linerate.design import Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.metrics import NDR, PDR
 from linerate.records import Test, Trial
-from linerate.rfc2544.compared import compared, rate_of
+from linerate.rfc2544.compared import Compared, compared, rate_of
 from linerate.rfc2544.figures import figures_of
 from linerate.rfc2544.found import Searched, maximum_of, searched
 from linerate.rfc2544.presets import THROUGHPUT, Preset
@@ -293,9 +293,21 @@ def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
                     labels,
                     planned=begun,
                     load_share=figure.load_share,
+                    unknown=_unknown(whole, figure, labels),
                 )
             )
     return result
+
+
+def _unknown(whole: _Cell, figure: Compared, labels: Sequence[str]) -> dict[str, str]:
+    """Why the figure of an arm is not known, by label: in a search it lay beyond what was tried."""
+    found = {}
+    for label in labels:
+        searches = whole.of(label)
+        if reasons := [why for each in searches if (why := figure.beyond(each))]:
+            often = f"in {len(reasons)} of {len(searches)} searches of {label}"
+            found[label] = f"{often} {reasons[0]}, so that its figure is not known"
+    return found
 
 
 def _begun(units: Sequence[Searched]) -> int:
@@ -322,9 +334,9 @@ class Rates:
     pairs: CellPairs
     by_bed: dict[Bed, dict[str, float]]
 
-    def both(self, label: str) -> list[tuple[float, float]]:
-        """The arm's and the baseline's, for each bed that both shared."""
-        return both_of(self.by_bed, label, self.pairs.baseline)[0]
+    def both(self, label: str) -> tuple[list[tuple[float, float]], int]:
+        """The arm's and the baseline's, for each bed that both shared; on how many one was 0."""
+        return both_of(self.by_bed, label, self.pairs.baseline)
 
 
 def rates_of(asked: Asked, summary: CellSummary, units: list[Searched]) -> Rates:
