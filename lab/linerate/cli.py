@@ -2,8 +2,9 @@
 """Entry point of the command `linerate`; the commands themselves are in `linerate.commands`.
 
 Exit codes: 0 done, 1 an error with its remedy on standard error, 2 a wrong option, 128 + N ended by
-signal N (130 for Ctrl-C); what was measured until then is kept. `attach` becomes
-the program that it starts, whose exit code it then is.
+signal N (130 for Ctrl-C); what was measured until then is kept. Of `compare` 1 says that
+something became slower, so that there every error is 2. `attach` becomes the program that it
+starts, whose exit code it then is.
 
 Importing this module imports next to nothing: everything else is imported when signals are handled.
 """
@@ -35,6 +36,11 @@ def _handle_signals() -> None:
             signal.signal(number, _leave)
 
 
+def _status(code: int = 1) -> int:
+    """The exit code of an error that has this one elsewhere."""
+    return max(code, 2) if sys.argv[1:2] == ["compare"] else code
+
+
 def main() -> None:
     """Errors become one message and an exit code."""
     _handle_signals()
@@ -53,21 +59,26 @@ def main() -> None:
         app()
     except LabError as error:
         print(f"linerate: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        sys.exit(_status(error.exit_code))
     except Interrupted as stop:
         print("linerate: interrupted", file=sys.stderr)
         sys.exit(stop.exit_code)
     except BrokenPipeError:
         # The reader of our output went away; not an error of the run.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        sys.exit(_status())
     except ImportError as error:
         print(f"linerate: {error}\n  make setup", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(_status())
     except OSError as error:
         failure = OutputError(f"{error.filename or 'system'}: {error.strerror}")
         print(f"linerate: {failure}", file=sys.stderr)
-        sys.exit(failure.exit_code)
+        sys.exit(_status(failure.exit_code))
+    except Exception as error:
+        if _status() == 1:
+            raise
+        print(f"linerate: cannot compare: {type(error).__name__}: {error}", file=sys.stderr)
+        sys.exit(_status())
 
 
 if __name__ == "__main__":

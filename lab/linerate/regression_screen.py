@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -11,12 +12,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from linerate.errors import LabError, OutputError, UsageError
+from linerate.errors import UsageError
 from linerate.rebuild import stored
 from linerate.regression import Change, Regression, compare
 from linerate.session import say, torn_line
 
-# Exit statuses. An error of any kind is CANNOT: 1 must mean that something became slower.
+# Exit statuses. An error of any kind is CANNOT (`linerate.cli`): 1 means that something is slower.
 FINE, SLOWER, CANNOT, UNDECIDED = 0, 1, 2, 3
 MAX_MARGIN = 0.5
 
@@ -39,10 +40,10 @@ def run(
     before: Path, after: Path, margin: str, *, strict: bool, json_output: bool, console: Console
 ) -> int:
     """Compare, print, and return the exit status."""
+    share = parse_margin(margin)
+    runs = [stored(each) for each in (before, after)]
+    found = compare(runs[0], runs[1], share)
     try:
-        share = parse_margin(margin)
-        runs = [stored(each) for each in (before, after)]
-        found = compare(runs[0], runs[1], share)
         if json_output:
             print(found.model_dump_json(by_alias=True, exclude_none=True, indent=2))
         else:
@@ -51,13 +52,10 @@ def run(
                     say(console, f"{each.directory}: {torn_line(each.torn)}")
             show(found, console)
         sys.stdout.flush()
-    except LabError as error:
-        error.exit_code = CANNOT
-        raise
-    except OSError as error:
-        failure = OutputError(f"{error.filename or 'standard output'}: {error.strerror}")
-        failure.exit_code = CANNOT
-        raise failure from error
+    except (BrokenPipeError, SystemExit):
+        # Nobody reads the answer. Rich and Typer would end with 1 for that.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CANNOT
     if found.slower:
         return SLOWER
     return UNDECIDED if strict and found.undecided else FINE

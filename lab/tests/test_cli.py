@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from linerate import cli
+from linerate import cli, regression_screen
+from linerate.errors import LabError
 
 Done = subprocess.CompletedProcess[str]
 Linerate = Callable[..., Done]
@@ -252,6 +253,36 @@ def test_directories_without_a_run(
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (LabError("no forwarder", "make setup"), "no forwarder\n  make setup"),
+        (OSError(28, "No space left on device"), "system: No space left on device"),
+        (ImportError("No module named 'scipy'"), "No module named 'scipy'\n  make setup"),
+        (ZeroDivisionError("division by zero"), "cannot compare: ZeroDivisionError: division by"),
+    ],
+)
+def test_no_error_of_compare_says_that_something_became_slower(
+    linerate: Linerate, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(regression_screen, "run", fail)
+    done = linerate("compare", "a", "b")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"linerate: {message}" in done.stderr
+
+
+def test_compare_without_a_place_for_its_answer_is_no_regression(
+    linerate: Linerate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    done = linerate("compare", "a", "b")
+    assert done.returncode == 2
+    assert "standard output is closed" in done.stderr
 
 
 def test_version_and_help(tmp_path: Path, linerate: Linerate) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -186,19 +187,17 @@ def test_what_does_not_compare_is_refused(tmp_path: Path, simulation: Simulation
         assert caught.value.exit_code == CANNOT
 
 
-def test_an_error_of_the_system_is_no_regression(
-    tmp_path: Path, simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_an_answer_that_nobody_reads_is_no_regression(
+    tmp_path: Path, simulation: Simulation, options: list[str]
 ) -> None:
-    start(tmp_path / "a")
-    start(tmp_path / "b", seed=2)
-
-    def gone(*_: object) -> None:
-        raise BrokenPipeError(32, "Broken pipe")
-
-    monkeypatch.setattr("linerate.regression_screen.show", gone)
-    with pytest.raises(Exception, match="Broken pipe") as caught:
-        status(tmp_path / "a", tmp_path / "b")
-    assert getattr(caught.value, "exit_code", None) == CANNOT
+    before, after = two_runs(tmp_path, simulation, 1.05)
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "linerate", "compare", str(before), str(after), *options]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (CANNOT, b"")
 
 
 @pytest.mark.parametrize(
