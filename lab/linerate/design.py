@@ -11,7 +11,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+from pydantic import Field
 
 from linerate.errors import UsageError, look_up
 from linerate.links import link
@@ -42,7 +44,7 @@ class Cell:
 
     link: str
     size: int
-    blocks: int
+    blocks: Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True)

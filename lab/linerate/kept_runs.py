@@ -16,7 +16,7 @@ from linerate.design import AA_SUFFIX
 from linerate.errors import RunError
 from linerate.experiments import Control, Sample
 from linerate.links import remember_ports
-from linerate.links.ports import NAME
+from linerate.links.ports import MAX_PORTS, NAME
 from linerate.metrics import COST, words_of
 from linerate.options import Options
 from linerate.records import Trial, first_complaint
@@ -45,10 +45,10 @@ def remember_devices(links: Sequence[str], asked: Options | Design, what: str) -
     Raises `RunError` for devices that make no link; whether they are there is not asked.
     """
     ours, theirs = len(asked.generator_ports), len(asked.forwarder_ports)
-    if ours != theirs or (NAME in links and not ours):
+    if ours != theirs or not (NAME in links) <= ours <= MAX_PORTS:
         raise RunError(
             f"{RUN}: {what}: {ours} generator_ports and {theirs} forwarder_ports, where link "
-            f"{NAME} has as many of one as of the other",
+            f"{NAME} has as many of one as of the other, and up to {MAX_PORTS}",
             _CHANGED,
         )
     remember_ports(asked.generator_ports, asked.forwarder_ports)

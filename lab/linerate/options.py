@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 
 @dataclass(kw_only=True)
@@ -19,7 +20,7 @@ class Options:
     forwarders: list[str] = field(default_factory=list)
     blocks: int | None = None
     seed: int = 1
-    line_rate: float | None = None
+    line_rate: Annotated[float, Field(gt=0)] | None = None
     hugepages: str = "auto"
     keep_going: bool = False
     generator_ports: list[str] = field(default_factory=list)

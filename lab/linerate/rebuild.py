@@ -20,10 +20,10 @@ from rich.console import Console
 from linerate import run_file
 from linerate.errors import RunError, UsageError
 from linerate.experiments import Findings, find
-from linerate.output import OutputDirectory
+from linerate.output import FILES, OutputDirectory
 from linerate.provenance import changed_programs, deciding, telling
 from linerate.records import RECORDS, Trial, dump, scan
-from linerate.run_file import RUN, Part, Run
+from linerate.run_file import RUN, Part, Run, made_of
 from linerate.session import publish, say, torn_line
 
 
@@ -74,11 +74,17 @@ def report(directories: Sequence[Path], out: Path | None, console: Console) -> F
         found = stored(directories[0])
         if found.torn:
             say(console, torn_line(found.torn))
-        return publish(find(found.run.experiment), found.run, output, found.trials, console)
+        with made_of(directories[0]):
+            return publish(find(found.run.experiment), found.run, output, found.trials, console)
 
 
 def merge(parts: Sequence[Stored], out: Path, console: Console) -> Findings:
     """Put runs together that measured the same."""
+    with made_of(" and ".join(str(each.directory) for each in parts)):
+        return _merge(parts, out, console)
+
+
+def _merge(parts: Sequence[Stored], out: Path, console: Console) -> Findings:
     for each in parts:
         if each.torn:
             say(console, f"{each.directory}: {torn_line(each.torn)}")
@@ -102,6 +108,8 @@ def merge(parts: Sequence[Stored], out: Path, console: Console) -> Findings:
             output.write(RUN, run_file.dump(run))
             return publish(experiment, run, output, trials, console)
         except BaseException:
+            for name in FILES:
+                (output.path / name).unlink(missing_ok=True)
             output.discard_if_empty()
             raise
 

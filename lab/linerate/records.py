@@ -14,7 +14,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -41,8 +41,17 @@ InvalidCode = Literal[
 ]  # fmt: skip
 
 
+# Counters have 64 bits; what is greater was not counted, and cannot be computed with.
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Difference = Annotated[int, Field(gt=-(2**63), lt=2**63)]
+Seconds = Annotated[float, Field(ge=0)]
+Rate = Annotated[float, Field(ge=0)]
+# By quantile, such as 0.99.
+Quantiles = dict[Annotated[str, Field(pattern=r"^(0(\.[0-9]+)?|1)$")], float]
+
+
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class Polling(_Strict):
@@ -51,29 +60,29 @@ class Polling(_Strict):
     lcore: int
     port: int
     queue: int
-    polls: int
-    empty_polls: int
-    packets: int
-    burst_limit: int
-    burst_histogram: list[int]
-    busy_tsc: int
-    total_tsc: int
+    polls: Count
+    empty_polls: Count
+    packets: Count
+    burst_limit: Count
+    burst_histogram: list[Count]
+    busy_tsc: Count
+    total_tsc: Count
 
 
 class LatencyFigures(_Strict):
     """Of the frames that came back, from the moment each was sent (stamped in software)."""
 
-    count: int
+    count: Count
     minimum_ns: float
     mean_ns: float
     maximum_ns: float
-    quantiles_ns: dict[str, float] = Field(
+    quantiles_ns: Quantiles = Field(
         default_factory=dict, description="by quantile, 0.5 being the median"
     )
     jitter_rfc3550_ns: float | None = Field(
         default=None, description="as the sender smooths it, for comparison with published figures"
     )
-    ipdv_quantiles_ns: dict[str, float] = Field(
+    ipdv_quantiles_ns: Quantiles = Field(
         default_factory=dict,
         description="by quantile: how much the delays of two frames in a row differ (RFC 3393), "
         "without the sign",
@@ -83,14 +92,14 @@ class LatencyFigures(_Strict):
 class ChangeFigures(_Strict):
     """A trial whose rate changed under way, without a pause: RFC 2544, 26.5."""
 
-    before_intended: int
-    before_received: int
-    after_intended: int
-    after_received: int
-    last_lost_s: float | None = Field(
+    before_intended: Count
+    before_received: Count
+    after_intended: Count
+    after_received: Count
+    last_lost_s: Seconds | None = Field(
         default=None, description="from the change to the end of the last slice that lost frames"
     )
-    slice_s: float | None = Field(default=None, description="how long that slice is")
+    slice_s: Seconds | None = Field(default=None, description="how long that slice is")
 
 
 class Process(_Strict):
@@ -98,7 +107,7 @@ class Process(_Strict):
 
     role: str
     argv: list[str]
-    cpus: list[int]
+    cpus: list[int] = Field(min_length=1)
     voluntary_switches: int | None = None
     involuntary_switches: int | None = None
     ran_s: float | None = Field(default=None, description="CPU time of all threads")
@@ -116,8 +125,8 @@ class Trial(_Strict):
     session: int = Field(
         default=1, ge=1, description="the attempt in which it ran: a resumed run has several"
     )
-    block: int = Field(description="randomised complete block, counted from 0")
-    position: int = Field(description="place in the order of the whole run, counted from 0")
+    block: int = Field(ge=0, description="randomised complete block, counted from 0")
+    position: int = Field(ge=0, description="place in the order of the whole run, counted from 0")
     role: Role
     arm: str
     forwarder: str
@@ -131,14 +140,14 @@ class Trial(_Strict):
         default=None,
         description="of a search: 1, or more when the windows before were disturbed and are void",
     )
-    maximum_pps: float | None = Field(
+    maximum_pps: Rate | None = Field(
         default=None, description="of a search: 100 %, the ceiling of link and sender"
     )
-    asked_pps: float | None = Field(
+    asked_pps: Rate | None = Field(
         default=None, description="of a search: frames per second, over all directions"
     )
-    asked_s: float | None = Field(default=None, description="of a search: for so long")
-    asked_frames: int | None = Field(
+    asked_s: Seconds | None = Field(default=None, description="of a search: for so long")
+    asked_frames: Count | None = Field(
         default=None, description="of a burst: so many frames, over all directions"
     )
     ip: Literal[4, 6] | None = None
@@ -147,29 +156,33 @@ class Trial(_Strict):
     invalid: str | None = Field(default=None, description="why the trial does not count, in words")
     invalid_code: InvalidCode | None = Field(default=None, description="the same, for programs")
 
-    duration_s: float | None = Field(default=None, description="of the window or the sending")
-    duration_uncertainty_s: float | None = None
-    intended: int | None = None
-    attempted: int | None = None
-    refused: int | None = Field(default=None, description="flood only: back-pressure, not loss")
-    lost_at_ingress: int | None = None
-    late: int | None = None
-    accepted: int | None = None
-    forwarder_rx: int | None = None
-    forwarder_tx: int | None = None
-    forwarder_drops: int | None = None
-    received: int | None = None
-    unattributed: int | None = None
+    duration_s: Seconds | None = Field(default=None, description="of the window or the sending")
+    duration_uncertainty_s: Seconds | None = None
+    intended: Count | None = None
+    attempted: Count | None = None
+    refused: Count | None = Field(default=None, description="flood only: back-pressure, not loss")
+    lost_at_ingress: Count | None = None
+    late: Count | None = None
+    accepted: Count | None = None
+    forwarder_rx: Count | None = None
+    forwarder_tx: Count | None = None
+    forwarder_drops: Difference | None = Field(
+        default=None, description="forwarder_rx less forwarder_tx, below 0 where it sent more"
+    )
+    received: Count | None = None
+    unattributed: Difference | None = Field(
+        default=None, description="below 0 where more came back than was sent"
+    )
     pacing_error_ppm: float | None = None
 
     latency: LatencyFigures | None = None
-    then_pps: float | None = Field(default=None, description="of a search: asked for thereafter")
-    then_s: float | None = None
+    then_pps: Rate | None = Field(default=None, description="of a search: asked for thereafter")
+    then_s: Seconds | None = None
     change: ChangeFigures | None = None
 
-    tsc_hz: int | None = None
+    tsc_hz: Count | None = None
     polling: list[Polling] | None = Field(default=None, description="as the probe saw them")
-    steal_ticks: dict[str, int] = Field(default_factory=dict, description="per CPU, 1/100 s")
+    steal_ticks: dict[str, Difference] = Field(default_factory=dict, description="per CPU, 1/100 s")
     processes: list[Process] = Field(default_factory=list)
     build: dict[str, str] = Field(default_factory=dict, description="of what the lab built")
     memory: Literal["hugepages", "no-huge"] | None = None

@@ -27,10 +27,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from linerate import stats, unpaired
 from linerate.errors import RunError
-from linerate.experiments import Comparable, Control, Sample, find
+from linerate.experiments import Comparable, Control, Experiment, Sample, find
 from linerate.kept_runs import refuse_unlike
 from linerate.provenance import changed_programs, deciding, telling
 from linerate.rebuild import Stored
+from linerate.run_file import made_of
 from linerate.stats import ALPHA, MIN_COUNT
 from linerate.unpaired import Shift
 
@@ -41,7 +42,7 @@ LOADS_ALIKE = 0.1
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class RunName(_Strict):
@@ -141,7 +142,7 @@ def compare(before: Stored, after: Stored, margin: float) -> Regression:
     """Compare two runs; raises `RunError` where they cannot be."""
     refuse(before, after)
     experiment = find(before.run.experiment)
-    found = [experiment.comparable(each.run, each.trials) for each in (before, after)]
+    found = [_comparable(experiment, each) for each in (before, after)]
     common = _common(before, after, *found)
     unsound = _unsound(*found)
     both = [_pair(one, other, unsound.get((one.link, one.size)), margin) for one, other in common]
@@ -156,6 +157,11 @@ def compare(before: Stored, after: Stored, margin: float) -> Regression:
         changes=[_change(each, p_holm.get(id(each)), margin) for each in both],
         notes=_notes(before, after, *found),
     )
+
+
+def _comparable(experiment: Experiment, run: Stored) -> Comparable:
+    with made_of(run.directory):
+        return experiment.comparable(run.run, run.trials)
 
 
 def refuse(before: Stored, after: Stored) -> None:

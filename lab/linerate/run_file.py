@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from linerate.errors import RunError
 from linerate.machine import Machine
-from linerate.records import first_complaint
+from linerate.records import RECORDS, first_complaint
 
 RUN = "run.json"
 SCHEMA = "linerate/run-1"
@@ -104,6 +106,20 @@ def schema() -> dict[str, Any]:
 def dump(run: Run) -> str:
     data = run.model_dump(mode="json", by_alias=True, exclude_none=True)
     return json.dumps(data, indent=2) + "\n"
+
+
+@contextmanager
+def made_of(directory: object) -> Iterator[None]:
+    """Of files that somebody changed: what no check of theirs found is an error that names them."""
+    try:
+        yield
+    except (ValueError, ArithmeticError, LookupError) as error:
+        what = first_complaint(error) if isinstance(error, ValidationError) else str(error)
+        raise RunError(
+            f"{directory}: nothing can be made of {RUN} and {RECORDS}: "
+            f"{type(error).__name__}: {what}",
+            "a file was changed, or another version of linerate wrote it",
+        ) from error
 
 
 def load(directory: Path) -> Run:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from linerate import books, machine
 from linerate.arms import invalid_reasons
@@ -36,10 +37,10 @@ class Design:
     preset: str
     preset_note: str
     seed: int
-    window_s: float
-    cells: list[Cell]
-    arms: list[Arm]
-    line_rate: float | None = None
+    window_s: Annotated[float, Field(gt=0)]
+    cells: Annotated[list[Cell], Field(min_length=1)]
+    arms: Annotated[list[Arm], Field(min_length=1)]
+    line_rate: Annotated[float, Field(gt=0)] | None = None
     generator_ports: list[str] = field(default_factory=list)
     forwarder_ports: list[str] = field(default_factory=list)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from linerate.output import REPORT, OutputDirectory
 from linerate.process import RunDirectory, interruptible
 from linerate.provenance import now, refuse_to_resume, telling, versions
 from linerate.records import RECORDS, RecordWriter, Trial, scan
-from linerate.run_file import RUN, End, Run, Session
+from linerate.run_file import RUN, End, Run, Session, made_of
 
 
 @contextmanager
@@ -84,8 +84,10 @@ def resume(
             )
         if run.parts:
             raise RunError(f"{directory} is a merged run: it has no end to go on from")
-        refuse_contradictions(directory, given, experiment.kept(run.options))
-        if experiment.design(run.options) != run.design:
+        with made_of(directory):
+            refuse_contradictions(directory, given, experiment.kept(run.options))
+            design = experiment.design(run.options)
+        if design != run.design:
             raise RunError(
                 f"{directory}: this version of linerate would go on with another design than the "
                 "run began with",
@@ -95,7 +97,8 @@ def resume(
         earlier = scan(records).trials if records.exists() else []
         if run.complete(len(earlier)):
             say(console, f"{directory}: all {len(earlier)} trials are done, nothing is to be run")
-            return publish(experiment, run, output, earlier, console)
+            with made_of(directory):
+                return publish(experiment, run, output, earlier, console)
         say(console, f"{directory}: going on after {len(earlier)} trials")
         return _session(experiment, run, output, earlier=earlier, console=console, command=command)
 
@@ -165,7 +168,9 @@ def _session(
     _close_session(session, running, len(trials), stopped)
     try:
         output.write(RUN, run_file.dump(run))
-        findings = publish(experiment, run, output, trials, console)
+        # What this session alone measured was in nobody's hands.
+        with made_of(output.path) if earlier else nullcontext():
+            findings = publish(experiment, run, output, trials, console)
     except LabError:
         if isinstance(stopped, LabError):
             raise stopped from None

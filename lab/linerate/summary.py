@@ -19,7 +19,7 @@ SUMMARY = "summary.json"
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class Quartiles(_Strict):
@@ -427,4 +427,5 @@ def dump(summary: Summary) -> str:
     for comparison in data["comparisons"]:
         for name in ("ratio", "ci_low", "ci_high", "smallest_detectable"):
             comparison.setdefault(name, None)
-    return json.dumps(data, indent=2) + "\n"
+    # A figure that was put in later was not checked, and JSON has no word for what is no number.
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"

@@ -47,6 +47,14 @@ def test_known_differences_are_found(found: Summary) -> None:
         assert comparison.ci_low <= comparison.ratio <= comparison.ci_high
 
 
+def test_what_is_no_number_is_not_written(found: Summary) -> None:
+    """JSON has no word for it; a figure that was put in later is not checked before."""
+    changed = found.model_copy(deep=True)
+    changed.comparisons[0].ratio = math.inf
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        summary.dump(changed)
+
+
 def test_every_required_key_is_there(found: Summary) -> None:
     data = json.loads(summary.dump(found))
     assert data["books_closed"] is True

@@ -146,6 +146,10 @@ def _resource(name: str) -> str:
     return resources.files("linerate").joinpath("report", name).read_text(encoding="utf-8")
 
 
+# What is told of a program that the lab built.
+_BUILT = {"source", "compiler", "command"}
+
+
 @dataclass(frozen=True)
 class Commands:
     """The command lines behind one arm of one cell, from its first valid trial."""
@@ -182,7 +186,7 @@ def commands(trials: list[Trial]) -> list[Commands]:
                     (process.role, shlex.join(process.argv), ",".join(map(str, process.cpus)))
                     for process in trial.processes
                 ],
-                trial.build,
+                trial.build if trial.build.keys() >= _BUILT else {},
             )
         )
     return result

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Annotated
 
+from pydantic import Field
 from rich.console import Console
 
 from linerate.ceiling import ceiling_of
@@ -65,7 +67,7 @@ class SearchDesign(Design):
 
     search: Preset
     tests: tuple[Test, ...]
-    shared_by: int
+    shared_by: Annotated[int, Field(ge=1)]
     ip: Ip
     directions: Directions | None
     # The URL of another generator than the lab's own.

@@ -8,7 +8,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
-from typing import get_args
+from typing import Annotated, get_args
+
+from pydantic import Field
 
 from linerate.errors import UsageError, look_up
 from linerate.otg import Ip
@@ -55,7 +57,7 @@ class Preset:
     """Seconds, frames and counts; repetitions are those of a whole run, shared by its blocks."""
 
     name: str
-    goals: tuple[Goal, ...]
+    goals: Annotated[tuple[Goal, ...], Field(min_length=1)]
     # A search that takes longer has no result.
     limit_s: float
     blocks: int
@@ -65,7 +67,7 @@ class Preset:
     self_test: int
     latency_s: float
     latency_repetitions: int
-    latency_loads: tuple[float, ...]
+    latency_loads: Annotated[tuple[float, ...], Field(min_length=1)]
     loss_s: float
     loss_step: float
     burst_repetitions: int
@@ -75,7 +77,7 @@ class Preset:
     recovery_watched_s: float
     recovery_repetitions: int
     core_use_s: float
-    core_use_loads: tuple[float, ...]
+    core_use_loads: Annotated[tuple[float, ...], Field(min_length=1)]
     note: str
 
     @property
