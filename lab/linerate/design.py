@@ -26,6 +26,8 @@ PEERS = ("reflect", "testpmd-io")
 PROBED_EVERY = 6
 # Blocks beyond those that a verdict needs: one search or trial may fail.
 SPARE_BLOCKS = 1
+# To compare so many takes gigabytes and minutes: all their pairs are formed.
+MAX_BLOCKS = 10_000
 
 T = TypeVar("T")
 
@@ -95,6 +97,12 @@ def arms(forwarders: list[str]) -> list[Arm]:
 def blocks_for(family: int) -> int:
     """Blocks that let a single difference pass Holm's correction over so many comparisons."""
     return fewest_pairs(family) + SPARE_BLOCKS
+
+
+def check_blocks(blocks: int) -> None:
+    """Raise `UsageError` for a number of blocks that no run has."""
+    if not 1 <= blocks <= MAX_BLOCKS:
+        raise UsageError(f"--blocks {blocks}: at least 1 and at most {MAX_BLOCKS}")
 
 
 def order(items: Sequence[T], cell: Cell, seed: int) -> list[list[T]]:

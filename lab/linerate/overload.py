@@ -27,6 +27,7 @@ from linerate.design import (
     Preset,
     arms,
     blocks_for,
+    check_blocks,
     order,
     schedule,
 )
@@ -83,8 +84,8 @@ def cells(options: Options) -> list[Cell]:
     for size in options.sizes:
         if not MIN_SIZE <= size <= MAX_SIZE:
             raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
-    if options.blocks is not None and options.blocks < 1:
-        raise UsageError(f"--blocks {options.blocks}: at least 1")
+    if options.blocks is not None:
+        check_blocks(options.blocks)
     if options.preset.name == "demo" and not options.links and not options.sizes:
         return [replace(cell, blocks=options.blocks or cell.blocks) for cell in DEMO_CELLS]
     result = []

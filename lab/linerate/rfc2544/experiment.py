@@ -13,7 +13,7 @@ from rich.console import Console
 
 from linerate.ceiling import ceiling_of
 from linerate.cpus import Cores
-from linerate.design import PEERS, Arm, Cell, arms, blocks_for, order
+from linerate.design import PEERS, Arm, Cell, arms, blocks_for, check_blocks, order
 from linerate.errors import DisturbedError, LabError, TrialError, UsageError
 from linerate.forwarders import forwarder
 from linerate.journal import Journal
@@ -103,8 +103,7 @@ def cells(options: Options) -> list[Cell]:
     check_sizes(sizes, options.ip, MAX_SIZE)
     blocks = max(options.preset.blocks, blocks_for(len(sizes) * _loads(options)))
     blocks = blocks if options.blocks is None else options.blocks
-    if blocks < 1:
-        raise UsageError(f"--blocks {blocks}: at least 1")
+    check_blocks(blocks)
     if options.generator and not options.line_rate:
         raise UsageError(
             f"{GENERATOR}: its 100 % is not known, for OTG has no word for sending as fast as it "
