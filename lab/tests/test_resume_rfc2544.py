@@ -295,6 +295,22 @@ def test_records_of_another_run_are_refused(
     assert path.read_bytes() == before
 
 
+def test_a_record_of_another_search_amid_a_test_is_named(tmp_path: Path) -> None:
+    """Only a search for the throughput has a time that may be over."""
+    start(exact(), tmp_path / "whole", tests=("throughput", "latency"), blocks=1)
+    trials = records.read(tmp_path / "whole" / RECORDS)
+    first, second, *_ = (trial for trial in trials if trial.test == "latency")
+    assert first.arm == second.arm
+    cut(tmp_path / "cut", tmp_path / "whole", second.position + 1)
+    path = tmp_path / "cut" / RECORDS
+    kept = records.read(path)
+    kept[-1].arm = "testpmd-io"
+    path.write_text("".join(records.dump(trial) + "\n" for trial in kept))
+    message = f"line {len(kept)}: a trial with arm testpmd-io, where the order of this run has arm"
+    with pytest.raises(RunError, match=message):
+        resume(exact(), tmp_path / "cut")
+
+
 TWO_PORTS: dict[str, Any] = {
     "links": ["ports"],
     "generator_ports": ["ring:a", "ring:b"],
@@ -332,7 +348,7 @@ def test_options_are_held_against_those_of_the_run(
 ) -> None:
     """Not against the defaults of a new run, which would refuse these for other reasons."""
     lab = exact()
-    kill_before(lab, 40)
+    kill_before(lab, 10)
     run = tmp_path / "run"
     with pytest.raises(KilledError):
         start(lab, run, **SHORT, **asked)
