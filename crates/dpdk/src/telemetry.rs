@@ -10,49 +10,13 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
+pub use ::telemetry::Value;
+use ::telemetry::pieces;
 use dpdk_sys::rte_tel_data;
 
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::{lcore, tsc};
-
-/// An answer, or a part of one.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Value {
-    /// A number.
-    U64(u64),
-    /// A text; at most 8191 bytes alone, 127 inside a list or dictionary.
-    String(String),
-    /// A longer text inside a dictionary: a list of strings that are the text when they are joined, each
-    /// of at most 127 bytes (characters are not cut), at most 512.
-    Text(String),
-    /// Numbers; at most 512.
-    Numbers(Vec<u64>),
-    /// Lists or dictionaries; at most 512.
-    List(Vec<Value>),
-    /// Named values, at most 256; names of letters, digits, `_` and `/`.
-    Dict(Vec<(String, Value)>),
-}
-
-impl Value {
-    /// A dictionary.
-    #[must_use]
-    pub fn dict<const N: usize>(entries: [(&str, Value); N]) -> Self {
-        Self::Dict(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-    }
-}
-
-impl From<u64> for Value {
-    fn from(number: u64) -> Self {
-        Self::U64(number)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::String(text.to_owned())
-    }
-}
 
 /// Why a command was not registered.
 #[derive(Debug, thiserror::Error)]
@@ -238,21 +202,6 @@ unsafe fn add_entry(data: *mut rte_tel_data, name: &str, value: &Value) -> Optio
     }
 }
 
-/// A text cut into strings that fit into a list.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    const LONGEST: usize = 127;
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let mut end = rest.len().min(LONGEST);
-        while !rest.is_char_boundary(end) {
-            end -= 1;
-        }
-        let (piece, after) = rest.split_at(end);
-        rest = after;
-        (!piece.is_empty()).then_some(piece)
-    })
-}
-
 /// Makes telemetry data of `value` and gives it to `add`, which takes it over when it returns 0.
 fn contain(value: &Value, add: impl FnOnce(*mut rte_tel_data) -> c_int) -> Option<()> {
     // SAFETY: fresh data, filled and then either taken over or freed.
@@ -271,16 +220,4 @@ fn contain(value: &Value, add: impl FnOnce(*mut rte_tel_data) -> c_int) -> Optio
 
 fn done(code: c_int) -> Option<()> {
     (code >= 0).then_some(())
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn long_texts_are_cut_between_characters() {
-        let text = format!("{}ä{}", "x".repeat(126), "y".repeat(300));
-        let pieces: Vec<&str> = super::pieces(&text).collect();
-        assert_eq!(pieces.concat(), text);
-        assert_eq!(pieces.iter().map(|piece| piece.len()).collect::<Vec<_>>(), [126, 127, 127, 48]);
-        assert_eq!(super::pieces("").count(), 0);
-    }
 }

@@ -1,114 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Figures of a polling core: how its polls went and how long it was busy.
-//!
-//! A [`QueueFigures`] belongs to one (lcore, port, RX queue). The lcore writes it through a
-//! [`Meter`], everybody may read it.
-//! Units are packets and TSC cycles, counted since the first poll.
+//! Figures of a polling core over DPDK's telemetry.
 
 use std::sync::Arc;
 
-use dpdk::telemetry::{RegisterError, Value};
-use dpdk::{Eal, tsc};
-use measure::Cell;
-
-/// Most packets that a poll asks for.
-pub const BURST: usize = 32;
-
-/// What became of the polls of one receive queue.
-#[repr(align(64))]
-pub struct QueueFigures {
-    /// The lcore that polls.
-    pub lcore: u32,
-    /// The port polled.
-    pub port: u16,
-    /// Its queue.
-    pub queue: u16,
-    /// Polls that returned 0, 1, .. `BURST` packets. The other counts follow from it, so that they
-    /// can never disagree.
-    bursts: [Cell; BURST + 1],
-    /// From the return of a poll with packets to the return of the lcore's next poll.
-    busy_tsc: Cell,
-    /// The TSC just before the first poll; 0 before that.
-    first_tsc: Cell,
-}
-
-impl QueueFigures {
-    /// Of an lcore's polls of a port's queue: none yet.
-    #[must_use]
-    pub fn new(lcore: u32, port: u16, queue: u16) -> Self {
-        Self {
-            lcore,
-            port,
-            queue,
-            bursts: [const { Cell::new(0) }; BURST + 1],
-            busy_tsc: Cell::new(0),
-            first_tsc: Cell::new(0),
-        }
-    }
-
-    /// The entry of `/linerate/polling`, at TSC `now`.
-    fn entry(&self, now: u64) -> Value {
-        let bursts: Vec<u64> = self.bursts.iter().map(Cell::get).collect();
-        let packets = (0u64..).zip(&bursts).map(|(size, polls)| size * polls).sum::<u64>();
-        let total = match self.first_tsc.get() {
-            0 => 0,
-            first => now.saturating_sub(first),
-        };
-        Value::dict([
-            ("lcore", u64::from(self.lcore).into()),
-            ("port", u64::from(self.port).into()),
-            ("queue", u64::from(self.queue).into()),
-            ("polls", bursts.iter().sum::<u64>().into()),
-            ("empty_polls", bursts[0].into()),
-            ("packets", packets.into()),
-            ("burst_limit", (BURST as u64).into()),
-            ("burst_histogram", Value::Numbers(bursts)),
-            // The lcore goes on while this is read: what it adds meanwhile is not of this moment.
-            ("busy_tsc", self.busy_tsc.get().min(total).into()),
-            ("total_tsc", total.into()),
-        ])
-    }
-}
-
-/// Counts one lcore's polls into the figures of its queues.
-pub struct Meter<'f> {
-    /// The queue whose packets the lcore is busy with.
-    busy: Option<&'f QueueFigures>,
-    /// The TSC at the last poll's return.
-    since: u64,
-}
-
-impl<'f> Meter<'f> {
-    /// Begins to count, just before the first poll of these queues.
-    #[must_use]
-    pub fn start(queues: impl IntoIterator<Item = &'f QueueFigures>) -> Self {
-        let now = tsc::now();
-        for figures in queues {
-            figures.first_tsc.set(now);
-        }
-        Self { busy: None, since: now }
-    }
-
-    /// Notes that a poll of a queue returned `packets` (at most `BURST`) at TSC `now`.
-    #[inline(always)]
-    pub fn polled(&mut self, figures: &'f QueueFigures, packets: usize, now: u64) {
-        if let Some(busy) = self.busy {
-            busy.busy_tsc.add(now.wrapping_sub(self.since));
-        }
-        self.busy = (packets > 0).then_some(figures);
-        self.since = now;
-        if let Some(polls) = figures.bursts.get(packets) {
-            polls.add(1);
-        }
-    }
-}
-
-/// The answer to `/linerate/polling`: an entry for each receive queue.
-#[must_use]
-pub fn entries(figures: &[Arc<QueueFigures>]) -> Value {
-    let now = tsc::now();
-    Value::List(figures.iter().map(|figures| figures.entry(now)).collect())
-}
+use dpdk::Eal;
+use dpdk::telemetry::RegisterError;
+pub use forwarding::polling::{BURST, Meter, QueueFigures, entries};
 
 /// Answers `/linerate/polling` with these figures, and `/linerate/clock`.
 ///
@@ -120,42 +17,4 @@ pub fn register(eal: &Eal, figures: Vec<Arc<QueueFigures>>) -> Result<(), Regist
     telemetry.register("/linerate/polling", "Polls of each receive queue", move |_| {
         Some(entries(&figures))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn number(entry: &Value, name: &str) -> u64 {
-        match entry {
-            Value::Dict(entries) => match entries.iter().find(|(key, _)| key == name) {
-                Some((_, Value::U64(number))) => *number,
-                other => panic!("{name}: {other:?}"),
-            },
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn busy_runs_from_a_poll_with_packets_to_the_return_of_the_next_poll() {
-        let [first, second] = &[QueueFigures::new(1, 0, 0), QueueFigures::new(1, 1, 0)];
-        assert_eq!(number(&first.entry(1000), "total_tsc"), 0, "not polled yet");
-        let mut meter = Meter::start([first, second]);
-        meter.polled(first, 0, 100); // idle until here
-        meter.polled(second, 32, 150); // idle before it: nothing to count
-        meter.polled(first, 1, 250); // 100 for port 1
-        meter.polled(second, 0, 270); // 20 for port 0
-        meter.polled(first, 0, 900); // idle before it
-        let begun = first.first_tsc.get();
-        assert_eq!(number(&second.entry(begun + 60), "busy_tsc"), 60, "read late");
-        let [first, second] = [first.entry(begun + 1000), second.entry(begun + 1000)];
-        assert_eq!(number(&first, "busy_tsc"), 20);
-        assert_eq!(number(&first, "total_tsc"), 1000);
-        assert_eq!(number(&first, "polls"), 3);
-        assert_eq!(number(&first, "empty_polls"), 2);
-        assert_eq!(number(&first, "packets"), 1);
-        assert_eq!(number(&second, "busy_tsc"), 100);
-        assert_eq!(number(&second, "total_tsc"), 1000);
-        assert_eq!(number(&second, "packets"), 32);
-    }
 }

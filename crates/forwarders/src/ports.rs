@@ -9,9 +9,9 @@ use dpdk::{
     TxConfig,
 };
 
-use crate::console::{say, say_on};
 use crate::options::ports_of;
 use crate::stop::Stop;
+use forwarding::{say, say_on};
 
 /// The ports of a mask, or all without one.
 ///
@@ -48,12 +48,6 @@ pub fn start<'eal>(
         port.control().set_promiscuous(true)?;
     }
     Ok(port)
-}
-
-/// `02:00:00:00:00:01` and the like.
-#[must_use]
-pub fn mac_text(mac: [u8; 6]) -> String {
-    mac.map(|byte| format!("{byte:02X}")).join(":")
 }
 
 /// Waits until every link is up, 9 seconds at most, and prints their state, as the C example does.
@@ -107,10 +101,5 @@ mod tests {
         for (port, lcore) in [(Some(0), Some(0)), (None, Some(0)), (Some(1), None), (None, None)] {
             assert!(!is_remote(port, lcore));
         }
-    }
-
-    #[test]
-    fn mac_addresses_are_shown_as_c_shows_them() {
-        assert_eq!(mac_text([2, 0, 0xab, 0, 0, 0xff]), "02:00:AB:00:00:FF");
     }
 }

@@ -9,11 +9,11 @@ use std::process::ExitCode;
 
 use dpdk::{Eal, EalError, PortError};
 
-use crate::console::{complain, say_on};
 use crate::error::RunError;
 use crate::memif::Memif;
 use crate::options::{CommandLine, OptionsError};
 use crate::stop::Stop;
+use forwarding::{complain, say_on};
 
 /// A forwarder's name, and what it does with its options.
 pub struct Program<O, P> {

@@ -12,7 +12,6 @@ use super::counters::{PathCounters, entries, total};
 use super::document::{Document, answer};
 use super::effects::Effects;
 use super::options::Options;
-use crate::console::say;
 use crate::document::Kept;
 use crate::error;
 use crate::ethernet::swap_addresses;
@@ -21,6 +20,7 @@ use crate::polling::{self, BURST, Meter, QueueFigures};
 use crate::ports;
 use crate::stats_file::StatsFile;
 use crate::stop::Stop;
+use forwarding::say;
 
 /// Mbufs of a port for its rings, bursts and the lcores' caches.
 const MBUFS_PER_PORT: u32 = 4096;

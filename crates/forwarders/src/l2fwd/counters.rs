@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The packets of each port, counted by the lcores and read by anybody.
 
+use forwarding::l2fwd::{Counted, Counts};
 use measure::Cell;
 
 /// Packets of one port. Each field has one writer: the lcore that polls the port counts `received`,
 /// the lcore that sends on it the others.
 #[derive(Default)]
 #[repr(align(64))]
-pub struct PortCounters {
+pub(super) struct PortCounters {
     received: Cell,
     sent: Cell,
     dropped: Cell,
 }
-
-/// One reading of a port's counters, or their sum.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(super) struct Counts {
-    pub(super) sent: u64,
-    pub(super) received: u64,
-    pub(super) dropped: u64,
-}
-
-/// Every port's counters, by ascending port.
-pub(super) type Counters = Vec<(u16, PortCounters)>;
 
 impl PortCounters {
     /// Adds what the lcore that polls this port has received.
@@ -36,15 +26,28 @@ impl PortCounters {
         self.dropped.add(counts.dropped);
     }
 
-    pub(super) fn read(&self) -> Counts {
+    fn read(&self) -> Counts {
         Counts { sent: self.sent.get(), received: self.received.get(), dropped: self.dropped.get() }
     }
 }
 
-impl Counts {
-    pub(super) fn add(&mut self, other: Self) {
-        self.sent += other.sent;
-        self.received += other.received;
-        self.dropped += other.dropped;
+/// Every port's counters, by ascending port.
+pub(super) struct Counters(Vec<(u16, PortCounters)>);
+
+impl Counters {
+    /// Of these ports.
+    pub(super) fn new(ports: impl IntoIterator<Item = u16>) -> Self {
+        Self(ports.into_iter().map(|port| (port, PortCounters::default())).collect())
+    }
+
+    /// Those of one port.
+    pub(super) fn of(&self, port: u16) -> Option<&PortCounters> {
+        self.0.iter().find(|(id, _)| *id == port).map(|(_, own)| own)
+    }
+}
+
+impl Counted for Counters {
+    fn read(&self) -> Vec<(u16, Counts)> {
+        self.0.iter().map(|(port, counters)| (*port, counters.read())).collect()
     }
 }

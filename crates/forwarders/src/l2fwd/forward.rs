@@ -2,8 +2,9 @@
 //! The packet path: one lcore's loop.
 
 use dpdk::{Burst, Mbuf, Mempool, RxQueue, TxBuffer, TxQueue, tsc};
+use forwarding::l2fwd::Counts;
 
-use super::counters::{Counts, PortCounters};
+use super::counters::PortCounters;
 use crate::ethernet::{self, Addresses, write_addresses};
 use crate::polling::{BURST, Meter, QueueFigures};
 use crate::stop::Stop;

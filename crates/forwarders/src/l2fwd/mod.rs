@@ -10,14 +10,9 @@
 //! thread writes the file. All of them end when the [`Stop`](crate::stop::Stop) is raised.
 
 mod counters;
-mod document;
 mod forward;
-mod options;
-mod plan;
 mod run;
-mod screen;
 mod wiring;
 
-pub use options::Options;
-pub use plan::{Path, Plan, PlanError};
+pub use forwarding::l2fwd::{Options, Path, Plan, PlanError};
 pub use run::{RunError, packet_pool, run, start};

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! From a plan to running lcores and back to nothing.
 
-use dpdk::{Eal, Mempool, MempoolError, PoolConfig, Port, PortControl, PortError, Started};
+use dpdk::{Eal, Mempool, MempoolError, PoolConfig, Port, PortControl, PortError, Started, tsc};
+use forwarding::ethernet::mac_text;
+use forwarding::l2fwd::{Document, Options, Plan, PlanError, PortFacts, Screen};
+use forwarding::{say, say_on};
 
-use super::counters::{Counters, PortCounters};
-use super::document::Document;
-use super::options::Options;
-use super::plan::{Plan, PlanError};
-use super::screen::Screen;
+use super::counters::Counters;
 use super::wiring::Wiring;
-use crate::console::{say, say_on};
-use crate::document::Kept;
+use crate::document::{Kept, ethdev};
 use crate::error;
 use crate::polling::{self, BURST};
 use crate::ports;
@@ -67,18 +65,22 @@ pub fn run<'eal>(
     ports::await_links(&controls, stop);
     say_what_lcores_do(eal, &plan);
 
-    let counters: Counters =
-        plan.paths.iter().map(|path| (path.rx_port, PortCounters::default())).collect();
+    let counters = Counters::new(plan.paths.iter().map(|path| path.rx_port));
     let figures = plan.figures();
     polling::register(eal, figures.clone())?;
     let wiring = Wiring::new(&mut started, &controls, &counters, &figures, *pool, options)?;
-    let screen = Screen::new(options.period, &counters);
+    let screen = Screen::new(options.period, tsc::hz(), &counters);
     let forward = || wiring.forward(eal, &plan, screen, stop);
     let outcome = match &file {
         None => forward(),
         Some(file) => {
-            let document =
-                Document { plan: &plan, ports: &controls, counters: &counters, figures: &figures };
+            let document = Document {
+                plan: &plan,
+                counters: &counters,
+                figures: &figures,
+                tsc_hz: tsc::hz(),
+                facts: |port| facts(&controls, port),
+            };
             let value = |ended| document.value(ended);
             Kept { program: "l2fwd", file, period_s: options.period, value }.during(forward)
         }
@@ -90,6 +92,15 @@ pub fn run<'eal>(
         say!(" Done");
     }
     outcome
+}
+
+/// What DPDK tells of a port.
+fn facts(controls: &[PortControl<'_>], port: u16) -> PortFacts {
+    let control = controls.iter().find(|control| control.id().index() == port);
+    PortFacts {
+        name: control.and_then(|control| control.id().name()),
+        ethdev: control.and_then(|control| control.stats().ok()).map(|stats| ethdev(&stats)),
+    }
 }
 
 /// Who does what, printed as the C example prints it.
@@ -123,7 +134,7 @@ fn start_ports<'eal>(
         let port = ports::start(eal, id, pool, promiscuous)?;
         say!("done: ");
         let mac = port.control().mac()?;
-        say!("Port {id}, MAC address: {}\n", ports::mac_text(mac));
+        say!("Port {id}, MAC address: {}\n", mac_text(mac));
         if let Some(lcore) = eal.lcores().into_iter().find(|lcore| lcore.id() == path.lcore) {
             ports::warn_if_remote(id, lcore);
         }

@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dpdk::{Eal, Mempool, Port, PortControl, PortError, Queues, RxQueue, Started, TxQueue};
+use forwarding::l2fwd::{Counts, Options, Path, Plan, Screen};
 
-use super::counters::{Counters, Counts};
+use super::counters::Counters;
 use super::forward::{self, Buffered, Lane, Output, Unbuffered};
-use super::options::Options;
-use super::plan::{Path, Plan};
 use super::run::RunError;
-use super::screen::Screen;
 use crate::ethernet;
 use crate::polling::QueueFigures;
 use crate::stop::Stop;
@@ -133,17 +131,16 @@ impl<'port> Wiring<'port> {
         output: impl Fn(TxQueue<'port>) -> O,
     ) -> Option<Lane<'port, O>> {
         let source = *self.macs.get(&path.tx_port)?;
-        // 02:00:00:00:00:PORT
-        let destination = [2, 0, 0, 0, 0, path.tx_port as u8];
         let counters = self.counters;
-        let of = |port: u16| counters.iter().find(|(id, _)| *id == port).map(|(_, own)| own);
         Some(Lane {
             figures: self.figures.iter().find(|figures| figures.port == path.rx_port)?,
-            rx_counters: of(path.rx_port)?,
-            tx_counters: of(path.tx_port)?,
+            rx_counters: counters.of(path.rx_port)?,
+            tx_counters: counters.of(path.tx_port)?,
             rx: self.rx.remove(&path.rx_port)?,
             out: output(self.tx.remove(&path.tx_port)?),
-            addresses: self.mac_updating.then(|| ethernet::addresses(destination, source)),
+            addresses: self
+                .mac_updating
+                .then(|| ethernet::addresses_of_l2fwd(path.tx_port, source)),
             spare: self.pool,
             counts: Counts::default(),
         })

@@ -1,36 +1,49 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What `--json-stats` writes: the figures of the statistics screen, of `rte_eth_stats_get` and of the
+//! What `--json-stats` writes: the figures of the statistics screen, of the ports themselves and of the
 //! telemetry commands `/linerate/polling` and `/linerate/clock`.
 
 use std::sync::Arc;
 
-use dpdk::PortControl;
-use dpdk::telemetry::Value;
+use telemetry::Value;
 
-use super::counters::{Counters, Counts};
+use super::counters::{Counted, Counts};
 use super::plan::Plan;
-use crate::document::{clock, dict, ethdev, header};
+use crate::document::{clock, dict, header};
 use crate::polling::{self, QueueFigures};
 
 /// Name and version of the format. The number goes up when a reader has to change.
 const SCHEMA: &str = "linerate/l2fwd-stats-1";
 
-/// Where the figures come from.
-pub(super) struct Document<'r> {
-    pub(super) plan: &'r Plan,
-    pub(super) ports: &'r [PortControl<'r>],
-    pub(super) counters: &'r Counters,
-    pub(super) figures: &'r [Arc<QueueFigures>],
+/// What a port says of itself. What it does not tell is absent, never zero.
+#[derive(Default)]
+pub struct PortFacts {
+    /// Its name.
+    pub name: Option<String>,
+    /// The counters of `/ethdev/stats`.
+    pub ethdev: Option<Value>,
 }
 
-impl Document<'_> {
-    /// The figures now.
-    pub(super) fn value(&self, ended: bool) -> Value {
+/// Where the figures come from.
+pub struct Document<'r, F> {
+    /// Which port is paired with which.
+    pub plan: &'r Plan,
+    /// What the lcores count.
+    pub counters: &'r dyn Counted,
+    /// How their polls went.
+    pub figures: &'r [Arc<QueueFigures>],
+    /// Cycles of the time stamp counter per second.
+    pub tsc_hz: u64,
+    /// What a port says of itself.
+    pub facts: F,
+}
+
+impl<F: Fn(u16) -> PortFacts> Document<'_, F> {
+    /// The figures now, and whether they are the last.
+    pub fn value(&self, ended: bool) -> Value {
         let mut total = Counts::default();
-        let ports = self.counters.iter().map(|(port, counters)| {
-            let counts = counters.read();
+        let ports = self.counters.read().into_iter().map(|(port, counts)| {
             total.add(counts);
-            self.port(*port, counts)
+            self.port(port, counts)
         });
         let ports = Value::List(ports.collect());
         let mut entries = header(SCHEMA, ended);
@@ -38,21 +51,19 @@ impl Document<'_> {
             ("total", Value::dict(counts_entries(total))),
             ("ports", ports),
             ("polling", polling::entries(self.figures)),
-            ("clock", clock()),
+            ("clock", clock(self.tsc_hz)),
         ]);
         dict(entries)
     }
 
     fn port(&self, port: u16, counts: Counts) -> Value {
+        let facts = (self.facts)(port);
         let mut entries: Vec<(&str, Value)> = vec![("port", u64::from(port).into())];
-        let control = self.ports.iter().find(|control| control.id().index() == port);
-        let name = control.and_then(|control| control.id().name());
-        entries.extend(name.map(|name| ("name", Value::String(name))));
+        entries.extend(facts.name.map(|name| ("name", Value::String(name))));
         let path = self.plan.paths.iter().find(|path| path.rx_port == port);
         entries.extend(path.map(|path| ("tx_port", u64::from(path.tx_port).into())));
         entries.extend(counts_entries(counts));
-        let stats = control.and_then(|control| control.stats().ok());
-        entries.extend(stats.map(|stats| ("ethdev", ethdev(&stats))));
+        entries.extend(facts.ethdev.map(|stats| ("ethdev", stats)));
         dict(entries)
     }
 }

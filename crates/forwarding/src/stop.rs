@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::console::say;
+use crate::say;
 
 /// Raised by the program itself: no signal has this number.
 const FROM_WITHIN: usize = usize::MAX;

@@ -58,7 +58,8 @@ pub enum OptionsError {
 }
 
 /// An error that names the option and what it was given.
-pub(crate) fn wrong(
+#[must_use]
+pub fn wrong(
     complaint: &'static str,
     option: &'static str,
     takes: &'static str,

@@ -14,7 +14,8 @@ const MAX_PAIRS: usize = MAX_PORTS as usize / 2;
 const MAX_PAIR_TEXT: usize = 256;
 const MAX_PORTS_PER_LCORE: u64 = 16;
 
-const USAGE: &str = "\
+/// What every mistake prints.
+pub const USAGE: &str = "\
 l2fwd [EAL options] -- -p PORTMASK [-P] [-q NQ] [-T PERIOD] [--json-stats FILE]
   -p PORTMASK: hexadecimal bitmask of ports to configure
   -P : Enable promiscuous mode
@@ -66,7 +67,8 @@ impl Default for Options {
     }
 }
 
-const OPTIONS: &[Opt] = &[
+/// The options of [`Options`].
+pub const OPTIONS: &[Opt] = &[
     valued("p"),
     flag("P"),
     valued("q"),

@@ -11,9 +11,7 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use dpdk::telemetry::Value;
-
-use crate::json::Json;
+use telemetry::Value;
 
 /// Why a statistics file is not written.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +72,7 @@ impl StatsFile {
     }
 
     fn replace(&self, document: &Value) -> io::Result<()> {
-        let mut text = serde_json::to_string(&Json(document))?;
+        let mut text = serde_json::to_string(document)?;
         text.push('\n');
         self.create()?.write_all(text.as_bytes())?;
         fs::rename(&self.temporary, &self.path)

@@ -2,7 +2,8 @@
 //! Lines for whoever watches. A terminal or a pipe that is gone is no reason to stop forwarding: what
 //! cannot be written is lost, where `println!` would panic.
 
-/// As `println!`.
+/// As `println!`; what cannot be written is lost.
+#[macro_export]
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -10,7 +11,8 @@ macro_rules! say {
     }};
 }
 
-/// As `print!`, and seen at once.
+/// As `print!`, and seen at once; what cannot be written is lost.
+#[macro_export]
 macro_rules! say_on {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -19,12 +21,11 @@ macro_rules! say_on {
     }};
 }
 
-/// As `eprintln!`.
+/// As `eprintln!`; what cannot be written is lost.
+#[macro_export]
 macro_rules! complain {
     ($($text:tt)*) => {{
         use std::io::Write as _;
         let _ = writeln!(std::io::stderr(), $($text)*);
     }};
 }
-
-pub(crate) use {complain, say, say_on};

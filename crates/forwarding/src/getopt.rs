@@ -87,6 +87,12 @@ impl Getopt {
         Ok(None)
     }
 
+    /// The words that have not been read: those behind a `--`, once [`next`](Self::next) returned none.
+    #[must_use]
+    pub fn rest(self) -> Vec<OsString> {
+        self.words.into()
+    }
+
     fn short(&mut self) -> Result<(&'static str, OsString), GetoptError> {
         let letter = self.cluster.remove(0);
         let shown = || format!("-{}", OsStr::from_bytes(&[letter]).to_string_lossy());
@@ -175,6 +181,9 @@ mod tests {
         expect("--portmap=", &[("portmap", "")]);
         expect("a -P - b --no", &[("P", ""), ("no-mac", "")]);
         expect("-P -- -p 3", &[("P", "")]);
+        let mut getopt = Getopt::new(OPTIONS, ["a", "-P", "--", "-p", "3"]);
+        while getopt.next().unwrap().is_some() {}
+        assert_eq!(getopt.rest(), ["-p", "3"]);
     }
 
     #[test]

@@ -6,32 +6,34 @@ use std::io::Write as _;
 use std::thread::sleep;
 use std::time::Duration;
 
-use dpdk::tsc;
+use measure::clock;
 
-use super::counters::{Counters, Counts};
+use super::counters::{Counted, Counts};
 use crate::stop::Stop;
 
 /// Shows the counters every `period` TSC cycles; never when that is 0.
-pub(super) struct Screen<'c> {
+pub struct Screen<'c> {
     period: u64,
     elapsed: u64,
-    counters: &'c Counters,
+    counters: &'c dyn Counted,
 }
 
 impl<'c> Screen<'c> {
-    /// A screen that is shown every `period_s` seconds.
-    pub(super) fn new(period_s: u32, counters: &'c Counters) -> Self {
-        Self { period: u64::from(period_s) * tsc::hz(), elapsed: 0, counters }
+    /// A screen that is shown every `period_s` seconds, by a time stamp counter of so many cycles a
+    /// second.
+    #[must_use]
+    pub fn new(period_s: u32, tsc_hz: u64, counters: &'c dyn Counted) -> Self {
+        Self { period: u64::from(period_s) * tsc_hz, elapsed: 0, counters }
     }
 
     /// Before the first packet. The C example's timer counts from the TSC's zero, so that the first
     /// screen is shown at once (on a machine that was started longer ago than the period).
-    pub(super) fn begin(&mut self) {
-        self.tick(tsc::now());
+    pub fn begin(&mut self) {
+        self.tick(clock::now());
     }
 
     /// Notes that TSC `cycles` have passed.
-    pub(super) fn tick(&mut self, cycles: u64) {
+    pub fn tick(&mut self, cycles: u64) {
         if self.period == 0 {
             return;
         }
@@ -43,11 +45,11 @@ impl<'c> Screen<'c> {
     }
 
     /// For a main lcore that polls nothing. (The C example shows no screen then.)
-    pub(super) fn wait(&mut self, stop: &Stop) {
-        let mut before = tsc::now();
+    pub fn wait(&mut self, stop: &Stop) {
+        let mut before = clock::now();
         while !stop.is_raised() {
             sleep(Duration::from_millis(10));
-            let now = tsc::now();
+            let now = clock::now();
             self.tick(now.wrapping_sub(before));
             before = now;
         }
@@ -55,12 +57,11 @@ impl<'c> Screen<'c> {
 }
 
 /// Clears the terminal and prints the counters, as the C example does.
-fn show(counters: &Counters) {
+fn show(counters: &dyn Counted) {
     let mut text =
         String::from("\u{1b}[2J\u{1b}[1;1H\nPort statistics ====================================");
     let mut total = Counts::default();
-    for (port, counters) in counters {
-        let counts = counters.read();
+    for (port, counts) in counters.read() {
         total.add(counts);
         let Counts { sent, received, dropped } = counts;
         let _ = write!(

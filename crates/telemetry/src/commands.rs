@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The commands that a program answers, and the answers as DPDK words them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+
+use crate::json::Told;
+use crate::value::Value;
+
+/// Longest answer in bytes, as DPDK tells its clients.
+pub(crate) const LONGEST_ANSWER: usize = 16384;
+
+type Handler = Box<dyn Fn(&str) -> Option<Value> + Send + Sync>;
+
+struct Command {
+    help: String,
+    handler: Handler,
+}
+
+/// Commands with their handlers. `/`, `/info` and `/help` are answered by themselves.
+pub struct Commands {
+    version: String,
+    all: BTreeMap<String, Command>,
+}
+
+impl Commands {
+    /// None yet, of a program that calls itself by `version`, where DPDK says `DPDK 22.11.11`.
+    #[must_use]
+    pub fn new(version: &str) -> Self {
+        Self { version: version.to_owned(), all: BTreeMap::new() }
+    }
+
+    /// Answers `command` (such as `/linerate/clock`) by `handler`, which gets what follows the
+    /// command's comma, or an empty text. `None` is answered as `null`: bad parameters.
+    #[must_use]
+    pub fn with<F>(mut self, command: &str, help: &str, handler: F) -> Self
+    where
+        F: Fn(&str) -> Option<Value> + Send + Sync + 'static,
+    {
+        let entry = Command { help: help.to_owned(), handler: Box::new(handler) };
+        self.all.insert(command.to_owned(), entry);
+        self
+    }
+
+    /// What a client is told when it connects.
+    pub(crate) fn greeting(&self) -> Vec<u8> {
+        self.info().to_string().into_bytes()
+    }
+
+    fn info(&self) -> Json {
+        json!({
+            "version": self.version,
+            "pid": std::process::id(),
+            "max_output_len": LONGEST_ANSWER,
+        })
+    }
+
+    /// The answer to a request, such as `/ethdev/stats,0`. What is not known, and what does not fit, is
+    /// answered as `null`.
+    pub(crate) fn answer(&self, request: &[u8]) -> Vec<u8> {
+        let request = String::from_utf8_lossy(request);
+        let request = request.trim_end_matches(['\0', '\n']);
+        let (command, parameters) = request.split_once(',').unwrap_or((request, ""));
+        let found = match command {
+            "/" => Some(self.list().to_string()),
+            "/info" => Some(self.info().to_string()),
+            "/help" => self.help(parameters).map(|help| help.to_string()),
+            _ => self.ask(command, parameters),
+        };
+        let answer = |text: &str| format!("{{{}:{text}}}", json!(command)).into_bytes();
+        let whole = found.map(|text| answer(&text)).filter(|whole| whole.len() <= LONGEST_ANSWER);
+        whole.unwrap_or_else(|| answer("null"))
+    }
+
+    fn ask(&self, command: &str, parameters: &str) -> Option<String> {
+        let value = (self.all.get(command)?.handler)(parameters)?;
+        serde_json::to_string(&Told(&value)).ok()
+    }
+
+    fn list(&self) -> Json {
+        let own = ["/", "/help", "/info"];
+        let mut all: Vec<&str> =
+            own.into_iter().chain(self.all.keys().map(String::as_str)).collect();
+        all.sort_unstable();
+        all.dedup();
+        json!(all)
+    }
+
+    fn help(&self, command: &str) -> Option<Json> {
+        let text = match command {
+            "/" => "Returns list of available commands, Takes no parameters",
+            "/info" => "Returns information about the program. Takes no parameters",
+            "/help" => "Returns help text for a command. Parameters: string command",
+            _ => &self.all.get(command)?.help,
+        };
+        Some(json!({ command: text }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands() -> Commands {
+        Commands::new("test 1.0")
+            .with("/twice", "Twice a number. Parameters: int number", |text| {
+                Some(Value::Numbers(vec![text.parse::<u64>().ok()? * 2]))
+            })
+            .with("/long", "A long text", |length| {
+                Some(Value::dict([("text", Value::Text("x".repeat(length.parse().ok()?)))]))
+            })
+    }
+
+    fn ask(request: &str) -> Json {
+        serde_json::from_slice(&commands().answer(request.as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn answers_are_named_by_their_command() {
+        assert_eq!(ask("/twice,21"), json!({"/twice": [42]}));
+        assert_eq!(ask("/twice,21\n"), json!({"/twice": [42]}));
+        assert_eq!(ask("/"), json!({"/": ["/", "/help", "/info", "/long", "/twice"]}));
+        let help = json!({"/help": {"/twice": "Twice a number. Parameters: int number"}});
+        assert_eq!(ask("/help,/twice"), help);
+        assert_eq!(ask("/info")["/info"]["version"], "test 1.0");
+        assert_eq!(ask("/info")["/info"]["pid"], std::process::id());
+    }
+
+    #[test]
+    fn what_is_not_known_is_null() {
+        for request in
+            ["/twice", "/twice,x", "/twice,1,2", "/none", "", ",", "/help", "/help,/none"]
+        {
+            let answer = ask(request);
+            let (_, value) = answer.as_object().unwrap().iter().next().unwrap();
+            assert!(value.is_null(), "{request}: {answer}");
+        }
+        let junk = commands().answer(&[0xff, 0xfe, b'"', 0]);
+        assert!(serde_json::from_slice::<Json>(&junk).is_ok());
+    }
+
+    #[test]
+    fn long_texts_are_lists_and_answers_have_a_limit() {
+        assert_eq!(ask("/long,130")["/long"]["text"], json!(["x".repeat(127), "xxx"]));
+        let most = ask("/long,15900");
+        assert!(most["/long"]["text"].is_array());
+        assert_eq!(ask("/long,20000"), json!({"/long": null}));
+    }
+}

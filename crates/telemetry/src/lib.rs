@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! DPDK's telemetry without DPDK: the values that travel over its socket, and a server for programs that
+//! do not use DPDK and are to be read like those that do (by `dpdk-telemetry.py`, for instance).
+//!
+//! Features: `json` writes values as JSON, `server` has [`Server`].
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "server")]
+mod commands;
+#[cfg(feature = "json")]
+mod json;
+#[cfg(feature = "server")]
+mod place;
+#[cfg(feature = "server")]
+mod server;
+mod value;
+
+#[cfg(feature = "server")]
+pub use commands::Commands;
+#[cfg(feature = "server")]
+pub use place::{Place, PlaceError};
+#[cfg(feature = "server")]
+pub use server::{Server, ServerError};
+pub use value::{Value, pieces};

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Where the socket is: `RUNTIME_DIR/dpdk/PREFIX/dpdk_telemetry.v2`, as EAL puts it.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+const SOCKET: &str = "dpdk_telemetry.v2";
+/// Longest path of a socket: `sun_path` without the 0 at its end.
+const LONGEST_PATH: usize = 107;
+
+/// Why there is no place for a socket.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// It would be elsewhere.
+    #[error("--file-prefix {0:?}: name a word without slashes")]
+    Prefix(String),
+    /// Another process has it.
+    #[error("--file-prefix {prefix}: a running program answers on {}; give each program its own", .socket.display())]
+    Taken {
+        /// The prefix.
+        prefix: String,
+        /// Its socket.
+        socket: PathBuf,
+    },
+    /// The kernel takes no path of that length.
+    #[error("{}: longer than 107 bytes, the most for a socket; shorten --file-prefix or the run-time directory", .0.display())]
+    Long(PathBuf),
+    /// The directory cannot be made.
+    #[error("{}: {source}; set RUNTIME_DIRECTORY (as root) or XDG_RUNTIME_DIR to a directory of yours", .path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A directory that is one program's own. Dropped, it removes the socket, and the directory when it is
+/// empty then.
+#[derive(Debug)]
+pub struct Place {
+    directory: PathBuf,
+}
+
+impl Place {
+    /// Makes the directory of a file prefix, and removes what a killed program left in it.
+    ///
+    /// # Errors
+    /// See [`PlaceError`].
+    pub fn make(prefix: &str) -> Result<Self, PlaceError> {
+        let root = rustix::process::geteuid().is_root();
+        Self::make_in(&runtime_directory(root, |name| env::var_os(name)), prefix)
+    }
+
+    pub(crate) fn make_in(runtime: &Path, prefix: &str) -> Result<Self, PlaceError> {
+        if prefix.is_empty() || prefix.starts_with('.') || prefix.contains(['/', '\0']) {
+            return Err(PlaceError::Prefix(prefix.to_owned()));
+        }
+        let directory = runtime.join("dpdk").join(prefix);
+        let socket = directory.join(SOCKET);
+        if socket.as_os_str().len() > LONGEST_PATH {
+            return Err(PlaceError::Long(socket));
+        }
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory)
+            .map_err(|source| PlaceError::Directory { path: directory.clone(), source })?;
+        if host::is_stale_socket(&socket) {
+            let _ = fs::remove_file(&socket);
+        }
+        if socket.symlink_metadata().is_ok() {
+            return Err(PlaceError::Taken { prefix: prefix.to_owned(), socket });
+        }
+        Ok(Self { directory })
+    }
+
+    /// The socket's path.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.directory.join(SOCKET)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.socket());
+        // What others put there stays, and so does the directory then.
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
+
+/// As EAL chooses it.
+fn runtime_directory(root: bool, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    let given = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    given("RUNTIME_DIRECTORY").unwrap_or_else(|| match root {
+        true => PathBuf::from("/var/run"),
+        false => given("XDG_RUNTIME_DIR").unwrap_or_else(|| PathBuf::from("/tmp")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn the_directory_is_eal_s() {
+        let of = |root, set: &'static [(&'static str, &'static str)]| {
+            runtime_directory(root, |name| {
+                set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
+            })
+        };
+        assert_eq!(of(true, &[]), Path::new("/var/run"));
+        assert_eq!(of(true, &[("XDG_RUNTIME_DIR", "/x")]), Path::new("/var/run"));
+        assert_eq!(of(false, &[("XDG_RUNTIME_DIR", "/x")]), Path::new("/x"));
+        assert_eq!(of(false, &[("XDG_RUNTIME_DIR", "")]), Path::new("/tmp"));
+        for root in [true, false] {
+            assert_eq!(
+                of(root, &[("RUNTIME_DIRECTORY", "/r"), ("XDG_RUNTIME_DIR", "/x")]),
+                Path::new("/r")
+            );
+        }
+    }
+
+    #[test]
+    fn a_place_is_left_as_it_was_found() {
+        let runtime = tempfile::tempdir().unwrap();
+        let place = Place::make_in(runtime.path(), "a").unwrap();
+        let socket = place.socket();
+        assert_eq!(socket, runtime.path().join("dpdk/a/dpdk_telemetry.v2"));
+        let listener = UnixListener::bind(&socket).unwrap();
+        let taken = Place::make_in(runtime.path(), "a").unwrap_err().to_string();
+        assert!(taken.contains("--file-prefix a"), "{taken}");
+        drop(listener);
+        // As after SIGKILL: the socket is there, and nobody serves it.
+        std::mem::forget(place);
+        assert!(socket.exists());
+        drop(Place::make_in(runtime.path(), "a").unwrap());
+        assert!(!runtime.path().join("dpdk/a").exists());
+    }
+
+    #[test]
+    fn what_is_no_prefix_is_refused_and_makes_nothing() {
+        let runtime = tempfile::tempdir().unwrap();
+        for prefix in ["", "..", "a/b", "/", ".x", "a\0"] {
+            let error = Place::make_in(runtime.path(), prefix).unwrap_err();
+            assert!(matches!(error, PlaceError::Prefix(_)), "{prefix:?}: {error}");
+        }
+        let long = Place::make_in(runtime.path(), &"x".repeat(100)).unwrap_err();
+        assert!(matches!(long, PlaceError::Long(_)), "{long}");
+        assert_eq!(fs::read_dir(runtime.path()).unwrap().count(), 0);
+    }
+}
