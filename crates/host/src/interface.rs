@@ -19,6 +19,7 @@ const RTM_GETLINK: u16 = 18;
 const INFO: usize = 16;
 const IFF_UP: u32 = 1;
 
+const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_LINK: u16 = 5;
@@ -44,6 +45,8 @@ pub struct Interface {
     pub is_up: bool,
     /// There is a link. A veth has one when both of its ends are up.
     pub has_carrier: bool,
+    /// Its Ethernet address; none of interfaces that have no such one.
+    pub mac: Option<[u8; 6]>,
     /// Largest packet in bytes, without its Ethernet header.
     pub mtu: u32,
     /// What made it, such as `veth` or `bridge`; none for hardware.
@@ -140,6 +143,7 @@ fn read_link(answer: &[u8]) -> io::Result<Interface> {
     for (kind, value) in Attributes(attributes) {
         match kind {
             IFLA_IFNAME => found.name = text(value),
+            IFLA_ADDRESS => found.mac = value.try_into().ok(),
             IFLA_MTU => found.mtu = u32_at(value, 0).unwrap_or_default(),
             IFLA_LINK => found.link = u32_at(value, 0),
             IFLA_MASTER => found.master = u32_at(value, 0),
@@ -207,6 +211,7 @@ mod tests {
             &head,
             &[
                 (IFLA_IFNAME, b"veth0\0"),
+                (IFLA_ADDRESS, &[2, 0, 0, 0, 0, 9]),
                 (IFLA_MTU, &1500u32.to_ne_bytes()),
                 (IFLA_CARRIER, &[1]),
                 (IFLA_LINK, &7u32.to_ne_bytes()),
@@ -221,6 +226,7 @@ mod tests {
             index: 5,
             is_up: true,
             has_carrier: true,
+            mac: Some([2, 0, 0, 0, 0, 9]),
             mtu: 1500,
             kind: Some("veth".to_owned()),
             has_xdp: true,

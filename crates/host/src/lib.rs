@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod interface;
+mod namespace;
 mod netdev;
 mod netlink;
 
@@ -14,6 +15,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
 pub use interface::{Interface, has_interface, interface, interface_by_number, receive_queues};
+pub use namespace::enter_network_namespace;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity};

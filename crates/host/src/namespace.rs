@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Network namespaces.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// Where `ip netns` names them.
+const NAMED: &str = "/run/netns";
+
+/// Moves the calling thread into a network namespace: one that `ip netns` has named, or a file such as
+/// `/proc/PID/ns/net`. Sockets and threads that it makes from then on are there; those that it has stay
+/// where they were made.
+///
+/// # Errors
+/// There is no such namespace, or the process may not enter it.
+pub fn enter_network_namespace(name: &str) -> io::Result<()> {
+    let file = File::open(Path::new(NAMED).join(name))?;
+    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_namespace_is_not_entered() {
+        let missing = enter_network_namespace("no-such-namespace").unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        // A file, but none of a namespace.
+        assert!(enter_network_namespace("/proc/self/status").is_err());
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! From a ring of blocks to a ring of slots: each frame is copied once, by the program, and the kernel is
+//! called once for a burst.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
+
+use forwarding::ethernet::Addresses;
+
+use super::rx_ring::{Frame, RxRing};
+use super::socket::NotSent;
+use super::tx_ring::TxRing;
+use crate::frame;
+use crate::interface::Port;
+use crate::lane::{Lane, LaneError, MOST};
+use crate::stats::LaneStats;
+
+/// A lane between two rings.
+pub(crate) struct Mmap {
+    rx: RxRing,
+    tx: TxRing,
+    rx_port: Port,
+    tx_port: Port,
+    addresses: Option<Addresses>,
+    stats: Arc<LaneStats>,
+    /// What was received last; of the block that `rx` has not released.
+    frames: Vec<Frame>,
+}
+
+impl Mmap {
+    pub(crate) fn new(
+        rx: RxRing,
+        tx: TxRing,
+        [rx_port, tx_port]: [Port; 2],
+        addresses: Option<Addresses>,
+        stats: Arc<LaneStats>,
+    ) -> Self {
+        let frames = Vec::with_capacity(MOST);
+        Self { rx, tx, rx_port, tx_port, addresses, stats, frames }
+    }
+
+    fn send(&mut self, frame: &Frame) {
+        let whole = frame.length + if frame.tag.is_some() { frame::TAG } else { 0 };
+        self.stats.rx_packets.add(1);
+        if frame.truncated {
+            self.stats.rx_truncated.add(1);
+            return;
+        }
+        self.stats.rx_bytes.add(whole as u64);
+        if frame.checksum_left {
+            self.stats.rx_checksum_left.add(1);
+        }
+        if !self.tx_port.sends(whole, frame.tag) {
+            self.stats.tx_too_long.add(1);
+            return;
+        }
+        let Some(room) = self.tx.room() else {
+            self.stats.tx_full.add(1);
+            return;
+        };
+        // SAFETY: `frames` has those of the block that is not released yet.
+        let bytes = unsafe { self.rx.bytes(frame) };
+        let Some(length) = frame::copy_tagged(bytes, frame.tag, room) else {
+            self.stats.tx_too_long.add(1);
+            return;
+        };
+        if let Some(addresses) = &self.addresses {
+            let part = length.min(addresses.len());
+            room[..part].copy_from_slice(&addresses[..part]);
+        }
+        self.tx.push(length);
+    }
+
+    fn kick(&mut self) -> Result<(), LaneError> {
+        self.stats.tx_calls.add(1);
+        let Err((errno, why)) = self.tx.kick() else { return Ok(()) };
+        match why {
+            // It may come up again, and what is in the ring is sent then.
+            NotSent::Down => Ok(()),
+            NotSent::Gone if !self.tx_port.is_gone() => Ok(()),
+            _ => Err(LaneError::of(&self.tx_port, "send", io::Error::from_raw_os_error(errno))),
+        }
+    }
+
+    fn reclaim(&mut self) {
+        let done = self.tx.reclaim();
+        self.stats.tx_packets.add(done.frames);
+        self.stats.tx_bytes.add(done.bytes);
+    }
+}
+
+impl Lane for Mmap {
+    fn receive(&mut self) -> Result<usize, LaneError> {
+        self.rx.take(MOST, |frame| {
+            if !frame.outgoing {
+                self.frames.push(frame);
+            }
+        });
+        if self.frames.is_empty() {
+            self.rx.release();
+        }
+        Ok(self.frames.len())
+    }
+
+    fn forward(&mut self) -> Result<(), LaneError> {
+        self.reclaim();
+        for number in 0..self.frames.len() {
+            let frame = self.frames[number];
+            self.send(&frame);
+        }
+        self.frames.clear();
+        self.rx.release();
+        if self.tx.under_way() > 0 { self.kick() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<bool, LaneError> {
+        self.reclaim();
+        if self.tx.under_way() > 0 {
+            self.kick()?;
+            self.reclaim();
+        }
+        Ok(self.tx.under_way() == 0)
+    }
+
+    fn abandon(&mut self) {
+        self.stats.tx_full.add(self.tx.abandon());
+        self.reclaim();
+    }
+
+    fn check(&mut self) -> Result<(), LaneError> {
+        let error = self.rx.socket.take_error();
+        match error.map_err(|error| LaneError::of(&self.rx_port, "getsockopt", error))? {
+            Some(error) if self.rx_port.is_gone() => {
+                Err(LaneError::of(&self.rx_port, "poll", error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.rx.socket.as_fd()
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A TPACKET_V3 ring: blocks that the kernel fills with frames and hands over, full or after a while.
+
+use std::io;
+use std::mem::offset_of;
+use std::os::raw::c_int;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::mapping::Mapping;
+use super::socket::PacketSocket;
+use crate::frame::{self, Tag};
+
+/// Milliseconds after which the kernel hands a block over that is not full.
+///
+/// The least that there is: at low rates it is what frames wait for.
+const RETIRE_MS: u32 = 1;
+
+/// Where a block's fields are.
+const STATUS: usize =
+    offset_of!(libc::tpacket_block_desc, hdr) + offset_of!(libc::tpacket_hdr_v1, block_status);
+const HEADER: usize = offset_of!(libc::tpacket_block_desc, hdr);
+/// Where the address of a frame is behind its header.
+const ADDRESS: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+
+/// Sizes of a ring, in bytes and blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Blocks {
+    pub(crate) size: u32,
+    pub(crate) count: u32,
+}
+
+/// A frame in a block that is the program's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    /// Where its bytes are in the ring.
+    at: usize,
+    pub(crate) length: usize,
+    pub(crate) tag: Option<Tag>,
+    pub(crate) checksum_left: bool,
+    /// Only its beginning is there.
+    pub(crate) truncated: bool,
+    /// One that somebody of this machine sends: not ours.
+    pub(crate) outgoing: bool,
+}
+
+/// The receiving ring of a socket.
+pub(crate) struct RxRing {
+    pub(crate) socket: Arc<PacketSocket>,
+    mapping: Mapping,
+    blocks: Blocks,
+    /// The block that is ours or is to be next.
+    block: u32,
+    /// Frames of it that have not been taken, and where the first of them is. None: it is not ours.
+    left: Option<(u32, usize)>,
+}
+
+impl RxRing {
+    /// Makes the ring of a socket that is not bound yet.
+    pub(crate) fn new(socket: Arc<PacketSocket>, blocks: Blocks) -> io::Result<Self> {
+        socket.set(libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V3 as c_int))?;
+        let request = libc::tpacket_req3 {
+            tp_block_size: blocks.size,
+            tp_block_nr: blocks.count,
+            // Frames of V3 have the size that they need; the kernel checks that these numbers agree.
+            tp_frame_size: 2048,
+            tp_frame_nr: blocks.size / 2048 * blocks.count,
+            tp_retire_blk_tov: RETIRE_MS,
+            tp_sizeof_priv: 0,
+            tp_feature_req_word: 0,
+        };
+        socket.set(libc::PACKET_RX_RING, &request)?;
+        let mapping = Mapping::new(&socket, blocks.size as usize * blocks.count as usize)?;
+        Ok(Self { socket, mapping, blocks, block: 0, left: None })
+    }
+
+    /// Takes frames of one block, `most` at most. They are the program's until [`release`](Self::release).
+    pub(crate) fn take(&mut self, most: usize, mut each: impl FnMut(Frame)) {
+        let block = self.block as usize * self.blocks.size as usize;
+        let (mut count, mut at) = match self.left {
+            Some(left) => left,
+            None => {
+                let status = self.mapping.status(block + STATUS).load(Ordering::Acquire);
+                if status & libc::TP_STATUS_USER == 0 {
+                    return;
+                }
+                // SAFETY: the kernel has handed the block over; all its fields are numbers.
+                let header: libc::tpacket_hdr_v1 = unsafe { self.mapping.read(block + HEADER) };
+                (header.num_pkts, block + header.offset_to_first_pkt as usize)
+            }
+        };
+        let taken = count.min(most as u32);
+        for _ in 0..taken {
+            // SAFETY: the block is the program's.
+            let (header, address): (libc::tpacket3_hdr, libc::sockaddr_ll) =
+                unsafe { (self.mapping.read(at), self.mapping.read(at + ADDRESS)) };
+            each(Frame {
+                at: at + usize::from(header.tp_mac),
+                length: header.tp_snaplen as usize,
+                tag: frame::tag(
+                    header.tp_status,
+                    header.hv1.tp_vlan_tci as u16,
+                    header.hv1.tp_vlan_tpid,
+                ),
+                checksum_left: header.tp_status & libc::TP_STATUS_CSUMNOTREADY != 0,
+                truncated: header.tp_snaplen < header.tp_len,
+                outgoing: address.sll_pkttype == libc::PACKET_OUTGOING,
+            });
+            at += header.tp_next_offset as usize;
+        }
+        count -= taken;
+        self.left = Some((count, at));
+    }
+
+    /// The bytes of a frame.
+    ///
+    /// # Safety
+    /// It was taken from this ring, which was not released since.
+    pub(crate) unsafe fn bytes(&self, frame: &Frame) -> &[u8] {
+        // SAFETY: the frame's block is the program's until it is released, which wants the ring for itself.
+        unsafe { self.mapping.bytes(frame.at, frame.length) }
+    }
+
+    /// Hands the block back, once all its frames have been taken. Frames taken before are gone then.
+    pub(crate) fn release(&mut self) {
+        if let Some((0, _)) = self.left {
+            let block = self.block as usize * self.blocks.size as usize;
+            self.mapping.status(block + STATUS).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.left = None;
+            self.block = (self.block + 1) % self.blocks.count;
+        }
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The network interfaces that are a program's ports.
+
+use std::io;
+
+use crate::eal::Device;
+use crate::frame::{self, Tag};
+
+/// Why an interface cannot be a port.
+#[derive(Debug, thiserror::Error)]
+pub enum InterfaceError {
+    /// There is none of that name.
+    #[error("{device}: no network interface {iface} in this network namespace; see ip -br link")]
+    Missing {
+        /// The port's device.
+        device: String,
+        /// The interface.
+        iface: String,
+    },
+    /// It carries no Ethernet frames.
+    #[error(
+        "{device}: {iface} has no Ethernet address, so frames have no addresses to rewrite there"
+    )]
+    NotEthernet {
+        /// The port's device.
+        device: String,
+        /// The interface.
+        iface: String,
+    },
+    /// Two ports want it: a frame would be received twice.
+    #[error("{device}: {iface} is the interface of {other} already")]
+    Twice {
+        /// The port's device.
+        device: String,
+        /// The interface.
+        iface: String,
+        /// Whose it is.
+        other: String,
+    },
+    /// The kernel cannot be asked.
+    #[error("{device}: {iface}: {source}")]
+    Unknown {
+        /// The port's device.
+        device: String,
+        /// The interface.
+        iface: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A port: an interface under the number and the name that the command line gives it.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// Its number, from 0 in the order of the command line.
+    pub id: u16,
+    /// The device, such as `net_af_packet0`.
+    pub device: String,
+    /// The interface's name.
+    pub iface: String,
+    /// The interface's number in the kernel.
+    pub index: u32,
+    /// Its address.
+    pub mac: [u8; 6],
+    /// Largest packet in bytes, without its Ethernet header.
+    pub mtu: u32,
+}
+
+impl Port {
+    /// The ports of all devices.
+    ///
+    /// # Errors
+    /// See [`InterfaceError`].
+    pub fn all(devices: &[Device]) -> Result<Vec<Self>, InterfaceError> {
+        let mut ports: Vec<Self> = Vec::with_capacity(devices.len());
+        for (id, device) in (0u16..).zip(devices) {
+            let port = Self::find(id, device)?;
+            if let Some(other) = ports.iter().find(|other| other.index == port.index) {
+                let other = other.device.clone();
+                return Err(InterfaceError::Twice {
+                    device: port.device,
+                    iface: port.iface,
+                    other,
+                });
+            }
+            ports.push(port);
+        }
+        Ok(ports)
+    }
+
+    fn find(id: u16, device: &Device) -> Result<Self, InterfaceError> {
+        let (device, iface) = (device.name.clone(), device.iface.clone());
+        match host::interface(&iface) {
+            Err(source) => Err(InterfaceError::Unknown { device, iface, source }),
+            Ok(None) => Err(InterfaceError::Missing { device, iface }),
+            Ok(Some(found)) => match found.mac.filter(|mac| *mac != [0; 6]) {
+                None => Err(InterfaceError::NotEthernet { device, iface }),
+                Some(mac) => {
+                    Ok(Self { id, device, iface, index: found.index, mac, mtu: found.mtu })
+                }
+            },
+        }
+    }
+
+    /// The interface as it is now; none when it is gone, or another one has its name.
+    #[must_use]
+    pub fn now(&self) -> Option<host::Interface> {
+        host::interface(&self.iface).ok().flatten().filter(|found| found.index == self.index)
+    }
+
+    /// Whether it is gone for good. One that cannot be asked about is taken to be there.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        host::interface(&self.iface)
+            .is_ok_and(|found| found.is_none_or(|found| found.index != self.index))
+    }
+
+    /// Longest frame that it sends, in bytes without the FCS: the MTU, an Ethernet header and a VLAN tag.
+    #[must_use]
+    pub fn longest_frame(&self) -> usize {
+        self.mtu as usize + frame::HEADER + frame::TAG
+    }
+
+    /// Whether the kernel sends a frame of so many bytes there, whose tag is that, if it has one.
+    #[must_use]
+    pub(crate) fn sends(&self, length: usize, tag: Option<Tag>) -> bool {
+        let tagged = tag.is_some_and(|tag| tag.starts_with(&frame::VLAN));
+        length <= self.mtu as usize + frame::HEADER + if tagged { frame::TAG } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eal::Arguments;
+
+    fn ports(line: &str) -> Result<Vec<Port>, InterfaceError> {
+        let (read, _) = Arguments::read(line.split_whitespace(), "net_af_packet", &[0]).unwrap();
+        Port::all(&read.devices)
+    }
+
+    #[test]
+    fn what_is_no_ethernet_interface_is_refused_by_name() {
+        let error = ports("--vdev net_af_packet0,iface=no-such-if").unwrap_err();
+        assert!(matches!(&error, InterfaceError::Missing { .. }), "{error}");
+        assert!(error.to_string().contains("net_af_packet0: no network interface no-such-if"));
+        let error = ports("--vdev net_af_packet3,iface=lo").unwrap_err();
+        assert!(matches!(&error, InterfaceError::NotEthernet { .. }), "{error}");
+        assert!(error.to_string().contains("net_af_packet3: lo"), "{error}");
+    }
+}

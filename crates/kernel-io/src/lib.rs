@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Forwarders on the kernel's own ways to packets, which take l2fwd's place on network interfaces: the
+//! same command line, `prog [EAL options] -- [options]`, the same pairs of ports and rewriting of MAC
+//! addresses, the same statistics, and DPDK's telemetry protocol. No DPDK.
+//!
+//! # Lifecycle
+//! [`program`] reads the command line ([`eal`], [`options`]), opens the interfaces, starts a thread for
+//! each lcore that has lanes and the telemetry server, and forwards until SIGINT or SIGTERM. Everything
+//! that is made belongs to the process: sockets, rings and memberships end with it, SIGKILL or not; the
+//! telemetry socket of a killed program is removed by the next one with its file prefix.
+//!
+//! # Threads
+//! A [`lane`] belongs to one thread. What it counts is read by others through
+//! [`Cell`](measure::Cell)s.
+
+pub mod af_packet;
+mod commands;
+pub mod eal;
+mod frame;
+pub mod interface;
+pub mod lane;
+mod lcores;
+pub mod options;
+pub mod program;
+mod run;
+mod stats;

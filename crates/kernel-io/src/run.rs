@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The loop of an lcore, and the threads that run it.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use forwarding::l2fwd::Screen;
+use forwarding::polling::{Meter, QueueFigures};
+use forwarding::stop::Stop;
+use measure::clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::lane::{Lane, LaneError};
+use crate::lcores;
+
+/// How long an lcore sleeps at most, so that it sees in time that it is to end.
+const WAIT: Duration = Duration::from_millis(100);
+/// The same while frames are under way that the kernel had no room for.
+const WAIT_TO_SEND: Duration = Duration::from_millis(1);
+/// How long frames that are under way are waited for at the end.
+const DRAIN: Duration = Duration::from_secs(1);
+/// Empty rounds between two looks at what no call shows, where lcores do not sleep.
+const ROUNDS: u32 = 1 << 16;
+
+/// Why forwarding ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ForwardError {
+    /// A lane cannot go on.
+    #[error(transparent)]
+    Lane(#[from] LaneError),
+    /// The CPU cannot be had.
+    #[error("lcore {lcore}: {source}")]
+    Lcore {
+        /// The CPU.
+        lcore: u32,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// What one lcore works on.
+pub(crate) struct Work {
+    pub(crate) lcore: u32,
+    pub(crate) lanes: Vec<(Box<dyn Lane>, Arc<QueueFigures>)>,
+    /// Whether it asks for frames all the time.
+    pub(crate) spin: bool,
+}
+
+/// Runs every lcore until `stop`, the `main` one on the calling thread, which also sees to the screen.
+pub(crate) fn forward(
+    work: Vec<Work>,
+    main: u32,
+    screen: Screen<'_>,
+    stop: &Stop,
+) -> Result<(), ForwardError> {
+    let (mut own, others): (Vec<Work>, Vec<Work>) =
+        work.into_iter().partition(|each| each.lcore == main);
+    let mut screen = screen;
+    thread::scope(|threads| {
+        let mut outcome = Ok(());
+        let mut running = Vec::with_capacity(others.len());
+        for mut each in others {
+            let lcore = each.lcore;
+            let started = thread::Builder::new()
+                .name(format!("lcore-{lcore}"))
+                .spawn_scoped(threads, move || each.run_pinned(stop, |_| {}));
+            match started {
+                Ok(thread) => running.push(thread),
+                Err(source) => {
+                    outcome = Err(ForwardError::Lcore { lcore, source });
+                    stop.raise();
+                    break;
+                }
+            }
+        }
+        screen.begin();
+        let main = match own.first_mut() {
+            Some(own) => own.run_pinned(stop, |cycles| screen.tick(cycles)),
+            None => {
+                screen.wait(stop);
+                Ok(())
+            }
+        };
+        for thread in running {
+            // A panic in a lane is one of the program's.
+            let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            outcome = outcome.and(ended);
+        }
+        outcome.and(main)
+    })
+}
+
+impl Work {
+    /// Forwards on the lcore's CPU. An lcore that cannot go on ends all.
+    fn run_pinned(&mut self, stop: &Stop, tick: impl FnMut(u64)) -> Result<(), ForwardError> {
+        let pinned = lcores::pin(self.lcore)
+            .map_err(|source| ForwardError::Lcore { lcore: self.lcore, source });
+        let outcome = pinned.and_then(|()| self.run(stop, tick).map_err(ForwardError::from));
+        if outcome.is_err() {
+            stop.raise();
+        }
+        outcome
+    }
+
+    fn run(&mut self, stop: &Stop, mut tick: impl FnMut(u64)) -> Result<(), LaneError> {
+        let figures: Vec<Arc<QueueFigures>> =
+            self.lanes.iter().map(|(_, figures)| Arc::clone(figures)).collect();
+        let mut meter = Meter::start(figures.iter().map(|figures| &**figures));
+        let mut ticked = clock::now();
+        let mut empty_rounds = 0u32;
+        while !stop.is_raised() {
+            let mut received = 0;
+            for ((lane, _), figures) in self.lanes.iter_mut().zip(&figures) {
+                let count = lane.receive()?;
+                meter.polled(figures, count, clock::now());
+                if count > 0 {
+                    lane.forward()?;
+                }
+                received += count;
+            }
+            if received > 0 {
+                empty_rounds = 0;
+            } else {
+                empty_rounds = empty_rounds.wrapping_add(1);
+                self.rest(empty_rounds)?;
+            }
+            let now = clock::now();
+            tick(now.wrapping_sub(ticked));
+            ticked = now;
+        }
+        self.drain()
+    }
+
+    /// After a round without frames.
+    fn rest(&mut self, empty_rounds: u32) -> Result<(), LaneError> {
+        let mut flushed = true;
+        for (lane, _) in &mut self.lanes {
+            flushed &= lane.flush()?;
+        }
+        if self.spin {
+            if empty_rounds % ROUNDS == 0 {
+                self.check()?;
+            }
+            return Ok(());
+        }
+        if !self.wait(if flushed { WAIT } else { WAIT_TO_SEND }) {
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    /// Sleeps until there is something to receive; whether there is.
+    fn wait(&self, longest: Duration) -> bool {
+        let mut fds: Vec<PollFd<'_>> = self
+            .lanes
+            .iter()
+            .map(|(lane, _)| PollFd::from_borrowed_fd(lane.fd(), PollFlags::IN))
+            .collect();
+        let timeout = Timespec { tv_sec: 0, tv_nsec: longest.subsec_nanos().into() };
+        let waited = poll(&mut fds, Some(&timeout));
+        waited.is_ok() && fds.iter().any(|fd| fd.revents() == PollFlags::IN)
+    }
+
+    fn check(&mut self) -> Result<(), LaneError> {
+        self.lanes.iter_mut().try_for_each(|(lane, _)| lane.check())
+    }
+
+    /// Waits for what is under way; what does not leave is dropped.
+    fn drain(&mut self) -> Result<(), LaneError> {
+        let end = Instant::now() + DRAIN;
+        for (lane, _) in &mut self.lanes {
+            while !lane.flush()? && Instant::now() < end {
+                thread::sleep(WAIT_TO_SEND);
+            }
+            lane.abandon();
+        }
+        Ok(())
+    }
+}
