@@ -2,7 +2,7 @@
 """The books of a trial: every frame is received, or named in a counter with a place.
 
     attempted = accepted + lost_at_ingress + refused
-    accepted  = received + forwarder_drops + unattributed
+    accepted  = received + forwarder_drops + link_drops + unattributed
 
 Counters are read after the traffic stopped and the link settled, never while it runs.
 """
@@ -26,9 +26,9 @@ class Forwarded:
     tx: int
 
 
-def unattributed(sent: Sent, forwarded: Forwarded) -> int:
-    """Accepted frames that are neither received nor among the forwarder's drops."""
-    return sent.accepted - sent.received - (forwarded.rx - forwarded.tx)
+def unattributed(sent: Sent, forwarded: Forwarded, on_link: int = 0) -> int:
+    """Accepted frames that are neither received nor among the drops of forwarder and link."""
+    return sent.accepted - sent.received - (forwarded.rx - forwarded.tx) - on_link
 
 
 def imbalance(sent: Sent) -> int:
@@ -38,8 +38,14 @@ def imbalance(sent: Sent) -> int:
     return sent.attempted - sent.accepted - (sent.lost_at_ingress or 0) - (sent.refused or 0)
 
 
-def enter(trial: Trial, sent: Sent, forwarded: Forwarded) -> None:
-    """Put the figures into the trial and judge them; sets `invalid` where the rules say so."""
+def enter(
+    trial: Trial, sent: Sent, forwarded: Forwarded, on_link: dict[str, int] | None = None
+) -> None:
+    """Put the figures into the trial and judge them; sets `invalid` where the rules say so.
+
+    `on_link`: frames that were lost between the ends, by the counter that names them.
+    """
+    lost = {place: count for place, count in (on_link or {}).items() if count}
     trial.duration_s = sent.seconds
     trial.intended = sent.intended
     trial.attempted = sent.attempted
@@ -51,7 +57,8 @@ def enter(trial: Trial, sent: Sent, forwarded: Forwarded) -> None:
     trial.forwarder_rx = forwarded.rx
     trial.forwarder_tx = forwarded.tx
     trial.forwarder_drops = forwarded.rx - forwarded.tx
-    trial.unattributed = unattributed(sent, forwarded)
+    trial.link_drops = lost
+    trial.unattributed = unattributed(sent, forwarded, sum(lost.values()))
     if trial.load == "flood":
         trial.refused = sent.refused
     if imbalance(sent):

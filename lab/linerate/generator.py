@@ -49,6 +49,7 @@ class Generator(Sender):
             "--otg-listen",
             "127.0.0.1:0",
             *(["--flood"] if flood else []),
+            *(["--netns", wire.sender_namespace] if wire.sender_namespace else []),
         ]
         self.child = Child(Command("generator", tuple(argv), (cpu,)), run)
         self._telemetry: Telemetry | None = None

@@ -299,7 +299,9 @@ class Overload:
             return Generator(self.run, self.cores.control, self.bench.memory, wire, flood=flood)
 
         found = link(cell.link)
-        context = LinkContext(self.run.path, cell.size, self.bench.memory.hugepages)
+        context = LinkContext(
+            self.run.path, cell.size, self.bench.memory.hugepages, self.bench.cores
+        )
         return Bed(found, context, start if found.has_generator else None)
 
     def _trial(self, bed: Bed, arm: Arm, block: int, *, role: Role) -> None:

@@ -30,6 +30,9 @@ from types import FrameType
 from linerate.errors import Interrupted, LinkError, MachineError, MissingError, ProcessError
 
 PR_SET_PDEATHSIG = 1
+CLONE_NEWNET = 0x40000000
+# Where `ip netns` names network namespaces.
+NAMESPACES = Path("/run/netns")
 _PREFIX = "linerate"
 # What ends a child, and how long each is waited for.
 _ENDINGS = ((signal.SIGINT, 3.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
@@ -165,6 +168,8 @@ class Command:
     environment: dict[str, str] = field(default_factory=dict)
     # The child reads end-of-file from its standard input, unless this holds it open.
     hold_stdin: bool = False
+    # The network namespace that it starts in, by its name; None: the lab's.
+    namespace: str | None = None
 
 
 @dataclass(frozen=True)
@@ -175,6 +180,23 @@ class Activity:
     involuntary: int
     ran_s: float
     waited_s: float
+
+
+def activity_of(pid: int) -> Activity:
+    """Of all threads of a process, or of a thread of the kernel; nothing when it is gone."""
+    voluntary = involuntary = ran_ns = waited_ns = 0
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(OSError, ValueError):
+            ran, waited, _ = (task / "schedstat").read_text().split()
+            ran_ns += int(ran)
+            waited_ns += int(waited)
+        with contextlib.suppress(OSError, ValueError):
+            for line in (task / "status").read_text().splitlines():
+                if line.startswith("voluntary_ctxt_switches:"):
+                    voluntary += int(line.split()[1])
+                elif line.startswith("nonvoluntary_ctxt_switches:"):
+                    involuntary += int(line.split()[1])
+    return Activity(voluntary, involuntary, ran_ns / 1e9, waited_ns / 1e9)
 
 
 class Child:
@@ -192,9 +214,16 @@ class Child:
             if os.getppid() != parent:
                 os._exit(127)  # the lab died between fork and prctl
             os.sched_setaffinity(0, cpus)
+            if namespace and _LIBC.setns(namespace.fileno(), CLONE_NEWNET):
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number))
 
         try:
-            with self.log.open("wb") as log:
+            with contextlib.ExitStack() as opened:
+                log = opened.enter_context(self.log.open("wb"))
+                namespace = command.namespace and opened.enter_context(
+                    (NAMESPACES / command.namespace).open("rb")
+                )
                 self._popen = subprocess.Popen(
                     command.argv,
                     stdin=subprocess.PIPE if command.hold_stdin else subprocess.DEVNULL,
@@ -206,6 +235,8 @@ class Child:
                     preexec_fn=in_child,  # noqa: PLW1509 - the lab forks from its main thread
                 )
         except FileNotFoundError as error:
+            if command.namespace and not (NAMESPACES / command.namespace).exists():
+                raise LinkError(f"the network namespace {command.namespace} is gone") from error
             raise MissingError(f"{command.argv[0]} is not there", "make build") from error
         except (OSError, subprocess.SubprocessError) as error:
             raise ProcessError(f"cannot start {command.argv[0]}: {error}") from error
@@ -282,19 +313,7 @@ class Child:
         return -signal.SIGKILL if code is None else code
 
     def activity(self) -> Activity:
-        voluntary = involuntary = ran_ns = waited_ns = 0
-        for task in Path(f"/proc/{self.pid}/task").glob("*"):
-            with contextlib.suppress(OSError, ValueError):
-                ran, waited, _ = (task / "schedstat").read_text().split()
-                ran_ns += int(ran)
-                waited_ns += int(waited)
-            with contextlib.suppress(OSError, ValueError):
-                for line in (task / "status").read_text().splitlines():
-                    if line.startswith("voluntary_ctxt_switches:"):
-                        voluntary += int(line.split()[1])
-                    elif line.startswith("nonvoluntary_ctxt_switches:"):
-                        involuntary += int(line.split()[1])
-        return Activity(voluntary, involuntary, ran_ns / 1e9, waited_ns / 1e9)
+        return activity_of(self.pid)
 
     def __enter__(self) -> Child:
         return self

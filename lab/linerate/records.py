@@ -170,6 +170,9 @@ class Trial(_Strict):
         default=None, description="forwarder_rx less forwarder_tx, below 0 where it sent more"
     )
     received: Count | None = None
+    link_drops: dict[str, Count] = Field(
+        default_factory=dict, description="lost between the ends, by the interface's counter"
+    )
     unattributed: Difference | None = Field(
         default=None, description="below 0 where more came back than was sent"
     )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
 
+from linerate.activity import Watch
 from linerate.bed import Bed
 from linerate.cpus import Cores, cpu_times
 from linerate.design import Arm
@@ -22,8 +23,8 @@ from linerate.eal import Memory
 from linerate.errors import TrialError
 from linerate.forwarders import Forwarder, forwarder
 from linerate.otg import Ip, Traffic
-from linerate.process import Activity, Child, RunDirectory
-from linerate.records import Directions, InvalidCode, Load, Process, Role, Trial
+from linerate.process import Child, RunDirectory
+from linerate.records import Directions, InvalidCode, Load, Role, Trial
 from linerate.telemetry import Reading, Telemetry, connect, socket_path
 from linerate.window import (
     START_TIMEOUT_S,
@@ -35,8 +36,6 @@ from linerate.window import (
     total,
 )
 
-# A forwarder that waited for its CPU for more of its time than this was not measured.
-STARVED = 0.25
 # Packets per port that may be under way inside a forwarder when its counters are read.
 UNDER_WAY = 256
 # The forwarder's counters may be read this much apart before the window's length is in doubt.
@@ -124,33 +123,6 @@ def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
     return trial
 
 
-def describe(trial: Trial, children: list[Child]) -> None:
-    """Name the processes of the trial in its record."""
-    trial.processes = [
-        Process(
-            role=child.command.role,
-            argv=list(child.command.argv),
-            cpus=list(child.command.cpus),
-        )
-        for child in children
-    ]
-
-
-def enter_activity(trial: Trial, index: int, before: Activity, after: Activity) -> None:
-    """What a process did between two moments; a forwarder that was starved was not measured."""
-    process = trial.processes[index]
-    process.voluntary_switches = after.voluntary - before.voluntary
-    process.involuntary_switches = after.involuntary - before.involuntary
-    process.ran_s = after.ran_s - before.ran_s
-    process.waited_s = after.waited_s - before.waited_s
-    whole = process.ran_s + process.waited_s
-    if process.role == "forwarder" and whole and process.waited_s / whole > STARVED:
-        trial.reject(
-            "starved",
-            f"others had the forwarder's CPU for {process.waited_s / whole:.0%} of the time",
-        )
-
-
 class _Attempt:
     """The steps of one trial, filling its record as they go."""
 
@@ -175,14 +147,18 @@ class _Attempt:
         self.trial.build = self.forwarder.build_facts()
         with Child(command, self.bench.run) as child:
             children = [child, *([sender.child] if sender and sender.child else [])]
-            describe(self.trial, children)
             path = socket_path(self.bench.run.path, prefix)
             with connect(path, START_TIMEOUT_S, child.check) as telemetry:
-                before = [each.activity() for each in children]
+                watch = Watch(self.trial, children, self.wire.threads)
                 try:
                     if sender:
                         exchange = Exchange(
-                            child, telemetry, sender, self._polls(telemetry), self.ports
+                            child,
+                            telemetry,
+                            sender,
+                            self._polls(telemetry),
+                            self.ports,
+                            interfaces=self.wire.interfaces,
                         )
                         exchange.await_links()
                         exchange.warm_up(self.bench.senders(self.ports))
@@ -194,8 +170,7 @@ class _Attempt:
                     for each in children:
                         each.check()
                     raise
-                for index, each in enumerate(children):
-                    enter_activity(self.trial, index, before[index], each.activity())
+                watch.enter()
 
     def _polls(self, telemetry: Telemetry) -> Polls:
         return Polls(self.forwarder, telemetry, probed=self.probed)

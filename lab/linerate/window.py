@@ -8,14 +8,15 @@ same forwarder. Failures are `TrialError`s.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
 from pydantic import ValidationError
 
-from linerate import books
+from linerate import books, netns
 from linerate.errors import GeneratorError, TelemetryError, UnknownCommandError
 from linerate.forwarders import Forwarder
+from linerate.netns import Interface
 from linerate.process import Child, pause
 from linerate.records import Polling, Trial
 from linerate.sender import Sender, Sent
@@ -76,14 +77,22 @@ class Exchange:
     """A running forwarder at one end of a link and a running sender at the other."""
 
     def __init__(
-        self, child: Child, telemetry: Telemetry, sender: Sender, polls: Polls, ports: int
+        self,
+        child: Child,
+        telemetry: Telemetry,
+        sender: Sender,
+        polls: Polls,
+        ports: int,
+        *,
+        interfaces: Sequence[Interface] = (),
     ) -> None:
-        """`ports`: how many the forwarder has."""
+        """`ports`: how many the forwarder has. `interfaces`: of the kernel, on the way."""
         self.child = child
         self.telemetry = telemetry
         self.sender = sender
         self.polls = polls
         self.ports = ports
+        self.interfaces = interfaces
 
     def alive(self) -> None:
         self.child.check()
@@ -115,7 +124,7 @@ class Exchange:
         `rest_s`: how long to wait for late frames at least, before counters are read.
         """
         before = self.polls.read()
-        _, at_start = self._settled()
+        _, at_start, lost_before = self._settled()
         # A paced sender must not share its CPU with the lab for a moment: between start and end
         # the lab sleeps, and polls are read around the window; `idle` then tells how many of them
         # were beside it. A flood does not mind; its polls are read inside.
@@ -132,12 +141,15 @@ class Exchange:
         self.sender.wait_stopped(5, self.alive)
         if rest_s:
             _sleep_until(time.monotonic() + rest_s, self.alive)
-        sent, at_end = self._settled()
+        sent, at_end, lost = self._settled()
         polls.append(self.polls.read())
         trial.polling = difference(polls[0], polls[1])
         trial.tsc_hz = trial.tsc_hz or self.sender.tsc_hz()
         books.enter(
-            trial, sent, books.Forwarded(rx=at_end[0] - at_start[0], tx=at_end[1] - at_start[1])
+            trial,
+            sent,
+            books.Forwarded(rx=at_end[0] - at_start[0], tx=at_end[1] - at_start[1]),
+            {place: count - lost_before[place] for place, count in lost.items()},
         )
         if trial.load != "flood" and trial.duration_s and trial.tsc_hz:
             trial.polling = inside(trial.polling, idle, round(trial.duration_s * trial.tsc_hz))
@@ -146,16 +158,17 @@ class Exchange:
         states = (self.telemetry.ask(f"/ethdev/link_status,{n}") for n in range(self.ports))
         return all(state["status"] == "UP" for state in states) and self.sender.links_up()
 
-    def _settled(self) -> tuple[Sent, tuple[int, int]]:
+    def _settled(self) -> tuple[Sent, tuple[int, int], dict[str, int]]:
         """Read until nothing changes any more."""
         deadline = time.monotonic() + SETTLE_TIMEOUT_S
         before: object = None
         while True:
             sent = self.sender.sent()
             counted = counters(self.telemetry, self.ports)
-            now = (sent, counted)
+            lost = netns.drops(self.interfaces)
+            now = (sent, counted, lost)
             if now == before:
-                return sent, counted
+                return now
             if time.monotonic() >= deadline:
                 raise GeneratorError(f"counters did not settle within {SETTLE_TIMEOUT_S:g} s")
             before = now

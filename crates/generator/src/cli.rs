@@ -37,6 +37,11 @@ pub struct Options {
     #[arg(long, value_name = "ADDR:PORT", value_parser = address, conflicts_with_all = COMMAND)]
     pub otg_listen: Option<SocketAddr>,
 
+    /// Find the interfaces of locations in this network namespace (ip netns, or a path); the API is served where
+    /// the program was started
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+
     /// Serve HTTPS with this certificate chain (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with_all = COMMAND)]
     pub tls_cert: Option<PathBuf>,

@@ -41,6 +41,8 @@ const QUIET: &str = "--log-level=*:warning";
 enum Failure {
     #[error("--otg-listen {0}: {1}; choose another address or end the program that has it")]
     Listen(SocketAddr, std::io::Error),
+    #[error("--netns {0}: {1}; see ip netns list, and run as root")]
+    Namespace(String, std::io::Error),
     #[error("--port-file {0}: {1}")]
     PortFile(PathBuf, std::io::Error),
     #[error(transparent)]
@@ -166,6 +168,12 @@ impl Signals {
 }
 
 fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<Eal, Failure> {
+    // Before any thread is made, for each is born into its maker's namespace; sockets that listen have
+    // their own already.
+    if let Some(name) = &options.netns {
+        host::enter_network_namespace(name)
+            .map_err(|error| Failure::Namespace(name.clone(), error))?;
+    }
     let own_eal_options = eal_options.is_some();
     let arguments = match eal_options {
         Some(arguments) => arguments,

@@ -77,7 +77,9 @@ class DpdkForwarder(Forwarder):
             options += ["-d", str(probe_plugin())]
             environment |= {"LINERATE_PROBE_ONE_IN": "0", "LINERATE_PROBE_REQUIRED": "1"}
         argv = [str(self.program()), *options, "--", *self.arguments(wire.ports)]
-        return Command("forwarder", tuple(argv), (cpu,), environment, self.hold_stdin)
+        return Command(
+            "forwarder", tuple(argv), (cpu,), environment, self.hold_stdin, wire.namespace
+        )
 
 
 def port_mask(ports: int) -> str:

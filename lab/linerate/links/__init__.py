@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linerate.errors import UsageError, look_up
-from linerate.links.base import Link, LinkContext, Wire
+from linerate.links.base import KernelThread, Link, LinkContext, Wire
 from linerate.links.memif import Memif
 from linerate.links.nearfree import NearFree
 from linerate.links.null import Null
 from linerate.links.ports import FORWARDER, GENERATOR, Ports
+from linerate.links.veth import Veth
 
 LINKS: dict[str, Link] = {
-    link.name: link for link in (Null(1), Null(2), NearFree(2), Memif(1), Memif(2), Ports())
+    link.name: link
+    for link in (Null(1), Null(2), NearFree(2), Memif(1), Memif(2), Veth(1), Veth(2), Ports())
 }
 
 
@@ -59,4 +61,6 @@ def remember_ports(generator: Sequence[str], forwarder: Sequence[str]) -> None:
         LINKS[Ports.name] = Ports.remembered(generator, forwarder)
 
 
-__all__ = ["LINKS", "Link", "LinkContext", "Wire", "link", "remember_ports", "use_ports"]
+__all__ = [
+    "LINKS", "KernelThread", "Link", "LinkContext", "Wire", "link", "remember_ports", "use_ports",
+]  # fmt: skip

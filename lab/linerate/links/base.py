@@ -12,18 +12,37 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
+
+from linerate.cpus import Cores
+from linerate.netns import Interface
 
 
 @dataclass(frozen=True)
 class LinkContext:
     """Where a link's sockets go, and the frame size (with the 4-byte FCS) of its trials.
 
-    `hugepages`: both ends get their memory from huge pages.
+    `hugepages`: both ends get their memory from huge pages. `cores`: where the ends run; None:
+    where the lab would choose.
     """
 
     directory: Path
     size: int
     hugepages: bool = False
+    cores: Cores | None = None
+
+
+@dataclass(frozen=True)
+class KernelThread:
+    """A thread of the kernel that receives for one end of a link, pinned to that end's CPU."""
+
+    FORWARDER: ClassVar = "forwarder-link"
+    GENERATOR: ClassVar = "generator-link"
+
+    role: str
+    name: str
+    pid: int
+    cpu: int
 
 
 @dataclass(frozen=True)
@@ -33,7 +52,10 @@ class Wire:
     `vdevs`: arguments of --vdev, one per port of the forwarder; or `pci`: their PCI addresses.
     `eal_options`: what EAL needs beside them. `locations`: OTG port locations, one per port of the
     generator; none without one. `sender_pci`: the PCI addresses among them. `sender_eal_options`:
-    what the generator's EAL needs beside them.
+    what the generator's EAL needs beside them. `namespace`, `sender_namespace`: the network
+    namespaces of the two ends, by name; None: the lab's. `interfaces`: those of the kernel whose
+    counters name frames that are lost between the ends. `threads`: of the kernel, that work for
+    an end.
     """
 
     vdevs: tuple[str, ...] = ()
@@ -42,6 +64,10 @@ class Wire:
     pci: tuple[str, ...] = ()
     sender_pci: tuple[str, ...] = ()
     sender_eal_options: tuple[str, ...] = ()
+    namespace: str | None = None
+    sender_namespace: str | None = None
+    interfaces: tuple[Interface, ...] = ()
+    threads: tuple[KernelThread, ...] = ()
 
     @property
     def ports(self) -> int:

@@ -148,6 +148,8 @@ class RealLab:
             bench = self.bench
             return Generator(bench.run, bench.cores.control, bench.memory, wire, flood=flood)
 
-        context = LinkContext(self.bench.run.path, cell.size, self.bench.memory.hugepages)
+        context = LinkContext(
+            self.bench.run.path, cell.size, self.bench.memory.hugepages, self.bench.cores
+        )
         bed = Bed(link(cell.link), context, self._other.start if self._other else ours)
         return RealBlock(self.bench, bed, self._terms, probe=self._probe)

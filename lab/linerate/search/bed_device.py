@@ -20,6 +20,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from linerate.activity import Watch
 from linerate.bed import Bed
 from linerate.design import Arm
 from linerate.errors import DisturbedError, GeneratorError, ProcessError, TrialError
@@ -33,7 +34,7 @@ from linerate.search.device import Changed, Latency, Outcome
 from linerate.search.slices import change_of, cut
 from linerate.sender import Sender
 from linerate.telemetry import connect, socket_path
-from linerate.trial import Bench, Plan, describe, enter_activity, new_record, watched
+from linerate.trial import Bench, Plan, new_record, watched
 from linerate.window import START_TIMEOUT_S, Exchange, Polls
 
 # What a machine with other work does to a window; the next may be sound.
@@ -170,21 +171,19 @@ class BedDevice:
             exchange = self._ready()
             sender = exchange.sender
             children = [exchange.child, *([sender.child] if sender.child else [])]
-            describe(trial, children)
             traffic = self._traffic(asked)
             if self.probe:
                 # Nothing else is to pay for it.
                 exchange.polls.look(self.test == "core-use")
                 trial.probe = exchange.polls.probed
             sender.configure(traffic)
-            before = [each.activity() for each in children]
+            watch = Watch(trial, children, self.bed.ready()[0].threads)
             exchange.run(trial, traffic.lead_s + asked.whole_s, rest_s=self.terms.settle_s)
             if asked.latency:
                 trial.latency = sender.latency()
             if traffic.slices:
                 trial.change = change_of(traffic, sender.received_by_flow())
-            for index, each in enumerate(children):
-                enter_activity(trial, index, before[index], each.activity())
+            watch.enter()
         if not trial.valid and trial.invalid_code not in DISTURBED:
             self.close()
         return trial
@@ -248,7 +247,9 @@ class BedDevice:
             path = socket_path(self.bench.run.path, prefix)
             telemetry = stack.enter_context(connect(path, START_TIMEOUT_S, child.check))
             polls = Polls(program, telemetry, probed=False)
-            exchange = Exchange(child, telemetry, sender, polls, self.bed.link.ports)
+            exchange = Exchange(
+                child, telemetry, sender, polls, self.bed.link.ports, interfaces=wire.interfaces
+            )
             _carry(exchange, self.bench.senders(len(wire.locations)))
             self._exchange = exchange
             self._running = stack.pop_all()

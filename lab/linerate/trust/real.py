@@ -114,7 +114,7 @@ def _block(
         return Generator(bench.run, bench.cores.control, bench.memory, wire, flood=True)
 
     chosen = link(cell.link)
-    context = LinkContext(bench.run.path, cell.size, bench.memory.hugepages)
+    context = LinkContext(bench.run.path, cell.size, bench.memory.hugepages, bench.cores)
     with Bed(chosen, context, start if chosen.has_generator else None) as bed:
         for place, arm in enumerate(shuffled):
             checkpoint()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""veth: pairs of the kernel's virtual interfaces between two network namespaces of the lab's own.
+
+The generator's ends are in one namespace, the forwarder's in the other. A frame that is sent into
+one end is received at the other by a thread of the kernel (NAPI) that the lab pins: what comes to
+the forwarder is received on the forwarder's core and so paid for by it, what comes to the generator
+on the generator's. Without that the kernel has the sender pay for both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from linerate import netns
+from linerate.cpus import Cores
+from linerate.errors import LinkError
+from linerate.links.base import KernelThread, Link, LinkContext, Wire
+from linerate.netns import Interface, Namespaces, ip
+
+_GENERATOR, _FORWARDER = "gen", "fwd"
+_THREADS_TIMEOUT_S = 2.0
+# Without the FCS, which these interfaces do not have.
+_MTU = 1500
+
+
+class Veth(Link):
+    """One pair for each port."""
+
+    has_generator = True
+
+    def __init__(self, ports: int) -> None:
+        self.ports = ports
+        self.name = "veth" if ports == 2 else f"veth{ports}"
+        self.description = (
+            f"{ports} veth pair{'s' if ports > 1 else ''} between two network namespaces: the "
+            "kernel's virtual interfaces; who receives pays, on its own core"
+        )
+
+    def prepare(self) -> None:
+        netns.prepare()
+
+    @contextmanager
+    def open(self, context: LinkContext) -> Iterator[Wire]:
+        cores = context.cores or Cores.choose()
+        with Namespaces((_GENERATOR, _FORWARDER)) as made:
+            generator, forwarder = made.name(_GENERATOR), made.name(_FORWARDER)
+            threads: list[KernelThread] = []
+            for number in range(self.ports):
+                ours, theirs = f"g{number}", f"f{number}"
+                ip(
+                    "link", "add", ours, "mtu", str(_MTU), "netns", generator, "type", "veth",
+                    "peer", "name", theirs, "mtu", str(_MTU), "netns", forwarder,
+                )  # fmt: skip
+                for role, namespace, name, cpu in (
+                    (KernelThread.GENERATOR, generator, ours, cores.control),
+                    (KernelThread.FORWARDER, forwarder, theirs, cores.forwarder),
+                ):
+                    found = _receive_on(namespace, name, cpu)
+                    threads += [KernelThread(role, f"napi/{name}", pid, cpu) for pid in found]
+            yield Wire(
+                vdevs=tuple(f"net_af_packet{n},iface=f{n}" for n in range(self.ports)),
+                locations=tuple(f"af_packet:g{n}" for n in range(self.ports)),
+                namespace=forwarder,
+                sender_namespace=generator,
+                threads=tuple(threads),
+                interfaces=tuple(
+                    Interface(namespace, f"{end}{n}")
+                    for n in range(self.ports)
+                    for namespace, end in ((generator, "g"), (forwarder, "f"))
+                ),
+            )
+
+
+def _receive_on(namespace: str, name: str, cpu: int) -> set[int]:
+    """Set an interface up, and have its frames received by threads on this CPU; their pids.
+
+    A veth polls (NAPI) only when it has an XDP program or may put segments together (GRO); frames
+    of these experiments are of flows that are never put together.
+    """
+    before = _napi_threads(name)
+    ip("-n", namespace, "link", "set", name, "up")
+    netns.set_gro(namespace, name)
+    # /sys shows the interfaces of the namespace that it was mounted in.
+    ip("netns", "exec", namespace, "sh", "-c", f"echo 1 >/sys/class/net/{name}/threaded")
+    deadline = time.monotonic() + _THREADS_TIMEOUT_S
+    while not (threads := _napi_threads(name) - before):
+        if time.monotonic() >= deadline:
+            raise LinkError(
+                f"{name}: this kernel has no thread for its frames (/sys/class/net/{name}/threaded)"
+            )
+        time.sleep(0.005)
+    for pid in threads:
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(pid, {cpu})
+    return threads
+
+
+def _napi_threads(name: str) -> set[int]:
+    """The kernel's threads for an interface of that name, in any namespace."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            # The kernel cuts the name to 15 characters.
+            if path.read_text().startswith(f"napi/{name}-"):
+                found.add(int(path.parent.name))
+    return found

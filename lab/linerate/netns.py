@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Network namespaces that the lab owns, and the interfaces in them.
+
+Lifecycle: `Namespaces` makes some and removes them, with all that is in them, when its context
+ends, however it ends. Their names tell the lab's pid and start time: those of a lab that was killed
+are removed when the next one makes its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import shutil
+import socket
+import struct
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from linerate.errors import LinkError, MachineError, MissingError
+from linerate.process import CLONE_NEWNET, NAMESPACES, start_time
+
+_PREFIX = "linerate"
+_TIMEOUT_S = 10.0
+_SIOCETHTOOL, _ETHTOOL_SGRO = 0x8946, 0x2C
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """An interface of the kernel, in a network namespace by its name."""
+
+    namespace: str
+    name: str
+
+
+def ip(*words: str) -> str:
+    """What `ip` prints; raises `LinkError` with what it complained of."""
+    try:
+        done = subprocess.run(
+            ["ip", *words], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LinkError(f"ip {' '.join(words)}: {error}") from error
+    if done.returncode:
+        raise LinkError(f"ip {' '.join(words)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+def prepare() -> None:
+    """Raise what is missing to make namespaces here."""
+    if shutil.which("ip") is None:
+        raise MissingError("ip is not installed", "make setup (Debian: iproute2)")
+    if os.geteuid() != 0:
+        raise MachineError(
+            "network namespaces and interfaces are made by root only", "sudo, or --link memif"
+        )
+
+
+def enter(name: str) -> None:
+    """Move the calling thread into a namespace; what it starts begins there."""
+    with (NAMESPACES / name).open("rb") as namespace:
+        if _LIBC.setns(namespace.fileno(), CLONE_NEWNET):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), name)
+
+
+@contextmanager
+def inside(name: str) -> Iterator[None]:
+    """The calling thread in a namespace for a while."""
+    with Path("/proc/thread-self/ns/net").open("rb") as home:
+        enter(name)
+        try:
+            yield
+        finally:
+            if _LIBC.setns(home.fileno(), CLONE_NEWNET):
+                # In a foreign namespace nothing that follows would be what it says.
+                os._exit(1)
+
+
+def set_gro(namespace: str, interface: str) -> None:
+    """Let an interface put received segments together (ioctl SIOCETHTOOL with ETHTOOL_SGRO)."""
+    value = ctypes.create_string_buffer(struct.pack("II", _ETHTOOL_SGRO, 1))
+    request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
+    try:
+        with inside(namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+            fcntl.ioctl(asked, _SIOCETHTOOL, request)
+    except OSError as error:
+        raise LinkError(f"{interface}: GRO cannot be turned on: {error.strerror}") from error
+
+
+def drops(interfaces: Sequence[Interface]) -> dict[str, int]:
+    """Frames that interfaces lost, by `INTERFACE rx_dropped` and `INTERFACE tx_dropped`."""
+    found = {}
+    for namespace in dict.fromkeys(each.namespace for each in interfaces):
+        names = {each.name for each in interfaces if each.namespace == namespace}
+        try:
+            with inside(namespace):
+                # Of the thread: /proc/net is that of the process.
+                told = Path("/proc/thread-self/net/dev").read_text()
+        except OSError as error:
+            raise LinkError(f"{namespace}: {error.strerror}") from error
+        for line in told.splitlines()[2:]:
+            name, _, numbers = line.strip().partition(":")
+            if name in names:
+                fields = numbers.split()
+                found[f"{name} rx_dropped"] = int(fields[3])
+                found[f"{name} tx_dropped"] = int(fields[11])
+    return found
+
+
+def remove_stale() -> list[str]:
+    """Remove namespaces of labs that no longer run; returns their names."""
+    removed = []
+    for path in NAMESPACES.glob(f"{_PREFIX}-*"):
+        try:
+            pid, started = (int(part) for part in path.name.split("-")[1:3])
+        except ValueError:  # not ours
+            continue
+        if start_time(pid) != started:
+            with contextlib.suppress(LinkError):
+                ip("netns", "del", path.name)
+                removed.append(path.name)
+    return removed
+
+
+class Namespaces:
+    """Some namespaces, by the words that they were asked for with."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = words
+        self._made: list[str] = []
+
+    def name(self, word: str) -> str:
+        return f"{_PREFIX}-{os.getpid()}-{start_time(os.getpid())}-{word}"
+
+    def __enter__(self) -> Namespaces:
+        remove_stale()
+        try:
+            for word in self._words:
+                name = self.name(word)
+                ip("netns", "add", name)
+                self._made.append(name)
+                ip("-n", name, "link", "set", "lo", "up")
+                # The kernel's own frames (router solicitations) are none of an experiment's.
+                self.write(word, "/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def write(self, word: str, path: str, text: str) -> None:
+        """Set a value below /proc/sys/net, which belongs to the namespace of who opens it."""
+        try:
+            with inside(self.name(word)):
+                Path(path).write_text(text)
+        except FileNotFoundError:
+            return  # a kernel without IPv6 has none to be quiet about
+        except OSError as error:
+            raise LinkError(f"{path}: {error.strerror}") from error
+
+    def close(self) -> None:
+        for name in reversed(self._made):
+            with contextlib.suppress(LinkError):
+                ip("netns", "del", name)
+        self._made.clear()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

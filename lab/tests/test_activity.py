@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who had the forwarder's CPU: its own receiving thread is no other."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from linerate.activity import Watch
+from linerate.links import KernelThread
+from linerate.process import Activity, Child, Command, activity_of
+from linerate.records import Trial
+
+
+class Scheduler:
+    """A forwarder whose times are told."""
+
+    def __init__(self) -> None:
+        self.now = Activity(0, 0, 1.0, 1.0)
+        self.command = Command("forwarder", ("prog",), (1,))
+
+    def activity(self) -> Activity:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("ran", "waited", "link_ran", "starved"),
+    [(0.9, 0.1, 0.0, False), (0.5, 0.5, 0.0, True), (0.5, 0.5, 0.5, False), (0.5, 0.5, 0.2, True)],
+)
+def test_what_the_link_s_thread_had_was_the_forwarder_s(
+    monkeypatch: pytest.MonkeyPatch, ran: float, waited: float, link_ran: float, starved: bool
+) -> None:
+    child = Scheduler()
+    clock = SimpleNamespace(ran_s=3.0)
+    monkeypatch.setattr(
+        "linerate.activity.activity_of", lambda pid: Activity(0, 0, clock.ran_s, 0.0)
+    )
+    threads = [
+        KernelThread(KernelThread.FORWARDER, "napi/f0", 7, 1),
+        # On the other core: takes nothing away.
+        KernelThread(KernelThread.GENERATOR, "napi/g0", 8, 0),
+    ]
+    record = Trial(
+        experiment="overload", seed=1, block=0, position=0, role="measure", arm="a", forwarder="a",
+        link="veth", size=64, load="flood", started_at="2026-01-01T00:00:00.000+00:00",
+    )  # fmt: skip
+    watch = Watch(record, [cast(Child, child)], threads)
+    child.now = Activity(3, 4, 1.0 + ran, 1.0 + waited)
+    clock.ran_s += link_ran
+    watch.enter()
+    assert [each.role for each in record.processes] == [
+        "forwarder", "forwarder-link", "generator-link",
+    ]  # fmt: skip
+    first = record.processes[0]
+    assert (first.voluntary_switches, first.involuntary_switches) == (3, 4)
+    assert (first.ran_s, first.waited_s) == pytest.approx((ran, waited))
+    assert record.processes[1].ran_s == pytest.approx(link_ran)
+    assert (record.invalid_code == "starved") is starved
+
+
+def test_a_process_that_is_gone_did_nothing() -> None:
+    assert activity_of(1 << 23) == Activity(0, 0, 0.0, 0.0)
+    assert activity_of(os.getpid()).ran_s > 0

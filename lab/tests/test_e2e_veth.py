@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Real runs over the kernel's interfaces: every frame is received or named, without DPDK too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_e2e import LATE, STARVED, Run, check_files, disturbed, need, runtime
+
+from linerate import netns
+from linerate.errors import LabError
+
+pytestmark = pytest.mark.e2e
+
+__all__ = ["runtime"]
+# Low enough for any machine to be on time at.
+RATE = "5000"
+KERNEL = ["af-packet-read-write", "af-packet-mmsg", "af-packet-mmap"]
+
+
+def test_forwarders_of_both_kinds_close_their_books(tmp_path: Path, runtime: Path) -> None:
+    need("l2fwd", "reflect", "generator", "af-packet-fwd")
+    try:
+        netns.prepare()
+        with netns.Namespaces(("probe",)):
+            pass
+    except LabError as error:
+        pytest.skip(str(error))
+    before = set(Path("/run/netns").iterdir())
+    run = Run(
+        runtime, tmp_path / "run", "--link", "veth", "--blocks", "1", "--no-probe",
+        "--forwarders", ",".join(["rust-l2fwd", *KERNEL]), "--line-rate", RATE,
+    )  # fmt: skip
+    code, _, errors = run.finish()
+    assert code == 0, errors
+    check_files(run)
+    trials = run.trials()
+    assert {trial.forwarder for trial in trials} >= {"rust-l2fwd", *KERNEL}
+    for trial in trials:
+        assert trial.valid or disturbed(trial, LATE, STARVED), (trial.forwarder, trial.invalid)
+        assert (trial.forwarder_rx or 0) > 100
+        # What neither program received is in a counter of an interface.
+        assert trial.accepted
+        if trial.load == "paced" and trial.valid:
+            assert trial.unattributed == 0, (trial.forwarder, trial.link_drops)
+    assert set(Path("/run/netns").iterdir()) == before

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Network namespaces of the lab's own: made, entered, read and removed, also after a kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from linerate import netns
+from linerate.cpus import Cores
+from linerate.errors import LinkError
+from linerate.links import LinkContext, link
+from linerate.netns import Interface, Namespaces
+from linerate.process import Child, Command, RunDirectory
+
+KILLED = """
+import sys
+from linerate.netns import Namespaces
+Namespaces(("x",)).__enter__()
+print("made", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _may() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    try:
+        with Namespaces(("probe",)):
+            pass
+    except LinkError as error:
+        pytest.skip(f"no network namespace can be made here: {error}")
+
+
+def ours() -> set[str]:
+    return {path.name for path in Path("/run/netns").glob("linerate-*")}
+
+
+def devices() -> list[str]:
+    told = Path("/proc/thread-self/net/dev").read_text()
+    return [line.split(":")[0].strip() for line in told.splitlines()[2:]]
+
+
+def test_they_go_with_their_context() -> None:
+    before = ours()
+    here = devices()
+    with Namespaces(("a", "b")) as made:
+        assert ours() - before == {made.name("a"), made.name("b")}
+        with netns.inside(made.name("a")):
+            assert devices() == ["lo"]
+        assert devices() == here
+    assert ours() == before
+    with pytest.raises(LinkError, match="netns add"), Namespaces(("c", "c")):
+        pass
+    assert ours() == before
+
+
+def test_those_of_a_killed_lab_go_with_the_next_one() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as lab:
+        assert lab.stdout
+        assert lab.stdout.readline() == "made\n"
+        (left,) = {name for name in ours() if f"-{lab.pid}-" in name}
+        # A living lab's stay.
+        assert left not in netns.remove_stale()
+        lab.send_signal(signal.SIGKILL)
+        lab.wait(10)
+    assert left in ours()
+    with Namespaces(("y",)):
+        assert left not in ours()
+
+
+def test_a_child_starts_inside(tmp_path: Path) -> None:
+    with (
+        Namespaces(("a",)) as made,
+        RunDirectory(tmp_path) as run,
+        Child(
+            Command("forwarder", ("sleep", "20"), tuple(os.sched_getaffinity(0)), {}, False,
+                    made.name("a")),
+            run,
+        ) as child,
+    ):  # fmt: skip
+
+        def same(path: str) -> bool:
+            return Path(path).samefile(f"/run/netns/{made.name('a')}")
+
+        assert same(f"/proc/{child.pid}/ns/net")
+        assert not same("/proc/self/ns/net")
+    with RunDirectory(tmp_path) as run, pytest.raises(LinkError, match="gone"):
+        Child(Command("forwarder", ("sleep", "20"), (0,), {}, False, "linerate-none"), run)
+
+
+@pytest.mark.parametrize("name", ["veth1", "veth"])
+def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
+    tmp_path: Path, name: str
+) -> None:
+    before = ours()
+    chosen = link(name)
+    chosen.prepare()
+    with chosen.open(LinkContext(tmp_path, 64)) as wire:
+        assert wire.ports == len(wire.locations) == chosen.ports
+        assert wire.namespace
+        assert wire.sender_namespace
+        lost = netns.drops(wire.interfaces)
+        assert lost == dict.fromkeys(lost, 0)
+        assert len(lost) == 2 * len(wire.interfaces) == 4 * chosen.ports
+        cores = Cores.choose()
+        pinned = {(thread.name, thread.cpu) for thread in wire.threads}
+        assert pinned == {
+            (f"napi/{end.name}", cores.control if end.name[0] == "g" else cores.forwarder)
+            for end in wire.interfaces
+        }
+        for thread in wire.threads:
+            assert os.sched_getaffinity(thread.pid) == {thread.cpu}
+        for end in wire.interfaces:
+            told = netns.ip("-n", end.namespace, "link", "show", "dev", end.name)
+            assert "state UP" in told
+    assert ours() == before
+
+
+def test_what_is_no_namespace_is_named() -> None:
+    with pytest.raises(LinkError, match="linerate-none"):
+        netns.drops([Interface("linerate-none", "x")])
