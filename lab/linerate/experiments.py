@@ -54,6 +54,10 @@ class Findings(Protocol):
         """Print the tables and the answer."""
 
 
+# Link, size, metric and load: what one control and one stability gate stand for.
+Gate = tuple[str, int, str, float]
+
+
 @dataclass(frozen=True)
 class Sample:
     """One figure of an arm against its baseline, over the independent beds of a run.
@@ -78,6 +82,10 @@ class Sample:
     obstacle: str | None = None
 
     @property
+    def gate(self) -> Gate:
+        return self.link, self.size, self.metric, self.load_share or 0.0
+
+    @property
     def key(self) -> tuple[str, int, str, str, str, float]:
         """What it has in common with the same figure of another run."""
         return self.link, self.size, self.arm, self.baseline, self.metric, self.load_share or 0.0
@@ -85,13 +93,21 @@ class Sample:
 
 @dataclass(frozen=True)
 class Control:
-    """The A/A arm of a cell: `logs` as in `Sample`; `unsound`: why the cell has no verdict."""
+    """The A/A arm by one metric at one load: `logs` as in `Sample`.
+
+    `unsound`: why no figure of the cell by that metric and load has a verdict.
+    """
 
     link: str
     size: int
     metric: str
     logs: tuple[float, ...]
+    load_share: float | None = None
     unsound: str | None = None
+
+    @property
+    def gate(self) -> Gate:
+        return self.link, self.size, self.metric, self.load_share or 0.0
 
 
 @dataclass(frozen=True)
@@ -100,6 +116,10 @@ class Comparable:
 
     samples: list[Sample] = field(default_factory=list)
     controls: list[Control] = field(default_factory=list)
+
+    def add(self, other: Comparable) -> None:
+        self.samples.extend(other.samples)
+        self.controls.extend(other.controls)
 
 
 class Experiment(ABC):

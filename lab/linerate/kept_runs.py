@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from linerate.arms import median_of
-from linerate.comparisons import CellPairs, pairs_of
+from linerate.comparisons import CellPairs, pair_costs, pairs_of
 from linerate.design import AA_SUFFIX
 from linerate.errors import RunError
-from linerate.experiments import Control, Sample
+from linerate.experiments import Comparable, Control, Sample
 from linerate.links import remember_ports
 from linerate.links.ports import MAX_PORTS, NAME
 from linerate.metrics import COST, words_of
@@ -171,40 +171,51 @@ def rate_sample(
 
 
 def control_sample(pairs: CellPairs, values: Sequence[tuple[float, float]]) -> Control:
-    """The baseline against itself, and whether the cell is stable."""
+    """The baseline against itself, and whether the cell is stable by this metric."""
     judgement = unstable(pairs.worst_spread, pairs.low_load_loss)
     return Control(
         link=pairs.cell.link,
         size=pairs.cell.size,
         metric=pairs.metric,
         logs=logs(values),
+        load_share=pairs.load_share,
         unsound=judgement.reason if judgement else None,
     )
 
 
-def cost_samples(cell: CellSummary, trials: list[Trial], baseline: str) -> list[Sample]:
-    """Cycles per packet at the fixed lower loads, against the baseline's on the same bed."""
-    found = []
-    labels = [arm.arm for arm in cell.arms if not arm.arm.endswith(AA_SUFFIX)]
-    for share in sorted({t.load_share for t in trials if t.load_share is not None}):
-        mine = [t for t in trials if t.load_share == share]
-        offered = median_of(
-            t.attempted / t.duration_s for t in mine if t.valid and t.attempted and t.duration_s
-        )
-        found += [
+def compared_costs(cell: CellSummary, trials: list[Trial], labels: list[str]) -> Comparable:
+    """Cycles per packet at the fixed lower loads, against the baseline's on the same bed.
+
+    `trials`: those at such loads. `labels`: the arms, the baseline first.
+    """
+    baseline = labels[0]
+    found = Comparable()
+    for pairs in pair_costs(cell, trials, labels):
+        mine = [t for t in trials if t.load_share == pairs.load_share]
+        offered = median_of(_offered_pps(t) for t in mine if t.valid)
+        itself = pairs_of(mine, baseline + AA_SUFFIX, baseline, COST)[0]
+        found.controls.append(control_sample(pairs, itself))
+        found.samples.extend(
             Sample(
                 link=cell.link,
                 size=cell.size,
                 arm=label,
                 baseline=baseline,
                 metric=COST.name,
-                words=f"{COST.words} at {share * 100:.0f} % load",
-                logs=logs(pairs_of(mine, label, baseline, COST)[0]),
+                words=words_of(COST.name, pairs.load_share),
+                logs=logs(values),
                 better="lower",
-                load_share=share,
+                load_share=pairs.load_share,
                 level=offered,
             )
-            for label in labels
-            if label != baseline
-        ]
-    return [each for each in found if each.logs]
+            for label in pairs.pairs
+            if (values := pairs_of(mine, label, baseline, COST)[0])
+        )
+    return found
+
+
+def _offered_pps(trial: Trial) -> float | None:
+    """Another generator does not tell for how long it sent."""
+    if trial.attempted and trial.duration_s:
+        return trial.attempted / trial.duration_s
+    return trial.asked_pps

@@ -17,8 +17,8 @@ from linerate.design import AA_SUFFIX
 from linerate.experiments import Comparable, Experiment
 from linerate.journal import Journal
 from linerate.kept_runs import (
+    compared_costs,
     control_sample,
-    cost_samples,
     interrupted_blocks,
     merge_designs,
     ports_of,
@@ -136,15 +136,14 @@ class OverloadRuns(Experiment):
         for cell in found.summary.cells:
             mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
             measured = [t for t in mine if t.role == "measure"]
+            labels = [arm.label for arm in design.arms]
             # The first metric answers the experiment's question.
-            pairs = pair_cell(cell, measured, [arm.label for arm in design.arms])[0]
+            pairs = pair_cell(cell, measured, labels)[0]
             metric, baseline = metrics_of(cell)[0], pairs.baseline
             for label in pairs.pairs:
                 found_pairs = pairs_of(measured, label, baseline, metric)
                 result.samples.append(rate_sample(pairs, label, *found_pairs))
             itself, _ = pairs_of(measured, baseline + AA_SUFFIX, baseline, metric)
             result.controls.append(control_sample(pairs, itself))
-            result.samples.extend(
-                cost_samples(cell, [t for t in mine if t.role == "lower-load"], baseline)
-            )
+            result.add(compared_costs(cell, [t for t in mine if t.role == "lower-load"], labels))
         return result

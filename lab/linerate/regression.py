@@ -12,7 +12,8 @@ slower      the interval lies beyond the margin, and Holm's p over all compariso
 not slower  the interval lies on the near side of the margin: tested, not assumed
 undecided   the interval holds the margin, or the rates were held back
 invalid     the control differed between the runs (the A/A arm's ratios, which no program explains),
-            or a run's cell was unstable: then no comparison of the cell has a verdict
+            or a run's cell was unstable: then nothing in the cell that is compared by the same
+            metric at the same load has a verdict
 
 A control that is off by the same in both runs cancels, too, and is no obstacle here.
 """
@@ -27,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from linerate import stats, unpaired
 from linerate.errors import RunError
-from linerate.experiments import Comparable, Control, Experiment, Sample, find
+from linerate.experiments import Comparable, Control, Experiment, Gate, Sample, find
 from linerate.kept_runs import refuse_unlike
 from linerate.provenance import changed_programs, deciding, telling
 from linerate.rebuild import Stored
@@ -145,7 +146,7 @@ def compare(before: Stored, after: Stored, margin: float) -> Regression:
     found = [_comparable(experiment, each) for each in (before, after)]
     common = _common(before, after, *found)
     unsound = _unsound(*found)
-    both = [_pair(one, other, unsound.get((one.link, one.size)), margin) for one, other in common]
+    both = [_pair(one, other, unsound.get(one.gate), margin) for one, other in common]
     tested = [each for each in both if each.p is not None]
     holm = stats.holm([each.p for each in tested if each.p is not None])
     p_holm = {id(each): p for each, p in zip(tested, holm, strict=True)}
@@ -214,18 +215,17 @@ def _common(
     return common
 
 
-def _unsound(first: Comparable, second: Comparable) -> dict[tuple[str, int], str]:
-    """Why a cell has no verdict: a run that was unstable there, or a control that differs."""
-    found: dict[tuple[str, int], str] = {}
-    others = {(each.link, each.size): each for each in second.controls}
-    for one in first.controls:
-        cell = one.link, one.size
-        if cell in others and (reason := _unsound_cell(one, others[cell])):
-            found[cell] = reason
-    return found
+def _unsound(first: Comparable, second: Comparable) -> dict[Gate, str]:
+    """Why there is no verdict: a run that was unstable there, or a control that differs."""
+    others = {each.gate: each for each in second.controls}
+    return {
+        one.gate: reason
+        for one in first.controls
+        if one.gate in others and (reason := _differing(one, others[one.gate]))
+    }
 
 
-def _unsound_cell(one: Control, other: Control) -> str | None:
+def _differing(one: Control, other: Control) -> str | None:
     for which, control in (("first", one), ("second", other)):
         if control.unsound:
             return f"the {which} run: {control.unsound}"

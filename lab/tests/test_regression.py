@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from simulated import Simulation, killed, printed, quiet, start
 from linerate import records, run_file, schemas
 from linerate.errors import RunError, UsageError
 from linerate.rebuild import stored
-from linerate.records import RECORDS
+from linerate.records import RECORDS, Trial
 from linerate.regression import Change, Regression, compare
 from linerate.regression_screen import CANNOT, FINE, SLOWER, UNDECIDED, parse_margin, run, show
 from linerate.run_file import RUN
@@ -142,17 +143,93 @@ def test_a_packet_that_costs_more_is_slower(tmp_path: Path, simulation: Simulati
     assert {each.verdict for each in back} == {"not slower"}
 
 
-def test_loads_that_differ_do_not_compare(tmp_path: Path, simulation: Simulation) -> None:
+def costs_by_load(found: Regression) -> dict[float, Change]:
+    return {each.load_share: each for each in found.changes if each.load_share is not None}
+
+
+def change_lower_loads(directory: Path, change: Callable[[Trial], None]) -> None:
+    """As if the run had measured something else there."""
+    path = directory / RECORDS
+    trials = records.read(path)
+    for trial in trials:
+        if trial.role == "lower-load":
+            change(trial)
+    path.write_text("".join(f"{records.dump(trial)}\n" for trial in trials))
+
+
+def dearer(trial: Trial, factor: float) -> None:
+    for entry in trial.polling or ():
+        entry.busy_tsc = round(entry.busy_tsc * factor)
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["own", "another"])
+def test_loads_that_differ_do_not_compare(
+    tmp_path: Path, simulation: Simulation, told: bool
+) -> None:
+    """Also those of another generator, which does not tell for how long it sent."""
+    before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
+
+    def double(trial: Trial) -> None:
+        assert trial.attempted is not None
+        assert trial.asked_pps is not None
+        trial.attempted = trial.received = trial.accepted = trial.attempted * 2
+        trial.asked_pps *= 2
+
+    def untold(trial: Trial) -> None:
+        trial.duration_s = None
+
+    change_lower_loads(after, double)
+    if not told:
+        for each in (before, after):
+            change_lower_loads(each, untold)
+    costs = costs_by_load(compared(before, after))
+    assert costs.keys() == {0.25, 0.5}
+    assert {each.verdict for each in costs.values()} == {"undecided"}
+    assert all("the loads are not alike" in each.reason for each in costs.values())
+
+
+def test_each_load_has_a_control_of_its_own(tmp_path: Path, simulation: Simulation) -> None:
+    before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
+    assert {each.verdict for each in costs_by_load(compared(before, after)).values()} == {
+        "not slower"
+    }
+
+    def change(trial: Trial) -> None:
+        if (trial.arm, trial.load_share) == ("c-l2fwd-again", 0.25):
+            dearer(trial, 1.1)
+
+    change_lower_loads(after, change)
+    costs = costs_by_load(compared(before, after))
+    assert (costs[0.25].verdict, costs[0.5].verdict) == ("invalid", "not slower")
+    assert "the A/A arm, one program against itself, differs" in costs[0.25].reason
+
+
+def test_each_load_has_a_stability_gate_of_its_own(tmp_path: Path, simulation: Simulation) -> None:
+    before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
+
+    def change(trial: Trial) -> None:
+        if (trial.arm, trial.load_share) == ("rust-l2fwd", 0.5):
+            dearer(trial, 1.6 if trial.block % 2 else 1.0)
+
+    change_lower_loads(before, change)
+    costs = costs_by_load(compared(before, after))
+    assert (costs[0.25].verdict, costs[0.5].verdict) == ("not slower", "invalid")
+    assert costs[0.5].reason.startswith("the first run: unstable: the ratios of an arm")
+
+
+def test_a_control_of_the_rates_says_nothing_of_the_costs(
+    tmp_path: Path, simulation: Simulation
+) -> None:
     before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
     path = after / RECORDS
     trials = records.read(path)
     for trial in trials:
-        if trial.role == "lower-load" and trial.attempted is not None:
-            trial.attempted = trial.received = trial.accepted = trial.attempted * 2
+        if (trial.role, trial.arm) == ("measure", "c-l2fwd-again") and trial.received:
+            trial.received = trial.received * 9 // 10
     path.write_text("".join(f"{records.dump(trial)}\n" for trial in trials))
-    costs = [each for each in compared(before, after).changes if each.load_share is not None]
-    assert {each.verdict for each in costs} == {"undecided"}
-    assert all("the loads are not alike" in each.reason for each in costs)
+    found = compared(before, after)
+    assert by_rate(found).verdict == "invalid"
+    assert {each.verdict for each in costs_by_load(found).values()} == {"not slower"}
 
 
 def test_what_else_differs_is_named(tmp_path: Path, simulation: Simulation) -> None:

@@ -16,8 +16,8 @@ from linerate.eal import Memory
 from linerate.experiments import Comparable, Experiment
 from linerate.journal import Journal
 from linerate.kept_runs import (
+    compared_costs,
     control_sample,
-    cost_samples,
     interrupted_blocks,
     merge_designs,
     ports_of,
@@ -217,5 +217,5 @@ class Rfc2544Runs(Experiment):
             itself, _ = rates.both(pairs.baseline + AA_SUFFIX)
             result.controls.append(control_sample(pairs, itself))
             polled = [t for t in at_fixed_loads(asked.search, mine) if t.polling is not None]
-            result.samples.extend(cost_samples(cell, polled, pairs.baseline))
+            result.add(compared_costs(cell, polled, [arm.label for arm in asked.arms]))
         return result
