@@ -148,6 +148,24 @@ def test_killed_again_and_again_amid_void_windows(tmp_path: Path) -> None:
 
 
 def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
+def test_a_run_that_ended_before_its_searches_costs_them_no_pair(tmp_path: Path) -> None:
+    """Blocks of the self-test and of the searches are counted from 0 alike."""
+    lab = SimulatedLab()
+
+    def kill(trial: Trial) -> None:
+        if trial.role == "search":
+            raise KilledError
+
+    lab.before_window = kill
+    run = tmp_path / "run"
+    with pytest.raises(KilledError):
+        start(lab, run, **SHORT)
+    found = resume(SimulatedLab(), run)
+    assert {t.session for t in found.trials if t.role == "self-test"} == {1}
+    assert {t.session for t in found.trials if t.role == "search"} == {2}
+    assert not any("interrupted" in text for text in found.summary.warnings)
+
+
     """The one half would be of another bed than the other."""
     lab = SimulatedLab()
     # In the midst of the second block.
