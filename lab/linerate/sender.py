@@ -10,10 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from linerate.errors import GeneratorError
 from linerate.otg import OtgClient, Traffic
 from linerate.process import Child
 from linerate.records import LatencyFigures
+
+_DELAYS = ("minimum_ns", "average_ns", "maximum_ns")
 
 
 @dataclass(frozen=True)
@@ -73,22 +77,33 @@ class Sender(ABC):
     def latency(self) -> LatencyFigures | None:
         """Of the frames that came back since the traffic was last started, all flows together.
 
-        OTG has the least, mean and greatest of each flow; None: no flow measures latency.
+        OTG has the least, mean and greatest of each flow; None: no flow measures latency. Raises
+        `GeneratorError` for a flow that has some of them only.
         """
         rows = [
-            (int(flow.frames_rx), flow.latency)
+            (int(flow.frames_rx), found)
             for flow in self.client.flow_metrics()
-            if flow.frames_rx and flow.latency and flow.latency.maximum_ns
+            if flow.frames_rx and (found := self._delays(flow.latency))
         ]
         count = sum(frames for frames, _ in rows)
         if not count:
             return None
         return LatencyFigures(
             count=count,
-            minimum_ns=min(found.minimum_ns for _, found in rows),
-            mean_ns=sum(frames * found.average_ns for frames, found in rows) / count,
-            maximum_ns=max(found.maximum_ns for _, found in rows),
+            minimum_ns=min(found["minimum_ns"] for _, found in rows),
+            mean_ns=sum(frames * found["average_ns"] for frames, found in rows) / count,
+            maximum_ns=max(found["maximum_ns"] for _, found in rows),
         )
+
+    def _delays(self, latency: Any) -> dict[str, float] | None:
+        """By their names in OTG; None: the flow does not measure latency, so that all are 0."""
+        found: dict[str, Any] = {name: getattr(latency, name, None) for name in _DELAYS}
+        if not any(found.values()):
+            return None
+        for name, value in found.items():
+            if value is None:
+                raise GeneratorError(f"{self.client.name}: flow metrics lack latency.{name}")
+        return found
 
     def received_by_flow(self) -> dict[str, int]:
         """Frames that came back since the traffic was last started, by the flow's name."""

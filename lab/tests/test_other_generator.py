@@ -348,6 +348,17 @@ def test_latency_is_what_otg_has(server: OtgServer, sender: OtherSender) -> None
     assert (found.quantiles_ns, found.jitter_rfc3550_ns) == ({}, None)
 
 
+@pytest.mark.parametrize("column", ["minimum_ns", "average_ns", "maximum_ns"])
+def test_latency_that_is_not_whole_is_an_error_that_names_the_field(
+    server: OtgServer, sender: OtherSender, column: str
+) -> None:
+    every = {"minimum_ns": 1000.0, "average_ns": 2000.0, "maximum_ns": 9000.0}
+    server.latency = {name: value for name, value in every.items() if name != column}
+    window(sender)
+    with pytest.raises(GeneratorError, match=f"http.*: flow metrics lack latency.{column}"):
+        sender.latency()
+
+
 @pytest.mark.parametrize("column", ["frames_tx", "frames_rx"])
 def test_counts_that_are_missing_are_no_zero(
     server: OtgServer, sender: OtherSender, column: str
