@@ -143,7 +143,7 @@ class RecoveryFigure(_Strict):
 
     repetitions: int = Field(description="of all searches together")
     not_overloaded: int = Field(description="nothing was lost before the rate was halved")
-    not_recovered: int = Field(description="frames were lost to the end")
+    not_recovered: int = Field(description="frames were lost in the last tenth of the time")
     recovered_s: Quartiles | None = Field(
         default=None,
         description="per search, the mean of its repetitions; absent unless every repetition "

@@ -4,8 +4,14 @@
 from __future__ import annotations
 
 import pytest
+from simulated_lab import blank
 
+from linerate.design import Arm, Cell
 from linerate.otg import Traffic, flow_name
+from linerate.search.bed_device import changed_of
+from linerate.search.device import Changed
+from linerate.search.recovery import END_SHARE, recovery
+from linerate.search.simulated import Model, SimulatedForwarder
 from linerate.search.slices import FIRST_S, GROWTH, change_of, cut
 
 
@@ -23,10 +29,39 @@ def test_slices_follow_each_other_and_are_all_of_the_traffic(pps: float, seconds
 
 
 def test_a_slice_is_short_against_the_time_since_the_change() -> None:
-    slices = cut(0.0, 1e6, 30.0)
-    for each in slices[:-1]:
+    *slices, end = cut(0.0, 1e6, 30.0)
+    for each in slices:
         assert each.frames / each.pps <= max(FIRST_S, (GROWTH - 1) * each.start_s) * 1.001
-    assert slices[-1].frames / 1e6 < 30 * (1 - 1 / GROWTH**2) * 1.01
+    assert end.start_s == pytest.approx(30 * (1 - END_SHARE))
+
+
+class Once(SimulatedForwarder):
+    """Answers any change of rate so."""
+
+    def __init__(self, changed: Changed) -> None:
+        super().__init__(Model(1e6, 1e8))
+        self._changed = changed
+
+    def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
+        return self._changed
+
+
+@pytest.mark.parametrize(("pps", "seconds"), [(1234.5, 0.05), (1e6, 0.2), (7e6, 30.0)])
+def test_only_who_loses_in_the_last_tenth_has_not_recovered(pps: float, seconds: float) -> None:
+    """By the real slices, whichever of them lost its last frame."""
+    slices = cut(1.0, pps, seconds)
+    traffic = Traffic(("a",), 64, 1.0, 2 * pps, frames=round(2 * pps), slices=slices)
+    all_back = {flow_name(0, part): each.frames for part, each in enumerate(slices, start=1)}
+    states = []
+    for part in range(1, len(slices) + 1):
+        name = flow_name(0, part)
+        back = {flow_name(0, 0): 1, **all_back, name: all_back[name] - 1}
+        found = change_of(traffic, back)
+        trial = blank(Cell("memif", 64, 1), Arm("arm", "arm"), 0, "search", "paced", 1)
+        trial.change, trial.asked_s, trial.then_s = found, 1.0, seconds
+        result = recovery(Once(changed_of(trial)), pps, watched_s=seconds, repetitions=1)
+        states.append(result.repetitions[0].state)
+    assert states == ["recovered"] * (len(slices) - 1) + ["not_recovered"]
 
 
 @pytest.mark.parametrize("senders", [1, 2])

@@ -299,6 +299,7 @@ def changed_of(trial: Trial) -> Changed:
         before=Outcome(found.before_intended, found.before_received, trial.asked_s or 0.0),
         after=Outcome(found.after_intended, found.after_received, trial.then_s or 0.0),
         last_lost=found.last_lost_s,
+        slice_s=found.slice_s or 0.0,
     )
 
 

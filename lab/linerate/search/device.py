@@ -57,12 +57,13 @@ class Changed:
 
     `last_lost`: seconds from the change until the sender offered the last frame that never came
     back; None when none was lost after the change. Lost frames arrive nowhere, so only the sender's
-    time can tell when they were lost.
+    time can tell when they were lost. `slice_s`: it may have been earlier by as much.
     """
 
     before: Outcome
     after: Outcome
     last_lost: float | None
+    slice_s: float = 0.0
 
 
 class Device(Protocol):

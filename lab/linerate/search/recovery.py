@@ -33,10 +33,10 @@ REDUCED = 0.5
 REPETITIONS = 10
 WATCHED_S = 30.0
 # A device that lost a frame in this last share of the time may not have recovered.
-_END = 0.1
+END_SHARE = 0.1
 
 # recovered: `seconds` says when. not_overloaded: nothing was lost before the change, so there was
-# nothing to recover from. not_recovered: frames were lost to the end.
+# nothing to recover from. not_recovered: frames were lost in the last of the time.
 State = Literal["recovered", "not_overloaded", "not_recovered"]
 
 
@@ -118,7 +118,9 @@ def _judged(changed: Changed, watched_s: float) -> Recovered:
     state: State = "recovered"
     if not changed.before.lost:
         state = "not_overloaded"
-    elif last is not None and last >= watched_s * (1 - _END):
+    # By the middle of its slice: frames are whole, so that slices begin and end a little beside
+    # their times.
+    elif last is not None and last - changed.slice_s / 2 >= watched_s * (1 - END_SHARE):
         state = "not_recovered"
     return Recovered(
         state=state,

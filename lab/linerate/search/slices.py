@@ -4,13 +4,15 @@
 Lost frames arrive nowhere, so nobody can tell the time of their arrival. But each slice of the
 traffic is a flow with its own number of frames, sent in its own time; the end of the last slice
 that lost one bounds the moment. Slices grow with the time since the change, so that the moment is
-known to a fifth of itself, or to the first slice.
+known to a fifth of itself, or to the first slice. The end of the time, in which no frame of a
+device that recovered is lost, is a slice of its own.
 """
 
 from __future__ import annotations
 
 from linerate.otg import Slice, Traffic, flow_name
 from linerate.records import ChangeFigures
+from linerate.search.recovery import END_SHARE
 
 FIRST_S = 0.001
 GROWTH = 1.25
@@ -20,11 +22,10 @@ def cut(start_s: float, pps: float, seconds: float) -> tuple[Slice, ...]:
     """`seconds` of traffic from `start_s` on, at `pps` frames per second of one port."""
     slices = []
     begin, sent = 0.0, 0
-    whole = max(round(pps * seconds), 1)
+    whole, last = max(round(pps * seconds), 1), seconds * (1 - END_SHARE)
     while sent < whole:
-        end = max(begin * GROWTH, begin + FIRST_S)
-        # A last slice that would be short belongs to the one before.
-        frames = (whole if end * GROWTH > seconds else round(pps * end)) - sent
+        end = min(max(begin * GROWTH, begin + FIRST_S), last)
+        frames = (whole if begin >= last else round(pps * end)) - sent
         if frames >= 1:
             slices.append(Slice(start_s + sent / pps, frames, pps))
             sent += frames
