@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from pathlib import Path
 
@@ -151,6 +152,13 @@ def test_command_lines_are_escaped(run: tuple[Summary, str]) -> None:
 
 
 def test_too_few_trials_show_no_interval() -> None:
+def test_charts_stay_json_and_in_their_element_whatever_is_in_them() -> None:
+    found = {"title": "<!-- <script> </script>", "rows": [{"arm": "a<b", "value": 1}]}
+    text = str(report_page._json_safe(found))
+    assert json.loads(text) == found
+    assert "<" not in text
+
+
     setup, trials = simulated_run([Cell("null", 64, 3), Cell("memif", 64, 3)])
     found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
     page = report.render(found, trials)

@@ -85,9 +85,7 @@ def render_page(
         commands=commands(trials),
         languages={name: each.language for name, each in FORWARDERS.items()},
         style=Markup(_resource("style.css")),
-        charts_json=_script_safe(json.dumps(specifications, separators=(",", ":")))
-        if specifications
-        else "",
+        charts_json=_json_safe(specifications) if specifications else "",
         scripts=scripts,
         policy=_policy(scripts),
         stolen=sum(sum(t.steal_ticks.values()) for t in trials) / 100,
@@ -106,9 +104,14 @@ def _difference(value: float, metric: str) -> str:
 
 
 def _script_safe(text: str) -> Markup:
-    """Text inside <script>: it must neither end the element nor open a comment in it."""
+    """A script inside <script>: it must neither end the element nor open a comment in it."""
     text = re.sub(r"</(script)", r"<\\/\1", text, flags=re.IGNORECASE)
     return Markup(text.replace("<!--", "\\x3C!--"))
+
+
+def _json_safe(data: object) -> Markup:
+    """The same for JSON, which knows other escapes, and has `<` in strings alone."""
+    return Markup(json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"))
 
 
 def _policy(scripts: list[Markup]) -> str:
