@@ -129,6 +129,7 @@ def test_an_unknown_cost_does_not_lead() -> None:
     page = report.render(found, trials)
     assert COST_LEADS not in page
     assert LOWER_TABLE in page
+    assert "lost is the share of all frames of the valid trials together" in page
     assert CYCLES_LEAD not in on_console(found)
 
 
@@ -151,7 +152,6 @@ def test_command_lines_are_escaped(run: tuple[Summary, str]) -> None:
     assert "prog -l 1 &#39;&lt;x&gt;&#39;" in run[1]
 
 
-def test_too_few_trials_show_no_interval() -> None:
 def test_charts_stay_json_and_in_their_element_whatever_is_in_them() -> None:
     found = {"title": "<!-- <script> </script>", "rows": [{"arm": "a<b", "value": 1}]}
     text = str(report_page._json_safe(found))
@@ -159,6 +159,7 @@ def test_charts_stay_json_and_in_their_element_whatever_is_in_them() -> None:
     assert "<" not in text
 
 
+def test_too_few_trials_show_no_interval() -> None:
     setup, trials = simulated_run([Cell("null", 64, 3), Cell("memif", 64, 3)])
     found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
     page = report.render(found, trials)

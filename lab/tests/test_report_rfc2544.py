@@ -504,6 +504,7 @@ def test_the_tests_are_told_as_their_rfcs_report_them(found: Found, page: Page) 
     """Averages over all repetitions, and loads that not every search came to."""
     cell = found.summary.cells[0]
     searched = {arm.arm: arm.search for arm in cell.arms if arm.search}
+    assert "recovery after 110 % of it" in page.text
 
     def row(test: str, arm: str, **also: str) -> dict[str, str]:
         rows = page.rows(f"memif, {cell.size} B: {test}")

@@ -18,6 +18,7 @@ from linerate.report.rfc2544_rows import Row, line_rate_known, rows_of
 from linerate.rfc2544.summarise import Asked, Searches
 from linerate.rfc2544.table import conformity
 from linerate.search.goals import Goal
+from linerate.search.recovery import OVERLOAD
 from linerate.summary import AA, CellSummary, Comparison, LowerLoad, Quartiles, Summary
 from linerate.verdict import LOW_LOAD, LOW_LOAD_LOSS, SPREAD_LIMIT
 
@@ -100,6 +101,7 @@ def render(
         method=rfc2544_method.method(summary, asked, trials),
         other_published=[row for row in theirs if row.size not in shown],
         gates=[view.gate for each in links for view in each.cells],
+        overload=OVERLOAD,
         low_load=LOW_LOAD,
         low_load_limit=LOW_LOAD_LOSS,
         spread_limit=SPREAD_LIMIT,
