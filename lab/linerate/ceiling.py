@@ -100,10 +100,11 @@ def _limiter(refused_share: float | None) -> Limiter:
 
 def unproven(cell: CellSummary) -> list[str]:
     """A warning for each arm that did more than the reference peers."""
+    peer = f"peer, {cell.ceiling.peer}," if cell.ceiling else "peer"
     return [
         f"{cell.link} {cell.size} B: {arm.arm} carried {arm.ceiling_share:.2f} times what the best "
-        f"reference peer, {cell.ceiling.peer}, carried in the same block: the ceiling is unproven "
-        "for it, and whether generator or link limit it is unknown"
+        f"reference {peer} carried in the same block: the ceiling is unproven for it, and whether "
+        "generator or link limit it is unknown"
         for arm in cell.arms
-        if cell.ceiling and arm.ceiling_unproven
+        if arm.ceiling_unproven
     ]

@@ -66,6 +66,9 @@ class GoalFigure(_Strict):
     width: float | None = Field(
         default=None, description="largest distance of the two bounds, as a share of the upper one"
     )
+    share: float | None = Field(
+        default=None, description="median over searches of the rate over 100 % of that search"
+    )
     at_maximum: int = Field(default=0, description="searches that 100 % ended")
     below_minimum: int = Field(default=0, description="searches without any load that reached it")
 

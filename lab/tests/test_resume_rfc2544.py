@@ -6,10 +6,12 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +149,6 @@ def test_killed_again_and_again_amid_void_windows(tmp_path: Path) -> None:
     assert any("interrupted and finished in another" in text for text in found.summary.warnings)
 
 
-def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
 def test_a_run_that_ended_before_its_searches_costs_them_no_pair(tmp_path: Path) -> None:
     """Blocks of the self-test and of the searches are counted from 0 alike."""
     lab = SimulatedLab()
@@ -166,6 +167,7 @@ def test_a_run_that_ended_before_its_searches_costs_them_no_pair(tmp_path: Path)
     assert not any("interrupted" in text for text in found.summary.warnings)
 
 
+def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
     """The one half would be of another bed than the other."""
     lab = SimulatedLab()
     # In the midst of the second block.
@@ -419,9 +421,77 @@ def test_runs_are_merged_search_by_search(tmp_path: Path) -> None:
     (both,) = [row.counted for row in _rows(found) if row.arm.arm == arm.arm]
     assert both is not None
     assert both.sent == sum(each.sent for each in apart if each) > 0
+    # That of both, which had the same.
+    (ceiling,) = [cell.ceiling for cell in found.summary.cells]
+    assert ceiling == one.summary.cells[0].ceiling
     page = found.files()[REPORT]
     assert f"<td>{both.sent:,}</td>" in page
     assert "this run by the published arithmetic" in page
+
+
+def late_above(most: float, pps: float) -> float:
+    """The share of windows that are void."""
+    return float(pps > most)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three runs: the sender of the first is late at more than 85 % of what the peer carries."""
+    found = []
+    for seed, most in enumerate((0.86, 1.1, 1.1), start=1):
+        lab = SimulatedLab(
+            capacity={"c-l2fwd": 12e6, "rust-l2fwd": 4e6},
+            late=partial(late_above, most * CEILING_PPS),
+            seed=seed,
+        )
+        found.append(tmp_path_factory.mktemp("parts") / "run")
+        start(lab, found[-1], tests=("throughput",), blocks=1, seed=seed)
+    return found
+
+
+def merged(parts: list[Path], out: Path) -> Found:
+    found = rebuild.report(parts, out, quiet())
+    assert isinstance(found, Found)
+    return found
+
+
+def test_searches_of_merged_runs_have_each_its_own_100_per_cent(
+    parts: list[Path], tmp_path: Path
+) -> None:
+    found = merged(parts[:2], tmp_path / "both")
+    (cell,) = found.summary.cells
+    assert cell.ceiling is None
+    told = "100 % was 8.500, 10.000 Mpps in the runs that were merged"
+    assert any(told in text for text in found.summary.warnings)
+    searches = found.searches[cell.link, cell.size]
+    for arm in cell.arms:
+        assert arm.search is not None
+        shares = [
+            each.unit.lossless.lower_pps / each.trials[0].maximum_pps
+            for each in searches
+            if each.arm == arm.arm
+            and each.unit.lossless
+            and each.unit.lossless.lower_pps
+            and each.trials[0].maximum_pps
+        ]
+        assert len(shares) == 2
+        assert arm.search.goals[0].share == pytest.approx(statistics.median(shares))
+    # What is at its own 100 % is at 100 %.
+    assert cell.arms[0].search is not None
+    assert cell.arms[0].search.goals[0].share == pytest.approx(1)
+    console = quiet()
+    found.show(console)
+    assert "memif, 64 B: books closed" in printed(console)
+    page = found.files()[REPORT]
+    assert "100 % is " not in page
+    assert "100 % (best peer)" not in page
+    assert "100.0 %" in page
+
+
+def test_who_limits_merged_runs_is_asked_run_by_run(parts: list[Path], tmp_path: Path) -> None:
+    """It is not the sender of the first that ended most of the searches."""
+    found = merged(parts, tmp_path / "all")
+    assert [(each.arm, each.by) for each in found.summary.limited_by] == [("c-l2fwd", "link")]
 
 
 def _rows(found: Found) -> list[Row]:

@@ -167,8 +167,10 @@ def pairs(ours: BySize, theirs: Theirs, goal: Goal) -> list[Pair]:
     limits = {cell.size: cell.ceiling.pps for cell in ours.cells if cell.ceiling}
     label = "line rate, as given" if known else "100 % (best peer)"
 
-    def limit(factor: Callable[[int], float]) -> Theory:
-        return Theory(label, {size: pps * factor(size) for size, pps in limits.items()})
+    def limit(factor: Callable[[int], float]) -> Theory | None:
+        """None where merged runs had limits of their own."""
+        by_size = {size: pps * factor(size) for size, pps in limits.items()}
+        return Theory(label, by_size) if by_size else None
 
     def gigabits(size: int) -> float:
         return (size + LAYER_1_BYTES) * 8 / _GIGA

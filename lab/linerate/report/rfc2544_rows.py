@@ -68,16 +68,6 @@ class Row:
         return next((each for each in self.figures.latency if each.share == 1), None)
 
     @property
-    def share(self) -> float | None:
-        """Of 100 %."""
-        return self.share_of(self.goal)
-
-    def share_of(self, goal: GoalFigure) -> float | None:
-        """What a goal's rate is of 100 %."""
-        ceiling = self.cell.ceiling
-        return goal.pps.median / ceiling.pps if goal.pps and ceiling else None
-
-    @property
     def reproduced(self) -> PublishedRow | None:
         """The same by the published arithmetic."""
         if self.counted is None:

@@ -11,7 +11,7 @@ from linerate.arms import last_windows, lower_load, quartiles
 from linerate.design import Cell
 from linerate.records import Test, Trial
 from linerate.rfc2544.compared import median_of
-from linerate.rfc2544.found import Searched
+from linerate.rfc2544.found import Searched, maximum_of
 from linerate.rfc2544.presets import REST_S, Preset
 from linerate.search.back_to_back import REPETITIONS as BURST_REPETITIONS
 from linerate.search.bed_device import DISTURBED
@@ -75,13 +75,15 @@ def _goals(preset: Preset) -> list[tuple[str, float]]:
 
 
 def _goal(units: Sequence[Searched], name: str, loss_ratio: float, size: int) -> GoalFigure:
-    found = [
-        each.unit.throughput.found[name]
+    both = [
+        (each.unit.throughput.found[name], maximum_of(each.trials))
         for each in units
         if each.unit.throughput and name in each.unit.throughput.found
     ]
+    found = [each for each, _ in both]
     pps = quartiles(each.lower_pps for each in found)
     widths = [each.width for each in found if each.width is not None]
+    shares = [each.lower_pps / most for each, most in both if each.lower_pps and most]
     return GoalFigure(
         goal=name,
         loss_ratio=loss_ratio,
@@ -90,6 +92,7 @@ def _goal(units: Sequence[Searched], name: str, loss_ratio: float, size: int) ->
         l2_bps=pps.median * size * 8 if pps else None,
         l1_bps=pps.median * (size + LAYER_1_BYTES) * 8 if pps else None,
         width=max(widths, default=None),
+        share=statistics.median(shares) if shares else None,
         at_maximum=sum(each.state == "at_maximum" for each in found),
         below_minimum=sum(each.state == "below_minimum" for each in found),
     )

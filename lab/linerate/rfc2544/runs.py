@@ -178,6 +178,11 @@ class Rfc2544Runs(Experiment):
             tests=design.tests,
             shared_by=design.shared_by,
             latency_definition=CUT_THROUGH if design.generator else DEFINITION,
+            parts={
+                session: number
+                for number, part in enumerate(run.parts)
+                for session in part.sessions
+            },
         )
 
     def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:

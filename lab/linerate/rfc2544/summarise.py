@@ -6,9 +6,10 @@ Verdicts come from `linerate.comparisons` and `linerate.verdict`, with one value
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata
 
@@ -46,6 +47,11 @@ class Asked(Setup):
     shared_by: int
     # Which latency the sender measures.
     latency_definition: str = DEFINITION
+    # Of a merged run: of which part each session is.
+    parts: dict[int, int] = field(default_factory=dict)
+
+    def part_of(self, session: int) -> int:
+        return self.parts.get(session, 0)
 
     def tests_of(self, label: str) -> tuple[Test, ...]:
         return tests_of(label, self.arms, self.tests)
@@ -97,6 +103,7 @@ def summarise(
     searches = searches_of(asked, trials) if searches is None else searches
     found: list[CellSummary] = []
     pairs: list[CellPairs] = []
+    unlike: list[str] = []
     for cell in asked.cells:
         mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
         if not mine:
@@ -105,9 +112,10 @@ def summarise(
         summary = _cell_summary(asked, whole)
         found.append(summary)
         pairs += _pairs(asked, whole, summary)
+        unlike += _unlike(whole)
     whole_run = summary_of(asked, trials, found, pairs, interrupted=interrupted)
     whole_run.versions |= _library()
-    whole_run.warnings += _unprobed(asked.cells, trials)
+    whole_run.warnings += [*_unprobed(asked.cells, trials), *unlike]
     whole_run.conforming = _conforming(whole_run)
     return whole_run
 
@@ -144,7 +152,7 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
     cell = whole.cell
     tests = [t for t in whole.trials if (t.role, t.load) == ("self-test", "flood")]
     ceiling = _ceiling(asked, whole, tests)
-    peer = ceiling_of(tests, None)
+    flooded = _flooded(asked, tests)
     found = [_arm(asked, whole, arm) for arm in asked.arms if whole.of(arm.label)]
     references = []
     names = {trial.arm for trial in tests}
@@ -159,7 +167,7 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
     unflooded = sorted({each.arm for each in whole.units} - names - own)
     references += [_arm(asked, whole, Arm(name, name)) for name in unflooded]
     for entry in found:
-        _place(asked, whole, entry, peer)
+        _place(asked, whole, entry, flooded)
     labels = {arm.label for arm in asked.arms}
     low = [t for t in whole.trials if t.test == "low-load" and t.arm in labels]
     fixed = [t for t in at_fixed_loads(asked.search, whole.trials) if t.arm in labels]
@@ -200,12 +208,45 @@ def _unprobed(cells: Sequence[Cell], trials: Sequence[Trial]) -> list[str]:
 
 
 def _ceiling(asked: Asked, whole: _Cell, tests: list[Trial]) -> Ceiling | None:
-    """100 %: that of the searches, which the sender can send in time, not the flood's."""
-    found = ceiling_of(tests, asked.line_rate)
-    maximum = _maximum(whole)
-    if found and maximum:
-        found.pps = maximum
+    """100 %: that of the searches, which the sender can send in time, not the flood's.
+
+    None where the parts of a merged run had others: then each search has its own alone.
+    """
+    found, maxima = ceiling_of(tests, asked.line_rate), _maxima(whole)
+    if len(maxima) > 1:
+        return None
+    if found and maxima:
+        found.pps = maxima[0]
     return found
+
+
+def _maxima(whole: _Cell) -> list[float]:
+    """What was 100 % to the searches of a cell, each rate once."""
+    found: list[float] = []
+    for each in whole.units:
+        maximum = maximum_of(each.trials)
+        if maximum and not any(math.isclose(maximum, one, rel_tol=RATE_TOLERANCE) for one in found):
+            found.append(maximum)
+    return found
+
+
+def _unlike(whole: _Cell) -> list[str]:
+    """A warning where there is no one rate that is 100 %."""
+    maxima, cell = _maxima(whole), whole.cell
+    if len(maxima) < 2:
+        return []
+    return [
+        f"{cell.link} {cell.size} B: 100 % was {', '.join(f'{pps / 1e6:.3f}' for pps in maxima)} "
+        "Mpps in the runs that were merged: every share of it is of the search's own run"
+    ]
+
+
+def _flooded(asked: Asked, tests: list[Trial]) -> dict[int, Ceiling]:
+    """What the best reference peer carries of a flood, by the part of a merged run."""
+    by_part: dict[int, list[Trial]] = {}
+    for trial in tests:
+        by_part.setdefault(asked.part_of(trial.session), []).append(trial)
+    return {part: found for part, mine in by_part.items() if (found := ceiling_of(mine, None))}
 
 
 def _arm(asked: Asked, whole: _Cell, arm: Arm) -> ArmSummary:
@@ -223,7 +264,7 @@ def _arm(asked: Asked, whole: _Cell, arm: Arm) -> ArmSummary:
     )
 
 
-def _place(asked: Asked, whole: _Cell, entry: ArmSummary, flooded: Ceiling | None) -> None:
+def _place(asked: Asked, whole: _Cell, entry: ArmSummary, flooded: Mapping[int, Ceiling]) -> None:
     """How near the arm came to 100 %, and whether generator or link held it back.
 
     The reference peer is searched on the same beds: the share is the median over beds of the arm's
@@ -237,26 +278,44 @@ def _place(asked: Asked, whole: _Cell, entry: ArmSummary, flooded: Ceiling | Non
         entry.ceiling_share = statistics.median(rates) / asked.line_rate
     elif flooded:
         by_bed = _by_bed(whole.units, partial(rate_of, goal=goal), THROUGHPUT)
-        ratios = [own / best for own, best in both_of(by_bed, entry.arm, flooded.peer)[0]]
+        ratios = [
+            own / best
+            for part, ceiling in flooded.items()
+            for own, best in both_of(
+                {bed: here for bed, here in by_bed.items() if asked.part_of(bed[1]) == part},
+                entry.arm,
+                ceiling.peer,
+            )[0]
+        ]
         entry.ceiling_share = statistics.median(ratios) if ratios else None
         entry.ceiling_unproven = bool(entry.ceiling_share and entry.ceiling_share > UNPROVEN_SHARE)
     if _at_maximum(entry.search.goals[0] if entry.search else None):
-        entry.limited_by, entry.ceiling_unproven = _limiter(asked, whole, flooded), False
+        entry.limited_by = _limiter(asked, whole.of(entry.arm), flooded)
+        entry.ceiling_unproven = False
     elif entry.ceiling_share and entry.ceiling_share >= CEILING_SHARE:
         entry.limited_by = None if entry.ceiling_unproven else "link"
 
 
-def _limiter(asked: Asked, whole: _Cell, flooded: Ceiling | None) -> Limiter:
+def _limiter(asked: Asked, units: list[Searched], flooded: Mapping[int, Ceiling]) -> Limiter:
     """Who ends at 100 %: the sender where it is not on time with what the peer carries of a flood,
     else the link, which carries no more or has that line rate.
+
+    The parts of a merged run may differ in that: then it is who ended most of the searches.
     """
-    maximum = _maximum(whole)
-    slower = flooded and maximum and maximum < flooded.pps * (1 - RATE_TOLERANCE)
-    return "generator" if slower and not asked.line_rate else "link"
+
+    def by_sender(each: Searched) -> bool:
+        peer = flooded.get(asked.part_of(each.trials[0].session))
+        maximum = maximum_of(each.trials)
+        return bool(peer and maximum and maximum < peer.pps * (1 - RATE_TOLERANCE))
+
+    ended = [by_sender(each) for each in units if _ended_by_maximum(each, asked.lossless)]
+    return "generator" if 2 * sum(ended) > len(ended) and not asked.line_rate else "link"
 
 
-def _maximum(whole: _Cell) -> float | None:
-    return maximum_of([trial for trial in whole.trials if trial.role == "search"])
+def _ended_by_maximum(searched: Searched, goal: str) -> bool:
+    throughput = searched.unit.throughput
+    found = throughput.found.get(goal) if throughput else None
+    return found is not None and found.state == "at_maximum"
 
 
 def _at_maximum(goal: GoalFigure | None) -> bool:

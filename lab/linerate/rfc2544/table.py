@@ -32,7 +32,6 @@ def throughput_table(cell: CellSummary) -> Table | None:
     for arm, figures in _searched(cell):
         for goal in figures.goals:
             mega = goal.pps.scaled(1e-6) if goal.pps else None
-            reached = goal.pps.median / cell.ceiling.pps if goal.pps and cell.ceiling else None
             found.add_row(
                 arm.arm,
                 goal.goal,
@@ -41,7 +40,7 @@ def throughput_table(cell: CellSummary) -> Table | None:
                 interval(mega, 3),
                 number(goal.l1_bps / _GIGA if goal.l1_bps else None, 3),
                 number(goal.l2_bps / _GIGA if goal.l2_bps else None, 3),
-                f"{reached:.1%}".replace("%", " %") if reached is not None else "-",
+                f"{goal.share:.1%}".replace("%", " %") if goal.share is not None else "-",
                 f"{goal.pps.n if goal.pps else 0}/{figures.searches}",
             )
     return found if found.row_count else None
@@ -185,23 +184,21 @@ def _say(console: Console, text: str, style: str = "") -> None:
 
 def _print_cell(console: Console, cell: CellSummary) -> None:
     console.print()
+    told = {True: "closed", False: "NOT closed", None: "none to close"}[cell.books_closed]
+    found = f"books {told}"
     if cell.ceiling:
         flood = max(cell.ceiling.measured_mpps.values(), default=None)
         carried = "" if flood is None else f"; a flood carries {flood:.3f}"
-        books = {True: "closed", False: "NOT closed", None: "none to close"}[cell.books_closed]
-        _say(
-            console,
-            f"{cell.link}, {cell.size} B: 100 % = {cell.ceiling.pps / 1e6:.3f} Mpps "
-            f"({cell.ceiling.peer}{carried}); books {books}",
-        )
+        found = f"100 % = {cell.ceiling.pps / 1e6:.3f} Mpps ({cell.ceiling.peer}{carried}); {found}"
+    _say(console, f"{cell.link}, {cell.size} B: {found}")
     tables = [throughput_table, latency_table, loss_table, burst_table, recovery_table]
     tables.insert(0 if cost_leads(cell) else len(tables), core_use_table)
     for each in tables:
-        if found := each(cell):
+        if table := each(cell):
             # A title of the table's own would be wrapped to its width.
-            _say(console, str(found.title), "bold")
-            found.title = None
-            console.print(found)
+            _say(console, str(table.title), "bold")
+            table.title = None
+            console.print(table)
     for line in limit_lines(cell):
         _say(console, f"  {line}", "dim")
     for arm, figures in _searched(cell):
