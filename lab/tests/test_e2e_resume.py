@@ -21,9 +21,12 @@ from conftest import wait_for
 from test_e2e import Run, check_files, disturbed, need, runtime
 
 from linerate import run_file, schemas
+from linerate.experiments import find
 from linerate.machine import hugepage_memory_mib
 from linerate.records import InvalidCode, Trial
+from linerate.rfc2544.runs import Found
 from linerate.run_file import RUN
+from linerate.search.bed_device import DISTURBED as VOID
 
 pytestmark = pytest.mark.e2e
 
@@ -144,10 +147,10 @@ def _naming(word: str) -> list[int]:
 
 
 def place(trial: Trial) -> tuple[object, ...]:
-    """Each of these is once in a run."""
+    """Each of these is once in a run, but for searches, which ask for the same again."""
     return (
         trial.link, trial.size, trial.role, trial.arm, trial.block, trial.load_share, trial.test,
-        trial.position if trial.role == "search" or trial.test else None,
+        trial.attempt,
     )  # fmt: skip
 
 
@@ -195,16 +198,19 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str
     assert trials[: len(seen)] == seen
     # Each trial of the order once, and all of them.
     assert [trial.position for trial in trials] == list(range(len(trials)))
-    places = [place(trial) for trial in trials]
+    places = [place(trial) for trial in trials if trial.role != "search"]
     assert len(set(places)) == len(places)
-    check_order(experiment, trials)
+    kept = run_file.load(out)
+    if experiment == "overload":
+        check_arms(trials)
+    else:
+        check_searches(kept, trials)
     sessions = {trial.session for trial in trials}
     assert len(sessions) > 1
     for trial in trials:
         assert trial.valid or disturbed(trial, *DISTURBED, *KILLED), trial.invalid
         if trial.accepted is not None and trial.valid:
             assert trial.accepted == (trial.received or 0) + (trial.forwarder_drops or 0)
-    kept = run_file.load(out)
     assert kept.complete(len(trials))
     assert sessions <= {each.session for each in kept.sessions}
     assert run.summary()["interrupted"] is False
@@ -219,15 +225,23 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str
     assert left == []
 
 
-def check_order(experiment: str, trials: list[Trial]) -> None:
-    """Every arm had its trials, and every window of a search follows the one before."""
-    if experiment == "overload":
-        for link in ("null", "memif"):
-            arms = [t.arm for t in trials if (t.link, t.role) == (link, "measure")]
-            assert {arms.count(arm) for arm in ("c-l2fwd", "c-l2fwd-again", "rust-l2fwd")} == {
-                BLOCKS["overload"]
-            }
-        return
+def check_arms(trials: list[Trial]) -> None:
+    """Every arm had its trials."""
+    for link in ("null", "memif"):
+        arms = [t.arm for t in trials if (t.link, t.role) == (link, "measure")]
+        assert {arms.count(arm) for arm in ("c-l2fwd", "c-l2fwd-again", "rust-l2fwd")} == {
+            BLOCKS["overload"]
+        }
+
+
+def check_searches(kept: run_file.Run, trials: list[Trial]) -> None:
+    """Every search was made, window by window, and asked anew it asks for these and no others."""
+    told = find(kept.experiment).findings(kept, trials)
+    assert isinstance(told, Found)
+    for each in itertools.chain(*told.searches.values()):
+        assert each.mismatch is None
+        # Who ran out of time has no record of that.
+        assert each.complete or each.cut_in == "throughput"
     found = [trial for trial in trials if trial.role == "search"]
     searches = [(trial.block, trial.arm) for trial in found]
     assert searches == sorted(searches, key=list(dict.fromkeys(searches)).index)
@@ -240,3 +254,6 @@ def check_order(experiment: str, trials: list[Trial]) -> None:
                 after.arm, after.asked_pps, (after.attempt or 1) - 1,
             )  # fmt: skip
             assert not one.valid
+        elif one.invalid_code in VOID:
+            # All windows that it may have were void.
+            assert one.attempt == told.asked.search.terms.windows
