@@ -12,17 +12,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulated import MACHINE
 from statsmodels.stats.proportion import proportion_confint
 
 from linerate import comparisons, stats
 from linerate.bed import Bed
-from linerate.errors import LabError
-from linerate.records import Trial
+from linerate.errors import LabError, RunError
+from linerate.records import Trial, dump
+from linerate.run_file import Session
 from linerate.trial import Bench, Plan
 from linerate.trust import __main__ as command
 from linerate.trust import machine, real
 from linerate.trust.comparison import QUICK, SCREEN, TESTED, Extent, arms, judged
-from linerate.trust.kept import Kept
+from linerate.trust.kept import Kept, session_file
 from linerate.trust.machine import PROFILES, PROGRAM, Machine, simulate
 from linerate.trust.searches import QUICK_SEARCHES
 from linerate.trust.searches import simulate as simulate_searches
@@ -30,6 +32,10 @@ from linerate.trust.tally import VERDICTS, Line, Tally, lines
 from linerate.verdict import Judgement, Verdict
 
 NULL, MEMIF = PROFILES
+SESSION = Session(
+    session=1, command="make bench-trust", started_at="2026-01-01T00:00:00+00:00",
+    machine=MACHINE, versions={}, programs={"c-l2fwd": "a"}, memory="no-huge",
+)  # fmt: skip
 
 
 def tally(slow_down: float, extent: Extent = SCREEN, **verdicts: int) -> Tally:
@@ -316,7 +322,7 @@ def test_a_real_comparison_keeps_to_its_time(
 def test_comparisons_on_record_are_not_made_again(quick_machine: Clock, tmp_path: Path) -> None:
     kind = real.Kind("null", PROGRAM, PROGRAM, 0.0, QUICK)
     path = tmp_path / "records.jsonl"
-    kept = Kept(path)
+    kept = Kept(path, SESSION)
     first = [real.compare_once(any_bench(tmp_path), kind, seed, kept) for seed in (1, 2, 3)]
     kept.close()
     # The last one is cut off, in the midst of a line.
@@ -324,7 +330,7 @@ def test_comparisons_on_record_are_not_made_again(quick_machine: Clock, tmp_path
     assert len(lines) == 3 * 30
     path.write_bytes(b"".join(lines[:-4]) + lines[-4][:50])
     quick_machine.now = 0.0
-    kept = Kept(path)
+    kept = Kept(path, SESSION)
     again = [real.compare_once(any_bench(tmp_path), kind, seed, kept) for seed in (1, 2, 3)]
     kept.close()
     assert again[:2] == first[:2]
@@ -332,6 +338,49 @@ def test_comparisons_on_record_are_not_made_again(quick_machine: Clock, tmp_path
     found = path.read_bytes().splitlines(keepends=True)
     assert found[:60] == lines[:60]
     assert len(found) == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"programs": {"c-l2fwd": "b"}}, "c-l2fwd: another build"),
+        ({"machine": MACHINE.model_copy(update={"cpu_model": "other"})}, "cpu model: simulated"),
+        ({"memory": "hugepages"}, "memory: no-huge and hugepages"),
+    ],
+)
+def test_comparisons_of_other_programs_or_machines_are_refused(
+    quick_machine: Clock, tmp_path: Path, changed: dict[str, Any], words: str
+) -> None:
+    path = tmp_path / "records.jsonl"
+    kept = Kept(path, SESSION)
+    real.compare_once(any_bench(tmp_path), real.Kind("null", PROGRAM, PROGRAM, 0.0, QUICK), 1, kept)
+    kept.close()
+    before = path.read_bytes()
+    with pytest.raises(RunError, match=f"records.jsonl: not of these programs.*{words}"):
+        Kept(path, SESSION.model_copy(update=changed))
+    assert path.read_bytes() == before
+    assert quick_machine.now > 0
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"build": {"compiler": "cc 1"}}, f"{PROGRAM}: another build"),
+        ({"memory": "hugepages"}, "memory: hugepages and no-huge"),
+    ],
+)
+def test_records_with_nothing_beside_them_tell_of_builds_themselves(
+    tmp_path: Path, told: dict[str, Any], words: str
+) -> None:
+    path = tmp_path / "records.jsonl"
+    trials = [trial.model_copy(update=told) for trial in simulate(NULL, QUICK, 0.0, 1)]
+    path.write_text("".join(f"{dump(trial)}\n" for trial in trials))
+    with pytest.raises(RunError, match=words):
+        Kept(path, SESSION)
+    path.write_text("".join(f"{dump(trial)}\n" for trial in simulate(NULL, QUICK, 0.0, 1)))
+    Kept(path, SESSION).close()
+    # From then on it is known.
+    assert Session.model_validate_json(session_file(path).read_text()) == SESSION
 
 
 def test_a_machine_on_which_nothing_runs_ends_it(

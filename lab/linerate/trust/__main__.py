@@ -13,11 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 from linerate.errors import Interrupted, LabError
 from linerate.process import interruptible
+from linerate.trial import Bench
 from linerate.trust import machine, real, searches
 from linerate.trust.comparison import QUICK, SCREEN, Extent, arms, judged
 from linerate.trust.kept import Kept
@@ -56,9 +59,20 @@ def searched(kind: searches.Searches, slow_down: float, count: int) -> Tally:
     return tally
 
 
-def on_this_machine(tallies: list[Tally], count: int, records: Kept | None) -> None:
+@contextmanager
+def kept(file: Path | None, bench: Bench) -> Iterator[Kept | None]:
+    """The records of that file, if there is to be one; raises `RunError` for those of others."""
+    records = Kept(file, real.session_of(bench)) if file else None
+    try:
+        yield records
+    finally:
+        if records:
+            records.close()
+
+
+def on_this_machine(tallies: list[Tally], count: int, file: Path | None) -> None:
     """`count` rounds of all kinds in turn: what an hour does to one it does to all."""
-    with real.laboratory() as bench:
+    with real.laboratory() as bench, kept(file, bench) as records:
         every = [Tally("real", kind.link, kind.extent, kind.slow_down) for kind in real.KINDS]
         tallies += every
         for seed in range(count):
@@ -117,19 +131,14 @@ def main(argv: list[str] | None = None) -> int:
     tallies += [searched(searches.QUICK_SEARCHES, slow_down, SIMULATED) for slow_down in SLOW_DOWNS]
     status = 0
     if not chosen.simulated_only:
-        records = None
         try:
-            records = Kept(chosen.records) if chosen.records else None
             with interruptible():
-                on_this_machine(tallies, chosen.real, records)
+                on_this_machine(tallies, chosen.real, chosen.records)
         except Interrupted as stop:
             status = stop.exit_code
         except LabError as error:
             print(f"bench-trust: {error}", file=sys.stderr)
             status = 1
-        finally:
-            if records:
-                records.close()
     passed = report(tallies, chosen.json)
     return status or int(not passed)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from linerate import cpus
+from linerate import cpus, machine
 from linerate.bed import Bed
 from linerate.design import Arm, Cell, order
 from linerate.eal import Memory
@@ -25,7 +25,9 @@ from linerate.links import LinkContext, Wire, link
 from linerate.overload import MAX_FAILURES
 from linerate.places import rust_binary
 from linerate.process import RunDirectory, checkpoint
+from linerate.provenance import now, programs, versions
 from linerate.records import Load, Trial
+from linerate.run_file import Session
 from linerate.session import pinned
 from linerate.summary import Comparison
 from linerate.trial import Bench, Plan, run_trial
@@ -71,6 +73,20 @@ def laboratory() -> Iterator[Bench]:
         if warning := cpus.await_free(cores.forwarder):
             print(f"bench-trust: {warning}", file=sys.stderr)
         yield Bench(run, cores, Memory.choose(), "trust", seed=0, window_s=QUICK.preset.window_s)
+
+
+def session_of(bench: Bench) -> Session:
+    """Machine and programs, after `laboratory` prepared them."""
+    names = [name for kind in KINDS for name in (kind.baseline, kind.tested)]
+    return Session(
+        session=1,
+        command="make bench-trust",
+        started_at=now(),
+        machine=machine.facts(),
+        versions=versions(),
+        programs=programs(names, generator=True, probe=False),
+        memory="hugepages" if bench.memory.hugepages else "no-huge",
+    )
 
 
 def compare_once(
