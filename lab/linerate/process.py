@@ -4,7 +4,8 @@
 Lifecycle: a `RunDirectory` is private to one lab process and vanishes with it; a `Child` lives
 between `start` and `stop`. Both clean up on success, on errors and on SIGINT or SIGTERM. If the lab
 itself is killed with SIGKILL the kernel kills its children (PR_SET_PDEATHSIG), and the next lab
-removes the directory that stayed behind (its name tells its owner's pid and start time).
+removes the directory that stayed behind. A lab holds a lock (flock) on its own for as long as it
+runs: that is seen from other containers, too, which share /tmp and cannot see its pid.
 
 Threading: start children from the main thread only, for PR_SET_PDEATHSIG follows the thread that
 forked.
@@ -14,6 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
+import fcntl
 import os
 import select
 import shutil
@@ -99,17 +102,55 @@ def remove_stale(base: Path | None = None) -> list[Path]:
     removed = []
     base = _base_directory() if base is None else base
     for path in base.glob(f"{_PREFIX}-{os.getuid()}-*"):
-        try:
-            pid, started = (int(part) for part in path.name.split("-")[2:4])
-            found = path.lstat()
-        except (ValueError, FileNotFoundError):  # not ours, or its owner just removed it
-            continue
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-            continue
-        if start_time(pid) != started:
-            shutil.rmtree(path, ignore_errors=True)
-            removed.append(path)
+        # Its owner may remove it at any moment.
+        with contextlib.suppress(OSError):
+            if _without_process(path) and (lock := _lock(path)) is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
+                removed.append(path)
     return removed
+
+
+def _without_process(path: Path) -> bool:
+    """Whether this is a lab's whose process is not here: it ended, or is in another container."""
+    try:
+        pid, started = (int(part) for part in path.name.split("-")[2:4])
+    except ValueError:
+        return False
+    found = path.lstat()
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return ours and start_time(pid) != started
+
+
+def _lock(path: Path) -> int | None:
+    """Hold a directory until the result is closed; None: somebody else does, or has removed it."""
+    lock = -1
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock), path.lstat()):
+            return lock
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.ENOENT):
+            raise
+    if lock >= 0:
+        os.close(lock)
+    return None
+
+
+def _make_locked(base: Path) -> tuple[Path, int]:
+    """A directory of this process, and the lock on it."""
+    pid = os.getpid()
+    stem = f"{_PREFIX}-{os.getuid()}-{pid}-{start_time(pid)}"
+    path = base / stem
+    while True:
+        try:
+            path.mkdir(mode=0o700)
+        except FileExistsError:
+            path = Path(tempfile.mkdtemp(prefix=f"{stem}-", dir=base))
+        # A lab in another container may remove it before it is locked.
+        if (lock := _lock(path)) is not None:
+            return path, lock
 
 
 class RunDirectory:
@@ -118,13 +159,8 @@ class RunDirectory:
     def __init__(self, base: Path | None = None) -> None:
         base = _base_directory() if base is None else base
         remove_stale(base)
-        pid = os.getpid()
-        stem = f"{_PREFIX}-{os.getuid()}-{pid}-{start_time(pid)}"
         try:
-            self.path = base / stem
-            self.path.mkdir(mode=0o700)
-        except FileExistsError:
-            self.path = Path(tempfile.mkdtemp(prefix=f"{stem}-", dir=base))
+            self.path, self._lock = _make_locked(base)
         except OSError as error:
             raise MachineError(
                 f"cannot make a run directory in {base}: {error.strerror}",
@@ -140,6 +176,9 @@ class RunDirectory:
 
     def close(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def new_prefix(self, role: str) -> str:
         """A file prefix that no other program on this machine uses."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
+from typing import cast
 
 import pytest
 from rich.console import Console
@@ -258,9 +259,8 @@ class SimulatedLab:
         # No frame comes back with its latency.
         self.timeless = False
         # The run's own, once there is one.
-        self.bench: Bench = Bench(
-            RunDirectory(), Cores(0, 0, False), Memory(False), NAME, seed=1, window_s=0.3
-        )
+        none = cast(RunDirectory, None)
+        self.bench = Bench(none, Cores(0, 0, False), Memory(False), NAME, seed=1, window_s=0.3)
         # Factors on the latency of forwarders.
         self.latency: dict[str, float] = {}
         # Devices that were not closed.

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import wait_for
 
+from linerate import process as processes
 from linerate.cpus import Cores, parse_list
 from linerate.errors import Interrupted, MachineError, MissingError, ProcessError
 from linerate.process import (
@@ -206,6 +207,39 @@ def test_a_reused_pid_does_not_protect_a_stale_directory(tmp_path: Path) -> None
     foreign.mkdir()
     assert remove_stale(tmp_path) == [stale]
     assert foreign.exists()
+
+
+def test_a_lab_whose_process_cannot_be_seen_from_here_keeps_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from another container that shares the directory: there is no such pid."""
+    lab, _, path = start_lab(tmp_path)
+    monkeypatch.setattr("linerate.process.start_time", lambda _: None)
+    assert remove_stale(tmp_path) == []
+    assert path.exists()
+    lab.kill()
+    lab.wait(10)
+    assert remove_stale(tmp_path) == [path]
+    assert not path.exists()
+
+
+def test_a_directory_that_was_taken_for_a_stale_one_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another lab comes between making and locking it."""
+    lock = processes._lock
+    removed: list[Path] = []
+
+    def late(path: Path) -> int | None:
+        if not removed:
+            removed.append(path)
+            path.rmdir()
+        return lock(path)
+
+    monkeypatch.setattr(processes, "_lock", late)
+    with RunDirectory(tmp_path) as run:
+        assert removed == [run.path]
+        assert run.path.is_dir()
 
 
 def test_a_directory_that_vanishes_meanwhile_is_no_error(
