@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 from conftest import wait_for
-from test_e2e import EASY, LATE, STARVED, Run, check_files, disturbed, need, runtime
+from test_e2e import (
+    EASY,
+    LATE,
+    STARVED,
+    Run,
+    check_files,
+    disturbed,
+    empty_before_and_after,
+    need,
+    runtime,
+)
 
 from linerate import flows, records
 from linerate.c_examples import example_source
@@ -32,33 +42,51 @@ TESTPMD = ["testpmd-mac", "testpmd-macswap", "testpmd-csum", "testpmd-5tswap"]
 L3FWD = ["c-l3fwd-lpm", "c-l3fwd-em", "c-l3fwd-acl"]
 GRAPH = ["c-l3fwd-graph"]
 GROUPS = [TESTPMD, L3FWD, GRAPH]
+NULL, MEMIF = ["null", "null2"], ["memif", "memif2"]
+
+
+def obstacle(name: str) -> str | None:
+    """Why this forwarder cannot run: what it is made of is not installed."""
+    example = "l3fwd-graph" if name.endswith("graph") else "l3fwd"
+    if name.startswith("testpmd"):
+        if shutil.which("dpdk-testpmd") is None:
+            return "dpdk-testpmd is not installed: make setup (Debian: dpdk)"
+    elif example_source(example) is None:
+        return f"DPDK's {example} example is not installed: make setup (Debian: dpdk-doc)"
+    return None
 
 
 def can_run(names: list[str]) -> None:
-    """Skip, with the reason, where what these are made of is not installed."""
+    """Skip, with the reason, where one of these cannot."""
     for name in names:
-        example = "l3fwd-graph" if name.endswith("graph") else "l3fwd"
-        if name.startswith("testpmd"):
-            if shutil.which("dpdk-testpmd") is None:
-                pytest.skip("dpdk-testpmd is not installed: make setup (Debian: dpdk)")
-        elif example_source(example) is None:
-            pytest.skip(f"DPDK's {example} example is not installed: make setup (Debian: dpdk-doc)")
+        if reason := obstacle(name):
+            pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def every_trial(tmp_path_factory: pytest.TempPathFactory) -> list[records.Trial]:
+    """Of one run of all that can run here, with one block on each link."""
+    need("reflect", "generator")
+    names = [name for group in GROUPS for name in group if obstacle(name) is None]
+    if not names:
+        can_run(TESTPMD)
+    with empty_before_and_after() as base:
+        run = Run(
+            base, tmp_path_factory.mktemp("forwarders") / "run", "--link", ",".join(NULL + MEMIF),
+            "--blocks", "1", "--no-probe", "--forwarders", ",".join(names), "--line-rate", EASY,
+        )  # fmt: skip
+        code, _, errors = run.finish(600)
+        assert code == 0, errors
+    check_files(run)
+    return run.trials()
 
 
 def measured(
-    tmp_path: Path, runtime: Path, names: list[str], links: list[str]
+    every_trial: list[records.Trial], names: list[str], links: list[str]
 ) -> list[records.Trial]:
-    """The trials of a run of one block on each link; none may fail by the forwarder's doing."""
-    need("reflect", "generator")
+    """The trials of these on these links; none may fail by the forwarder's doing."""
     can_run(names)
-    run = Run(
-        runtime, tmp_path / "run", "--link", ",".join(links), "--blocks", "1", "--no-probe",
-        "--forwarders", ",".join(names), "--line-rate", EASY,
-    )  # fmt: skip
-    code, _, errors = run.finish()
-    assert code == 0, errors
-    check_files(run)
-    trials = [trial for trial in run.trials() if trial.forwarder in names]
+    trials = [t for t in every_trial if t.forwarder in names and t.link in links]
     for place in links:
         there = {t.forwarder for t in trials if (t.role, t.link) == ("measure", place)}
         assert there == set(names)
@@ -72,10 +100,10 @@ def measured(
 
 @pytest.mark.parametrize("names", GROUPS, ids=lambda names: str(names[-1]))
 def test_all_that_is_received_is_sent_where_nothing_can_be_lost(
-    tmp_path: Path, runtime: Path, names: list[str]
+    every_trial: list[records.Trial], names: list[str]
 ) -> None:
     """Also by who drops what is not IPv4: frames that come from nothing are the lab's here."""
-    for trial in measured(tmp_path, runtime, names, ["null", "null2"]):
+    for trial in measured(every_trial, names, NULL):
         received, sent = trial.forwarder_rx or 0, trial.forwarder_tx or 0
         assert received > 100_000
         # One port tells both at once; two are read one after the other, on a busy machine later.
@@ -85,17 +113,16 @@ def test_all_that_is_received_is_sent_where_nothing_can_be_lost(
 
 @pytest.mark.parametrize("names", GROUPS, ids=lambda names: str(names[-1]))
 def test_books_close_and_nothing_is_lost_at_a_low_load(
-    tmp_path: Path, runtime: Path, names: list[str]
+    every_trial: list[records.Trial], names: list[str]
 ) -> None:
-    links = ["memif", "memif2"]
-    trials = measured(tmp_path, runtime, names, links)
+    trials = measured(every_trial, names, MEMIF)
     for trial in trials:
         assert trial.accepted
         assert trial.unattributed == 0
         assert trial.accepted == trial.forwarder_rx
         assert trial.received == trial.forwarder_tx
     low = [trial for trial in trials if trial.role == "lower-load"]
-    for place in links:
+    for place in MEMIF:
         assert {trial.forwarder for trial in low if trial.link == place} == set(names)
     assert all(trial.forwarder_drops == 0 for trial in low if trial.valid)
 

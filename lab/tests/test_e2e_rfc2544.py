@@ -72,9 +72,8 @@ def check(out: Path) -> list[Trial]:
 @pytest.mark.parametrize(
     ("link", "options"),
     [
-        ("memif", ["--sizes", "1518"]),
-        ("memif", ["--ip", "6", "--tests", "back-to-back"]),
-        ("memif2", ["--directions", "one", "--tests", "latency"]),
+        ("memif", ["--sizes", "1518", "--tests", "latency,loss,recovery,core-use"]),
+        ("memif2", ["--ip", "6", "--directions", "one", "--tests", "latency,back-to-back"]),
     ],
 )
 def test_every_test_on_a_real_bed(
