@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from linerate.arms import median_of
-from linerate.comparisons import CellPairs, pair_costs, pairs_of
+from linerate.comparisons import CellPairs, blocks_of, pair_costs, pairs_of
 from linerate.design import AA_SUFFIX
 from linerate.errors import RunError
 from linerate.experiments import Comparable, Control, Sample
@@ -190,7 +190,7 @@ def compared_costs(cell: CellSummary, trials: list[Trial], labels: list[str]) ->
     """
     baseline = labels[0]
     found = Comparable()
-    for pairs in pair_costs(cell, trials, labels):
+    for pairs in pair_costs(cell, trials, labels, blocks_of(trials)):
         mine = [t for t in trials if t.load_share == pairs.load_share]
         offered = median_of(_offered_pps(t) for t in mine if t.valid)
         itself = pairs_of(mine, baseline + AA_SUFFIX, baseline, COST)[0]
