@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the lab asks of an experiment: any can be run, resumed, told again, merged, compared.
 
-A new experiment is one class and one line in `find`. It keeps what it must know of itself in
+A new experiment is one class and a clause in `find`. It keeps what it must know of itself in
 run.json, as `options` (how to go on) and `design` (what was asked); all else is in the records.
 """
 

@@ -158,6 +158,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     monkeypatch.setattr(machine, "facts", lambda: found.machine)
     monkeypatch.setattr(provenance, "versions", lambda: {"linerate": "0"})
     monkeypatch.setattr(session, "versions", lambda: {"linerate": "0"})
+    # A run has hundreds of records, and the disk is not what is tested.
+    monkeypatch.setattr("os.fsync", lambda _: None)
     return found
 
 

@@ -290,7 +290,7 @@ def test_with_hugepages(tmp_path: Path, runtime: Path) -> None:
     if free < 2 * MEMORY_MIB:
         pytest.skip(f"{free} MiB of free hugepages, {2 * MEMORY_MIB} are needed")
     run = Run(
-        runtime, tmp_path / "run", "--link", "null,memif", "--blocks", "1", "--line-rate", EASY,
+        runtime, tmp_path / "run", "--link", "memif", "--blocks", "1", "--line-rate", EASY,
         *BOTH, hugepages="yes",
     )  # fmt: skip
     code, _, errors = run.finish()

@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 from simulated import Simulation, killed, printed, quiet, start
 
-from linerate import records, run_file, schemas
+from linerate import records, run_file, schemas, session
 from linerate.errors import RunError, UsageError
 from linerate.rebuild import stored
 from linerate.records import RECORDS, Trial
@@ -24,6 +24,12 @@ from linerate.regression_screen import CANNOT, FINE, SLOWER, UNDECIDED, parse_ma
 from linerate.run_file import RUN
 
 MARGIN = 0.02
+
+
+@pytest.fixture(autouse=True)
+def unpublished(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody reads a run's report here, which takes longer to make than its trials."""
+    monkeypatch.setattr(session, "publish", lambda *_: None)
 
 
 def two_runs(
