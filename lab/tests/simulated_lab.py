@@ -143,6 +143,7 @@ class SimulatedDevice:
             except TrialError as error:
                 trial.reject("ended", error.message)
             if self._source.random() < self._lab.late(pps):
+                trial.late = round(self._lab.late_share * (trial.attempted or 0))
                 trial.reject("late", f"more than {LATE_LIMIT:.1%} of the frames were sent late")
             self._record(trial)
             if trial.valid:
@@ -251,6 +252,8 @@ class SimulatedLab:
         self.probe = probe
         self.model = model or Model(capacity_pps=1.0, max_pps=1.0, queue=512)
         self.late = late
+        # Of the frames of such a window.
+        self.late_share = 0.01
         self.noise = noise
         self.windows = windows
         self.seed = seed
