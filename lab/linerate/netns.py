@@ -143,8 +143,11 @@ class Namespaces:
         try:
             for word in self._words:
                 name = self.name(word)
-                ip("netns", "add", name)
+                if (NAMESPACES / name).exists():
+                    raise LinkError(f"netns add {name}: it is there already")
+                # Before it is made: an interruption in between must not leave it.
                 self._made.append(name)
+                ip("netns", "add", name)
                 ip("-n", name, "link", "set", "lo", "up")
                 # The kernel's own frames (router solicitations) are none of an experiment's.
                 self.write(word, "/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")

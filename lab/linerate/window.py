@@ -166,6 +166,7 @@ class Exchange:
             sent = self.sender.sent()
             counted = counters(self.telemetry, self.ports)
             lost = netns.drops(self.interfaces)
+            lost |= missed(self.telemetry, self.ports)
             now = (sent, counted, lost)
             if now == before:
                 return now
@@ -179,6 +180,15 @@ def counters(telemetry: Telemetry, ports: int) -> tuple[int, int]:
     """Frames received and sent, over all ports."""
     readings = [telemetry.read(f"/ethdev/stats,{n}") for n in range(ports)]
     return total(readings, "ipackets"), total(readings, "opackets")
+
+
+def missed(telemetry: Telemetry, ports: int) -> dict[str, int]:
+    """Frames that found no room at the forwarder's ports; 0 where a driver does not say."""
+    readings = [telemetry.read(f"/ethdev/stats,{n}") for n in range(ports)]
+    return {
+        f"forwarder port {n} imissed": int(reading.value.get("imissed", 0))
+        for n, reading in enumerate(readings)
+    }
 
 
 def total(readings: list[Reading], name: str) -> int:

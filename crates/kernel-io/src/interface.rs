@@ -102,17 +102,16 @@ impl Port {
         }
     }
 
-    /// The interface as it is now; none when it is gone, or another one has its name.
+    /// The interface as it is now, whatever its name; none when it is gone.
     #[must_use]
     pub fn now(&self) -> Option<host::Interface> {
-        host::interface(&self.iface).ok().flatten().filter(|found| found.index == self.index)
+        host::interface_by_number(self.index, None).ok().flatten()
     }
 
     /// Whether it is gone for good. One that cannot be asked about is taken to be there.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        host::interface(&self.iface)
-            .is_ok_and(|found| found.is_none_or(|found| found.index != self.index))
+        host::interface_by_number(self.index, None).is_ok_and(|found| found.is_none())
     }
 
     /// Longest frame that it sends, in bytes without the FCS: the MTU, an Ethernet header and a VLAN tag.

@@ -38,6 +38,17 @@ pub enum LaneError {
 }
 
 impl LaneError {
+    /// Of the first of these ports that is gone.
+    pub(crate) fn gone(ports: [&Port; 2]) -> Result<(), Self> {
+        match ports.into_iter().find(|port| port.is_gone()) {
+            None => Ok(()),
+            Some(port) => {
+                let (device, iface) = (port.device.clone(), port.iface.clone());
+                Err(Self::Gone { device, iface })
+            }
+        }
+    }
+
     /// A call of the kernel for a port failed.
     pub(crate) fn of(port: &Port, call: &'static str, source: std::io::Error) -> Self {
         let (device, iface) = (port.device.clone(), port.iface.clone());
@@ -75,13 +86,16 @@ pub trait Lane: Send {
     /// Gives up what was handed to the kernel and not sent yet, and counts it as dropped.
     fn abandon(&mut self) {}
 
-    /// Looks for errors that no other call would show. Called when nothing was received for a while.
+    /// Sees whether both interfaces are still there: one that was down when it was deleted gives no other
+    /// sign. Called about once a second.
     ///
     /// # Errors
-    /// See [`LaneError`].
-    fn check(&mut self) -> Result<(), LaneError> {
-        Ok(())
-    }
+    /// [`LaneError::Gone`].
+    fn check(&self) -> Result<(), LaneError>;
+
+    /// Takes the error away that ends every sleep at once, such as of an interface that went down. Those
+    /// that the next call of [`receive`](Self::receive) takes need not be.
+    fn take_error(&mut self) {}
 
     /// Readable when there is something to receive.
     fn fd(&self) -> BorrowedFd<'_>;

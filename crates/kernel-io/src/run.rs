@@ -21,8 +21,8 @@ const WAIT: Duration = Duration::from_millis(100);
 const WAIT_TO_SEND: Duration = Duration::from_millis(1);
 /// How long frames that are under way are waited for at the end.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Empty rounds between two looks at what no call shows, where lcores do not sleep.
-const ROUNDS: u32 = 1 << 16;
+/// Between two looks at whether the interfaces are there.
+const CHECK: Duration = Duration::from_secs(1);
 
 /// Why forwarding ended early.
 #[derive(Debug, thiserror::Error)]
@@ -104,78 +104,80 @@ impl Work {
         outcome
     }
 
-    fn run(&mut self, stop: &Stop, mut tick: impl FnMut(u64)) -> Result<(), LaneError> {
+    fn run(&mut self, stop: &Stop, tick: impl FnMut(u64)) -> Result<(), LaneError> {
+        let outcome = self.rounds(stop, tick);
+        // Also after an error: what was received before it is sent, or counted.
+        outcome.and(self.drain())
+    }
+
+    fn rounds(&mut self, stop: &Stop, mut tick: impl FnMut(u64)) -> Result<(), LaneError> {
         let figures: Vec<Arc<QueueFigures>> =
             self.lanes.iter().map(|(_, figures)| Arc::clone(figures)).collect();
+        let check = clock::hz() * CHECK.as_secs();
         let mut meter = Meter::start(figures.iter().map(|figures| &**figures));
-        let mut ticked = clock::now();
-        let mut empty_rounds = 0u32;
+        let (mut ticked, mut checked) = (clock::now(), clock::now());
         while !stop.is_raised() {
-            let mut received = 0;
+            let (mut received, mut flushed) = (0, true);
             for ((lane, _), figures) in self.lanes.iter_mut().zip(&figures) {
                 let count = lane.receive()?;
                 meter.polled(figures, count, clock::now());
                 if count > 0 {
                     lane.forward()?;
+                } else {
+                    flushed &= lane.flush()?;
                 }
                 received += count;
             }
-            if received > 0 {
-                empty_rounds = 0;
-            } else {
-                empty_rounds = empty_rounds.wrapping_add(1);
-                self.rest(empty_rounds)?;
+            if received == 0 && !self.spin {
+                self.wait(if flushed { WAIT } else { WAIT_TO_SEND });
             }
             let now = clock::now();
+            if now.wrapping_sub(checked) > check {
+                self.lanes.iter().try_for_each(|(lane, _)| lane.check())?;
+                checked = now;
+            }
             tick(now.wrapping_sub(ticked));
             ticked = now;
-        }
-        self.drain()
-    }
-
-    /// After a round without frames.
-    fn rest(&mut self, empty_rounds: u32) -> Result<(), LaneError> {
-        let mut flushed = true;
-        for (lane, _) in &mut self.lanes {
-            flushed &= lane.flush()?;
-        }
-        if self.spin {
-            if empty_rounds % ROUNDS == 0 {
-                self.check()?;
-            }
-            return Ok(());
-        }
-        if !self.wait(if flushed { WAIT } else { WAIT_TO_SEND }) {
-            self.check()?;
         }
         Ok(())
     }
 
-    /// Sleeps until there is something to receive; whether there is.
-    fn wait(&self, longest: Duration) -> bool {
+    /// Sleeps until there is something to receive.
+    fn wait(&mut self, longest: Duration) {
         let mut fds: Vec<PollFd<'_>> = self
             .lanes
             .iter()
             .map(|(lane, _)| PollFd::from_borrowed_fd(lane.fd(), PollFlags::IN))
             .collect();
         let timeout = Timespec { tv_sec: 0, tv_nsec: longest.subsec_nanos().into() };
-        let waited = poll(&mut fds, Some(&timeout));
-        waited.is_ok() && fds.iter().any(|fd| fd.revents() == PollFlags::IN)
-    }
-
-    fn check(&mut self) -> Result<(), LaneError> {
-        self.lanes.iter_mut().try_for_each(|(lane, _)| lane.check())
+        // A signal ends the sleep, which is what it is for.
+        let _ = poll(&mut fds, Some(&timeout));
+        let failed: Vec<bool> =
+            fds.iter().map(|fd| fd.revents().contains(PollFlags::ERR)).collect();
+        for ((lane, _), failed) in self.lanes.iter_mut().zip(failed) {
+            if failed {
+                lane.take_error();
+            }
+        }
     }
 
     /// Waits for what is under way; what does not leave is dropped.
     fn drain(&mut self) -> Result<(), LaneError> {
         let end = Instant::now() + DRAIN;
+        let mut outcome = Ok(());
         for (lane, _) in &mut self.lanes {
-            while !lane.flush()? && Instant::now() < end {
-                thread::sleep(WAIT_TO_SEND);
+            loop {
+                match lane.flush() {
+                    Ok(false) if Instant::now() < end => thread::sleep(WAIT_TO_SEND),
+                    Ok(_) => break,
+                    Err(error) => {
+                        outcome = outcome.and(Err(error));
+                        break;
+                    }
+                }
             }
             lane.abandon();
         }
-        Ok(())
+        outcome
     }
 }

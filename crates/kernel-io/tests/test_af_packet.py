@@ -272,6 +272,23 @@ def test_an_interface_that_is_deleted_ends_it_with_its_name(
         assert not running.socket.parent.exists()
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("gone", ["f0", "f1"])
+def test_an_interface_that_was_down_when_it_was_deleted_ends_it_too(
+    directory: Path, way: str, gone: str
+) -> None:
+    """No call tells of that, and no frame comes or has to leave."""
+    with forwarder(directory, "--io", way) as running:
+        ip("-n", MIDDLE, "link", "set", gone, "down")
+        # The error of going down is taken by then.
+        polls = running.ask("/linerate/polling")[0]["polls"]
+        eventually(lambda: running.ask("/linerate/polling")[0]["polls"] > polls + 2)
+        ip("-n", MIDDLE, "link", "del", gone)
+        eventually(lambda: running.process.poll() is not None)
+        assert running.process.returncode == 1
+        assert f"network interface {gone} is gone" in running.log.read_text()
+
+
 def test_several_queues_share_the_frames(directory: Path) -> None:
     with (
         end(LEFT, "l0") as left,

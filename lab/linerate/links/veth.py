@@ -4,7 +4,7 @@
 The generator's ends are in one namespace, the forwarder's in the other. A frame that is sent into
 one end is received at the other by a thread of the kernel (NAPI) that the lab pins: what comes to
 the forwarder is received on the forwarder's core and so paid for by it, what comes to the generator
-on the generator's. Without that the kernel has the sender pay for both.
+on the generator's, which is the lab's too. Without that the kernel has the sender pay for both.
 """
 
 from __future__ import annotations

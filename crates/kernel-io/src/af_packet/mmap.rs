@@ -128,14 +128,12 @@ impl Lane for Mmap {
         self.reclaim();
     }
 
-    fn check(&mut self) -> Result<(), LaneError> {
-        let error = self.rx.socket.take_error();
-        match error.map_err(|error| LaneError::of(&self.rx_port, "getsockopt", error))? {
-            Some(error) if self.rx_port.is_gone() => {
-                Err(LaneError::of(&self.rx_port, "poll", error))
-            }
-            _ => Ok(()),
-        }
+    fn check(&self) -> Result<(), LaneError> {
+        LaneError::gone([&self.rx_port, &self.tx_port])
+    }
+
+    fn take_error(&mut self) {
+        self.rx.socket.take_error();
     }
 
     fn fd(&self) -> BorrowedFd<'_> {

@@ -85,6 +85,10 @@ impl Lane for Mmsg {
         Ok(())
     }
 
+    fn check(&self) -> Result<(), LaneError> {
+        LaneError::gone([&self.inbox.port, &self.outbox.port])
+    }
+
     fn fd(&self) -> BorrowedFd<'_> {
         self.inbox.socket.as_fd()
     }

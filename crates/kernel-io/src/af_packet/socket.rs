@@ -157,11 +157,9 @@ impl PacketSocket {
         *dropped
     }
 
-    /// The error that is waiting for the next call, such as an interface that went down; it is taken away
-    /// by that.
-    pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
-        let error: c_int = self.get_at(libc::SOL_SOCKET, libc::SO_ERROR)?;
-        Ok((error != 0).then(|| io::Error::from_raw_os_error(error)))
+    /// Takes away the error that is waiting for the next call, such as of an interface that went down.
+    pub(crate) fn take_error(&self) {
+        let _: io::Result<c_int> = self.get_at(libc::SOL_SOCKET, libc::SO_ERROR);
     }
 
     pub(crate) fn raw(&self) -> c_int {
