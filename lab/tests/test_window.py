@@ -14,7 +14,7 @@ from linerate.design import Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.records import Polling, Trial
 from linerate.telemetry import Telemetry
-from linerate.window import Polls, difference, inside
+from linerate.window import Polls, difference, inside, missed
 
 Serve = Callable[[dict[str, Any]], TelemetryServer]
 
@@ -107,3 +107,14 @@ def test_a_program_without_the_probe_has_no_figures(telemetry_server: Serve) -> 
         polls.look(True)
         assert not polls.probed
         assert polls.read() is None
+
+
+def test_what_the_forwarder_s_ports_missed_is_told_by_port(telemetry_server: Serve) -> None:
+    server = telemetry_server(
+        {"/ethdev/stats,0": {"imissed": 5}, "/ethdev/stats,1": {"ipackets": 1}}
+    )
+    with Telemetry(server.path) as telemetry:
+        assert missed(telemetry, 2) == {
+            "forwarder port 0 imissed": 5,
+            "forwarder port 1 imissed": 0,
+        }
