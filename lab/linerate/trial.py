@@ -31,8 +31,8 @@ from linerate.window import (
     WARM_UP_S,
     Exchange,
     Polls,
-    counters,
     difference,
+    port_readings,
     total,
 )
 
@@ -186,7 +186,7 @@ class _Attempt:
     def _self_driven(self, telemetry: Telemetry, child: Child) -> None:
         """Differences of running counters: nothing is lost here, so nothing must settle."""
         child.wait_until(
-            lambda: counters(telemetry, self.ports)[0] > 0,
+            lambda: total(port_readings(telemetry, self.ports), "ipackets") > 0,
             START_TIMEOUT_S,
             "the forwarder forwards nothing",
         )

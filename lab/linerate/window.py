@@ -164,9 +164,9 @@ class Exchange:
         before: object = None
         while True:
             sent = self.sender.sent()
-            counted = counters(self.telemetry, self.ports)
-            lost = netns.drops(self.interfaces)
-            lost |= missed(self.telemetry, self.ports)
+            readings = port_readings(self.telemetry, self.ports)
+            counted = total(readings, "ipackets"), total(readings, "opackets")
+            lost = netns.drops(self.interfaces) | missed(readings)
             now = (sent, counted, lost)
             if now == before:
                 return now
@@ -176,15 +176,13 @@ class Exchange:
             time.sleep(0.01)
 
 
-def counters(telemetry: Telemetry, ports: int) -> tuple[int, int]:
-    """Frames received and sent, over all ports."""
-    readings = [telemetry.read(f"/ethdev/stats,{n}") for n in range(ports)]
-    return total(readings, "ipackets"), total(readings, "opackets")
+def port_readings(telemetry: Telemetry, ports: int) -> list[Reading]:
+    """The counters of the forwarder's ports, one port after the other."""
+    return [telemetry.read(f"/ethdev/stats,{n}") for n in range(ports)]
 
 
-def missed(telemetry: Telemetry, ports: int) -> dict[str, int]:
+def missed(readings: list[Reading]) -> dict[str, int]:
     """Frames that found no room at the forwarder's ports; 0 where a driver does not say."""
-    readings = [telemetry.read(f"/ethdev/stats,{n}") for n in range(ports)]
     return {
         f"forwarder port {n} imissed": int(reading.value.get("imissed", 0))
         for n, reading in enumerate(readings)

@@ -14,7 +14,7 @@ from linerate.design import Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.records import Polling, Trial
 from linerate.telemetry import Telemetry
-from linerate.window import Polls, difference, inside, missed
+from linerate.window import Polls, difference, inside, missed, port_readings
 
 Serve = Callable[[dict[str, Any]], TelemetryServer]
 
@@ -114,7 +114,7 @@ def test_what_the_forwarder_s_ports_missed_is_told_by_port(telemetry_server: Ser
         {"/ethdev/stats,0": {"imissed": 5}, "/ethdev/stats,1": {"ipackets": 1}}
     )
     with Telemetry(server.path) as telemetry:
-        assert missed(telemetry, 2) == {
+        assert missed(port_readings(telemetry, 2)) == {
             "forwarder port 0 imissed": 5,
             "forwarder port 1 imissed": 0,
         }

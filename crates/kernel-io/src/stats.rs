@@ -81,11 +81,8 @@ impl PortStats {
     /// The answer of `/ethdev/stats`, with DPDK's names. What lanes drop is theirs, as in l2fwd, and no
     /// error of the port's: `opackets` lacks it.
     pub(crate) fn ethdev(&self, port: u16) -> Option<Value> {
-        let rx = |cell: fn(&LaneStats) -> &Cell| {
-            self.receiving(port).map(|s| cell(s).get()).sum::<u64>()
-        };
-        let tx =
-            |cell: fn(&LaneStats) -> &Cell| self.sending(port).map(|s| cell(s).get()).sum::<u64>();
+        let rx = |cell| sum(self.receiving(port), cell);
+        let tx = |cell| sum(self.sending(port), cell);
         self.has(port).then(|| {
             Value::dict([
                 ("ipackets", rx(|stats| &stats.rx_packets).into()),
@@ -102,11 +99,8 @@ impl PortStats {
 
     /// The answer of `/ethdev/xstats`: where frames went that were not sent, and calls of the kernel.
     pub(crate) fn xstats(&self, port: u16) -> Option<Value> {
-        let rx = |cell: fn(&LaneStats) -> &Cell| {
-            self.receiving(port).map(|s| cell(s).get()).sum::<u64>()
-        };
-        let tx =
-            |cell: fn(&LaneStats) -> &Cell| self.sending(port).map(|s| cell(s).get()).sum::<u64>();
+        let rx = |cell| sum(self.receiving(port), cell);
+        let tx = |cell| sum(self.sending(port), cell);
         self.has(port).then(|| {
             Value::dict([
                 ("rx_good_packets", rx(|stats| &stats.rx_packets).into()),
@@ -125,6 +119,10 @@ impl PortStats {
             ])
         })
     }
+}
+
+fn sum<'s>(lanes: impl Iterator<Item = &'s LaneStats>, cell: fn(&LaneStats) -> &Cell) -> u64 {
+    lanes.map(|stats| cell(stats).get()).sum()
 }
 
 impl Counted for PortStats {
