@@ -13,6 +13,8 @@ probe_dpdk        | libdpdk-dev            | headers and libraries of DPDK 22.11
 probe_testpmd     | dpdk-dev               | dpdk-testpmd, a forwarder to compare with
 probe_examples    | dpdk-doc               | the C examples of DPDK: the l2fwd to compare with
 probe_libclang    | libclang-dev           | libclang, which reads the headers of DPDK for Rust
+probe_bpf         | clang libbpf-dev       | clang with headers of libbpf, which build the eBPF programs
+probe_libelf      | libelf-dev zlib1g-dev  | libelf and zlib, which libbpf is linked with
 probe_certs       | ca-certificates        | the certificates that downloads are checked with
 probe_python      | python3 python3-venv   | Python 3.11 or later with venv
 probe_rust        | @rust                  | rustc and cargo, not older than Cargo.toml wants
@@ -39,6 +41,12 @@ probe_pkg_config() { command -v pkg-config >/dev/null; }
 probe_dpdk() { pkg-config --atleast-version="$MIN_DPDK" libdpdk 2>/dev/null; }
 probe_testpmd() { command -v dpdk-testpmd >/dev/null; }
 probe_examples() { [[ -f /usr/share/dpdk/examples/l2fwd/main.c || -f /usr/local/share/dpdk/examples/l2fwd/main.c ]]; }
+# As crates/kernel-io/build.rs calls it: the program of that name.
+probe_bpf() {
+    "${CLANG:-clang}" -target bpf -I"/usr/include/$HOSTTYPE-linux-gnu" -x c -c -o /dev/null - \
+        <<<$'#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n' 2>/dev/null
+}
+probe_libelf() { cc -x c -o /dev/null - -lelf -lz <<<$'#include <libelf.h>\n#include <zlib.h>\nint main(void) { return 0; }' 2>/dev/null; }
 probe_certs() { [[ -s ${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt} || -s /etc/pki/tls/certs/ca-bundle.crt ]]; }
 probe_python() { find_python >/dev/null; }
 probe_rust() { rust_directory >/dev/null; }

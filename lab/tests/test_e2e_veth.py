@@ -16,11 +16,14 @@ pytestmark = pytest.mark.e2e
 __all__ = ["runtime"]
 # Low enough for any machine to be on time at.
 RATE = "5000"
-KERNEL = ["af-packet-read-write", "af-packet-mmsg", "af-packet-mmap"]
+KERNEL = [
+    *(f"af-packet-{io}" for io in ("read-write", "mmsg", "mmap")),
+    *("af-xdp", "af-xdp-spin", "xdp-redirect", "xdp-redirect-generic"),
+]
 
 
 def test_forwarders_of_both_kinds_close_their_books(tmp_path: Path, runtime: Path) -> None:
-    need("l2fwd", "reflect", "generator", "af-packet-fwd")
+    need("l2fwd", "reflect", "generator", "af-packet-fwd", "af-xdp-fwd", "xdp-fwd")
     try:
         netns.prepare()
         with netns.Namespaces(("probe",)):

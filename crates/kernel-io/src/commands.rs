@@ -11,27 +11,28 @@ use measure::clock::hz;
 use telemetry::{Commands, Value};
 
 use crate::interface::Port;
-use crate::stats::PortStats;
+use crate::stats::Told;
+use crate::way::OwnCommand;
 
 /// What is asked about.
 pub(crate) struct Facts {
     pub(crate) ports: Vec<Port>,
     pub(crate) queues: u16,
-    pub(crate) stats: Arc<PortStats>,
+    pub(crate) stats: Arc<dyn Told>,
     pub(crate) figures: Vec<Arc<QueueFigures>>,
     /// How frames are received and sent.
-    pub(crate) driver: &'static str,
+    pub(crate) driver: String,
 }
 
-/// The commands that a forwarder answers.
-pub(crate) fn commands(facts: Facts) -> Commands {
+/// The commands that a forwarder answers: these, and its own.
+pub(crate) fn commands(facts: Facts, own: Vec<OwnCommand>) -> Commands {
     let facts = Arc::new(facts);
     let with = |answer: fn(&Facts, &str) -> Option<Value>| {
         let facts = Arc::clone(&facts);
         move |parameters: &str| answer(&facts, parameters)
     };
     let version = concat!("linerate ", env!("CARGO_PKG_VERSION"));
-    Commands::new(version)
+    let commands = Commands::new(version)
         .with(
             "/ethdev/list",
             "Returns list of available ethdev ports. Takes no parameters",
@@ -58,7 +59,9 @@ pub(crate) fn commands(facts: Facts) -> Commands {
             with(info),
         )
         .with("/linerate/polling", "Polls of each receive queue", with(polls))
-        .with("/linerate/clock", "Rate of the TSC and cost of reading it", |_| Some(clock(hz())))
+        .with("/linerate/clock", "Rate of the TSC and cost of reading it", |_| Some(clock(hz())));
+    let all = own.into_iter();
+    all.fold(commands, |commands, each| commands.with(each.name, each.help, each.answer))
 }
 
 impl Facts {
@@ -92,7 +95,7 @@ fn info(facts: &Facts, parameters: &str) -> Option<Value> {
     Some(Value::dict([
         ("name", Value::String(port.device.clone())),
         ("interface", Value::String(port.iface.clone())),
-        ("driver", facts.driver.into()),
+        ("driver", Value::String(facts.driver.clone())),
         ("port_id", u64::from(port.id).into()),
         ("nb_rx_queues", u64::from(facts.queues).into()),
         ("nb_tx_queues", u64::from(facts.queues).into()),

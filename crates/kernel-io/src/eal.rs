@@ -215,6 +215,27 @@ impl Device {
     }
 }
 
+/// What all devices are set to; they have to agree.
+///
+/// # Errors
+/// [`EalError::Device`].
+pub(crate) fn agreed<T: PartialEq>(
+    devices: &[Device],
+    driver: &'static str,
+    settings: impl Fn(&Device) -> Result<T, EalError>,
+) -> Result<T, EalError> {
+    let mut agreed: Option<T> = None;
+    for device in devices {
+        let settings = settings(device)?;
+        if agreed.as_ref().is_some_and(|agreed| *agreed != settings) {
+            let why = "has other settings than the device before it; give all the same";
+            return Err(EalError::Device(device.name.clone(), why.to_owned()));
+        }
+        agreed = Some(settings);
+    }
+    agreed.ok_or(EalError::NoDevices(driver))
+}
+
 /// CPUs as EAL lists them: `1`, `1-3`, `1,3`. Ascending, each once.
 fn cpus(text: &str, allowed: &[u32]) -> Result<Vec<u32>, EalError> {
     let wrong = || EalError::Cpus(text.to_owned());

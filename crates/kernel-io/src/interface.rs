@@ -3,6 +3,7 @@
 
 use std::io;
 
+use crate::af_packet::PacketSocket;
 use crate::eal::Device;
 use crate::frame::{self, Tag};
 
@@ -125,6 +126,19 @@ impl Port {
     pub(crate) fn sends(&self, length: usize, tag: Option<Tag>) -> bool {
         let tagged = tag.is_some_and(|tag| tag.starts_with(&frame::VLAN));
         length <= self.mtu as usize + frame::HEADER + if tagged { frame::TAG } else { 0 }
+    }
+}
+
+/// Has an interface receive what is not addressed to it, as long as this lives.
+pub(crate) struct Promiscuous(#[expect(dead_code, reason = "held open")] PacketSocket);
+
+impl Promiscuous {
+    /// For a port.
+    pub(crate) fn on(port: &Port) -> io::Result<Self> {
+        // Bound to nothing, it receives nothing.
+        let socket = PacketSocket::new()?;
+        socket.promiscuous(port.index)?;
+        Ok(Self(socket))
     }
 }
 

@@ -39,7 +39,7 @@ pub enum LaneError {
 
 impl LaneError {
     /// Of the first of these ports that is gone.
-    pub(crate) fn gone(ports: [&Port; 2]) -> Result<(), Self> {
+    pub(crate) fn gone<'p>(ports: impl IntoIterator<Item = &'p Port>) -> Result<(), Self> {
         match ports.into_iter().find(|port| port.is_gone()) {
             None => Ok(()),
             Some(port) => {

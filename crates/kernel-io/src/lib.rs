@@ -4,9 +4,11 @@
 //! addresses, the same statistics, and DPDK's telemetry protocol. No DPDK.
 //!
 //! # Lifecycle
-//! [`program`] reads the command line ([`eal`], [`options`]), opens the interfaces, starts a thread for
-//! each lcore that has lanes and the telemetry server, and forwards until SIGINT or SIGTERM. Everything
-//! that is made belongs to the process: sockets, rings and memberships end with it, SIGKILL or not; the
+//! [`program`] reads the command line ([`eal`] and the options of its way), opens the interfaces, starts a thread for
+//! each lcore that has lanes and the telemetry server, and forwards until SIGINT or SIGTERM. The kernel
+//! forwards alone where all is an XDP program's ([`xdp`]). Everything
+//! that is made belongs to the process: sockets, rings, memberships and XDP
+//! programs end with it, SIGKILL or not; the
 //! telemetry socket of a killed program is removed by the next one with its file prefix.
 //!
 //! # Threads
@@ -14,13 +16,16 @@
 //! [`Cell`](measure::Cell)s.
 
 pub mod af_packet;
+pub mod af_xdp;
 mod commands;
 pub mod eal;
 mod frame;
 pub mod interface;
 pub mod lane;
 mod lcores;
-pub mod options;
+mod options;
 pub mod program;
 mod run;
 mod stats;
+mod way;
+pub mod xdp;

@@ -8,36 +8,30 @@ use std::sync::Arc;
 
 use forwarding::document::Kept;
 use forwarding::ethernet::mac_text;
-use forwarding::l2fwd::{Document, Plan, PlanError, PortFacts, Screen};
-use forwarding::options::{CommandLine, OptionsError};
+use forwarding::l2fwd::{self, Document, Plan, PlanError, PortFacts, Screen};
+use forwarding::options::OptionsError;
 use forwarding::polling::QueueFigures;
 use forwarding::stats_file::{StatsFile, StatsFileError};
 use forwarding::stop::Stop;
-use forwarding::{complain, say, say_on};
+use forwarding::{complain, say};
 use measure::clock;
 use telemetry::{Server, ServerError};
 
-use crate::af_packet::{self, Io, OpenError, Opened, Settings};
+use crate::af_packet::{self, AfPacket};
+use crate::af_xdp::{self, AfXdp};
 use crate::commands::{Facts, commands};
-use crate::eal::{Arguments, Device, EalError};
+use crate::eal::{Arguments, EalError};
 use crate::interface::{InterfaceError, Port};
-use crate::lane::{Lane, Place, deal};
+use crate::lane::{Lane, LaneError, Place, deal};
 use crate::lcores;
-use crate::options::Options;
-use crate::run::{ForwardError, Work, forward};
-use crate::stats::PortStats;
-
-/// What devices of packet sockets are called, as in DPDK.
-const DRIVER: &str = "net_af_packet";
-/// Bytes of a block and frames of a receiving ring without settings.
-const BLOCK_BYTES: u32 = 1 << 20;
-const FRAMES: u32 = 8192;
-/// Bytes that a frame is reckoned with, as DPDK's driver does.
-const FRAME_BYTES: u32 = 2048;
+use crate::run::{ForwardError, Work, forward, watch};
+use crate::stats::Told;
+use crate::way::{Opened, Way};
+use crate::xdp::{self, Xdp};
 
 /// Why a program ended early.
 #[derive(Debug, thiserror::Error)]
-enum ProgramError {
+pub(crate) enum ProgramError {
     #[error(transparent)]
     Eal(#[from] EalError),
     #[error("signals: {0}")]
@@ -49,72 +43,104 @@ enum ProgramError {
     #[error(transparent)]
     Interface(#[from] InterfaceError),
     #[error(transparent)]
-    Open(#[from] OpenError),
+    AfPacket(#[from] af_packet::OpenError),
+    #[error(transparent)]
+    AfXdp(#[from] af_xdp::OpenError),
+    #[error(transparent)]
+    Xdp(#[from] xdp::OpenError),
     #[error(transparent)]
     Telemetry(#[from] ServerError),
     #[error(transparent)]
     Stats(#[from] StatsFileError),
     #[error(transparent)]
     Forward(#[from] ForwardError),
+    #[error(transparent)]
+    Lane(#[from] LaneError),
 }
 
 /// Runs `af-packet-fwd` on the process's arguments; 1 after any mistake, as the C examples.
 #[must_use]
 pub fn af_packet_fwd() -> ExitCode {
-    match start(std::env::args_os().skip(1).collect()) {
+    run::<AfPacket>()
+}
+
+/// Runs `af-xdp-fwd`, likewise.
+#[must_use]
+pub fn af_xdp_fwd() -> ExitCode {
+    run::<AfXdp>()
+}
+
+/// Runs `xdp-fwd`, likewise.
+#[must_use]
+pub fn xdp_fwd() -> ExitCode {
+    run::<Xdp>()
+}
+
+fn run<W: Way>() -> ExitCode {
+    match start::<W>(std::env::args_os().skip(1).collect()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain!("af-packet-fwd: {error}");
+            complain!("{}: {error}", W::NAME);
             ExitCode::FAILURE
         }
     }
 }
 
-fn start(words: Vec<OsString>) -> Result<(), ProgramError> {
+fn start<W: Way>(words: Vec<OsString>) -> Result<(), ProgramError> {
     // First, so that a signal in between ends in order too.
     let stop = Stop::on_signals().map_err(ProgramError::Signals)?;
-    let (arguments, rest) = Arguments::read(words, DRIVER, &lcores::allowed())?;
-    let options = Options::parse(rest).inspect_err(|_| say_on!("{}", Options::USAGE))?;
-    let settings = settings(&arguments.devices, &options)?;
+    let (arguments, rest) = Arguments::read(words, W::DRIVER, &lcores::allowed())?;
+    let way = W::read(&arguments.devices, rest)?;
+    let period_s = way.l2fwd().period;
     let ports = Port::all(&arguments.devices)?;
-    let file = options.l2fwd.json_stats.as_deref().map(StatsFile::open).transpose()?;
-    let (plan, places) = plan(&arguments, &options, &ports, settings.queues)?;
-    let Opened { lanes, entries, missed } = af_packet::open(&ports, &places, &settings)?;
-    say_ports(&ports, &plan);
+    let file = way.l2fwd().json_stats.as_deref().map(StatsFile::open).transpose()?;
+    let plan = plan(&arguments, way.l2fwd(), &ports)?;
+    let places = deal(&plan, way.queues(), &arguments.lcores, way.l2fwd().ports_per_lcore);
+    say_places::<W>(&places, way.queues());
+    let opened = way.open(&ports, &places)?;
+    say_ports::<W>(&ports, &plan, &opened);
+    let Opened { lanes, stats, commands: own, .. } = opened;
 
     let figures: Vec<Arc<QueueFigures>> = places
         .iter()
+        .filter(|_| W::HAS_LCORES)
         .map(|place| Arc::new(QueueFigures::new(place.lcore, place.rx_port, place.queue)))
         .collect();
-    let enabled = plan.paths.iter().map(|path| path.rx_port).collect();
-    let stats = Arc::new(PortStats::new(enabled, entries, missed));
     // The telemetry thread is to run on any CPU: it is started before this one is pinned.
     let _server = arguments
         .telemetry
         .then(|| {
             let facts = Facts {
                 ports: ports.clone(),
-                queues: settings.queues,
+                queues: way.queues(),
                 stats: Arc::clone(&stats),
                 figures: figures.clone(),
-                driver: driver(options.io),
+                driver: way.driver(),
             };
-            Server::start(&arguments.prefix, commands(facts))
+            Server::start(&arguments.prefix, commands(facts, own))
         })
         .transpose()?;
-    let work = work(&arguments.lcores, &places, lanes, &figures, options.spin);
+    let work = work(&arguments.lcores, &places, lanes, &figures, way.spins());
     let hz = clock::hz();
-    let screen = Screen::new(options.l2fwd.period, hz, &*stats);
-    let forward = || forward(work, arguments.main, screen, &stop).map_err(ProgramError::from);
+    let screen = Screen::new(period_s, hz, stats.counted());
+    let mut notes = refusals(W::NAME, &ports, &*stats);
+    let forward = || match W::HAS_LCORES {
+        true => forward(work, arguments.main, screen, &stop).map_err(ProgramError::from),
+        false => watch(&ports, &mut notes, screen, &stop).map_err(ProgramError::from),
+    };
     let outcome = match &file {
         None => forward(),
         Some(file) => {
-            let facts = |id| facts(&ports, &stats, id);
-            let document =
-                Document { plan: &plan, counters: &*stats, figures: &figures, tsc_hz: hz, facts };
+            let facts = |id| facts(&ports, &*stats, id);
+            let document = Document {
+                plan: &plan,
+                counters: stats.counted(),
+                figures: &figures,
+                tsc_hz: hz,
+                facts,
+            };
             let value = |ended| document.value(ended);
-            let period_s = options.l2fwd.period;
-            Kept { program: "af-packet-fwd", file, period_s, value }.during(forward)
+            Kept { program: W::NAME, file, period_s, value }.during(forward)
         }
     };
     stop.announce();
@@ -123,69 +149,31 @@ fn start(words: Vec<OsString>) -> Result<(), ProgramError> {
     Ok(())
 }
 
-fn driver(io: Io) -> &'static str {
-    match io {
-        Io::ReadWrite => "af_packet read-write",
-        Io::Mmsg => "af_packet mmsg",
-        Io::Mmap => "af_packet mmap",
-    }
-}
-
-/// What all devices are set to; they have to agree.
-fn settings(devices: &[Device], options: &Options) -> Result<Settings, EalError> {
-    let mut agreed: Option<Settings> = None;
-    for device in devices {
-        device.only(&["qpairs", "blocksz", "framesz", "framecnt", "qdisc_bypass"])?;
-        let block_bytes = device.number("blocksz", BLOCK_BYTES, 4096..=1 << 26)?;
-        if !block_bytes.is_power_of_two() {
-            return Err(device.wrong("blocksz", "not a power of 2"));
-        }
-        // Frames of TPACKET_V3 have the size that they need.
-        device.number("framesz", FRAME_BYTES, 64..=1 << 16)?;
-        let frames = device.number("framecnt", FRAMES, 1..=1 << 20)?;
-        let per_block = (block_bytes / FRAME_BYTES).max(1);
-        let settings = Settings {
-            io: options.io,
-            fanout: options.fanout,
-            queues: device.number("qpairs", 1, 1..=16)? as u16,
-            qdisc_bypass: device.number("qdisc_bypass", 1, 0..=1)? == 1,
-            promiscuous: options.l2fwd.promiscuous,
-            mac_updating: options.l2fwd.mac_updating,
-            block_bytes,
-            blocks: frames.div_ceil(per_block).max(2),
-        };
-        if agreed.as_ref().is_some_and(|agreed| *agreed != settings) {
-            let why = "has other settings than the device before it; give all the same";
-            return Err(EalError::Device(device.name.clone(), why.to_owned()));
-        }
-        agreed = Some(settings);
-    }
-    agreed.ok_or(EalError::NoDevices(DRIVER))
-}
-
-/// Who does what, printed as the C example prints it.
+/// Who does what.
 fn plan(
     arguments: &Arguments,
-    options: &Options,
+    options: &l2fwd::Options,
     ports: &[Port],
-    queues: u16,
-) -> Result<(Plan, Vec<Place>), PlanError> {
-    say!("MAC updating {}", if options.l2fwd.mac_updating { "enabled" } else { "disabled" });
+) -> Result<Plan, PlanError> {
+    say!("MAC updating {}", if options.mac_updating { "enabled" } else { "disabled" });
     let present: Vec<u16> = ports.iter().map(|port| port.id).collect();
-    let plan = Plan::new(&options.l2fwd, &present, &arguments.lcores)?;
+    let plan = Plan::new(options, &present, &arguments.lcores)?;
     if plan.odd {
         say!("Notice: odd number of ports in portmask.");
     }
-    let places = deal(&plan, queues, &arguments.lcores, options.l2fwd.ports_per_lcore);
-    for place in &places {
-        let queue = if queues > 1 { format!(" queue {}", place.queue) } else { String::new() };
-        let Place { lcore, rx_port, tx_port, .. } = place;
-        say!("Lcore {lcore}: RX port {rx_port}{queue} TX port {tx_port}");
-    }
-    Ok((plan, places))
+    Ok(plan)
 }
 
-fn say_ports(ports: &[Port], plan: &Plan) {
+/// Printed as the C example prints it.
+fn say_places<W: Way>(places: &[Place], queues: u16) {
+    for Place { lcore, rx_port, tx_port, queue } in places {
+        let queue = if queues > 1 { format!(" queue {queue}") } else { String::new() };
+        let lcore = if W::HAS_LCORES { format!("Lcore {lcore}: ") } else { String::new() };
+        say!("{lcore}RX port {rx_port}{queue} TX port {tx_port}");
+    }
+}
+
+fn say_ports<W: Way>(ports: &[Port], plan: &Plan, opened: &Opened) {
     for port in ports {
         let Port { id, iface, .. } = port;
         if !plan.paths.iter().any(|path| path.rx_port == *id) {
@@ -194,14 +182,35 @@ fn say_ports(ports: &[Port], plan: &Plan) {
         }
         say!("Initializing port {id}... done: ");
         say!("Port {id}, MAC address: {}\n", mac_text(port.mac));
+        for (_, told) in opened.negotiated.iter().filter(|(of, _)| of == id) {
+            say!("Port {id}: {told}");
+        }
         if !port.now().is_some_and(|now| now.is_up) {
-            complain!("af-packet-fwd: warning: {iface} is down; ip link set {iface} up");
+            complain!("{}: warning: {iface} is down; ip link set {iface} up", W::NAME);
         }
     }
 }
 
+/// Says, once for each port, that its driver refuses frames.
+fn refusals<'s>(
+    program: &'static str,
+    ports: &'s [Port],
+    stats: &'s dyn Told,
+) -> impl FnMut() -> Option<String> {
+    let mut told = Vec::new();
+    move || {
+        let refuses = |port: &&Port| stats.refused(port.id) > 0 && !told.contains(&port.id);
+        let Port { id, iface, .. } = ports.iter().find(refuses)?;
+        told.push(*id);
+        Some(format!(
+            "{program}: warning: {iface} refuses frames (tx_refused). Those longer than its MTU; all while it \
+             is down; some when it has no room. A veth refuses all unless its other end polls: ethtool -K PEER gro on"
+        ))
+    }
+}
+
 /// What DPDK's ports would tell.
-fn facts(ports: &[Port], stats: &PortStats, id: u16) -> PortFacts {
+fn facts(ports: &[Port], stats: &dyn Told, id: u16) -> PortFacts {
     let port = ports.iter().find(|port| port.id == id);
     PortFacts { name: port.map(|port| port.device.clone()), ethdev: stats.ethdev(id) }
 }

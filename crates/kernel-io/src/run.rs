@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use forwarding::complain;
 use forwarding::l2fwd::Screen;
 use forwarding::polling::{Meter, QueueFigures};
 use forwarding::stop::Stop;
 use measure::clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::interface::Port;
 use crate::lane::{Lane, LaneError};
 use crate::lcores;
 
@@ -21,6 +23,8 @@ const WAIT: Duration = Duration::from_millis(100);
 const WAIT_TO_SEND: Duration = Duration::from_millis(1);
 /// How long frames that are under way are waited for at the end.
 const DRAIN: Duration = Duration::from_secs(1);
+/// Between two looks at the clock where nothing is polled.
+const WATCH: Duration = Duration::from_millis(10);
 /// Between two looks at whether the interfaces are there.
 const CHECK: Duration = Duration::from_secs(1);
 
@@ -90,6 +94,33 @@ pub(crate) fn forward(
         }
         outcome.and(main)
     })
+}
+
+/// Sees to the screen, and whether the interfaces are there, while the kernel forwards. `note` gives what
+/// the user is to be told; asked about once a second.
+pub(crate) fn watch(
+    ports: &[Port],
+    mut note: impl FnMut() -> Option<String>,
+    mut screen: Screen<'_>,
+    stop: &Stop,
+) -> Result<(), LaneError> {
+    let check = clock::hz() * CHECK.as_secs();
+    let (mut ticked, mut checked) = (clock::now(), clock::now());
+    screen.begin();
+    while !stop.is_raised() {
+        thread::sleep(WATCH);
+        let now = clock::now();
+        screen.tick(now.wrapping_sub(ticked));
+        ticked = now;
+        if now.wrapping_sub(checked) > check {
+            LaneError::gone(ports)?;
+            if let Some(note) = note() {
+                complain!("{note}");
+            }
+            checked = now;
+        }
+    }
+    Ok(())
 }
 
 impl Work {

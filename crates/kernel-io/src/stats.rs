@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What lanes count, and what ports tell of it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forwarding::l2fwd::{Counted, Counts};
@@ -54,7 +55,24 @@ pub(crate) trait Missed: Send + Sync {
     fn missed(&self, port: u16) -> u64;
 }
 
-/// The statistics of all ports.
+/// Counters of a program that anybody may read.
+pub(crate) trait Told: Counted + Send + Sync {
+    /// The answer of `/ethdev/stats`; none of a port that is not forwarded.
+    fn ethdev(&self, port: u16) -> Option<Value>;
+
+    /// The answer of `/ethdev/xstats`: where frames went that were not sent, and more.
+    fn xstats(&self, port: u16) -> Option<Value>;
+
+    /// Frames that a port's driver refused, where that is worth a word to the user.
+    fn refused(&self, _port: u16) -> u64 {
+        0
+    }
+
+    /// What the screen shows.
+    fn counted(&self) -> &dyn Counted;
+}
+
+/// The statistics of all ports of lanes.
 pub(crate) struct PortStats {
     ports: Vec<u16>,
     lanes: Vec<LaneEntry>,
@@ -62,8 +80,9 @@ pub(crate) struct PortStats {
 }
 
 impl PortStats {
-    pub(crate) fn new(ports: Vec<u16>, lanes: Vec<LaneEntry>, missed: Box<dyn Missed>) -> Self {
-        Self { ports, lanes, missed }
+    pub(crate) fn new(lanes: Vec<LaneEntry>, missed: Box<dyn Missed>) -> Self {
+        let ports: BTreeSet<u16> = lanes.iter().map(|lane| lane.rx_port).collect();
+        Self { ports: ports.into_iter().collect(), lanes, missed }
     }
 
     fn receiving(&self, port: u16) -> impl Iterator<Item = &LaneStats> {
@@ -77,10 +96,12 @@ impl PortStats {
     fn has(&self, port: u16) -> bool {
         self.ports.contains(&port)
     }
+}
 
-    /// The answer of `/ethdev/stats`, with DPDK's names. What lanes drop is theirs, as in l2fwd, and no
-    /// error of the port's: `opackets` lacks it.
-    pub(crate) fn ethdev(&self, port: u16) -> Option<Value> {
+impl Told for PortStats {
+    // With DPDK's names. What lanes drop is theirs, as in l2fwd, and no error of the port's: `opackets`
+    // lacks it.
+    fn ethdev(&self, port: u16) -> Option<Value> {
         let rx = |cell| sum(self.receiving(port), cell);
         let tx = |cell| sum(self.sending(port), cell);
         self.has(port).then(|| {
@@ -97,8 +118,7 @@ impl PortStats {
         })
     }
 
-    /// The answer of `/ethdev/xstats`: where frames went that were not sent, and calls of the kernel.
-    pub(crate) fn xstats(&self, port: u16) -> Option<Value> {
+    fn xstats(&self, port: u16) -> Option<Value> {
         let rx = |cell| sum(self.receiving(port), cell);
         let tx = |cell| sum(self.sending(port), cell);
         self.has(port).then(|| {
@@ -118,6 +138,10 @@ impl PortStats {
                 ("tx_calls", tx(|stats| &stats.tx_calls).into()),
             ])
         })
+    }
+
+    fn counted(&self) -> &dyn Counted {
+        self
     }
 }
 
@@ -157,8 +181,7 @@ mod tests {
     #[test]
     fn a_port_is_the_sum_of_its_lanes() {
         let lane = |rx_port, tx_port| LaneEntry { rx_port, tx_port, stats: Arc::default() };
-        let stats =
-            PortStats::new(vec![0, 1], vec![lane(0, 1), lane(0, 1), lane(1, 0)], Box::new(Seven));
+        let stats = PortStats::new(vec![lane(0, 1), lane(0, 1), lane(1, 0)], Box::new(Seven));
         for (number, lane) in (1..).zip(&stats.lanes) {
             lane.stats.rx_packets.add(10 * number);
             lane.stats.tx_packets.add(number);

@@ -4,26 +4,20 @@
 from __future__ import annotations
 
 import json
-import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from programs import CPU, PREFIX, Forwarder, Program, environment, forwarded, frame, refused
 from wires import LEFT, MIDDLE, RIGHT, TIMEOUT_S, End, end, eventually, ip, mac, wires
 
-BIN = Path(os.environ.get("LINERATE_BIN", Path(__file__).parents[3] / "target" / "release"))
-CPU = max(os.sched_getaffinity(0))
+AF_PACKET = Program("af-packet-fwd", "net_af_packet")
+command, forwarder = AF_PACKET.command, AF_PACKET.running
 WAYS = ("read-write", "mmsg", "mmap")
-PREFIX = "t"
 
 
 @pytest.fixture(autouse=True)
@@ -36,98 +30,6 @@ def _between() -> Iterator[None]:
 def directory() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="kio") as path:
         yield Path(path)
-
-
-@dataclass
-class Forwarder:
-    process: subprocess.Popen[str]
-    directory: Path
-    log: Path
-
-    @property
-    def socket(self) -> Path:
-        return self.directory / "dpdk" / PREFIX / "dpdk_telemetry.v2"
-
-    def ask(self, command: str) -> Any:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
-            peer.settimeout(TIMEOUT_S)
-            peer.connect(str(self.socket))
-            peer.recv(1 << 16)
-            peer.send(command.encode())
-            (answer,) = json.loads(peer.recv(1 << 16)).values()
-            return answer
-
-    def answers(self) -> bool:
-        """Whether somebody listens: a killed one leaves its socket."""
-        try:
-            self.ask("/info")
-        except OSError:
-            return False
-        return True
-
-    def stats(self, port: int) -> dict[str, int]:
-        return dict(self.ask(f"/ethdev/stats,{port}"))
-
-    def finish(self, number: signal.Signals = signal.SIGTERM) -> str:
-        self.process.send_signal(number)
-        assert self.process.wait(TIMEOUT_S) == 0, self.log.read_text()
-        return self.log.read_text()
-
-
-def command(*options: str, settings: str = "", own: Sequence[str] = ("-p", "3")) -> list[str]:
-    words = ["ip", "netns", "exec", MIDDLE, str(BIN / "af-packet-fwd"), "-l", str(CPU), "--no-pci"]
-    words += ["--no-huge", "-m", "512", "--file-prefix", PREFIX]
-    for number in (0, 1):
-        words += ["--vdev", f"net_af_packet{number},iface=f{number}{settings}"]
-    return [*words, "--", *own, "-q", "4", "-T", "0", *options]
-
-
-def environment(directory: Path) -> dict[str, str]:
-    return {**os.environ, "RUNTIME_DIRECTORY": str(directory), "XDG_RUNTIME_DIR": str(directory)}
-
-
-@contextmanager
-def forwarder(directory: Path, *options: str, settings: str = "") -> Iterator[Forwarder]:
-    log = directory / "log"
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            command(*options, settings=settings),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment(directory),
-        )
-    running = Forwarder(process, directory, log)
-    try:
-        eventually(lambda: running.answers() or process.poll() is not None)
-        assert process.poll() is None, log.read_text()
-        yield running
-    finally:
-        process.kill()
-        process.wait()
-
-
-def refused(directory: Path, words: list[str]) -> str:
-    done = subprocess.run(
-        words, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
-        env=environment(directory),
-    )  # fmt: skip
-    assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
-    assert not (directory / "dpdk" / PREFIX).exists()
-    return done.stderr
-
-
-def frame(number: int, size: int, tag: bytes = b"") -> bytes:
-    """`size` bytes without the FCS, that no other frame of a test has."""
-    header = bytes.fromhex("021100000001") + bytes.fromhex("021100000002")
-    body = random.Random(number).randbytes(max(size - len(header) - len(tag) - 2, 0))
-    return (header + tag + b"\x88\xb5" + body)[:size]
-
-
-def forwarded(sent: bytes, port: int, source: bytes) -> bytes:
-    """As l2fwd sends it on."""
-    return bytes([2, 0, 0, 0, 0, port]) + source + sent[12:]
 
 
 @pytest.mark.parametrize("idle", ["wait", "spin"])
@@ -381,6 +283,6 @@ def test_what_cannot_be_is_refused_by_name(directory: Path, words: list[str], to
 
 def test_without_privileges_it_says_what_is_wanted(directory: Path) -> None:
     words = command()
-    program = words.index(str(BIN / "af-packet-fwd"))
+    program = words.index(str(AF_PACKET.path))
     without = [*words[:program], "setpriv", "--bounding-set=-net_raw", *words[program:]]
     assert "CAP_NET_RAW" in refused(directory, without)

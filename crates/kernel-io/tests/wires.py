@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import socket
@@ -58,7 +59,7 @@ def inside(namespace: str) -> Iterator[None]:
 
 
 @contextmanager
-def wires() -> Iterator[None]:
+def wires(queues: int = 1) -> Iterator[None]:
     """Three namespaces and two veths, all up, without IPv6's own frames."""
     if os.geteuid() != 0:
         pytest.skip("network namespaces need root")
@@ -71,14 +72,24 @@ def wires() -> Iterator[None]:
             off = "net.ipv6.conf.default.disable_ipv6=1"
             ip("netns", "exec", namespace, "sysctl", "-qw", off)
         for far, name, near in ((LEFT, "l0", "f0"), (RIGHT, "r0", "f1")):
-            ip("link", "add", name, "netns", far, "type", "veth",
-               "peer", "name", near, "netns", MIDDLE)  # fmt: skip
+            several = ("numrxqueues", str(queues), "numtxqueues", str(queues))
+            ip("link", "add", name, "netns", far, *several, "type", "veth",
+               "peer", "name", near, "netns", MIDDLE, *several)  # fmt: skip
             ip("-n", far, "link", "set", name, "up")
             ip("-n", MIDDLE, "link", "set", near, "up")
         yield
     finally:
         for namespace in (LEFT, MIDDLE, RIGHT):
             subprocess.run(["ip", "netns", "del", namespace], capture_output=True, check=False)
+
+
+def set_gro(namespace: str, interface: str, *, on: bool = True) -> None:
+    """Whether an interface puts received segments together (ioctl SIOCETHTOOL, ETHTOOL_SGRO): a
+    veth polls only then, or with an XDP program."""
+    value = ctypes.create_string_buffer(struct.pack("II", 0x2C, on))
+    request = struct.pack("16sP", interface.encode(), ctypes.addressof(value))
+    with inside(namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, 0x8946, request)
 
 
 def mac(namespace: str, interface: str) -> bytes:

@@ -11,7 +11,7 @@ from linerate.forwarders.base import Forwarder
 from linerate.forwarders.bench import Plain, Raw, Slowed
 from linerate.forwarders.c_l2fwd import CL2fwd
 from linerate.forwarders.c_l3fwd import CL3fwd, CL3fwdGraph
-from linerate.forwarders.kernel import AfPacketFwd
+from linerate.forwarders.kernel import KERNEL_FORWARDERS
 from linerate.forwarders.rust import Reflect, RustL2fwd
 from linerate.forwarders.testpmd import Testpmd
 
@@ -34,7 +34,7 @@ FORWARDERS: dict[str, Forwarder] = {
         CL3fwd("em"),
         CL3fwd("acl"),
         CL3fwdGraph(),
-        *(AfPacketFwd(io) for io in ("read-write", "mmsg", "mmap")),
+        *KERNEL_FORWARDERS,
         Plain(burst=False),
         Plain(burst=True),
         Raw(burst=False),

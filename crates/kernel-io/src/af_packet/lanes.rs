@@ -18,7 +18,8 @@ use super::socket::{Fanout, PacketSocket};
 use super::tx_ring::TxRing;
 use crate::interface::Port;
 use crate::lane::{Lane, Place};
-use crate::stats::{LaneEntry, LaneStats, Missed};
+use crate::stats::{LaneEntry, LaneStats, Missed, PortStats};
+use crate::way::Opened;
 
 /// Bytes of a socket's buffers; what a ring is for does not count.
 const BUFFER: c_int = 4 << 20;
@@ -82,13 +83,6 @@ pub enum OpenError {
     },
 }
 
-/// Lanes, in the order of their places, with what they count.
-pub(crate) struct Opened {
-    pub(crate) lanes: Vec<Box<dyn Lane>>,
-    pub(crate) entries: Vec<LaneEntry>,
-    pub(crate) missed: Box<dyn Missed>,
-}
-
 /// The receiving sockets of each port: the kernel counts what found no room in them.
 struct Sockets(BTreeMap<u16, Vec<Arc<PacketSocket>>>);
 
@@ -107,11 +101,7 @@ pub(crate) fn open(
     places: &[Place],
     settings: &Settings,
 ) -> Result<Opened, OpenError> {
-    let mut opened = Opened {
-        lanes: Vec::new(),
-        entries: Vec::new(),
-        missed: Box::new(Sockets(BTreeMap::new())),
-    };
+    let (mut lanes, mut entries) = (Vec::new(), Vec::new());
     let mut sockets = Sockets(BTreeMap::new());
     let mut groups = BTreeMap::new();
     for place in places {
@@ -122,13 +112,13 @@ pub(crate) fn open(
         let stats = Arc::<LaneStats>::default();
         let making = Making { rx_port, tx_port, settings, stats: Arc::clone(&stats) };
         let socket = Arc::new(making.receiving_socket()?);
-        opened.lanes.push(making.lane(&socket)?);
+        lanes.push(making.lane(&socket)?);
         making.bind(&socket, groups.entry(place.rx_port).or_default())?;
         sockets.0.entry(place.rx_port).or_default().push(socket);
-        opened.entries.push(LaneEntry { rx_port: place.rx_port, tx_port: place.tx_port, stats });
+        entries.push(LaneEntry { rx_port: place.rx_port, tx_port: place.tx_port, stats });
     }
-    opened.missed = Box::new(sockets);
-    Ok(opened)
+    let stats = Arc::new(PortStats::new(entries, Box::new(sockets)));
+    Ok(Opened { lanes, stats, negotiated: Vec::new(), commands: Vec::new() })
 }
 
 struct Making<'m> {

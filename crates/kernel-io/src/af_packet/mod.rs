@@ -16,12 +16,16 @@ mod mapping;
 mod message;
 mod mmap;
 mod mmsg;
+mod options;
 mod outbox;
 mod read_write;
 mod rx_ring;
 mod socket;
 mod tx_ring;
+mod way;
 
 pub use lanes::{Io, OpenError, Settings};
-pub(crate) use lanes::{Opened, open};
+pub use options::Options;
 pub use socket::Fanout;
+pub(crate) use socket::PacketSocket;
+pub(crate) use way::AfPacket;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The program on a port that gives frames to sockets.
+
+use std::os::fd::AsFd as _;
+
+use libbpf_rs::Object;
+
+use super::lanes::OpenError;
+use super::socket::XdpSocket;
+use crate::interface::Port;
+use crate::xdp::{Attached, Mode, load, map, number, opened, program};
+
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/to_socket.bpf.o"));
+/// Queues that the program's map has room for.
+pub(super) const MAX_QUEUES: u32 = 64;
+
+/// It leaves the interface when this is dropped.
+pub(super) struct PortProgram {
+    object: Object,
+    attached: Attached,
+}
+
+impl PortProgram {
+    /// Puts it on a port; frames go to the kernel until a queue has a socket.
+    pub(super) fn start(port: &Port, mode: Option<Mode>) -> Result<Self, OpenError> {
+        let object = load(opened(OBJECT, None)?)?;
+        let attached = Attached::new(program(&object, "to_socket")?.as_fd(), port, mode)?;
+        Ok(Self { object, attached })
+    }
+
+    /// Where it runs.
+    pub(super) fn mode(&self) -> Mode {
+        self.attached.mode
+    }
+
+    /// Gives the frames of a queue to a socket from now on.
+    pub(super) fn give(&self, queue: u32, socket: &XdpSocket) -> Result<(), OpenError> {
+        Ok(number(&map(&self.object, "sockets")?, queue, socket.raw() as u32)?)
+    }
+}

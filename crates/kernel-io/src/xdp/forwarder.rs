@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A program on each port, and putting others in their places while they run.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::sync::Mutex;
+
+use forwarding::ethernet::addresses_of_l2fwd;
+use forwarding::l2fwd;
+use libbpf_rs::Object;
+
+use super::attach::{AttachError, Attached, Mode};
+use super::layout::LaneConstants;
+use super::object::{self, LoadError, map, number, opened, program, set_constants, share_maps};
+use super::options::Action;
+use crate::interface::{Port, Promiscuous};
+use crate::lane::Place;
+
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/l2fwd.bpf.o"));
+
+/// Why a port has no program.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The kernel took no program.
+    #[error("{0}")]
+    Load(String),
+    /// It is not on the interface.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// The interface receives only what is addressed to it.
+    #[error("{device}: promiscuous mode of {iface}: {source}")]
+    Promiscuous {
+        /// The port's device.
+        device: String,
+        /// The interface.
+        iface: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl From<LoadError> for OpenError {
+    fn from(error: LoadError) -> Self {
+        Self::Load(error.to_string())
+    }
+}
+
+/// The programs of all ports; they leave the interfaces when this is dropped.
+pub(super) struct Forwarder {
+    lanes: Vec<LaneProgram>,
+    /// Keeps the maps that all programs share.
+    maps: Object,
+    action: Mutex<Action>,
+}
+
+struct LaneProgram {
+    pair: Pair,
+    attached: Attached,
+    _promiscuous: Option<Promiscuous>,
+}
+
+impl Forwarder {
+    /// Puts programs on the ports of these places.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; ports that have a program already lose it again.
+    pub(super) fn start(
+        ports: &[Port],
+        places: &[Place],
+        action: Action,
+        mode: Option<Mode>,
+        l2fwd: &l2fwd::Options,
+    ) -> Result<Self, OpenError> {
+        let maps = shared_maps(ports, action)?;
+        let mut lanes = Vec::with_capacity(places.len());
+        for place in places {
+            let find = |id: u16| ports.iter().find(|port| port.id == id);
+            let (Some(rx_port), Some(tx_port)) = (find(place.rx_port), find(place.tx_port)) else {
+                continue;
+            };
+            let pair = Pair {
+                rx_port: rx_port.clone(),
+                tx_port: tx_port.clone(),
+                mac_updating: l2fwd.mac_updating,
+            };
+            let object = pair.load(&maps, action)?;
+            let attached =
+                Attached::new(program(&object, action.program())?.as_fd(), rx_port, mode)?;
+            let promiscuous = match l2fwd.promiscuous {
+                true => Some(promiscuous(rx_port)?),
+                false => None,
+            };
+            lanes.push(LaneProgram { pair, attached, _promiscuous: promiscuous });
+        }
+        Ok(Self { lanes, maps, action: Mutex::new(action) })
+    }
+
+    /// The object whose maps all programs share.
+    pub(super) fn maps(&self) -> &Object {
+        &self.maps
+    }
+
+    /// Where the program of each port runs.
+    pub(super) fn modes(&self) -> impl Iterator<Item = (u16, Mode)> {
+        self.lanes.iter().map(|lane| (lane.pair.rx_port.id, lane.attached.mode))
+    }
+
+    /// What becomes of frames now.
+    pub(super) fn action(&self) -> Action {
+        self.action.lock().map_or_else(|poisoned| *poisoned.into_inner(), |action| *action)
+    }
+
+    /// Puts programs with another action in the place of those that run. Every frame meets the old one or
+    /// the new one, and counters go on. All programs are loaded before the first is put in its place.
+    ///
+    /// # Errors
+    /// The kernel refused; what ran goes on.
+    pub(super) fn replace(&self, action: Action) -> Result<(), OpenError> {
+        let mut current = match self.action.lock() {
+            Ok(current) => current,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        let objects: Vec<Object> = self
+            .lanes
+            .iter()
+            .map(|lane| lane.pair.load(&self.maps, action))
+            .collect::<Result<_, _>>()?;
+        for (lane, object) in self.lanes.iter().zip(&objects) {
+            let what = "putting a program in another's place";
+            lane.attached
+                .replace(program(object, action.program())?.as_fd())
+                .map_err(|error| LoadError::Refused { what, why: error.to_string() })?;
+        }
+        *current = action;
+        Ok(())
+    }
+}
+
+fn promiscuous(port: &Port) -> Result<Promiscuous, OpenError> {
+    Promiscuous::on(port).map_err(|source| OpenError::Promiscuous {
+        device: port.device.clone(),
+        iface: port.iface.clone(),
+        source,
+    })
+}
+
+/// An object that is there for its maps; its program is loaded and never runs.
+fn shared_maps(ports: &[Port], action: Action) -> Result<Object, LoadError> {
+    let object = object::load(opened(OBJECT, Some(action.program()))?)?;
+    let (targets, port_of) = (map(&object, "ports")?, map(&object, "port_of")?);
+    for port in ports {
+        number(&targets, port.id.into(), port.index)?;
+        number(&port_of, port.index, port.id.into())?;
+    }
+    Ok(object)
+}
+
+/// Where frames come in, and where those leave that are neither sent back nor routed.
+struct Pair {
+    rx_port: Port,
+    tx_port: Port,
+    mac_updating: bool,
+}
+
+impl Pair {
+    /// Loads the program for it.
+    fn load(&self, maps: &Object, action: Action) -> Result<Object, LoadError> {
+        let out = if action == Action::Tx { &self.rx_port } else { &self.tx_port };
+        let addresses = addresses_of_l2fwd(out.id, out.mac);
+        let constants = LaneConstants {
+            rx_port: self.rx_port.id,
+            tx_port: out.id,
+            addresses: self.mac_updating.then_some(addresses),
+        };
+        let mut object = opened(OBJECT, Some(action.program()))?;
+        set_constants(&mut object, &constants.bytes())?;
+        share_maps(&mut object, maps)?;
+        object::load(object)
+    }
+}
