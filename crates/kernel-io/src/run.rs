@@ -63,6 +63,8 @@ pub(crate) fn forward(
         work.into_iter().partition(|each| each.lcore == main);
     let mut screen = screen;
     thread::scope(|threads| {
+        // The scope waits for every lcore before it lets a panic of this thread on.
+        let _ending = EndsAll(stop);
         let mut outcome = Ok(());
         let mut running = Vec::with_capacity(others.len());
         for mut each in others {
@@ -123,9 +125,21 @@ pub(crate) fn watch(
     Ok(())
 }
 
+/// Has all lcores end when the thread that holds it panics.
+struct EndsAll<'s>(&'s Stop);
+
+impl Drop for EndsAll<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.raise();
+        }
+    }
+}
+
 impl Work {
     /// Forwards on the lcore's CPU. An lcore that cannot go on ends all.
     fn run_pinned(&mut self, stop: &Stop, tick: impl FnMut(u64)) -> Result<(), ForwardError> {
+        let _ending = EndsAll(stop);
         let pinned = lcores::pin(self.lcore)
             .map_err(|source| ForwardError::Lcore { lcore: self.lcore, source });
         let outcome = pinned.and_then(|()| self.run(stop, tick).map_err(ForwardError::from));
@@ -210,5 +224,81 @@ impl Work {
             lane.abandon();
         }
         outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::{AsFd as _, BorrowedFd};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::mpsc;
+
+    use forwarding::l2fwd::{Counted, Counts};
+
+    use super::*;
+
+    /// Nothing comes; one that is `broken` panics where it looks.
+    struct Quiet {
+        file: File,
+        broken: bool,
+    }
+
+    impl Lane for Quiet {
+        fn receive(&mut self) -> Result<usize, LaneError> {
+            assert!(!self.broken, "a broken lane");
+            Ok(0)
+        }
+
+        fn forward(&mut self) -> Result<(), LaneError> {
+            Ok(())
+        }
+
+        fn check(&self) -> Result<(), LaneError> {
+            Ok(())
+        }
+
+        fn fd(&self) -> BorrowedFd<'_> {
+            self.file.as_fd()
+        }
+    }
+
+    struct Nothing;
+
+    impl Counted for Nothing {
+        fn read(&self) -> Vec<(u16, Counts)> {
+            Vec::new()
+        }
+    }
+
+    fn work(lcore: u32, broken: bool) -> Work {
+        let lane = Quiet { file: File::open("/dev/null").unwrap(), broken };
+        let figures = Arc::new(QueueFigures::new(lcore, 0, 0));
+        Work { lcore, lanes: vec![(Box::new(lane), figures)], spin: false }
+    }
+
+    /// Whether forwarding ends with a panic.
+    fn panics(work: Vec<Work>, main: u32) -> bool {
+        let (ended, end) = mpsc::channel();
+        let running = thread::spawn(move || {
+            let stop = Stop::on_signals().unwrap();
+            let screen = Screen::new(0, clock::hz(), &Nothing);
+            let outcome =
+                catch_unwind(AssertUnwindSafe(|| forward(work, main, screen, &stop).is_err()));
+            ended.send(outcome.is_err()).unwrap();
+        });
+        let panicked = end.recv_timeout(Duration::from_secs(20)).expect("it goes on");
+        running.join().unwrap();
+        panicked
+    }
+
+    #[test]
+    fn a_panic_on_any_lcore_ends_all() {
+        let allowed = lcores::allowed();
+        let (main, other) = (allowed[0], allowed[allowed.len() - 1]);
+        assert!(panics(vec![work(other, true), work(main, false)], main));
+        assert!(panics(vec![work(other, false), work(main, true)], main));
+        // A main lcore without lanes waits.
+        assert!(panics(vec![work(other, true)], u32::MAX));
     }
 }
