@@ -76,7 +76,11 @@ fn list(facts: &Facts, _parameters: &str) -> Option<Value> {
 }
 
 fn stats(facts: &Facts, parameters: &str) -> Option<Value> {
-    facts.stats.ethdev(facts.port(parameters)?.id)
+    let port = facts.port(parameters)?.id;
+    let Value::Dict(mut entries) = facts.stats.ethdev(port)? else { return None };
+    let queues = facts.stats.by_queue(port).into_iter();
+    entries.extend(queues.map(|(name, value)| (name.to_owned(), value)));
+    Some(Value::Dict(entries))
 }
 
 fn xstats(facts: &Facts, parameters: &str) -> Option<Value> {

@@ -28,6 +28,11 @@ pub(crate) fn tag(status: u32, tci: u16, tpid: u16) -> Option<Tag> {
     Some([a, b, c, d])
 }
 
+/// What stands in a whole frame where its outer tag would be.
+pub(crate) fn first_tag(frame: &[u8]) -> Option<Tag> {
+    frame.get(ADDRESSES..ADDRESSES + TAG)?.try_into().ok()
+}
+
 /// Moves the addresses of a frame that begins at `buffer[TAG]` four bytes to the front and writes the
 /// tag behind them, so that the frame begins at `buffer[0]`.
 pub(crate) fn put_tag(buffer: &mut [u8], tag: Tag) {

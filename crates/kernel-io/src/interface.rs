@@ -124,9 +124,14 @@ impl Port {
     /// Whether the kernel sends a frame of so many bytes there, whose tag is that, if it has one.
     #[must_use]
     pub(crate) fn sends(&self, length: usize, tag: Option<Tag>) -> bool {
-        let tagged = tag.is_some_and(|tag| tag.starts_with(&frame::VLAN));
-        length <= self.mtu as usize + frame::HEADER + if tagged { frame::TAG } else { 0 }
+        sends(self.mtu, length, tag)
     }
+}
+
+/// The same of an interface with that MTU.
+pub(crate) fn sends(mtu: u32, length: usize, tag: Option<Tag>) -> bool {
+    let tagged = tag.is_some_and(|tag| tag.starts_with(&frame::VLAN));
+    length <= mtu as usize + frame::HEADER + if tagged { frame::TAG } else { 0 }
 }
 
 /// Has an interface receive what is not addressed to it, as long as this lives.

@@ -8,6 +8,9 @@ use forwarding::l2fwd::{Counted, Counts};
 use measure::Cell;
 use telemetry::Value;
 
+/// Queues that DPDK tells of, used or not (`RTE_ETHDEV_QUEUE_STAT_CNTRS`).
+const QUEUES: usize = 16;
+
 /// What one lane counts: written by its thread, read by any.
 ///
 /// Every frame that was received is sent, or in one of the counters that begin with `tx_` or `rx_`.
@@ -30,15 +33,19 @@ pub(crate) struct LaneStats {
     pub(crate) tx_down: Cell,
     /// Refused by the kernel for another reason.
     pub(crate) tx_refused: Cell,
+    /// Handed to the kernel, which had not said that they were sent when the program ended.
+    pub(crate) tx_unconfirmed: Cell,
     /// Calls of the kernel to receive and to send.
     pub(crate) rx_calls: Cell,
     pub(crate) tx_calls: Cell,
 }
 
 impl LaneStats {
-    fn dropped(&self) -> u64 {
-        let all = [&self.tx_full, &self.tx_too_long, &self.tx_down, &self.tx_refused];
-        self.rx_truncated.get() + all.iter().map(|cell| cell.get()).sum::<u64>()
+    /// Frames that were to be sent and were not, or nobody knows.
+    fn unsent(&self) -> u64 {
+        let Self { tx_full, tx_too_long, tx_down, tx_refused, tx_unconfirmed, .. } = self;
+        let all = [tx_full, tx_too_long, tx_down, tx_refused, tx_unconfirmed];
+        all.iter().map(|cell| cell.get()).sum()
     }
 }
 
@@ -46,6 +53,8 @@ impl LaneStats {
 pub(crate) struct LaneEntry {
     pub(crate) rx_port: u16,
     pub(crate) tx_port: u16,
+    /// Of both ports.
+    pub(crate) queue: u16,
     pub(crate) stats: Arc<LaneStats>,
 }
 
@@ -57,8 +66,13 @@ pub(crate) trait Missed: Send + Sync {
 
 /// Counters of a program that anybody may read.
 pub(crate) trait Told: Counted + Send + Sync {
-    /// The answer of `/ethdev/stats`; none of a port that is not forwarded.
+    /// A port's counters, with DPDK's names; none of a port that is not forwarded.
     fn ethdev(&self, port: u16) -> Option<Value>;
+
+    /// The counters of a port's queues, as DPDK's telemetry has them; none where they are not told apart.
+    fn by_queue(&self, _port: u16) -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
 
     /// The answer of `/ethdev/xstats`: where frames went that were not sent, and more.
     fn xstats(&self, port: u16) -> Option<Value>;
@@ -118,6 +132,18 @@ impl Told for PortStats {
         })
     }
 
+    fn by_queue(&self, port: u16) -> Vec<(&'static str, Value)> {
+        let rx = |cell| by_queue(self.lanes.iter().filter(|lane| lane.rx_port == port), cell);
+        let tx = |cell| by_queue(self.lanes.iter().filter(|lane| lane.tx_port == port), cell);
+        vec![
+            ("q_ipackets", rx(|stats| &stats.rx_packets)),
+            ("q_opackets", tx(|stats| &stats.tx_packets)),
+            ("q_ibytes", rx(|stats| &stats.rx_bytes)),
+            ("q_obytes", tx(|stats| &stats.tx_bytes)),
+            ("q_errors", Value::Numbers(vec![0; QUEUES])),
+        ]
+    }
+
     fn xstats(&self, port: u16) -> Option<Value> {
         let rx = |cell| sum(self.receiving(port), cell);
         let tx = |cell| sum(self.sending(port), cell);
@@ -135,6 +161,7 @@ impl Told for PortStats {
                 ("tx_too_long", tx(|stats| &stats.tx_too_long).into()),
                 ("tx_down", tx(|stats| &stats.tx_down).into()),
                 ("tx_refused", tx(|stats| &stats.tx_refused).into()),
+                ("tx_unconfirmed", tx(|stats| &stats.tx_unconfirmed).into()),
                 ("tx_calls", tx(|stats| &stats.tx_calls).into()),
             ])
         })
@@ -149,16 +176,31 @@ fn sum<'s>(lanes: impl Iterator<Item = &'s LaneStats>, cell: fn(&LaneStats) -> &
     lanes.map(|stats| cell(stats).get()).sum()
 }
 
+/// As many numbers as DPDK has; what further queues would count is in none of them.
+fn by_queue<'s>(
+    lanes: impl Iterator<Item = &'s LaneEntry>,
+    cell: fn(&LaneStats) -> &Cell,
+) -> Value {
+    let mut queues = vec![0; QUEUES];
+    for lane in lanes {
+        if let Some(queue) = queues.get_mut(usize::from(lane.queue)) {
+            *queue += cell(&lane.stats).get();
+        }
+    }
+    Value::Numbers(queues)
+}
+
 impl Counted for PortStats {
     fn read(&self) -> Vec<(u16, Counts)> {
         let counts = |port: u16| {
             let mut counts = Counts::default();
             for stats in self.receiving(port) {
                 counts.received += stats.rx_packets.get();
+                counts.dropped += stats.rx_truncated.get();
             }
             for stats in self.sending(port) {
                 counts.sent += stats.tx_packets.get();
-                counts.dropped += stats.dropped();
+                counts.dropped += stats.unsent();
             }
             counts
         };
@@ -180,8 +222,10 @@ mod tests {
 
     #[test]
     fn a_port_is_the_sum_of_its_lanes() {
-        let lane = |rx_port, tx_port| LaneEntry { rx_port, tx_port, stats: Arc::default() };
-        let stats = PortStats::new(vec![lane(0, 1), lane(0, 1), lane(1, 0)], Box::new(Seven));
+        let lane =
+            |rx_port, tx_port, queue| LaneEntry { rx_port, tx_port, queue, stats: Arc::default() };
+        let lanes = vec![lane(0, 1, 0), lane(0, 1, 1), lane(1, 0, 0)];
+        let stats = PortStats::new(lanes, Box::new(Seven));
         for (number, lane) in (1..).zip(&stats.lanes) {
             lane.stats.rx_packets.add(10 * number);
             lane.stats.tx_packets.add(number);
@@ -189,13 +233,20 @@ mod tests {
             lane.stats.rx_truncated.add(1);
         }
         let all = stats.read();
-        assert_eq!(all[0], (0, Counts { sent: 3, received: 30, dropped: 3 }));
-        assert_eq!(all[1], (1, Counts { sent: 3, received: 30, dropped: 6 }));
+        // Two that came in truncated and two that could not be sent; one and twice two.
+        assert_eq!(all[0], (0, Counts { sent: 3, received: 30, dropped: 4 }));
+        assert_eq!(all[1], (1, Counts { sent: 3, received: 30, dropped: 5 }));
         let Some(Value::Dict(told)) = stats.ethdev(0) else { panic!() };
         let number = |name: &str| told.iter().find(|(key, _)| key == name).unwrap().1.clone();
         assert_eq!(number("ipackets"), Value::U64(30));
         assert_eq!(number("opackets"), Value::U64(3));
         assert_eq!(number("imissed"), Value::U64(7));
+        let queues =
+            |first: &[u64]| Value::Numbers([first, &vec![0; QUEUES - first.len()]].concat());
+        let told = stats.by_queue(0);
+        assert_eq!(told[0], ("q_ipackets", queues(&[10, 20])));
+        assert_eq!(told[1], ("q_opackets", queues(&[3])));
+        assert_eq!(told[4], ("q_errors", queues(&[])));
         assert_eq!(stats.ethdev(2), None);
         assert_eq!(stats.xstats(9), None);
     }

@@ -155,3 +155,19 @@ def frame(number: int, size: int, tag: bytes = b"") -> bytes:
 def forwarded(sent: bytes, port: int, source: bytes) -> bytes:
     """As l2fwd sends it on."""
     return bytes([2, 0, 0, 0, 0, port]) + source + sent[12:]
+
+
+def books(running: Forwarder, received_on: int = 0) -> None:
+    """Received is sent by the other port, or named."""
+    here, there = received_on, 1 - received_on
+    named = ("tx_full", "tx_too_long", "tx_down", "tx_refused", "tx_unconfirmed")
+
+    def figures() -> tuple[dict[str, int], dict[str, int]]:
+        return running.ask(f"/ethdev/xstats,{here}"), running.ask(f"/ethdev/xstats,{there}")
+
+    def closed() -> bool:
+        near, far = figures()
+        lost = near["rx_truncated"] + sum(far[name] for name in named)
+        return near["rx_good_packets"] == far["tx_good_packets"] + lost
+
+    eventually(closed, figures)

@@ -115,7 +115,8 @@ pub(crate) fn open(
         lanes.push(making.lane(&socket)?);
         making.bind(&socket, groups.entry(place.rx_port).or_default())?;
         sockets.0.entry(place.rx_port).or_default().push(socket);
-        entries.push(LaneEntry { rx_port: place.rx_port, tx_port: place.tx_port, stats });
+        let Place { rx_port, tx_port, queue, .. } = *place;
+        entries.push(LaneEntry { rx_port, tx_port, queue, stats });
     }
     let stats = Arc::new(PortStats::new(entries, Box::new(sockets)));
     Ok(Opened { lanes, stats, negotiated: Vec::new(), commands: Vec::new() })

@@ -99,6 +99,21 @@ impl Mapping {
         // SAFETY: inside; the rest is the caller's.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(at), length) }
     }
+
+    /// Copies `length` bytes from one part to another.
+    ///
+    /// # Safety
+    /// Both parts were handed over to the program.
+    ///
+    /// # Panics
+    /// When one lies outside.
+    pub(crate) unsafe fn copy(&mut self, from: usize, to: usize, length: usize) {
+        let end = from.max(to).checked_add(length);
+        assert!(end.is_some_and(|end| end <= self.length), "bytes outside of the ring");
+        let start = self.start.as_ptr();
+        // SAFETY: inside, and they may overlap; the rest is the caller's.
+        unsafe { std::ptr::copy(start.add(from), start.add(to), length) };
+    }
 }
 
 impl Drop for Mapping {

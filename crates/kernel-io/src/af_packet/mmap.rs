@@ -12,7 +12,7 @@ use super::rx_ring::{Frame, RxRing};
 use super::socket::NotSent;
 use super::tx_ring::TxRing;
 use crate::frame;
-use crate::interface::Port;
+use crate::interface::{self, Port};
 use crate::lane::{Lane, LaneError, MOST};
 use crate::stats::LaneStats;
 
@@ -72,15 +72,37 @@ impl Mmap {
         self.tx.push(length);
     }
 
+    /// Has the kernel send what is in the ring, and counts what it refuses.
     fn kick(&mut self) -> Result<(), LaneError> {
-        self.stats.tx_calls.add(1);
-        let Err((errno, why)) = self.tx.kick() else { return Ok(()) };
-        match why {
-            // It may come up again, and what is in the ring is sent then.
-            NotSent::Down => Ok(()),
-            NotSent::Gone if !self.tx_port.is_gone() => Ok(()),
-            _ => Err(LaneError::of(&self.tx_port, "send", io::Error::from_raw_os_error(errno))),
+        while self.tx.under_way() > 0 {
+            self.stats.tx_calls.add(1);
+            let Err((errno, why)) = self.tx.kick() else { return Ok(()) };
+            let (counter, taken) = match why {
+                NotSent::TooLong => {
+                    // The MTU was lowered: what else is too long now need not be tried.
+                    let mtu = self.tx_port.now().map_or(self.tx_port.mtu, |now| now.mtu);
+                    let fits =
+                        |bytes: &[u8]| interface::sends(mtu, bytes.len(), frame::first_tag(bytes));
+                    (&self.stats.tx_too_long, self.tx.take_out(fits))
+                }
+                NotSent::Down => (&self.stats.tx_down, 0),
+                NotSent::Gone if !self.tx_port.is_gone() => (&self.stats.tx_down, 0),
+                NotSent::Gone => {
+                    let source = io::Error::from_raw_os_error(errno);
+                    return Err(LaneError::of(&self.tx_port, "send", source));
+                }
+                NotSent::Full | NotSent::Refused => {
+                    (&self.stats.tx_refused, self.tx.take_out(|_| true))
+                }
+            };
+            counter.add(taken);
+            if taken == 0 {
+                // It is not about one of the frames: none of them leaves now.
+                counter.add(self.tx.abandon());
+                return Ok(());
+            }
         }
+        Ok(())
     }
 
     fn reclaim(&mut self) {
@@ -111,21 +133,20 @@ impl Lane for Mmap {
         }
         self.frames.clear();
         self.rx.release();
-        if self.tx.under_way() > 0 { self.kick() } else { Ok(()) }
+        self.kick()
     }
 
     fn flush(&mut self) -> Result<bool, LaneError> {
         self.reclaim();
-        if self.tx.under_way() > 0 {
-            self.kick()?;
-            self.reclaim();
-        }
+        self.kick()?;
+        self.reclaim();
         Ok(self.tx.under_way() == 0)
     }
 
     fn abandon(&mut self) {
         self.stats.tx_full.add(self.tx.abandon());
         self.reclaim();
+        self.stats.tx_unconfirmed.add(self.tx.under_way().into());
     }
 
     fn check(&self) -> Result<(), LaneError> {

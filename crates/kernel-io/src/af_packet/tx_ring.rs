@@ -5,7 +5,7 @@
 use std::io;
 use std::mem::offset_of;
 use std::os::raw::c_int;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::mapping::Mapping;
 use super::socket::{NotSent, PacketSocket, errno, not_sent};
@@ -54,8 +54,8 @@ impl TxRing {
             tp_frame_size: slot,
             tp_frame_nr: slots,
         };
-        // A frame that it would not send does not hold up those behind it; lanes see to it that none is.
-        socket.set(libc::PACKET_LOSS, &1 as &c_int)?;
+        // Without PACKET_LOSS, by which the kernel would give back what it refuses as if it were sent:
+        // so it stops there, and `take_out` sees which one it was.
         socket.set(libc::PACKET_TX_RING, &request)?;
         let mapping = Mapping::new(&socket, block as usize * blocks as usize)?;
         Ok(Self { socket, mapping, slot: slot as usize, slots, head: 0, tail: 0, used: 0 })
@@ -85,7 +85,8 @@ impl TxRing {
     /// Has the kernel send what was pushed.
     ///
     /// # Errors
-    /// Why it did not, other than for want of room: then what is left is sent by a later call.
+    /// Why it stopped before the last frame, other than for want of room: then what is left is sent by a
+    /// later call. A frame that it refuses stays in its way until it is taken out.
     pub(crate) fn kick(&self) -> Result<(), (c_int, NotSent)> {
         // SAFETY: no memory of ours but the ring is read.
         let code =
@@ -118,14 +119,65 @@ impl TxRing {
         done
     }
 
+    /// Takes out the frame that the kernel refused, and of those behind it the ones that are not to be
+    /// kept; how many they were. The others move up, for the kernel goes on where it stopped.
+    pub(crate) fn take_out(&mut self, keep: impl Fn(&[u8]) -> bool) -> u64 {
+        let slots = (0..self.used).map(|number| (self.tail + number) % self.slots);
+        let waits = |slot: &u32| {
+            let status = self.status(*slot).load(Ordering::Acquire);
+            status == libc::TP_STATUS_SEND_REQUEST || status == libc::TP_STATUS_WRONG_FORMAT
+        };
+        let waiting: Vec<u32> = slots.skip_while(|slot| !waits(slot)).collect();
+        let mut free = waiting.iter();
+        let mut kept = 0;
+        for slot in &waiting {
+            let at = *slot as usize * self.slot;
+            let refused =
+                self.status(*slot).load(Ordering::Acquire) == libc::TP_STATUS_WRONG_FORMAT;
+            // SAFETY: the kernel has not begun with the slot, and is called by this ring's owner alone.
+            let stays = !refused
+                && unsafe {
+                    let length = self.mapping.read::<u32>(at + LENGTH) as usize;
+                    keep(self.mapping.bytes(at + DATA, length.min(self.slot - DATA)))
+                };
+            if !stays {
+                continue;
+            }
+            if let Some(to) = free.next().filter(|to| *to != slot) {
+                // SAFETY: as above, of both slots.
+                unsafe {
+                    self.mapping.copy(
+                        at + LENGTH,
+                        *to as usize * self.slot + LENGTH,
+                        self.slot - LENGTH,
+                    )
+                };
+                self.status(*to).store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
+            }
+            kept += 1;
+        }
+        let taken = &waiting[kept..];
+        for slot in taken {
+            self.status(*slot).store(libc::TP_STATUS_AVAILABLE, Ordering::Release);
+        }
+        if let Some(first) = taken.first() {
+            self.head = *first;
+            self.used -= taken.len() as u32;
+        }
+        taken.len() as u64
+    }
+
+    fn status(&self, slot: u32) -> &AtomicU32 {
+        self.mapping.status(slot as usize * self.slot + STATUS)
+    }
+
     /// Takes the slots back that the kernel has not begun with, and says how many they were.
     pub(crate) fn abandon(&mut self) -> u64 {
         let mut abandoned = 0;
         while self.used > 0 {
             let last = (self.head + self.slots - 1) % self.slots;
-            let status = self.mapping.status(last as usize * self.slot + STATUS);
             let asked = libc::TP_STATUS_SEND_REQUEST;
-            let taken = status.compare_exchange(
+            let taken = self.status(last).compare_exchange(
                 asked,
                 libc::TP_STATUS_AVAILABLE,
                 Ordering::AcqRel,

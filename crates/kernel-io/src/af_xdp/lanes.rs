@@ -191,7 +191,8 @@ pub(super) fn open(
         )));
         // Only now, when there are chunks to receive into.
         program.give(queue, &socket)?;
-        entries.push(LaneEntry { rx_port: place.rx_port, tx_port: place.tx_port, stats });
+        let Place { rx_port, tx_port, queue, .. } = *place;
+        entries.push(LaneEntry { rx_port, tx_port, queue, stats });
     }
     let stats = Arc::new(PortStats::new(entries, Box::new(dropped)));
     Ok(Opened { lanes, stats, negotiated, commands: Vec::new() })
