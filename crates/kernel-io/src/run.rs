@@ -238,20 +238,26 @@ mod tests {
 
     use super::*;
 
-    /// Nothing comes; one that is `broken` panics where it looks.
-    struct Quiet {
+    /// A lane that receives as many frames as it is told each time, or breaks.
+    struct Told {
         file: File,
-        broken: bool,
+        receives: Option<usize>,
+        /// Raised where it is flushed.
+        flushed: Option<Stop>,
     }
 
-    impl Lane for Quiet {
+    impl Lane for Told {
         fn receive(&mut self) -> Result<usize, LaneError> {
-            assert!(!self.broken, "a broken lane");
-            Ok(0)
+            Ok(self.receives.expect("a broken lane"))
         }
 
         fn forward(&mut self) -> Result<(), LaneError> {
             Ok(())
+        }
+
+        fn flush(&mut self) -> Result<bool, LaneError> {
+            self.flushed.iter().for_each(Stop::raise);
+            Ok(true)
         }
 
         fn check(&self) -> Result<(), LaneError> {
@@ -263,6 +269,16 @@ mod tests {
         }
     }
 
+    fn lane(receives: Option<usize>, flushed: Option<Stop>) -> Box<dyn Lane> {
+        Box::new(Told { file: File::open("/dev/null").unwrap(), receives, flushed })
+    }
+
+    fn work(lcore: u32, lanes: Vec<Box<dyn Lane>>) -> Work {
+        let figures = || Arc::new(QueueFigures::new(lcore, 0, 0));
+        let lanes = lanes.into_iter().map(|lane| (lane, figures())).collect();
+        Work { lcore, lanes, spin: false }
+    }
+
     struct Nothing;
 
     impl Counted for Nothing {
@@ -271,21 +287,14 @@ mod tests {
         }
     }
 
-    fn work(lcore: u32, broken: bool) -> Work {
-        let lane = Quiet { file: File::open("/dev/null").unwrap(), broken };
-        let figures = Arc::new(QueueFigures::new(lcore, 0, 0));
-        Work { lcore, lanes: vec![(Box::new(lane), figures)], spin: false }
-    }
-
-    /// Whether forwarding ends with a panic.
-    fn panics(work: Vec<Work>, main: u32) -> bool {
+    /// Forwards to the end; whether that was a panic.
+    fn panics(work: Vec<Work>, main: u32, stop: &Stop) -> bool {
         let (ended, end) = mpsc::channel();
+        let stop = stop.clone();
         let running = thread::spawn(move || {
-            let stop = Stop::on_signals().unwrap();
             let screen = Screen::new(0, clock::hz(), &Nothing);
-            let outcome =
-                catch_unwind(AssertUnwindSafe(|| forward(work, main, screen, &stop).is_err()));
-            ended.send(outcome.is_err()).unwrap();
+            let forward = || forward(work, main, screen, &stop).unwrap();
+            ended.send(catch_unwind(AssertUnwindSafe(forward)).is_err()).unwrap();
         });
         let panicked = end.recv_timeout(Duration::from_secs(20)).expect("it goes on");
         running.join().unwrap();
@@ -296,9 +305,19 @@ mod tests {
     fn a_panic_on_any_lcore_ends_all() {
         let allowed = lcores::allowed();
         let (main, other) = (allowed[0], allowed[allowed.len() - 1]);
-        assert!(panics(vec![work(other, true), work(main, false)], main));
-        assert!(panics(vec![work(other, false), work(main, true)], main));
+        let sound = |lcore| work(lcore, vec![lane(Some(0), None)]);
+        let broken = |lcore| work(lcore, vec![lane(None, None)]);
+        let new = || Stop::on_signals().unwrap();
+        assert!(panics(vec![broken(other), sound(main)], main, &new()));
+        assert!(panics(vec![sound(other), broken(main)], main, &new()));
         // A main lcore without lanes waits.
-        assert!(panics(vec![work(other, true)], u32::MAX));
+        assert!(panics(vec![broken(other)], u32::MAX, &new()));
+    }
+
+    #[test]
+    fn a_lane_is_flushed_while_another_is_busy() {
+        let (lcore, stop) = (lcores::allowed()[0], Stop::on_signals().unwrap());
+        let lanes = vec![lane(Some(1), None), lane(Some(0), Some(stop.clone()))];
+        assert!(!panics(vec![work(lcore, lanes)], lcore, &stop));
     }
 }
