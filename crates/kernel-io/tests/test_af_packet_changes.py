@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from programs import Program, books, forwarded, frame
+from programs import Program, books, forwarded, frame, refused
 from wires import LEFT, MIDDLE, RIGHT, TIMEOUT_S, End, end, eventually, ip, mac, wires
 
 AF_PACKET = Program("af-packet-fwd", "net_af_packet")
@@ -134,6 +134,30 @@ def numbered(sender: End) -> Iterator[None]:
         sending.join()
 
 
+def number_of(received: bytes) -> int:
+    (number,) = struct.unpack_from("!Q", received, 14)
+    return int(number)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_queues_that_open_under_traffic_receive_each_frame_once(directory: Path, way: str) -> None:
+    options = ("--io", way, "--fanout", "lb")
+    found: list[int] = []
+    with (
+        end(LEFT, "l0") as left,
+        end(RIGHT, "r0") as right,
+        numbered(left),
+        forwarder(directory, *options, settings=",qpairs=16"),
+    ):
+
+        def enough() -> bool:
+            found.extend(number_of(one) for one in right.received())
+            return len(found) > 2000
+
+        eventually(enough)
+    assert len(set(found)) == len(found)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_several_queues_close_their_books(directory: Path, way: str) -> None:
     with (
@@ -152,3 +176,12 @@ def test_several_queues_close_their_books(directory: Path, way: str) -> None:
                 assert len(queues) == 16
                 assert sum(queues) == sum(queues[:4]) == stats[kind]
             assert stats["q_errors"] == [0] * 16
+
+
+def test_blocks_that_are_too_small_for_the_interface_are_refused(directory: Path) -> None:
+    ip("-n", MIDDLE, "link", "set", "f1", "mtu", "9000")
+    told = refused(directory, command("--io", "mmap", settings=",blocksz=8192"))
+    assert "net_af_packet1: blocksz=8192: f1 receives frames of 9018 bytes" in told
+    assert "16384 bytes or more" in told
+    with forwarder(directory, "--io", "mmap", settings=",blocksz=16384") as running:
+        running.finish()

@@ -13,7 +13,7 @@ use super::mmap::Mmap;
 use super::mmsg::Mmsg;
 use super::outbox::Outbox;
 use super::read_write::ReadWrite;
-use super::rx_ring::{Blocks, RxRing};
+use super::rx_ring::{self, Blocks, RxRing};
 use super::socket::{Fanout, PacketSocket};
 use super::tx_ring::TxRing;
 use crate::interface::Port;
@@ -69,6 +69,22 @@ pub enum OpenError {
         /// The port's device.
         device: String,
     },
+    /// The longest frame would be cut.
+    #[error(
+        "{device}: blocksz={size}: {iface} receives frames of {longest} bytes, for which a block needs {least} bytes or more"
+    )]
+    SmallBlock {
+        /// The port's device.
+        device: String,
+        /// The interface.
+        iface: String,
+        /// Bytes of a block.
+        size: u32,
+        /// Bytes of the longest frame.
+        longest: usize,
+        /// Bytes of the least block, a power of 2.
+        least: usize,
+    },
     /// The kernel refused.
     #[error("{device}: {iface}: {what}: {source}")]
     System {
@@ -92,7 +108,8 @@ impl Missed for Sockets {
     }
 }
 
-/// Makes the sockets of every place. From then on the kernel keeps frames for them.
+/// Makes the sockets of every place, and then has the kernel keep frames for them. Not before: until a
+/// port's fanout group is whole, those that are not in it yet would receive what the others receive, too.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -118,6 +135,12 @@ pub(crate) fn open(
         let Place { rx_port, tx_port, queue, .. } = *place;
         entries.push(LaneEntry { rx_port, tx_port, queue, stats });
     }
+    for port in ports {
+        for socket in sockets.0.get(&port.id).into_iter().flatten() {
+            let refused = |error| refused(port, "options of a packet socket", error);
+            socket.refuse_nothing().map_err(refused)?;
+        }
+    }
     let stats = Arc::new(PortStats::new(entries, Box::new(sockets)));
     Ok(Opened { lanes, stats, negotiated: Vec::new(), commands: Vec::new() })
 }
@@ -135,7 +158,8 @@ impl Making<'_> {
         let set = || {
             socket.set_buffers(BUFFER)?;
             socket.set(libc::PACKET_IGNORE_OUTGOING, &1 as &c_int)?;
-            socket.set(libc::PACKET_AUXDATA, &1 as &c_int)
+            socket.set(libc::PACKET_AUXDATA, &1 as &c_int)?;
+            socket.refuse_all()
         };
         set().map_err(|error| refused(self.rx_port, "options of a packet socket", error))?;
         Ok(socket)
@@ -159,6 +183,19 @@ impl Making<'_> {
         self.settings.mac_updating.then_some(both)
     }
 
+    /// Blocks that hold any frame of the interface.
+    fn blocks(&self) -> Result<Blocks, OpenError> {
+        let Settings { block_bytes: size, blocks: count, .. } = *self.settings;
+        let Port { device, iface, .. } = self.rx_port;
+        let longest = self.rx_port.longest_frame();
+        let least = rx_ring::least_block(longest);
+        if size as usize >= least {
+            return Ok(Blocks { size, count });
+        }
+        let (device, iface) = (device.clone(), iface.clone());
+        Err(OpenError::SmallBlock { device, iface, size, longest, least })
+    }
+
     /// The lane of a receiving socket that is not bound yet.
     fn lane(&self, receiving: &Arc<PacketSocket>) -> Result<Box<dyn Lane>, OpenError> {
         let sending = self.sending_socket()?;
@@ -168,7 +205,7 @@ impl Making<'_> {
                 .map_err(|error| refused(self.tx_port, "bind a packet socket", error))
         };
         if self.settings.io == Io::Mmap {
-            let blocks = Blocks { size: self.settings.block_bytes, count: self.settings.blocks };
+            let blocks = self.blocks()?;
             let rx = RxRing::new(Arc::clone(receiving), blocks)
                 .map_err(|error| refused(self.rx_port, "a TPACKET_V3 ring", error))?;
             let tx = TxRing::new(sending, SLOTS, self.tx_port.longest_frame())
@@ -197,7 +234,7 @@ impl Making<'_> {
         })
     }
 
-    /// Lets frames in. `group` is the port's fanout group, once it has one.
+    /// Puts a socket where frames come in. `group` is the port's fanout group, once it has one.
     fn bind(&self, socket: &PacketSocket, group: &mut Option<u16>) -> Result<(), OpenError> {
         let refused = |what| move |error| refused(self.rx_port, what, error);
         socket.receive_from(self.rx_port.index).map_err(refused("bind a packet socket"))?;

@@ -23,6 +23,13 @@ const HEADER: usize = offset_of!(libc::tpacket_block_desc, hdr);
 /// Where the address of a frame is behind its header.
 const ADDRESS: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
+/// Bytes of the least block that holds a frame of `longest` bytes whole: beside the frame there are the
+/// block's header, the frame's own and its address, with room for the headers to be aligned.
+pub(crate) fn least_block(longest: usize) -> usize {
+    let beside = size_of::<libc::tpacket_block_desc>() + libc::TPACKET3_HDRLEN;
+    (beside + 2 * libc::TPACKET_ALIGNMENT + longest).next_power_of_two()
+}
+
 /// Sizes of a ring, in bytes and blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Blocks {

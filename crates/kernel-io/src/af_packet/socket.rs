@@ -79,6 +79,20 @@ impl PacketSocket {
         self.set_at(libc::SOL_PACKET, option, value)
     }
 
+    /// Has the socket receive nothing, bound or not: no byte of any frame is wanted. Counted nowhere.
+    pub(crate) fn refuse_all(&self) -> io::Result<()> {
+        let code = (libc::BPF_RET | libc::BPF_K) as u16;
+        let mut nothing = libc::sock_filter { code, jt: 0, jf: 0, k: 0 };
+        // The kernel copies the filter during the call.
+        let program = libc::sock_fprog { len: 1, filter: &raw mut nothing };
+        self.set_at(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    }
+
+    /// Ends [`refuse_all`](Self::refuse_all).
+    pub(crate) fn refuse_nothing(&self) -> io::Result<()> {
+        self.set_at(libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &0 as &c_int)
+    }
+
     fn set_at<T: Copy>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
         let length = mem::size_of::<T>() as socklen_t;
         // SAFETY: the kernel reads at most `length` bytes of the value, during the call.
