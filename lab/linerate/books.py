@@ -25,6 +25,9 @@ class Forwarded:
     rx: int
     tx: int
 
+    def since(self, before: Forwarded) -> Forwarded:
+        return Forwarded(self.rx - before.rx, self.tx - before.tx)
+
 
 def unattributed(sent: Sent, forwarded: Forwarded, on_link: int = 0) -> int:
     """Accepted frames that are neither received nor among the drops of forwarder and link."""

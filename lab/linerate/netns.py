@@ -2,8 +2,9 @@
 """Network namespaces that the lab owns, and the interfaces in them.
 
 Lifecycle: `Namespaces` makes some and removes them, with all that is in them, when its context
-ends, however it ends. Their names tell the lab's pid and start time: those of a lab that was killed
-are removed when the next one makes its own.
+ends, however it ends. Those of a lab that was killed are removed when the next one makes its own:
+their names tell the lab's pid and start time, and a lab holds a lock on each for as long as it
+runs, which is seen from other containers, too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import re
 import shutil
 import socket
 import struct
@@ -20,22 +22,31 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from linerate.errors import LinkError, MachineError, MissingError
+from linerate.locks import hold
 from linerate.process import CLONE_NEWNET, NAMESPACES, start_time
 
 _PREFIX = "linerate"
 _TIMEOUT_S = 10.0
 _SIOCETHTOOL, _ETHTOOL_SGRO = 0x8946, 0x2C
+# Effective capabilities of the process, and the numbers of those that are needed.
+_CAPABILITIES = re.compile(r"^CapEff:\s*([0-9a-f]+)$", re.MULTILINE)
+_NEEDED = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
 class Interface:
-    """An interface of the kernel, in a network namespace by its name."""
+    """An interface of the kernel, in a network namespace by its name; whose it is."""
+
+    GENERATOR: ClassVar = "generator"
+    FORWARDER: ClassVar = "forwarder"
 
     namespace: str
     name: str
+    end: str
 
 
 def ip(*words: str) -> str:
@@ -55,9 +66,12 @@ def prepare() -> None:
     """Raise what is missing to make namespaces here."""
     if shutil.which("ip") is None:
         raise MissingError("ip is not installed", "make setup (Debian: iproute2)")
-    if os.geteuid() != 0:
+    capabilities = int(_CAPABILITIES.findall(Path("/proc/self/status").read_text())[0], 16)
+    missing = [name for name, bit in _NEEDED.items() if not capabilities >> bit & 1]
+    if missing:
         raise MachineError(
-            "network namespaces and interfaces are made by root only", "sudo, or --link memif"
+            f"network namespaces and interfaces need the capabilities {' and '.join(missing)}",
+            "sudo, or --link memif",
         )
 
 
@@ -93,26 +107,6 @@ def set_gro(namespace: str, interface: str) -> None:
         raise LinkError(f"{interface}: GRO cannot be turned on: {error.strerror}") from error
 
 
-def drops(interfaces: Sequence[Interface]) -> dict[str, int]:
-    """Frames that interfaces lost, by `INTERFACE rx_dropped` and `INTERFACE tx_dropped`."""
-    found = {}
-    for namespace in dict.fromkeys(each.namespace for each in interfaces):
-        names = {each.name for each in interfaces if each.namespace == namespace}
-        try:
-            with inside(namespace):
-                # Of the thread: /proc/net is that of the process.
-                told = Path("/proc/thread-self/net/dev").read_text()
-        except OSError as error:
-            raise LinkError(f"{namespace}: {error.strerror}") from error
-        for line in told.splitlines()[2:]:
-            name, _, numbers = line.strip().partition(":")
-            if name in names:
-                fields = numbers.split()
-                found[f"{name} rx_dropped"] = int(fields[3])
-                found[f"{name} tx_dropped"] = int(fields[11])
-    return found
-
-
 def remove_stale() -> list[str]:
     """Remove namespaces of labs that no longer run; returns their names."""
     removed = []
@@ -121,10 +115,16 @@ def remove_stale() -> list[str]:
             pid, started = (int(part) for part in path.name.split("-")[1:3])
         except ValueError:  # not ours
             continue
-        if start_time(pid) != started:
-            with contextlib.suppress(LinkError):
-                ip("netns", "del", path.name)
-                removed.append(path.name)
+        # Its owner may be in another container, or remove it at any moment.
+        if start_time(pid) == started or (lock := hold(path)) is None:
+            continue
+        try:
+            ip("netns", "del", path.name)
+            removed.append(path.name)
+        except LinkError:
+            pass
+        finally:
+            os.close(lock)
     return removed
 
 
@@ -134,6 +134,7 @@ class Namespaces:
     def __init__(self, words: Sequence[str]) -> None:
         self._words = words
         self._made: list[str] = []
+        self._locks: list[int] = []
 
     def name(self, word: str) -> str:
         return f"{_PREFIX}-{os.getpid()}-{start_time(os.getpid())}-{word}"
@@ -148,6 +149,9 @@ class Namespaces:
                 # Before it is made: an interruption in between must not leave it.
                 self._made.append(name)
                 ip("netns", "add", name)
+                if (lock := hold(NAMESPACES / name)) is None:
+                    raise LinkError(f"netns add {name}: it was removed by another lab")
+                self._locks.append(lock)
                 ip("-n", name, "link", "set", "lo", "up")
                 # The kernel's own frames (router solicitations) are none of an experiment's.
                 self.write(word, "/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")
@@ -171,6 +175,10 @@ class Namespaces:
             with contextlib.suppress(LinkError):
                 ip("netns", "del", name)
         self._made.clear()
+        # Open, they would keep the namespaces.
+        for lock in self._locks:
+            os.close(lock)
+        self._locks.clear()
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import errno
-import fcntl
 import os
 import select
 import shutil
@@ -31,6 +29,7 @@ from pathlib import Path
 from types import FrameType
 
 from linerate.errors import Interrupted, LinkError, MachineError, MissingError, ProcessError
+from linerate.locks import hold
 
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x40000000
@@ -104,7 +103,7 @@ def remove_stale(base: Path | None = None) -> list[Path]:
     for path in base.glob(f"{_PREFIX}-{os.getuid()}-*"):
         # Its owner may remove it at any moment.
         with contextlib.suppress(OSError):
-            if _without_process(path) and (lock := _lock(path)) is not None:
+            if _without_process(path) and (lock := hold(path, os.O_DIRECTORY)) is not None:
                 shutil.rmtree(path, ignore_errors=True)
                 os.close(lock)
                 removed.append(path)
@@ -122,22 +121,6 @@ def _without_process(path: Path) -> bool:
     return ours and start_time(pid) != started
 
 
-def _lock(path: Path) -> int | None:
-    """Hold a directory until the result is closed; None: somebody else does, or has removed it."""
-    lock = -1
-    try:
-        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(lock), path.lstat()):
-            return lock
-    except OSError as error:
-        if error.errno not in (errno.EWOULDBLOCK, errno.ENOENT):
-            raise
-    if lock >= 0:
-        os.close(lock)
-    return None
-
-
 def _make_locked(base: Path) -> tuple[Path, int]:
     """A directory of this process, and the lock on it."""
     pid = os.getpid()
@@ -149,7 +132,7 @@ def _make_locked(base: Path) -> tuple[Path, int]:
         except FileExistsError:
             path = Path(tempfile.mkdtemp(prefix=f"{stem}-", dir=base))
         # A lab in another container may remove it before it is locked.
-        if (lock := _lock(path)) is not None:
+        if (lock := hold(path, os.O_DIRECTORY)) is not None:
             return path, lock
 
 

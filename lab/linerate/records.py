@@ -171,7 +171,7 @@ class Trial(_Strict):
     )
     received: Count | None = None
     link_drops: dict[str, Count] = Field(
-        default_factory=dict, description="lost between the ends, by the interface's counter"
+        default_factory=dict, description="lost between the ends, by whose counter names them"
     )
     unattributed: Difference | None = Field(
         default=None, description="below 0 where more came back than was sent"

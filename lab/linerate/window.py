@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from pydantic import ValidationError
 
-from linerate import books, netns
+from linerate import books, link_drops
 from linerate.errors import GeneratorError, TelemetryError, UnknownCommandError
 from linerate.forwarders import Forwarder
 from linerate.netns import Interface
@@ -32,6 +33,25 @@ EDGE = 0.15
 
 
 PROBE = "/linerate/probe"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What was counted when nothing changed any more."""
+
+    sent: Sent
+    forwarded: books.Forwarded
+    missed: dict[str, int]
+    interfaces: dict[str, link_drops.Counters]
+
+    def lost_since(self, before: Settled) -> dict[str, int]:
+        """Frames that neither program has, by place. The traffic began in between."""
+        missed = {place: count - before.missed[place] for place, count in self.missed.items()}
+        sent = {
+            Interface.GENERATOR: self.sent.accepted,
+            Interface.FORWARDER: self.forwarded.tx - before.forwarded.tx,
+        }
+        return missed | link_drops.lost(before.interfaces, self.interfaces, sent)
 
 
 class Polls:
@@ -124,7 +144,7 @@ class Exchange:
         `rest_s`: how long to wait for late frames at least, before counters are read.
         """
         before = self.polls.read()
-        _, at_start, lost_before = self._settled()
+        at_start = self._settled()
         # A paced sender must not share its CPU with the lab for a moment: between start and end
         # the lab sleeps, and polls are read around the window; `idle` then tells how many of them
         # were beside it. A flood does not mind; its polls are read inside.
@@ -141,15 +161,15 @@ class Exchange:
         self.sender.wait_stopped(5, self.alive)
         if rest_s:
             _sleep_until(time.monotonic() + rest_s, self.alive)
-        sent, at_end, lost = self._settled()
+        at_end = self._settled()
         polls.append(self.polls.read())
         trial.polling = difference(polls[0], polls[1])
         trial.tsc_hz = trial.tsc_hz or self.sender.tsc_hz()
         books.enter(
             trial,
-            sent,
-            books.Forwarded(rx=at_end[0] - at_start[0], tx=at_end[1] - at_start[1]),
-            {place: count - lost_before[place] for place, count in lost.items()},
+            at_end.sent,
+            at_end.forwarded.since(at_start.forwarded),
+            at_end.lost_since(at_start),
         )
         if trial.load != "flood" and trial.duration_s and trial.tsc_hz:
             trial.polling = inside(trial.polling, idle, round(trial.duration_s * trial.tsc_hz))
@@ -158,16 +178,15 @@ class Exchange:
         states = (self.telemetry.ask(f"/ethdev/link_status,{n}") for n in range(self.ports))
         return all(state["status"] == "UP" for state in states) and self.sender.links_up()
 
-    def _settled(self) -> tuple[Sent, tuple[int, int], dict[str, int]]:
+    def _settled(self) -> Settled:
         """Read until nothing changes any more."""
         deadline = time.monotonic() + SETTLE_TIMEOUT_S
-        before: object = None
+        before: Settled | None = None
         while True:
             sent = self.sender.sent()
             readings = port_readings(self.telemetry, self.ports)
-            counted = total(readings, "ipackets"), total(readings, "opackets")
-            lost = netns.drops(self.interfaces) | missed(readings)
-            now = (sent, counted, lost)
+            forwarded = books.Forwarded(total(readings, "ipackets"), total(readings, "opackets"))
+            now = Settled(sent, forwarded, missed(readings), link_drops.read(self.interfaces))
             if now == before:
                 return now
             if time.monotonic() >= deadline:

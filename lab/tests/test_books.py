@@ -44,9 +44,13 @@ def test_a_missing_frame_is_shown() -> None:
 
 def test_what_the_link_lost_is_named_and_closes_them() -> None:
     trial = blank("flood")
-    lost = {"g0 tx_dropped": 3, "f0 rx_dropped": 0, "forwarder port 0 imissed": 7}
+    lost = {
+        "generator interfaces tx_dropped": 3,
+        "forwarder interfaces rx_dropped": 0,
+        "forwarder port 0 imissed": 7,
+    }
     books.enter(trial, SENT, Forwarded(rx=70, tx=70), lost)
-    assert trial.link_drops == {"g0 tx_dropped": 3, "forwarder port 0 imissed": 7}
+    assert trial.link_drops == {"generator interfaces tx_dropped": 3, "forwarder port 0 imissed": 7}
     assert trial.unattributed == 0
     assert books.closed([trial])
 

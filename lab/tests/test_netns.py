@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from linerate import netns
+from linerate import link_drops, netns
 from linerate.cpus import Cores
-from linerate.errors import LinkError
+from linerate.errors import LabError, LinkError, MachineError
 from linerate.links import LinkContext, link
-from linerate.netns import Interface, Namespaces
+from linerate.netns import Namespaces
 from linerate.process import Child, Command, RunDirectory
 
 KILLED = """
@@ -29,13 +29,10 @@ sys.stdin.read()
 
 @pytest.fixture(autouse=True)
 def _may() -> None:
-    if os.geteuid() != 0:
-        pytest.skip("network namespaces need root")
     try:
-        with Namespaces(("probe",)):
-            pass
-    except LinkError as error:
-        pytest.skip(f"no network namespace can be made here: {error}")
+        netns.prepare()
+    except LabError as error:
+        pytest.skip(str(error))
 
 
 def ours() -> set[str]:
@@ -77,6 +74,37 @@ def test_those_of_a_killed_lab_go_with_the_next_one() -> None:
         assert left not in ours()
 
 
+def test_those_of_a_lab_that_cannot_be_seen_from_here_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from another container that shares /run/netns: there is no such pid."""
+    with Namespaces(("z",)) as made:
+        name = made.name("z")
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(netns, "start_time", lambda _: None)
+            assert name not in netns.remove_stale()
+        assert name in ours()
+    assert name not in ours()
+
+
+def test_an_interruption_between_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = ours()
+
+    def interrupted(path: Path) -> int | None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(netns, "hold", interrupted)
+    with pytest.raises(KeyboardInterrupt), Namespaces(("a",)):
+        pass
+    assert ours() == before
+
+
+def test_who_may_not_make_them_is_told_which_capability_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda _: "Name:\tx\nCapEff:\t0000000000001000\n")
+    with pytest.raises(MachineError, match="need the capabilities CAP_SYS_ADMIN\n"):
+        netns.prepare()
+
+
 def test_a_child_starts_inside(tmp_path: Path) -> None:
     with (
         Namespaces(("a",)) as made,
@@ -108,23 +136,25 @@ def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
         assert wire.ports == len(wire.locations) == chosen.ports
         assert wire.namespace
         assert wire.sender_namespace
-        lost = netns.drops(wire.interfaces)
-        assert lost == dict.fromkeys(lost, 0)
-        assert len(lost) == 2 * len(wire.interfaces) == 4 * chosen.ports
+        assert len(wire.interfaces) == 2 * chosen.ports
+        # Threads are found by name alone: nobody else's interface may have it.
+        assert all(end.name.endswith(f"p{os.getpid():x}") for end in wire.interfaces)
+        assert link_drops.read(wire.interfaces) == {
+            "generator": link_drops.Counters(),
+            "forwarder": link_drops.Counters(),
+        }
         cores = Cores.choose()
         pinned = {(thread.name, thread.cpu) for thread in wire.threads}
         assert pinned == {
-            (f"napi/{end.name}", cores.control if end.name[0] == "g" else cores.forwarder)
+            (f"napi/{end.name[:2]}", cores.control if end.end == "generator" else cores.forwarder)
             for end in wire.interfaces
         }
         for thread in wire.threads:
             assert os.sched_getaffinity(thread.pid) == {thread.cpu}
+            # Whole, so that a longer name does not count as this one.
+            told = Path(f"/proc/{thread.pid}/comm").read_text()
+            assert told.split("-")[0][5:] in {end.name for end in wire.interfaces}
         for end in wire.interfaces:
             told = netns.ip("-n", end.namespace, "link", "show", "dev", end.name)
             assert "state UP" in told
     assert ours() == before
-
-
-def test_what_is_no_namespace_is_named() -> None:
-    with pytest.raises(LinkError, match="linerate-none"):
-        netns.drops([Interface("linerate-none", "x")])

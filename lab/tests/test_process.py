@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import wait_for
 
+from linerate import locks
 from linerate import process as processes
 from linerate.cpus import Cores, parse_list
 from linerate.errors import Interrupted, MachineError, MissingError, ProcessError
@@ -227,16 +228,15 @@ def test_a_directory_that_was_taken_for_a_stale_one_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another lab comes between making and locking it."""
-    lock = processes._lock
     removed: list[Path] = []
 
-    def late(path: Path) -> int | None:
+    def late(path: Path, flags: int = 0) -> int | None:
         if not removed:
             removed.append(path)
             path.rmdir()
-        return lock(path)
+        return locks.hold(path, flags)
 
-    monkeypatch.setattr(processes, "_lock", late)
+    monkeypatch.setattr(processes, "hold", late)
     with RunDirectory(tmp_path) as run:
         assert removed == [run.path]
         assert run.path.is_dir()

@@ -10,11 +10,14 @@ import pytest
 from conftest import TelemetryServer
 from simulated_lab import blank
 
+from linerate.books import Forwarded, unattributed
 from linerate.design import Arm, Cell
 from linerate.forwarders import forwarder
+from linerate.link_drops import Counters
 from linerate.records import Polling, Trial
+from linerate.sender import Sent
 from linerate.telemetry import Telemetry
-from linerate.window import Polls, difference, inside, missed, port_readings
+from linerate.window import Polls, Settled, difference, inside, missed, port_readings
 
 Serve = Callable[[dict[str, Any]], TelemetryServer]
 
@@ -107,6 +110,32 @@ def test_a_program_without_the_probe_has_no_figures(telemetry_server: Serve) -> 
         polls.look(True)
         assert not polls.probed
         assert polls.read() is None
+
+
+def test_each_lost_frame_is_named_once() -> None:
+    """Of what interfaces refused, what neither sender knew of."""
+    at_start = Settled(
+        Sent(accepted=500, received=500),
+        Forwarded(rx=1000, tx=1000),
+        {"forwarder port 0 imissed": 1},
+        {"generator": Counters(0, 500, 0), "forwarder": Counters(0, 1000, 9)},
+    )
+    # 3 of 100 are lost by the sender's interface and 4 by the forwarder's socket; the forwarder
+    # was told of 5 of the 7 that its interface refused.
+    at_end = Settled(
+        Sent(accepted=100, received=86),
+        Forwarded(rx=1093, tx=1088),
+        {"forwarder port 0 imissed": 5},
+        {"generator": Counters(0, 597, 3), "forwarder": Counters(0, 1086, 16)},
+    )
+    lost = at_end.lost_since(at_start)
+    assert {place: count for place, count in lost.items() if count} == {
+        "forwarder port 0 imissed": 4,
+        "generator interfaces tx_dropped": 3,
+        "forwarder interfaces tx_dropped": 2,
+    }
+    since = at_end.forwarded.since(at_start.forwarded)
+    assert unattributed(at_end.sent, since, sum(lost.values())) == 0
 
 
 def test_what_the_forwarder_s_ports_missed_is_told_by_port(telemetry_server: Serve) -> None:

@@ -51,29 +51,42 @@ class Veth(Link):
             generator, forwarder = made.name(_GENERATOR), made.name(_FORWARDER)
             threads: list[KernelThread] = []
             for number in range(self.ports):
-                ours, theirs = f"g{number}", f"f{number}"
+                ours, theirs = _name(_GENERATOR, number), _name(_FORWARDER, number)
                 ip(
                     "link", "add", ours, "mtu", str(_MTU), "netns", generator, "type", "veth",
                     "peer", "name", theirs, "mtu", str(_MTU), "netns", forwarder,
                 )  # fmt: skip
-                for role, namespace, name, cpu in (
-                    (KernelThread.GENERATOR, generator, ours, cores.control),
-                    (KernelThread.FORWARDER, forwarder, theirs, cores.forwarder),
+                for role, word, cpu in (
+                    (KernelThread.GENERATOR, _GENERATOR, cores.control),
+                    (KernelThread.FORWARDER, _FORWARDER, cores.forwarder),
                 ):
-                    found = _receive_on(namespace, name, cpu)
-                    threads += [KernelThread(role, f"napi/{name}", pid, cpu) for pid in found]
+                    found = _receive_on(made.name(word), _name(word, number), cpu)
+                    thread = f"napi/{word[0]}{number}"
+                    threads += [KernelThread(role, thread, pid, cpu) for pid in found]
+            numbers = range(self.ports)
             yield Wire(
-                vdevs=tuple(f"net_af_packet{n},iface=f{n}" for n in range(self.ports)),
-                locations=tuple(f"af_packet:g{n}" for n in range(self.ports)),
+                vdevs=tuple(f"net_af_packet{n},iface={_name(_FORWARDER, n)}" for n in numbers),
+                locations=tuple(f"af_packet:{_name(_GENERATOR, n)}" for n in numbers),
                 namespace=forwarder,
                 sender_namespace=generator,
                 threads=tuple(threads),
                 interfaces=tuple(
-                    Interface(namespace, f"{end}{n}")
-                    for n in range(self.ports)
-                    for namespace, end in ((generator, "g"), (forwarder, "f"))
+                    Interface(made.name(word), _name(word, n), end)
+                    for n in numbers
+                    for word, end in (
+                        (_GENERATOR, Interface.GENERATOR),
+                        (_FORWARDER, Interface.FORWARDER),
+                    )
                 ),
             )
+
+
+def _name(word: str, number: int) -> str:
+    """Of an interface. No other lab's has it, in any namespace: threads tell only the name.
+
+    At most 9 characters: the kernel cuts a thread's name to 15, with `napi/` before and `-` behind.
+    """
+    return f"{word[0]}{number}p{os.getpid():x}"
 
 
 def _receive_on(namespace: str, name: str, cpu: int) -> set[int]:
@@ -105,7 +118,6 @@ def _napi_threads(name: str) -> set[int]:
     found = set()
     for path in Path("/proc").glob("[0-9]*/comm"):
         with contextlib.suppress(OSError):
-            # The kernel cuts the name to 15 characters.
             if path.read_text().startswith(f"napi/{name}-"):
                 found.add(int(path.parent.name))
     return found

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Locks (flock) on what a lab makes outside itself, by which others see that it still runs.
+
+The kernel lets a lock go with its owner, however that ends. It is seen from other containers that
+share the path, where the owner's pid is not.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+
+def hold(path: Path, flags: int = 0) -> int | None:
+    """Hold a path until the result, a file descriptor, is closed. `flags`: more of `os.open`.
+
+    None: somebody else does, or has removed it.
+    """
+    lock = -1
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock), path.lstat()):
+            return lock
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.ENOENT):
+            raise
+    if lock >= 0:
+        os.close(lock)
+    return None
