@@ -96,15 +96,15 @@ def inside(name: str) -> Iterator[None]:
                 os._exit(1)
 
 
-def set_gro(namespace: str, interface: str) -> None:
+def set_gro(namespace: str, interface: str, *, on: bool = True) -> None:
     """Let an interface put received segments together (ioctl SIOCETHTOOL with ETHTOOL_SGRO)."""
-    value = ctypes.create_string_buffer(struct.pack("II", _ETHTOOL_SGRO, 1))
+    value = ctypes.create_string_buffer(struct.pack("II", _ETHTOOL_SGRO, on))
     request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
     try:
         with inside(namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
             fcntl.ioctl(asked, _SIOCETHTOOL, request)
     except OSError as error:
-        raise LinkError(f"{interface}: GRO cannot be turned on: {error.strerror}") from error
+        raise LinkError(f"{interface}: GRO cannot be set: {error.strerror}") from error
 
 
 def remove_stale() -> list[str]:

@@ -3,35 +3,30 @@
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
 import json
-import os
 import socket
 import struct
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
+from linerate import netns
+from linerate.errors import LabError
+from linerate.netns import Namespaces, inside, ip, set_gro
+
+__all__ = ["LEFT", "MIDDLE", "RIGHT", "TIMEOUT_S", "End", "end", "eventually", "mac", "wires"]
+__all__ += ["inside", "ip", "set_gro"]
+
 TIMEOUT_S = 15.0
 # `l0` is in the first, `f0` and `f1` in the second, `r0` in the third.
-LEFT, MIDDLE, RIGHT = (f"lrk{os.getpid()}{end}" for end in "lmr")
+_OWN = Namespaces("lmr")
+LEFT, MIDDLE, RIGHT = map(_OWN.name, "lmr")
 SOL_PACKET, PACKET_AUXDATA, PACKET_IGNORE_OUTGOING = 263, 8, 23
 ETH_P_ALL = 3
 _VLAN_VALID, _TPID_VALID = 1 << 4, 1 << 6
-
-
-def ip(*arguments: str) -> str:
-    done = subprocess.run(
-        ["ip", *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-    )
-    assert done.returncode == 0, (arguments, done.stderr)
-    return done.stdout
 
 
 def eventually(
@@ -44,33 +39,13 @@ def eventually(
 
 
 @contextmanager
-def inside(namespace: str) -> Iterator[None]:
-    """This thread in a network namespace."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with (
-        Path("/proc/thread-self/ns/net").open() as home,
-        Path(f"/run/netns/{namespace}").open() as there,
-    ):
-        assert libc.setns(there.fileno(), 0) == 0, os.strerror(ctypes.get_errno())
-        try:
-            yield
-        finally:
-            assert libc.setns(home.fileno(), 0) == 0, os.strerror(ctypes.get_errno())
-
-
-@contextmanager
 def wires(queues: int = 1) -> Iterator[None]:
     """Three namespaces and two veths, all up, without IPv6's own frames."""
-    if os.geteuid() != 0:
-        pytest.skip("network namespaces need root")
     try:
-        for namespace in (LEFT, MIDDLE, RIGHT):
-            try:
-                ip("netns", "add", namespace)
-            except (AssertionError, FileNotFoundError) as error:
-                pytest.skip(f"no network namespace can be made here: {error}")
-            off = "net.ipv6.conf.default.disable_ipv6=1"
-            ip("netns", "exec", namespace, "sysctl", "-qw", off)
+        netns.prepare()
+    except LabError as error:
+        pytest.skip(str(error))
+    with _OWN:
         for far, name, near in ((LEFT, "l0", "f0"), (RIGHT, "r0", "f1")):
             several = ("numrxqueues", str(queues), "numtxqueues", str(queues))
             ip("link", "add", name, "netns", far, *several, "type", "veth",
@@ -78,18 +53,6 @@ def wires(queues: int = 1) -> Iterator[None]:
             ip("-n", far, "link", "set", name, "up")
             ip("-n", MIDDLE, "link", "set", near, "up")
         yield
-    finally:
-        for namespace in (LEFT, MIDDLE, RIGHT):
-            subprocess.run(["ip", "netns", "del", namespace], capture_output=True, check=False)
-
-
-def set_gro(namespace: str, interface: str, *, on: bool = True) -> None:
-    """Whether an interface puts received segments together (ioctl SIOCETHTOOL, ETHTOOL_SGRO): a
-    veth polls only then, or with an XDP program."""
-    value = ctypes.create_string_buffer(struct.pack("II", 0x2C, on))
-    request = struct.pack("16sP", interface.encode(), ctypes.addressof(value))
-    with inside(namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        fcntl.ioctl(any_socket, 0x8946, request)
 
 
 def mac(namespace: str, interface: str) -> bytes:
