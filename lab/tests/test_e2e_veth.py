@@ -43,8 +43,9 @@ def test_forwarders_of_both_kinds_close_their_books(tmp_path: Path, runtime: Pat
     for trial in trials:
         assert trial.valid or disturbed(trial, LATE, STARVED), (trial.forwarder, trial.invalid)
         assert (trial.forwarder_rx or 0) > 100
-        # What neither program received is in a counter of an interface.
+        # What neither program received is named, in a flood, too. A frame that was refused may
+        # wait in the sender's ring for the next window.
         assert trial.accepted
-        if trial.load == "paced" and trial.valid:
-            assert trial.unattributed == 0, (trial.forwarder, trial.link_drops)
+        if not any(place.endswith("tx_dropped") for place in trial.link_drops):
+            assert trial.unattributed == 0, (trial.forwarder, trial.load, trial.link_drops)
     assert set(Path("/run/netns").iterdir()) == before

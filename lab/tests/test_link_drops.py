@@ -7,49 +7,68 @@ import errno
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 
 from linerate import link_drops, netns
 from linerate.errors import LabError, LinkError
-from linerate.link_drops import Counters, lost
+from linerate.link_drops import Counters, Program, lost
 from linerate.netns import Interface, Namespaces, ip
 
-BEFORE = {"generator": Counters(7, 100, 5), "forwarder": Counters(1, 100, 50)}
+BEFORE = {"generator": Counters(90, 7, 100, 5), "forwarder": Counters(90, 1, 100, 50)}
+IDLE = Program(received=0, sent=0)
 SOL_PACKET, PACKET_QDISC_BYPASS = 263, 20
 
 
-def named(rx_dropped: int, tx_packets: int, tx_dropped: int, sent: int) -> tuple[int, int]:
-    """What is lost at the generator's interfaces, received and sent."""
-    after = {
-        "generator": BEFORE["generator"].plus(Counters(rx_dropped, tx_packets, tx_dropped)),
-        "forwarder": BEFORE["forwarder"],
-    }
-    found = lost(BEFORE, after, {"generator": sent, "forwarder": 0})
-    assert found["forwarder interfaces rx_dropped"] == found["forwarder interfaces tx_dropped"] == 0
-    return found["generator interfaces rx_dropped"], found["generator interfaces tx_dropped"]
+def named(since: Counters, program: Program) -> tuple[int, int, int]:
+    """Lost at the generator's end: sending, receiving, and between interfaces and program."""
+    was = BEFORE["generator"]
+    after = Counters(*(a + b for a, b in zip(astuple(was), astuple(since), strict=True)))
+    found = lost(BEFORE, {**BEFORE, "generator": after}, {"generator": program, "forwarder": IDLE})
+    places = ("interfaces tx_dropped", "interfaces rx_dropped", "not received")
+    assert [found.pop(f"forwarder {place}") for place in places] == [0, 0, 0]
+    sending, receiving, between = (found.pop(f"generator {place}") for place in places)
+    assert not found
+    return sending, receiving, between
+
+
+def sending(tx_packets: int, tx_dropped: int, *, sent: int) -> tuple[int, int, int]:
+    return named(Counters(tx_packets=tx_packets, tx_dropped=tx_dropped), Program(0, sent))
+
+
+def receiving(rx_packets: int, rx_dropped: int, *, received: int) -> tuple[int, int, int]:
+    return named(Counters(rx_packets, rx_dropped), Program(received, 0))
 
 
 def test_what_its_sender_does_not_know_of_is_lost_at_the_interface() -> None:
-    assert named(0, 90, 10, sent=100) == (0, 10)
-    assert named(3, 100, 0, sent=100) == (3, 0)
+    assert sending(90, 10, sent=100) == (10, 0, 0)
 
 
 def test_what_its_sender_was_told_of_is_named_by_the_sender_alone() -> None:
-    assert named(0, 90, 10, sent=90) == (0, 0)
+    assert sending(90, 10, sent=90) == (0, 0, 0)
 
 
 def test_a_frame_that_is_offered_again_is_not_lost() -> None:
-    assert named(0, 100, 156, sent=100) == (0, 0)
+    assert sending(100, 156, sent=100) == (0, 0, 0)
     # Two were refused more often than there was time for.
-    assert named(0, 98, 156, sent=100) == (0, 2)
+    assert sending(98, 156, sent=100) == (2, 0, 0)
 
 
-def test_what_no_counter_names_is_not_said_to_be_lost_there() -> None:
-    assert named(0, 90, 4, sent=100) == (0, 4)
+def test_what_no_counter_names_is_not_said_to_be_refused() -> None:
+    assert sending(90, 4, sent=100) == (4, 0, 0)
     # Of the time before, held back by the sender until now.
-    assert named(0, 110, 4, sent=100) == (0, 0)
+    assert sending(110, 4, sent=100) == (0, 0, 0)
+
+
+def test_what_the_program_did_not_receive_is_lost_before_it() -> None:
+    assert receiving(100, 3, received=90) == (0, 3, 7)
+    assert receiving(100, 0, received=100) == (0, 0, 0)
+
+
+def test_what_the_program_received_was_not_dropped_before_it() -> None:
+    assert receiving(100, 30, received=100) == (0, 0, 0)
 
 
 @contextmanager
@@ -81,8 +100,8 @@ def test_a_refused_frame_is_in_the_books_once(past_the_qdisc: bool) -> None:
                 except OSError as error:
                     told += error.errno == errno.ENOBUFS
         after = link_drops.read([interface])
-    assert after["forwarder"].plus(before["forwarder"], -1).tx_dropped == frames
-    found = lost(before, after, {"forwarder": frames - told})
+    assert after["forwarder"].since(before["forwarder"]).tx_dropped == frames
+    found = lost(before, after, {"forwarder": Program(0, frames - told)})
     # The sender's own drops, and the link's.
     assert told + sum(found.values()) == frames
 
@@ -95,4 +114,4 @@ def test_what_is_no_namespace_is_named() -> None:
 def test_without_interfaces_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "read_text", lambda _: pytest.fail("read"))
     assert link_drops.read([]) == {}
-    assert lost({}, {}, {"generator": 3, "forwarder": 3}) == {}
+    assert lost({}, {}, {"generator": IDLE, "forwarder": IDLE}) == {}

@@ -118,21 +118,22 @@ def test_each_lost_frame_is_named_once() -> None:
         Sent(accepted=500, received=500),
         Forwarded(rx=1000, tx=1000),
         {"forwarder port 0 imissed": 1},
-        {"generator": Counters(0, 500, 0), "forwarder": Counters(0, 1000, 9)},
+        {"generator": Counters(500, 0, 500, 0), "forwarder": Counters(1000, 0, 1000, 9)},
     )
     # 3 of 100 are lost by the sender's interface and 4 by the forwarder's socket; the forwarder
-    # was told of 5 of the 7 that its interface refused.
+    # was told of 5 of the 7 that its interface refused; the sender has no room for 10.
     at_end = Settled(
-        Sent(accepted=100, received=86),
+        Sent(accepted=100, received=76),
         Forwarded(rx=1093, tx=1088),
         {"forwarder port 0 imissed": 5},
-        {"generator": Counters(0, 597, 3), "forwarder": Counters(0, 1086, 16)},
+        {"generator": Counters(586, 0, 597, 3), "forwarder": Counters(1097, 0, 1086, 16)},
     )
     lost = at_end.lost_since(at_start)
     assert {place: count for place, count in lost.items() if count} == {
         "forwarder port 0 imissed": 4,
         "generator interfaces tx_dropped": 3,
         "forwarder interfaces tx_dropped": 2,
+        "generator not received": 10,
     }
     since = at_end.forwarded.since(at_start.forwarded)
     assert unattributed(at_end.sent, since, sum(lost.values())) == 0
