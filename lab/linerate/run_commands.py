@@ -152,7 +152,7 @@ def overload(
     link: Annotated[
         list[str] | None,
         typer.Option(
-            help="null, null2, nearfree2, memif, memif2, ports; a list, or repeated. "
+            help="null, null2, nearfree2, memif, memif2, veth, veth1, ports; a list, or repeated. "
             "Default: null,memif."
         ),
     ] = None,
@@ -233,7 +233,9 @@ def rfc2544(
     ] = "quick",
     link: Annotated[
         list[str] | None,
-        typer.Option(help="memif, memif2, ports; a list, or repeated. Default: memif."),
+        typer.Option(
+            help="memif, memif2, veth, veth1, ports; a list, or repeated. Default: memif."
+        ),
     ] = None,
     generator_port: GeneratorPorts = None,
     forwarder_port: ForwarderPorts = None,
