@@ -257,12 +257,24 @@ def test_without_native_xdp_the_stack_runs_it(directory: Path) -> None:
     try:
         assert process.stdout is not None
         lines = iter(process.stdout.readline, "")
-        assert any("Port 1: XDP generic" in line for line in lines)
+        generic = "Port 1: XDP generic (native: Operation not supported"
+        assert any(generic in line for line in lines)
         process.send_signal(signal.SIGTERM)
         assert process.wait(TIMEOUT_S) == 0
     finally:
         process.kill()
         process.communicate()
+
+
+def test_a_frame_too_long_for_native_xdp_is_named(directory: Path) -> None:
+    for namespace, interface in ((LEFT, "l0"), (MIDDLE, "f0")):
+        ip("-n", namespace, "link", "set", interface, "mtu", "9000")
+    told = refused(directory, XDP.command("--mode", "native"))
+    assert "net_xdp0: native XDP on f0 is refused" in told
+    assert "its MTU of 9000 or" in told
+    with XDP.running(directory) as running:
+        assert running.ask("/linerate/xdp")["ports"][0]["mode"] == "generic"
+        assert "Port 0: XDP generic (native: " in running.finish()
 
 
 def test_without_privileges_it_says_what_is_wanted(directory: Path) -> None:

@@ -162,7 +162,7 @@ pub(super) fn open(
             .is_some_and(|queue| queue.socket.is_zero_copy().unwrap_or(false));
         let copy = if zero { "zero-copy" } else { "copy" };
         let poll = if settings.busy_budget.is_some() { ", busy poll" } else { "" };
-        negotiated.push((port.id, format!("AF_XDP {copy}, XDP {}{poll}", program.mode().name())));
+        negotiated.push((port.id, format!("AF_XDP {copy}, {}{poll}", program.told())));
         programs.insert(port.id, program);
     }
 

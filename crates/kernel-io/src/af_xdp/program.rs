@@ -28,9 +28,9 @@ impl PortProgram {
         Ok(Self { object, attached })
     }
 
-    /// Where it runs.
-    pub(super) fn mode(&self) -> Mode {
-        self.attached.mode
+    /// Where it runs, in words.
+    pub(super) fn told(&self) -> String {
+        self.attached.told()
     }
 
     /// Gives the frames of a queue to a socket from now on.

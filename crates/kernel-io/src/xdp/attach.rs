@@ -68,6 +68,20 @@ pub enum AttachError {
         /// The interface.
         iface: String,
     },
+    /// The driver has XDP, and not like this.
+    #[error(
+        "{device}: native XDP on {iface} is refused ({source}): its MTU of {mtu} or, of a veth, the other end's may be too long for it, or its driver wants offloads off; or use --mode generic"
+    )]
+    NotLikeThis {
+        /// The port's device.
+        device: String,
+        /// The interface.
+        iface: String,
+        /// Its MTU.
+        mtu: u32,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// The kernel refused.
     #[error("{device}: an XDP program on {iface} ({mode}): {source}")]
     System {
@@ -87,6 +101,8 @@ pub struct Attached {
     link: OwnedFd,
     /// Where it runs.
     pub mode: Mode,
+    /// Why it does not run in the driver, where that was tried.
+    refused: Option<io::Error>,
 }
 
 /// The part of `union bpf_attr` that makes links.
@@ -120,13 +136,22 @@ impl Attached {
     ) -> Result<Self, AttachError> {
         let first = wanted.unwrap_or(Mode::Native);
         match create(program, port.index, first) {
-            Ok(link) => Ok(Self { link, mode: first }),
+            Ok(link) => Ok(Self { link, mode: first, refused: None }),
             Err(error) if wanted.is_none() && is_unsupported(&error) => {
                 create(program, port.index, Mode::Generic)
-                    .map(|link| Self { link, mode: Mode::Generic })
+                    .map(|link| Self { link, mode: Mode::Generic, refused: Some(error) })
                     .map_err(|error| explain(port, Mode::Generic, error))
             }
             Err(error) => Err(explain(port, first, error)),
+        }
+    }
+
+    /// Where it runs, and why, in words.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match &self.refused {
+            None => format!("XDP {}", self.mode.name()),
+            Some(error) => format!("XDP {} (native: {error})", self.mode.name()),
         }
     }
 
@@ -178,6 +203,9 @@ fn explain(port: &Port, mode: Mode, source: io::Error) -> AttachError {
         Some(libc::EPERM | libc::EACCES) => AttachError::NotAllowed { device },
         Some(libc::EBUSY | libc::EEXIST) => AttachError::Taken { device, iface },
         Some(libc::EOPNOTSUPP) if mode == Mode::Native => AttachError::NoNative { device, iface },
+        Some(libc::EINVAL | libc::ERANGE | libc::ENOSPC) if mode == Mode::Native => {
+            AttachError::NotLikeThis { device, iface, mtu: port.mtu, source }
+        }
         _ => AttachError::System { device, iface, mode: mode.name(), source },
     }
 }

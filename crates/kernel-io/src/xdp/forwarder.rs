@@ -100,9 +100,9 @@ impl Forwarder {
         &self.maps
     }
 
-    /// Where the program of each port runs.
-    pub(super) fn modes(&self) -> impl Iterator<Item = (u16, Mode)> {
-        self.lanes.iter().map(|lane| (lane.pair.rx_port.id, lane.attached.mode))
+    /// The program on each port.
+    pub(super) fn attached(&self) -> impl Iterator<Item = (u16, &Attached)> {
+        self.lanes.iter().map(|lane| (lane.pair.rx_port.id, &lane.attached))
     }
 
     /// What becomes of frames now.

@@ -55,8 +55,9 @@ impl Way for Xdp {
                 );
             })
             .ok();
-        let told = |mode| format!("XDP {mode}, action {}", action.name());
-        let negotiated = forwarder.modes().map(|(port, mode)| (port, told(mode.name()))).collect();
+        let told = |told: String| format!("{told}, action {}", action.name());
+        let negotiated =
+            forwarder.attached().map(|(port, attached)| (port, told(attached.told()))).collect();
         let forwarder = Arc::new(forwarder);
         let commands = own_commands(&forwarder);
         let ports = places.iter().map(|place| place.rx_port).collect();
@@ -88,8 +89,8 @@ fn own_commands(forwarder: &Arc<Forwarder>) -> Vec<OwnCommand> {
 }
 
 fn describe(forwarder: &Forwarder) -> Value {
-    let modes = forwarder.modes().map(|(port, mode)| {
-        Value::dict([("port", u64::from(port).into()), ("mode", mode.name().into())])
+    let modes = forwarder.attached().map(|(port, attached)| {
+        Value::dict([("port", u64::from(port).into()), ("mode", attached.mode.name().into())])
     });
     Value::dict([
         ("action", forwarder.action().name().into()),
