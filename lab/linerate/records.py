@@ -170,8 +170,9 @@ class Trial(_Strict):
         default=None, description="forwarder_rx less forwarder_tx, below 0 where it sent more"
     )
     received: Count | None = None
-    link_drops: dict[str, Count] = Field(
-        default_factory=dict, description="lost between the ends, by whose counter names them"
+    link_drops: dict[str, Difference] = Field(
+        default_factory=dict,
+        description="lost between the programs, by place; below 0: of an earlier window",
     )
     unattributed: Difference | None = Field(
         default=None, description="below 0 where more came back than was sent"

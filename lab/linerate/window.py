@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from linerate import books, link_drops
 from linerate.errors import GeneratorError, TelemetryError, UnknownCommandError
 from linerate.forwarders import Forwarder
-from linerate.link_drops import Program
+from linerate.link_drops import Passed
 from linerate.netns import Interface
 from linerate.process import Child, pause
 from linerate.records import Polling, Trial
@@ -43,15 +43,15 @@ class Settled:
     sent: Sent
     forwarded: books.Forwarded
     missed: dict[str, int]
-    interfaces: dict[str, link_drops.Counters]
+    interfaces: dict[str, Passed]
 
     def lost_since(self, before: Settled) -> dict[str, int]:
         """Frames that neither program has, by place. The traffic began in between."""
         missed = {place: count - before.missed[place] for place, count in self.missed.items()}
         forwarded = self.forwarded.since(before.forwarded)
         programs = {
-            Interface.GENERATOR: Program(self.sent.received, self.sent.accepted),
-            Interface.FORWARDER: Program(forwarded.rx + sum(missed.values()), forwarded.tx),
+            Interface.GENERATOR: Passed(self.sent.received, self.sent.accepted),
+            Interface.FORWARDER: Passed(forwarded.rx + sum(missed.values()), forwarded.tx),
         }
         return missed | link_drops.lost(before.interfaces, self.interfaces, programs)
 

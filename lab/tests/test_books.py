@@ -45,12 +45,12 @@ def test_a_missing_frame_is_shown() -> None:
 def test_what_the_link_lost_is_named_and_closes_them() -> None:
     trial = blank("flood")
     lost = {
-        "generator interfaces tx_dropped": 3,
-        "forwarder interfaces rx_dropped": 0,
+        "generator not sent": 3,
+        "forwarder not received": 0,
         "forwarder port 0 imissed": 7,
     }
     books.enter(trial, SENT, Forwarded(rx=70, tx=70), lost)
-    assert trial.link_drops == {"generator interfaces tx_dropped": 3, "forwarder port 0 imissed": 7}
+    assert trial.link_drops == {"generator not sent": 3, "forwarder port 0 imissed": 7}
     assert trial.unattributed == 0
     assert books.closed([trial])
 
