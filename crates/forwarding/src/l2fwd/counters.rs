@@ -8,7 +8,7 @@ pub struct Counts {
     pub sent: u64,
     /// Packets that came in on it.
     pub received: u64,
-    /// Packets that were to leave by it and did not.
+    /// Packets that were to leave by it and did not, or came in on it and were cut short.
     pub dropped: u64,
 }
 
