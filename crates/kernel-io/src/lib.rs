@@ -26,6 +26,7 @@ mod lcores;
 mod options;
 pub mod program;
 mod run;
+mod spans;
 mod stats;
 mod way;
 pub mod xdp;

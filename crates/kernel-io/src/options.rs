@@ -32,3 +32,16 @@ pub(crate) fn one_of<T: Copy>(
         .map(|(_, meaning)| *meaning)
         .ok_or_else(|| wrong("invalid value", option, takes, value))
 }
+
+/// A rate of sampling, one in so many, or 0 for none.
+pub(crate) fn one_in(option: &'static str, value: &OsStr) -> Result<u32, OptionsError> {
+    // Rarer than this is never, in practice.
+    const MOST: u32 = 1 << 30;
+    // Not parse() alone, which takes a sign.
+    value
+        .to_str()
+        .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+        .and_then(|text| text.parse().ok())
+        .filter(|rate| *rate <= MOST)
+        .ok_or_else(|| wrong("invalid value", option, "a number from 0 to 1073741824", value))
+}

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from wires import MIDDLE, TIMEOUT_S, eventually
+from wires import MIDDLE, TIMEOUT_S, End, eventually
 
 BIN = Path(os.environ.get("LINERATE_BIN", Path(__file__).parents[3] / "target" / "release"))
 CPU = max(os.sched_getaffinity(0))
@@ -171,3 +171,36 @@ def books(running: Forwarder, received_on: int = 0) -> None:
         return near["rx_good_packets"] == far["tx_good_packets"] + lost
 
     eventually(closed, figures)
+
+
+SPANS = ["rx-return_tx-call", "rx-return_tx-return", "rx-call_tx-return", "tx-call_tx-return"]
+
+
+def check_spans(running: Forwarder, left: End, right: End) -> None:
+    """Of a program that measures every burst (`--spans 1`): frames from port 0 to port 1."""
+    sent = [frame(n, 60) for n in range(200)]
+    for one in sent:
+        left.send(one)
+    right.await_frames(len(sent))
+    eventually(lambda: running.stats(1)["opackets"] == len(sent))
+    told = running.ask("/linerate/latency,1")
+    assert [entry["span"] for entry in told] == SPANS * (len(told) // len(SPANS))
+    found = [entry for entry in told if entry["count"]]
+    # Those that one socket sends come by one queue, or by several.
+    for name in SPANS:
+        assert sum(entry["count"] for entry in found if entry["span"] == name) == len(sent)
+    for entry in found:
+        assert (entry["port"], entry["one_in"]) == (1, 1)
+        assert 1 <= entry["sampled"] <= entry["count"]
+        assert 0 < entry["min_tsc"] <= entry["mean_tsc"] <= entry["max_tsc"]
+        assert "".join(entry["hdr"]).startswith("HISTF")
+    for queue in {entry["queue"] for entry in found}:
+        mean = {each["span"]: each["mean_tsc"] for each in found if each["queue"] == queue}
+        inside, with_send, with_both, send = (mean[name] for name in SPANS)
+        assert max(inside, send) <= with_send <= with_both
+    # Nothing was sent the other way.
+    for entry in running.ask("/linerate/latency,0"):
+        assert entry["count"] == 0
+        assert "min_tsc" not in entry
+        assert "hdr" not in entry
+    assert running.ask("/linerate/latency,x") is None

@@ -18,6 +18,7 @@ from programs import (
     Forwarder,
     Program,
     books,
+    check_spans,
     environment,
     forwarded,
     frame,
@@ -74,6 +75,21 @@ def test_frames_come_out_as_l2fwd_sends_them(directory: Path, way: str, idle: st
         assert running.ask("/linerate/clock")["tsc_hz"] > 1_000_000
         assert "Bye..." in running.finish()
         assert not running.socket.parent.exists()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_tells_how_long_frames_are_inside(directory: Path, way: str) -> None:
+    with (
+        end(LEFT, "l0") as left,
+        end(RIGHT, "r0") as right,
+        forwarder(directory, "--io", way, "--spans", "1") as running,
+    ):
+        check_spans(running, left, right)
+
+
+def test_it_measures_no_spans_unless_it_is_asked_to(directory: Path) -> None:
+    with forwarder(directory) as running:
+        assert running.ask("/linerate/latency") == []
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from programs import CPU, Forwarder, Program, forwarded, frame, need_bpf, refused
+from programs import CPU, Forwarder, Program, check_spans, forwarded, frame, need_bpf, refused
 from wires import LEFT, MIDDLE, RIGHT, TIMEOUT_S, end, eventually, ip, mac, wires
 
 AF_XDP = Program("af-xdp-fwd", "net_af_xdp")
@@ -37,6 +37,15 @@ def program_on(interface: str) -> bool:
 
 
 BOTH_QUEUES = ",queue_count=2"
+
+
+def test_it_tells_how_long_frames_are_inside(directory: Path) -> None:
+    with (
+        end(LEFT, "l0") as left,
+        end(RIGHT, "r0") as right,
+        AF_XDP.running(directory, "--spans", "1", settings=BOTH_QUEUES) as running,
+    ):
+        check_spans(running, left, right)
 
 
 @pytest.mark.parametrize("settings", ["", ",busy_budget=64"])

@@ -18,6 +18,7 @@ use super::socket::{Fanout, PacketSocket};
 use super::tx_ring::TxRing;
 use crate::interface::Port;
 use crate::lane::{Lane, Place};
+use crate::spans::{self, SpanBook, Timer};
 use crate::stats::{LaneEntry, LaneStats, Missed, PortStats};
 use crate::way::Opened;
 
@@ -56,6 +57,8 @@ pub struct Settings {
     pub block_bytes: u32,
     /// Blocks of a receiving ring.
     pub blocks: u32,
+    /// In one of so many bursts it is measured how long frames are inside; 0: in none.
+    pub spans: u32,
 }
 
 /// Why a port's sockets could not be made.
@@ -118,7 +121,7 @@ pub(crate) fn open(
     places: &[Place],
     settings: &Settings,
 ) -> Result<Opened, OpenError> {
-    let (mut lanes, mut entries) = (Vec::new(), Vec::new());
+    let (mut lanes, mut entries, mut books) = (Vec::new(), Vec::new(), Vec::new());
     let mut sockets = Sockets(BTreeMap::new());
     let mut groups = BTreeMap::new();
     for place in places {
@@ -127,9 +130,11 @@ pub(crate) fn open(
             continue;
         };
         let stats = Arc::<LaneStats>::default();
+        let book = SpanBook::of(settings.spans, place);
         let making = Making { rx_port, tx_port, settings, stats: Arc::clone(&stats) };
         let socket = Arc::new(making.receiving_socket()?);
-        lanes.push(making.lane(&socket)?);
+        lanes.push(making.lane(&socket, Timer::new(book.clone()))?);
+        books.extend(book);
         making.bind(&socket, groups.entry(place.rx_port).or_default())?;
         sockets.0.entry(place.rx_port).or_default().push(socket);
         let Place { rx_port, tx_port, queue, .. } = *place;
@@ -142,7 +147,7 @@ pub(crate) fn open(
         }
     }
     let stats = Arc::new(PortStats::new(entries, Box::new(sockets)));
-    Ok(Opened { lanes, stats, negotiated: Vec::new(), commands: Vec::new() })
+    Ok(Opened { lanes, stats, negotiated: Vec::new(), commands: vec![spans::command(books)] })
 }
 
 struct Making<'m> {
@@ -197,7 +202,11 @@ impl Making<'_> {
     }
 
     /// The lane of a receiving socket that is not bound yet.
-    fn lane(&self, receiving: &Arc<PacketSocket>) -> Result<Box<dyn Lane>, OpenError> {
+    fn lane(
+        &self,
+        receiving: &Arc<PacketSocket>,
+        timer: Timer,
+    ) -> Result<Box<dyn Lane>, OpenError> {
         let sending = self.sending_socket()?;
         let bound = |socket: &PacketSocket| {
             socket
@@ -218,6 +227,7 @@ impl Making<'_> {
                 ports,
                 self.addresses(),
                 Arc::clone(&self.stats),
+                timer,
             )));
         }
         bound(&sending)?;
@@ -227,6 +237,7 @@ impl Making<'_> {
             port: self.tx_port.clone(),
             addresses: self.addresses(),
             stats: Arc::clone(&self.stats),
+            timer,
         };
         Ok(match self.settings.io {
             Io::ReadWrite => Box::new(ReadWrite::new(inbox, outbox)),

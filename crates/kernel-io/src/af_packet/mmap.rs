@@ -14,6 +14,7 @@ use super::tx_ring::TxRing;
 use crate::frame;
 use crate::interface::{self, Port};
 use crate::lane::{Lane, LaneError, MOST};
+use crate::spans::Timer;
 use crate::stats::LaneStats;
 
 /// A lane between two rings.
@@ -26,6 +27,7 @@ pub(crate) struct Mmap {
     stats: Arc<LaneStats>,
     /// What was received last; of the block that `rx` has not released.
     frames: Vec<Frame>,
+    timer: Timer,
 }
 
 impl Mmap {
@@ -35,9 +37,10 @@ impl Mmap {
         [rx_port, tx_port]: [Port; 2],
         addresses: Option<Addresses>,
         stats: Arc<LaneStats>,
+        timer: Timer,
     ) -> Self {
         let frames = Vec::with_capacity(MOST);
-        Self { rx, tx, rx_port, tx_port, addresses, stats, frames }
+        Self { rx, tx, rx_port, tx_port, addresses, stats, frames, timer }
     }
 
     fn send(&mut self, frame: &Frame) {
@@ -114,11 +117,13 @@ impl Mmap {
 
 impl Lane for Mmap {
     fn receive(&mut self) -> Result<usize, LaneError> {
+        self.timer.rx_call();
         self.rx.take(MOST, |frame| {
             if !frame.outgoing {
                 self.frames.push(frame);
             }
         });
+        self.timer.rx_return();
         if self.frames.is_empty() {
             self.rx.release();
         }
@@ -127,13 +132,19 @@ impl Lane for Mmap {
 
     fn forward(&mut self) -> Result<(), LaneError> {
         self.reclaim();
+        let before = self.tx.under_way();
         for number in 0..self.frames.len() {
             let frame = self.frames[number];
             self.send(&frame);
         }
         self.frames.clear();
         self.rx.release();
-        self.kick()
+        self.timer.tx_call();
+        self.kick()?;
+        // All that was handed over and not refused, though the kernel may send some later.
+        self.timer.tx_return(self.tx.under_way().saturating_sub(before).into());
+        self.timer.end();
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<bool, LaneError> {

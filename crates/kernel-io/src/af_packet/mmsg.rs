@@ -29,6 +29,7 @@ impl Lane for Mmsg {
     fn receive(&mut self) -> Result<usize, LaneError> {
         self.outbox.stats.rx_calls.add(1);
         let headers = self.messages.receiving();
+        self.outbox.timer.rx_call();
         // SAFETY: the headers' pointers are of buffers that live as long as `messages`.
         let count = unsafe {
             libc::recvmmsg(
@@ -39,6 +40,7 @@ impl Lane for Mmsg {
                 std::ptr::null_mut(),
             )
         };
+        self.outbox.timer.rx_return();
         if count < 0 {
             self.inbox.nothing("recvmmsg")?;
             return Ok(0);
@@ -57,6 +59,7 @@ impl Lane for Mmsg {
         while next < self.outgoing.len() {
             self.outbox.stats.tx_calls.add(1);
             let headers = self.messages.sending(self.outgoing[next..].iter().copied());
+            self.outbox.timer.tx_call();
             // SAFETY: the headers' pointers are of buffers that live as long as `messages`.
             let count = unsafe {
                 libc::sendmmsg(
@@ -67,6 +70,7 @@ impl Lane for Mmsg {
                 )
             };
             if count > 0 {
+                self.outbox.timer.tx_return(count as u64);
                 for (_, _, length) in &self.outgoing[next..next + count as usize] {
                     self.outbox.sent(*length);
                 }
@@ -82,6 +86,7 @@ impl Lane for Mmsg {
             }
         }
         self.outgoing.clear();
+        self.outbox.timer.end();
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use forwarding::l2fwd;
 use forwarding::options::{CommandLine, OptionsError};
 
 use super::{Fanout, Io};
-use crate::options::{all, one_of};
+use crate::options::{all, one_in, one_of};
 
 const USAGE: &str = "\
 af-packet-fwd [-l CPUS] [--file-prefix NAME] --vdev net_af_packet0,iface=IF[,qpairs=N][,...] ... -- -p PORTMASK [options]
@@ -25,13 +25,14 @@ af-packet-fwd [-l CPUS] [--file-prefix NAME] --vdev net_af_packet0,iface=IF[,qpa
   --json-stats FILE: write statistics to FILE as JSON, each PERIOD seconds (-T) and at the end
   --io read-write|mmsg|mmap: one call a frame, one a burst, or rings shared with the kernel (default mmap)
   --fanout hash|lb|cpu: how the queues of a port (qpairs) share its frames (default hash)
+  --spans N: measure in one of N bursts how long frames are inside (default 0: in none)
   --idle wait|spin: sleep until frames come, or ask for them all the time (default wait)
 settings of a device, as DPDK's net_af_packet has them:
   qpairs=N: queues, 1 to 16; blocksz=BYTES, framecnt=N: of the receiving ring, for --io mmap;
   qdisc_bypass=0|1: whether frames go past the queueing discipline (default 1)
 ";
 
-const OWN: [Opt; 3] = [valued("io"), valued("fanout"), valued("idle")];
+const OWN: [Opt; 4] = [valued("io"), valued("fanout"), valued("idle"), valued("spans")];
 const OPTIONS: [Opt; OWN.len() + l2fwd::OPTIONS.len()] = all(&OWN);
 
 /// What the program is to do.
@@ -46,12 +47,14 @@ pub struct Options {
     pub fanout: Fanout,
     /// Whether lcores ask for frames all the time, where they would sleep otherwise.
     pub spin: bool,
+    /// In one of so many bursts it is measured how long frames are inside; 0: in none.
+    pub spans: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let l2fwd = l2fwd::Options::default();
-        Self { l2fwd, io: Io::Mmap, fanout: Fanout::Hash, spin: false }
+        Self { l2fwd, io: Io::Mmap, fanout: Fanout::Hash, spin: false, spans: 0 }
     }
 }
 
@@ -73,6 +76,7 @@ impl CommandLine for Options {
                 let known = [("wait", false), ("spin", true)];
                 self.spin = one_of("--idle", "wait or spin", &known, value)?;
             }
+            "spans" => self.spans = one_in("--spans", value)?,
             _ => self.l2fwd.set(option, value)?,
         }
         Ok(())
@@ -90,13 +94,20 @@ mod tests {
     #[test]
     fn options_are_read_and_mistakes_named() {
         assert_eq!(parse("").unwrap(), Options::default());
-        let read = parse("-p 3 -q 2 --io=mmsg --fanout lb --idle spin --no-mac-updating").unwrap();
+        let line = "-p 3 -q 2 --io=mmsg --fanout lb --idle spin --spans 64 --no-mac-updating";
+        let read = parse(line).unwrap();
+        assert_eq!(read.spans, 64);
         assert_eq!((read.io, read.fanout, read.spin), (Io::Mmsg, Fanout::Lb, true));
         assert_eq!((read.l2fwd.port_mask, read.l2fwd.ports_per_lcore), (3, 2));
         assert!(!read.l2fwd.mac_updating);
-        for (line, option) in
-            [("--io x", "--io"), ("--fanout", "--fanout"), ("--idle=", "--idle"), ("-p 0", "-p")]
-        {
+        for (line, option) in [
+            ("--io x", "--io"),
+            ("--fanout", "--fanout"),
+            ("--idle=", "--idle"),
+            ("--spans -1", "--spans"),
+            ("--spans 2000000000", "--spans"),
+            ("-p 0", "-p"),
+        ] {
             let error = parse(line).unwrap_err().to_string();
             assert!(error.contains(option), "{line}: {error}");
         }

@@ -10,6 +10,7 @@ use super::socket::{NotSent, PacketSocket, not_sent};
 use crate::frame;
 use crate::interface::Port;
 use crate::lane::LaneError;
+use crate::spans::Timer;
 use crate::stats::LaneStats;
 
 /// A frame that is to be sent: its buffer, where it begins there, and its length.
@@ -22,6 +23,7 @@ pub(crate) struct Outbox {
     /// The addresses to write; none to leave frames as they are.
     pub(crate) addresses: Option<Addresses>,
     pub(crate) stats: Arc<LaneStats>,
+    pub(crate) timer: Timer,
 }
 
 impl Outbox {

@@ -28,10 +28,12 @@ impl Lane for ReadWrite {
     fn receive(&mut self) -> Result<usize, LaneError> {
         self.outbox.stats.rx_calls.add(1);
         let header = &mut self.messages.receiving()[0];
+        self.outbox.timer.rx_call();
         // SAFETY: the header's pointers are of buffers that live as long as `messages`.
         let length = unsafe {
             libc::recvmsg(self.inbox.socket.raw(), &raw mut header.msg_hdr, libc::MSG_DONTWAIT)
         };
+        self.outbox.timer.rx_return();
         if length < 0 {
             self.inbox.nothing("recvmsg")?;
             return Ok(0);
@@ -46,6 +48,7 @@ impl Lane for ReadWrite {
         let Some((number, start, length)) = self.outgoing.take() else { return Ok(()) };
         self.outbox.stats.tx_calls.add(1);
         let frame = &self.messages.buffer(number)[start..start + length];
+        self.outbox.timer.tx_call();
         // SAFETY: the kernel reads the frame during the call.
         let sent = unsafe {
             libc::send(
@@ -58,7 +61,9 @@ impl Lane for ReadWrite {
         if sent < 0 {
             return self.outbox.failed(errno());
         }
+        self.outbox.timer.tx_return(1);
         self.outbox.sent(length);
+        self.outbox.timer.end();
         Ok(())
     }
 

@@ -81,5 +81,6 @@ fn settings(device: &Device, options: &Options) -> Result<Settings, EalError> {
         mac_updating: options.l2fwd.mac_updating,
         block_bytes,
         blocks: frames.div_ceil(per_block).max(2),
+        spans: options.spans,
     })
 }

@@ -16,6 +16,7 @@ use super::socket::XdpSocket;
 use super::umem::Chunks;
 use crate::interface::{Port, Promiscuous};
 use crate::lane::{Lane, LaneError, MOST};
+use crate::spans::Timer;
 use crate::stats::LaneStats;
 
 /// The half of a socket that receives.
@@ -36,6 +37,12 @@ pub(crate) struct Sending {
     pub(crate) tx: Producer<libc::xdp_desc>,
 }
 
+/// What a lane writes down.
+pub(crate) struct Noting {
+    pub(crate) stats: Arc<LaneStats>,
+    pub(crate) timer: Timer,
+}
+
 /// A lane between two sockets.
 pub(crate) struct XdpLane {
     rx: Receiving,
@@ -45,6 +52,7 @@ pub(crate) struct XdpLane {
     /// Whether the kernel's polling is left to our calls.
     busy_poll: bool,
     stats: Arc<LaneStats>,
+    timer: Timer,
     frames: Vec<libc::xdp_desc>,
     /// Bytes of the frame in each chunk, while it is in the TX ring or with the driver.
     lengths: Vec<u32>,
@@ -61,7 +69,7 @@ impl XdpLane {
         chunks: Chunks,
         addresses: Option<Addresses>,
         busy_poll: bool,
-        stats: Arc<LaneStats>,
+        Noting { stats, timer }: Noting,
         program: Arc<PortProgram>,
     ) -> Self {
         let mut lane = Self {
@@ -75,6 +83,7 @@ impl XdpLane {
             chunks,
             busy_poll,
             stats,
+            timer,
         };
         lane.refill();
         lane
@@ -134,8 +143,10 @@ impl XdpLane {
 
 impl Lane for XdpLane {
     fn receive(&mut self) -> Result<usize, LaneError> {
+        self.timer.rx_call();
         let frames = &mut self.frames;
         let received = self.rx.rx.take(MOST as u32, |frame| frames.push(frame));
+        self.timer.rx_return();
         if received == 0 {
             self.reclaim();
             self.refill();
@@ -146,6 +157,7 @@ impl Lane for XdpLane {
 
     fn forward(&mut self) -> Result<(), LaneError> {
         self.reclaim();
+        let before = self.under_way;
         for frame in self.frames.drain(..) {
             self.stats.rx_packets.add(1);
             self.stats.rx_bytes.add(frame.len.into());
@@ -173,9 +185,14 @@ impl Lane for XdpLane {
                 self.chunks.give(frame.addr);
             }
         }
+        self.timer.tx_call();
         self.tx.tx.submit();
         self.refill();
-        self.wake_tx()
+        self.wake_tx()?;
+        // Handed over; the driver may take them later.
+        self.timer.tx_return((self.under_way - before) as u64);
+        self.timer.end();
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<bool, LaneError> {

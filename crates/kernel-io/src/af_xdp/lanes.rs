@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use forwarding::ethernet::addresses_of_l2fwd;
 
-use super::lane::{Receiving, Sending, XdpLane};
+use super::lane::{Noting, Receiving, Sending, XdpLane};
 use super::program::PortProgram;
 use super::socket::{Binding, Copying, ENTRIES, Rings, XdpSocket};
 use super::umem::{Chunks, LONGEST, Umem, chunk_for};
 use crate::interface::{Port, Promiscuous};
 use crate::lane::{Lane, Place};
+use crate::spans::{self, SpanBook, Timer};
 use crate::stats::{LaneEntry, LaneStats, Missed, PortStats};
 use crate::way::Opened;
 use crate::xdp::{AttachError, LoadError, Mode};
@@ -38,6 +39,8 @@ pub struct Settings {
     pub promiscuous: bool,
     /// Whether MAC addresses are rewritten.
     pub mac_updating: bool,
+    /// In one of so many bursts it is measured how long frames are inside; 0: in none.
+    pub spans: u32,
 }
 
 /// Why a port's sockets could not be made.
@@ -168,6 +171,7 @@ pub(super) fn open(
 
     let (mut lanes, mut entries): (Vec<Box<dyn Lane>>, _) = (Vec::new(), Vec::new());
     let mut dropped = Dropped(BTreeMap::new());
+    let mut books = Vec::new();
     for (number, place) in (0u32..).zip(places) {
         let rx = queues.get_mut(&(place.rx_port, place.queue)).and_then(|q| q.receiving.take());
         let tx = queues.get_mut(&(place.tx_port, place.queue)).and_then(|q| q.sending.take());
@@ -180,22 +184,24 @@ pub(super) fn open(
         dropped.0.entry(place.rx_port).or_default().push(Arc::clone(&rx.socket));
         let queue = u32::from(settings.first_queue + place.queue);
         let socket = Arc::clone(&rx.socket);
+        let book = SpanBook::of(settings.spans, place);
         lanes.push(Box::new(XdpLane::new(
             rx,
             tx,
             chunks,
             settings.mac_updating.then_some(addresses),
             settings.busy_budget.is_some(),
-            Arc::clone(&stats),
+            Noting { stats: Arc::clone(&stats), timer: Timer::new(book.clone()) },
             Arc::clone(program),
         )));
+        books.extend(book);
         // Only now, when there are chunks to receive into.
         program.give(queue, &socket)?;
         let Place { rx_port, tx_port, queue, .. } = *place;
         entries.push(LaneEntry { rx_port, tx_port, queue, stats });
     }
     let stats = Arc::new(PortStats::new(entries, Box::new(dropped)));
-    Ok(Opened { lanes, stats, negotiated, commands: Vec::new() })
+    Ok(Opened { lanes, stats, negotiated, commands: vec![spans::command(books)] })
 }
 
 /// Memory for so many lanes, in chunks that hold every port's frames.

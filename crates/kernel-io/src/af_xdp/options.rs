@@ -8,7 +8,7 @@ use forwarding::l2fwd;
 use forwarding::options::{CommandLine, OptionsError};
 
 use super::socket::Copying;
-use crate::options::{all, one_of};
+use crate::options::{all, one_in, one_of};
 use crate::xdp::Mode;
 
 const USAGE: &str = "\
@@ -27,13 +27,14 @@ af-xdp-fwd [-l CPUS] [--file-prefix NAME] --vdev net_af_xdp0,iface=IF[,queue_cou
   --copy auto|copy|zero: whether the kernel copies frames; auto takes what the driver can (default auto)
   --mode native|generic: where the program runs that gives frames to sockets, in the driver or in the kernel's stack
       Default: native, or generic where the driver cannot; which one is said at start
+  --spans N: measure in one of N bursts how long frames are inside (default 0: in none)
   --idle wait|spin: sleep until frames come, or ask for them all the time (default wait)
 settings of a device, as DPDK's net_af_xdp has them:
   start_queue=N, queue_count=N: queues of the interface, 0 and 1 without; force_copy=0|1: as --copy copy;
   busy_budget=N: the kernel's polling is done by our calls, N frames at most in each (default 0: by the kernel itself)
 ";
 
-const OWN: [Opt; 3] = [valued("copy"), valued("mode"), valued("idle")];
+const OWN: [Opt; 4] = [valued("copy"), valued("mode"), valued("idle"), valued("spans")];
 const OPTIONS: [Opt; OWN.len() + l2fwd::OPTIONS.len()] = all(&OWN);
 
 /// What the program is to do.
@@ -47,12 +48,14 @@ pub struct Options {
     pub mode: Option<Mode>,
     /// Whether lcores ask for frames all the time, where they would sleep otherwise.
     pub spin: bool,
+    /// In one of so many bursts it is measured how long frames are inside; 0: in none.
+    pub spans: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let l2fwd = l2fwd::Options::default();
-        Self { l2fwd, copying: Copying::Either, mode: None, spin: false }
+        Self { l2fwd, copying: Copying::Either, mode: None, spin: false, spans: 0 }
     }
 }
 
@@ -78,6 +81,7 @@ impl CommandLine for Options {
                 let known = [("wait", false), ("spin", true)];
                 self.spin = one_of("--idle", "wait or spin", &known, value)?;
             }
+            "spans" => self.spans = one_in("--spans", value)?,
             _ => self.l2fwd.set(option, value)?,
         }
         Ok(())
@@ -99,7 +103,7 @@ mod tests {
         assert_eq!((read.copying, read.mode), (Copying::ZeroCopy, Some(Mode::Generic)));
         assert!(read.spin);
         for (line, option) in
-            [("--copy no", "--copy"), ("--mode x", "--mode"), ("--idle x", "--idle")]
+            [("--copy no", "--copy"), ("--mode x", "--mode"), ("--spans x", "--spans")]
         {
             let error = parse(line).unwrap_err().to_string();
             assert!(error.contains(option), "{line}: {error}");

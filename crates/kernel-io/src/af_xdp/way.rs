@@ -70,5 +70,6 @@ fn settings(device: &Device, options: &Options) -> Result<Settings, EalError> {
         busy_budget: (budget > 0).then_some(budget as u16),
         promiscuous: options.l2fwd.promiscuous,
         mac_updating: options.l2fwd.mac_updating,
+        spans: options.spans,
     })
 }
