@@ -23,7 +23,6 @@ from linerate.records import Trial
 from linerate.stats import Paired, Shifted
 from linerate.summary import AA, CellSummary, Comparison, Difference
 from linerate.verdict import (
-    LOW_LOAD,
     Judgement,
     Limited,
     found_difference,
@@ -139,7 +138,7 @@ def low_load_loss(cell: CellSummary) -> float | None:
     losses = [
         entry.loss_share
         for entry in cell.lower_load
-        if entry.load_share == LOW_LOAD and entry.loss_share is not None
+        if entry.load_share == cell.low_load_share and entry.loss_share is not None
     ]
     return max(losses, default=None)
 
@@ -405,7 +404,7 @@ def ungated(cell: CellSummary) -> list[str]:
     measured = {
         entry.arm
         for entry in cell.lower_load
-        if entry.load_share == LOW_LOAD and entry.loss_share is not None
+        if entry.load_share == cell.low_load_share and entry.loss_share is not None
     }
     missing = [
         arm.arm for arm in cell.arms if not arm.arm.endswith(AA_SUFFIX) and arm.arm not in measured

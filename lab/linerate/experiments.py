@@ -180,7 +180,11 @@ def find(name: str) -> Experiment:
         from linerate.rfc2544.runs import Rfc2544Runs  # noqa: PLC0415
 
         return Rfc2544Runs()
+    if name == "latency":
+        from linerate.latency.runs import LatencyRuns  # noqa: PLC0415
+
+        return LatencyRuns()
     raise RunError(
         f"experiment {name!r} is unknown to this version of linerate",
-        "it knows: overload, rfc2544",
+        "it knows: overload, rfc2544, latency",
     )

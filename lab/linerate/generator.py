@@ -20,8 +20,9 @@ from linerate.links import Wire
 from linerate.otg import OtgClient, Traffic, flow_name
 from linerate.places import rust_binary
 from linerate.process import Child, Command, RunDirectory
-from linerate.records import LatencyFigures
+from linerate.records import Clock, LatencyFigures
 from linerate.sender import Sender, Sent
+from linerate.spans import read_clock
 from linerate.telemetry import Telemetry, connect, socket_path
 
 START_TIMEOUT_S = 15.0
@@ -97,6 +98,9 @@ class Generator(Sender):
 
     def tsc_hz(self) -> int:
         return int(self.telemetry.ask("/linerate/clock")["tsc_hz"])
+
+    def clock(self) -> Clock:
+        return read_clock(self.telemetry)
 
     def sent(self) -> Sent:
         ports = self._port_figures()

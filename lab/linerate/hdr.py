@@ -48,6 +48,11 @@ class Histogram:
         return None
 
     @property
+    def mean(self) -> float:
+        """Each value counts as the highest of its bucket: too high by a part of its width."""
+        return sum(value * count for value, count in self.buckets) / self.total
+
+    @property
     def maximum(self) -> int | None:
         return self.buckets[-1][0] if self.buckets else None
 

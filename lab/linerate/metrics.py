@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from linerate.records import Trial
+from linerate.latency.values import COMMON_SPAN, inside_cycles, round_trip_cycles
+from linerate.records import Protocol, Trial
 
 Better = Literal["higher", "lower"]
 
@@ -106,11 +107,38 @@ RECOVERY = Metric(
     less="shorter", zero="lost nothing after it", unit=" ms", scale=1e3,
 )  # fmt: skip
 
+_CAPACITY = "the own capacity"
+
+
+def _round_trip(protocol: Protocol, quantile: str, words: str) -> TrialMetric:
+    return TrialMetric(
+        name=f"round_trip_{protocol}_p{float(quantile) * 100:g}_cycles",
+        words=f"{words} of the round trip of {protocol.upper()} frames", plural=False,
+        better="lower", more="higher", less="lower", load_of=_CAPACITY,
+        value=lambda trial: round_trip_cycles(trial, quantile),
+    )  # fmt: skip
+
+
+def _inside(protocol: Protocol) -> TrialMetric:
+    return TrialMetric(
+        name=f"inside_{protocol}_p50_cycles",
+        words=f"median of the time of {protocol.upper()} frames inside ({COMMON_SPAN})",
+        plural=False, better="lower", more="higher", less="lower", load_of=_CAPACITY,
+        value=inside_cycles,
+    )  # fmt: skip
+
+
+_PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+# By kind of frame.
+ROUND_TRIP = {each: _round_trip(each, "0.5", "median") for each in _PROTOCOLS}
+HIGH_ROUND_TRIP = {each: _round_trip(each, "0.99", "99 % quantile") for each in _PROTOCOLS}
+INSIDE = {each: _inside(each) for each in _PROTOCOLS}
+
 METRICS = {
     each.name: each
     for each in (
         RECEIVED, FORWARDED, COST, NDR, PDR, MEDIAN_LATENCY, HIGH_LATENCY, VARIATION, BUFFER,
-        LOSS, RECOVERY,
+        LOSS, RECOVERY, *ROUND_TRIP.values(), *HIGH_ROUND_TRIP.values(), *INSIDE.values(),
     )
 }  # fmt: skip
 
@@ -125,5 +153,7 @@ def at_load(metric: Metric, load_share: float | None) -> str:
     """The load, for the end of a phrase; nothing without one."""
     if load_share is None:
         return ""
+    if load_share == 0:
+        return " at idle"
     share = f"{load_share * 100:g} %"
     return f" at {share} load" if metric.load_of == "load" else f" at {share} of {metric.load_of}"

@@ -20,6 +20,7 @@ from requests.auth import HTTPBasicAuth
 
 from linerate import flows
 from linerate.errors import GeneratorError
+from linerate.records import Protocol
 
 REQUEST_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
@@ -57,6 +58,7 @@ class Traffic:
     `latency`: and time stamps. `frames`: so many per port, instead of `seconds`. `senders`: the
     first so many ports send, and all receive; None: all send. `slices`: follow on the first flow of
     each port, which has `frames` then. `lead_s`: the first frame is due so long after the start.
+    `protocol`: `arp` are requests for the flows' destinations by their sources.
     """
 
     locations: tuple[str, ...]
@@ -71,6 +73,7 @@ class Traffic:
     ip: Ip = 4
     slices: tuple[Slice, ...] = ()
     lead_s: float = 0.0
+    protocol: Protocol = "udp"
 
     @property
     def parts(self) -> tuple[Slice | None, ...]:
@@ -208,16 +211,26 @@ class OtgClient:
         ethernet = flow.packet.ethernet()[-1]
         ethernet.src.value = flows.sender_mac(index)
         ethernet.dst.value = flows.forwarder_mac(index)
+        if traffic.protocol == "arp":
+            arp = flow.packet.arp()[-1]
+            arp.sender_hardware_addr.value = flows.sender_mac(index)
+            self._count_up((arp.sender_protocol_addr, arp.target_protocol_addr), 4, traffic.flows)
+            return
         layer3 = flow.packet.ipv4()[-1] if traffic.ip == 4 else flow.packet.ipv6()[-1]
         udp = flow.packet.udp()[-1]
-        for field, start in zip((layer3.src, layer3.dst), _NETWORKS[traffic.ip], strict=True):
-            field.increment.start = str(start)
-            field.increment.step = _STEPS[traffic.ip]
-            field.increment.count = traffic.flows
+        self._count_up((layer3.src, layer3.dst), traffic.ip, traffic.flows)
         for field in (udp.src_port, udp.dst_port):
             field.increment.start = flows.FIRST_UDP_PORT
             field.increment.step = 1
             field.increment.count = traffic.flows
+
+    @staticmethod
+    def _count_up(addresses: tuple[Any, Any], ip: Ip, count: int) -> None:
+        """Source and destination, each from the first of its network on."""
+        for field, start in zip(addresses, _NETWORKS[ip], strict=True):
+            field.increment.start = str(start)
+            field.increment.step = _STEPS[ip]
+            field.increment.count = count
 
     def start(self) -> None:
         self._transmit("START")

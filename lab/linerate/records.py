@@ -28,7 +28,12 @@ Load = Literal["self-driven", "flood", "paced", "burst"]
 Role = Literal["measure", "self-test", "probed", "lower-load", "search"]
 # The tests of RFC 2544, 26.1 to 26.5; core-use: what a polling core does at fixed loads; low-load:
 # at it nothing may be lost (measuring.md, 10).
-Test = Literal["throughput", "latency", "loss", "back-to-back", "recovery", "core-use", "low-load"]
+# spans: how long frames are inside the forwarder, as it measures itself or the probe does.
+Test = Literal[
+    "throughput", "latency", "loss", "back-to-back", "recovery", "core-use", "low-load", "spans",
+]  # fmt: skip
+# What the frames are: UDP over IP, or requests by ARP.
+Protocol = Literal["udp", "arp"]
 # Of traffic on a link with two ports: from the first to the other, or both ways at once.
 Directions = Literal["one", "both"]
 DIRECTIONS: dict[str, Directions] = {"one": "one", "both": "both"}
@@ -87,6 +92,31 @@ class LatencyFigures(_Strict):
         description="by quantile: how much the delays of two frames in a row differ (RFC 3393), "
         "without the sign",
     )
+
+
+class Clock(_Strict):
+    """The time stamp counter as the program that stamps knows it, and as the lab checked it."""
+
+    tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
+    cost_cycles: Count = Field(description="of one reading, as the program measured it")
+    checked_hz: Rate | None = Field(
+        default=None,
+        description="cycles over CLOCK_MONOTONIC, measured by the lab as its session began",
+    )
+    checked_within_ppm: Rate | None = Field(default=None, description="how exact that is")
+
+
+class Span(_Strict):
+    """How long frames were inside the forwarder, of one (port, TX queue): /linerate/latency."""
+
+    span: str
+    port: int
+    queue: int
+    one_in: Count = Field(description="of so many bursts one was measured, on average")
+    sampled: Count = Field(description="bursts")
+    count: Count = Field(description="frames")
+    mean_cycles: float
+    quantiles_cycles: Quantiles
 
 
 class ChangeFigures(_Strict):
@@ -152,6 +182,7 @@ class Trial(_Strict):
     )
     ip: Literal[4, 6] | None = None
     directions: Directions | None = None
+    protocol: Protocol | None = Field(default=None, description="absent: udp")
     started_at: str = Field(description="UTC, ISO 8601")
     invalid: str | None = Field(default=None, description="why the trial does not count, in words")
     invalid_code: InvalidCode | None = Field(default=None, description="the same, for programs")
@@ -180,6 +211,8 @@ class Trial(_Strict):
     pacing_error_ppm: float | None = None
 
     latency: LatencyFigures | None = None
+    spans: list[Span] | None = Field(default=None, description="inside the forwarder")
+    clock: Clock | None = Field(default=None, description="that stamped for latency or spans")
     then_pps: Rate | None = Field(default=None, description="of a search: asked for thereafter")
     then_s: Seconds | None = None
     change: ChangeFigures | None = None

@@ -15,7 +15,7 @@ from typing import Any
 from linerate.errors import GeneratorError
 from linerate.otg import OtgClient, Traffic
 from linerate.process import Child
-from linerate.records import LatencyFigures
+from linerate.records import Clock, LatencyFigures
 
 _DELAYS = ("minimum_ns", "average_ns", "maximum_ns")
 
@@ -110,6 +110,10 @@ class Sender(ABC):
         return {flow.name: int(flow.frames_rx) for flow in self.client.flow_metrics()}
 
     def tsc_hz(self) -> int | None:
+        return None
+
+    def clock(self) -> Clock | None:
+        """What it stamps frames with; None where it does not tell."""
         return None
 
     @abstractmethod

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from linerate.machine import Machine
-from linerate.records import InvalidCode
-from linerate.verdict import Limited, Limiter, Verdict
+from linerate.records import Clock, InvalidCode, Protocol
+from linerate.verdict import LOW_LOAD, Limited, Limiter, Verdict
 
 SUMMARY = "summary.json"
 
@@ -226,6 +226,63 @@ class SearchFigures(_Strict):
     deviations: list[str] = Field(default_factory=list, description="from RFC 2544")
 
 
+class Delays(_Strict):
+    """Each trial is one value; `minimum` and `maximum` are over all of them."""
+
+    minimum: float | None = Field(default=None, description="absent where it is not known")
+    mean: Quartiles
+    quantiles: dict[str, Quartiles] = Field(
+        description="by quantile; absent where a trial has too few frames for it"
+    )
+    maximum: float | None = None
+
+
+class Delayed(_Strict):
+    """Of an arm, a kind of frame and a load: the delays, each less one reading of the clock."""
+
+    protocol: Protocol
+    load_share: float = Field(description="of the forwarder's own capacity; 0: idle")
+    asked_pps: float | None = Field(default=None, description="offered, median of the trials")
+    trials: int
+    invalid: int
+    packets: int = Field(description="that were measured, in all valid trials")
+    cycles: Delays | None = Field(default=None, description="absent: no trial is valid")
+    ns: Delays | None = Field(default=None, description="cycles over the frequency as checked")
+
+
+class RoundTrip(Delayed):
+    """From the moment before the sender's send call to the return of its receive call."""
+
+    loss_share: float | None = Field(default=None, description="of all valid trials together")
+    buffered_ns: float | None = Field(
+        default=None,
+        description="computed: the longest wait in the forwarder's TX buffer at this rate, "
+        "min((frames - 1) / rate, drain period); absent: it has no such buffer",
+    )
+
+
+class Inside(Delayed):
+    """A span inside the forwarder, as it or the probe in it measured."""
+
+    span: str
+    one_in: int = Field(description="of so many bursts one was measured")
+
+
+class LatencySummary(_Strict):
+    """An arm of experiment latency."""
+
+    flood_pps: float | None = Field(
+        default=None, description="what came back of a flood, the median; absent with --line-rate"
+    )
+    capacity_pps: float | None = Field(
+        default=None,
+        description="100 %: that, or as much less that the sender is on time at the greatest load; "
+        "absent where it is not known",
+    )
+    round_trips: list[RoundTrip]
+    inside: list[Inside]
+
+
 class ArmSummary(_Strict):
     """One arm of a cell. Absent: the figure cannot be had for this program or link."""
 
@@ -273,6 +330,7 @@ class ArmSummary(_Strict):
     )
     limited_by: Limiter | None = None
     search: SearchFigures | None = None
+    latency: LatencySummary | None = None
 
 
 class Ceiling(_Strict):
@@ -319,7 +377,8 @@ class Comparison(_Strict):
     load_share: float | None = Field(
         default=None,
         description="of a metric at a fixed load: the share of the ceiling; of latency and delay "
-        "variation, the share of the arm's own throughput",
+        "variation, the share of the arm's own throughput; of experiment latency, of its own "
+        "capacity, 0 being idle",
     )
     primary: bool = Field(description="the metric that answers the experiment's question")
     link: str
@@ -360,6 +419,9 @@ class CellSummary(_Strict):
     arms: list[ArmSummary]
     references: list[ArmSummary] = Field(description="the self-test's peers")
     lower_load: list[LowerLoad]
+    low_load_share: float = Field(
+        default=LOW_LOAD, description="the load of `lower_load` at which nothing may be lost"
+    )
     books_closed: bool | None = Field(default=None, description="null: no books to close")
 
     @property
@@ -412,6 +474,9 @@ class Summary(_Strict):
         default=None, description="to RFC 2544; null where that is not claimed or not known"
     )
     tsc_hz: int | None = None
+    clock: Clock | None = Field(
+        default=None, description="of experiment latency: the time stamp counter, and what it costs"
+    )
     machine: Machine
     versions: dict[str, str]
     warnings: list[str]

@@ -132,6 +132,16 @@ def counted(frames: int, *, received: int | None = None, late: int = 0, ingress:
     )  # fmt: skip
 
 
+def test_the_kind_of_frames_is_sent_and_recorded() -> None:
+    stage = Stage(lambda _, traffic: counted(round((traffic.pps or 0) * traffic.seconds)))
+    with stage.device as device:
+        device.send(1e5, 0.1)
+        device.protocol = "arp"
+        device.send(1e5, 0.1)
+    assert [traffic.protocol for traffic in stage.puppet.traffic] == ["udp", "arp"]
+    assert [trial.protocol for trial in stage.records] == [None, "arp"]
+
+
 def test_the_forwarder_runs_on_from_trial_to_trial() -> None:
     stage = Stage(lambda _, traffic: counted(round((traffic.pps or 0) * traffic.seconds)))
     with stage.device as device:

@@ -34,6 +34,16 @@ def test_frames_are_ip_and_udp_of_the_networks_for_benchmarks(
     assert header["src"]["increment"]["count"] == 1000
 
 
+def test_requests_by_arp_ask_for_the_flows_destinations() -> None:
+    flow = told(Traffic(("a",), 64, 1.0, 1e3, protocol="arp", latency=True))["flows"][0]
+    assert [each["choice"] for each in flow["packet"]] == ["ethernet", "arp"]
+    header = flow["packet"][1]["arp"]
+    assert header["sender_protocol_addr"]["increment"]["start"] == "198.18.0.1"
+    assert header["target_protocol_addr"]["increment"]["start"] == "198.19.0.1"
+    assert header["target_protocol_addr"]["increment"]["count"] == 1000
+    assert flow["metrics"]["latency"]["enable"]
+
+
 def test_one_sender_still_has_all_ports_to_receive_at() -> None:
     model = told(Traffic(("a", "b"), 64, 1.0, 1e5, senders=1))
     assert [port["name"] for port in model["ports"]] == ["p0", "p1"]

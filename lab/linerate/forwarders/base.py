@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +13,22 @@ from linerate.eal import Memory
 from linerate.links import Wire
 from linerate.plugins import probe_plugin
 from linerate.process import Command
+
+
+@dataclass(frozen=True)
+class TxBuffer:
+    """Frames wait in it until there are so many, or until it is drained, every so often."""
+
+    frames: int
+    drain_s: float
+
+    def longest_s(self, pps: float) -> float:
+        """The longest wait of a frame when so many come per second, at equal distances."""
+        return min((self.frames - 1) / pps, self.drain_s)
+
+
+# Of the C l2fwd and of ours, which has the same: MAX_PKT_BURST and BURST_TX_DRAIN_US.
+L2FWD_BUFFER = TxBuffer(32, 100e-6)
 
 
 class Forwarder(ABC):
@@ -25,6 +42,12 @@ class Forwarder(ABC):
     language: str
     # The telemetry command that has the figures of its polls when it is started `probed`.
     polling: str = "/linerate/probe/polling"
+    # The one that has how long frames are inside it, after `measuring_spans`; None: it cannot tell.
+    spans: str | None = "/linerate/probe/latency"
+    # It forwards between network interfaces only.
+    interfaces_only: bool = False
+    # What it collects before it sends, if it does.
+    tx_buffer: TxBuffer | None = None
     # The versions of IP whose frames it forwards.
     ips: tuple[Literal[4, 6], ...] = (4, 6)
 
@@ -40,6 +63,11 @@ class Forwarder(ABC):
 
         `probed`: so that it tells of its polls.
         """
+
+    def measuring_spans(self, command: Command, one_in: int) -> Command:
+        """A `probed` command that measures how long frames are inside, in one of so many bursts."""
+        environment = {**command.environment, "LINERATE_PROBE_ONE_IN": str(one_in)}
+        return replace(command, environment=environment)
 
     def build_facts(self) -> dict[str, str]:
         """Compiler, version and flags, where the lab built it."""

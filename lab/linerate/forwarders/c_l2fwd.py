@@ -8,7 +8,7 @@ from pathlib import Path
 from linerate import c_examples, compilers
 from linerate.c_examples import CExample
 from linerate.errors import MissingError
-from linerate.forwarders.base import DpdkForwarder, l2fwd_arguments
+from linerate.forwarders.base import L2FWD_BUFFER, DpdkForwarder, l2fwd_arguments
 
 
 class CL2fwd(DpdkForwarder):
@@ -19,6 +19,7 @@ class CL2fwd(DpdkForwarder):
     """
 
     language = "C"
+    tx_buffer = L2FWD_BUFFER
 
     def __init__(self, *, clang: bool = False, native: bool = False) -> None:
         self.name = "-".join(["c-l2fwd", *["clang"] * clang, *["native"] * native])

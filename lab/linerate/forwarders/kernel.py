@@ -4,6 +4,8 @@ take l2fwd's command line, with devices of their own on the interfaces of the wi
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from linerate.eal import Memory, one_core
 from linerate.errors import UsageError
 from linerate.forwarders.base import Forwarder, l2fwd_arguments
@@ -21,12 +23,17 @@ class KernelForwarder(Forwarder):
     language = "Rust"
     # Its own figures: there is no DPDK for the probe to look at.
     polling = "/linerate/polling"
+    spans: str | None = "/linerate/latency"
+    interfaces_only = True
 
     def __init__(self, name: str, program: str, driver: str, *options: str) -> None:
         self.name = name
         self._program = program
         self._driver = driver
         self._options = options
+
+    def measuring_spans(self, command: Command, one_in: int) -> Command:
+        return replace(command, argv=(*command.argv, "--spans", str(one_in)))
 
     def prepare(self) -> None:
         rust_binary(self._program)
@@ -52,6 +59,12 @@ class KernelForwarder(Forwarder):
         return Command("forwarder", tuple(argv), (cpu,), namespace=wire.namespace)
 
 
+class XdpForwarder(KernelForwarder):
+    """The kernel forwards, and the program only watches."""
+
+    spans = None
+
+
 KERNEL_FORWARDERS = (
     # One call a frame; one a burst; rings shared with the kernel.
     *(
@@ -62,6 +75,6 @@ KERNEL_FORWARDERS = (
     KernelForwarder("af-xdp", "af-xdp-fwd", "net_af_xdp"),
     KernelForwarder("af-xdp-spin", "af-xdp-fwd", "net_af_xdp", "--idle", "spin"),
     # The kernel forwards alone, in the driver of the veth or in its stack.
-    KernelForwarder("xdp-redirect", "xdp-fwd", "net_xdp"),
-    KernelForwarder("xdp-redirect-generic", "xdp-fwd", "net_xdp", "--mode", "generic"),
+    XdpForwarder("xdp-redirect", "xdp-fwd", "net_xdp"),
+    XdpForwarder("xdp-redirect-generic", "xdp-fwd", "net_xdp", "--mode", "generic"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linerate.forwarders.base import DpdkForwarder, l2fwd_arguments, port_mask
+from linerate.forwarders.base import L2FWD_BUFFER, DpdkForwarder, l2fwd_arguments, port_mask
 from linerate.places import rust_binary
 
 
@@ -17,6 +17,7 @@ class RustL2fwd(DpdkForwarder):
     def __init__(self, burst: bool) -> None:
         self.burst = burst
         self.name = "rust-l2fwd-burst" if burst else "rust-l2fwd"
+        self.tx_buffer = None if burst else L2FWD_BUFFER
 
     def prepare(self) -> None:
         rust_binary("l2fwd")

@@ -88,6 +88,8 @@ class Link(ABC):
     # False: the forwarder's ports make and swallow frames themselves; there is no generator.
     has_generator: bool
     description: str
+    # The forwarder's ports are, or may be, interfaces of the kernel.
+    interfaces: bool = False
     # False: the size of the frames changes nothing on this link.
     size_matters: bool = True
 

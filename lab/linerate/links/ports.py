@@ -48,6 +48,7 @@ class Ports(Link):
 
     name = NAME
     has_generator = True
+    interfaces = True
 
     def __init__(
         self,

@@ -32,6 +32,7 @@ class Veth(Link):
     """One pair for each port."""
 
     has_generator = True
+    interfaces = True
 
     def __init__(self, ports: int) -> None:
         self.ports = ports

@@ -202,7 +202,7 @@ class Bed:
     carried: bool
     self_driven: bool
     links: str
-    ip: str
+    frames: str
     carried_ports: str
     null_ports: str
     arms: list[str]
@@ -215,12 +215,20 @@ def bed_of(summary: Summary, trials: list[Trial]) -> Bed:
         carried=any(generator),
         self_driven=not all(generator),
         links=", ".join(_families(summary, carried=True)),
-        ip=" and ".join(f"IPv{ip}" for ip in sorted({trial.ip or 4 for trial in trials} or {4})),
+        frames=_frames(trials),
         carried_ports=_ports(summary, carried=True),
         null_ports=_ports(summary, carried=False),
         arms=list(dict.fromkeys(arm.arm for cell in summary.cells for arm in cell.arms)),
         cores=_cores(trials),
     )
+
+
+def _frames(trials: list[Trial]) -> str:
+    """What the frames carry, in words."""
+    protocols = {trial.protocol or "udp" for trial in trials} or {"udp"}
+    versions = sorted({trial.ip or 4 for trial in trials} or {4})
+    told = {"udp": " and ".join(f"IPv{ip}" for ip in versions) + " / UDP", "arp": "ARP"}
+    return " or ".join(told[name] for name in ("udp", "arp") if name in protocols)
 
 
 def _families(summary: Summary, *, carried: bool) -> list[str]:

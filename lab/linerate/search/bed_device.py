@@ -28,11 +28,12 @@ from linerate.forwarders import forwarder
 from linerate.links import Wire
 from linerate.otg import Slice, Traffic
 from linerate.process import Child, pause
-from linerate.records import InvalidCode, LatencyFigures, Role, Test, Trial
+from linerate.records import InvalidCode, LatencyFigures, Protocol, Role, Test, Trial
 from linerate.search.core_use import share_of
 from linerate.search.device import Changed, Latency, Outcome
 from linerate.search.slices import change_of, cut
 from linerate.sender import Sender
+from linerate.spans import Spans
 from linerate.telemetry import connect, socket_path
 from linerate.trial import Bench, Plan, new_record, watched
 from linerate.window import START_TIMEOUT_S, Exchange, Polls
@@ -97,10 +98,12 @@ class BedDevice:
         record: Callable[[Trial], None],
         role: Role = "search",
         probe: bool = False,
+        spans: int = 0,
     ) -> None:
         """`record` takes each window's trial, gives it its position and keeps it.
 
         `probe`: the forwarder gets the probe, if it takes it, which looks in test `core-use` alone.
+        `spans`: it measures how long frames are inside it, in one of so many bursts; 0: not.
         """
         self.bench = bench
         self.bed = bed
@@ -111,7 +114,10 @@ class BedDevice:
         self.probe = probe
         # Which test the next trials are for.
         self.test: Test = "throughput"
+        # What the frames of the next trials are; None: as the bench has it.
+        self.protocol: Protocol | None = None
         self.void = 0
+        self._spans = spans
         self._max_pps = max_pps
         self._record = record
         self._running: ExitStack | None = None
@@ -163,7 +169,7 @@ class BedDevice:
         trial.test, trial.attempt = self.test, attempt
         trial.maximum_pps = self.max_pps
         asked.enter(trial)
-        trial.ip = self.bench.ip
+        trial.ip, trial.protocol = self.bench.ip, self.protocol
         if self.bed.link.ports > 1:
             trial.directions = self.bench.directions
         trial.build = forwarder(self.arm.forwarder).build_facts()
@@ -178,15 +184,24 @@ class BedDevice:
                 trial.probe = exchange.polls.probed
             sender.configure(traffic)
             watch = Watch(trial, children, self.bed.ready()[0].threads)
+            spans = self._spans_of(exchange)
             exchange.run(trial, traffic.lead_s + asked.whole_s, rest_s=self.terms.settle_s)
+            if spans:
+                trial.spans, trial.clock = spans.found(), spans.clock()
             if asked.latency:
-                trial.latency = sender.latency()
+                trial.latency, trial.clock = sender.latency(), sender.clock()
             if traffic.slices:
                 trial.change = change_of(traffic, sender.received_by_flow())
             watch.enter()
         if not trial.valid and trial.invalid_code not in DISTURBED:
             self.close()
         return trial
+
+    def _spans_of(self, exchange: Exchange) -> Spans | None:
+        command = forwarder(self.arm.forwarder).spans
+        if not self._spans or command is None:
+            return None
+        return Spans(exchange.telemetry, command, exchange.ports)
 
     def _traffic(self, asked: Asked) -> Traffic:
         wire, sender = self.bed.ready()
@@ -208,6 +223,7 @@ class BedDevice:
             ip=self.bench.ip,
             slices=slices,
             lead_s=sender.lead_s if sender else 0.0,
+            protocol=self.protocol or "udp",
         )
 
     def _ready(self) -> Exchange:
@@ -239,8 +255,11 @@ class BedDevice:
         prefix = self.bench.run.new_prefix("forwarder")
         program = forwarder(self.arm.forwarder)
         cores, memory = self.bench.cores, self.bench.memory
-        command = program.command(cores.forwarder, memory, prefix, wire, probed=probe)
-        if probe:
+        probed = probe or bool(self._spans)
+        command = program.command(cores.forwarder, memory, prefix, wire, probed=probed)
+        if self._spans:
+            command = program.measuring_spans(command, self._spans)
+        elif probe:
             command = replace(command, environment={**command.environment, **_PROBE_WAITS})
         with ExitStack() as stack:
             child = stack.enter_context(Child(command, self.bench.run))

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run of experiment `latency`: what each forwarder carries, then units in randomised blocks.
+
+Per cell (link, frame size) first the capacity of each forwarder: a flood, and a rate that the
+sender keeps. Then, in each block, every arm has two units. A unit is one process of the forwarder
+that is offered every kind of frame at every load, in an order drawn from the seed: for the round
+trips as it is, and once more while it (or the probe in it) measures how long frames are inside.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from rich.console import Console
+
+from linerate import cpus
+from linerate.arms import median_of
+from linerate.bed import Bed
+from linerate.clock_check import ClockCheck, check_clock
+from linerate.console import Monitor
+from linerate.design import Arm, Cell, arms, blocks_for, check_blocks, order
+from linerate.eal import Memory
+from linerate.errors import LabError, TrialError, UsageError
+from linerate.forwarders import forwarder
+from linerate.generator import Generator
+from linerate.journal import Journal
+from linerate.latency import plan
+from linerate.latency.plan import IDLE, IDLE_PPS, INSIDE_LOADS, LOADS, Preset, Step
+from linerate.links import LinkContext, Wire, link
+from linerate.links.ports import Ports
+from linerate.options import Options as CommonOptions
+from linerate.places import rust_binary
+from linerate.plugins import probe_plugin
+from linerate.process import RunDirectory, checkpoint
+from linerate.provenance import programs
+from linerate.records import Protocol, Role, Test, Trial
+from linerate.run_summary import Design
+from linerate.search.bed_device import BedDevice, Terms
+from linerate.search.replay import Resumed
+from linerate.trial import Bench, Plan, run_trial
+
+NAME = "latency"
+QUESTION = "How long does a frame take through each forwarder, inside it and as its sender sees it?"
+DEFAULT_FORWARDERS = [
+    "reflect", "c-l2fwd", "rust-l2fwd-burst", "testpmd-io",
+    "af-packet-read-write", "af-packet-mmsg", "af-packet-mmap",
+]  # fmt: skip
+DEFAULT_LINKS = ["memif", "veth1"]
+DEFAULT_SIZES = [64]
+# Shares of what came back of a flood that are tried as 100 %, until the sender is on time at the
+# greatest load.
+PACED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+PACED_S = 0.1
+# Every burst is looked at: what that costs is no part of a round trip.
+ONE_IN = 1
+# Units in a row without any figure, after which the run ends unless it is to keep going.
+MAX_FAILURES = 4
+
+Part = Literal["latency", "spans"]
+PARTS: tuple[Part, ...] = ("latency", "spans")
+
+
+@dataclass(kw_only=True)
+class Options(CommonOptions):
+    """What the command line asked for. `packets`: None for the preset's."""
+
+    preset: Preset
+    protocols: tuple[Protocol, ...] = plan.PROTOCOLS
+    packets: int | None = None
+    inside: bool = True
+
+
+@dataclass(kw_only=True)
+class LatencyDesign(Design):
+    """A `Design` with what this experiment alone can be asked."""
+
+    measured: Preset
+    protocols: tuple[Protocol, ...]
+    inside: bool
+
+
+def preset_of(options: Options) -> Preset:
+    """The preset, with the number of packets that was asked for."""
+    if options.packets is None:
+        return options.preset
+    plan.check_packets(options.packets)
+    return replace(options.preset, packets=options.packets)
+
+
+def cells(options: Options) -> list[Cell]:
+    """Which cells to run, in order; raises `UsageError` for what cannot be."""
+    sizes = list(dict.fromkeys(options.sizes or DEFAULT_SIZES))
+    plan.check_sizes(sizes)
+    blocks = max(options.preset.blocks, blocks_for(len(sizes) * len(LOADS)))
+    blocks = blocks if options.blocks is None else options.blocks
+    check_blocks(blocks)
+    names = list(dict.fromkeys(options.links or DEFAULT_LINKS))
+    baseline = (options.forwarders or DEFAULT_FORWARDERS)[0]
+    for name in names:
+        if not link(name).has_generator:
+            raise UsageError(
+                f"--link {name}: has no sender whose frames could come back", "--link memif"
+            )
+        if not takes(baseline, name):
+            raise UsageError(
+                f"--forwarders {baseline}: the first is the baseline, and link {name} has no "
+                "network interfaces for it",
+                "name it second, or only links of interfaces",
+            )
+    return [Cell(name, size, blocks) for name in names for size in sizes]
+
+
+def takes(name: str, on: str) -> bool:
+    """Whether this forwarder works on this link."""
+    return link(on).interfaces or not forwarder(name).interfaces_only
+
+
+def design_of(options: Options) -> LatencyDesign:
+    """What these options come to, with every default put in."""
+    measured = preset_of(options)
+    return LatencyDesign(
+        question=QUESTION,
+        preset=measured.name,
+        preset_note=measured.note
+        if options.packets is None
+        else f"{options.packets} frames of each kind and load (--packets), fewer where the rate is "
+        "too low for that",
+        seed=options.seed,
+        window_s=measured.flood_s,
+        cells=cells(options),
+        arms=arms(options.forwarders or DEFAULT_FORWARDERS),
+        line_rate=options.line_rate,
+        generator_ports=options.generator_ports,
+        forwarder_ports=options.forwarder_ports,
+        measured=measured,
+        protocols=options.protocols,
+        inside=options.inside,
+    )
+
+
+class Latency:
+    """One session of a run; what was measured is in its journal."""
+
+    def __init__(
+        self, options: Options, run: RunDirectory, journal: Journal, console: Console
+    ) -> None:
+        self.options = options
+        self.run = run
+        self.journal = journal
+        self.preset = preset_of(options)
+        self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
+        self.cells = cells(options)
+        self.warnings: list[str] = []
+        self.cores = cpus.Cores.choose()
+        self.bench = Bench(
+            run=run,
+            cores=self.cores,
+            memory=Memory.choose(options.hugepages),
+            experiment=NAME,
+            seed=options.seed,
+            window_s=self.preset.flood_s,
+            session=journal.session,
+        )
+        self.clock: ClockCheck | None = None
+        self.monitor = Monitor(console, sum(map(self._planned, self.cells)))
+        self._failures = 0
+
+    @property
+    def trials(self) -> list[Trial]:
+        return self.journal.trials
+
+    @property
+    def _parts(self) -> tuple[Part, ...]:
+        return PARTS if self.options.inside else PARTS[:1]
+
+    def _arms(self, cell: Cell) -> list[Arm]:
+        return [arm for arm in self.arms if takes(arm.forwarder, cell.link)]
+
+    def _planned(self, cell: Cell) -> int:
+        floods = 0 if self.options.line_rate else self.preset.floods
+        steps = sum(len(self._steps(part)) for part, _ in self._units(cell))
+        return len(self._arms(cell)) * floods + cell.blocks * steps
+
+    def _units(self, cell: Cell) -> list[tuple[Part, Arm]]:
+        """Of a block; what cannot tell how long frames are inside is not asked."""
+        return [
+            (part, arm)
+            for part in self._parts
+            for arm in self._arms(cell)
+            if part == "latency" or forwarder(arm.forwarder).spans
+        ]
+
+    def _steps(self, part: Part) -> list[Step]:
+        return plan.steps(self.options.protocols, LOADS if part == "latency" else INSIDE_LOADS)
+
+    def prepare(self) -> None:
+        """Everything that can be missing is looked for before the first trial."""
+        for name in dict.fromkeys(["reflect", *(arm.forwarder for arm in self.arms)]):
+            forwarder(name).prepare()
+        for name in dict.fromkeys(cell.link for cell in self.cells):
+            found = link(name)
+            found.prepare()
+            if isinstance(found, Ports) and not self.bench.memory.hugepages:
+                found.without_hugepages()
+        rust_binary("generator")
+        if self.options.inside:
+            probe_plugin()
+        if self.cores.shared_core:
+            self.warnings.append(
+                "generator and forwarder run on hyperthread siblings of one core: "
+                "this machine allows no others"
+            )
+        if warning := cpus.await_free(self.cores.forwarder):
+            self.warnings.append(warning)
+        self.clock = check_clock(self.bench)
+        if complaint := self.clock.complaint():
+            self.warnings.append(complaint)
+        self.bench = replace(self.bench, tsc_hz=self.clock.told_hz)
+
+    def measure(self) -> None:
+        with self.monitor:
+            for cell in self.cells:
+                self._cell(cell)
+        self.journal.finish()
+
+    def programs(self) -> dict[str, str]:
+        """Digests of the programs that take part, after `prepare`."""
+        names = [arm.forwarder for arm in self.arms]
+        return programs(names, generator=True, probe=self.options.inside)
+
+    # -- one cell ------------------------------------------------------------------------------
+
+    def _cell(self, cell: Cell) -> None:
+        capacity = self._capacities(cell)
+        self.monitor.announce(f"{cell.link} {cell.size} B: {cell.blocks} blocks")
+        for block, shuffled in enumerate(order(self._units(cell), cell, self.options.seed)):
+            with self._bed(cell, flood=False) as bed:
+                for part, arm in shuffled:
+                    self._unit(bed, arm, block, part, capacity.get(arm.forwarder))
+
+    def _capacities(self, cell: Cell) -> dict[str, float]:
+        """100 % of each forwarder, in frames per second; without those that are not known."""
+        names = list(dict.fromkeys(arm.forwarder for arm in self._arms(cell)))
+        if self.options.line_rate:
+            return dict.fromkeys(names, self.options.line_rate)
+        self.monitor.announce(f"{cell.link} {cell.size} B: what each forwarder carries")
+        drawn = replace(cell, blocks=self.preset.floods)
+        for block, shuffled in enumerate(order(self._arms(cell), drawn, self.options.seed)):
+            with self._bed(cell, flood=True) as bed:
+                for arm in shuffled:
+                    self._flood(bed, arm, block)
+        found = {}
+        with self._bed(cell, flood=False) as bed:
+            for name in names:
+                flooded = flood_pps(self.trials, cell, name)
+                paced = flooded and self._paced(bed, Arm(name, name), flooded)
+                if paced:
+                    found[name] = paced
+                else:
+                    self.warnings.append(
+                        f"{cell.link} {cell.size} B: what {name} carries is not known, so it has "
+                        "no figures under load"
+                    )
+        return found
+
+    def _flood(self, bed: Bed, arm: Arm, block: int) -> None:
+        trial = self.journal.replay(**_place(bed, arm, block, "measure"), load="flood")
+        if trial:
+            self.monitor.replayed(trial)
+            return
+        checkpoint()
+        trial = run_trial(self.bench, Plan(arm, "flood", block, len(self.trials), "measure"), bed)
+        self._record(trial)
+        self.monitor.finished(trial)
+
+    def _paced(self, bed: Bed, arm: Arm, flooded: float) -> float | None:
+        """The greatest share of the flood's rate at whose greatest load the sender is on time."""
+        for share in PACED_SHARES:
+            with self._device(bed, arm, 0, "self-test", share * flooded) as real:
+                device = Resumed(real, self.journal, _place(bed, arm, 0, "self-test"))
+                checkpoint()
+                try:
+                    device.send(share * flooded * max(LOADS), PACED_S)
+                except TrialError:
+                    continue
+                return share * flooded
+        return None
+
+    def _unit(self, bed: Bed, arm: Arm, block: int, part: Part, capacity_pps: float | None) -> None:
+        drawn = self._steps(part)
+        random.Random(f"linerate:{self.options.seed}:{arm.label}:{block}:{part}").shuffle(drawn)
+        before, failed = len(self.trials), True
+        spans = ONE_IN if part == "spans" else 0
+        maximum = capacity_pps or IDLE_PPS
+        with self._device(bed, arm, block, "search", maximum, part, spans=spans) as real:
+            for step in drawn:
+                if capacity_pps is None and step.load != IDLE:
+                    self.monitor.skip(1)
+                    continue
+                checkpoint()
+                failed = not self._step(real, bed, step, maximum) and failed
+        if len(self.trials) == before:
+            return
+        fresh = self.trials[-1].session == self.journal.session
+        self._failures = self._failures + 1 if failed and fresh else 0
+        if self._failures >= MAX_FAILURES and not self.options.keep_going:
+            raise LabError(
+                f"{MAX_FAILURES} starts of forwarders in a row gave no figure, the last because: "
+                f"{self.trials[-1].invalid}",
+                "linerate doctor; --keep-going goes on all the same",
+            )
+
+    def _step(self, real: BedDevice, bed: Bed, step: Step, maximum: float) -> bool:
+        """Whether it was measured."""
+        real.protocol = step.protocol
+        place = _place(bed, real.arm, real.block, "search") | {"protocol": step.protocol}
+        device = Resumed(real, self.journal, place)
+        device.test = real.test
+        pps = step.pps(maximum)
+        before = len(self.trials)
+        try:
+            seconds = plan.seconds_of(self.preset, step, pps, self._blocks(bed))
+            device.send(pps, seconds, latency=device.test == "latency")
+        except TrialError:
+            # Its windows are on record.
+            measured = False
+        else:
+            measured = True
+        if len(self.trials) > before:
+            last = self.trials[-1]
+            (
+                self.monitor.finished
+                if last.session == self.journal.session
+                else self.monitor.replayed
+            )(last)
+        return measured
+
+    def _blocks(self, bed: Bed) -> int:
+        return next(
+            cell.blocks
+            for cell in self.cells
+            if (cell.link, cell.size) == (bed.link.name, bed.context.size)
+        )
+
+    def _device(  # noqa: PLR0917 - as a record has them
+        self,
+        bed: Bed,
+        arm: Arm,
+        block: int,
+        role: Role,
+        max_pps: float,
+        test: Test = "throughput",
+        *,
+        spans: int = 0,
+    ) -> BedDevice:
+        device = BedDevice(
+            self.bench,
+            bed,
+            arm,
+            block=block,
+            max_pps=max_pps,
+            terms=Terms(windows=self.preset.windows),
+            record=self._record,
+            role=role,
+            spans=spans,
+        )
+        device.test = test
+        return device
+
+    def _record(self, trial: Trial) -> None:
+        trial.position = len(self.trials)
+        if self.clock:
+            self.clock.enter(trial)
+        self.journal.add(trial)
+
+    def _bed(self, cell: Cell, *, flood: bool) -> Bed:
+        def start(wire: Wire) -> Generator:
+            return Generator(self.run, self.cores.control, self.bench.memory, wire, flood=flood)
+
+        context = LinkContext(
+            self.bench.run.path, cell.size, self.bench.memory.hugepages, self.bench.cores
+        )
+        return Bed(link(cell.link), context, start)
+
+
+def flood_pps(trials: list[Trial], cell: Cell, name: str) -> float | None:
+    """What came back of the floods of a forwarder, in frames per second: the median."""
+    return median_of(
+        t.received_pps
+        for t in trials
+        if t.valid
+        and t.load == "flood"
+        and (t.link, t.size, t.forwarder) == (cell.link, cell.size, name)
+    )
+
+
+def _place(bed: Bed, arm: Arm, block: int, role: Role) -> dict[str, object]:
+    return {
+        "link": bed.link.name,
+        "size": bed.context.size,
+        "arm": arm.label,
+        "block": block,
+        "role": role,
+    }

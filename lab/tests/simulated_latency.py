@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs of the experiment `latency` on a simulated machine: all of the lab, but no process."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from simulated import MACHINE, quiet
+
+from linerate import machine, provenance, session
+from linerate.bed import Bed
+from linerate.clock_check import ClockCheck
+from linerate.cpus import Cores
+from linerate.design import Arm
+from linerate.eal import Memory
+from linerate.errors import DisturbedError, TrialError
+from linerate.latency import experiment, plan
+from linerate.latency.experiment import NAME, Latency, Options
+from linerate.latency.runs import Found
+from linerate.records import Clock, LatencyFigures, Process, Protocol, Role, Span, Test, Trial
+from linerate.search.bed_device import Terms, outcome_of
+from linerate.search.device import Outcome
+from linerate.trial import Bench, Plan
+
+HZ, CHECKED_HZ, COST = 2_600_000_000, 2_596_000_000.0, 26
+# By forwarder: what comes back of a flood, the median round trip at idle, and cycles inside.
+CAPACITY = {"reflect": 4e6, "c-l2fwd": 4e6, "testpmd-io": 4e6}
+ROUND_TRIP_NS = {"reflect": 1000.0, "c-l2fwd": 51_000.0, "testpmd-io": 1000.0}
+INSIDE = {"reflect": 226.0, "c-l2fwd": 130_026.0, "testpmd-io": 226.0}
+QUIET = 0.002
+
+
+class Simulation:
+    """`before`: called before each trial; `late_above`: the sender is late above so many pps."""
+
+    def __init__(self) -> None:
+        self.ran: list[Trial] = []
+        self.before: Callable[[Trial], None] = lambda trial: None
+        self.late_above = float("inf")
+        self.clock = ClockCheck(HZ, COST, CHECKED_HZ, 100.0)
+
+    def blank(self, bench: Bench, bed: Bed, arm: Arm, block: int, role: Role) -> Trial:
+        return Trial(
+            experiment=NAME, seed=bench.seed, session=bench.session, block=block, position=0,
+            role=role, arm=arm.label, forwarder=arm.forwarder, link=bed.link.name,
+            size=bed.context.size, load="paced", started_at="2026-01-01T00:00:00+00:00",
+            tsc_hz=HZ, processes=[Process(role="forwarder", argv=["prog"], cpus=[1])],
+        )  # fmt: skip
+
+    def finish(self, trial: Trial) -> None:
+        self.before(trial)
+        self.ran.append(trial)
+
+    def flood(self, bench: Bench, asked: Plan, bed: Bed) -> Trial:
+        trial = self.blank(bench, bed, asked.arm, asked.block, asked.role)
+        trial.load, trial.position = "flood", asked.position
+        enter(trial, round(CAPACITY[asked.arm.forwarder] * 0.3), 0.3)
+        self.finish(trial)
+        return trial
+
+
+def enter(trial: Trial, frames: int, seconds: float) -> None:
+    trial.duration_s = seconds
+    trial.intended = trial.attempted = trial.accepted = trial.received = frames
+    trial.forwarder_rx = trial.forwarder_tx = frames
+    trial.forwarder_drops = trial.lost_at_ingress = trial.unattributed = trial.late = 0
+
+
+class Windows:
+    """Stands for `BedDevice`."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        bench: Bench,
+        bed: Bed,
+        arm: Arm,
+        *,
+        block: int,
+        max_pps: float,
+        terms: Terms,
+        record: Callable[[Trial], None],
+        role: Role,
+        spans: int,
+    ) -> None:
+        self.test: Test = "throughput"
+        self.protocol: Protocol | None = None
+        self.void = 0
+        self.max_pps, self.arm, self.block = max_pps, arm, block
+        self._simulation, self._record = simulation, record
+        self._windows, self._spans = terms.windows, spans
+        self._blank = partial(simulation.blank, bench, bed, arm, block, role)
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        void, self.void = self.void, 0
+        for attempt in range(void + 1, self._windows + 1):
+            trial = self._blank()
+            trial.test, trial.attempt, trial.protocol = self.test, attempt, self.protocol
+            trial.asked_pps, trial.asked_s, trial.maximum_pps = pps, seconds, self.max_pps
+            source = random.Random(f"{trial.arm}:{trial.block}:{trial.test}:{trial.protocol}:{pps}")
+            enter(trial, max(round(pps * seconds), 1), seconds)
+            noise = source.gauss(1.0, QUIET)
+            if latency:
+                trial.latency = self._latency(trial, noise)
+            if self._spans:
+                trial.spans = [self._span(trial, noise)]
+            if latency or self._spans:
+                trial.clock = Clock(tsc_hz=HZ, cost_cycles=COST)
+            if pps > self._simulation.late_above:
+                trial.reject("late", "50% of the frames were sent late")
+            self._simulation.finish(trial)
+            self._record(trial)
+            if trial.valid:
+                return outcome_of(trial)
+            if trial.invalid_code != "late":
+                raise TrialError(trial.invalid or "")
+        raise DisturbedError("all windows were disturbed")
+
+    def _latency(self, trial: Trial, noise: float) -> LatencyFigures:
+        middle = ROUND_TRIP_NS[trial.forwarder] * noise
+        quantiles = {"0.5": middle, "0.9": middle * 2, "0.99": middle * 3, "0.999": middle * 4}
+        return LatencyFigures(
+            count=trial.received or 0, minimum_ns=middle / 2, mean_ns=middle,
+            maximum_ns=middle * 9, quantiles_ns=quantiles,
+        )  # fmt: skip
+
+    def _span(self, trial: Trial, noise: float) -> Span:
+        middle = INSIDE[trial.forwarder] * noise
+        count = trial.received or 0
+        return Span(
+            span="rx-return_tx-call", port=0, queue=0, one_in=self._spans, sampled=count,
+            count=count, mean_cycles=middle,
+            quantiles_cycles={"0.5": middle, "0.9": middle, "0.99": middle, "0.999": middle},
+        )  # fmt: skip
+
+    def __enter__(self) -> Windows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
+    """Put a simulated machine where the lab starts processes and looks at the real one."""
+    found = Simulation()
+
+    def prepare(self: Latency) -> None:
+        self.clock = found.clock
+
+    monkeypatch.setattr(experiment, "run_trial", found.flood)
+    monkeypatch.setattr(experiment, "BedDevice", partial(Windows, found))
+    monkeypatch.setattr(Latency, "prepare", prepare)
+    monkeypatch.setattr(Latency, "programs", lambda self: {})
+    monkeypatch.setattr(Cores, "choose", lambda: Cores(0, 0, False))
+    monkeypatch.setattr(Memory, "choose", lambda wanted="auto": Memory(wanted == "yes"))
+    monkeypatch.setattr(machine, "facts", lambda: MACHINE)
+    monkeypatch.setattr(provenance, "versions", lambda: {"linerate": "0"})
+    monkeypatch.setattr(session, "versions", lambda: {"linerate": "0"})
+    # A run has hundreds of records, and the disk is not what is tested.
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    return found
+
+
+def options(**values: Any) -> dict[str, Any]:
+    """Three programs on memif, unless said otherwise."""
+    asked: dict[str, Any] = {
+        "links": ["memif"], "forwarders": ["reflect", "c-l2fwd", "testpmd-io"],
+    }  # fmt: skip
+    return asdict(Options(preset=plan.PRESETS["quick"], **(asked | values)))
+
+
+def start(out: Path, console: Console | None = None, /, **values: Any) -> Found:
+    found = session.start(NAME, options(**values), out, console or quiet(), "linerate run latency")
+    assert isinstance(found, Found)
+    return found
+
+
+def resume(out: Path, console: Console | None = None, /, **given: object) -> Found:
+    found = session.resume(NAME, out, given, console or quiet(), "linerate --resume")
+    assert isinstance(found, Found)
+    return found

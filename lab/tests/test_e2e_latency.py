@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiment latency on real forwarders and links of this machine, one block."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+from test_e2e import need, runtime
+
+from linerate import netns, records, schemas
+from linerate.errors import LabError
+from linerate.plugins import PROBE
+from linerate.records import Trial
+from linerate.search.bed_device import DISTURBED
+
+pytestmark = pytest.mark.e2e
+
+__all__ = ["runtime"]
+# Low enough for any machine to be on time at.
+RATE = "20000"
+
+
+def run(runtime: Path, out: Path, *options: str) -> list[Trial]:
+    """One block, kept going; its trials. All but what the machine disturbed are valid."""
+    done = subprocess.run(
+        [sys.executable, "-m", "linerate", "run", "latency", "--out", str(out), "--blocks", "1",
+         "--hugepages", "no", "--keep-going", "--line-rate", RATE, "--packets", "1000", *options],
+        capture_output=True, text=True, timeout=400, check=False,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(runtime)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Clock: the sender takes the time stamp counter for" in done.stdout
+    jsonschema.validate(
+        json.loads((out / "summary.json").read_text()), schemas.stored("summary-1.json")
+    )
+    trials = records.read(out / "records.jsonl")
+    for trial in trials:
+        assert trial.valid or trial.invalid_code in DISTURBED, trial.invalid
+        assert trial.received
+        assert trial.clock
+        assert trial.clock.checked_hz
+        if trial.test == "latency":
+            assert trial.latency
+            assert 0 < trial.latency.minimum_ns <= trial.latency.mean_ns
+        else:
+            assert trial.spans
+    assert {trial.protocol for trial in trials} == {"udp", "arp"}
+    return trials
+
+
+def test_frames_of_both_kinds_come_back_with_their_delay(tmp_path: Path, runtime: Path) -> None:
+    need("l2fwd", "reflect", "generator", PROBE)
+    trials = run(runtime, tmp_path / "run", "--link", "memif", "--forwarders", "reflect,c-l2fwd")
+    for trial in trials:
+        for span in trial.spans or ():
+            assert span.span == "rx-return_tx-call"
+            assert span.count == trial.forwarder_tx
+    buffered = [t for t in trials if t.forwarder == "c-l2fwd" and t.latency and t.valid]
+    for trial in buffered:
+        # The TX buffer is never full at such a rate: nobody waits much longer than it is drained,
+        # and somebody waits as long.
+        assert trial.latency
+        assert trial.latency.maximum_ns > 50_000
+
+
+def test_the_kernels_forwarders_tell_every_span(tmp_path: Path, runtime: Path) -> None:
+    need("reflect", "generator", "af-packet-fwd", PROBE)
+    try:
+        netns.prepare()
+        with netns.Namespaces(("probe",)):
+            pass
+    except LabError as error:
+        pytest.skip(str(error))
+    names = "reflect,af-packet-read-write,af-packet-mmap"
+    trials = run(runtime, tmp_path / "run", "--link", "veth1", "--forwarders", names)
+    kernel = [t for t in trials if t.forwarder.startswith("af-packet") and t.spans]
+    assert kernel
+    for trial in kernel:
+        assert {each.span for each in trial.spans or ()} == {
+            "rx-return_tx-call", "rx-return_tx-return", "rx-call_tx-return", "tx-call_tx-return",
+        }  # fmt: skip
+        (inside,) = (e for e in trial.spans or () if e.span == "rx-return_tx-call")
+        (whole,) = (e for e in trial.spans or () if e.span == "rx-call_tx-return")
+        assert inside.mean_cycles < whole.mean_cycles

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiment `latency` on a simulated machine, from the command line's options to its files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import jsonschema
+import pytest
+import simulated_latency
+from simulated import KilledError, printed, quiet
+from simulated_latency import (
+    CHECKED_HZ,
+    COST,
+    HZ,
+    INSIDE,
+    ROUND_TRIP_NS,
+    Simulation,
+    options,
+    resume,
+    start,
+)
+
+from linerate import records, schemas
+from linerate.errors import UsageError
+from linerate.experiments import find
+from linerate.forwarders import FORWARDERS
+from linerate.forwarders.base import TxBuffer
+from linerate.hdr import Histogram
+from linerate.latency import plan
+from linerate.latency.plan import IDLE_PPS, LOADS, Step
+from linerate.latency.summarise import clock_of
+from linerate.latency.values import inside_cycles, round_trip_cycles
+from linerate.records import RECORDS, Trial
+from linerate.summary import ArmSummary, RoundTrip, Summary
+
+
+@pytest.fixture
+def simulation(monkeypatch: pytest.MonkeyPatch) -> Simulation:
+    return simulated_latency.install(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Summary, str]:
+    """One whole run: its directory, its summary, and what it printed."""
+    out, console = tmp_path_factory.mktemp("latency") / "run", quiet()
+    with pytest.MonkeyPatch.context() as patch:
+        simulated_latency.install(patch)
+        return out, start(out, console).summary, printed(console)
+
+
+def arm(found: Summary, name: str) -> ArmSummary:
+    (cell,) = found.cells
+    return next(each for each in cell.arms if each.arm == name)
+
+
+def round_trip(found: Summary, name: str, load: float, protocol: str = "udp") -> RoundTrip:
+    latency = arm(found, name).latency
+    assert latency
+    return next(e for e in latency.round_trips if (e.protocol, e.load_share) == (protocol, load))
+
+
+def test_a_run_writes_what_its_schemas_say(run: tuple[Path, Summary, str]) -> None:
+    out, _, _ = run
+    summary = json.loads((out / "summary.json").read_text())
+    jsonschema.validate(summary, schemas.stored("summary-1.json"))
+    validator = jsonschema.Draft202012Validator(schemas.stored("trial-1.json"))
+    for line in (out / RECORDS).read_text().splitlines():
+        validator.validate(json.loads(line))
+
+
+def test_every_load_and_kind_of_frame_in_every_block(run: tuple[Path, Summary, str]) -> None:
+    out, _, _ = run
+    trials = [t for t in records.read(out / RECORDS) if t.role == "search"]
+    blocks = len({t.block for t in trials})
+    assert blocks == 9
+    counts = Counter((t.arm, t.test, t.protocol, plan.load_of(t)) for t in trials)
+    assert set(counts.values()) == {blocks}
+    arms = {"reflect", "reflect-again", "c-l2fwd", "testpmd-io"}
+    assert counts.keys() == {
+        *((a, "latency", p, load) for a in arms for p in ("udp", "arp") for load in LOADS),
+        *((a, "spans", p, load) for a in arms for p in ("udp", "arp") for load in (0.0, 0.5)),
+    }
+    # Orders differ from block to block.
+    first = [(t.arm, t.test, t.asked_pps) for t in trials if t.block == 0]
+    assert first != [(t.arm, t.test, t.asked_pps) for t in trials if t.block == 1]
+
+
+def test_delays_are_told_without_the_clock(run: tuple[Path, Summary, str]) -> None:
+    _, found, _ = run
+    idle = round_trip(found, "reflect", 0.0)
+    assert idle.cycles
+    assert idle.ns
+    expected = ROUND_TRIP_NS["reflect"] * HZ / 1e9 - COST
+    assert idle.cycles.quantiles["0.5"].median == pytest.approx(expected, rel=0.02)
+    # By the frequency that was measured, not by the one that programs believe in.
+    ratio = idle.ns.quantiles["0.5"].median / idle.cycles.quantiles["0.5"].median
+    assert ratio == pytest.approx(1e9 / CHECKED_HZ)
+    assert arm(found, "reflect").latency
+    inside = arm(found, "reflect").latency.inside[0]  # type: ignore[union-attr]
+    assert inside.cycles
+    assert inside.cycles.mean.median == pytest.approx(INSIDE["reflect"] - COST, rel=0.02)
+    assert found.clock
+    assert (found.clock.checked_hz, found.clock.cost_cycles) == (CHECKED_HZ, COST)
+
+
+def test_a_quantile_stands_where_there_are_frames_for_it(run: tuple[Path, Summary, str]) -> None:
+    """499 frames a window at idle: enough for 99 %, not for 99.9 %."""
+    _, found, _ = run
+    idle, half = (round_trip(found, "reflect", load) for load in (0.0, 0.5))
+    assert idle.packets == 9 * round(IDLE_PPS * 0.5)
+    assert idle.cycles
+    assert half.cycles
+    assert set(idle.cycles.quantiles) == {"0.5", "0.9", "0.99"}
+    assert set(half.cycles.quantiles) == {"0.5", "0.9", "0.99", "0.999"}
+    assert idle.cycles.maximum
+
+
+def test_the_wait_in_a_tx_buffer_is_computed(run: tuple[Path, Summary, str]) -> None:
+    _, found, text = run
+    assert round_trip(found, "reflect", 0.0).buffered_ns is None
+    assert round_trip(found, "c-l2fwd", 0.0).buffered_ns == pytest.approx(100_000)
+    # At 2 Mpps the buffer of 32 is full long before it is drained.
+    assert round_trip(found, "c-l2fwd", 0.5).buffered_ns == pytest.approx(31 / 2e6 * 1e9)
+    assert "c-l2fwd, UDP at idle: a frame waits up to 100 us in its TX buffer, 50.00 us on" in text
+    assert "testpmd-io, UDP at idle: a frame waits" not in text
+
+
+def test_a_buffer_is_drained_or_full() -> None:
+    buffer = TxBuffer(32, 100e-6)
+    assert buffer.longest_s(1.0) == 100e-6
+    assert buffer.longest_s(31e6) == pytest.approx(1e-6)
+    assert [f.name for f in FORWARDERS.values() if f.tx_buffer and "l2fwd" not in f.name] == []
+
+
+def test_arms_are_compared_with_the_baseline(run: tuple[Path, Summary, str]) -> None:
+    _, found, _ = run
+    assert not [warning for warning in found.warnings if "low load" in warning]
+    primary = [each for each in found.comparisons if each.primary]
+    assert [(c.arm, c.metric, c.load_share) for c in primary] == [
+        ("c-l2fwd", "round_trip_udp_p50_cycles", 0.0),
+        ("testpmd-io", "round_trip_udp_p50_cycles", 0.0),
+    ]
+    slower, alike = primary
+    assert slower.verdict == "slower"
+    assert slower.ratio == pytest.approx(51, rel=0.05)
+    assert "median of the round trip of UDP frames at idle" in slower.sentence
+    assert alike.verdict in ("undecided", "equal")
+    metrics = {each.metric for each in found.comparisons}
+    assert metrics >= {"inside_arp_p50_cycles", "round_trip_arp_p99_cycles"}
+
+
+def test_what_is_printed_fits_and_names_the_clock(run: tuple[Path, Summary, str]) -> None:
+    _, _, text = run
+    assert "memif, 64 B, UDP: round trip in us" in text
+    assert "memif, 64 B, ARP: round trip in cycles, less 26 for the clock" in text
+    assert "by CLOCK_MONOTONIC it is 2,596.000 MHz to 100 ppm (-0.154 %)" in text
+    assert "reflect: 100 % = 4.000 Mpps, what came back of a flood" in text
+    assert "…" not in text
+
+
+def test_the_report_shows_published_spans_apart(run: tuple[Path, Summary, str]) -> None:
+    out, found, _ = run
+    page = (out / "report.html").read_text()
+    for comparison in found.comparisons:
+        assert comparison.sentence in page.replace("&#39;", "'")
+    assert page.count('<tr class="published">') == 4
+    assert "write() alone" in page
+    # With the clock in it, as it was published: 226.
+    assert "rx-return_tx-call, ARP on memif" in page
+    assert "Its assumption: the core does nothing but this span" in page
+
+
+def test_the_sender_decides_what_100_percent_is(tmp_path: Path, simulation: Simulation) -> None:
+    """Late at 90 % of 4 Mpps and of 3.6, on time at 90 % of 3.2."""
+    simulation.late_above = 3e6
+    console = quiet()
+    found = start(tmp_path / "run", console, blocks=2).summary
+    latency = arm(found, "reflect").latency
+    assert latency
+    assert latency.capacity_pps == pytest.approx(3.2e6)
+    assert latency.flood_pps == pytest.approx(4e6)
+    assert "80 % of what came back of a flood, for the sender is late at more" in printed(console)
+
+
+def test_without_a_capacity_only_idle_is_measured(tmp_path: Path, simulation: Simulation) -> None:
+    simulation.late_above = IDLE_PPS
+    found = start(tmp_path / "run", blocks=2, inside=False).summary
+    latency = arm(found, "reflect").latency
+    assert latency
+    assert {each.load_share for each in latency.round_trips} == {0.0}
+    assert latency.capacity_pps is None
+    assert any("what reflect carries is not known" in each for each in found.warnings)
+
+
+@pytest.mark.parametrize("after", [1, 4, 13, 20, 47])
+def test_an_interrupted_run_goes_on(tmp_path: Path, simulation: Simulation, after: int) -> None:
+    """Killed in floods, in the search for 100 %, and in units: nothing is lost or run twice."""
+    given = {"blocks": 2, "forwarders": ["reflect", "c-l2fwd"], "inside": True}
+    start(tmp_path / "whole", **given)
+    whole = records.read(tmp_path / "whole" / RECORDS)
+    simulation.ran.clear()
+
+    def kill(trial: Trial) -> None:
+        if len(simulation.ran) >= after:
+            raise KilledError
+
+    simulation.before = kill
+    with pytest.raises(KilledError):
+        start(tmp_path / "cut", **given)
+    simulation.before = lambda trial: None
+    resume(tmp_path / "cut")
+    found = records.read(tmp_path / "cut" / RECORDS)
+
+    def order(trials: list[Trial]) -> list[object]:
+        return [
+            (t.role, t.arm, t.block, t.test, t.protocol, t.asked_pps, t.position) for t in trials
+        ]
+
+    assert order(found) == order(whole)
+    assert {t.session for t in found} == {1, 2}
+
+
+def test_a_line_rate_takes_the_place_of_floods(tmp_path: Path, simulation: Simulation) -> None:
+    start(tmp_path / "run", blocks=1, line_rate=1e6, protocols=("arp",), inside=False)
+    assert {t.load for t in simulation.ran} == {"paced"}
+    assert {t.protocol for t in simulation.ran} == {"arp"}
+    assert {t.asked_pps for t in simulation.ran} == {IDLE_PPS, 1e5, 5e5, 9e5}
+
+
+def test_frames_are_shared_out_over_the_blocks() -> None:
+    quick = plan.PRESETS["quick"]
+    step = Step("udp", 0.5)
+    assert plan.seconds_of(quick, step, 50_000, 10) == pytest.approx(0.2)
+    assert plan.seconds_of(quick, step, 1e9, 10) == quick.shortest_s
+    assert plan.seconds_of(quick, step, 1.0, 10) == quick.longest_s
+    assert plan.seconds_of(quick, Step("udp", 0.0), IDLE_PPS, 10) == quick.idle_s
+
+
+def test_options_that_cannot_be_are_named() -> None:
+    experiment = find("latency")
+    for given, words in (
+        ({"sizes": [63]}, "--sizes 63"),
+        ({"links": ["null"]}, "--link null"),
+        ({"packets": 0}, "--packets 0"),
+        ({"forwarders": ["af-packet-mmap", "reflect"]}, "--forwarders af-packet-mmap"),
+        ({"blocks": 0}, "--blocks 0"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            experiment.design(options(**given))
+    with pytest.raises(UsageError, match="--frames icmp"):
+        plan.protocols_of(["icmp"])
+
+
+def test_a_link_leaves_out_what_it_has_no_interfaces_for(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    names = ["reflect", "af-packet-mmap"]
+    found = start(tmp_path / "run", blocks=1, line_rate=1e6, forwarders=names).summary
+    assert [each.arm for each in found.cells[0].arms] == ["reflect", "reflect-again"]
+
+
+def test_what_is_no_latency_has_no_value() -> None:
+    trial = Trial(
+        experiment="latency", seed=1, block=0, position=0, role="search", arm="a", forwarder="a",
+        link="memif", size=64, load="paced", started_at="",
+    )  # fmt: skip
+    assert round_trip_cycles(trial, "0.5") is None
+    assert inside_cycles(trial) is None
+    assert plan.load_of(trial) is None
+    assert clock_of([trial]) is None
+
+
+def test_the_mean_of_a_histogram() -> None:
+    assert Histogram(((10, 3), (20, 1))).mean == 12.5
