@@ -84,6 +84,17 @@ def test_testpmd_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "make setup" in str(caught.value.hint)
 
 
+@pytest.mark.parametrize(
+    ("name", "program"), [("c-skeleton", "skeleton"), ("c-rxtx-callbacks", "rxtx_callbacks")]
+)
+def test_the_smallest_examples_take_no_options(build: Path, name: str, program: str) -> None:
+    forwarder(name).prepare()
+    eal, own = command(name, TWO)
+    assert eal[:3] == [f"/built/{program}", "-l", "3"]
+    assert own == []
+    assert forwarder(name).even_ports
+
+
 @pytest.mark.parametrize("lookup", ["lpm", "em", "acl"])
 def test_l3fwd(build: Path, lookup: str) -> None:
     name = f"c-l3fwd-{lookup}"

@@ -257,7 +257,7 @@ def test_options_that_cannot_be_are_named() -> None:
 def test_a_link_leaves_out_what_it_has_no_interfaces_for(
     tmp_path: Path, simulation: Simulation
 ) -> None:
-    names = ["reflect", "af-packet-mmap"]
+    names = ["reflect", "af-packet-mmap", "c-skeleton"]
     found = start(tmp_path / "run", blocks=1, line_rate=1e6, forwarders=names).summary
     assert [each.arm for each in found.cells[0].arms] == ["reflect", "reflect-again"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from linerate.errors import look_up
 from linerate.forwarders.base import Forwarder
 from linerate.forwarders.bench import Plain, Raw, Slowed
+from linerate.forwarders.c_basic import CBasic
 from linerate.forwarders.c_l2fwd import CL2fwd
 from linerate.forwarders.c_l3fwd import CL3fwd, CL3fwdGraph
 from linerate.forwarders.kernel import KERNEL_FORWARDERS
@@ -34,6 +35,8 @@ FORWARDERS: dict[str, Forwarder] = {
         CL3fwd("em"),
         CL3fwd("acl"),
         CL3fwdGraph(),
+        CBasic("skeleton"),
+        CBasic("rxtx_callbacks"),
         *KERNEL_FORWARDERS,
         Plain(burst=False),
         Plain(burst=True),

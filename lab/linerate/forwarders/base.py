@@ -46,6 +46,8 @@ class Forwarder(ABC):
     spans: str | None = "/linerate/probe/latency"
     # It forwards between network interfaces only.
     interfaces_only: bool = False
+    # Its ports are pairs.
+    even_ports: bool = False
     # What it collects before it sends, if it does.
     tx_buffer: TxBuffer | None = None
     # The versions of IP whose frames it forwards.

@@ -105,16 +105,19 @@ def cells(options: Options) -> list[Cell]:
             )
         if not takes(baseline, name):
             raise UsageError(
-                f"--forwarders {baseline}: the first is the baseline, and link {name} has no "
-                "network interfaces for it",
-                "name it second, or only links of interfaces",
+                f"--forwarders {baseline}: the first is the baseline, and does not work on link "
+                f"{name} (it needs network interfaces, or an even number of ports)",
+                "name another one first, or other links",
             )
     return [Cell(name, size, blocks) for name in names for size in sizes]
 
 
 def takes(name: str, on: str) -> bool:
     """Whether this forwarder works on this link."""
-    return link(on).interfaces or not forwarder(name).interfaces_only
+    found, program = link(on), forwarder(name)
+    if program.even_ports and found.ports % 2:
+        return False
+    return found.interfaces or not program.interfaces_only
 
 
 def design_of(options: Options) -> LatencyDesign:

@@ -78,8 +78,7 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
     """Forest plot: every primary comparison's ratio with its interval, and the +-2 % margin."""
     rows = [
         {
-            "what": f"{c.arm} / {c.baseline}, {c.link} {c.size} B"
-            + ("" if c.load_share is None else f", {c.load_share * 100:g} % load"),
+            "what": f"{c.arm} / {c.baseline}, {c.link} {c.size} B" + _load(c.load_share),
             "ratio": c.ratio,
             "low": c.ci_low,
             "high": c.ci_high,
@@ -142,6 +141,12 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
         "Forest plot: for each comparison the ratio to the baseline with its 95 % interval, beside "
         "a band of 2 % around 1. The sentences above say the same in words.",
     )
+
+
+def _load(share: float | None) -> str:
+    if share is None:
+        return ""
+    return f", {share * 100:g} % load" if share else ", idle"
 
 
 def colours(labels: Iterable[str]) -> alt.Scale:
