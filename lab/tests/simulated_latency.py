@@ -44,6 +44,9 @@ class Simulation:
         self.ran: list[Trial] = []
         self.before: Callable[[Trial], None] = lambda trial: None
         self.late_above = float("inf")
+        # Factors on the round trip of forwarders, and what tells one run's noise from another's.
+        self.slower: dict[str, float] = {}
+        self.noise = "1"
         self.clock = ClockCheck(HZ, COST, CHECKED_HZ, 100.0)
 
     def blank(self, bench: Bench, bed: Bed, arm: Arm, block: int, role: Role) -> Trial:
@@ -104,7 +107,10 @@ class Windows:
             trial = self._blank()
             trial.test, trial.attempt, trial.protocol = self.test, attempt, self.protocol
             trial.asked_pps, trial.asked_s, trial.maximum_pps = pps, seconds, self.max_pps
-            source = random.Random(f"{trial.arm}:{trial.block}:{trial.test}:{trial.protocol}:{pps}")
+            source = random.Random(
+                f"{self._simulation.noise}:{trial.arm}:{trial.block}:{trial.test}:"
+                f"{trial.protocol}:{pps}"
+            )
             enter(trial, max(round(pps * seconds), 1), seconds)
             noise = source.gauss(1.0, QUIET)
             if latency:
@@ -125,6 +131,7 @@ class Windows:
 
     def _latency(self, trial: Trial, noise: float) -> LatencyFigures:
         middle = ROUND_TRIP_NS[trial.forwarder] * noise
+        middle *= self._simulation.slower.get(trial.arm, 1.0)
         quantiles = {"0.5": middle, "0.9": middle * 2, "0.99": middle * 3, "0.999": middle * 4}
         return LatencyFigures(
             count=trial.received or 0, minimum_ns=middle / 2, mean_ns=middle,

@@ -23,8 +23,8 @@ from simulated_latency import (
     start,
 )
 
-from linerate import records, schemas
-from linerate.errors import UsageError
+from linerate import rebuild, records, regression, schemas
+from linerate.errors import RunError, UsageError
 from linerate.experiments import find
 from linerate.forwarders import FORWARDERS
 from linerate.forwarders.base import TxBuffer
@@ -33,6 +33,7 @@ from linerate.latency import plan
 from linerate.latency.plan import IDLE_PPS, LOADS, Step
 from linerate.latency.summarise import clock_of
 from linerate.latency.values import inside_cycles, round_trip_cycles
+from linerate.output import FILES
 from linerate.records import RECORDS, Trial
 from linerate.summary import ArmSummary, RoundTrip, Summary
 
@@ -221,6 +222,52 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, simulation: Simulation, afte
 
     assert order(found) == order(whole)
     assert {t.session for t in found} == {1, 2}
+
+
+def test_a_run_told_again_says_the_same(tmp_path: Path, simulation: Simulation) -> None:
+    start(tmp_path / "run", blocks=3)
+    before = {name: (tmp_path / "run" / name).read_bytes() for name in FILES}
+    (tmp_path / "run" / "summary.json").unlink()
+    rebuild.report([tmp_path / "run"], None, quiet())
+    assert {name: (tmp_path / "run" / name).read_bytes() for name in FILES} == before
+
+
+def test_runs_are_merged_and_refused(tmp_path: Path, simulation: Simulation) -> None:
+    for name, given in (
+        ("one", {"seed": 1}),
+        ("two", {"seed": 2}),
+        ("udp", {"protocols": ("udp",)}),
+    ):
+        start(tmp_path / name, blocks=3, inside=False, **given)
+    rebuild.report([tmp_path / "one", tmp_path / "two"], tmp_path / "both", quiet())
+    summary = json.loads((tmp_path / "both" / "summary.json").read_text())
+    (found,) = {each["n"] for each in summary["comparisons"]}
+    assert found == 6
+    with pytest.raises(RunError, match="--frames"):
+        rebuild.report([tmp_path / "one", tmp_path / "udp"], tmp_path / "no", quiet())
+
+
+def test_runs_are_compared_at_idle(tmp_path: Path, simulation: Simulation) -> None:
+    start(tmp_path / "before", inside=False)
+    simulation.noise, simulation.slower = "2", {"testpmd-io": 1.2}
+    start(tmp_path / "after", inside=False)
+    found = regression.compare(
+        rebuild.stored(tmp_path / "before"), rebuild.stored(tmp_path / "after"), margin=0.02
+    )
+    verdicts = {(c.arm, c.metric): c.verdict for c in found.changes}
+    assert {load for c in found.changes for load in [c.load_share]} == {0.0}
+    for protocol in ("udp", "arp"):
+        metric = f"round_trip_{protocol}_p50_cycles"
+        assert verdicts["testpmd-io", metric] == "slower"
+        assert verdicts["c-l2fwd", metric] != "slower"
+
+
+def test_an_option_that_contradicts_the_run_is_refused(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    start(tmp_path / "run", blocks=1)
+    with pytest.raises(UsageError, match="--packets 7"):
+        resume(tmp_path / "run", None, **{"--packets": 7})
 
 
 def test_a_line_rate_takes_the_place_of_floods(tmp_path: Path, simulation: Simulation) -> None:
