@@ -24,7 +24,7 @@ from simulated_latency import (
 )
 
 from linerate import rebuild, records, regression, schemas
-from linerate.errors import RunError, UsageError
+from linerate.errors import LabError, RunError, UsageError
 from linerate.experiments import find
 from linerate.forwarders import FORWARDERS
 from linerate.forwarders.base import TxBuffer
@@ -194,6 +194,16 @@ def test_without_a_capacity_only_idle_is_measured(tmp_path: Path, simulation: Si
     assert {each.load_share for each in latency.round_trips} == {0.0}
     assert latency.capacity_pps is None
     assert any("what reflect carries is not known" in each for each in found.warnings)
+
+
+def test_a_run_without_any_figure_ends_or_says_so(tmp_path: Path, simulation: Simulation) -> None:
+    simulation.late_above = 0
+    with pytest.raises(LabError, match="4 starts of forwarders in a row gave no figure"):
+        start(tmp_path / "ended", blocks=2)
+    found = start(tmp_path / "run", blocks=2, keep_going=True).summary
+    primary = [each for each in found.comparisons if each.primary]
+    assert [each.arm for each in primary] == ["c-l2fwd", "testpmd-io"]
+    assert all("no block has a valid trial of both" in each.sentence for each in primary)
 
 
 @pytest.mark.parametrize("after", [1, 4, 13, 20, 47])

@@ -119,8 +119,9 @@ def pairs_of_cell(cell: CellSummary, asked: Asked, trials: list[Trial]) -> list[
         ):
             for load in loads:
                 here = trials_at_step(mine, test, Step(protocol, load))
-                if any(t.valid and metric.value(t) is not None for t in here):
-                    first = place == 0 and metric is ROUND_TRIP[protocol] and load == IDLE
+                first = place == 0 and metric is ROUND_TRIP[protocol] and load == IDLE
+                # Of what answers the question it is said that nothing is known.
+                if first or any(t.valid and metric.value(t) is not None for t in here):
                     found.append(pairs_at(cell, metric, here, labels, load, primary=first))
     return found
 
