@@ -50,13 +50,13 @@ def run(runtime: Path, out: Path, *options: str) -> list[Trial]:
             assert 0 < trial.latency.minimum_ns <= trial.latency.mean_ns
         else:
             assert trial.spans
-    assert {trial.protocol for trial in trials} == {"udp", "arp"}
     return trials
 
 
 def test_frames_of_both_kinds_come_back_with_their_delay(tmp_path: Path, runtime: Path) -> None:
     need("l2fwd", "reflect", "generator", PROBE)
     trials = run(runtime, tmp_path / "run", "--link", "memif", "--forwarders", "reflect,c-l2fwd")
+    assert {trial.protocol for trial in trials} == {"udp", "arp"}
     for trial in trials:
         for span in trial.spans or ():
             assert span.span == "rx-return_tx-call"
@@ -70,6 +70,7 @@ def test_frames_of_both_kinds_come_back_with_their_delay(tmp_path: Path, runtime
 
 
 def test_the_kernels_forwarders_tell_every_span(tmp_path: Path, runtime: Path) -> None:
+    # `reflect` is what the clock is checked by.
     need("reflect", "generator", "af-packet-fwd", PROBE)
     try:
         netns.prepare()
@@ -77,8 +78,9 @@ def test_the_kernels_forwarders_tell_every_span(tmp_path: Path, runtime: Path) -
             pass
     except LabError as error:
         pytest.skip(str(error))
-    names = "reflect,af-packet-read-write,af-packet-mmap"
-    trials = run(runtime, tmp_path / "run", "--link", "veth1", "--forwarders", names)
+    names = "af-packet-read-write,af-packet-mmap"
+    out = tmp_path / "run"
+    trials = run(runtime, out, "--link", "veth1", "--forwarders", names, "--frames", "arp")
     kernel = [t for t in trials if t.forwarder.startswith("af-packet") and t.spans]
     assert kernel
     for trial in kernel:
