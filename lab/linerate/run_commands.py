@@ -383,7 +383,7 @@ def latency(
     from dataclasses import asdict  # noqa: PLC0415 - as all commands
 
     from linerate.latency import plan  # noqa: PLC0415
-    from linerate.latency.experiment import Options  # noqa: PLC0415
+    from linerate.latency.design import Options  # noqa: PLC0415
 
     options = Options(
         preset=plan.preset(preset),

@@ -22,7 +22,8 @@ from linerate.design import Arm
 from linerate.eal import Memory
 from linerate.errors import DisturbedError, TrialError
 from linerate.latency import experiment, plan
-from linerate.latency.experiment import NAME, Latency, Options
+from linerate.latency.design import NAME, Options
+from linerate.latency.experiment import Latency
 from linerate.latency.runs import Found
 from linerate.records import Clock, LatencyFigures, Process, Protocol, Role, Span, Test, Trial
 from linerate.search.bed_device import Terms, outcome_of

@@ -10,7 +10,7 @@ trips as it is, and once more while it (or the probe in it) measures how long fr
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from rich.console import Console
@@ -20,35 +20,26 @@ from linerate.arms import median_of
 from linerate.bed import Bed
 from linerate.clock_check import ClockCheck, check_clock
 from linerate.console import Monitor
-from linerate.design import Arm, Cell, arms, blocks_for, check_blocks, order
+from linerate.design import Arm, Cell, arms, order
 from linerate.eal import Memory
-from linerate.errors import LabError, TrialError, UsageError
+from linerate.errors import LabError, TrialError
 from linerate.forwarders import forwarder
 from linerate.generator import Generator
 from linerate.journal import Journal
 from linerate.latency import plan
-from linerate.latency.plan import IDLE, IDLE_PPS, INSIDE_LOADS, LOADS, Preset, Step
+from linerate.latency.design import DEFAULT_FORWARDERS, NAME, Options, cells, preset_of, takes
+from linerate.latency.plan import IDLE, IDLE_PPS, INSIDE_LOADS, LOADS, Step
 from linerate.links import LinkContext, Wire, link
 from linerate.links.ports import Ports
-from linerate.options import Options as CommonOptions
 from linerate.places import rust_binary
 from linerate.plugins import probe_plugin
 from linerate.process import RunDirectory, checkpoint
 from linerate.provenance import programs
-from linerate.records import Protocol, Role, Test, Trial
-from linerate.run_summary import Design
+from linerate.records import Role, Test, Trial
 from linerate.search.bed_device import BedDevice, Terms
 from linerate.search.replay import Resumed
 from linerate.trial import Bench, Plan, run_trial
 
-NAME = "latency"
-QUESTION = "How long does a frame take through each forwarder, inside it and as its sender sees it?"
-DEFAULT_FORWARDERS = [
-    "reflect", "c-l2fwd", "rust-l2fwd-burst", "testpmd-io",
-    "af-packet-read-write", "af-packet-mmsg", "af-packet-mmap",
-]  # fmt: skip
-DEFAULT_LINKS = ["memif", "veth1"]
-DEFAULT_SIZES = [64]
 # Shares of what came back of a flood that are tried as 100 %, until the sender is on time at the
 # greatest load.
 PACED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
@@ -60,87 +51,6 @@ MAX_FAILURES = 4
 
 Part = Literal["latency", "spans"]
 PARTS: tuple[Part, ...] = ("latency", "spans")
-
-
-@dataclass(kw_only=True)
-class Options(CommonOptions):
-    """What the command line asked for. `packets`: None for the preset's."""
-
-    preset: Preset
-    protocols: tuple[Protocol, ...] = plan.PROTOCOLS
-    packets: int | None = None
-    inside: bool = True
-
-
-@dataclass(kw_only=True)
-class LatencyDesign(Design):
-    """A `Design` with what this experiment alone can be asked."""
-
-    measured: Preset
-    protocols: tuple[Protocol, ...]
-    inside: bool
-
-
-def preset_of(options: Options) -> Preset:
-    """The preset, with the number of packets that was asked for."""
-    if options.packets is None:
-        return options.preset
-    plan.check_packets(options.packets)
-    return replace(options.preset, packets=options.packets)
-
-
-def cells(options: Options) -> list[Cell]:
-    """Which cells to run, in order; raises `UsageError` for what cannot be."""
-    sizes = list(dict.fromkeys(options.sizes or DEFAULT_SIZES))
-    plan.check_sizes(sizes)
-    blocks = max(options.preset.blocks, blocks_for(len(sizes) * len(LOADS)))
-    blocks = blocks if options.blocks is None else options.blocks
-    check_blocks(blocks)
-    names = list(dict.fromkeys(options.links or DEFAULT_LINKS))
-    baseline = (options.forwarders or DEFAULT_FORWARDERS)[0]
-    for name in names:
-        if not link(name).has_generator:
-            raise UsageError(
-                f"--link {name}: has no sender whose frames could come back", "--link memif"
-            )
-        if not takes(baseline, name):
-            raise UsageError(
-                f"--forwarders {baseline}: the first is the baseline, and does not work on link "
-                f"{name} (it needs network interfaces, or an even number of ports)",
-                "name another one first, or other links",
-            )
-    return [Cell(name, size, blocks) for name in names for size in sizes]
-
-
-def takes(name: str, on: str) -> bool:
-    """Whether this forwarder works on this link."""
-    found, program = link(on), forwarder(name)
-    if program.even_ports and found.ports % 2:
-        return False
-    return found.interfaces or not program.interfaces_only
-
-
-def design_of(options: Options) -> LatencyDesign:
-    """What these options come to, with every default put in."""
-    measured = preset_of(options)
-    return LatencyDesign(
-        question=QUESTION,
-        preset=measured.name,
-        preset_note=measured.note
-        if options.packets is None
-        else f"{options.packets} frames of each kind and load (--packets), fewer where the rate is "
-        "too low for that",
-        seed=options.seed,
-        window_s=measured.flood_s,
-        cells=cells(options),
-        arms=arms(options.forwarders or DEFAULT_FORWARDERS),
-        line_rate=options.line_rate,
-        generator_ports=options.generator_ports,
-        forwarder_ports=options.forwarder_ports,
-        measured=measured,
-        protocols=options.protocols,
-        inside=options.inside,
-    )
 
 
 class Latency:

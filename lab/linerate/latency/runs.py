@@ -23,16 +23,16 @@ from linerate.kept_runs import (
     read,
     remember_devices,
 )
-from linerate.latency.experiment import (
+from linerate.latency.design import (
     DEFAULT_FORWARDERS,
     DEFAULT_LINKS,
     NAME,
-    Latency,
     LatencyDesign,
     Options,
     cells,
     design_of,
 )
+from linerate.latency.experiment import Latency
 from linerate.latency.plan import IDLE, IDLE_PPS, Step
 from linerate.latency.summarise import (
     Asked,
