@@ -11,46 +11,30 @@ cycles per packet are compared instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rich.console import Console
 
-from linerate import cpus
-from linerate.bed import Bed
-from linerate.console import Monitor
+from linerate.block_run import BlockRun, Options, Windows
 from linerate.design import (
     AA_SUFFIX,
     DEMO_CELLS,
     PEERS,
     Arm,
     Cell,
-    Preset,
     arms,
     blocks_for,
     check_blocks,
-    order,
     schedule,
 )
-from linerate.eal import Memory
-from linerate.errors import LabError, TrialError, UsageError
-from linerate.forwarders import FORWARDERS, forwarder
-from linerate.generator import Generator
+from linerate.errors import UsageError
 from linerate.journal import Journal
-from linerate.links import LinkContext, Wire, link
-from linerate.links.ports import Ports
-from linerate.options import Options as CommonOptions
+from linerate.links import link
 from linerate.overload_summary import OverloadDesign, summarise_cell
-from linerate.places import rust_binary
-from linerate.plugins import probe_plugin
-from linerate.process import Child, RunDirectory, checkpoint
-from linerate.provenance import programs
-from linerate.records import Load, Role, Trial
-from linerate.search.bed_device import BedDevice, Terms
-from linerate.search.replay import Resumed
-from linerate.telemetry import ask_when_known, connect, socket_path
-from linerate.trial import Bench, Plan, run_trial
+from linerate.process import RunDirectory
+from linerate.records import Role
+from linerate.search.bed_device import Terms
 from linerate.verdict import LOW_LOAD
-from linerate.window import START_TIMEOUT_S
 
 NAME = "overload"
 QUESTION = (
@@ -64,19 +48,8 @@ DEFAULT_SIZES = [64]
 LOW_LOADS = (LOW_LOAD,)
 LIMITED_LOADS = (0.5,)
 # In windows as short as a shared machine is quiet for; one that was disturbed is void and repeated.
-LOWER_LOAD_S = 0.1
-LOWER_LOAD_TERMS = Terms(windows=8)
+LOWER_LOADS = Windows(0.1, Terms(windows=8))
 MIN_SIZE, MAX_SIZE = 64, 1518
-# A run whose every trial fails ends early, unless it is to keep going.
-MAX_FAILURES = 8
-
-
-@dataclass(kw_only=True)
-class Options(CommonOptions):
-    """What the command line asked for."""
-
-    preset: Preset
-    probe: bool = True
 
 
 def cells(options: Options) -> list[Cell]:
@@ -117,37 +90,21 @@ def design_of(options: Options) -> OverloadDesign:
     )
 
 
-class Overload:
+class Overload(BlockRun):
     """One session of a run; what was measured is in its journal."""
+
+    name = NAME
+    windows = LOWER_LOADS
+    peers = PEERS
 
     def __init__(
         self, options: Options, run: RunDirectory, journal: Journal, console: Console
     ) -> None:
-        self.options = options
-        self.run = run
-        self.journal = journal
-        self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
-        self.cells = cells(options)
-        self.warnings: list[str] = []
-        self.cores = cpus.Cores.choose()
-        self.bench = Bench(
-            run=run,
-            cores=self.cores,
-            memory=Memory.choose(options.hugepages),
-            experiment=NAME,
-            seed=options.seed,
-            window_s=options.preset.window_s,
-            session=journal.session,
-        )
-        self.monitor = Monitor(console, self._planned())
-        self._failures = 0
+        chosen = arms(options.forwarders or DEFAULT_FORWARDERS)
+        super().__init__(options, chosen, cells(options), run, journal, console)
 
-    @property
-    def trials(self) -> list[Trial]:
-        return self.journal.trials
-
-    def _planned(self) -> int:
-        """Trials that are known beforehand; a limited arm adds some."""
+    def planned(self) -> int:
+        """A limited arm adds some."""
         return sum(
             sum(len(block) for block in self._schedule(cell))
             + link(cell.link).has_generator * self._lower_load_trials(cell, LOW_LOADS)
@@ -172,59 +129,9 @@ class Overload:
         needed = blocks_for(sizes * len(LOW_LOADS + LIMITED_LOADS))
         return min(max(self.options.preset.lower_load, needed), cell.blocks)
 
-    def prepare(self) -> None:
-        """Everything that can be missing is looked for before the first trial."""
-        names = [arm.forwarder for arm in self.arms]
-        for name in dict.fromkeys([*names, *PEERS]):
-            forwarder(name).prepare()
-        links = [link(name) for name in dict.fromkeys(cell.link for cell in self.cells)]
-        for each in links:
-            each.prepare()
-            if isinstance(each, Ports) and not self.bench.memory.hugepages:
-                each.without_hugepages()
-        if any(each.has_generator for each in links):
-            rust_binary("generator")
-        if self.options.probe:
-            probe_plugin()
-        if self.cores.shared_core:
-            self.warnings.append(
-                "generator and forwarder run on hyperthread siblings of one core: "
-                "this machine allows no others"
-            )
-        warning = cpus.await_free(self.cores.forwarder)
-        if warning:
-            self.warnings.append(warning)
-        self._read_clock()
-
-    def _read_clock(self) -> None:
-        """TSC frequency from one of our programs, for the records of those that do not tell it."""
-        reflect = FORWARDERS["reflect"]
-        prefix = self.run.new_prefix("clock")
-        command = reflect.command(
-            self.cores.forwarder, self.bench.memory, prefix, Wire(vdevs=("net_null0",))
-        )
-        with Child(command, self.run) as child:
-            path = socket_path(self.run.path, prefix)
-            with connect(path, START_TIMEOUT_S, child.check) as telemetry:
-                clock = ask_when_known(telemetry, "/linerate/clock", START_TIMEOUT_S, child.check)
-        self.bench = replace(self.bench, tsc_hz=int(clock["tsc_hz"]))
-
-    def measure(self) -> None:
-        with self.monitor:
-            for cell in self.cells:
-                self._cell(cell)
-        self.journal.finish()
-
-    # -- one cell ------------------------------------------------------------------------------
-
-    def _cell(self, cell: Cell) -> None:
-        carried = link(cell.link).has_generator
-        self.monitor.announce(f"{cell.link} {cell.size} B: {cell.blocks} blocks")
-        for block, shuffled in enumerate(self._schedule(cell)):
-            with self._bed(cell, flood=True) as bed:
-                for role, arm in shuffled:
-                    self._trial(bed, arm, block, role=role)
-        if not carried:
+    def cell(self, cell: Cell) -> None:
+        self.floods(cell, self._schedule(cell))
+        if not link(cell.link).has_generator:
             return
         summary = summarise_cell(cell, self.arms, self.trials, self.options.line_rate)
         if summary.ceiling is None:
@@ -235,107 +142,4 @@ class Overload:
         if any(arm.limited_by and not arm.arm.endswith(AA_SUFFIX) for arm in summary.arms):
             self.monitor.add(self._lower_load_trials(cell, LIMITED_LOADS))
             shares += LIMITED_LOADS
-        self._lower_loads(cell, summary.ceiling.pps, shares)
-
-    def _lower_loads(self, cell: Cell, ceiling_pps: float, shares: Sequence[float]) -> None:
-        """Paced, open loop: each arm is started once in a block, and offered each load."""
-        self.monitor.announce(f"{cell.link} {cell.size} B: fixed lower loads")
-        lowered = replace(cell, blocks=self._lower_load_blocks(cell))
-        self._failures = 0
-        for block, shuffled in enumerate(order(self.arms, lowered, self.options.seed)):
-            with self._bed(cell, flood=False) as bed:
-                for arm in shuffled:
-                    self._lower_loads_of(bed, arm, block, ceiling_pps, shares)
-        if self._hopeless:
-            self._failures = 0
-            self.warnings.append(
-                f"{cell.link} {cell.size} B: the lower loads were given up, the last because: "
-                f"{self.trials[-1].invalid}"
-            )
-
-    def _lower_loads_of(
-        self, bed: Bed, arm: Arm, block: int, ceiling_pps: float, shares: Sequence[float]
-    ) -> None:
-        """At a fixed load the sender sets the pace, and the cost of a packet is what is asked."""
-        place: dict[str, object] = {
-            "link": bed.link.name,
-            "size": bed.context.size,
-            "role": "lower-load",
-            "arm": arm.label,
-            "block": block,
-        }
-        with BedDevice(
-            self.bench,
-            bed,
-            arm,
-            block=block,
-            max_pps=ceiling_pps,
-            terms=LOWER_LOAD_TERMS,
-            record=self._record,
-            role="lower-load",
-            probe=self.options.probe,
-        ) as real:
-            device = Resumed(real, self.journal, place)
-            device.test = "core-use"
-            for share in shares:
-                if self._hopeless:
-                    self.monitor.skip(1)
-                    continue
-                checkpoint()
-                try:
-                    device.send(share * ceiling_pps, LOWER_LOAD_S)
-                    self._failures = 0
-                except TrialError:
-                    # Its windows are on record. That loads were given up is, too, by what followed.
-                    self._failures += 1
-                self.monitor.finished(self.trials[-1])
-
-    def _record(self, trial: Trial) -> None:
-        trial.position = len(self.trials)
-        self.journal.add(trial)
-
-    def _bed(self, cell: Cell, *, flood: bool) -> Bed:
-        def start(wire: Wire) -> Generator:
-            return Generator(self.run, self.cores.control, self.bench.memory, wire, flood=flood)
-
-        found = link(cell.link)
-        context = LinkContext(
-            self.run.path, cell.size, self.bench.memory.hugepages, self.bench.cores
-        )
-        return Bed(found, context, start if found.has_generator else None)
-
-    def _trial(self, bed: Bed, arm: Arm, block: int, *, role: Role) -> None:
-        trial = self.journal.replay(
-            link=bed.link.name, size=bed.context.size, role=role, arm=arm.label, block=block
-        )
-        if trial:
-            self.monitor.replayed(trial)
-            # A run that ended because all failed is resumed to try again.
-            self._failures = 0
-            return
-        checkpoint()
-        load: Load = "flood" if bed.link.has_generator else "self-driven"
-        plan = Plan(arm, load, block, len(self.trials), role, probe=role == "probed")
-        trial = run_trial(self.bench, plan, bed)
-        self.journal.add(trial)
-        self.monitor.finished(trial)
-        self._failures = self._failures + 1 if trial.invalid else 0
-        if self._hopeless:
-            raise LabError(
-                f"{MAX_FAILURES} trials in a row were invalid, the last because: {trial.invalid}",
-                "linerate doctor; --keep-going goes on all the same",
-            )
-
-    @property
-    def _hopeless(self) -> bool:
-        return self._failures >= MAX_FAILURES and not self.options.keep_going
-
-    # -- what others must know of it --------------------------------------------------------------
-
-    def programs(self) -> dict[str, str]:
-        """Digests of the programs that take part, after `prepare`."""
-        return programs(
-            [*(arm.forwarder for arm in self.arms), *PEERS],
-            generator=any(link(cell.link).has_generator for cell in self.cells),
-            probe=self.options.probe,
-        )
+        self.fixed_loads(cell, self._lower_load_blocks(cell), summary.ceiling.pps, shares)

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from rich.console import Console
 
 from linerate import report
+from linerate.block_run import Options
 from linerate.comparisons import metrics_of, pair_cell, pairs_of
 from linerate.console import print_summary
 from linerate.design import AA_SUFFIX
@@ -33,7 +34,6 @@ from linerate.overload import (
     DEFAULT_LINKS,
     DEFAULT_SIZES,
     NAME,
-    Options,
     Overload,
     cells,
     design_of,

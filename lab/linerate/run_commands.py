@@ -201,8 +201,8 @@ def overload(
     # These import scipy and more: what can be refused without them is refused by now.
     from dataclasses import asdict  # noqa: PLC0415
 
+    from linerate.block_run import Options  # noqa: PLC0415
     from linerate.design import preset as find_preset  # noqa: PLC0415
-    from linerate.overload import Options  # noqa: PLC0415
 
     options = Options(
         preset=find_preset(preset),

@@ -19,15 +19,16 @@ import pytest
 from conftest import probed, simulated_trial
 from rich.console import Console
 
-from linerate import machine, overload, provenance, session
+from linerate import block_run, machine, provenance, session
 from linerate.bed import Bed
+from linerate.block_run import Options
 from linerate.cpus import Cores
 from linerate.design import PRESETS, Arm, Cell
 from linerate.eal import Memory
 from linerate.errors import DisturbedError
 from linerate.experiments import Findings
 from linerate.machine import Machine
-from linerate.overload import Options, Overload
+from linerate.overload import Overload
 from linerate.records import Role, Test, Trial
 from linerate.search.bed_device import Terms, outcome_of
 from linerate.search.device import Outcome
@@ -149,8 +150,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
         return found.trial(bench, plan, bed)  # which a test may replace
 
-    monkeypatch.setattr(overload, "run_trial", run_trial)
-    monkeypatch.setattr(overload, "BedDevice", partial(Windows, found))
+    monkeypatch.setattr(block_run, "run_trial", run_trial)
+    monkeypatch.setattr(block_run, "BedDevice", partial(Windows, found))
     monkeypatch.setattr(Overload, "prepare", lambda self: None)
     monkeypatch.setattr(Overload, "programs", lambda self: dict(found.digests))
     monkeypatch.setattr(Cores, "choose", lambda: Cores(0, 0, False))

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from linerate.block_run import Options
 from linerate.design import (
     DEMO_CELLS,
     PEERS,
@@ -19,7 +20,7 @@ from linerate.design import (
     schedule,
 )
 from linerate.errors import UsageError
-from linerate.overload import Options, cells
+from linerate.overload import cells
 from linerate.stats import ALPHA, MIN_COUNT
 
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 
 from linerate import cpus, machine
 from linerate.bed import Bed
+from linerate.block_run import MAX_FAILURES
 from linerate.design import Arm, Cell, order
 from linerate.eal import Memory
 from linerate.errors import LabError
 from linerate.forwarders import forwarder
 from linerate.generator import Generator
 from linerate.links import LinkContext, Wire, link
-from linerate.overload import MAX_FAILURES
 from linerate.places import rust_binary
 from linerate.process import RunDirectory, checkpoint
 from linerate.provenance import now, programs, versions
