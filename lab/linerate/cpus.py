@@ -63,6 +63,7 @@ class CpuTimes:
     busy: int
     idle: int
     steal: int
+    softirq: int = 0
 
 
 def cpu_times() -> dict[int, CpuTimes]:
@@ -73,7 +74,7 @@ def cpu_times() -> dict[int, CpuTimes]:
         if name.startswith("cpu") and name != "cpu":
             user, nice, system, idle, iowait, irq, softirq, steal = map(int, fields[:8])
             times[int(name[3:])] = CpuTimes(
-                user + nice + system + irq + softirq, idle + iowait, steal
+                user + nice + system + irq + softirq, idle + iowait, steal, softirq
             )
     return times
 

@@ -44,6 +44,7 @@ InvalidCode = Literal[
     "ended", "starved", "late", "books", "idle", "kept", "unreadable", "telemetry", "generator",
     "link", "error",
 ]  # fmt: skip
+CpuPart = Literal["process", "napi", "softirq"]
 
 
 # Counters have 64 bits; what is greater was not counted, and cannot be computed with.
@@ -146,6 +147,18 @@ class Process(_Strict):
     )
 
 
+class CpuTime(_Strict):
+    """Of the forwarder's end, within the window.
+
+    process: all threads of the forwarder; napi: the kernel's threads that receive for it; softirq:
+    of its core, to 1/100 s, in part within the other two.
+    """
+
+    of: CpuPart
+    cpus: list[int] = Field(min_length=1)
+    seconds: Seconds
+
+
 class Trial(_Strict):
     """One trial: one independent run of the forwarder."""
 
@@ -221,6 +234,10 @@ class Trial(_Strict):
     polling: list[Polling] | None = Field(default=None, description="as the probe saw them")
     steal_ticks: dict[str, Difference] = Field(default_factory=dict, description="per CPU, 1/100 s")
     processes: list[Process] = Field(default_factory=list)
+    cpu_time: list[CpuTime] | None = Field(
+        default=None,
+        description="what the window cost the forwarder's core, if known",
+    )
     build: dict[str, str] = Field(default_factory=dict, description="of what the lab built")
     memory: Literal["hugepages", "no-huge"] | None = None
 
@@ -264,6 +281,18 @@ class Trial(_Strict):
         """Busy cycles over packets, where the program reports them."""
         packets = sum(entry.packets for entry in self.polling or ())
         return sum(entry.busy_tsc for entry in self.polling or ()) / packets if packets else None
+
+    def cpu_seconds(self, *parts: CpuPart) -> float | None:
+        """The time of these parts together; None where one of them is not known."""
+        found = {each.of: each.seconds for each in self.cpu_time or ()}
+        if any(part not in found for part in parts):
+            return None
+        return sum(found[part] for part in parts)
+
+    def cpu_ns_per_packet(self, *parts: CpuPart) -> float | None:
+        """Their time over the frames that came back: what was done for lost ones is paid, too."""
+        seconds = self.cpu_seconds(*parts)
+        return seconds / self.received * 1e9 if seconds is not None and self.received else None
 
     @property
     def average_rx_burst(self) -> float | None:

@@ -17,6 +17,7 @@ from typing import cast
 
 from linerate.activity import Watch
 from linerate.bed import Bed
+from linerate.cpu_time import CpuMeter
 from linerate.cpus import Cores, cpu_times
 from linerate.design import Arm
 from linerate.eal import Memory
@@ -159,6 +160,7 @@ class _Attempt:
                             self._polls(telemetry),
                             self.ports,
                             interfaces=self.wire.interfaces,
+                            cpu=CpuMeter(child, self.wire.threads, self.bench.cores.forwarder),
                         )
                         exchange.await_links()
                         exchange.warm_up(self.bench.senders(self.ports))

@@ -15,6 +15,7 @@ from itertools import zip_longest
 from pydantic import ValidationError
 
 from linerate import books, link_drops
+from linerate.cpu_time import CpuMeter
 from linerate.errors import GeneratorError, TelemetryError, UnknownCommandError
 from linerate.forwarders import Forwarder
 from linerate.link_drops import Passed
@@ -107,14 +108,18 @@ class Exchange:
         ports: int,
         *,
         interfaces: Sequence[Interface] = (),
+        cpu: CpuMeter | None = None,
     ) -> None:
-        """`ports`: how many the forwarder has. `interfaces`: of the kernel, on the way."""
+        """`ports`: how many the forwarder has. `interfaces`: of the kernel, on the way. `cpu`: what
+        looks at the forwarder's core.
+        """
         self.child = child
         self.telemetry = telemetry
         self.sender = sender
         self.polls = polls
         self.ports = ports
         self.interfaces = interfaces
+        self.cpu = cpu
 
     def alive(self) -> None:
         self.child.check()
@@ -146,12 +151,14 @@ class Exchange:
         `rest_s`: how long to wait for late frames at least, before counters are read.
         """
         before = self.polls.read()
+        idle_cpu = self.cpu.look() if self.cpu else None
         at_start = self._settled()
         # A paced sender must not share its CPU with the lab for a moment: between start and end
         # the lab sleeps, and polls are read around the window; `idle` then tells how many of them
         # were beside it. A flood does not mind; its polls are read inside.
         polls = [self.polls.read()]
         idle = difference(before, polls[0])
+        begin_cpu = self.cpu.look() if self.cpu else None
         started = time.monotonic()
         self.sender.start()
         if trial.load == "flood":
@@ -161,6 +168,7 @@ class Exchange:
             polls.append(self.polls.read())
         _sleep_until(started + seconds + AFTER_S, self.alive)
         self.sender.wait_stopped(5, self.alive)
+        end_cpu = self.cpu.look() if self.cpu else None
         if rest_s:
             _sleep_until(time.monotonic() + rest_s, self.alive)
         at_end = self._settled()
@@ -173,6 +181,9 @@ class Exchange:
             at_end.forwarded.since(at_start.forwarded),
             at_end.lost_since(at_start),
         )
+        if self.cpu and idle_cpu and begin_cpu and end_cpu:
+            window_s = trial.duration_s or seconds
+            trial.cpu_time = self.cpu.used(idle_cpu, begin_cpu, end_cpu, window_s)
         if trial.load != "flood" and trial.duration_s and trial.tsc_hz:
             trial.polling = inside(trial.polling, idle, round(trial.duration_s * trial.tsc_hz))
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 from linerate.activity import Watch
 from linerate.bed import Bed
+from linerate.cpu_time import CpuMeter
 from linerate.design import Arm
 from linerate.errors import DisturbedError, GeneratorError, ProcessError, TrialError
 from linerate.forwarders import forwarder
@@ -267,7 +268,13 @@ class BedDevice:
             telemetry = stack.enter_context(connect(path, START_TIMEOUT_S, child.check))
             polls = Polls(program, telemetry, probed=False)
             exchange = Exchange(
-                child, telemetry, sender, polls, self.bed.link.ports, interfaces=wire.interfaces
+                child,
+                telemetry,
+                sender,
+                polls,
+                self.bed.link.ports,
+                interfaces=wire.interfaces,
+                cpu=CpuMeter(child, wire.threads, cores.forwarder),
             )
             _carry(exchange, self.bench.senders(len(wire.locations)))
             self._exchange = exchange

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a window of traffic cost the forwarder's core: its process, the kernel's threads, softirqs.
+
+Of the process and of the threads that receive for it by the scheduler's counts, which are exact; of
+that core's softirqs by the ticks of /proc/stat. A kernel without CONFIG_IRQ_TIME_ACCOUNTING charges
+softirqs to whom they interrupt, so that they are within the other two: they are told beside these
+and never added.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linerate.cpus import cpu_times
+from linerate.links import KernelThread
+from linerate.process import Child, activity_of
+from linerate.records import CpuTime
+
+# A process that ran for more of the time before the window, when nothing came, polls.
+_POLLS = 0.5
+
+
+@dataclass(frozen=True)
+class Look:
+    """What had been used of the core until then."""
+
+    at_s: float
+    process_s: float
+    napi_s: float
+    softirq_s: float
+
+
+class CpuMeter:
+    """Looks at one forwarder's core."""
+
+    def __init__(self, child: Child, threads: Sequence[KernelThread], cpu: int) -> None:
+        self._child = child
+        self._napi = [each for each in threads if each.role == KernelThread.FORWARDER]
+        self._cpu = cpu
+
+    def look(self) -> Look:
+        return Look(
+            at_s=time.monotonic(),
+            process_s=self._child.activity().ran_s,
+            napi_s=sum(activity_of(thread.pid).ran_s for thread in self._napi),
+            softirq_s=cpu_times()[self._cpu].softirq / os.sysconf("SC_CLK_TCK"),
+        )
+
+    def used(self, idle: Look, begin: Look, end: Look, window_s: float) -> list[CpuTime]:
+        """Within a window that lies between `begin` and `end`; from `idle` to `begin` nothing came.
+
+        What polls, does so beside the window too, and that is not the window's.
+        """
+        process_s = end.process_s - begin.process_s
+        waited_s = begin.at_s - idle.at_s
+        if waited_s > 0 and (share := (begin.process_s - idle.process_s) / waited_s) > _POLLS:
+            process_s -= share * max(end.at_s - begin.at_s - window_s, 0.0)
+        found = [("process", self._child.command.cpus, process_s)]
+        if self._napi:
+            cpus = tuple(sorted({thread.cpu for thread in self._napi}))
+            found.append(("napi", cpus, end.napi_s - begin.napi_s))
+        found.append(("softirq", (self._cpu,), end.softirq_s - begin.softirq_s))
+        return [
+            CpuTime.model_validate({"of": of, "cpus": list(cpus), "seconds": max(seconds, 0.0)})
+            for of, cpus, seconds in found
+        ]

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a window cost the forwarder's core: no more than what happened in it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from linerate import cpu_time
+from linerate.cpu_time import CpuMeter, Look
+from linerate.cpus import CpuTimes
+from linerate.links import KernelThread
+from linerate.process import Activity, Child, Command
+from linerate.records import Trial
+
+THREADS = [
+    KernelThread(KernelThread.FORWARDER, "napi/f0", 7, 1),
+    KernelThread(KernelThread.FORWARDER, "napi/f1", 9, 1),
+    KernelThread(KernelThread.GENERATOR, "napi/g0", 8, 0),
+]
+
+
+def meter(threads: list[KernelThread]) -> CpuMeter:
+    child = SimpleNamespace(
+        command=Command("forwarder", ("prog",), (1,)), activity=lambda: Activity(0, 0, 4.0, 0.0)
+    )
+    return CpuMeter(cast(Child, child), threads, 1)
+
+
+def used(idle: Look, begin: Look, end: Look, threads: list[KernelThread]) -> dict[str, float]:
+    found = meter(threads).used(idle, begin, end, 1.0)
+    assert all(each.cpus == [1] for each in found)
+    return {each.of: each.seconds for each in found}
+
+
+def test_only_the_forwarder_s_threads_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_time, "activity_of", lambda pid: Activity(0, 0, float(pid), 0.0))
+    monkeypatch.setattr(
+        cpu_time, "cpu_times", lambda: {0: CpuTimes(0, 0, 0, 900), 1: CpuTimes(0, 0, 0, 200)}
+    )
+    monkeypatch.setattr("os.sysconf", lambda name: 100)
+    look = meter(THREADS).look()
+    assert (look.process_s, look.napi_s, look.softirq_s) == (4.0, 16.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("idle_ran", "ran", "expected"),
+    # It polls, for 0.1 s beside the window too; it sleeps, and all it did was for the window.
+    [(0.2, 1.1, 1.0), (0.001, 0.4, 0.4), (0.16, 0.6, 0.52)],
+)
+def test_polls_beside_the_window_are_not_the_window_s(
+    idle_ran: float, ran: float, expected: float
+) -> None:
+    idle = Look(10.0, 1.0, 3.0, 0.5)
+    begin = Look(10.2, 1.0 + idle_ran, 3.0, 0.5)
+    end = Look(11.3, begin.process_s + ran, 3.3, 0.51)
+    found = used(idle, begin, end, THREADS)
+    assert found == pytest.approx({"process": expected, "napi": 0.3, "softirq": 0.01})
+
+
+def test_without_threads_the_kernel_s_part_is_unknown_and_not_0() -> None:
+    found = used(Look(0, 0, 0, 0), Look(1, 0, 0, 0), Look(2, 0.5, 0, 0), [])
+    assert set(found) == {"process", "softirq"}
+
+
+def test_per_packet_is_per_packet_that_came_back() -> None:
+    trial = Trial(
+        experiment="paths", seed=1, block=0, position=0, role="measure", arm="a", forwarder="a",
+        link="veth", size=64, load="flood", started_at="2026-01-01T00:00:00.000+00:00",
+        attempted=4000, received=1000,
+    )  # fmt: skip
+    assert trial.cpu_ns_per_packet("process") is None
+    trial.cpu_time = meter(THREADS).used(
+        Look(0, 0, 0, 0), Look(1, 0, 0, 0), Look(2, 0.003, 0.001, 0), 1.0
+    )
+    assert trial.cpu_ns_per_packet("process", "napi") == pytest.approx(4000)
+    trial.received = 0
+    assert trial.cpu_ns_per_packet("process") is None
