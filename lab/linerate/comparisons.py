@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from linerate import stats
-from linerate.ceiling import cost_leads, cost_loads
+from linerate.ceiling import cost_loads
 from linerate.design import AA_SUFFIX
 from linerate.links import link
 from linerate.metrics import COST, FORWARDED, METRICS, RECEIVED, Metric, TrialMetric
@@ -210,23 +210,35 @@ def pair_searched(
 def pair_costs(
     cell: CellSummary, trials: list[Trial], labels: list[str], planned: int
 ) -> list[CellPairs]:
-    """Every arm with the baseline by its cycles per packet, at each load where they are known.
+    """Every arm with the baseline by its cycles per packet, at each load where they are known."""
+    return pair_at_loads(cell, trials, labels, planned, COST, cost_loads(cell))
+
+
+def pair_at_loads(  # noqa: PLR0917
+    cell: CellSummary,
+    trials: list[Trial],
+    labels: list[str],
+    planned: int,
+    metric: TrialMetric,
+    loads: Sequence[float],
+) -> list[CellPairs]:
+    """Every arm with the baseline by a metric at fixed loads.
 
     `trials`: those at fixed loads. `planned`: blocks in which there should be some.
     """
     baseline = labels[0]
     others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
     found = []
-    for share in cost_loads(cell):
+    for share in loads:
         mine = [trial for trial in trials if trial.load_share == share]
         found.append(
             CellPairs(
                 cell=cell,
-                metric=COST.name,
+                metric=metric.name,
                 primary=False,
                 baseline=baseline,
-                control=pair(mine, baseline + AA_SUFFIX, baseline, COST),
-                pairs={label: pair(mine, label, baseline, COST) for label in others},
+                control=pair(mine, baseline + AA_SUFFIX, baseline, metric),
+                pairs={label: pair(mine, label, baseline, metric) for label in others},
                 planned=planned,
                 load_share=share,
             )
@@ -234,9 +246,9 @@ def pair_costs(
     return found
 
 
-def led(cell: CellSummary, rates: list[CellPairs], costs: list[CellPairs]) -> list[CellPairs]:
+def led(rates: list[CellPairs], costs: list[CellPairs], *, costs_lead: bool) -> list[CellPairs]:
     """Both, primary being what answers the experiment's question in this cell, and first."""
-    if not (costs and cost_leads(cell)):
+    if not (costs and costs_lead):
         return [*rates, *costs]
     return [
         *(replace(each, primary=True) for each in costs),

@@ -171,7 +171,7 @@ class Experiment(ABC):
 
 def find(name: str) -> Experiment:
     """The experiment of that name; raises `RunError`, for the name comes from a run's directory."""
-    # They are made of this module; to import one takes a second, so the other is left alone.
+    # They are made of this module; to import one takes a second, so the others are left alone.
     if name == "overload":
         from linerate.overload_runs import OverloadRuns  # noqa: PLC0415
 
@@ -180,11 +180,15 @@ def find(name: str) -> Experiment:
         from linerate.rfc2544.runs import Rfc2544Runs  # noqa: PLC0415
 
         return Rfc2544Runs()
+    if name == "paths":
+        from linerate.paths.runs import PathsRuns  # noqa: PLC0415
+
+        return PathsRuns()
     if name == "latency":
         from linerate.latency.runs import LatencyRuns  # noqa: PLC0415
 
         return LatencyRuns()
     raise RunError(
         f"experiment {name!r} is unknown to this version of linerate",
-        "it knows: overload, rfc2544, latency",
+        "it knows: overload, rfc2544, paths, latency",
     )

@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from linerate.arms import median_of
-from linerate.comparisons import CellPairs, blocks_of, pair_costs, pairs_of
+from linerate.ceiling import cost_loads
+from linerate.comparisons import CellPairs, blocks_of, pair_at_loads, pairs_of
 from linerate.design import AA_SUFFIX
 from linerate.errors import RunError
 from linerate.experiments import Comparable, Control, Sample
 from linerate.links import remember_ports
 from linerate.links.ports import MAX_PORTS, NAME
-from linerate.metrics import COST, words_of
+from linerate.metrics import COST, TrialMetric, words_of
 from linerate.options import Options
 from linerate.records import Trial, first_complaint
 from linerate.run_file import RUN
@@ -183,17 +184,25 @@ def control_sample(pairs: CellPairs, values: Sequence[tuple[float, float]]) -> C
     )
 
 
-def compared_costs(cell: CellSummary, trials: list[Trial], labels: list[str]) -> Comparable:
-    """Cycles per packet at the fixed lower loads, against the baseline's on the same bed.
+def compared_costs(
+    cell: CellSummary,
+    trials: list[Trial],
+    labels: list[str],
+    metric: TrialMetric = COST,
+    loads: Sequence[float] | None = None,
+) -> Comparable:
+    """The cost of a packet at the fixed lower loads, against the baseline's on the same bed.
 
-    `trials`: those at such loads. `labels`: the arms, the baseline first.
+    `trials`: those at such loads. `labels`: the arms, the baseline first. `loads`: None: where
+    cycles per packet are known.
     """
     baseline = labels[0]
+    shares = cost_loads(cell) if loads is None else loads
     found = Comparable()
-    for pairs in pair_costs(cell, trials, labels, blocks_of(trials)):
+    for pairs in pair_at_loads(cell, trials, labels, blocks_of(trials), metric, shares):
         mine = [t for t in trials if t.load_share == pairs.load_share]
         offered = median_of(_offered_pps(t) for t in mine if t.valid)
-        itself = pairs_of(mine, baseline + AA_SUFFIX, baseline, COST)[0]
+        itself = pairs_of(mine, baseline + AA_SUFFIX, baseline, metric)[0]
         found.controls.append(control_sample(pairs, itself))
         found.samples.extend(
             Sample(
@@ -201,15 +210,15 @@ def compared_costs(cell: CellSummary, trials: list[Trial], labels: list[str]) ->
                 size=cell.size,
                 arm=label,
                 baseline=baseline,
-                metric=COST.name,
-                words=words_of(COST.name, pairs.load_share),
+                metric=metric.name,
+                words=words_of(metric.name, pairs.load_share),
                 logs=logs(values),
                 better="lower",
                 load_share=pairs.load_share,
                 level=offered,
             )
             for label in pairs.pairs
-            if (values := pairs_of(mine, label, baseline, COST)[0])
+            if (values := pairs_of(mine, label, baseline, metric)[0])
         )
     return found
 

@@ -68,6 +68,40 @@ COST = TrialMetric(
     value=lambda trial: trial.busy_cycles_per_packet,
 )
 
+# At rates that all paths of a cell carry, of experiment paths.
+_COMMON = "the common rate"
+CPU_TIME = TrialMetric(
+    name="cpu_ns_per_packet",
+    words="CPU time per packet",
+    plural=False,
+    better="lower",
+    wins="is cheaper than",
+    loses="is dearer than",
+    less="less",
+    load_of=_COMMON,
+    value=lambda trial: trial.cpu_ns_per_packet("process", "napi"),
+)
+COMMON_MEDIAN_LATENCY = TrialMetric(
+    name="common_latency_p50_us",
+    words="median latency",
+    plural=False,
+    better="lower",
+    more="higher",
+    less="lower",
+    load_of=_COMMON,
+    value=lambda trial: trial.latency_us("0.5"),
+)
+COMMON_HIGH_LATENCY = TrialMetric(
+    name="common_latency_p99_us",
+    words="99 % quantile of latency",
+    plural=False,
+    better="lower",
+    more="higher",
+    less="lower",
+    load_of=_COMMON,
+    value=lambda trial: trial.latency_us("0.99"),
+)
+
 # Rates that a search found. A goal may forgive some trials their loss, so "without loss" is none.
 NDR = Metric(
     name="ndr_pps", words="frames per second at the non-drop rate", rate=True,
@@ -137,8 +171,9 @@ INSIDE = {each: _inside(each) for each in _PROTOCOLS}
 METRICS = {
     each.name: each
     for each in (
-        RECEIVED, FORWARDED, COST, NDR, PDR, MEDIAN_LATENCY, HIGH_LATENCY, VARIATION, BUFFER,
-        LOSS, RECOVERY, *ROUND_TRIP.values(), *HIGH_ROUND_TRIP.values(), *INSIDE.values(),
+        RECEIVED, FORWARDED, COST, CPU_TIME, COMMON_MEDIAN_LATENCY, COMMON_HIGH_LATENCY, NDR, PDR,
+        MEDIAN_LATENCY, HIGH_LATENCY, VARIATION, BUFFER, LOSS, RECOVERY, *ROUND_TRIP.values(),
+        *HIGH_ROUND_TRIP.values(), *INSIDE.values(),
     )
 }  # fmt: skip
 

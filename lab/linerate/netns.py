@@ -30,7 +30,7 @@ from linerate.process import CLONE_NEWNET, NAMESPACES, start_time
 
 _PREFIX = "linerate"
 _TIMEOUT_S = 10.0
-_SIOCETHTOOL, _ETHTOOL_SGRO = 0x8946, 0x2C
+_SIOCETHTOOL, _ETHTOOL_STSO, _ETHTOOL_SGRO = 0x8946, 0x1F, 0x2C
 # Effective capabilities of the process, and the numbers of those that are needed.
 _CAPABILITIES = re.compile(r"^CapEff:\s*([0-9a-f]+)$", re.MULTILINE)
 _NEEDED = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
@@ -97,14 +97,24 @@ def inside(name: str) -> Iterator[None]:
 
 
 def set_gro(namespace: str, interface: str, *, on: bool = True) -> None:
-    """Let an interface put received segments together (ioctl SIOCETHTOOL with ETHTOOL_SGRO)."""
-    value = ctypes.create_string_buffer(struct.pack("II", _ETHTOOL_SGRO, on))
+    """Let an interface put received segments together (ETHTOOL_SGRO)."""
+    _set(namespace, interface, "GRO", _ETHTOOL_SGRO, on=on)
+
+
+def clear_tso(namespace: str, interface: str) -> None:
+    """Let an interface send no segments that others are to cut (ETHTOOL_STSO)."""
+    _set(namespace, interface, "TSO", _ETHTOOL_STSO, on=False)
+
+
+def _set(namespace: str, interface: str, what: str, command: int, *, on: bool) -> None:
+    """A feature of an interface, by ioctl SIOCETHTOOL."""
+    value = ctypes.create_string_buffer(struct.pack("II", command, on))
     request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
     try:
         with inside(namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
             fcntl.ioctl(asked, _SIOCETHTOOL, request)
     except OSError as error:
-        raise LinkError(f"{interface}: GRO cannot be set: {error.strerror}") from error
+        raise LinkError(f"{interface}: {what} cannot be set: {error.strerror}") from error
 
 
 def remove_stale() -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linerate.arms import summarise_arm, summarise_lower_load
-from linerate.ceiling import ceiling_of, place
+from linerate.ceiling import ceiling_of, cost_leads, place
 from linerate.comparisons import CellPairs, blocks_of, led, pair_cell, pair_costs
 from linerate.design import AA_SUFFIX, Arm, Cell
 from linerate.forwarders import forwarder
@@ -67,7 +67,8 @@ def _pairs(setup: Setup, found: list[CellSummary], trials: list[Trial]) -> list[
         mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
         low = [t for t in mine if t.role == "lower-load"]
         rates = pair_cell(cell, [t for t in mine if t.role == "measure"], labels)
-        result += led(cell, rates, pair_costs(cell, low, labels, blocks_of(low)))
+        costs = pair_costs(cell, low, labels, blocks_of(low))
+        result += led(rates, costs, costs_lead=cost_leads(cell))
     return result
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from linerate.machine import Machine
-from linerate.records import Clock, InvalidCode, Protocol
+from linerate.records import Clock, CpuPart, InvalidCode, Protocol
 from linerate.verdict import LOW_LOAD, Limited, Limiter, Verdict
 
 SUMMARY = "summary.json"
@@ -195,6 +195,64 @@ class LowerLoad(_Strict):
         default=None, description="polls that returned all they asked for / polls: saturation"
     )
     rx_spin: Quartiles | None = Field(default=None, description="empty polls / polls")
+    path: PathFigures | None = None
+
+
+class PathFigures(_Strict):
+    """An arm of experiment paths in a flood or at a fixed load: what a packet cost the forwarder's
+    core, what became of those that did not come back, and how long the others took.
+    """
+
+    cpus: dict[CpuPart, list[int]] = Field(
+        default_factory=dict, description="which cores paid, by what ran on them"
+    )
+    cpu_ns_per_packet: Quartiles | None = Field(
+        default=None, description="process and NAPI threads, over the frames that came back"
+    )
+    process_ns: Quartiles | None = None
+    napi_ns: Quartiles | None = Field(
+        default=None, description="the kernel's threads that receive for the forwarder"
+    )
+    softirq_ns: float | None = Field(
+        default=None,
+        description="over all trials together, from ticks of 1/100 s; in part within the others",
+    )
+    core_share: Quartiles | None = Field(
+        default=None, description="process and NAPI threads, of the window"
+    )
+    own_share: float | None = Field(
+        default=None, description="the offered rate over what the arm carried in a flood, medians"
+    )
+    latency_us: dict[str, Quartiles] = Field(
+        default_factory=dict,
+        description="by quantile: the sender's, of each trial; absent where trials have too few "
+        "frames for it",
+    )
+    lost: dict[str, float] = Field(
+        default_factory=dict,
+        description="by the counter that names them, of all frames that were sent: below 0 where "
+        "one was counted twice",
+    )
+
+
+class Band(_Strict):
+    """A published ratio, as published, and ours beside it."""
+
+    path: str = Field(description="what was published")
+    ratio: float = Field(description="published, of DPDK forwarding at 64 B on one core")
+    low: float = Field(description="the band around it: it is of one run, without an interval")
+    high: float
+    link: str | None = Field(default=None, description="of our cell, absent without one")
+    size: int | None = None
+    arm: str | None = None
+    baseline: str | None = None
+    ours: float | None = None
+    ours_low: float | None = None
+    ours_high: float | None = None
+    ours_in_band: Literal["inside", "partly", "outside"] | None = Field(
+        default=None, description="our interval; absent where nothing of ours can be compared"
+    )
+    note: str = ""
 
 
 class SearchFigures(_Strict):
@@ -331,12 +389,15 @@ class ArmSummary(_Strict):
     limited_by: Limiter | None = None
     search: SearchFigures | None = None
     latency: LatencySummary | None = None
+    path: PathFigures | None = None
 
 
 class Ceiling(_Strict):
-    """100 % of a link without a physical rate: the best reference peer (measuring.md 5)."""
+    """100 % of a link without a physical rate: the best reference peer (measuring.md 5). Of
+    experiment paths: what the generator put on the wire.
+    """
 
-    pps: float = Field(description="the best peer's median over the cell; of this machine and hour")
+    pps: float = Field(description="a median over the cell; of this machine and hour")
     peer: str
     measured_mpps: dict[str, float] = Field(default_factory=dict)
 
@@ -416,6 +477,9 @@ class CellSummary(_Strict):
     size: int
     blocks: int
     ceiling: Ceiling | None = None
+    common_pps: float | None = Field(
+        default=None, description="experiment paths: the rate of which its loads are shares"
+    )
     arms: list[ArmSummary]
     references: list[ArmSummary] = Field(description="the self-test's peers")
     lower_load: list[LowerLoad]
@@ -479,6 +543,9 @@ class Summary(_Strict):
     )
     machine: Machine
     versions: dict[str, str]
+    bands: list[Band] = Field(
+        default_factory=list, description="experiment paths: published ratios, ours beside them"
+    )
     warnings: list[str]
 
 

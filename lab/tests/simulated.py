@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of the experiment `overload` on a simulated machine: all of the lab, but no process.
+"""Runs of experiments in blocks on a simulated machine: all of the lab, but no process.
 
 The trials of `conftest.simulated_trial` stand in for real ones; order, journal, records, run.json,
 lock, summary and report are the lab's own.
@@ -21,14 +21,13 @@ from rich.console import Console
 
 from linerate import block_run, machine, provenance, session
 from linerate.bed import Bed
-from linerate.block_run import Options
+from linerate.block_run import BlockRun, Options
 from linerate.cpus import Cores
 from linerate.design import PRESETS, Arm, Cell
 from linerate.eal import Memory
 from linerate.errors import DisturbedError
 from linerate.experiments import Findings
 from linerate.machine import Machine
-from linerate.overload import Overload
 from linerate.records import Role, Test, Trial
 from linerate.search.bed_device import Terms, outcome_of
 from linerate.search.device import Outcome
@@ -152,8 +151,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
 
     monkeypatch.setattr(block_run, "run_trial", run_trial)
     monkeypatch.setattr(block_run, "BedDevice", partial(Windows, found))
-    monkeypatch.setattr(Overload, "prepare", lambda self: None)
-    monkeypatch.setattr(Overload, "programs", lambda self: dict(found.digests))
+    monkeypatch.setattr(BlockRun, "prepare", lambda self: None)
+    monkeypatch.setattr(BlockRun, "programs", lambda self: dict(found.digests))
     monkeypatch.setattr(Cores, "choose", lambda: Cores(0, 0, False))
     monkeypatch.setattr(Memory, "choose", lambda wanted="auto": Memory(wanted == "yes"))
     monkeypatch.setattr(machine, "facts", lambda: found.machine)

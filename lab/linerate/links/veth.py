@@ -93,12 +93,15 @@ def _name(word: str, number: int) -> str:
 def _receive_on(namespace: str, name: str, cpu: int) -> set[int]:
     """Set an interface up, and have its frames received by threads on this CPU; their pids.
 
-    A veth polls (NAPI) only when it has an XDP program or may put segments together (GRO); frames
-    of these experiments are of flows that are never put together.
+    A veth polls (NAPI) only when it has an XDP program or may put segments together (GRO), and in
+    the latter case only for frames of a peer that sends none to be cut (TSO): all others are
+    received by the sender's softirq. Frames of these experiments are of flows that are never put
+    together.
     """
     before = _napi_threads(name)
     ip("-n", namespace, "link", "set", name, "up")
     netns.set_gro(namespace, name)
+    netns.clear_tso(namespace, name)
     # /sys shows the interfaces of the namespace that it was mounted in.
     ip("netns", "exec", namespace, "sh", "-c", f"echo 1 >/sys/class/net/{name}/threaded")
     deadline = time.monotonic() + _THREADS_TIMEOUT_S

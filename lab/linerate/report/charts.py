@@ -69,7 +69,7 @@ def styled(chart: Any, height: int, description: str | None = None) -> dict[str,
     spec: dict[str, Any] = chart.to_dict()
     # Of a layer without data Vega warns that its extent is infinite.
     if "layer" in spec:
-        spec["layer"] = [each for each in spec["layer"] if each["data"].get("values") != []]
+        spec["layer"] = [each for each in spec["layer"] if each.get("data", {}).get("values") != []]
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
     return spec
 

@@ -14,7 +14,7 @@ from functools import partial
 from importlib import metadata
 
 from linerate.arms import summarise_arm, summarise_lower_load
-from linerate.ceiling import CEILING_SHARE, UNPROVEN_SHARE, ceiling_of
+from linerate.ceiling import CEILING_SHARE, UNPROVEN_SHARE, ceiling_of, cost_leads
 from linerate.comparisons import Bed, CellPairs, both_of, led, pair_costs, pair_searched
 from linerate.design import Arm, Cell
 from linerate.forwarders import forwarder
@@ -339,7 +339,7 @@ def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
         for place, goal in enumerate(asked.search.goals)
     ]
     used = at_fixed_loads(asked.search, whole.trials)
-    result = led(summary, rates, pair_costs(summary, used, labels, begun))
+    result = led(rates, pair_costs(summary, used, labels, begun), costs_lead=cost_leads(summary))
     for figure in compared(asked.search):
         values = _by_bed(whole.units, figure.value, figure.tests)
         # Without any this was not measured, or is no figure of these forwarders.
