@@ -63,17 +63,24 @@ LEAST = ("--forwarders", "rust-l2fwd", "--no-probe")
 
 
 class Run:
-    """One `linerate run overload` in the background.
+    """One `linerate run` in the background.
 
     A busy machine may spoil any number of trials; the tests look at what the others say.
     """
 
-    def __init__(self, runtime: Path, out: Path, *options: str, hugepages: str = "no") -> None:
+    def __init__(
+        self,
+        runtime: Path,
+        out: Path,
+        *options: str,
+        hugepages: str = "no",
+        experiment: str = "overload",
+    ) -> None:
         self.out = out
         self.runtime = runtime
         always = ["--out", str(out), "--hugepages", hugepages, "--keep-going"]
         self.lab = subprocess.Popen(
-            [sys.executable, "-m", "linerate", "run", "overload", *always, *options],
+            [sys.executable, "-m", "linerate", "run", experiment, *always, *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
