@@ -68,7 +68,9 @@ class Wire:
         sent = round(offered * seconds)
         carried = min(sent, round(way.capacity_pps * seconds * source.gauss(1.0, 0.01)))
         carried -= round(sent * self.lossy.get(plan.arm.label, 0.0)) if not flood else 0
-        process_s = seconds if way.polls else way.process_ns * carried / 1e9
+        napi_s = way.napi_ns * carried / 1e9
+        # They share a core.
+        process_s = seconds - napi_s if way.polls else way.process_ns * carried / 1e9
         found = Trial(
             experiment=bench.experiment, seed=bench.seed, session=bench.session, block=plan.block,
             position=plan.position, role=plan.role, arm=plan.arm.label,
@@ -88,7 +90,7 @@ class Wire:
                 CpuTime(of="process", cpus=[1], seconds=process_s * source.gauss(1.0, 0.005)),
                 CpuTime(
                     of="napi", cpus=[1],
-                    seconds=way.napi_ns * carried / 1e9 * source.gauss(1.0, 0.005),
+                    seconds=napi_s * source.gauss(1.0, 0.005),
                 ),
                 CpuTime(of="softirq", cpus=[1], seconds=0.01),
             ],

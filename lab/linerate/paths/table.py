@@ -25,7 +25,7 @@ def flood_table(cell: CellSummary) -> Table:
             arm.arm,
             number(None if sent is None else sent * 1e3, 1),
             median(kpps, 1),
-            interval(kpps, 1),
+            interval(kpps, 0),
             share(None if arm.ceiling_share is None else max(1 - arm.ceiling_share, 0.0)),
             *_costs(path),
             f"{arm.trials - arm.invalid}/{arm.trials}",
@@ -100,13 +100,11 @@ def who_pays(cell: CellSummary) -> str | None:
     for arm in cell.arms:
         cpus = arm.path.cpus if arm.path else {}
         if "process" in cpus and "napi" in cpus:
-            cores = {
-                part: ", ".join(map(str, cpus[part])) for part in ("process", "napi")
-            }  # fmt: skip
+            process, napi = (", ".join(map(str, cpus[part])) for part in ("process", "napi"))
             return (
-                f"ns/packet: CPU time of the path's process (CPU {cores['process']}) and of the "
-                f"kernel's threads that receive for it (NAPI, CPU {cores['napi']}), over the "
-                "frames that came back; what receives for the generator is paid on its own core"
+                f"CPU time per packet is that of the path's process (CPU {process}) and of the "
+                f"kernel's threads that receive for it (NAPI, CPU {napi}), over the frames that "
+                "came back; what receives for the generator is paid on its own core"
             )
     return None
 
