@@ -30,11 +30,11 @@ from linerate.plugins import probe_plugin
 from linerate.process import Child, RunDirectory, checkpoint
 from linerate.provenance import programs
 from linerate.records import Load, Role, Trial
+from linerate.running import START_TIMEOUT_S
 from linerate.search.bed_device import BedDevice, Terms
 from linerate.search.replay import Resumed
 from linerate.telemetry import ask_when_known, connect, socket_path
 from linerate.trial import Bench, Plan, run_trial
-from linerate.window import START_TIMEOUT_S
 
 # A run whose every trial fails ends early, unless it is to keep going.
 MAX_FAILURES = 8
@@ -138,6 +138,7 @@ class BlockRun(ABC):
         command = reflect.command(
             self.cores.forwarder, self.bench.memory, prefix, Wire(vdevs=("net_null0",))
         )
+        assert command is not None
         with Child(command, self.run) as child:
             path = socket_path(self.run.path, prefix)
             with connect(path, START_TIMEOUT_S, child.check) as telemetry:

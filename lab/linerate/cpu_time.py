@@ -36,7 +36,8 @@ class Look:
 class CpuMeter:
     """Looks at one forwarder's core."""
 
-    def __init__(self, child: Child, threads: Sequence[KernelThread], cpu: int) -> None:
+    def __init__(self, child: Child | None, threads: Sequence[KernelThread], cpu: int) -> None:
+        """`child`: None where the kernel forwards alone."""
         self._child = child
         self._napi = [each for each in threads if each.role == KernelThread.FORWARDER]
         self._cpu = cpu
@@ -44,7 +45,7 @@ class CpuMeter:
     def look(self) -> Look:
         return Look(
             at_s=time.monotonic(),
-            process_s=self._child.activity().ran_s,
+            process_s=self._child.activity().ran_s if self._child else 0.0,
             napi_s=sum(activity_of(thread.pid).ran_s for thread in self._napi),
             softirq_s=cpu_times()[self._cpu].softirq / os.sysconf("SC_CLK_TCK"),
         )
@@ -58,7 +59,7 @@ class CpuMeter:
         waited_s = begin.at_s - idle.at_s
         if waited_s > 0 and (share := (begin.process_s - idle.process_s) / waited_s) > _POLLS:
             process_s -= share * max(end.at_s - begin.at_s - window_s, 0.0)
-        found = [("process", self._child.command.cpus, process_s)]
+        found = [("process", self._child.command.cpus, process_s)] if self._child else []
         if self._napi:
             cpus = tuple(sorted({thread.cpu for thread in self._napi}))
             found.append(("napi", cpus, end.napi_s - begin.napi_s))

@@ -73,6 +73,7 @@ def run(name: str, seconds: float, directory: RunDirectory, cores: Cores) -> Cou
     ports = link(LINK).ports
     with link(LINK).open(LinkContext(directory.path, 64)) as wire:
         command = program.command(cores.forwarder, Memory(hugepages=False), prefix, wire)
+        assert command is not None  # on this link only programs forward
         valgrind = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}")
         command = replace(command, argv=(*valgrind, *command.argv))
         packets = _packets(command, directory, prefix, ports, seconds)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -51,15 +52,33 @@ class Interface:
 
 def ip(*words: str) -> str:
     """What `ip` prints; raises `LinkError` with what it complained of."""
+    return _told("ip", *words)
+
+
+def bridge(*words: str) -> str:
+    """The same of `bridge`, which is of iproute2, too."""
+    return _told("bridge", *words)
+
+
+def _told(*argv: str) -> str:
     try:
-        done = subprocess.run(
-            ["ip", *words], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
-        )
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise LinkError(f"ip {' '.join(words)}: {error}") from error
+        raise LinkError(f"{' '.join(argv)}: {error}") from error
     if done.returncode:
-        raise LinkError(f"ip {' '.join(words)}: {done.stderr.strip() or done.returncode}")
+        raise LinkError(f"{' '.join(argv)}: {done.stderr.strip() or done.returncode}")
     return done.stdout
+
+
+def is_up(namespace: str, interface: str) -> bool:
+    """Whether an interface and its other end are."""
+    (found,) = json.loads(ip("-n", namespace, "-json", "link", "show", "dev", interface))
+    return bool(found["operstate"] == "UP")
+
+
+def mac(namespace: str, interface: str) -> str:
+    (found,) = json.loads(ip("-n", namespace, "-json", "link", "show", "dev", interface))
+    return str(found["address"])
 
 
 def prepare() -> None:
@@ -94,6 +113,22 @@ def inside(name: str) -> Iterator[None]:
             if _LIBC.setns(home.fileno(), CLONE_NEWNET):
                 # In a foreign namespace nothing that follows would be what it says.
                 os._exit(1)
+
+
+def set_value(namespace: str, path: str, text: str) -> str | None:
+    """Set a value below /proc/sys/net, which belongs to the namespace of who opens it.
+
+    Returns what it was; None: this kernel has no such value.
+    """
+    try:
+        with inside(namespace):
+            before = Path(path).read_text().strip()
+            Path(path).write_text(text)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LinkError(f"{path}: {error.strerror}") from error
+    return before
 
 
 def set_gro(namespace: str, interface: str, *, on: bool = True) -> None:
@@ -171,14 +206,8 @@ class Namespaces:
         return self
 
     def write(self, word: str, path: str, text: str) -> None:
-        """Set a value below /proc/sys/net, which belongs to the namespace of who opens it."""
-        try:
-            with inside(self.name(word)):
-                Path(path).write_text(text)
-        except FileNotFoundError:
-            return  # a kernel without IPv6 has none to be quiet about
-        except OSError as error:
-            raise LinkError(f"{path}: {error.strerror}") from error
+        """Set a value below /proc/sys/net; a kernel without IPv6 has none to be quiet about."""
+        set_value(self.name(word), path, text)
 
     def close(self) -> None:
         for name in reversed(self._made):

@@ -118,6 +118,7 @@ def measure(bench: Bench, name: str) -> list[Cycles]:
     prefix = run.new_prefix("forwarder")
     with chosen.open(LinkContext(run.path, SIZE)) as wire:
         command = program.command(bench.cores.forwarder, bench.memory, prefix, wire, probed=True)
+        assert command is not None  # on this link only programs forward
         with (
             Child(command, run) as child,
             connect(socket_path(run.path, prefix), START_TIMEOUT_S, child.check) as telemetry,

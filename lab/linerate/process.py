@@ -221,6 +221,18 @@ def activity_of(pid: int) -> Activity:
     return Activity(voluntary, involuntary, ran_ns / 1e9, waited_ns / 1e9)
 
 
+def wait_until(
+    ready: Callable[[], object], alive: Callable[[], None], timeout_s: float, otherwise: str
+) -> None:
+    """Look until a link is ready; `alive` raises when waiting is in vain."""
+    deadline = time.monotonic() + timeout_s
+    while not ready():
+        alive()
+        if time.monotonic() >= deadline:
+            raise LinkError(f"{otherwise} within {timeout_s:g} s")
+        time.sleep(0.01)
+
+
 class Child:
     """A process that the lab started, pinned, and will end."""
 
@@ -299,12 +311,7 @@ class Child:
 
     def wait_until(self, ready: Callable[[], object], timeout_s: float, otherwise: str) -> None:
         """Look until the child's link is ready; raises `LinkError` when it is not in time."""
-        deadline = time.monotonic() + timeout_s
-        while not ready():
-            self.check()
-            if time.monotonic() >= deadline:
-                raise LinkError(f"{otherwise} within {timeout_s:g} s")
-            time.sleep(0.01)
+        wait_until(ready, self.check, timeout_s, otherwise)
 
     def wait(self, timeout_s: float) -> bool:
         """True when the child ended within the time."""

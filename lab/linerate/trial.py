@@ -24,16 +24,15 @@ from linerate.eal import Memory
 from linerate.errors import TrialError
 from linerate.forwarders import Forwarder, forwarder
 from linerate.otg import Ip, Traffic
-from linerate.process import Child, RunDirectory
+from linerate.process import RunDirectory
 from linerate.records import Directions, InvalidCode, Load, Role, Trial
-from linerate.telemetry import Reading, Telemetry, connect, socket_path
+from linerate.running import START_TIMEOUT_S, Running, launch
+from linerate.telemetry import Reading
 from linerate.window import (
-    START_TIMEOUT_S,
     WARM_UP_S,
     Exchange,
     Polls,
     difference,
-    port_readings,
     total,
 )
 
@@ -141,41 +140,34 @@ class _Attempt:
         if sender:
             sender.check()
             sender.configure(self._traffic())
-        prefix = self.bench.run.new_prefix("forwarder")
-        command = self.forwarder.command(
-            self.bench.cores.forwarder, self.bench.memory, prefix, self.wire, probed=self.probed
-        )
-        self.trial.build = self.forwarder.build_facts()
-        with Child(command, self.bench.run) as child:
-            children = [child, *([sender.child] if sender and sender.child else [])]
-            path = socket_path(self.bench.run.path, prefix)
-            with connect(path, START_TIMEOUT_S, child.check) as telemetry:
-                watch = Watch(self.trial, children, self.wire.threads)
-                try:
-                    if sender:
-                        exchange = Exchange(
-                            child,
-                            telemetry,
-                            sender,
-                            self._polls(telemetry),
-                            self.ports,
-                            interfaces=self.wire.interfaces,
-                            cpu=CpuMeter(child, self.wire.threads, self.bench.cores.forwarder),
-                        )
-                        exchange.await_links()
-                        exchange.warm_up(self.bench.senders(self.ports))
-                        exchange.run(self.trial, self._traffic().seconds)
-                    else:
-                        self._self_driven(telemetry, child)
-                except TrialError:
-                    # The cause is better news than the symptom.
-                    for each in children:
-                        each.check()
-                    raise
-                watch.enter()
-
-    def _polls(self, telemetry: Telemetry) -> Polls:
-        return Polls(self.forwarder, telemetry, probed=self.probed)
+        bench = self.bench
+        with launch(
+            self.forwarder, bench.run, bench.cores, bench.memory, self.wire, probed=self.probed
+        ) as running:
+            self.trial.build = self.forwarder.build_facts()
+            children = [*running.children, *([sender.child] if sender and sender.child else [])]
+            watch = Watch(self.trial, children, self.wire.threads)
+            polls = Polls(self.forwarder, running.telemetry, probed=self.probed)
+            try:
+                if sender:
+                    exchange = Exchange(
+                        running,
+                        sender,
+                        polls,
+                        interfaces=self.wire.interfaces,
+                        cpu=CpuMeter(running.forwarder, self.wire.threads, bench.cores.forwarder),
+                    )
+                    exchange.await_links()
+                    exchange.warm_up(bench.senders(self.ports))
+                    exchange.run(self.trial, self._traffic().seconds)
+                else:
+                    self._self_driven(running, polls)
+            except TrialError:
+                # The cause is better news than the symptom.
+                for each in children:
+                    each.check()
+                raise
+            watch.enter()
 
     def _traffic(self) -> Traffic:
         locations = self.wire.locations
@@ -185,20 +177,22 @@ class _Attempt:
 
     # -- a link whose ports make their own frames ------------------------------------------------
 
-    def _self_driven(self, telemetry: Telemetry, child: Child) -> None:
+    def _self_driven(self, running: Running, polls: Polls) -> None:
         """Differences of running counters: nothing is lost here, so nothing must settle."""
-        child.wait_until(
-            lambda: total(port_readings(telemetry, self.ports), "ipackets") > 0,
+        telemetry = running.telemetry
+        # On such a link the kernel has no interfaces to forward between.
+        assert telemetry is not None
+        running.wait_until(
+            lambda: total(running.ports.readings(), "ipackets") > 0,
             START_TIMEOUT_S,
             "the forwarder forwards nothing",
         )
         time.sleep(WARM_UP_S)
-        polls = self._polls(telemetry)
-        polls.await_known(child.check)
+        polls.await_known(running.check)
         polling = polls.read()
         first = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.ports)]
         time.sleep(self.bench.window_s)
-        child.check()
+        running.check()
         last = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.ports)]
         self.trial.polling = difference(polling, polls.read())
         duration_ns = last[0].at_ns - first[0].at_ns

@@ -20,12 +20,12 @@ from linerate.errors import GeneratorError, TelemetryError, UnknownCommandError
 from linerate.forwarders import Forwarder
 from linerate.link_drops import Passed
 from linerate.netns import Interface
-from linerate.process import Child, pause
+from linerate.process import pause
 from linerate.records import Polling, Trial
+from linerate.running import START_TIMEOUT_S, Running
 from linerate.sender import Sender, Sent
 from linerate.telemetry import Reading, Telemetry, ask_when_known
 
-START_TIMEOUT_S = 10.0
 LINK_TIMEOUT_S = 12.0
 SETTLE_TIMEOUT_S = 2.0
 WARM_UP_S = 0.05
@@ -60,14 +60,15 @@ class Settled:
 class Polls:
     """What the probe in a forwarder says of its polls; where it does not look, nothing."""
 
-    def __init__(self, forwarder: Forwarder, telemetry: Telemetry, *, probed: bool) -> None:
+    def __init__(self, forwarder: Forwarder, telemetry: Telemetry | None, *, probed: bool) -> None:
+        """`telemetry`: None where there is no program, which has no polls either."""
         self.command = forwarder.polling
         self.telemetry = telemetry
-        self.probed = probed
+        self.probed = probed and telemetry is not None
 
     def await_known(self, alive: Callable[[], None]) -> None:
         """Commands may come some time after the socket; look for them only once."""
-        if self.probed:
+        if self.probed and self.telemetry:
             ask_when_known(self.telemetry, self.command, START_TIMEOUT_S, alive)
 
     def look(self, wanted: bool) -> None:
@@ -75,7 +76,7 @@ class Polls:
 
         Off, the program runs as if there were none.
         """
-        if wanted == self.probed:
+        if wanted == self.probed or self.telemetry is None:
             return
         try:
             if self.command.startswith(PROBE):
@@ -87,7 +88,7 @@ class Polls:
             self.probed = wanted
 
     def read(self) -> list[Polling] | None:
-        if not self.probed:
+        if not self.probed or self.telemetry is None:
             return None
         answer = self.telemetry.ask(self.command)
         try:
@@ -101,32 +102,26 @@ class Exchange:
 
     def __init__(
         self,
-        child: Child,
-        telemetry: Telemetry,
+        running: Running,
         sender: Sender,
         polls: Polls,
-        ports: int,
         *,
         interfaces: Sequence[Interface] = (),
         cpu: CpuMeter | None = None,
     ) -> None:
-        """`ports`: how many the forwarder has. `interfaces`: of the kernel, on the way. `cpu`: what
-        looks at the forwarder's core.
-        """
-        self.child = child
-        self.telemetry = telemetry
+        """`interfaces`: of the kernel, on the way. `cpu`: what looks at the forwarder's core."""
+        self.running = running
         self.sender = sender
         self.polls = polls
-        self.ports = ports
         self.interfaces = interfaces
         self.cpu = cpu
 
     def alive(self) -> None:
-        self.child.check()
+        self.running.check()
         self.sender.check()
 
     def await_links(self) -> None:
-        self.child.wait_until(self._links_up, LINK_TIMEOUT_S, "the link did not come up")
+        self.running.wait_until(self._links_up, LINK_TIMEOUT_S, "the link did not come up")
 
     def warm_up(self, receiving: int | None = None) -> None:
         """Send until every port that is sent to has received: the first `receiving`, or all.
@@ -134,16 +129,18 @@ class Exchange:
         Programs look for their links every 100 ms and forward only then; with the link just up, a
         third of the window would be spent waiting for that.
         """
+        # The kernel's interfaces count on from trial to trial.
+        before = [_received(reading) for reading in self.running.ports.readings()][:receiving]
+
+        def carried() -> bool:
+            now = map(_received, self.running.ports.readings())
+            return all(one < other for one, other in zip(before, now, strict=False))
+
         self.sender.start()
-        ports = range(self.ports if receiving is None else receiving)
-        self.child.wait_until(
-            lambda: all(self.telemetry.ask(f"/ethdev/stats,{n}")["ipackets"] > 0 for n in ports),
-            LINK_TIMEOUT_S,
-            "the forwarder received nothing",
-        )
+        self.running.wait_until(carried, LINK_TIMEOUT_S, "the forwarder received nothing")
         time.sleep(WARM_UP_S)
         self.sender.stop()
-        self.polls.await_known(self.child.check)
+        self.polls.await_known(self.running.check)
 
     def run(self, trial: Trial, seconds: float, *, rest_s: float = 0.0) -> None:
         """Send what the sender is configured to, for `seconds`, and enter the counts in the books.
@@ -188,8 +185,7 @@ class Exchange:
             trial.polling = inside(trial.polling, idle, round(trial.duration_s * trial.tsc_hz))
 
     def _links_up(self) -> bool:
-        states = (self.telemetry.ask(f"/ethdev/link_status,{n}") for n in range(self.ports))
-        return all(state["status"] == "UP" for state in states) and self.sender.links_up()
+        return self.running.ports.up() and self.sender.links_up()
 
     def _settled(self) -> Settled:
         """Read until nothing changes any more."""
@@ -197,7 +193,7 @@ class Exchange:
         before: Settled | None = None
         while True:
             sent = self.sender.sent()
-            readings = port_readings(self.telemetry, self.ports)
+            readings = self.running.ports.readings()
             forwarded = books.Forwarded(total(readings, "ipackets"), total(readings, "opackets"))
             now = Settled(sent, forwarded, missed(readings), link_drops.read(self.interfaces))
             if now == before:
@@ -208,9 +204,8 @@ class Exchange:
             time.sleep(0.01)
 
 
-def port_readings(telemetry: Telemetry, ports: int) -> list[Reading]:
-    """The counters of the forwarder's ports, one port after the other."""
-    return [telemetry.read(f"/ethdev/stats,{n}") for n in range(ports)]
+def _received(reading: Reading) -> int:
+    return int(reading.value["ipackets"])
 
 
 def missed(readings: list[Reading]) -> dict[str, int]:

@@ -101,7 +101,7 @@ class Stage:
                 self._exchange = cast(
                     Exchange,
                     SimpleNamespace(
-                        child=child,
+                        running=SimpleNamespace(children=(child,), telemetry=None),
                         sender=stage.puppet,
                         run=run,
                         alive=lambda: None,

@@ -178,6 +178,7 @@ def run_between(run: RunDirectory, name: str, wire: Wire) -> tuple[Sent, Counter
         generator.configure(Traffic(wire.locations, 64, FRAMES / PPS, PPS))
         prefix = run.new_prefix("forwarder")
         command = forwarder(name).command(cores.forwarder, memory, prefix, wire)
+        assert command is not None
         with (
             Child(command, run) as child,
             connect(socket_path(run.path, prefix), 10, child.check) as telemetry,

@@ -19,6 +19,7 @@ from linerate.forwarders import FORWARDERS, forwarder, rules
 from linerate.links import Wire
 from linerate.otg import OtgClient, Traffic
 from linerate.places import project_root
+from linerate.process import Command
 
 SMALL = Memory(hugepages=False)
 ONE = Wire(vdevs=("net_memif0",))
@@ -42,9 +43,15 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def start(name: str, wire: Wire, memory: Memory = SMALL) -> Command:
+    found = forwarder(name).command(3, memory, "prefix", wire)
+    assert found is not None
+    return found
+
+
 def command(name: str, wire: Wire, memory: Memory = SMALL) -> tuple[list[str], list[str]]:
     """EAL's options and the program's own."""
-    argv = list(forwarder(name).command(3, memory, "prefix", wire).argv)
+    argv = list(start(name, wire, memory).argv)
     split = argv.index("--")
     return argv[:split], argv[split + 1 :]
 
@@ -145,14 +152,14 @@ def test_l3fwd_graph(build: Path) -> None:
     assert own[:5] == ["-p", "3", "-P", "--config", "(0,0,1),(1,0,1)"]
     # It knows none of l3fwd's further options.
     assert own[5:] == ["--eth-dest=0,02:00:00:00:01:00", "--eth-dest=1,02:00:00:00:01:01"]
-    environment = forwarder("c-l3fwd-graph").command(3, SMALL, "prefix", TWO).environment
+    environment = start("c-l3fwd-graph", TWO).environment
     assert Path(environment["LINERATE_ROUTES"]).read_text() == rules.lpm(4, 2)
     assert forwarder("c-l3fwd-graph").build_facts()["include"] == "linerate_graph.h"
 
 
 @pytest.mark.parametrize("name", ROUTING)
 def test_ports_without_frames_are_given_the_lab_s(build: Path, name: str) -> None:
-    environment = forwarder(name).command(3, SMALL, "prefix", ONE).environment
+    environment = start(name, ONE).environment
     frames = Path(environment["LINERATE_FRAMES"]).read_bytes()
     assert frames == b"".join(flows.frame(flow) for flow in flows.flows())
 

@@ -15,9 +15,10 @@ from linerate.design import Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.link_drops import Passed
 from linerate.records import Polling, Trial
+from linerate.running import ToldPorts
 from linerate.sender import Sent
 from linerate.telemetry import Telemetry
-from linerate.window import Polls, Settled, difference, inside, missed, port_readings
+from linerate.window import Polls, Settled, difference, inside, missed
 
 Serve = Callable[[dict[str, Any]], TelemetryServer]
 
@@ -144,7 +145,7 @@ def test_what_the_forwarder_s_ports_missed_is_told_by_port(telemetry_server: Ser
         {"/ethdev/stats,0": {"imissed": 5}, "/ethdev/stats,1": {"ipackets": 1}}
     )
     with Telemetry(server.path) as telemetry:
-        assert missed(port_readings(telemetry, 2)) == {
+        assert missed(ToldPorts(telemetry, 2).readings()) == {
             "forwarder port 0 imissed": 5,
             "forwarder port 1 imissed": 0,
         }

@@ -14,6 +14,7 @@ from linerate.forwarders.c_l2fwd import CL2fwd
 from linerate.forwarders.c_l3fwd import CL3fwd, CL3fwdGraph
 from linerate.forwarders.kernel import KERNEL_FORWARDERS
 from linerate.forwarders.rust import Reflect, RustL2fwd
+from linerate.forwarders.stack import STACK_FORWARDERS
 from linerate.forwarders.testpmd import Testpmd
 
 FORWARDERS: dict[str, Forwarder] = {
@@ -38,6 +39,7 @@ FORWARDERS: dict[str, Forwarder] = {
         CBasic("skeleton"),
         CBasic("rxtx_callbacks"),
         *KERNEL_FORWARDERS,
+        *STACK_FORWARDERS,
         Plain(burst=False),
         Plain(burst=True),
         Raw(burst=False),

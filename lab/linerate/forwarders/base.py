@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -32,10 +33,11 @@ L2FWD_BUFFER = TxBuffer(32, 100e-6)
 
 
 class Forwarder(ABC):
-    """A program that forwards frames; stateless but for what `prepare` found.
+    """What forwards frames; stateless but for what `prepare` found.
 
-    Every one serves DPDK's telemetry protocol, with /ethdev/stats and /ethdev/link_status for its
-    ports 0, 1, ..., in `dpdk/PREFIX` below the run directory.
+    A program serves DPDK's telemetry protocol, with /ethdev/stats and /ethdev/link_status for its
+    ports 0, 1, ..., in `dpdk/PREFIX` below the run directory. Where there is none, the kernel
+    forwards as it is `configured`, and its interfaces count.
     """
 
     name: str
@@ -60,16 +62,24 @@ class Forwarder(ABC):
     @abstractmethod
     def command(
         self, cpu: int, memory: Memory, prefix: str, wire: Wire, *, probed: bool = False
-    ) -> Command:
+    ) -> Command | None:
         """How to start it on this CPU at the forwarder's end of the wire, after `prepare`.
 
-        `probed`: so that it tells of its polls.
+        `probed`: so that it tells of its polls. None: there is no program to start.
         """
 
     def measuring_spans(self, command: Command, one_in: int) -> Command:
         """A `probed` command that measures how long frames are inside, in one of so many bursts."""
         environment = {**command.environment, "LINERATE_PROBE_ONE_IN": str(one_in)}
         return replace(command, environment=environment)
+
+    def configured(self, wire: Wire) -> AbstractContextManager[None]:
+        """What it needs set in the kernel at its end of the wire, for as long as it forwards."""
+        return nullcontext()
+
+    def companion(self, cpu: int, prefix: str, wire: Wire) -> Command | None:
+        """A program that must run on this CPU beside it, and serves telemetry when it works."""
+        return None
 
     def build_facts(self) -> dict[str, str]:
         """Compiler, version and flags, where the lab built it."""

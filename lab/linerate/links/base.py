@@ -74,6 +74,10 @@ class Wire:
         """How many the forwarder has."""
         return len(self.vdevs) + len(self.pci)
 
+    def of(self, end: str) -> tuple[Interface, ...]:
+        """The kernel's interfaces of that end, in the order of its ports."""
+        return tuple(each for each in self.interfaces if each.end == end)
+
     @property
     def sender(self) -> Wire:
         """What EAL is to know at the generator's end: the rest comes over OTG."""

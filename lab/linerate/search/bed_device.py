@@ -28,16 +28,16 @@ from linerate.errors import DisturbedError, GeneratorError, ProcessError, TrialE
 from linerate.forwarders import forwarder
 from linerate.links import Wire
 from linerate.otg import Slice, Traffic
-from linerate.process import Child, pause
+from linerate.process import Command, pause
 from linerate.records import InvalidCode, LatencyFigures, Protocol, Role, Test, Trial
+from linerate.running import launch
 from linerate.search.core_use import share_of
 from linerate.search.device import Changed, Latency, Outcome
 from linerate.search.slices import change_of, cut
 from linerate.sender import Sender
 from linerate.spans import Spans
-from linerate.telemetry import connect, socket_path
 from linerate.trial import Bench, Plan, new_record, watched
-from linerate.window import START_TIMEOUT_S, Exchange, Polls
+from linerate.window import Exchange, Polls
 
 # What a machine with other work does to a window; the next may be sound.
 DISTURBED: tuple[InvalidCode, ...] = ("late", "starved")
@@ -177,7 +177,7 @@ class BedDevice:
         with watched(self.bench, trial):
             exchange = self._ready()
             sender = exchange.sender
-            children = [exchange.child, *([sender.child] if sender.child else [])]
+            children = [*exchange.running.children, *([sender.child] if sender.child else [])]
             traffic = self._traffic(asked)
             if self.probe:
                 # Nothing else is to pay for it.
@@ -200,9 +200,10 @@ class BedDevice:
 
     def _spans_of(self, exchange: Exchange) -> Spans | None:
         command = forwarder(self.arm.forwarder).spans
-        if not self._spans or command is None:
+        telemetry = exchange.running.telemetry
+        if not self._spans or command is None or telemetry is None:
             return None
-        return Spans(exchange.telemetry, command, exchange.ports)
+        return Spans(telemetry, command, self.bed.link.ports)
 
     def _traffic(self, asked: Asked) -> Traffic:
         wire, sender = self.bed.ready()
@@ -253,29 +254,26 @@ class BedDevice:
             self.probe = False
 
     def _launch(self, wire: Wire, sender: Sender, *, probe: bool) -> None:
-        prefix = self.bench.run.new_prefix("forwarder")
         program = forwarder(self.arm.forwarder)
-        cores, memory = self.bench.cores, self.bench.memory
+
+        def told(command: Command) -> Command:
+            if self._spans:
+                return program.measuring_spans(command, self._spans)
+            if probe:
+                return replace(command, environment={**command.environment, **_PROBE_WAITS})
+            return command
+
+        bench = self.bench
         probed = probe or bool(self._spans)
-        command = program.command(cores.forwarder, memory, prefix, wire, probed=probed)
-        if self._spans:
-            command = program.measuring_spans(command, self._spans)
-        elif probe:
-            command = replace(command, environment={**command.environment, **_PROBE_WAITS})
         with ExitStack() as stack:
-            child = stack.enter_context(Child(command, self.bench.run))
-            path = socket_path(self.bench.run.path, prefix)
-            telemetry = stack.enter_context(connect(path, START_TIMEOUT_S, child.check))
-            polls = Polls(program, telemetry, probed=False)
-            exchange = Exchange(
-                child,
-                telemetry,
-                sender,
-                polls,
-                self.bed.link.ports,
-                interfaces=wire.interfaces,
-                cpu=CpuMeter(child, wire.threads, cores.forwarder),
+            running = stack.enter_context(
+                launch(
+                    program, bench.run, bench.cores, bench.memory, wire, probed=probed, told=told
+                )
             )
+            polls = Polls(program, running.telemetry, probed=False)
+            meter = CpuMeter(running.forwarder, wire.threads, bench.cores.forwarder)
+            exchange = Exchange(running, sender, polls, interfaces=wire.interfaces, cpu=meter)
             _carry(exchange, self.bench.senders(len(wire.locations)))
             self._exchange = exchange
             self._running = stack.pop_all()

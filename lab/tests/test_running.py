@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kernel as a forwarder: it forwards every flow, counts what it forwarded, and is left as it
+was found."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from linerate import flows, netns
+from linerate.cpus import Cores
+from linerate.eal import Memory
+from linerate.errors import LabError, UsageError
+from linerate.forwarders import forwarder
+from linerate.links import LinkContext, Wire, link
+from linerate.netns import Interface, ip
+from linerate.process import RunDirectory, wait_until
+from linerate.running import KernelPorts, Running, launch
+
+STACK = ("kernel-bridge", "kernel-route")
+CORES = Cores(0, 0, shared_core=True)
+SMALL = Memory(hugepages=False)
+ETH_P_ALL = 3
+TIMEOUT_S = 5.0
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunDirectory]:
+    with RunDirectory(tmp_path) as directory:
+        yield directory
+
+
+@pytest.fixture
+def wire(tmp_path: Path) -> Iterator[Wire]:
+    try:
+        netns.prepare()
+        opened = link("veth").open(LinkContext(tmp_path, 64, cores=CORES))
+        with opened as found:
+            up = KernelPorts(found.interfaces).up
+            wait_until(up, lambda: None, TIMEOUT_S, "no link")
+            yield found
+    except LabError as error:
+        pytest.skip(str(error))
+
+
+def start(name: str, run: RunDirectory, wire: Wire) -> AbstractContextManager[Running]:
+    return launch(forwarder(name), run, CORES, SMALL, wire)
+
+
+def settings(wire: Wire) -> dict[str, str]:
+    """All that a forwarder may have changed in its namespace."""
+    assert wire.namespace
+    asked = (
+        "link show", "-4 rule", "-6 rule", "-4 route show table all", "-6 route show table all",
+        "neigh show nud all",
+    )  # fmt: skip
+    told = {words: ip("-n", wire.namespace, *words.split()) for words in asked}
+    paths = ["ipv4/ip_forward", "ipv4/conf/all/rp_filter", "ipv6/conf/all/forwarding"]
+    for port in wire.of(Interface.FORWARDER):
+        paths += [f"ipv4/conf/{port.name}/rp_filter", f"ipv6/conf/{port.name}/disable_ipv6"]
+    with netns.inside(wire.namespace):
+        told |= {path: Path(f"/proc/sys/net/{path}").read_text() for path in paths}
+    return told
+
+
+def frame_of(flow: flows.Flow, version: int, port: int) -> bytes:
+    macs = bytes.fromhex((flows.forwarder_mac(port) + flows.sender_mac(port)).replace(":", ""))
+    if version == 4:
+        return macs + flows.frame(flow)[12:]
+    udp = flow.port.to_bytes(2, "big") * 2 + bytes.fromhex("00081234")
+    ipv6 = bytes.fromhex("60000000000811") + b"\x40" + flow.source.packed + flow.destination.packed
+    return macs + bytes.fromhex("86dd") + ipv6 + udp
+
+
+def through(wire: Wire, frame: bytes, port: int) -> bytes | None:
+    """The frame as it comes out of the other port; None: it does not."""
+    (into, out) = wire.of(Interface.GENERATOR)[:: 1 if port == 0 else -1]
+    with netns.inside(into.namespace):
+        sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    with sender, receiver:
+        sender.bind((into.name, 0))
+        receiver.bind((out.name, ETH_P_ALL))
+        receiver.settimeout(TIMEOUT_S)
+        sender.send(frame)
+        try:
+            return receiver.recv(2048)
+        except TimeoutError:
+            return None
+
+
+def counted(running: Running) -> list[tuple[int, int]]:
+    readings = running.ports.readings()
+    return [(each.value["ipackets"], each.value["opackets"]) for each in readings]
+
+
+@pytest.mark.parametrize("port", [0, 1])
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_bridge_sends_frames_on_as_they_are(
+    run: RunDirectory, wire: Wire, version: Literal[4, 6], port: int
+) -> None:
+    sent = frame_of(next(flows.flows(version)), version, port)
+    with start("kernel-bridge", run, wire) as running:
+        assert running.children == ()
+        running.wait_until(running.ports.up, TIMEOUT_S, "no link")
+        before = counted(running)
+        assert through(wire, sent, port) == sent
+        assert gained(before, running) == [[(1, 0), (0, 1)], [(0, 1), (1, 0)]][port]
+
+
+@pytest.mark.parametrize("port", [0, 1])
+@pytest.mark.parametrize("version", [4, 6])
+def test_routes_lead_every_flow_to_the_other_port(
+    run: RunDirectory, wire: Wire, version: Literal[4, 6], port: int
+) -> None:
+    every = list(flows.flows(version))
+    with start("kernel-route", run, wire) as running:
+        running.wait_until(running.ports.up, TIMEOUT_S, "no link")
+        for flow in (every[0], every[-1]):
+            sent = frame_of(flow, version, port)
+            got = through(wire, sent, port)
+            assert got is not None
+            assert got[:6].hex(":") == flows.sender_mac(1 - port)
+            assert got[6:12].hex(":") == flows.forwarder_mac(1 - port)
+            lives = 22 if version == 4 else 21
+            assert got[lives] == sent[lives] - 1
+            # The checksum of IPv4 has changed with it.
+            same = 26 if version == 4 else 22
+            assert got[same:] == sent[same:]
+
+
+def gained(before: list[tuple[int, int]], running: Running) -> list[tuple[int, int]]:
+    """Frames in and out by port since then; what is sent counts when the other end has it."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        now = counted(running)
+        found = [(a - c, b - d) for (a, b), (c, d) in zip(now, before, strict=True)]
+        if sum(out for _, out in found) or time.monotonic() >= deadline:
+            return found
+
+
+@pytest.mark.parametrize("name", [*STACK])
+def test_nothing_of_it_stays(run: RunDirectory, wire: Wire, name: str) -> None:
+    before = settings(wire)
+    with start(name, run, wire):
+        assert settings(wire) != before
+    assert settings(wire) == before
+    # Also where it is not to end well, and again.
+    with pytest.raises(ZeroDivisionError), start(name, run, wire):
+        raise ZeroDivisionError
+    assert settings(wire) == before
+
+
+@pytest.mark.parametrize("name", [*STACK])
+def test_on_other_links_it_is_refused_with_the_reason(run: RunDirectory, name: str) -> None:
+    one = Wire(interfaces=(Interface("n", "f0", Interface.FORWARDER),), namespace="n")
+    for wire, why in ((Wire(vdevs=("net_memif0",)), "namespace of its own"), (one, "has one")):
+        with pytest.raises(UsageError, match=f"{name}.*{why}"), start(name, run, wire):
+            pass
+
+
+def test_the_kernel_s_threads_receive(wire: Wire) -> None:
+    """And not whoever sends: they run for every frame that comes."""
+    frame = frame_of(next(flows.flows()), 4, 0)
+    into = wire.of(Interface.GENERATOR)[0]
+    before = [_switches(thread.pid) for thread in wire.threads]
+    with netns.inside(into.namespace):
+        sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    with sender:
+        sender.bind((into.name, 0))
+        sender.send(frame)
+    deadline = time.monotonic() + TIMEOUT_S
+    while [_switches(thread.pid) for thread in wire.threads] == before:
+        assert time.monotonic() < deadline, "no thread has run"
+
+
+def _switches(pid: int) -> int:
+    """How often a thread has run."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[2])
