@@ -15,10 +15,10 @@ from linerate.forwarders import FORWARDERS
 from linerate.links import Wire
 from linerate.process import Child
 from linerate.records import Trial
+from linerate.running import START_TIMEOUT_S
 from linerate.spans import read_clock
 from linerate.telemetry import Reading, Telemetry, ask_when_known, connect, socket_path
 from linerate.trial import Bench
-from linerate.window import START_TIMEOUT_S
 
 _POLLING = "/linerate/polling"
 _APART_S = 1.0
@@ -63,6 +63,7 @@ def check_clock(bench: Bench) -> ClockCheck:
     command = FORWARDERS["reflect"].command(
         bench.cores.forwarder, bench.memory, prefix, Wire(vdevs=("net_null0",))
     )
+    assert command is not None
     with Child(command, bench.run) as child:
         path = socket_path(bench.run.path, prefix)
         with connect(path, START_TIMEOUT_S, child.check) as telemetry:

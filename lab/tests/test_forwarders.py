@@ -7,6 +7,7 @@ import re
 import socket
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 
@@ -14,9 +15,10 @@ import pytest
 
 from linerate import c_examples, flows
 from linerate.eal import Memory
-from linerate.errors import LabError, MissingError
-from linerate.forwarders import FORWARDERS, forwarder, rules
+from linerate.errors import LabError, MissingError, UsageError
+from linerate.forwarders import FORWARDERS, forwarder, kernel, rules
 from linerate.links import Wire
+from linerate.netns import Interface
 from linerate.otg import OtgClient, Traffic
 from linerate.places import project_root
 from linerate.process import Command
@@ -24,6 +26,16 @@ from linerate.process import Command
 SMALL = Memory(hugepages=False)
 ONE = Wire(vdevs=("net_memif0",))
 TWO = Wire(vdevs=("net_memif0", "net_memif1"))
+VETH = Wire(
+    vdevs=("net_af_packet0,iface=f0", "net_af_packet1,iface=f1"),
+    namespace="fwd",
+    sender_namespace="gen",
+    interfaces=tuple(
+        Interface(end[:3], f"{end[0]}{n}", end)
+        for n in range(2)
+        for end in (Interface.GENERATOR, Interface.FORWARDER)
+    ),
+)
 ROUTING = ["c-l3fwd-lpm", "c-l3fwd-em", "c-l3fwd-acl", "c-l3fwd-graph"]
 
 
@@ -82,6 +94,45 @@ def test_testpmd(build: Path, mode: str) -> None:
     named = ["--eth-peer=0,02:00:00:00:01:00", "--eth-peer=1,02:00:00:00:01:01"]
     assert peers == (named if mode in ("mac", "csum") else [])
     assert value(command(f"testpmd-{mode}", ONE)[1], "--port-topology") == "loop"
+
+
+def test_testpmd_on_another_driver(build: Path) -> None:
+    eal, own = command("testpmd-af-xdp", VETH)
+    assert [word for word in eal if word.startswith("net_")] == [
+        "net_af_xdp0,iface=f0", "net_af_xdp1,iface=f1",
+    ]  # fmt: skip
+    assert own == command("testpmd-io", VETH)[1]
+
+
+@pytest.mark.parametrize("name", ["testpmd-af-xdp", "af-xdp", "xdp-tx", "xdp-fib"])
+def test_what_needs_interfaces_says_so(build: Path, name: str) -> None:
+    for wire in (ONE, Wire(pci=("0000:01:00.0",))):
+        with pytest.raises(UsageError, match=f"{name}: .* network interfaces only"):
+            start(name, wire)
+
+
+def test_xdp_tx_has_a_program_at_the_other_end(
+    build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel, "rust_binary", lambda name: Path("/built") / name)
+    assert command("xdp-tx", VETH)[1][-2:] == ["--action", "tx"]
+    beside = forwarder("xdp-tx").companion(0, "beside", VETH)
+    assert beside is not None
+    assert (beside.namespace, beside.cpus) == ("gen", (0,))
+    assert beside.argv == (
+        "/built/xdp-fwd", "-l", "0", "--file-prefix", "beside",
+        "--vdev", "net_xdp0,iface=g0", "--vdev", "net_xdp1,iface=g1",
+        "--", "-p", "3", "-q", "2", "-T", "0", "--action", "pass",
+    )  # fmt: skip
+    assert forwarder("xdp-redirect").companion(0, "beside", VETH) is None
+    with pytest.raises(UsageError, match="generator's end"):
+        forwarder("xdp-tx").companion(0, "beside", replace(VETH, interfaces=()))
+
+
+def test_xdp_fib_needs_the_routes_of_two_ports(build: Path) -> None:
+    one = replace(VETH, interfaces=VETH.interfaces[:2])
+    with pytest.raises(UsageError, match=r"xdp-fib: .* this link has one"):
+        forwarder("xdp-fib").configured(one)
 
 
 def test_testpmd_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

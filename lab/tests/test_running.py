@@ -4,6 +4,8 @@ was found."""
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -31,8 +33,9 @@ TIMEOUT_S = 5.0
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[RunDirectory]:
-    with RunDirectory(tmp_path) as directory:
+def run() -> Iterator[RunDirectory]:
+    # Where it is short enough for sockets.
+    with RunDirectory() as directory:
         yield directory
 
 
@@ -122,6 +125,7 @@ def test_routes_lead_every_flow_to_the_other_port(
     every = list(flows.flows(version))
     with start("kernel-route", run, wire) as running:
         running.wait_until(running.ports.up, TIMEOUT_S, "no link")
+        before = counted(running)
         for flow in (every[0], every[-1]):
             sent = frame_of(flow, version, port)
             got = through(wire, sent, port)
@@ -133,6 +137,8 @@ def test_routes_lead_every_flow_to_the_other_port(
             # The checksum of IPv4 has changed with it.
             same = 26 if version == 4 else 22
             assert got[same:] == sent[same:]
+        # And nothing that the kernel would tell its neighbours.
+        assert gained(before, running) == [[(2, 0), (0, 2)], [(0, 2), (2, 0)]][port]
 
 
 def gained(before: list[tuple[int, int]], running: Running) -> list[tuple[int, int]]:
@@ -141,7 +147,8 @@ def gained(before: list[tuple[int, int]], running: Running) -> list[tuple[int, i
     while True:
         now = counted(running)
         found = [(a - c, b - d) for (a, b), (c, d) in zip(now, before, strict=True)]
-        if sum(out for _, out in found) or time.monotonic() >= deadline:
+        received, sent = (sum(figures) for figures in zip(*found, strict=True))
+        if sent >= received or time.monotonic() >= deadline:
             return found
 
 
@@ -183,3 +190,35 @@ def test_the_kernel_s_threads_receive(wire: Wire) -> None:
 def _switches(pid: int) -> int:
     """How often a thread has run."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[2])
+
+
+def xdp_of(wire: Wire) -> list[bool]:
+    """Whether the forwarder's interfaces have a program."""
+    ports = wire.of(Interface.FORWARDER)
+    return ["prog/xdp" in ip("-n", p.namespace, "link", "show", "dev", p.name) for p in ports]
+
+
+def test_no_program_stays_after_one_that_was_killed(run: RunDirectory, wire: Wire) -> None:
+    name = "testpmd-af-xdp"
+    try:
+        forwarder(name).prepare()
+    except LabError as error:
+        pytest.skip(str(error))
+    with start(name, run, wire) as running:
+        running.wait_until(lambda: all(xdp_of(wire)), TIMEOUT_S, "no program")
+        os.kill(running.children[0].pid, signal.SIGKILL)
+        assert running.children[0].wait(TIMEOUT_S)
+    assert not any(xdp_of(wire))
+
+
+def test_what_runs_beside_a_forwarder_ends_with_it(run: RunDirectory, wire: Wire) -> None:
+    name = "xdp-tx"
+    try:
+        forwarder(name).prepare()
+    except LabError as error:
+        pytest.skip(str(error))
+    with start(name, run, wire) as running:
+        roles = [child.command.role for child in running.children]
+        assert roles == ["forwarder", "companion"]
+        assert running.children[1].command.namespace == wire.sender_namespace
+    assert not any(child.running for child in running.children)

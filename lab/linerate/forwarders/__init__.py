@@ -15,7 +15,7 @@ from linerate.forwarders.c_l3fwd import CL3fwd, CL3fwdGraph
 from linerate.forwarders.kernel import KERNEL_FORWARDERS
 from linerate.forwarders.rust import Reflect, RustL2fwd
 from linerate.forwarders.stack import STACK_FORWARDERS
-from linerate.forwarders.testpmd import Testpmd
+from linerate.forwarders.testpmd import Testpmd, TestpmdAfXdp
 
 FORWARDERS: dict[str, Forwarder] = {
     forwarder.name: forwarder
@@ -31,6 +31,7 @@ FORWARDERS: dict[str, Forwarder] = {
         Testpmd("macswap"),
         Testpmd("csum"),
         Testpmd("5tswap"),
+        TestpmdAfXdp(),
         Reflect(),
         CL3fwd("lpm"),
         CL3fwd("em"),

@@ -11,9 +11,13 @@ from typing import Literal
 
 from linerate import eal
 from linerate.eal import Memory
+from linerate.errors import UsageError
 from linerate.links import Wire
 from linerate.plugins import probe_plugin
 from linerate.process import Command
+
+# What a wire of the kernel's interfaces calls its devices.
+_INTERFACE = "net_af_packet"
 
 
 @dataclass(frozen=True)
@@ -130,3 +134,14 @@ def l2fwd_arguments(ports: int, *, burst: bool = False) -> list[str]:
     """Options of l2fwd, whoever wrote it: every port on one lcore, and no statistics screen."""
     options = ["-p", port_mask(ports), "-q", str(ports), "-T", "0"]
     return [*options, "--burst-forwarding"] if burst else options
+
+
+def on_interfaces(name: str, driver: str, wire: Wire) -> Wire:
+    """The same wire with devices of another driver on the kernel's interfaces."""
+    if wire.pci or not all(vdev.startswith(_INTERFACE) for vdev in wire.vdevs):
+        raise UsageError(
+            f"--forwarders {name}: it forwards between network interfaces only",
+            "--link veth, or --link ports with interfaces",
+        )
+    vdevs = (driver + vdev.removeprefix(_INTERFACE) for vdev in wire.vdevs)
+    return replace(wire, vdevs=tuple(vdevs))

@@ -4,17 +4,20 @@ take l2fwd's command line, with devices of their own on the interfaces of the wi
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from linerate.eal import Memory, one_core
 from linerate.errors import UsageError
-from linerate.forwarders.base import Forwarder, l2fwd_arguments
+from linerate.forwarders.base import Forwarder, l2fwd_arguments, on_interfaces
+from linerate.forwarders.routing import routed
+from linerate.forwarders.stack import two_ports
 from linerate.links import Wire
+from linerate.netns import Interface
 from linerate.places import rust_binary
 from linerate.process import Command
 
-# What a wire of the kernel's interfaces calls its devices.
-_WIRE = "net_af_packet"
+_XDP = "xdp-fwd"
 
 
 class KernelForwarder(Forwarder):
@@ -41,17 +44,8 @@ class KernelForwarder(Forwarder):
     def command(
         self, cpu: int, memory: Memory, prefix: str, wire: Wire, *, probed: bool = False
     ) -> Command:
-        for vdev in wire.vdevs:
-            if not vdev.startswith(_WIRE):
-                raise UsageError(
-                    f"--forwarders {self.name}: it forwards between network interfaces only",
-                    "--link veth, or --link ports with interfaces",
-                )
-        vdevs = [
-            word
-            for vdev in wire.vdevs
-            for word in ("--vdev", self._driver + vdev.removeprefix(_WIRE))
-        ]
+        devices = on_interfaces(self.name, self._driver, wire).vdevs
+        vdevs = [word for device in devices for word in ("--vdev", device)]
         argv = [
             str(rust_binary(self._program)), *one_core(cpu), "--file-prefix", prefix, *vdevs,
             "--", *l2fwd_arguments(wire.ports), *self._options,
@@ -65,16 +59,59 @@ class XdpForwarder(KernelForwarder):
     spans = None
 
 
+class XdpTx(XdpForwarder):
+    """Every port sends back what it receives.
+
+    A veth takes what XDP_TX sends only where its other end has an XDP program, too: there, one that
+    lets everything pass runs beside it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("xdp-tx", _XDP, "net_xdp", "--action", "tx")
+
+    def companion(self, cpu: int, prefix: str, wire: Wire) -> Command | None:
+        ports = wire.of(Interface.GENERATOR)
+        if not ports:
+            raise UsageError(
+                f"--forwarders {self.name}: it needs a program at the generator's end, too",
+                "--link veth",
+            )
+        vdevs = [
+            word
+            for n, port in enumerate(ports)
+            for word in ("--vdev", f"net_xdp{n},iface={port.name}")
+        ]
+        argv = [
+            str(rust_binary(_XDP)), *one_core(cpu), "--file-prefix", prefix, *vdevs,
+            "--", *l2fwd_arguments(len(ports)), "--action", "pass",
+        ]  # fmt: skip
+        return Command("companion", tuple(argv), (cpu,), namespace=wire.sender_namespace)
+
+
+class XdpFib(XdpForwarder):
+    """By the kernel's routes, which are those of `kernel-route`."""
+
+    even_ports = True
+
+    def __init__(self) -> None:
+        super().__init__("xdp-fib", _XDP, "net_xdp", "--action", "fib")
+
+    def configured(self, wire: Wire) -> AbstractContextManager[None]:
+        return routed(two_ports(self.name, wire))
+
+
 KERNEL_FORWARDERS = (
     # One call a frame; one a burst; rings shared with the kernel.
     *(
-        KernelForwarder(f"af-packet-{io}", "af-packet-fwd", _WIRE, "--io", io)
+        KernelForwarder(f"af-packet-{io}", "af-packet-fwd", "net_af_packet", "--io", io)
         for io in ("read-write", "mmsg", "mmap")
     ),
     # Waiting for frames, or asking for them all the time.
     KernelForwarder("af-xdp", "af-xdp-fwd", "net_af_xdp"),
     KernelForwarder("af-xdp-spin", "af-xdp-fwd", "net_af_xdp", "--idle", "spin"),
     # The kernel forwards alone, in the driver of the veth or in its stack.
-    XdpForwarder("xdp-redirect", "xdp-fwd", "net_xdp"),
-    XdpForwarder("xdp-redirect-generic", "xdp-fwd", "net_xdp", "--mode", "generic"),
+    XdpForwarder("xdp-redirect", _XDP, "net_xdp"),
+    XdpForwarder("xdp-redirect-generic", _XDP, "net_xdp", "--mode", "generic"),
+    XdpTx(),
+    XdpFib(),
 )

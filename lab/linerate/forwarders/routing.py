@@ -45,19 +45,19 @@ def routed(ports: tuple[Interface, Interface]) -> Iterator[None]:
                 undo.callback(netns.set_value, namespace, f"{_SYS}/{path}", before)
             return before is not None
 
-        for path, value in _FORWARDING:
-            set_value(path, value)
         versions = ["-4"]
         for number, port in enumerate(ports):
             old = netns.mac(namespace, port.name)
             new = flows.forwarder_mac(number)
             change(f"link set {port.name} address {new}", f"link set {port.name} address {old}")
-            # Nor does it tell of groups that it would be in.
+            # So that it joins no routers' groups, which it would tell the generator of.
             change(f"link set {port.name} multicast off", f"link set {port.name} multicast on")
             for path, value in _PORT:
                 known = set_value(path.format(port.name), value)
             if known and number == 0:
                 versions.append("-6")
+        for path, value in _FORWARDING:
+            set_value(path, value)
         for number, (port, other) in enumerate(zip(ports, reversed(ports), strict=True)):
             for version in versions:
                 gateway = _GATEWAYS[version].format(number + 1)

@@ -4,11 +4,17 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from linerate import eal, flows
+from linerate.eal import Memory
 from linerate.errors import MissingError
-from linerate.forwarders.base import DpdkForwarder
+from linerate.forwarders.base import DpdkForwarder, on_interfaces
+from linerate.links import Wire
+from linerate.netns import Interface, ip
+from linerate.process import Command
 
 # These write the address of who is next into the frame.
 _NAME_THEIR_PEER = ("mac", "csum")
@@ -54,3 +60,28 @@ class Testpmd(DpdkForwarder):
         if self.mode in _NAME_THEIR_PEER:
             options += [f"--eth-peer={n},{flows.sender_mac(n)}" for n in range(ports)]
         return options
+
+
+class TestpmdAfXdp(Testpmd):
+    """`testpmd-io` on DPDK's af_xdp driver instead of its af_packet one."""
+
+    interfaces_only = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = "testpmd-af-xdp"
+
+    def command(
+        self, cpu: int, memory: Memory, prefix: str, wire: Wire, *, probed: bool = False
+    ) -> Command:
+        own = on_interfaces(self.name, "net_af_xdp", wire)
+        return super().command(cpu, memory, prefix, own, probed=probed)
+
+    @contextmanager
+    def configured(self, wire: Wire) -> Iterator[None]:
+        """The driver's XDP program stays on the interfaces when the process is killed."""
+        try:
+            yield
+        finally:
+            for port in wire.of(Interface.FORWARDER):
+                ip("-n", port.namespace, "link", "set", "dev", port.name, "xdp", "off")
