@@ -59,7 +59,9 @@ class CpuMeter:
         waited_s = begin.at_s - idle.at_s
         if waited_s > 0 and (share := (begin.process_s - idle.process_s) / waited_s) > _POLLS:
             process_s -= share * max(end.at_s - begin.at_s - window_s, 0.0)
-        found = [("process", self._child.command.cpus, process_s)] if self._child else []
+        # Where there is no process, it took no time: that is known.
+        cpus = self._child.command.cpus if self._child else (self._cpu,)
+        found = [("process", cpus, process_s)]
         if self._napi:
             cpus = tuple(sorted({thread.cpu for thread in self._napi}))
             found.append(("napi", cpus, end.napi_s - begin.napi_s))

@@ -65,6 +65,13 @@ def test_without_threads_the_kernel_s_part_is_unknown_and_not_0() -> None:
     assert set(found) == {"process", "softirq"}
 
 
+def test_where_the_kernel_forwards_alone_its_threads_are_all_that_is_paid() -> None:
+    alone = CpuMeter(None, THREADS, 1).used(
+        Look(0, 0, 0, 0), Look(1, 0, 0, 0), Look(2, 0, 0.4, 0), 1.0
+    )
+    assert {each.of: each.seconds for each in alone} == {"process": 0, "napi": 0.4, "softirq": 0}
+
+
 def test_per_packet_is_per_packet_that_came_back() -> None:
     trial = Trial(
         experiment="paths", seed=1, block=0, position=0, role="measure", arm="a", forwarder="a",
