@@ -16,6 +16,7 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from linerate.errors import UsageError, look_up
+from linerate.forwarders import forwarder
 from linerate.links import link
 from linerate.records import Role
 from linerate.stats import fewest_pairs
@@ -77,6 +78,26 @@ DEMO_CELLS = (Cell("null", 64, 24), Cell("memif", 64, 12), Cell("memif", 1518, 1
 
 def preset(name: str) -> Preset:
     return look_up(PRESETS, name, "--preset", "preset")
+
+
+def takes(name: str, on: str) -> bool:
+    """Whether this forwarder works on this link."""
+    found, program = link(on), forwarder(name)
+    if program.even_ports and found.ports % 2:
+        return False
+    return found.interfaces or not program.interfaces_only
+
+
+def check_fit(forwarders: Sequence[str], links: Sequence[str]) -> None:
+    """Raise for forwarders that cannot work on one of these links."""
+    for name in forwarders:
+        for on in links:
+            if not takes(name, on):
+                raise UsageError(
+                    f"--forwarders {name}: it does not work on link {on} (it needs network "
+                    "interfaces, or an even number of ports)",
+                    "leave it out, or --link veth",
+                )
 
 
 def arms(forwarders: list[str]) -> list[Arm]:

@@ -25,6 +25,7 @@ from linerate.design import (
     arms,
     blocks_for,
     check_blocks,
+    check_fit,
     schedule,
 )
 from linerate.errors import UsageError
@@ -59,6 +60,7 @@ def cells(options: Options) -> list[Cell]:
             raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
     if options.blocks is not None:
         check_blocks(options.blocks)
+    check_fit(options.forwarders or [], options.links or [])
     if options.preset.name == "demo" and not options.links and not options.sizes:
         return [replace(cell, blocks=options.blocks or cell.blocks) for cell in DEMO_CELLS]
     result = []

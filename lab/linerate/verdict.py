@@ -21,7 +21,7 @@ from linerate.stats import ALPHA, MIN_COUNT, Paired, Shifted
 
 Verdict = Literal["faster", "slower", "equal", "undecided", "invalid"]
 # What limits a forwarder when it is not the forwarder itself, and whom of a comparison.
-Limiter = Literal["generator", "link"]
+Limiter = Literal["generator", "link", "line rate"]
 Limited = Literal["arm", "baseline", "both"]
 
 MARGIN = 0.02

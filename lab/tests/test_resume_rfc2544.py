@@ -254,7 +254,7 @@ def test_a_failed_self_test_is_made_again(tmp_path: Path) -> None:
     lab = SimulatedLab()
     lab.peers_starve = True
     run = tmp_path / "run"
-    with pytest.raises(LabError, match="no reference peer carried frames"):
+    with pytest.raises(LabError, match="no trial of a reference peer counts"):
         start(lab, run, **SHORT)
     failed = len(records.read(run / RECORDS))
     found = resume(SimulatedLab(), run)

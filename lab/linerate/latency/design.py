@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from linerate.design import Cell, arms, blocks_for, check_blocks
+from linerate.design import Cell, arms, blocks_for, check_blocks, takes
 from linerate.errors import UsageError
-from linerate.forwarders import forwarder
 from linerate.latency import plan
 from linerate.latency.plan import LOADS, Preset
 from linerate.links import link
@@ -73,14 +72,6 @@ def cells(options: Options) -> list[Cell]:
                 "name another one first, or other links",
             )
     return [Cell(name, size, blocks) for name in names for size in sizes]
-
-
-def takes(name: str, on: str) -> bool:
-    """Whether this forwarder works on this link."""
-    found, program = link(on), forwarder(name)
-    if program.even_ports and found.ports % 2:
-        return False
-    return found.interfaces or not program.interfaces_only
 
 
 def design_of(options: Options) -> LatencyDesign:

@@ -20,14 +20,14 @@ from linerate.arms import median_of
 from linerate.bed import Bed
 from linerate.clock_check import ClockCheck, check_clock
 from linerate.console import Monitor
-from linerate.design import Arm, Cell, arms, order
+from linerate.design import Arm, Cell, arms, order, takes
 from linerate.eal import Memory
 from linerate.errors import LabError, TrialError
 from linerate.forwarders import forwarder
 from linerate.generator import Generator
 from linerate.journal import Journal
 from linerate.latency import plan
-from linerate.latency.design import DEFAULT_FORWARDERS, NAME, Options, cells, preset_of, takes
+from linerate.latency.design import DEFAULT_FORWARDERS, NAME, Options, cells, preset_of
 from linerate.latency.plan import IDLE, IDLE_PPS, INSIDE_LOADS, LOADS, Step
 from linerate.links import LinkContext, Wire, link
 from linerate.links.ports import Ports

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from linerate.block_run import BlockRun, Windows
 from linerate.block_run import Options as BlockOptions
-from linerate.design import Cell, arms, blocks_for, check_blocks, order
+from linerate.design import Cell, arms, blocks_for, check_blocks, check_fit, order
 from linerate.errors import UsageError
 from linerate.journal import Journal
 from linerate.links import LINKS, link
@@ -60,6 +60,7 @@ def cells(options: Options) -> list[Cell]:
                 "kernel's paths cost",
                 f"one of: {wires}",
             )
+    check_fit(options.forwarders or [], options.links or DEFAULT_LINKS)
     return [
         Cell(name, size, options.blocks or options.preset.blocks)
         for name in dict.fromkeys(options.links or DEFAULT_LINKS)

@@ -31,11 +31,11 @@ def goal_words(goal: Goal) -> str:
     """What a load must do to reach the goal."""
     loses = "lose nothing" if goal.loss_ratio == 0 else f"lose at most {percent(goal.loss_ratio)}"
     together = f", together {goal.sum_s:g} s," if goal.sum_s > goal.final_s else ""
-    said = f"trials of {goal.final_s:g} s{together} {loses}"
+    trials = f"trials of {goal.final_s:g} s{together}"
     if goal.exceed_ratio == 0:
-        return said
-    share = "half" if goal.exceed_ratio == 0.5 else percent(goal.exceed_ratio)
-    return f"{said}; at most {share} of the trials at this load may lose more than that"
+        return f"{trials} {loses}"
+    share = "half" if goal.exceed_ratio == 0.5 else percent(1 - goal.exceed_ratio)
+    return f"{trials} were made, and at least {share} of them {loses}"
 
 
 def bed_note(trials: Sequence[Trial]) -> str:

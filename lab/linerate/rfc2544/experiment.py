@@ -13,7 +13,7 @@ from rich.console import Console
 
 from linerate.ceiling import ceiling_of
 from linerate.cpus import Cores
-from linerate.design import PEERS, Arm, Cell, arms, blocks_for, check_blocks, order
+from linerate.design import PEERS, Arm, Cell, arms, blocks_for, check_blocks, check_fit, order
 from linerate.errors import DisturbedError, LabError, TrialError, UsageError
 from linerate.forwarders import forwarder
 from linerate.journal import Journal
@@ -121,6 +121,7 @@ def cells(options: Options) -> list[Cell]:
                 f"--ip {options.ip}: {name} forwards IPv4 only", "leave --ip or the forwarder out"
             )
     names = list(dict.fromkeys(options.links or DEFAULT_LINKS))
+    check_fit(options.forwarders, names)
     for name in names:
         found = link(name)
         if not found.has_generator:
@@ -241,9 +242,10 @@ class Rfc2544:
             if self._ran_since(before):
                 last = mine[-1].invalid if mine else "no trial was run"
                 raise LabError(
-                    f"{cell.link} {cell.size} B: no reference peer carried frames, the last "
+                    f"{cell.link} {cell.size} B: no trial of a reference peer counts, the last "
                     f"because: {last}",
-                    "linerate doctor",
+                    "run it when the machine is quieter, or name 100 % by --line-rate; what is "
+                    "missing here, linerate doctor says",
                 )
 
     def _flood_trials(self, cell: Cell) -> list[Trial]:

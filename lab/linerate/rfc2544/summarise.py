@@ -298,7 +298,8 @@ def _place(asked: Asked, whole: _Cell, entry: ArmSummary, flooded: Mapping[int, 
 
 def _limiter(asked: Asked, units: list[Searched], flooded: Mapping[int, Ceiling]) -> Limiter:
     """Who ends at 100 %: the sender where it is not on time with what the peer carries of a flood,
-    else the link, which carries no more or has that line rate.
+    else the link, which carries no more; or the line rate that was asked for, where the peer
+    carries more of a flood.
 
     The parts of a merged run may differ in that: then it is who ended most of the searches.
     """
@@ -308,8 +309,12 @@ def _limiter(asked: Asked, units: list[Searched], flooded: Mapping[int, Ceiling]
         maximum = maximum_of(each.trials)
         return bool(peer and maximum and maximum < peer.pps * (1 - RATE_TOLERANCE))
 
+    if asked.line_rate and not all(
+        asked.line_rate > peer.pps * (1 - RATE_TOLERANCE) for peer in flooded.values()
+    ):
+        return "line rate"
     ended = [by_sender(each) for each in units if _ended_by_maximum(each, asked.lossless)]
-    return "generator" if 2 * sum(ended) > len(ended) and not asked.line_rate else "link"
+    return "generator" if 2 * sum(ended) > len(ended) else "link"
 
 
 def _ended_by_maximum(searched: Searched, goal: str) -> bool:
