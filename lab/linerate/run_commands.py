@@ -266,14 +266,14 @@ def paths(
 
     from dataclasses import asdict  # noqa: PLC0415 - as all commands
 
-    from linerate.paths.experiment import Options  # noqa: PLC0415
+    from linerate.paths.experiment import DEFAULT_LINKS, Options  # noqa: PLC0415
     from linerate.paths.presets import available  # noqa: PLC0415
     from linerate.paths.presets import preset as find_preset  # noqa: PLC0415
 
     chosen = find_preset(preset)
     left_out: list[str] = []
     if not (names or resume):
-        names, left_out = available()
+        names, left_out = available(links or DEFAULT_LINKS)
     options = Options(
         preset=chosen,
         links=links,

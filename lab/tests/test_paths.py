@@ -94,20 +94,19 @@ def test_what_cannot_be_is_refused(given: dict[str, list[str]], said: str) -> No
 
 
 def test_the_default_is_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path that comes to the lab takes part by its name; one that is missing is named."""
+    """One that is missing, or does not work on a link, is named."""
 
     def missing() -> None:
         raise MissingError("testpmd is not installed", "make setup")
 
-    for name in set(presets.PATHS) & FORWARDERS.keys():
+    for name in presets.PATHS:
         monkeypatch.setattr(FORWARDERS[name], "prepare", lambda: None)
-    monkeypatch.setitem(FORWARDERS, "kernel-route", FORWARDERS["c-l2fwd"])
-    names, left_out = presets.available()
-    assert names[0] == "c-l2fwd"
-    assert {"af-packet-mmap", "kernel-route"} <= set(names)
-    assert not left_out
+    assert presets.available(["veth"]) == (list(presets.PATHS), [])
+    names, left_out = presets.available(["veth", "veth1"])
+    assert "kernel-route" not in names
+    assert "kernel-route is left out: it does not work on link veth1" in left_out
     monkeypatch.setattr(FORWARDERS["af-packet-mmap"], "prepare", missing)
-    names, left_out = presets.available()
+    names, left_out = presets.available(["veth"])
     assert "af-packet-mmap" not in names
     assert len(left_out) == 1
     assert left_out[0].startswith("af-packet-mmap is left out: testpmd is not installed")

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linerate.design import Preset
+from linerate.design import Preset, takes
 from linerate.errors import LabError, UsageError, look_up
 from linerate.forwarders import FORWARDERS
 from linerate.verdict import LOW_LOAD
@@ -34,7 +35,7 @@ PRESETS = {
 
 # The first that there is is the reference: DPDK on its af_packet driver.
 PATHS = (
-    "c-l2fwd", "rust-l2fwd", "testpmd-af-packet", "testpmd-af-xdp",
+    "c-l2fwd", "rust-l2fwd", "testpmd-mac", "testpmd-af-xdp",
     "af-packet-read-write", "af-packet-mmsg", "af-packet-mmap",
     "af-xdp", "xdp-tx", "xdp-redirect", "xdp-fib", "xdp-redirect-generic",
     "kernel-bridge", "kernel-route",
@@ -45,11 +46,12 @@ def preset(name: str) -> PathsPreset:
     return look_up(PRESETS, name, "--preset", "preset")
 
 
-def available() -> tuple[list[str], list[str]]:
-    """The paths that this machine has, and of the others why not, each in a sentence."""
+def available(links: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The paths that this machine and links have, and of the others why not, each in a sentence."""
     found, left_out = [], []
     for name in PATHS:
-        if name not in FORWARDERS:
+        if unfit := [on for on in links if not takes(name, on)]:
+            left_out.append(f"{name} is left out: it does not work on link {', '.join(unfit)}")
             continue
         try:
             FORWARDERS[name].prepare()
