@@ -27,7 +27,7 @@ def test_two_paths_on_one_wire(tmp_path: Path, runtime: Path) -> None:
         pytest.skip(str(error))
     run = Run(
         runtime, tmp_path / "run", "--forwarders", ",".join(ARMS), "--blocks", "1",
-        "--line-rate", "20000", "--no-probe", experiment="paths",
+        "--line-rate", "20000", "--no-probe", "--keep-going", experiment="paths",
     )  # fmt: skip
     code, output, errors = run.finish()
     assert code == 0, errors

@@ -35,7 +35,7 @@ def test_forwarders_of_both_kinds_close_their_books(tmp_path: Path, runtime: Pat
     except LabError as error:
         pytest.skip(str(error))
     run = Run(
-        runtime, tmp_path / "run", "--link", "veth", "--blocks", "1", "--no-probe",
+        runtime, tmp_path / "run", "--link", "veth", "--blocks", "1", "--no-probe", "--keep-going",
         "--forwarders", ",".join(["rust-l2fwd", "testpmd-af-xdp", *KERNEL]), "--line-rate", RATE,
     )  # fmt: skip
     code, _, errors = run.finish()
