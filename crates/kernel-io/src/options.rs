@@ -7,6 +7,8 @@ use forwarding::getopt::{Opt, flag};
 use forwarding::l2fwd;
 use forwarding::options::{OptionsError, wrong};
 
+use crate::xdp::Mode;
+
 /// A program's own options and l2fwd's.
 pub(crate) const fn all<const OWN: usize, const ALL: usize>(own: &[Opt; OWN]) -> [Opt; ALL] {
     assert!(ALL == OWN + l2fwd::OPTIONS.len());
@@ -31,6 +33,17 @@ pub(crate) fn one_of<T: Copy>(
         .find(|(name, _)| value == *name)
         .map(|(_, meaning)| *meaning)
         .ok_or_else(|| wrong("invalid value", option, takes, value))
+}
+
+/// The meaning of `--idle`: whether lcores ask for frames all the time.
+pub(crate) fn idle(value: &OsStr) -> Result<bool, OptionsError> {
+    one_of("--idle", "wait or spin", &[("wait", false), ("spin", true)], value)
+}
+
+/// The meaning of `--mode`: where an XDP program runs.
+pub(crate) fn mode(value: &OsStr) -> Result<Mode, OptionsError> {
+    let known = [("native", Mode::Native), ("generic", Mode::Generic)];
+    one_of("--mode", "native or generic", &known, value)
 }
 
 /// A rate of sampling, one in so many, or 0 for none.

@@ -8,7 +8,7 @@ use forwarding::l2fwd;
 use forwarding::options::{CommandLine, OptionsError};
 
 use super::{Fanout, Io};
-use crate::options::{all, one_in, one_of};
+use crate::options::{all, idle, one_in, one_of};
 
 const USAGE: &str = "\
 af-packet-fwd [-l CPUS] [--file-prefix NAME] --vdev net_af_packet0,iface=IF[,qpairs=N][,...] ... -- -p PORTMASK [options]
@@ -72,10 +72,7 @@ impl CommandLine for Options {
                 let known = [("hash", Fanout::Hash), ("lb", Fanout::Lb), ("cpu", Fanout::Cpu)];
                 self.fanout = one_of("--fanout", "hash, lb or cpu", &known, value)?;
             }
-            "idle" => {
-                let known = [("wait", false), ("spin", true)];
-                self.spin = one_of("--idle", "wait or spin", &known, value)?;
-            }
+            "idle" => self.spin = idle(value)?,
             "spans" => self.spans = one_in("--spans", value)?,
             _ => self.l2fwd.set(option, value)?,
         }

@@ -8,7 +8,7 @@ use forwarding::l2fwd;
 use forwarding::options::{CommandLine, OptionsError};
 
 use super::socket::Copying;
-use crate::options::{all, one_in, one_of};
+use crate::options::{all, idle, mode, one_in, one_of};
 use crate::xdp::Mode;
 
 const USAGE: &str = "\
@@ -73,14 +73,8 @@ impl CommandLine for Options {
                 ];
                 self.copying = one_of("--copy", "auto, copy or zero", &known, value)?;
             }
-            "mode" => {
-                let known = [("native", Mode::Native), ("generic", Mode::Generic)];
-                self.mode = Some(one_of("--mode", "native or generic", &known, value)?);
-            }
-            "idle" => {
-                let known = [("wait", false), ("spin", true)];
-                self.spin = one_of("--idle", "wait or spin", &known, value)?;
-            }
+            "mode" => self.mode = Some(mode(value)?),
+            "idle" => self.spin = idle(value)?,
             "spans" => self.spans = one_in("--spans", value)?,
             _ => self.l2fwd.set(option, value)?,
         }

@@ -8,7 +8,7 @@ use forwarding::l2fwd;
 use forwarding::options::{CommandLine, OptionsError};
 
 use super::Mode;
-use crate::options::{all, one_of};
+use crate::options::{all, mode, one_of};
 
 const USAGE: &str = "\
 xdp-fwd [--file-prefix NAME] --vdev net_xdp0,iface=IF ... -- -p PORTMASK [options]
@@ -104,10 +104,7 @@ impl CommandLine for Options {
             "action" => {
                 self.action = one_of("--action", "redirect, tx, fib or pass", &ACTIONS, value)?;
             }
-            "mode" => {
-                let known = [("native", Mode::Native), ("generic", Mode::Generic)];
-                self.mode = Some(one_of("--mode", "native or generic", &known, value)?);
-            }
+            "mode" => self.mode = Some(mode(value)?),
             _ => self.l2fwd.set(option, value)?,
         }
         Ok(())
