@@ -28,6 +28,7 @@ from linerate.verdict import unstable
 
 T = TypeVar("T")
 AnyDesign = TypeVar("AnyDesign", bound=Design)
+AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 _CHANGED = "the file was changed, or another version of linerate wrote it"
 
@@ -53,6 +54,19 @@ def remember_devices(links: Sequence[str], asked: Options | Design, what: str) -
             _CHANGED,
         )
     remember_ports(asked.generator_ports, asked.forwarder_ports)
+
+
+def read_options(kind: TypeAdapter[AnyOptions], options: dict[str, Any]) -> AnyOptions:
+    """The options of a run, which may name devices."""
+    asked = read(kind, options, "options")
+    remember_devices(asked.links, asked, "options")
+    return asked
+
+
+def as_stored(kind: TypeAdapter[AnyDesign], design: AnyDesign) -> dict[str, Any]:
+    """As it comes back from run.json: JSON has no tuples."""
+    found: dict[str, Any] = kind.dump_python(design, mode="json")
+    return found
 
 
 def interrupted_blocks(trials: list[Trial]) -> list[str]:

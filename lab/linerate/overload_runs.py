@@ -25,6 +25,7 @@ from linerate.kept_runs import (
     ports_of,
     rate_sample,
     read,
+    read_options,
     remember_devices,
 )
 from linerate.links import use_ports
@@ -48,13 +49,6 @@ from linerate.summary import SUMMARY, Summary, dump
 OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(OverloadDesign)
 
 
-def _options(options: dict[str, Any]) -> Options:
-    """The options of a run, which may name devices."""
-    asked = read(OPTIONS, options, "options")
-    remember_devices(asked.links, asked, "options")
-    return asked
-
-
 @dataclass(frozen=True)
 class Found:
     """The summary with the trials that the report draws."""
@@ -73,7 +67,7 @@ class OverloadRuns(Experiment):
     name = NAME
 
     def design(self, options: dict[str, Any]) -> dict[str, Any]:
-        return asdict(design_of(_options(options)))
+        return asdict(design_of(read_options(OPTIONS, options)))
 
     def given(self, options: dict[str, Any]) -> dict[str, object]:
         asked = read(OPTIONS, options, "options")
@@ -93,7 +87,7 @@ class OverloadRuns(Experiment):
         }
 
     def kept(self, options: dict[str, Any]) -> dict[str, object]:
-        asked = _options(options)
+        asked = read_options(OPTIONS, options)
         own_cells = cells(asked) != cells(
             replace(asked, links=asked.links or DEFAULT_LINKS, sizes=asked.sizes or DEFAULT_SIZES)
         )

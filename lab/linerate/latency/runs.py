@@ -15,12 +15,14 @@ from linerate.design import AA_SUFFIX
 from linerate.experiments import Comparable, Experiment, Sample
 from linerate.journal import Journal
 from linerate.kept_runs import (
+    as_stored,
     control_sample,
     interrupted_blocks,
     logs,
     merge_designs,
     ports_of,
     read,
+    read_options,
     remember_devices,
 )
 from linerate.latency.design import (
@@ -56,19 +58,6 @@ from linerate.summary import SUMMARY, CellSummary, Summary, dump
 OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(LatencyDesign)
 
 
-def _options(options: dict[str, Any]) -> Options:
-    """The options of a run, which may name devices."""
-    asked = read(OPTIONS, options, "options")
-    remember_devices(asked.links, asked, "options")
-    return asked
-
-
-def _as_stored(design: LatencyDesign) -> dict[str, Any]:
-    """As it comes back from run.json: JSON has no tuples."""
-    found: dict[str, Any] = DESIGN.dump_python(design, mode="json")
-    return found
-
-
 @dataclass(frozen=True)
 class Found:
     """The summary with the trials that the report draws."""
@@ -88,7 +77,7 @@ class LatencyRuns(Experiment):
     name = NAME
 
     def design(self, options: dict[str, Any]) -> dict[str, Any]:
-        return _as_stored(design_of(_options(options)))
+        return as_stored(DESIGN, design_of(read_options(OPTIONS, options)))
 
     def given(self, options: dict[str, Any]) -> dict[str, object]:
         asked = read(OPTIONS, options, "options")
@@ -110,7 +99,7 @@ class LatencyRuns(Experiment):
         }
 
     def kept(self, options: dict[str, Any]) -> dict[str, object]:
-        asked = _options(options)
+        asked = read_options(OPTIONS, options)
         planned = cells(asked)
         return {
             **self.given(options),
@@ -144,7 +133,7 @@ class LatencyRuns(Experiment):
         every = [read(DESIGN, each, "design") for each in designs]
         further = [("--preset", "measured"), ("--frames", "protocols"), ("--inside", "inside")]
         free = "seed and number of blocks may differ"
-        return _as_stored(merge_designs(every, further, free=free))
+        return as_stored(DESIGN, merge_designs(every, further, free=free))
 
     def decisive(self, design: dict[str, Any]) -> dict[str, object]:
         asked = read(DESIGN, design, "design")

@@ -16,6 +16,7 @@ from linerate.eal import Memory
 from linerate.experiments import Comparable, Experiment
 from linerate.journal import Journal
 from linerate.kept_runs import (
+    as_stored,
     compared_costs,
     control_sample,
     interrupted_blocks,
@@ -23,6 +24,7 @@ from linerate.kept_runs import (
     ports_of,
     rate_sample,
     read,
+    read_options,
     remember_devices,
 )
 from linerate.links import use_ports
@@ -61,19 +63,6 @@ from linerate.trial import Bench
 OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(SearchDesign)
 
 
-def _options(options: dict[str, Any]) -> Options:
-    """The options of a run, which may name devices."""
-    asked = read(OPTIONS, options, "options")
-    remember_devices(asked.links, asked, "options")
-    return asked
-
-
-def _as_stored(design: SearchDesign) -> dict[str, Any]:
-    """As it comes back from run.json: JSON has no tuples."""
-    found: dict[str, Any] = DESIGN.dump_python(design, mode="json")
-    return found
-
-
 @dataclass(frozen=True)
 class Found:
     """The summary with what the report shows beside it: trials, searches, and what was asked."""
@@ -98,7 +87,7 @@ class Rfc2544Runs(Experiment):
     name = NAME
 
     def design(self, options: dict[str, Any]) -> dict[str, Any]:
-        return _as_stored(design_of(_options(options)))
+        return as_stored(DESIGN, design_of(read_options(OPTIONS, options)))
 
     def given(self, options: dict[str, Any]) -> dict[str, object]:
         asked = read(OPTIONS, options, "options")
@@ -125,7 +114,7 @@ class Rfc2544Runs(Experiment):
         }
 
     def kept(self, options: dict[str, Any]) -> dict[str, object]:
-        asked = _options(options)
+        asked = read_options(OPTIONS, options)
         planned = cells(asked)
         return {
             **self.given(options),
@@ -197,7 +186,7 @@ class Rfc2544Runs(Experiment):
         ]
         # The repetitions of each test are shared out over the blocks of a run.
         free = "their seeds may differ, and nothing else: --blocks must be alike, too"
-        return _as_stored(merge_designs(every, further, free=free))
+        return as_stored(DESIGN, merge_designs(every, further, free=free))
 
     def decisive(self, design: dict[str, Any]) -> dict[str, object]:
         asked = read(DESIGN, design, "design")
