@@ -23,6 +23,8 @@ mod frame;
 pub mod interface;
 pub mod lane;
 mod lcores;
+mod live;
+mod mapping;
 mod options;
 pub mod program;
 mod run;
@@ -30,3 +32,5 @@ mod spans;
 mod stats;
 mod way;
 pub mod xdp;
+
+pub use live::{LiveError, LiveSender, MAX_FRAME as MAX_LIVE_FRAME};

@@ -12,7 +12,6 @@
 
 mod inbox;
 mod lanes;
-mod mapping;
 mod message;
 mod mmap;
 mod mmsg;

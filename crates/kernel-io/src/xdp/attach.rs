@@ -170,7 +170,8 @@ impl Attached {
     }
 }
 
-fn create(program: BorrowedFd<'_>, index: u32, mode: Mode) -> io::Result<OwnedFd> {
+/// Puts a program on an interface, by its number.
+pub(crate) fn create(program: BorrowedFd<'_>, index: u32, mode: Mode) -> io::Result<OwnedFd> {
     let request = LinkCreate {
         prog_fd: program.as_raw_fd() as u32,
         target_ifindex: index,
@@ -183,7 +184,8 @@ fn create(program: BorrowedFd<'_>, index: u32, mode: Mode) -> io::Result<OwnedFd
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-fn bpf<T>(command: libc::c_int, request: &T) -> io::Result<libc::c_int> {
+/// The system call.
+pub(crate) fn bpf<T>(command: libc::c_int, request: &T) -> io::Result<libc::c_int> {
     let size = mem::size_of::<T>();
     // SAFETY: the kernel reads `size` bytes of the request, during the call.
     let code = unsafe { libc::syscall(libc::SYS_bpf, command, &raw const *request, size) };

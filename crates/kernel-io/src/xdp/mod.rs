@@ -17,7 +17,8 @@ mod way;
 
 pub use attach::Mode;
 pub(crate) use attach::{AttachError, Attached};
+pub(crate) use attach::{bpf, create};
 pub(crate) use forwarder::OpenError;
-pub(crate) use object::{LoadError, load, map, number, opened, program};
+pub(crate) use object::{LoadError, load, map, number, opened, program, refused};
 pub use options::{Action, Options};
 pub(crate) use way::Xdp;
