@@ -19,8 +19,8 @@ const COMMAND: [&str; 8] =
 /// EAL options may come first, closed by `--`; without a `--` they are chosen: no PCI devices, huge
 /// pages where there are free ones, the first CPU that the process may use.
 ///
-/// A port's location is an interface's name, af_packet:IFACE, af_xdp:IFACE, live:IFACE, memif:SOCKET (with
-/// ,role=client or ,id=N behind it where wanted), vhost:SOCKET, virtio_user:SOCKET, tap:NAME, ring:NAME, null,
+/// A port's location is an interface's name, af_packet:IFACE, af_xdp:IFACE, memif:SOCKET (with ,role=client
+/// or ,id=N behind it where wanted), vhost:SOCKET, virtio_user:SOCKET, tap:NAME, ring:NAME, null,
 /// vdev:DEVICE-ARGUMENTS of a harmless driver or pci:ADDRESS; docs/send-traffic.md lists their options.
 #[derive(Clone, Debug, Parser)]
 #[command(

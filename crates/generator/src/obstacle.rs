@@ -67,16 +67,6 @@ pub enum Obstacle {
         /// The other one, and where it is.
         peer: Peer,
     },
-    /// Live frames are given to the far end of a veth only where it has a program.
-    #[error(
-        "{name}: its peer {peer} has no XDP program: live frames are lost at ingress unless it receives by NAPI; start one there, or `ethtool -K` it gro on, or use af_packet:{name}"
-    )]
-    NoPeerXdp {
-        /// Our end.
-        name: String,
-        /// The other one, and where it is.
-        peer: Peer,
-    },
     /// The peer belongs to a bridge that is down.
     #[error(
         "{name}: its peer {peer} belongs to {bridge}, which is down: only a packet socket on the peer sees frames"
@@ -175,15 +165,7 @@ pub fn obstacle(
         }
         _ => None,
     };
-    let found = judge(&own, peer.as_ref(), bridge.as_ref(), longest, queues);
-    found.or_else(|| if location.sends_live() { judge_live(&own, peer.as_ref()) } else { None })
-}
-
-/// What may keep live frames, and no others, from passing.
-fn judge_live(own: &Interface, peer: Option<&Interface>) -> Option<Obstacle> {
-    let peer = peer.filter(|peer| !peer.has_xdp_in_driver)?;
-    let far = Peer { name: Some(peer.name.clone()), elsewhere: own.link_namespace.is_some() };
-    Some(Obstacle::NoPeerXdp { name: own.name.clone(), peer: far })
+    judge(&own, peer.as_ref(), bridge.as_ref(), longest, queues)
 }
 
 /// The same of what is known. `queues` are those of an interface used by AF_XDP, and of its port.
@@ -317,17 +299,6 @@ mod tests {
         own.mtu = 1000;
         let found = judged(&own, &peer, 1518).unwrap().to_string();
         assert!(found.starts_with("va: a frame of 1518"), "{found}");
-    }
-
-    #[test]
-    fn live_frames_want_a_program_at_the_far_end() {
-        let (own, mut peer) = ends();
-        let found = judge_live(&own, Some(&peer)).unwrap();
-        assert!(matches!(found, Obstacle::NoPeerXdp { .. }) && !found.is_certain());
-        assert!(found.brief().starts_with("va: its peer vb in another namespace has no XDP"));
-        peer.has_xdp_in_driver = true;
-        assert_eq!(judge_live(&own, Some(&peer)), None);
-        assert_eq!(judge_live(&own, None), None, "nobody may look there");
     }
 
     #[test]

@@ -69,28 +69,6 @@ def test_frames_go_there_and_back(directory: Path, location: str, device: str) -
     assert result["port"]["foreign"] == 0
 
 
-@pytest.mark.parametrize("size", [64, 1518])
-def test_live_frames_are_those_that_were_configured(directory: Path, size: int) -> None:
-    """Their signatures say so: each is found at its place, and nothing else arrives."""
-    with inside(FAR), forwarder(directory, "reflect", ["net_af_xdp0,iface=vb"]) as echo:
-        echo.wait()
-        result = send(directory, "live:va", size=size)
-    port, far = result["port"], counters(FAR, "vb")
-    assert port["attempted"] == 1000
-    assert port["accepted"] == 1000 - port["lost_at_ingress"] == far["rx"]["packets"]
-    assert far["rx"]["bytes"] == port["accepted"] * (size - 4)
-    assert port["received"] > 0
-    assert port["foreign"] == 0
-
-
-def test_live_frames_that_the_far_end_does_not_take_are_lost_at_ingress(directory: Path) -> None:
-    result = send(directory, "live:va")
-    assert any("vb in another namespace has no XDP program" in w for w in result["warnings"])
-    assert result["port"]["accepted"] == 0
-    assert result["port"]["lost_at_ingress"] == result["port"]["attempted"] == 1000
-    assert counters(FAR, "vb")["rx"]["packets"] == 0
-
-
 @pytest.mark.parametrize(
     ("change", "size", "what"),
     [
@@ -110,7 +88,7 @@ def test_a_start_into_the_void_is_refused(
     """By both drivers at once, for each waits some seconds for the link to come up."""
     namespace, *link = change
     ip("-n", namespace, "link", "set", *link)
-    places = {"va": directory / "p", "af_xdp:va": directory / "x", "live:va": directory / "l"}
+    places = {"va": directory / "p", "af_xdp:va": directory / "x"}
     for place in places.values():
         place.mkdir()
     with ThreadPoolExecutor() as pool:

@@ -23,8 +23,6 @@ mod frame;
 pub mod interface;
 pub mod lane;
 mod lcores;
-mod live;
-mod mapping;
 mod options;
 pub mod program;
 mod run;
@@ -32,5 +30,3 @@ mod spans;
 mod stats;
 mod way;
 pub mod xdp;
-
-pub use live::{LiveError, LiveSender, MAX_FRAME as MAX_LIVE_FRAME};

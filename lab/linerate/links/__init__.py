@@ -18,18 +18,7 @@ from linerate.links.veth import Veth
 
 LINKS: dict[str, Link] = {
     link.name: link
-    for link in (
-        Null(1),
-        Null(2),
-        NearFree(2),
-        Memif(1),
-        Memif(2),
-        Veth(1),
-        Veth(2),
-        Veth(1, live=True),
-        Veth(2, live=True),
-        Ports(),
-    )
+    for link in (Null(1), Null(2), NearFree(2), Memif(1), Memif(2), Veth(1), Veth(2), Ports())
 }
 
 

@@ -22,7 +22,7 @@ MAX_PORTS = 2
 
 _SOCKETS = ("memif", "vhost", "virtio_user")
 _GENERATOR_KINDS = (
-    "INTERFACE", "af_packet:", "af_xdp:", "live:", *(f"{kind}:" for kind in _SOCKETS),
+    "INTERFACE", "af_packet:", "af_xdp:", *(f"{kind}:" for kind in _SOCKETS),
     "tap:", "ring:", "null", "vdev:", "pci:",
 )  # fmt: skip
 _FORWARDER_KINDS = ("pci:ADDRESS", "vdev:ARGUMENTS", "INTERFACE", "af_packet:", "af_xdp:", "tap:")
@@ -174,7 +174,7 @@ def _check_generator(location: str) -> None:
         _check_socket(location, rest.split(",")[0])
     elif kind == "pci":
         _pci(GENERATOR, location, rest)
-    elif kind in ("af_packet", "af_xdp", "live") or (not colon and kind != "null"):
+    elif kind in ("af_packet", "af_xdp") or (not colon and kind != "null"):
         _check_interface(GENERATOR, location, (rest or kind).split(",")[0])
 
 

@@ -34,15 +34,12 @@ class Veth(Link):
     has_generator = True
     interfaces = True
 
-    def __init__(self, ports: int, *, live: bool = False) -> None:
-        """`live`: the generator sends live frames, past the kernel's queues."""
+    def __init__(self, ports: int) -> None:
         self.ports = ports
-        self.name = ("veth" if ports == 2 else f"veth{ports}") + ("-live" if live else "")
-        self._location = "live" if live else "af_packet"
+        self.name = "veth" if ports == 2 else f"veth{ports}"
         self.description = (
             f"{ports} veth pair{'s' if ports > 1 else ''} between two network namespaces: the "
             "kernel's virtual interfaces; who receives pays, on its own core"
-            + ("; the generator sends by live frames of XDP, not by packet sockets" if live else "")
         )
 
     def prepare(self) -> None:
@@ -70,7 +67,7 @@ class Veth(Link):
             numbers = range(self.ports)
             yield Wire(
                 vdevs=tuple(f"net_af_packet{n},iface={_name(_FORWARDER, n)}" for n in numbers),
-                locations=tuple(f"{self._location}:{_name(_GENERATOR, n)}" for n in numbers),
+                locations=tuple(f"af_packet:{_name(_GENERATOR, n)}" for n in numbers),
                 namespace=forwarder,
                 sender_namespace=generator,
                 threads=tuple(threads),

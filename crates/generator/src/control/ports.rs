@@ -5,12 +5,10 @@ use std::time::Instant;
 
 use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, PortInfo, RxConfig, TxConfig};
 
-use kernel_io::LiveSender;
-
 use super::kept::Kept;
 use crate::engine::layout::{self, MostQueues};
 use crate::engine::{Link, Source};
-use crate::location::{Driver, Location};
+use crate::location::Location;
 use crate::obstacle::{Obstacle, obstacle};
 use crate::otg::ApiError;
 use crate::plan::PortPlan;
@@ -223,30 +221,22 @@ impl<'eal> Ports<'eal> {
             }
             return Err(format!("the device has {} ports; give one with one port", ids.len()));
         };
-        let interface = location.interface().and_then(|name| host::interface(name).ok()?);
-        let interface = interface.map(|interface| interface.index);
         let started = self.start(id, location);
         if started.is_err() {
             self.remove(id);
         }
         let (port, pools, most) = started?;
-        let live = match live_senders(location, interface, pools.tx.len()) {
-            Ok(live) => live,
-            Err(error) => {
-                self.close_one(port, pools);
-                return Err(error);
-            }
-        };
         let control = port.control();
+        let interface = location.interface().and_then(|name| host::interface(name).ok()?);
         let entry = Entry {
             location: location.clone(),
-            interface,
+            interface: interface.map(|interface| interface.index),
             control,
             pools: pools.clone(),
             most,
             obstacle: Kept::default(),
         };
-        Ok((entry, Link { port, tx_pools: pools.tx, live }))
+        Ok((entry, Link { port, tx_pools: pools.tx }))
     }
 
     fn start(
@@ -381,22 +371,5 @@ impl<'eal> Ports<'eal> {
         if let Err(error) = self.eal.take_port(id).and_then(|port| self.eal.detach(port)) {
             tracing::warn!("port {id} cannot be removed: {error}");
         }
-    }
-}
-
-/// Who sends in place of so many queues, where the location says so.
-fn live_senders(
-    location: &Location,
-    interface: Option<u32>,
-    queues: usize,
-) -> Result<Vec<LiveSender>, String> {
-    match (location, interface) {
-        (Location::Interface { name, driver: Driver::Live, .. }, Some(interface)) => (0..queues)
-            .map(|_| LiveSender::new(name, interface).map_err(|error| error.to_string()))
-            .collect(),
-        (Location::Interface { name, driver: Driver::Live, .. }, None) => {
-            Err(format!("there is no network interface {name:?} any more"))
-        }
-        _ => Ok(Vec::new()),
     }
 }

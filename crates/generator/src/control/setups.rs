@@ -10,7 +10,7 @@ use crate::engine::timetable::{Pace, Tact};
 use crate::engine::{Expectations, FlowSetup, Limit, Settings, Work};
 use crate::otg::ApiError;
 use crate::pacing::{FrameRate, Interval, LineRate};
-use crate::plan::{Duration, FlowPlan, Plan, PortPlan, Rate, Source, Wait};
+use crate::plan::{Duration, FlowPlan, Plan, Rate, Source, Wait};
 
 /// Who does what for a plan.
 pub struct Setup {
@@ -91,7 +91,6 @@ fn flow_setup(
     settings: &Settings,
 ) -> Result<FlowSetup, String> {
     let port = plan.ports.get(flow.tx).map_or("", |port| port.name.as_str());
-    fits(plan.ports.get(flow.tx), flow.source.max_with_fcs())?;
     let source = match &flow.source {
         Source::Frames(spec) => FrameSource::Writer(writer(spec, index)?),
         Source::Replay(frames, _) => FrameSource::Player { frames: frames.clone(), next: 0 },
@@ -128,21 +127,6 @@ fn flow_setup(
         pace: Pace { tact, delay },
         limit,
     })
-}
-
-/// Whether a port can send frames of so many bytes.
-///
-/// # Errors
-/// What is wrong, with the field's path in the flow.
-pub fn fits(port: Option<&PortPlan>, max_with_fcs: usize) -> Result<(), String> {
-    let most = kernel_io::MAX_LIVE_FRAME + packet::FCS_LEN;
-    match port {
-        Some(port) if port.location.sends_live() && max_with_fcs > most => Err(format!(
-            "size: port {:?} sends live frames, which have at most {most} bytes with FCS; use af_packet: or af_xdp: for longer ones",
-            port.name
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// The writer of a flow's frames.
@@ -214,24 +198,5 @@ fn bursts(
             None => Err("bytes"),
         },
         _ => Ok(None),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn live_frames_fit_into_a_page() {
-        let port = |location: &str| PortPlan {
-            name: "p".to_owned(),
-            location: location.parse().unwrap(),
-            speed_mbps: None,
-            promiscuous: true,
-        };
-        assert_eq!(fits(Some(&port("live:lo")), 3076), Ok(()));
-        assert_eq!(fits(Some(&port("af_packet:lo")), 3077), Ok(()));
-        let fault = fits(Some(&port("live:lo")), 3077).unwrap_err();
-        assert!(fault.starts_with("size: port \"p\" sends live frames"), "{fault}");
     }
 }

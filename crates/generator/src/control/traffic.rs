@@ -175,11 +175,7 @@ impl Control<'_, '_> {
                 errors.push(format!("flows.flows[{place}].{fault}"));
             }
             let writer = match &flow.source {
-                Source::Frames(spec) if resized => {
-                    let fits =
-                        setups::fits(update.plan.ports.get(flow.tx), flow.source.max_with_fcs());
-                    Some(fits.and_then(|()| setups::writer(spec, index)))
-                }
+                Source::Frames(spec) if resized => Some(setups::writer(spec, index)),
                 _ => None,
             };
             let writer = writer.transpose().unwrap_or_else(|fault| {

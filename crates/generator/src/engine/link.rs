@@ -2,7 +2,6 @@
 //! A DPDK port as the engine sees it.
 
 use dpdk::{Burst, Mbuf, Mempool, Port, RxQueue, Started, TxQueue};
-use kernel_io::LiveSender;
 use packet::writer::FrameWriter;
 
 use super::io::{BURST, Frame, Receive, Transmit};
@@ -19,15 +18,12 @@ impl Frame for Mbuf<'_> {
     }
 }
 
-/// A started port, the pools from which it sends, one for each transmit queue, and who sends in place of
-/// these queues, if somebody does. Nobody else uses them.
+/// A started port and the pools from which it sends, one for each transmit queue. Nobody else uses them.
 pub struct Link<'eal> {
     /// The port.
     pub port: Port<'eal, Started>,
     /// Where its frames come from, by transmit queue.
     pub tx_pools: Vec<Mempool<'eal>>,
-    /// Who sends in place of its queues: as many, or none.
-    pub live: Vec<LiveSender>,
 }
 
 /// A receive queue in use.
@@ -42,7 +38,6 @@ pub(super) struct TxLane<'port, 'eal> {
     pool: Mempool<'eal>,
     queued: Burst<'eal, BURST>,
     resident: bool,
-    live: Option<&'port mut LiveSender>,
 }
 
 impl<'port> RxLane<'port> {
@@ -57,14 +52,9 @@ impl<'port, 'eal> TxLane<'port, 'eal> {
     /// When all frames have one length and one payload, headers and signatures are always at the same
     /// places, so that the bytes between them are written once, here, and stay: the pool is this
     /// queue's alone. That holds only if every buffer is at home now; else frames are written whole.
-    pub fn new(
-        queue: TxQueue<'port>,
-        pool: Mempool<'eal>,
-        writer: Option<&FrameWriter>,
-        live: Option<&'port mut LiveSender>,
-    ) -> Self {
+    pub fn new(queue: TxQueue<'port>, pool: Mempool<'eal>, writer: Option<&FrameWriter>) -> Self {
         let resident = writer.is_some_and(|writer| prepare(&pool, writer));
-        TxLane { queue, pool, queued: Burst::new(), resident, live }
+        TxLane { queue, pool, queued: Burst::new(), resident }
     }
 }
 
@@ -119,16 +109,6 @@ impl<'eal> Transmit for TxLane<'_, 'eal> {
 
     #[inline]
     fn offer(&mut self) -> usize {
-        if let Some(live) = &mut self.live {
-            let taken = live.send(self.queued.iter().map(Mbuf::data));
-            let mut rest = Burst::new();
-            for refused in self.queued.drain().skip(taken) {
-                // As many as there were fit.
-                let _ = rest.push(refused);
-            }
-            self.queued = rest;
-            return taken;
-        }
         // What a TX callback drops is gone too, and the port's business.
         let before = self.queued.len();
         self.queue.send(&mut self.queued);

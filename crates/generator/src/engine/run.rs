@@ -4,7 +4,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dpdk::{Eal, LaunchError, Lcore, RxQueue, TxQueue};
-use kernel_io::LiveSender;
 use packet::writer::FrameWriter;
 use tokio::sync::oneshot;
 
@@ -148,7 +147,6 @@ struct Open<'port, 'eal> {
     rx: Vec<Option<RxQueue<'port>>>,
     tx: Vec<Option<TxQueue<'port>>>,
     pools: &'port [dpdk::Mempool<'eal>],
-    live: Vec<Option<&'port mut LiveSender>>,
 }
 
 impl<'port, 'eal> Open<'port, 'eal> {
@@ -158,7 +156,6 @@ impl<'port, 'eal> Open<'port, 'eal> {
             rx: queues.rx.into_iter().map(Some).collect(),
             tx: queues.tx.into_iter().map(Some).collect(),
             pools: &link.tx_pools,
-            live: link.live.iter_mut().map(Some).collect(),
         }
     }
 
@@ -169,7 +166,6 @@ impl<'port, 'eal> Open<'port, 'eal> {
     fn tx(&mut self, queue: Queue, writer: Option<&FrameWriter>) -> Option<TxLane<'port, 'eal>> {
         let number = usize::from(queue.queue);
         let pool = *self.pools.get(number)?;
-        let live = self.live.get_mut(number).and_then(Option::take);
-        Some(TxLane::new(self.tx.get_mut(number)?.take()?, pool, writer, live))
+        Some(TxLane::new(self.tx.get_mut(number)?.take()?, pool, writer))
     }
 }

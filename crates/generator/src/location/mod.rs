@@ -31,8 +31,6 @@ pub enum Driver {
     AfPacket,
     /// AF_XDP sockets, which take every frame that comes in, away from the stack.
     AfXdp(Copying),
-    /// Sent by live frames, past the kernel's queues; received by packet sockets.
-    Live,
 }
 
 /// How AF_XDP moves frames between the driver's memory and ours.
@@ -77,7 +75,7 @@ impl VhostEnd {
 /// A port's location, written as in OTG's `location`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// `IFACE`, `af_packet:IFACE[,queues=N]`, `live:IFACE[,queues=N]` or `af_xdp:IFACE[,queues=N][,mode=copy|zero-copy]`.
+    /// `IFACE`, `af_packet:IFACE[,queues=N]` or `af_xdp:IFACE[,queues=N][,mode=copy|zero-copy]`.
     Interface {
         /// The interface's name, in the network namespace of this process.
         name: String,
@@ -130,7 +128,7 @@ impl Location {
     /// DPDK's device arguments; `number` makes the device's name unique in the process.
     pub fn device_arguments(&self, number: u32) -> String {
         match self {
-            Location::Interface { name, driver: Driver::AfPacket | Driver::Live, queues } => {
+            Location::Interface { name, driver: Driver::AfPacket, queues } => {
                 let queues = unless(1, *queues, |queues| format!(",qpairs={queues}"));
                 format!("net_af_packet{number},iface={name}{queues}")
             }
@@ -186,11 +184,6 @@ impl Location {
             Location::Interface { name, .. } => Some(name),
             _ => None,
         }
-    }
-
-    /// Whether frames are sent by live frames.
-    pub fn sends_live(&self) -> bool {
-        matches!(self, Location::Interface { driver: Driver::Live, .. })
     }
 
     /// How many queues the device has in each direction, as far as the location says.
@@ -263,7 +256,6 @@ impl fmt::Display for Location {
                     // A name alone is read as a device of its own there.
                     Driver::AfPacket if queues.is_empty() && name != "null" => f.write_str(name),
                     Driver::AfPacket => write!(f, "af_packet:{name}{queues}"),
-                    Driver::Live => write!(f, "live:{name}{queues}"),
                     Driver::AfXdp(copying) => {
                         let mode = match copying {
                             Copying::Either => "",

@@ -42,12 +42,12 @@ pub enum Vdevs {
 pub enum LocationError {
     /// Nothing is there.
     #[error(
-        "is empty; give an interface's name, or af_packet:IFACE, af_xdp:IFACE, live:IFACE, memif:SOCKET, vhost:SOCKET, virtio_user:SOCKET, tap:NAME, ring:NAME, null, vdev:ARGUMENTS or pci:ADDRESS"
+        "is empty; give an interface's name, or af_packet:IFACE, af_xdp:IFACE, memif:SOCKET, vhost:SOCKET, virtio_user:SOCKET, tap:NAME, ring:NAME, null, vdev:ARGUMENTS or pci:ADDRESS"
     )]
     Empty,
     /// The prefix before the colon is unknown.
     #[error(
-        "{0:?} is no kind of location; the kinds are an interface's name, af_packet:, af_xdp:, live:, memif:, vhost:, virtio_user:, tap:, ring:, null, vdev: and pci:"
+        "{0:?} is no kind of location; the kinds are an interface's name, af_packet:, af_xdp:, memif:, vhost:, virtio_user:, tap:, ring:, null, vdev: and pci:"
     )]
     Kind(String),
     /// An interface's name is too long or holds characters that none can have.
@@ -125,9 +125,8 @@ impl Location {
                 let driver = Driver::AfPacket;
                 Ok(Location::Interface { name: interface_name(text)?, driver, queues: 1 })
             }
-            Some(("af_packet", rest)) => packet_sockets("af_packet", Driver::AfPacket, rest),
+            Some(("af_packet", rest)) => af_packet(rest),
             Some(("af_xdp", rest)) => af_xdp(rest),
-            Some(("live", rest)) => packet_sockets("live", Driver::Live, rest),
             Some(("memif", rest)) => memif(rest),
             Some(("vhost", rest)) => vhost_user(VhostEnd::Vhost, rest),
             Some(("virtio_user", rest)) => vhost_user(VhostEnd::VirtioUser, rest),
@@ -233,12 +232,8 @@ fn socket_path(kind: &'static str, path: &str) -> Result<String, LocationError> 
     }
 }
 
-fn packet_sockets(
-    kind: &'static str,
-    driver: Driver,
-    text: &str,
-) -> Result<Location, LocationError> {
-    let (name, mut options) = Options::of(kind, "queues=1 to queues=16", text);
+fn af_packet(text: &str) -> Result<Location, LocationError> {
+    let (name, mut options) = Options::of("af_packet", "queues=1 to queues=16", text);
     let mut queues = None;
     while let Some((option, value)) = options.next() {
         match option {
@@ -247,7 +242,7 @@ fn packet_sockets(
         }
     }
     let (name, queues) = (interface_name(name)?, queues.unwrap_or(1));
-    Ok(Location::Interface { name, driver, queues })
+    Ok(Location::Interface { name, driver: Driver::AfPacket, queues })
 }
 
 fn af_xdp(text: &str) -> Result<Location, LocationError> {

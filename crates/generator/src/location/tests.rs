@@ -12,8 +12,6 @@ fn good_locations_read_and_print() {
         ),
         ("af_packet:veth0,queues=4", "net_af_packet7,iface=veth0,qpairs=4"),
         ("af_packet:null", "net_af_packet7,iface=null"),
-        ("live:veth0", "net_af_packet7,iface=veth0"),
-        ("live:veth0,queues=2", "net_af_packet7,iface=veth0,qpairs=2"),
         ("af_xdp:veth0", "net_af_xdp7,iface=veth0"),
         ("af_xdp:veth0,queues=2,mode=copy", "net_af_xdp7,iface=veth0,queue_count=2,force_copy=1"),
         ("af_xdp:veth0,mode=zero-copy", "net_af_xdp7,iface=veth0"),
@@ -43,8 +41,6 @@ fn good_locations_read_and_print() {
     }
     for (long, short) in [
         ("af_packet:veth0,queues=1", "veth0"),
-        ("live:veth0,queues=1", "live:veth0"),
-        ("live:null,queues=3", "live:null,queues=3"),
         ("af_xdp:veth0,mode=copy,queues=1", "af_xdp:veth0,mode=copy"),
         ("vhost:/a,queues=1,role=server", "vhost:/a"),
         ("virtio_user:/a,role=client", "virtio_user:/a"),
@@ -103,8 +99,6 @@ fn bad_locations_are_named() {
         "af_packet:a,queues",
         "af_packet:a,",
         "af_packet:a,mode=copy",
-        "live:",
-        "live:a,mode=copy",
         "af_xdp:a,mode=fast",
         "af_xdp:a,mode=copy,mode=copy",
         "af_xdp:",

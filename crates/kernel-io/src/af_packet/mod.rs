@@ -12,6 +12,7 @@
 
 mod inbox;
 mod lanes;
+mod mapping;
 mod message;
 mod mmap;
 mod mmsg;

@@ -3,14 +3,13 @@
 
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::AsFd as _;
 use std::os::raw::c_int;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::mapping::Mapping;
 use super::socket::PacketSocket;
 use crate::frame::{self, Tag};
-use crate::mapping::Mapping;
 
 /// Milliseconds after which the kernel hands a block over that is not full.
 ///
@@ -78,7 +77,7 @@ impl RxRing {
             tp_feature_req_word: 0,
         };
         socket.set(libc::PACKET_RX_RING, &request)?;
-        let mapping = Mapping::new(socket.as_fd(), blocks.size as usize * blocks.count as usize)?;
+        let mapping = Mapping::new(&socket, blocks.size as usize * blocks.count as usize)?;
         Ok(Self { socket, mapping, blocks, block: 0, left: None })
     }
 

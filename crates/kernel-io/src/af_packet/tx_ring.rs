@@ -4,12 +4,11 @@
 
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::AsFd as _;
 use std::os::raw::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::mapping::Mapping;
 use super::socket::{NotSent, PacketSocket, errno, not_sent};
-use crate::mapping::Mapping;
 
 /// Where a frame begins in its slot: behind the header, where the kernel looks unless it is told
 /// otherwise.
@@ -58,7 +57,7 @@ impl TxRing {
         // Without PACKET_LOSS, by which the kernel would give back what it refuses as if it were sent:
         // so it stops there, and `take_out` sees which one it was.
         socket.set(libc::PACKET_TX_RING, &request)?;
-        let mapping = Mapping::new(socket.as_fd(), block as usize * blocks as usize)?;
+        let mapping = Mapping::new(&socket, block as usize * blocks as usize)?;
         Ok(Self { socket, mapping, slot: slot as usize, slots, head: 0, tail: 0, used: 0 })
     }
 

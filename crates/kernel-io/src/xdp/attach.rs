@@ -170,8 +170,7 @@ impl Attached {
     }
 }
 
-/// Puts a program on an interface, by its number.
-pub(crate) fn create(program: BorrowedFd<'_>, index: u32, mode: Mode) -> io::Result<OwnedFd> {
+fn create(program: BorrowedFd<'_>, index: u32, mode: Mode) -> io::Result<OwnedFd> {
     let request = LinkCreate {
         prog_fd: program.as_raw_fd() as u32,
         target_ifindex: index,
@@ -184,8 +183,7 @@ pub(crate) fn create(program: BorrowedFd<'_>, index: u32, mode: Mode) -> io::Res
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// The system call.
-pub(crate) fn bpf<T>(command: libc::c_int, request: &T) -> io::Result<libc::c_int> {
+fn bpf<T>(command: libc::c_int, request: &T) -> io::Result<libc::c_int> {
     let size = mem::size_of::<T>();
     // SAFETY: the kernel reads `size` bytes of the request, during the call.
     let code = unsafe { libc::syscall(libc::SYS_bpf, command, &raw const *request, size) };

@@ -17,8 +17,7 @@ mod way;
 
 pub use attach::Mode;
 pub(crate) use attach::{AttachError, Attached};
-pub(crate) use attach::{bpf, create};
 pub(crate) use forwarder::OpenError;
-pub(crate) use object::{LoadError, load, map, number, opened, program, refused};
+pub(crate) use object::{LoadError, load, map, number, opened, program};
 pub use options::{Action, Options};
 pub(crate) use way::Xdp;

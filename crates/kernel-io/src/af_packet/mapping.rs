@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Memory that the kernel shares with a program of ours: a packet socket's ring, a BPF map.
+//! Memory that a packet socket shares with its program.
 
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
+
+use super::socket::PacketSocket;
 
 /// A ring's memory, unmapped when it is dropped.
 ///
@@ -19,14 +20,13 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps what a descriptor stands for, from its beginning.
-    pub(crate) fn new(of: BorrowedFd<'_>, length: usize) -> io::Result<Self> {
+    /// Maps the ring that the socket was given.
+    pub(crate) fn new(socket: &PacketSocket, length: usize) -> io::Result<Self> {
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
         // SAFETY: a new mapping, wherever the kernel puts it.
-        let start = unsafe {
-            libc::mmap(std::ptr::null_mut(), length, protection, flags, of.as_raw_fd(), 0)
-        };
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, socket.raw(), 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -39,7 +39,7 @@ impl Mapping {
     /// # Panics
     /// When it lies outside, or is not aligned.
     pub(crate) fn status(&self, at: usize) -> &AtomicU32 {
-        assert!(at % 4 == 0 && at + 4 <= self.length, "a status word outside of the mapping");
+        assert!(at % 4 == 0 && at + 4 <= self.length, "a status word outside of the ring");
         // SAFETY: inside, aligned (mappings begin at a page), and only ever used as an atomic.
         unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(at).cast()) }
     }
@@ -53,7 +53,7 @@ impl Mapping {
     /// When it lies outside.
     pub(crate) unsafe fn read<T: Copy>(&self, at: usize) -> T {
         let end = at.checked_add(size_of::<T>());
-        assert!(end.is_some_and(|end| end <= self.length), "a value outside of the mapping");
+        assert!(end.is_some_and(|end| end <= self.length), "a value outside of the ring");
         // SAFETY: inside; the rest is the caller's.
         unsafe { self.start.as_ptr().add(at).cast::<T>().read_unaligned() }
     }
@@ -67,7 +67,7 @@ impl Mapping {
     /// When it lies outside.
     pub(crate) unsafe fn write<T: Copy>(&mut self, at: usize, value: T) {
         let end = at.checked_add(size_of::<T>());
-        assert!(end.is_some_and(|end| end <= self.length), "a value outside of the mapping");
+        assert!(end.is_some_and(|end| end <= self.length), "a value outside of the ring");
         // SAFETY: inside; the rest is the caller's.
         unsafe { self.start.as_ptr().add(at).cast::<T>().write_unaligned(value) }
     }
@@ -81,7 +81,7 @@ impl Mapping {
     /// When it lies outside.
     pub(crate) unsafe fn bytes(&self, at: usize, length: usize) -> &[u8] {
         let end = at.checked_add(length);
-        assert!(end.is_some_and(|end| end <= self.length), "bytes outside of the mapping");
+        assert!(end.is_some_and(|end| end <= self.length), "bytes outside of the ring");
         // SAFETY: inside; the rest is the caller's.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), length) }
     }
@@ -95,7 +95,7 @@ impl Mapping {
     /// When it lies outside.
     pub(crate) unsafe fn bytes_mut(&mut self, at: usize, length: usize) -> &mut [u8] {
         let end = at.checked_add(length);
-        assert!(end.is_some_and(|end| end <= self.length), "bytes outside of the mapping");
+        assert!(end.is_some_and(|end| end <= self.length), "bytes outside of the ring");
         // SAFETY: inside; the rest is the caller's.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(at), length) }
     }
@@ -109,7 +109,7 @@ impl Mapping {
     /// When one lies outside.
     pub(crate) unsafe fn copy(&mut self, from: usize, to: usize, length: usize) {
         let end = from.max(to).checked_add(length);
-        assert!(end.is_some_and(|end| end <= self.length), "bytes outside of the mapping");
+        assert!(end.is_some_and(|end| end <= self.length), "bytes outside of the ring");
         let start = self.start.as_ptr();
         // SAFETY: inside, and they may overlap; the rest is the caller's.
         unsafe { std::ptr::copy(start.add(from), start.add(to), length) };
