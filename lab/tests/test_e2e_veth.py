@@ -56,3 +56,27 @@ def test_forwarders_of_both_kinds_close_their_books(tmp_path: Path, runtime: Pat
                 assert "forwarder not sent" not in trial.link_drops, trial.link_drops
     # Others may test beside.
     assert not list(NAMESPACES.glob(f"linerate-{run.lab.pid}-*"))
+
+
+def test_a_generator_on_af_xdp_reaches_forwarders_of_all_kinds(
+    tmp_path: Path, runtime: Path
+) -> None:
+    """Its program is the one that XDP_TX needs at that end."""
+    need("l2fwd", "generator", "af-packet-fwd", "xdp-fwd")
+    try:
+        netns.prepare()
+    except LabError as error:
+        pytest.skip(str(error))
+    run = Run(
+        runtime, tmp_path / "run", "--link", "veth-af-xdp", "--blocks", "1", "--no-probe",
+        "--keep-going", "--forwarders", "rust-l2fwd,af-packet-mmsg,xdp-tx,kernel-bridge",
+        "--line-rate", RATE,
+    )  # fmt: skip
+    code, _, errors = run.finish()
+    assert code == 0, errors
+    trials = run.trials()
+    assert {trial.forwarder for trial in trials} >= {"xdp-tx", "kernel-bridge"}
+    for trial in trials:
+        assert trial.valid or disturbed(trial, LATE, STARVED), (trial.forwarder, trial.invalid)
+        assert (trial.forwarder_rx or 0) > 100
+        assert trial.unattributed == 0, (trial.forwarder, trial.load, trial.link_drops)

@@ -125,7 +125,7 @@ def test_a_child_starts_inside(tmp_path: Path) -> None:
         Child(Command("forwarder", ("sleep", "20"), (0,), {}, False, "linerate-none"), run)
 
 
-@pytest.mark.parametrize("name", ["veth1", "veth"])
+@pytest.mark.parametrize("name", ["veth1", "veth", "veth-af-xdp"])
 def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
     tmp_path: Path, name: str
 ) -> None:
@@ -134,6 +134,8 @@ def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
     chosen.prepare()
     with chosen.open(LinkContext(tmp_path, 64)) as wire:
         assert wire.ports == len(wire.locations) == chosen.ports
+        kind = "af_xdp:" if name == "veth-af-xdp" else "af_packet:"
+        assert all(location.startswith(kind) for location in wire.locations)
         assert wire.namespace
         assert wire.sender_namespace
         assert len(wire.interfaces) == 2 * chosen.ports

@@ -63,7 +63,7 @@ class XdpTx(XdpForwarder):
     """Every port sends back what it receives.
 
     A veth takes what XDP_TX sends only where its other end has an XDP program, too: there, one that
-    lets everything pass runs beside it.
+    lets everything pass runs beside it, unless the generator has one, as AF_XDP does.
     """
 
     def __init__(self) -> None:
@@ -76,6 +76,8 @@ class XdpTx(XdpForwarder):
                 f"--forwarders {self.name}: it needs a program at the generator's end, too",
                 "--link veth",
             )
+        if all(location.startswith("af_xdp:") for location in wire.locations):
+            return None
         vdevs = [
             word
             for n, port in enumerate(ports)

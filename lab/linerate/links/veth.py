@@ -34,12 +34,15 @@ class Veth(Link):
     has_generator = True
     interfaces = True
 
-    def __init__(self, ports: int) -> None:
+    def __init__(self, ports: int, *, af_xdp: bool = False) -> None:
+        """`af_xdp`: the generator uses its ends by AF_XDP, not by packet sockets."""
         self.ports = ports
-        self.name = "veth" if ports == 2 else f"veth{ports}"
+        self.name = ("veth" if ports == 2 else f"veth{ports}") + ("-af-xdp" if af_xdp else "")
+        self._driver = "af_xdp" if af_xdp else "af_packet"
         self.description = (
             f"{ports} veth pair{'s' if ports > 1 else ''} between two network namespaces: the "
             "kernel's virtual interfaces; who receives pays, on its own core"
+            + ("; the generator uses AF_XDP, not packet sockets" if af_xdp else "")
         )
 
     def prepare(self) -> None:
@@ -67,7 +70,7 @@ class Veth(Link):
             numbers = range(self.ports)
             yield Wire(
                 vdevs=tuple(f"net_af_packet{n},iface={_name(_FORWARDER, n)}" for n in numbers),
-                locations=tuple(f"af_packet:{_name(_GENERATOR, n)}" for n in numbers),
+                locations=tuple(f"{self._driver}:{_name(_GENERATOR, n)}" for n in numbers),
                 namespace=forwarder,
                 sender_namespace=generator,
                 threads=tuple(threads),
