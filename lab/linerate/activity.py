@@ -59,7 +59,7 @@ class Watch:
             process.voluntary_switches = after.voluntary - before.voluntary
             process.involuntary_switches = after.involuntary - before.involuntary
             process.ran_s = after.ran_s - before.ran_s
-            process.waited_s = after.waited_s - before.waited_s
+            process.waited_s = after.waited_for_others_s(before)
         if share := _starved(self._trial):
             self._trial.reject(
                 "starved", f"others had the forwarder's CPU for {share:.0%} of the time"

@@ -23,7 +23,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -202,23 +202,43 @@ class Activity:
     involuntary: int
     ran_s: float
     waited_s: float
+    # Of each thread, by its id: how long it ran, and waited.
+    threads: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+
+    def waited_for_others_s(self, before: Activity) -> float:
+        """How long its busiest thread waited since then while none of its threads had the CPU.
+
+        On one CPU its threads keep each other waiting: of each signal by which net_tap tells of a
+        frame, for instance, any thread of the process may be woken.
+        """
+        since = [
+            (ran - earlier[0], waited - earlier[1])
+            for tid, (ran, waited) in self.threads.items()
+            for earlier in [before.threads.get(tid, (0.0, 0.0))]
+        ]
+        if not since:
+            return self.waited_s - before.waited_s
+        ran, waited = max(since)
+        return max(waited - (sum(each for each, _ in since) - ran), 0.0)
 
 
 def activity_of(pid: int) -> Activity:
     """Of all threads of a process, or of a thread of the kernel; nothing when it is gone."""
-    voluntary = involuntary = ran_ns = waited_ns = 0
+    voluntary = involuntary = 0
+    threads = {}
     for task in Path(f"/proc/{pid}/task").glob("*"):
         with contextlib.suppress(OSError, ValueError):
             ran, waited, _ = (task / "schedstat").read_text().split()
-            ran_ns += int(ran)
-            waited_ns += int(waited)
+            threads[int(task.name)] = (int(ran) / 1e9, int(waited) / 1e9)
         with contextlib.suppress(OSError, ValueError):
             for line in (task / "status").read_text().splitlines():
                 if line.startswith("voluntary_ctxt_switches:"):
                     voluntary += int(line.split()[1])
                 elif line.startswith("nonvoluntary_ctxt_switches:"):
                     involuntary += int(line.split()[1])
-    return Activity(voluntary, involuntary, ran_ns / 1e9, waited_ns / 1e9)
+    ran_s = sum(ran for ran, _ in threads.values())
+    waited_s = sum(waited for _, waited in threads.values())
+    return Activity(voluntary, involuntary, ran_s, waited_s, threads)
 
 
 def wait_until(

@@ -143,7 +143,7 @@ class Process(_Strict):
     involuntary_switches: int | None = None
     ran_s: float | None = Field(default=None, description="CPU time of all threads")
     waited_s: float | None = Field(
-        default=None, description="threads ready to run while others had the CPU"
+        default=None, description="its busiest thread was ready to run while others had the CPU"
     )
 
 

@@ -61,6 +61,27 @@ def test_what_the_link_s_thread_had_was_the_forwarder_s(
     assert (record.invalid_code == "starved") is starved
 
 
+@pytest.mark.parametrize(
+    ("worker", "helper", "others"),
+    [
+        # They kept each other waiting, and nobody else had the CPU.
+        ((0.6, 0.4), (0.4, 0.6), 0.0),
+        # Others had it for longer than the helper.
+        ((0.5, 0.5), (0.2, 0.8), 0.3),
+        # One that does next to nothing, behind one that spins.
+        ((1.0, 0.0), (0.0, 0.9), 0.0),
+    ],
+)
+def test_its_own_threads_are_no_others(
+    worker: tuple[float, float], helper: tuple[float, float], others: float
+) -> None:
+    # What they did before does not count: the other one had started the program.
+    before = Activity(0, 0, 9.0, 1.0, {1: (9.0, 1.0)})
+    then = {1: (9.0 + helper[0], 1.0 + helper[1]), 2: worker}
+    assert Activity(0, 0, 10.0, 2.0, then).waited_for_others_s(before) == pytest.approx(others)
+
+
 def test_a_process_that_is_gone_did_nothing() -> None:
     assert activity_of(1 << 23) == Activity(0, 0, 0.0, 0.0)
-    assert activity_of(os.getpid()).ran_s > 0
+    now = activity_of(os.getpid())
+    assert now.ran_s == sum(ran for ran, _ in now.threads.values()) > 0
