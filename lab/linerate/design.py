@@ -94,8 +94,8 @@ def check_fit(forwarders: Sequence[str], links: Sequence[str]) -> None:
         for on in links:
             if not takes(name, on):
                 raise UsageError(
-                    f"--forwarders {name}: it does not work on link {on} (it needs network "
-                    "interfaces, or an even number of ports)",
+                    f"--forwarders {name}: it does not work on link {on} (its ports must be "
+                    "network interfaces, or even in number)",
                     "leave it out, or --link veth",
                 )
 

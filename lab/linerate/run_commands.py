@@ -152,7 +152,8 @@ def overload(
     link: Annotated[
         list[str] | None,
         typer.Option(
-            help="null, null2, nearfree2, memif, memif2, veth, veth1, ports; a list, or repeated. "
+            help="null, null2, nearfree2, memif, memif2, veth, veth1, tap, tap1, ports; a list, or "
+            "repeated. "
             "Default: null,memif."
         ),
     ] = None,
@@ -303,7 +304,8 @@ def rfc2544(
     link: Annotated[
         list[str] | None,
         typer.Option(
-            help="memif, memif2, veth, veth1, ports; a list, or repeated. Default: memif."
+            help="memif, memif2, veth, veth1, tap, tap1, ports; a list, or repeated. Default: "
+            "memif."
         ),
     ] = None,
     generator_port: GeneratorPorts = None,
@@ -405,7 +407,8 @@ def latency(
     link: Annotated[
         list[str] | None,
         typer.Option(
-            help="memif, veth1, memif2, veth, ports; a list, or repeated. Default: memif,veth1."
+            help="memif, veth1, memif2, veth, tap, tap1, ports; a list, or repeated. Default: "
+            "memif,veth1."
         ),
     ] = None,
     generator_port: GeneratorPorts = None,

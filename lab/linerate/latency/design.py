@@ -68,7 +68,7 @@ def cells(options: Options) -> list[Cell]:
         if not takes(baseline, name):
             raise UsageError(
                 f"--forwarders {baseline}: the first is the baseline, and does not work on link "
-                f"{name} (it needs network interfaces, or an even number of ports)",
+                f"{name} (its ports must be network interfaces, or even in number)",
                 "name another one first, or other links",
             )
     return [Cell(name, size, blocks) for name in names for size in sizes]

@@ -14,13 +14,14 @@ from linerate.links.memif import Memif
 from linerate.links.nearfree import NearFree
 from linerate.links.null import Null
 from linerate.links.ports import FORWARDER, GENERATOR, Ports
+from linerate.links.tap import Tap
 from linerate.links.veth import Veth
 
 LINKS: dict[str, Link] = {
     link.name: link
     for link in (
         *(Null(1), Null(2), NearFree(2), Memif(1), Memif(2), Veth(1), Veth(2)),
-        *(Veth(1, af_xdp=True), Veth(2, af_xdp=True), Ports()),
+        *(Veth(1, af_xdp=True), Veth(2, af_xdp=True), Tap(1), Tap(2), Ports()),
     )
 }
 

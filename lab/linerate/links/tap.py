@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""tap: the kernel's interfaces whose other end is a program, DPDK's net_tap in the forwarder.
+
+The lab makes the interfaces, in a network namespace of its own, so that they stay when a trial's
+forwarder ends; the generator sends on them by packet sockets. There is no thread of the kernel in
+between: who writes pays. A frame of the generator's goes into the interface's queue on the
+generator's core, and the forwarder reads it from there by a call a frame; what the forwarder writes
+the kernel receives within that call, up to the generator's socket, on the forwarder's core. There
+run the threads, too, that net_tap's signals wake: one signal for each frame.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from linerate import netns
+from linerate.errors import MachineError
+from linerate.links.base import Link, LinkContext, Wire
+from linerate.netns import Interface, Namespaces, ip
+
+_WORD = "tap"
+# Without the FCS, which these interfaces do not have.
+_MTU = 1500
+
+TUN = Path("/dev/net/tun")
+
+
+class Tap(Link):
+    """One interface for each port."""
+
+    has_generator = True
+
+    def __init__(self, ports: int) -> None:
+        self.ports = ports
+        self.name = "tap" if ports == 2 else f"tap{ports}"
+        self.description = (
+            f"{ports} tap interface{'s' if ports > 1 else ''} of the kernel, with DPDK's net_tap "
+            "in the forwarder: one system call for each frame; who writes pays, on its own core"
+        )
+
+    def prepare(self) -> None:
+        netns.prepare()
+        try:
+            os.close(os.open(TUN, os.O_RDWR))
+        except OSError as error:
+            raise MachineError(
+                f"{TUN}: {error.strerror}; tap interfaces are made there",
+                "modprobe tun, in a container --device /dev/net/tun; or --link veth",
+            ) from error
+
+    @contextmanager
+    def open(self, context: LinkContext) -> Iterator[Wire]:
+        with Namespaces((_WORD,)) as made:
+            namespace = made.name(_WORD)
+            names = [f"tap{number}" for number in range(self.ports)]
+            for name in names:
+                # net_tap asks for several queues, and for an interface that is there it must.
+                ip("-n", namespace, "tuntap", "add", "dev", name, "mode", "tap", "multi_queue")
+                ip("-n", namespace, "link", "set", name, "mtu", str(_MTU), "up")
+            yield Wire(
+                vdevs=tuple(f"net_tap{n},iface={name}" for n, name in enumerate(names)),
+                locations=tuple(f"af_packet:{name}" for name in names),
+                namespace=namespace,
+                sender_namespace=namespace,
+                # What they count as sent the forwarder read, and as received it wrote.
+                interfaces=tuple(Interface(namespace, name, Interface.GENERATOR) for name in names),
+            )
