@@ -152,7 +152,8 @@ def overload(
     link: Annotated[
         list[str] | None,
         typer.Option(
-            help="null, null2, nearfree2, memif, memif2, veth, veth1, tap, tap1, ports; a list, or "
+            help="null, null2, nearfree2, memif, memif2, veth, veth1, "
+            "veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, or "
             "repeated. "
             "Default: null,memif."
         ),
@@ -229,7 +230,10 @@ def paths(
         str, typer.Option(help="quick (one frame size) or full (three sizes, five loads).")
     ] = "quick",
     link: Annotated[
-        list[str] | None, typer.Option(help="veth or veth1; a list, or repeated. Default: veth.")
+        list[str] | None,
+        typer.Option(
+            help="veth, veth1, veth-af-xdp or veth1-af-xdp; a list, or repeated. Default: veth."
+        ),
     ] = None,
     sizes: Annotated[
         list[str] | None, typer.Option(help="Frame sizes with FCS, a list. Default: the preset's.")
@@ -304,7 +308,8 @@ def rfc2544(
     link: Annotated[
         list[str] | None,
         typer.Option(
-            help="memif, memif2, veth, veth1, tap, tap1, ports; a list, or repeated. Default: "
+            help="memif, memif2, veth, veth1, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, or "
+            "repeated. Default: "
             "memif."
         ),
     ] = None,
@@ -407,7 +412,8 @@ def latency(
     link: Annotated[
         list[str] | None,
         typer.Option(
-            help="memif, veth1, memif2, veth, tap, tap1, ports; a list, or repeated. Default: "
+            help="memif, veth1, memif2, veth, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, or "
+            "repeated. Default: "
             "memif,veth1."
         ),
     ] = None,

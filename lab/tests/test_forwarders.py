@@ -125,6 +125,9 @@ def test_xdp_tx_has_a_program_at_the_other_end(
         "--", "-p", "3", "-q", "2", "-T", "0", "--action", "pass",
     )  # fmt: skip
     assert forwarder("xdp-redirect").companion(0, "beside", VETH) is None
+    # AF_XDP brings one along, and an interface takes no second.
+    own = replace(VETH, locations=("af_xdp:g0", "af_xdp:g1"))
+    assert forwarder("xdp-tx").companion(0, "beside", own) is None
     with pytest.raises(UsageError, match="generator's end"):
         forwarder("xdp-tx").companion(0, "beside", replace(VETH, interfaces=()))
 

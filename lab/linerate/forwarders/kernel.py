@@ -76,7 +76,7 @@ class XdpTx(XdpForwarder):
                 f"--forwarders {self.name}: it needs a program at the generator's end, too",
                 "--link veth",
             )
-        if all(location.startswith("af_xdp:") for location in wire.locations):
+        if any(location.startswith("af_xdp:") for location in wire.locations):
             return None
         vdevs = [
             word
