@@ -9,6 +9,7 @@ is nobody else's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from linerate.links import KernelThread
 from linerate.process import Activity, Child, activity_of
@@ -66,15 +67,47 @@ class Watch:
             )
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """How long a process waited for its CPU, of the time that it wanted it.
+
+    `kernel_s`: while the link's threads of the kernel on that CPU ran, as far as their time goes.
+    `others_s`: the rest, that nothing of the lab's explains. `threads`: those of the kernel.
+    """
+
+    whole_s: float
+    kernel_s: float
+    others_s: float
+    threads: tuple[str, ...]
+
+
+def waiting_of(trial: Trial, process: Process) -> Waiting | None:
+    """Of the forwarder; None when the scheduler did not tell, or it never wanted its CPU."""
+    if process.ran_s is None or process.waited_s is None:
+        return None
+    threads = [
+        other
+        for other in trial.processes
+        if other.role == KernelThread.FORWARDER and other.cpus == process.cpus
+    ]
+    # Such a thread runs while the forwarder sleeps, too: its time is a bound.
+    kernel_s = min(process.waited_s, sum(thread.ran_s or 0.0 for thread in threads))
+    whole_s = process.ran_s + process.waited_s
+    if not whole_s:
+        return None
+    names = tuple(name for thread in threads for name in thread.argv[:1])
+    return Waiting(whole_s, kernel_s, process.waited_s - kernel_s, names)
+
+
 def _starved(trial: Trial) -> float | None:
     """The share of its time that the forwarder waited for others, if that is too much."""
     for process in trial.processes:
         if process.role == FORWARDER:
-            ran, waited = process.ran_s or 0.0, process.waited_s or 0.0
-            for other in trial.processes:
-                if other.role == KernelThread.FORWARDER and other.cpus == process.cpus:
-                    waited -= other.ran_s or 0.0
-            whole = ran + max(waited, 0.0)
-            if whole and waited / whole > STARVED:
-                return waited / whole
+            found = waiting_of(trial, process)
+            if found is None:
+                return None
+            # What the link's threads had is no time that the forwarder was kept from.
+            whole = found.whole_s - found.kernel_s
+            if whole and found.others_s / whole > STARVED:
+                return found.others_s / whole
     return None

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from linerate import books, machine
+from linerate.activity import FORWARDER, waiting_of
 from linerate.arms import invalid_reasons
 from linerate.ceiling import unproven
 from linerate.comparisons import CellPairs, compare, control_of, ungated
@@ -169,17 +170,31 @@ def summary_of(
 
 
 def crowding(trials: list[Trial]) -> list[str]:
-    """A warning when others used the forwarder's CPU during the run."""
-    shares = [
-        process.waited_s / (process.ran_s + process.waited_s)
+    """Warnings when the forwarder had to wait for its CPU: for the kernel's threads, for others."""
+    found = [
+        waiting
         for trial in trials
         if trial.valid
         for process in trial.processes
-        if process.role == "forwarder" and process.waited_s and process.ran_s
+        if process.role == FORWARDER and (waiting := waiting_of(trial, process))
     ]
-    if not shares or statistics.median(shares) < CROWDED:
-        return []
-    return [
-        f"other programs used the forwarder's CPU: it waited {statistics.median(shares):.0%} of "
-        "its time (median). Absolute figures are too low, and ratios noisier than need be."
-    ]
+    told = []
+    # Links of shared memory have no such threads, and say nothing of those that have.
+    shared = [each for each in found if each.threads]
+    kernel = [each.kernel_s / each.whole_s for each in shared]
+    if kernel and statistics.median(kernel) >= CROWDED:
+        names = ", ".join(sorted({name for each in shared for name in each.threads}))
+        told.append(
+            f"the kernel's packet thread of the forwarder's interface ({names}), which the lab "
+            f"pins to the forwarder's CPU, used it while the forwarder waited: up to "
+            f"{statistics.median(kernel):.0%} of its time (median). It receives for the forwarder: "
+            "figures are of the core that both share."
+        )
+    others = [each.others_s / each.whole_s for each in found]
+    if others and statistics.median(others) >= CROWDED:
+        told.append(
+            "other programs used the forwarder's CPU: it waited for them "
+            f"{statistics.median(others):.0%} of its time (median). Absolute figures are too low, "
+            "and ratios noisier than need be."
+        )
+    return told

@@ -12,7 +12,8 @@ import pytest
 from linerate.activity import Watch
 from linerate.links import KernelThread
 from linerate.process import Activity, Child, Command, activity_of
-from linerate.records import Trial
+from linerate.records import Process, Trial
+from linerate.run_summary import crowding
 
 
 class Scheduler:
@@ -85,3 +86,49 @@ def test_a_process_that_is_gone_did_nothing() -> None:
     assert activity_of(1 << 23) == Activity(0, 0, 0.0, 0.0)
     now = activity_of(os.getpid())
     assert now.ran_s == sum(ran for ran, _ in now.threads.values()) > 0
+
+
+def _trial(*processes: Process) -> Trial:
+    return Trial(
+        experiment="paths", seed=1, block=0, position=0, role="measure", arm="a", forwarder="a",
+        link="veth", size=64, load="flood", started_at="2026-01-01T00:00:00.000+00:00",
+        processes=list(processes),
+    )  # fmt: skip
+
+
+def _process(role: str, name: str, cpu: int, ran_s: float, waited_s: float = 0.0) -> Process:
+    return Process(role=role, argv=[name], cpus=[cpu], ran_s=ran_s, waited_s=waited_s)
+
+
+def test_who_is_said_to_have_had_the_forwarder_s_cpu() -> None:
+    waits = _process("forwarder", "prog", 1, 0.49, 0.51)
+    link = KernelThread.FORWARDER
+
+    def told(*threads: Process) -> list[str]:
+        return crowding([_trial(waits, *threads)])
+
+    # All of the waiting is the kernel's own thread; it ran while the forwarder slept, too.
+    (kernel,) = told(_process(link, "napi/f0", 1, 0.6))
+    assert "packet thread" in kernel
+    assert "(napi/f0)" in kernel
+    assert "51%" in kernel
+    # A part of it, and only the rest is others'.
+    kernel, others = told(_process(link, "napi/f0", 1, 0.3), _process(link, "napi/f1", 1, 0.11))
+    assert "(napi/f0, napi/f1)" in kernel
+    assert "41%" in kernel
+    assert others.startswith("other programs")
+    assert "10%" in others
+    # On another CPU, or of the other end, it explains nothing.
+    for thread in (
+        _process(link, "napi/f0", 2, 0.6),
+        _process(KernelThread.GENERATOR, "napi/g0", 1, 0.6),
+    ):
+        (others,) = told(thread)
+        assert others.startswith("other programs")
+        assert "51%" in others
+    # Links without such threads do not hide those that have some, and the other way round.
+    still = _trial(_process("forwarder", "prog", 1, 1.0))
+    busy = _trial(waits, _process(link, "napi/f0", 1, 0.6))
+    (kernel,) = crowding([still, still, busy])
+    assert "51%" in kernel
+    assert crowding([still]) == []
