@@ -11,6 +11,8 @@
 //! programs end with it, SIGKILL or not; the
 //! telemetry socket of a killed program is removed by the next one with its file prefix.
 //!
+//! [`ping`] is no forwarder, but a sender that times round trips.
+//!
 //! # Threads
 //! A [`lane`] belongs to one thread. What it counts is read by others through
 //! [`Cell`](measure::Cell)s.
@@ -24,6 +26,7 @@ pub mod interface;
 pub mod lane;
 mod lcores;
 mod options;
+pub mod ping;
 pub mod program;
 mod run;
 mod spans;
