@@ -308,8 +308,8 @@ def rfc2544(
     link: Annotated[
         list[str] | None,
         typer.Option(
-            help="memif, memif2, veth, veth1, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, or "
-            "repeated. Default: "
+            help="memif, memif2, veth, veth1, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; "
+            "a list, or repeated. Default: "
             "memif."
         ),
     ] = None,
@@ -412,8 +412,8 @@ def latency(
     link: Annotated[
         list[str] | None,
         typer.Option(
-            help="memif, veth1, memif2, veth, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, or "
-            "repeated. Default: "
+            help="memif, veth1, memif2, veth, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; "
+            "a list, or repeated. Default: "
             "memif,veth1."
         ),
     ] = None,
