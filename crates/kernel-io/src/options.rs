@@ -2,6 +2,8 @@
 //! What the programs' options have in common.
 
 use std::ffi::OsStr;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use forwarding::getopt::{Opt, flag};
 use forwarding::l2fwd;
@@ -49,12 +51,21 @@ pub(crate) fn mode(value: &OsStr) -> Result<Mode, OptionsError> {
 /// A rate of sampling, one in so many, or 0 for none.
 pub(crate) fn one_in(option: &'static str, value: &OsStr) -> Result<u32, OptionsError> {
     // Rarer than this is never, in practice.
-    const MOST: u32 = 1 << 30;
+    number(option, "a number from 0 to 1073741824", 0..=1 << 30, value)
+}
+
+/// A decimal number without a sign, within a range.
+pub(crate) fn number<T: FromStr + PartialOrd>(
+    option: &'static str,
+    takes: &'static str,
+    range: RangeInclusive<T>,
+    value: &OsStr,
+) -> Result<T, OptionsError> {
     // Not parse() alone, which takes a sign.
     value
         .to_str()
         .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
         .and_then(|text| text.parse().ok())
-        .filter(|rate| *rate <= MOST)
-        .ok_or_else(|| wrong("invalid value", option, "a number from 0 to 1073741824", value))
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| wrong("invalid value", option, takes, value))
 }

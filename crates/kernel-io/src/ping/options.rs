@@ -9,6 +9,7 @@ use forwarding::getopt::{Opt, flag, valued};
 use forwarding::options::{CommandLine, OptionsError, wrong};
 
 use super::request::Kind;
+use crate::options::number;
 
 const USAGE: &str = "\
 af-packet-ping --iface IF [options]
@@ -21,7 +22,7 @@ af-packet-ping --iface IF [options]
   --out FILE: write the figures to FILE as JSON, too
 ";
 
-const OPTIONS: [Opt; 8] = [
+const OPTIONS: [Opt; 9] = [
     valued("iface"),
     flag("arp"),
     flag("udp"),
@@ -30,16 +31,8 @@ const OPTIONS: [Opt; 8] = [
     valued("interval"),
     valued("deadline"),
     valued("size"),
+    valued("out"),
 ];
-const ALL: [Opt; OPTIONS.len() + 1] = {
-    let mut all = [valued("out"); OPTIONS.len() + 1];
-    let mut at = 0;
-    while at < OPTIONS.len() {
-        all[at] = OPTIONS[at];
-        at += 1;
-    }
-    all
-};
 
 /// What the program is to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,7 +65,7 @@ impl Default for Options {
 
 impl CommandLine for Options {
     const USAGE: &'static str = USAGE;
-    const OPTIONS: &'static [Opt] = &ALL;
+    const OPTIONS: &'static [Opt] = &OPTIONS;
 
     fn set(&mut self, option: &'static str, value: &OsStr) -> Result<(), OptionsError> {
         match option {
@@ -86,41 +79,25 @@ impl CommandLine for Options {
             }
             "count" => {
                 let takes = "a number from 1 to 100000000";
-                self.count = number("--count", takes, 1, 100_000_000, value)?;
+                self.count = number("--count", takes, 1..=100_000_000, value)?;
             }
             "interval" => {
                 let takes = "microseconds from 0 to 1000000";
                 self.interval =
-                    Duration::from_micros(number("--interval", takes, 0, 1_000_000, value)?);
+                    Duration::from_micros(number("--interval", takes, 0..=1_000_000, value)?);
             }
             "deadline" => {
                 let takes = "microseconds from 1 to 1000000";
                 self.deadline =
-                    Duration::from_micros(number("--deadline", takes, 1, 1_000_000, value)?);
+                    Duration::from_micros(number("--deadline", takes, 1..=1_000_000, value)?);
             }
             "size" => {
-                self.size = number("--size", "bytes from 64 to 9018", 64, 9018, value)? as usize;
+                self.size = number("--size", "bytes from 64 to 9018", 64..=9018, value)?;
             }
             _ => self.out = Some(PathBuf::from(value)),
         }
         Ok(())
     }
-}
-
-fn number(
-    option: &'static str,
-    takes: &'static str,
-    least: u64,
-    most: u64,
-    value: &OsStr,
-) -> Result<u64, OptionsError> {
-    value
-        .to_str()
-        // Not parse() alone, which takes a sign.
-        .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
-        .and_then(|text| text.parse().ok())
-        .filter(|number| (least..=most).contains(number))
-        .ok_or_else(|| wrong("invalid value", option, takes, value))
 }
 
 fn mac(value: &OsStr) -> Option<[u8; 6]> {
