@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use packet::checksum::checksum;
+
 pub(super) const ETHERNET: usize = 14;
 pub(super) const FCS: usize = 4;
 /// Behind the headers of UDP; of ARP in the padding.
@@ -89,14 +91,6 @@ impl Request {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
-}
-
-fn checksum(header: &[u8]) -> u16 {
-    let pairs =
-        header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
-    let sum: u32 = pairs.sum();
-    let sum = (sum & 0xffff) + (sum >> 16);
-    !((sum & 0xffff) + (sum >> 16)) as u16
 }
 
 #[cfg(test)]
