@@ -112,6 +112,18 @@ def test_what_was_received_and_not_sent(
     assert figures.unsent(rx, tx, 1.0) == expected
 
 
+def test_bytes_that_a_port_no_longer_tells_are_absent() -> None:
+    """xdp-fwd's, once a driver refused frames."""
+    without = port_stats(2)
+    del without["obytes"]
+    stats = PortStats.model_validate(without)
+    silent = Port("net_xdp0", Link(status="UP", speed=10000), stats, SECOND)
+    found = compare(sample(0, ports={0: port(1, 0)}), sample(1, ports={0: silent})).ports[0]
+    assert found.tx_gbps is None
+    assert found.tx_mpps is not None
+    assert found.rx_gbps is not None
+
+
 def test_sums_over_ports_need_every_port() -> None:
     both = compare(
         sample(0, ports={0: port(1, 0), 1: port(1, 0)}),

@@ -65,7 +65,8 @@ def test_frames_leave_by_the_partner_as_l2fwd_sends_them(directory: Path, mode: 
             stats = running.stats(port)
             assert (stats["ipackets"], stats["ibytes"]) == (len(sent), octets)
             assert (stats["opackets"], stats["obytes"]) == (len(sent), octets)
-            assert xstats(running, port)["tx_refused"] == 0
+            there = xstats(running, port)
+            assert (there["tx_refused"], there["tx_given_bytes"]) == (0, octets)
         assert running.ask("/linerate/polling") == []
         expected = {"action": "redirect", "ports": [{"port": n, "mode": mode} for n in (0, 1)]}
         assert running.ask("/linerate/xdp") == expected
@@ -197,6 +198,10 @@ def test_what_the_other_interface_refuses_is_counted(directory: Path) -> None:
             left.send(frame(size, size))
         assert [len(one) for one in right.await_frames(2)] == [1014, 60]
         eventually(lambda: xstats(running, 1)["tx_refused"] == 2, lambda: xstats(running, 1))
+        # Nobody tells how long those were.
+        assert "obytes" not in running.stats(1)
+        assert xstats(running, 1)["tx_given_bytes"] == 1014 + 1514 + 1400 + 60
+        assert running.stats(0)["obytes"] == 0
         ip("-n", MIDDLE, "link", "set", "f1", "down")
         left.send(frame(7, 60))
         eventually(lambda: xstats(running, 1)["tx_refused"] == 3, lambda: xstats(running, 1))

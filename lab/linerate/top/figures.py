@@ -214,13 +214,16 @@ def port_figures(number: int, before: Port | None, now: Port) -> PortFigures:
         return figures
     seconds = (now.at_ns - before.at_ns) / 1e9
     old, new = before.stats.model_dump(), now.stats.model_dump()
-    gone_by = {name: new[name] - old[name] for name in new}
+    # Absent, not 0, where either is.
+    both = [name for name in new if None not in (old[name], new[name])]
+    gone_by = {name: new[name] - old[name] for name in both}
     if any(count < 0 for count in gone_by.values()):
         return figures
     figures.rx_mpps = gone_by["ipackets"] / seconds / 1e6
     figures.tx_mpps = gone_by["opackets"] / seconds / 1e6
     figures.rx_gbps = _gbps(gone_by["ipackets"], gone_by["ibytes"], seconds)
-    figures.tx_gbps = _gbps(gone_by["opackets"], gone_by["obytes"], seconds)
+    if "obytes" in gone_by:
+        figures.tx_gbps = _gbps(gone_by["opackets"], gone_by["obytes"], seconds)
     figures.imissed_per_s = gone_by["imissed"] / seconds
     figures.rx_nombuf_per_s = gone_by["rx_nombuf"] / seconds
     figures.ierrors_per_s = gone_by["ierrors"] / seconds

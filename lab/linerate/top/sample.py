@@ -33,12 +33,15 @@ class _Answer(BaseModel):
 
 
 class PortStats(_Answer):
-    """/ethdev/stats. Which layers the bytes hold, and whether they are counted, is the driver's."""
+    """/ethdev/stats. Which layers the bytes hold, and whether they are counted, is the driver's.
+
+    `obytes`: absent where what left is known in frames only (xdp-fwd, when a driver refused some).
+    """
 
     ipackets: int
     opackets: int
     ibytes: int
-    obytes: int
+    obytes: int | None = None
     imissed: int
     ierrors: int
     oerrors: int

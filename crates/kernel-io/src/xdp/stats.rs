@@ -44,6 +44,11 @@ impl XdpStats {
     }
 }
 
+/// Bytes of what was sent; none once a frame was refused, for of those nobody tells the length.
+fn sent_bytes(counters: &Counters, refused: Option<u64>) -> Option<u64> {
+    (refused.unwrap_or(0) == 0).then_some(counters.tx_given_bytes)
+}
+
 /// Given, less what was refused.
 fn sent(counters: &Counters, refused: Option<u64>) -> u64 {
     counters.tx_given.saturating_sub(refused.unwrap_or(0))
@@ -53,17 +58,20 @@ impl Told for XdpStats {
     fn ethdev(&self, port: u16) -> Option<Value> {
         self.has(port).then(|| {
             let (counters, refused) = self.sending(port);
-            Value::dict([
-                ("ipackets", counters.rx_packets.into()),
-                ("opackets", sent(&counters, refused).into()),
-                ("ibytes", counters.rx_bytes.into()),
-                ("obytes", counters.tx_given_bytes.into()),
+            let entries = [
+                ("ipackets", Some(counters.rx_packets)),
+                ("opackets", Some(sent(&counters, refused))),
+                ("ibytes", Some(counters.rx_bytes)),
+                ("obytes", sent_bytes(&counters, refused)),
                 // What finds no room in front of a program, only the interface counts.
-                ("imissed", 0.into()),
-                ("ierrors", 0.into()),
-                ("oerrors", 0.into()),
-                ("rx_nombuf", 0.into()),
-            ])
+                ("imissed", Some(0)),
+                ("ierrors", Some(0)),
+                ("oerrors", Some(0)),
+                ("rx_nombuf", Some(0)),
+            ];
+            let known =
+                |(name, number): (&str, Option<u64>)| Some((name.to_owned(), number?.into()));
+            Value::Dict(entries.into_iter().filter_map(known).collect())
         })
     }
 
@@ -74,6 +82,7 @@ impl Told for XdpStats {
                 ("rx_good_packets", counters.rx_packets),
                 ("tx_good_packets", sent(&counters, refused)),
                 ("rx_good_bytes", counters.rx_bytes),
+                ("tx_given_bytes", counters.tx_given_bytes),
                 ("rx_runt", counters.rx_runt),
                 ("rx_passed", counters.rx_passed),
                 ("rx_unroutable", counters.rx_unroutable),
