@@ -82,20 +82,29 @@ def preset(name: str) -> Preset:
 
 def takes(name: str, on: str) -> bool:
     """Whether this forwarder works on this link."""
+    return _unfit(name, on) is None
+
+
+def _unfit(name: str, on: str) -> str | None:
+    """What this forwarder's ports must be and are not on this link."""
     found, program = link(on), forwarder(name)
     if program.even_ports and found.ports % 2:
-        return False
-    return found.interfaces or not program.interfaces_only
+        return "even in number"
+    if program.interfaces_only and not found.interfaces:
+        return "network interfaces"
+    if program.made_interfaces_only and not found.makes_interfaces:
+        return "network interfaces that the lab makes"
+    return None
 
 
 def check_fit(forwarders: Sequence[str], links: Sequence[str]) -> None:
     """Raise for forwarders that cannot work on one of these links."""
     for name in forwarders:
         for on in links:
-            if not takes(name, on):
+            if must_be := _unfit(name, on):
                 raise UsageError(
                     f"--forwarders {name}: it does not work on link {on} (its ports must be "
-                    "network interfaces, or even in number)",
+                    f"{must_be})",
                     "leave it out, or --link veth",
                 )
 

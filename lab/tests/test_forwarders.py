@@ -126,7 +126,7 @@ def test_xdp_tx_has_a_program_at_the_other_end(
     )  # fmt: skip
     assert forwarder("xdp-redirect").companion(0, "beside", VETH) is None
     # AF_XDP brings one along, and an interface takes no second.
-    own = replace(VETH, locations=("af_xdp:g0", "af_xdp:g1"))
+    own = replace(VETH, sender_has_xdp=True)
     assert forwarder("xdp-tx").companion(0, "beside", own) is None
     with pytest.raises(UsageError, match="generator's end"):
         forwarder("xdp-tx").companion(0, "beside", replace(VETH, interfaces=()))

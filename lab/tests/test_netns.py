@@ -135,6 +135,7 @@ def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
     with chosen.open(LinkContext(tmp_path, 64)) as wire:
         assert wire.ports == len(wire.locations) == chosen.ports
         kind = "af_xdp:" if name == "veth-af-xdp" else "af_packet:"
+        assert wire.sender_has_xdp == (name == "veth-af-xdp")
         assert all(location.startswith(kind) for location in wire.locations)
         assert wire.namespace
         assert wire.sender_namespace

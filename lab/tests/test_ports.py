@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from linerate import eal, links
+from linerate.design import check_fit
 from linerate.eal import Memory
 from linerate.errors import UsageError
 from linerate.links import LINKS, LinkContext, use_ports
@@ -140,6 +141,34 @@ def test_the_link_and_its_options_want_each_other() -> None:
     use_ports(["null", "ports"], ["ring:a"], ["veth0"])
     assert links.link("ports").ports == 1
     assert "ring:a and veth0" in links.link("ports").description
+
+
+@pytest.mark.parametrize(
+    ("device", "name", "must_be"),
+    [
+        ("veth0", "kernel-route", "even in number"),
+        ("pci:01:00.1", "af-packet-mmap", "network interfaces"),
+        (MEMIF, "xdp-redirect", "network interfaces"),
+        ("af_xdp:veth0", "testpmd-af-xdp", "network interfaces"),
+        ("veth0", "xdp-tx", "network interfaces that the lab makes"),
+    ],
+)
+def test_forwarders_that_cannot_use_a_device_are_refused_at_once(
+    device: str, name: str, must_be: str
+) -> None:
+    use_ports(["ports"], ["ring:a"], [device])
+    check_fit(["c-l2fwd"], ["ports"])
+    with pytest.raises(UsageError, match=rf"{name}: .* link ports .its ports must be {must_be}\)"):
+        check_fit(["c-l2fwd", name], ["ports"])
+
+
+def test_the_kernel_is_set_up_only_around_interfaces_that_the_lab_made() -> None:
+    use_ports(["ports"], ["ring:a", "ring:b"], ["veth0", "veth1"])
+    check_fit(["xdp-redirect", "af-packet-mmap"], ["ports"])
+    for name in ("kernel-route", "kernel-bridge", "xdp-fib"):
+        check_fit([name], ["veth"])
+        with pytest.raises(UsageError, match=f"{name}: .* that the lab makes"):
+            check_fit([name], ["ports"])
 
 
 def test_locations_of_another_generator_are_its_own_affair() -> None:

@@ -52,6 +52,8 @@ class Forwarder(ABC):
     spans: str | None = "/linerate/probe/latency"
     # It forwards between network interfaces only.
     interfaces_only: bool = False
+    # And only between those that the lab made: it sets the kernel up around them.
+    made_interfaces_only: bool = False
     # Its ports are pairs.
     even_ports: bool = False
     # What it collects before it sends, if it does.

@@ -66,6 +66,8 @@ class XdpTx(XdpForwarder):
     lets everything pass runs beside it, unless the generator has one, as AF_XDP does.
     """
 
+    made_interfaces_only = True
+
     def __init__(self) -> None:
         super().__init__("xdp-tx", _XDP, "net_xdp", "--action", "tx")
 
@@ -76,7 +78,7 @@ class XdpTx(XdpForwarder):
                 f"--forwarders {self.name}: it needs a program at the generator's end, too",
                 "--link veth",
             )
-        if any(location.startswith("af_xdp:") for location in wire.locations):
+        if wire.sender_has_xdp:
             return None
         vdevs = [
             word
@@ -94,6 +96,7 @@ class XdpFib(XdpForwarder):
     """By the kernel's routes, which are those of `kernel-route`."""
 
     even_ports = True
+    made_interfaces_only = True
 
     def __init__(self) -> None:
         super().__init__("xdp-fib", _XDP, "net_xdp", "--action", "fib")

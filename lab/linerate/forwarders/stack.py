@@ -38,6 +38,7 @@ class KernelStack(Forwarder):
     language = "C"
     spans = None
     interfaces_only = True
+    made_interfaces_only = True
     even_ports = True
 
     def prepare(self) -> None:

@@ -55,7 +55,7 @@ class Wire:
     what the generator's EAL needs beside them. `namespace`, `sender_namespace`: the network
     namespaces of the two ends, by name; None: the lab's. `interfaces`: those of the kernel whose
     counters name frames that are lost between the ends. `threads`: of the kernel, that work for
-    an end.
+    an end. `sender_has_xdp`: the generator puts XDP programs on its interfaces.
     """
 
     vdevs: tuple[str, ...] = ()
@@ -68,6 +68,7 @@ class Wire:
     sender_namespace: str | None = None
     interfaces: tuple[Interface, ...] = ()
     threads: tuple[KernelThread, ...] = ()
+    sender_has_xdp: bool = False
 
     @property
     def ports(self) -> int:
@@ -94,6 +95,8 @@ class Link(ABC):
     description: str
     # The forwarder's ports are, or may be, interfaces of the kernel.
     interfaces: bool = False
+    # The lab makes those of both ends, in namespaces of its own.
+    makes_interfaces: bool = False
     # False: the size of the frames changes nothing on this link.
     size_matters: bool = True
 

@@ -76,6 +76,7 @@ class Ports(Link):
                 _check_generator(location)
         self.devices = tuple(_device(text, place) for place, text in enumerate(forwarder))
         _check_all(self.locations, self.devices, foreign=foreign)
+        self.interfaces = all(_is_interface(device) for device in self.devices)
         self.description = _description(self.locations, forwarder)
 
     @classmethod
@@ -130,6 +131,11 @@ class Ports(Link):
                 sender_eal_options=shared,
             )
         )
+
+
+def _is_interface(device: Device) -> bool:
+    """Whether other programs than DPDK's can use it by name."""
+    return device.vdev is not None and device.vdev.startswith("net_af_packet")
 
 
 def _description(generator: Sequence[str], forwarder: Sequence[str]) -> str:

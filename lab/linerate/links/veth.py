@@ -33,11 +33,13 @@ class Veth(Link):
 
     has_generator = True
     interfaces = True
+    makes_interfaces = True
 
     def __init__(self, ports: int, *, af_xdp: bool = False) -> None:
         """`af_xdp`: the generator uses its ends by AF_XDP, not by packet sockets."""
         self.ports = ports
         self.name = ("veth" if ports == 2 else f"veth{ports}") + ("-af-xdp" if af_xdp else "")
+        self._af_xdp = af_xdp
         self._driver = "af_xdp" if af_xdp else "af_packet"
         self.description = (
             f"{ports} veth pair{'s' if ports > 1 else ''} between two network namespaces: the "
@@ -74,6 +76,7 @@ class Veth(Link):
                 namespace=forwarder,
                 sender_namespace=generator,
                 threads=tuple(threads),
+                sender_has_xdp=self._af_xdp,
                 interfaces=tuple(
                     Interface(made.name(word), _name(word, n), end)
                     for n in numbers
