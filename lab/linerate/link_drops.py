@@ -32,7 +32,10 @@ class Passed:
 
 
 def read(interfaces: Sequence[Interface]) -> dict[str, Passed]:
-    """What the kernel counted so far, by end; nothing of an end without interfaces."""
+    """What the kernel counted so far, by end; nothing of an end without interfaces.
+
+    Raises `LinkError` where one is gone: the others' sum would be taken for the end's.
+    """
     found: dict[str, Passed] = {}
     for namespace in dict.fromkeys(each.namespace for each in interfaces):
         ends = {each.name: each.end for each in interfaces if each.namespace == namespace}
@@ -44,10 +47,12 @@ def read(interfaces: Sequence[Interface]) -> dict[str, Passed]:
             raise LinkError(f"{namespace}: {error.strerror}") from error
         for line in told.splitlines()[2:]:
             name, _, numbers = line.strip().partition(":")
-            if end := ends.get(name):
+            if end := ends.pop(name, None):
                 fields = numbers.split()
                 so_far = found.get(end, Passed())
                 found[end] = Passed(so_far.received + int(fields[1]), so_far.sent + int(fields[9]))
+        if ends:
+            raise LinkError(f"{', '.join(ends)}: gone from the namespace {namespace}")
     return found
 
 

@@ -90,6 +90,15 @@ def test_what_is_no_namespace_is_named() -> None:
         link_drops.read([Interface("linerate-none", "x", Interface.FORWARDER)])
 
 
+def test_an_interface_that_is_gone_is_named_and_not_counted_as_nothing() -> None:
+    with unplugged() as interface:
+        other = Interface(interface.namespace, "y", interface.end)
+        assert link_drops.read([interface, other])
+        ip("-n", interface.namespace, "link", "del", "y")
+        with pytest.raises(LinkError, match=f"x, y: gone from .*{interface.namespace}"):
+            link_drops.read([interface, other])
+
+
 def test_without_interfaces_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "read_text", lambda _: pytest.fail("read"))
     assert link_drops.read([]) == {}
