@@ -195,7 +195,10 @@ impl Device {
         range: std::ops::RangeInclusive<u32>,
     ) -> Result<u32, EalError> {
         let Some(text) = self.settings.get(key) else { return Ok(without) };
-        text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
+        // Not parse() alone, which takes a sign.
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|number| digits && range.contains(number));
+        number.ok_or_else(|| {
             self.wrong(key, &format!("not a number from {} to {}", range.start(), range.end()))
         })
     }
@@ -320,10 +323,12 @@ mod tests {
             let error = read(line).unwrap_err().to_string();
             assert!(error.contains(told), "{line}: {error}");
         }
-        let (read, _) = read("--vdev net_af_packet0,iface=v,qpairs=0,other=1").unwrap();
+        let (read, _) = read("--vdev net_af_packet0,iface=v,qpairs=0,other=+1").unwrap();
         let [device] = &read.devices[..] else { panic!() };
-        let error = device.number("qpairs", 1, 1..=16).unwrap_err().to_string();
-        assert!(error.contains("qpairs=0: not a number from 1 to 16"), "{error}");
-        assert!(device.only(&["qpairs"]).unwrap_err().to_string().contains("other=1"));
+        for (key, told) in [("qpairs", "qpairs=0: not a"), ("other", "other=+1: not a")] {
+            let error = device.number(key, 1, 1..=16).unwrap_err().to_string();
+            assert!(error.contains(&format!("{told} number from 1 to 16")), "{error}");
+        }
+        assert!(device.only(&["qpairs"]).unwrap_err().to_string().contains("other=+1"));
     }
 }
