@@ -142,6 +142,23 @@ def test_frames_too_long_for_the_other_side_are_counted(directory: Path) -> None
         books(running)
 
 
+def test_what_the_kernel_still_has_at_the_end_is_counted(directory: Path) -> None:
+    """A socket's ring keeps what is to leave by an interface that is down."""
+    statistics = directory / "stats.json"
+    with (
+        end(LEFT, "l0") as left,
+        AF_XDP.running(directory, "--json-stats", str(statistics), settings=BOTH_QUEUES) as running,
+    ):
+        ip("-n", MIDDLE, "link", "set", "f1", "down")
+        for number in range(5):
+            left.send(frame(number, 60))
+        eventually(lambda: running.stats(0)["ipackets"] == 5)
+        assert running.stats(1)["opackets"] == 0
+        running.finish()
+    told = json.loads(statistics.read_text())
+    assert told["total"]["received"] == told["total"]["dropped"] == 5
+
+
 def test_longer_frames_have_larger_chunks(directory: Path) -> None:
     for namespace, interface in ((LEFT, "l0"), (MIDDLE, "f0"), (MIDDLE, "f1"), (RIGHT, "r0")):
         ip("-n", namespace, "link", "set", interface, "mtu", "3000")
@@ -201,6 +218,15 @@ def test_killed_it_leaves_nothing(directory: Path) -> None:
         left.send(frame(1, 60))
         right.await_frames(1)
         running.finish()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_it_can_be_started_anew_at_once(directory: Path, number: signal.Signals) -> None:
+    """The kernel lets go of a queue only some time after its socket was closed."""
+    for _ in range(10):
+        with AF_XDP.running(directory, settings=BOTH_QUEUES) as running:
+            running.process.send_signal(number)
+            running.process.wait(TIMEOUT_S)
 
 
 def test_an_interface_has_one_of_them(directory: Path) -> None:

@@ -205,7 +205,7 @@ impl Lane for XdpLane {
     }
 
     fn abandon(&mut self) {
-        self.stats.tx_refused.add(self.under_way as u64);
+        self.stats.tx_unconfirmed.add(self.under_way as u64);
         self.under_way = 0;
     }
 

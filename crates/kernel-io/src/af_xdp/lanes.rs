@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use forwarding::ethernet::addresses_of_l2fwd;
 
@@ -20,6 +22,12 @@ use crate::xdp::{AttachError, LoadError, Mode};
 
 /// Chunks of a lane: as many as its rings hold, and what is in our hands.
 const CHUNKS: u32 = 2 * ENTRIES;
+
+/// How long a queue is waited for that has a socket: the kernel lets go of one some time after it was closed,
+/// and whoever starts a program anew is often faster.
+const LET_GO: Duration = Duration::from_secs(2);
+/// Between two tries.
+const TRY_AGAIN: Duration = Duration::from_millis(10);
 
 /// What sockets are made with.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -151,14 +159,18 @@ pub(super) fn open(
     places: &[Place],
     settings: &Settings,
 ) -> Result<Opened, OpenError> {
-    let used = |port: &&Port| places.iter().any(|place| place.rx_port == port.id);
-    let ports: Vec<&Port> = ports.iter().filter(used).collect();
-    let umem = memory(&ports, places.len() as u32)?;
-    let mut queues = sockets(&ports, settings, &umem)?;
+    let umem = memory(ports, places.len() as u32)?;
+    let mut queues = match sockets(ports, settings, settings.copying, &umem) {
+        // Sockets of one memory copy as the first one does. Where the drivers differ, all can copy.
+        Err(OpenError::NoZeroCopy { .. }) if settings.copying == Copying::Either => {
+            sockets(ports, settings, Copying::Copy, &umem)?
+        }
+        made => made?,
+    };
 
     let mut programs = BTreeMap::new();
     let mut negotiated = Vec::new();
-    for port in &ports {
+    for port in ports {
         let program = Arc::new(PortProgram::start(port, settings.mode)?);
         let zero = queues
             .get(&(port.id, 0))
@@ -205,7 +217,7 @@ pub(super) fn open(
 }
 
 /// Memory for so many lanes, in chunks that hold every port's frames.
-fn memory(ports: &[&Port], lanes: u32) -> Result<Arc<Umem>, OpenError> {
+fn memory(ports: &[Port], lanes: u32) -> Result<Arc<Umem>, OpenError> {
     let mut chunk = 0;
     for port in ports {
         let longest = port.longest_frame();
@@ -227,8 +239,9 @@ fn memory(ports: &[&Port], lanes: u32) -> Result<Arc<Umem>, OpenError> {
 /// Sockets that are bound to every queue, by port and queue from 0. All share the memory: the first one
 /// registers it.
 fn sockets(
-    ports: &[&Port],
+    ports: &[Port],
     settings: &Settings,
+    copying: Copying,
     umem: &Arc<Umem>,
 ) -> Result<BTreeMap<(u16, u16), Queue>, OpenError> {
     let mut queues = BTreeMap::new();
@@ -249,10 +262,10 @@ fn sockets(
                     _ => refused("an AF_XDP socket")(error),
                 })?;
             let how = match &first {
-                None => Binding::First(settings.copying),
+                None => Binding::First(copying),
                 Some(first) => Binding::With(first),
             };
-            socket.bind(port.index, queue, how).map_err(|error| not_bound(port, queue, error))?;
+            bind(&socket, port, queue, how)?;
             if let Some(budget) = settings.busy_budget {
                 socket.busy_poll(budget.into()).map_err(refused("busy polling"))?;
             }
@@ -261,18 +274,31 @@ fn sockets(
             let Rings { fill, completion, rx, tx } = rings;
             let receiving = Receiving {
                 socket: Arc::clone(&socket),
-                port: (*port).clone(),
+                port: port.clone(),
                 fill,
                 rx,
                 _promiscuous: promiscuous.clone(),
             };
             let sending =
-                Sending { socket: Arc::clone(&socket), port: (*port).clone(), completion, tx };
+                Sending { socket: Arc::clone(&socket), port: port.clone(), completion, tx };
             let queue = Queue { socket, receiving: Some(receiving), sending: Some(sending) };
             queues.insert((port.id, number), queue);
         }
     }
     Ok(queues)
+}
+
+/// Binds a socket to a queue, as soon as nobody else has it.
+fn bind(socket: &XdpSocket, port: &Port, queue: u32, how: Binding<'_>) -> Result<(), OpenError> {
+    let end = Instant::now() + LET_GO;
+    loop {
+        match socket.bind(port.index, queue, how) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < end => {
+                thread::sleep(TRY_AGAIN);
+            }
+            bound => return bound.map_err(|error| not_bound(port, queue, error)),
+        }
+    }
 }
 
 fn not_bound(port: &Port, queue: u32, error: io::Error) -> OpenError {
