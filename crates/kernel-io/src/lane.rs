@@ -40,21 +40,21 @@ pub enum LaneError {
 impl LaneError {
     /// Of the first of these ports that is gone.
     pub(crate) fn gone<'p>(ports: impl IntoIterator<Item = &'p Port>) -> Result<(), Self> {
-        match ports.into_iter().find(|port| port.is_gone()) {
-            None => Ok(()),
-            Some(port) => {
-                let (device, iface) = (port.device.clone(), port.iface.clone());
-                Err(Self::Gone { device, iface })
-            }
-        }
+        ports.into_iter().find(|port| port.is_gone()).map_or(Ok(()), |port| Err(Self::left(port)))
+    }
+
+    /// This port's interface is gone, or was for a while.
+    pub(crate) fn left(port: &Port) -> Self {
+        let (device, iface) = (port.device.clone(), port.iface.clone());
+        Self::Gone { device, iface }
     }
 
     /// A call of the kernel for a port failed.
     pub(crate) fn of(port: &Port, call: &'static str, source: std::io::Error) -> Self {
-        let (device, iface) = (port.device.clone(), port.iface.clone());
         if port.is_gone() {
-            return Self::Gone { device, iface };
+            return Self::left(port);
         }
+        let (device, iface) = (port.device.clone(), port.iface.clone());
         Self::System { device, iface, call, source }
     }
 }

@@ -97,7 +97,13 @@ fn start<W: Way>(words: Vec<OsString>) -> Result<(), ProgramError> {
     let plan = plan(&arguments, way.l2fwd(), &ports)?;
     let places = deal(&plan, way.queues(), &arguments.lcores, way.l2fwd().ports_per_lcore);
     say_places::<W>(&places, way.queues());
-    let opened = way.open(&ports, &places)?;
+    // Nothing is received from the others, and nothing leaves by them.
+    let used: Vec<Port> = ports
+        .iter()
+        .filter(|port| places.iter().any(|place| place.rx_port == port.id))
+        .cloned()
+        .collect();
+    let opened = way.open(&used, &places)?;
     say_ports::<W>(&ports, &plan, &opened);
     let Opened { lanes, stats, commands: own, .. } = opened;
 
@@ -123,10 +129,11 @@ fn start<W: Way>(words: Vec<OsString>) -> Result<(), ProgramError> {
     let work = work(&arguments.lcores, &places, lanes, &figures, way.spins());
     let hz = clock::hz();
     let screen = Screen::new(period_s, hz, stats.counted());
-    let mut notes = refusals(W::NAME, &ports, &*stats);
+    let mut notes = refusals(W::NAME, &used, &*stats);
+    let has_left = |port: &Port| stats.has_left(port.id);
     let forward = || match W::HAS_LCORES {
         true => forward(work, arguments.main, screen, &stop).map_err(ProgramError::from),
-        false => watch(&ports, &mut notes, screen, &stop).map_err(ProgramError::from),
+        false => watch(&used, has_left, &mut notes, screen, &stop).map_err(ProgramError::from),
     };
     let outcome = match &file {
         None => forward(),

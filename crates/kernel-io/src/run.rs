@@ -98,10 +98,11 @@ pub(crate) fn forward(
     })
 }
 
-/// Sees to the screen, and whether the interfaces are there, while the kernel forwards. `note` gives what
-/// the user is to be told; asked about once a second.
+/// Sees to the screen, and whether the interfaces are there, while the kernel forwards. `has_left` tells whether
+/// it gave one up, `note` gives what the user is to be told; asked about once a second.
 pub(crate) fn watch(
     ports: &[Port],
+    has_left: impl Fn(&Port) -> bool,
     mut note: impl FnMut() -> Option<String>,
     mut screen: Screen<'_>,
     stop: &Stop,
@@ -116,6 +117,9 @@ pub(crate) fn watch(
         ticked = now;
         if now.wrapping_sub(checked) > check {
             LaneError::gone(ports)?;
+            if let Some(port) = ports.iter().find(|port| has_left(port)) {
+                return Err(LaneError::left(port));
+            }
             if let Some(note) = note() {
                 complain!("{note}");
             }

@@ -82,6 +82,12 @@ pub(crate) trait Told: Counted + Send + Sync {
         0
     }
 
+    /// Whether the kernel took a port's interface from the program, which another look at the interfaces need
+    /// not show: one that left the namespace may be back.
+    fn has_left(&self, _port: u16) -> bool {
+        false
+    }
+
     /// What the screen shows.
     fn counted(&self) -> &dyn Counted;
 }

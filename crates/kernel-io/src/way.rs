@@ -41,7 +41,7 @@ pub(crate) trait Way: Sized {
     /// How frames are received and sent, for `/ethdev/info`.
     fn driver(&self) -> String;
 
-    /// Lets frames in.
+    /// Lets frames in, on these ports, all of which are of a place.
     fn open(&self, ports: &[Port], places: &[Place]) -> Result<Opened, ProgramError>;
 }
 

@@ -186,6 +186,21 @@ def test_fib_routes_as_the_kernel_would(directory: Path, mode: str) -> None:
         assert running.stats(1)["opackets"] == 3
 
 
+def test_what_is_routed_to_a_port_that_is_not_forwarded_is_the_kernels(directory: Path) -> None:
+    """A port that `-p` leaves out has no counters, so that its frames would be in none."""
+    ip("-n", MIDDLE, "addr", "add", "10.2.0.1/24", "dev", "f1")
+    for name in ("all", "f0", "f1"):
+        setting = f"net.ipv4.conf.{name}.forwarding=1"
+        ip("netns", "exec", MIDDLE, "sysctl", "-qw", setting)
+    ip("-n", MIDDLE, "neigh", "add", "10.2.0.2", "lladdr", "02:11:00:00:00:aa", "dev", "f1")
+    with (
+        end(LEFT, "l0") as left,
+        XDP.running(directory, "--action", "fib", "-p", "1") as running,
+    ):
+        left.send(ipv4("10.1.0.2", "10.2.0.2", 64, mac(MIDDLE, "f0")))
+        eventually(lambda: xstats(running, 0)["rx_passed"] == 1, lambda: xstats(running, 0))
+
+
 def test_what_the_other_interface_refuses_is_counted(directory: Path) -> None:
     """Frames that are longer than its MTU, or that it cannot take at all."""
     ip("-n", MIDDLE, "link", "set", "f1", "mtu", "1000")
@@ -229,6 +244,16 @@ def test_an_interface_that_is_deleted_ends_it_with_its_name(directory: Path, gon
         assert f"network interface {gone} is gone" in running.log.read_text()
         assert not running.socket.parent.exists()
         assert not program_on({"f0": "f1", "f1": "f0"}[gone])
+
+
+def test_an_interface_that_leaves_and_comes_back_ends_it(directory: Path) -> None:
+    """Nothing would be sent there any more."""
+    with XDP.running(directory) as running:
+        ip("-n", MIDDLE, "link", "set", "f1", "netns", RIGHT)
+        ip("-n", RIGHT, "link", "set", "f1", "netns", MIDDLE)
+        eventually(lambda: running.process.poll() is not None)
+        assert running.process.returncode == 1
+        assert "network interface f1 is gone" in running.log.read_text()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use forwarding::ethernet::addresses_of_l2fwd;
 use forwarding::l2fwd;
-use libbpf_rs::Object;
+use libbpf_rs::{MapCore as _, MapFlags, Object};
 
 use super::attach::{AttachError, Attached, Mode};
 use super::layout::LaneConstants;
@@ -105,6 +105,14 @@ impl Forwarder {
         self.lanes.iter().map(|lane| (lane.pair.rx_port.id, &lane.attached))
     }
 
+    /// Whether the kernel has taken a port out of the map that programs redirect by, as it does when the
+    /// interface is deleted or leaves the namespace. It puts none back.
+    pub(super) fn has_left(&self, port: u16) -> bool {
+        let key = u32::from(port).to_ne_bytes();
+        let found = map(&self.maps, "ports").map(|map| map.lookup(&key, MapFlags::ANY));
+        matches!(found, Ok(Ok(None)))
+    }
+
     /// What becomes of frames now.
     pub(super) fn action(&self) -> Action {
         self.action.lock().map_or_else(|poisoned| *poisoned.into_inner(), |action| *action)
@@ -114,7 +122,8 @@ impl Forwarder {
     /// the new one, and counters go on. All programs are loaded before the first is put in its place.
     ///
     /// # Errors
-    /// The kernel refused; what ran goes on.
+    /// The kernel refused. It does so while loading, and what ran goes on; or a port is gone, and those before it
+    /// have the other action: the program is about to end for that.
     pub(super) fn replace(&self, action: Action) -> Result<(), OpenError> {
         let mut current = match self.action.lock() {
             Ok(current) => current,

@@ -99,6 +99,10 @@ impl Told for XdpStats {
         self.sending(port).1.unwrap_or(0)
     }
 
+    fn has_left(&self, port: u16) -> bool {
+        self.forwarder.has_left(port)
+    }
+
     fn counted(&self) -> &dyn Counted {
         self
     }
