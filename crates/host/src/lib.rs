@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a program asks the kernel about itself and others: the CPUs that it may use, signals that it was
-//! started to ignore, processes that are gone, sockets that nobody serves, network interfaces.
+//! started to ignore, processes that are gone, sockets that nobody serves, network interfaces, memory.
 #![forbid(unsafe_code)]
 
 mod interface;
@@ -25,6 +25,18 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 pub fn allowed_cpus() -> Vec<usize> {
     let set = sched_getaffinity(None).unwrap_or_default();
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+/// Bytes of memory that may be used before the kernel has to swap, or to end programs; none where it does not
+/// say.
+#[must_use]
+pub fn available_memory() -> Option<u64> {
+    read_available(&fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+fn read_available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Whether the process ignores a signal by its number, as whoever started it may have wanted (nohup does
@@ -83,6 +95,16 @@ mod tests {
             listed.extend(first.parse::<usize>().unwrap()..=last.parse().unwrap());
         }
         assert_eq!(allowed_cpus(), listed);
+    }
+
+    #[test]
+    fn available_memory_is_what_the_kernel_says() {
+        assert!(available_memory().is_some_and(|bytes| bytes > 1 << 20));
+        let told = "MemTotal:  24684000 kB\nMemAvailable:   24100 kB\n";
+        assert_eq!(read_available(told), Some(24100 << 10));
+        for unread in ["", "MemTotal: 1 kB", "MemAvailable: x kB", "MemAvailable: 7"] {
+            assert_eq!(read_available(unread), None, "{unread}");
+        }
     }
 
     #[test]
