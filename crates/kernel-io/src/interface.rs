@@ -7,6 +7,9 @@ use crate::af_packet::PacketSocket;
 use crate::eal::Device;
 use crate::frame::{self, Tag};
 
+/// Longest packet of IP, and so of every interface with a use for one. Some of the kernel's take any number.
+const MOST_MTU: u32 = 65_535;
+
 /// Why an interface cannot be a port.
 #[derive(Debug, thiserror::Error)]
 pub enum InterfaceError {
@@ -27,6 +30,18 @@ pub enum InterfaceError {
         device: String,
         /// The interface.
         iface: String,
+    },
+    /// Its frames are longer than any that are sent on a wire.
+    #[error(
+        "{device}: {iface} has an MTU of {mtu}; {MOST_MTU} at most: ip link set {iface} mtu 1500"
+    )]
+    LongMtu {
+        /// The port's device.
+        device: String,
+        /// The interface.
+        iface: String,
+        /// Its MTU.
+        mtu: u32,
     },
     /// Two ports want it: a frame would be received twice.
     #[error("{device}: {iface} is the interface of {other} already")]
@@ -90,12 +105,23 @@ impl Port {
     }
 
     fn find(id: u16, device: &Device) -> Result<Self, InterfaceError> {
+        Self::new(id, device, host::interface(&device.iface))
+    }
+
+    fn new(
+        id: u16,
+        device: &Device,
+        found: io::Result<Option<host::Interface>>,
+    ) -> Result<Self, InterfaceError> {
         let (device, iface) = (device.name.clone(), device.iface.clone());
-        match host::interface(&iface) {
+        match found {
             Err(source) => Err(InterfaceError::Unknown { device, iface, source }),
             Ok(None) => Err(InterfaceError::Missing { device, iface }),
             Ok(Some(found)) => match found.mac.filter(|mac| *mac != [0; 6]) {
                 None => Err(InterfaceError::NotEthernet { device, iface }),
+                Some(_) if found.mtu > MOST_MTU => {
+                    Err(InterfaceError::LongMtu { device, iface, mtu: found.mtu })
+                }
                 Some(mac) => {
                     Ok(Self { id, device, iface, index: found.index, mac, mtu: found.mtu })
                 }
@@ -165,5 +191,19 @@ mod tests {
         let error = ports("--vdev net_af_packet3,iface=lo").unwrap_err();
         assert!(matches!(&error, InterfaceError::NotEthernet { .. }), "{error}");
         assert!(error.to_string().contains("net_af_packet3: lo"), "{error}");
+    }
+
+    #[test]
+    fn an_mtu_that_no_wire_has_is_refused() {
+        let words = ["--vdev", "net_af_packet0,iface=d0"];
+        let (read, _) = Arguments::read(words, "net_af_packet", &[0]).unwrap();
+        let port = |mtu| {
+            let mac = Some([2, 0, 0, 0, 0, 1]);
+            let found = host::Interface { mtu, mac, ..host::Interface::default() };
+            Port::new(0, &read.devices[0], Ok(Some(found)))
+        };
+        assert_eq!(port(65_535).unwrap().longest_frame(), 65_553);
+        let error = port(65_536).unwrap_err().to_string();
+        assert!(error.contains("net_af_packet0: d0 has an MTU of 65536; 65535 at most"), "{error}");
     }
 }

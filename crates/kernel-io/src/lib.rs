@@ -25,6 +25,7 @@ mod frame;
 pub mod interface;
 pub mod lane;
 mod lcores;
+mod memory;
 mod options;
 pub mod ping;
 pub mod program;

@@ -280,6 +280,7 @@ def refused_beside(running: Forwarder) -> str:
     ("words", "told"),
     [
         (["--vdev", "net_af_packet2,iface=none"], "no network interface none"),
+        (["--vdev", f"net_af_packet2,iface={'n' * 16}"], f"no network interface {'n' * 16}"),
         (["--vdev", "net_af_packet2,iface=lo"], "lo has no Ethernet address"),
         (["--vdev", "net_af_packet2,iface=f0"], "f0 is the interface of net_af_packet0 already"),
         (["--vdev", "net_af_packet2,iface=f0,blocksz=5000"], "blocksz=5000"),

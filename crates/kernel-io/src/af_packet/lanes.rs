@@ -15,9 +15,10 @@ use super::outbox::Outbox;
 use super::read_write::ReadWrite;
 use super::rx_ring::{self, Blocks, RxRing};
 use super::socket::{Fanout, PacketSocket};
-use super::tx_ring::TxRing;
+use super::tx_ring::{self, TxRing};
 use crate::interface::Port;
 use crate::lane::{Lane, Place};
+use crate::memory::{self, TooLittle};
 use crate::spans::{self, SpanBook, Timer};
 use crate::stats::{LaneEntry, LaneStats, Missed, PortStats};
 use crate::way::Opened;
@@ -72,6 +73,9 @@ pub enum OpenError {
         /// The port's device.
         device: String,
     },
+    /// The rings would not fit.
+    #[error(transparent)]
+    Memory(#[from] TooLittle),
     /// The longest frame would be cut.
     #[error(
         "{device}: blocksz={size}: {iface} receives frames of {longest} bytes, for which a block needs {least} bytes or more"
@@ -121,6 +125,9 @@ pub(crate) fn open(
     places: &[Place],
     settings: &Settings,
 ) -> Result<Opened, OpenError> {
+    if settings.io == Io::Mmap {
+        memory::enough_for(rings(ports, places, settings), "framecnt, blocksz and qpairs")?;
+    }
     let (mut lanes, mut entries, mut books) = (Vec::new(), Vec::new(), Vec::new());
     let mut sockets = Sockets(BTreeMap::new());
     let mut groups = BTreeMap::new();
@@ -148,6 +155,16 @@ pub(crate) fn open(
     }
     let stats = Arc::new(PortStats::new(entries, Box::new(sockets)));
     Ok(Opened { lanes, stats, negotiated: Vec::new(), commands: vec![spans::command(books)] })
+}
+
+/// Bytes of the rings of all places.
+fn rings(ports: &[Port], places: &[Place], settings: &Settings) -> u64 {
+    let receiving = u64::from(settings.block_bytes) * u64::from(settings.blocks);
+    let sending = |place: &Place| {
+        let port = ports.iter().find(|port| port.id == place.tx_port);
+        port.map_or(0, |port| tx_ring::bytes(SLOTS, port.longest_frame()) as u64)
+    };
+    places.iter().map(|place| receiving + sending(place)).sum()
 }
 
 struct Making<'m> {
@@ -273,4 +290,39 @@ fn not_open(port: &Port, error: io::Error) -> OpenError {
 fn refused(port: &Port, what: &'static str, source: io::Error) -> OpenError {
     let (device, iface) = (port.device.clone(), port.iface.clone());
     OpenError::System { device, iface, what, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_are_of_every_queue() {
+        let port = |id, mtu| Port {
+            id,
+            device: String::new(),
+            iface: String::new(),
+            index: 1,
+            mac: [2; 6],
+            mtu,
+        };
+        let settings = Settings {
+            io: Io::Mmap,
+            fanout: Fanout::Hash,
+            queues: 1,
+            qdisc_bypass: true,
+            promiscuous: false,
+            mac_updating: true,
+            block_bytes: 1 << 20,
+            blocks: 16,
+            spans: 0,
+        };
+        let ports = [port(0, 1500), port(1, 65_535)];
+        let place = |rx_port, tx_port| Place { lcore: 0, rx_port, queue: 0, tx_port };
+        // 512 slots of 2 KiB each, and of 128.
+        let one = rings(&ports, &[place(0, 0)], &settings);
+        assert_eq!(one, (16 << 20) + (1 << 20));
+        let all = rings(&ports, &[place(0, 1), place(1, 0), place(0, 1)], &settings);
+        assert_eq!(all, one + 2 * ((16 << 20) + (64 << 20)));
+    }
 }

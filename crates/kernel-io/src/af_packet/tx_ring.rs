@@ -18,6 +18,35 @@ const LENGTH: usize = offset_of!(libc::tpacket2_hdr, tp_len);
 /// Bytes of a block: what the kernel has to find in one piece.
 const BLOCK: u32 = 1 << 16;
 
+/// Sizes of a ring, in bytes and numbers.
+struct Slots {
+    slot: u32,
+    block: u32,
+    blocks: u32,
+}
+
+impl Slots {
+    /// Room for `count` frames of at most `longest` bytes, or some more.
+    fn new(count: u32, longest: usize) -> Self {
+        let slot = ((DATA + longest) as u32).next_power_of_two();
+        let block = BLOCK.max(slot);
+        Self { slot, block, blocks: count.div_ceil(block / slot) }
+    }
+
+    fn count(&self) -> u32 {
+        self.blocks * (self.block / self.slot)
+    }
+
+    fn bytes(&self) -> usize {
+        self.block as usize * self.blocks as usize
+    }
+}
+
+/// Bytes of a ring for so many frames of at most `longest` bytes.
+pub(crate) fn bytes(count: u32, longest: usize) -> usize {
+    Slots::new(count, longest).bytes()
+}
+
 /// What came of slots that the kernel gave back.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Done {
@@ -43,22 +72,20 @@ impl TxRing {
     /// Makes the ring of a socket that is not bound yet: `slots` frames of at most `longest` bytes, or
     /// some more.
     pub(crate) fn new(socket: PacketSocket, slots: u32, longest: usize) -> io::Result<Self> {
-        let slot = ((DATA + longest) as u32).next_power_of_two();
-        let block = BLOCK.max(slot);
-        let blocks = slots.div_ceil(block / slot);
-        let slots = blocks * (block / slot);
+        let sizes = Slots::new(slots, longest);
+        let (slot, slots) = (sizes.slot as usize, sizes.count());
         socket.set(libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as c_int))?;
         let request = libc::tpacket_req {
-            tp_block_size: block,
-            tp_block_nr: blocks,
-            tp_frame_size: slot,
+            tp_block_size: sizes.block,
+            tp_block_nr: sizes.blocks,
+            tp_frame_size: sizes.slot,
             tp_frame_nr: slots,
         };
         // Without PACKET_LOSS, by which the kernel would give back what it refuses as if it were sent:
         // so it stops there, and `take_out` sees which one it was.
         socket.set(libc::PACKET_TX_RING, &request)?;
-        let mapping = Mapping::new(&socket, block as usize * blocks as usize)?;
-        Ok(Self { socket, mapping, slot: slot as usize, slots, head: 0, tail: 0, used: 0 })
+        let mapping = Mapping::new(&socket, sizes.bytes())?;
+        Ok(Self { socket, mapping, slot, slots, head: 0, tail: 0, used: 0 })
     }
 
     /// The bytes of the next slot, to be filled; none when all are under way.

@@ -15,6 +15,7 @@ use super::socket::{Binding, Copying, ENTRIES, Rings, XdpSocket};
 use super::umem::{Chunks, LONGEST, Umem, chunk_for};
 use crate::interface::{Port, Promiscuous};
 use crate::lane::{Lane, Place};
+use crate::memory::{self, TooLittle};
 use crate::spans::{self, SpanBook, Timer};
 use crate::stats::{LaneEntry, LaneStats, Missed, PortStats};
 use crate::way::Opened;
@@ -60,6 +61,9 @@ pub enum OpenError {
     /// The kernel took no program.
     #[error("{0}")]
     Load(String),
+    /// Frames would not fit.
+    #[error(transparent)]
+    Memory(#[from] TooLittle),
     /// The process may not.
     #[error("{device}: AF_XDP sockets need the capability CAP_NET_RAW; run as root")]
     NotAllowed {
@@ -159,7 +163,7 @@ pub(super) fn open(
     places: &[Place],
     settings: &Settings,
 ) -> Result<Opened, OpenError> {
-    let umem = memory(ports, places.len() as u32)?;
+    let umem = umem(ports, places.len() as u32)?;
     let mut queues = match sockets(ports, settings, settings.copying, &umem) {
         // Sockets of one memory copy as the first one does. Where the drivers differ, all can copy.
         Err(OpenError::NoZeroCopy { .. }) if settings.copying == Copying::Either => {
@@ -217,7 +221,7 @@ pub(super) fn open(
 }
 
 /// Memory for so many lanes, in chunks that hold every port's frames.
-fn memory(ports: &[Port], lanes: u32) -> Result<Arc<Umem>, OpenError> {
+fn umem(ports: &[Port], lanes: u32) -> Result<Arc<Umem>, OpenError> {
     let mut chunk = 0;
     for port in ports {
         let longest = port.longest_frame();
@@ -227,6 +231,8 @@ fn memory(ports: &[Port], lanes: u32) -> Result<Arc<Umem>, OpenError> {
             longest,
         })?;
     }
+    let bytes = u64::from(lanes * CHUNKS) * u64::from(chunk);
+    memory::enough_for(bytes, "queue_count")?;
     let first = ports.first();
     Umem::new(lanes * CHUNKS, chunk).map_err(|source| OpenError::System {
         device: first.map_or_else(String::new, |port| port.device.clone()),
