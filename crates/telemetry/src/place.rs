@@ -39,11 +39,12 @@ pub enum PlaceError {
     },
 }
 
-/// A directory that is one program's own. Dropped, it removes the socket, and the directory when it is
-/// empty then.
+/// A directory that is one program's own. Dropped, it removes the socket, if it has become
+/// [`ours`](Self::is_ours), and the directory when it is empty then.
 #[derive(Debug)]
 pub struct Place {
     directory: PathBuf,
+    has_socket: bool,
 }
 
 impl Place {
@@ -76,7 +77,7 @@ impl Place {
         if socket.symlink_metadata().is_ok() {
             return Err(PlaceError::Taken { prefix: prefix.to_owned(), socket });
         }
-        Ok(Self { directory })
+        Ok(Self { directory, has_socket: false })
     }
 
     /// The socket's path.
@@ -84,11 +85,19 @@ impl Place {
     pub fn socket(&self) -> PathBuf {
         self.directory.join(SOCKET)
     }
+
+    /// Says that the socket was bound for this place. Until then it may be that of another program, which began
+    /// at the same time and was faster.
+    pub(crate) fn is_ours(&mut self) {
+        self.has_socket = true;
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = fs::remove_file(self.socket());
+        if self.has_socket {
+            let _ = fs::remove_file(self.socket());
+        }
         // What others put there stays, and so does the directory then.
         let _ = fs::remove_dir(&self.directory);
     }
@@ -130,10 +139,11 @@ mod tests {
     #[test]
     fn a_place_is_left_as_it_was_found() {
         let runtime = tempfile::tempdir().unwrap();
-        let place = Place::make_in(runtime.path(), "a").unwrap();
+        let mut place = Place::make_in(runtime.path(), "a").unwrap();
         let socket = place.socket();
         assert_eq!(socket, runtime.path().join("dpdk/a/dpdk_telemetry.v2"));
         let listener = UnixListener::bind(&socket).unwrap();
+        place.is_ours();
         let taken = Place::make_in(runtime.path(), "a").unwrap_err().to_string();
         assert!(taken.contains("--file-prefix a"), "{taken}");
         drop(listener);

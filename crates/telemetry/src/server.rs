@@ -62,16 +62,19 @@ impl Server {
     ///
     /// # Errors
     /// [`ServerError::System`].
-    pub fn start_at(place: Place, commands: Commands) -> Result<Self, ServerError> {
+    pub fn start_at(mut place: Place, commands: Commands) -> Result<Self, ServerError> {
         let socket = place.socket();
         let refused = |source: io::Error| ServerError::System { socket: socket.clone(), source };
-        let listener = listening(&socket).map_err(|errno| refused(errno.into()))?;
+        let refused_by = |errno: Errno| refused(errno.into());
+        let listener = bound(&socket).map_err(refused_by)?;
+        place.is_ours();
+        listen(&listener, CLIENTS as i32).map_err(refused_by)?;
         let made = || -> rustix::io::Result<(OwnedFd, OwnedFd)> {
             let end = eventfd(0, EventfdFlags::CLOEXEC)?;
             let seen = rustix::io::fcntl_dupfd_cloexec(&end, 0)?;
             Ok((end, seen))
         };
-        let (end, seen) = made().map_err(|errno| refused(errno.into()))?;
+        let (end, seen) = made().map_err(refused_by)?;
         let thread = thread::Builder::new()
             .name("telemetry".to_owned())
             .spawn(move || Clients { listener, end: seen, all: Vec::new() }.serve(&commands))
@@ -95,11 +98,10 @@ impl Drop for Server {
     }
 }
 
-fn listening(path: &Path) -> rustix::io::Result<OwnedFd> {
+fn bound(path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     bind(&listener, &SocketAddrUnix::new(path)?)?;
-    listen(&listener, CLIENTS as i32)?;
     Ok(listener)
 }
 
@@ -227,6 +229,17 @@ mod tests {
         drop(server);
         assert!(!socket.exists());
         assert!(!directory.path().join("dpdk/p").exists());
+    }
+
+    #[test]
+    fn who_begins_at_the_same_time_leaves_the_faster_ones_socket_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = || Place::make_in(directory.path(), "p").unwrap();
+        let (one, other) = (place(), place());
+        let first = Server::start_at(one, Commands::new("test 1")).unwrap();
+        assert!(Server::start_at(other, Commands::new("test 2")).is_err());
+        let (client, _) = Client::new(&first.socket());
+        assert_eq!(client.ask("/none"), json!({"/none": null}));
     }
 
     #[test]
