@@ -57,6 +57,8 @@ class Watch:
         for process, before, after in zip(
             self._trial.processes, self._before, self._now(), strict=True
         ):
+            if not (before.told and after.told):
+                continue
             process.voluntary_switches = after.voluntary - before.voluntary
             process.involuntary_switches = after.involuntary - before.involuntary
             process.ran_s = after.ran_s - before.ran_s

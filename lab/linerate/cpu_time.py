@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from linerate.cpus import cpu_times
 from linerate.links import KernelThread
-from linerate.process import Child, activity_of
+from linerate.process import Activity, Child, activity_of
 from linerate.records import CpuTime
 
 # A process that ran for more of the time before the window, when nothing came, polls.
@@ -25,11 +25,11 @@ _POLLS = 0.5
 
 @dataclass(frozen=True)
 class Look:
-    """What had been used of the core until then."""
+    """What had been used of the core until then; None where the scheduler does not tell."""
 
     at_s: float
-    process_s: float
-    napi_s: float
+    process_s: float | None
+    napi_s: float | None
     softirq_s: float
 
 
@@ -45,8 +45,9 @@ class CpuMeter:
     def look(self) -> Look:
         return Look(
             at_s=time.monotonic(),
-            process_s=self._child.activity().ran_s if self._child else 0.0,
-            napi_s=sum(activity_of(thread.pid).ran_s for thread in self._napi),
+            # Where there is no process, it took no time: that is known.
+            process_s=_ran_s([self._child.activity()] if self._child else []),
+            napi_s=_ran_s([activity_of(thread.pid) for thread in self._napi]),
             softirq_s=cpu_times()[self._cpu].softirq / os.sysconf("SC_CLK_TCK"),
         )
 
@@ -55,18 +56,29 @@ class CpuMeter:
 
         What polls, does so beside the window too, and that is not the window's.
         """
-        process_s = end.process_s - begin.process_s
+        process_s = _since(begin.process_s, end.process_s)
+        before_s = _since(idle.process_s, begin.process_s)
         waited_s = begin.at_s - idle.at_s
-        if waited_s > 0 and (share := (begin.process_s - idle.process_s) / waited_s) > _POLLS:
-            process_s -= share * max(end.at_s - begin.at_s - window_s, 0.0)
-        # Where there is no process, it took no time: that is known.
+        if process_s is not None and before_s is not None and before_s > _POLLS * waited_s > 0:
+            process_s -= before_s / waited_s * max(end.at_s - begin.at_s - window_s, 0.0)
         cpus = self._child.command.cpus if self._child else (self._cpu,)
         found = [("process", cpus, process_s)]
         if self._napi:
             cpus = tuple(sorted({thread.cpu for thread in self._napi}))
-            found.append(("napi", cpus, end.napi_s - begin.napi_s))
-        found.append(("softirq", (self._cpu,), end.softirq_s - begin.softirq_s))
+            found.append(("napi", cpus, _since(begin.napi_s, end.napi_s)))
+        found.append(("softirq", (self._cpu,), _since(begin.softirq_s, end.softirq_s)))
         return [
             CpuTime.model_validate({"of": of, "cpus": list(cpus), "seconds": max(seconds, 0.0)})
             for of, cpus, seconds in found
+            if seconds is not None
         ]
+
+
+def _ran_s(activities: Sequence[Activity]) -> float | None:
+    if not all(each.told for each in activities):
+        return None
+    return sum(each.ran_s for each in activities)
+
+
+def _since(before_s: float | None, now_s: float | None) -> float | None:
+    return None if before_s is None or now_s is None else now_s - before_s

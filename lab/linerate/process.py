@@ -205,6 +205,11 @@ class Activity:
     # Of each thread, by its id: how long it ran, and waited.
     threads: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
+    @property
+    def told(self) -> bool:
+        """Whether it counted at all: not of what is gone, nor without CONFIG_SCHED_INFO."""
+        return bool(self.threads)
+
     def waited_for_others_s(self, before: Activity) -> float:
         """How long its busiest thread waited since then while none of its threads had the CPU.
 

@@ -16,11 +16,15 @@ from linerate.records import Process, Trial
 from linerate.run_summary import crowding
 
 
+def _activity(ran: float, waited: float = 0.0, switches: tuple[int, int] = (0, 0)) -> Activity:
+    return Activity(*switches, ran, waited, {1: (ran, waited)})
+
+
 class Scheduler:
     """A forwarder whose times are told."""
 
     def __init__(self) -> None:
-        self.now = Activity(0, 0, 1.0, 1.0)
+        self.now = _activity(1.0, 1.0)
         self.command = Command("forwarder", ("prog",), (1,))
 
     def activity(self) -> Activity:
@@ -36,9 +40,7 @@ def test_what_the_link_s_thread_had_was_the_forwarder_s(
 ) -> None:
     child = Scheduler()
     clock = SimpleNamespace(ran_s=3.0)
-    monkeypatch.setattr(
-        "linerate.activity.activity_of", lambda pid: Activity(0, 0, clock.ran_s, 0.0)
-    )
+    monkeypatch.setattr("linerate.activity.activity_of", lambda pid: _activity(clock.ran_s))
     threads = [
         KernelThread(KernelThread.FORWARDER, "napi/f0", 7, 1),
         # On the other core: takes nothing away.
@@ -49,7 +51,7 @@ def test_what_the_link_s_thread_had_was_the_forwarder_s(
         link="veth", size=64, load="flood", started_at="2026-01-01T00:00:00.000+00:00",
     )  # fmt: skip
     watch = Watch(record, [cast(Child, child)], threads)
-    child.now = Activity(3, 4, 1.0 + ran, 1.0 + waited)
+    child.now = _activity(1.0 + ran, 1.0 + waited, (3, 4))
     clock.ran_s += link_ran
     watch.enter()
     assert [each.role for each in record.processes] == [
@@ -60,6 +62,17 @@ def test_what_the_link_s_thread_had_was_the_forwarder_s(
     assert (first.ran_s, first.waited_s) == pytest.approx((ran, waited))
     assert record.processes[1].ran_s == pytest.approx(link_ran)
     assert (record.invalid_code == "starved") is starved
+
+
+def test_what_the_scheduler_does_not_tell_is_absent() -> None:
+    child = Scheduler()
+    record = _trial()
+    watch = Watch(record, [cast(Child, child)], [])
+    child.now = Activity(0, 0, 0.0, 0.0)
+    watch.enter()
+    (process,) = record.processes
+    assert (process.ran_s, process.waited_s, process.voluntary_switches) == (None, None, None)
+    assert record.valid
 
 
 @pytest.mark.parametrize(
@@ -83,7 +96,9 @@ def test_its_own_threads_are_no_others(
 
 
 def test_a_process_that_is_gone_did_nothing() -> None:
-    assert activity_of(1 << 23) == Activity(0, 0, 0.0, 0.0)
+    gone = activity_of(1 << 23)
+    assert gone == Activity(0, 0, 0.0, 0.0)
+    assert not gone.told
     now = activity_of(os.getpid())
     assert now.ran_s == sum(ran for ran, _ in now.threads.values()) > 0
 

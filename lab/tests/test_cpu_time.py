@@ -22,9 +22,13 @@ THREADS = [
 ]
 
 
+def ran(seconds: float) -> Activity:
+    return Activity(0, 0, seconds, 0.0, {1: (seconds, 0.0)})
+
+
 def meter(threads: list[KernelThread]) -> CpuMeter:
     child = SimpleNamespace(
-        command=Command("forwarder", ("prog",), (1,)), activity=lambda: Activity(0, 0, 4.0, 0.0)
+        command=Command("forwarder", ("prog",), (1,)), activity=lambda: ran(4.0)
     )
     return CpuMeter(cast(Child, child), threads, 1)
 
@@ -36,13 +40,27 @@ def used(idle: Look, begin: Look, end: Look, threads: list[KernelThread]) -> dic
 
 
 def test_only_the_forwarder_s_threads_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_time, "activity_of", lambda pid: Activity(0, 0, float(pid), 0.0))
+    monkeypatch.setattr(cpu_time, "activity_of", lambda pid: ran(float(pid)))
     monkeypatch.setattr(
         cpu_time, "cpu_times", lambda: {0: CpuTimes(0, 0, 0, 900), 1: CpuTimes(0, 0, 0, 200)}
     )
     monkeypatch.setattr("os.sysconf", lambda name: 100)
     look = meter(THREADS).look()
     assert (look.process_s, look.napi_s, look.softirq_s) == (4.0, 16.0, 2.0)
+
+
+def test_a_time_that_the_scheduler_does_not_tell_is_absent_and_not_0(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # One of two threads is gone, or this kernel keeps no such counts.
+    monkeypatch.setattr(
+        cpu_time, "activity_of", lambda pid: ran(1.0) if pid == 7 else Activity(0, 0, 0.0, 0.0)
+    )
+    look = meter(THREADS).look()
+    assert (look.process_s, look.napi_s) == (4.0, None)
+    assert set(used(look, look, look, THREADS)) == {"process", "softirq"}
+    untold = Look(0, None, 1.0, 0)
+    assert set(used(untold, untold, untold, THREADS)) == {"napi", "softirq"}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +73,7 @@ def test_polls_beside_the_window_are_not_the_window_s(
 ) -> None:
     idle = Look(10.0, 1.0, 3.0, 0.5)
     begin = Look(10.2, 1.0 + idle_ran, 3.0, 0.5)
-    end = Look(11.3, begin.process_s + ran, 3.3, 0.51)
+    end = Look(11.3, 1.0 + idle_ran + ran, 3.3, 0.51)
     found = used(idle, begin, end, THREADS)
     assert found == pytest.approx({"process": expected, "napi": 0.3, "softirq": 0.01})
 
