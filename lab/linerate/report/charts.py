@@ -8,7 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from linerate.summary import Summary
+from linerate.design import AA_SUFFIX
+from linerate.summary import CellSummary, Summary
 
 # All colours can be told apart on light and on dark paper; the page replaces INK and MUTED in text.
 INK, MUTED, GRID, BAND = "#1f2933", "#66727f", "#9aa5b14d", "#2f855a2e"
@@ -72,6 +73,16 @@ def styled(chart: Any, height: int, description: str | None = None) -> dict[str,
         spec["layer"] = [each for each in spec["layer"] if each.get("data", {}).get("values") != []]
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
     return spec
+
+
+def arms_of(cells: Iterable[CellSummary]) -> dict[str, str]:
+    """The colour of each arm, the same in all charts; the control has a place and no line."""
+    names = dict.fromkeys(arm.arm for cell in cells for arm in cell.arms)
+    return {
+        name: ARM_COLOURS[place % len(ARM_COLOURS)]
+        for place, name in enumerate(names)
+        if not name.endswith(AA_SUFFIX)
+    }
 
 
 def ratios(summary: Summary) -> dict[str, Any] | None:

@@ -9,9 +9,8 @@ from linerate.latency import table
 from linerate.latency.plan import IDLE_PPS
 from linerate.links import link
 from linerate.records import Trial
-from linerate.report import latency_charts, published_latency
+from linerate.report import charts, latency_charts, published_latency
 from linerate.report.page import Charts, render_page
-from linerate.report.rfc2544_charts import arms_of
 from linerate.summary import ArmSummary, CellSummary, Inside, RoundTrip, Summary
 
 
@@ -46,7 +45,7 @@ class CellView:
 def render(summary: Summary, trials: list[Trial]) -> str:
     """The whole page as text."""
     placed = Charts()
-    colours = arms_of(summary.cells)
+    colours = charts.arms_of(summary.cells)
     return render_page(
         "latency.html.j2",
         placed,

@@ -7,13 +7,12 @@ Each has the 95 % intervals of what it shows; published figures have none, for t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
-from linerate.design import AA_SUFFIX
 from linerate.report import charts
 from linerate.summary import CellSummary, LatencyFigure, LowerLoad, Quartiles
 from linerate.verdict import MARGIN
@@ -50,16 +49,6 @@ class Theory:
 
     label: str
     by_size: dict[int, float]
-
-
-def arms_of(cells: Iterable[CellSummary]) -> dict[str, str]:
-    """The colour of each arm, the same in all charts; the control has a place and no line."""
-    names = dict.fromkeys(arm.arm for cell in cells for arm in cell.arms)
-    return {
-        name: charts.ARM_COLOURS[place % len(charts.ARM_COLOURS)]
-        for place, name in enumerate(names)
-        if not name.endswith(AA_SUFFIX)
-    }
 
 
 def by_size(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from linerate.comparisons import low_load_loss
 from linerate.links import link
 from linerate.records import Trial
-from linerate.report import published_rfc2544, rfc2544_charts, rfc2544_method
+from linerate.report import charts, published_rfc2544, rfc2544_charts, rfc2544_method
 from linerate.report.page import Charts, render_page
 from linerate.report.published_rfc2544 import AsPublished, PublishedRow
 from linerate.report.rfc2544_charts import Spec
@@ -140,7 +140,7 @@ def _link(
 ) -> LinkView:
     cells = [cell for cell in summary.cells if cell.link == name]
     mine = [row for row in rows if row.cell.link == name]
-    colours = rfc2544_charts.arms_of(cells)
+    colours = charts.arms_of(cells)
     compared = [row for row in mine if not row.control]
     sizes = {cell.size for cell in cells}
     ours = BySize(name, cells, compared, summary.comparisons, placed)

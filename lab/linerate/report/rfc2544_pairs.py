@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from linerate.metrics import NDR
-from linerate.report import published_rfc2544, rfc2544_charts
+from linerate.report import charts, published_rfc2544, rfc2544_charts
 from linerate.report.page import Charts
 from linerate.report.published_rfc2544 import AsPublished
 from linerate.report.rfc2544_charts import Point, Spec, Theory
@@ -42,7 +42,7 @@ class BySize:
 
     @property
     def colours(self) -> dict[str, str]:
-        return rfc2544_charts.arms_of(self.cells)
+        return charts.arms_of(self.cells)
 
     def chart(
         self, title: str, value: Callable[[Row], Quartiles | None], theory: Theory | None = None
