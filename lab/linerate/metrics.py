@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from linerate.latency.values import COMMON_SPAN, inside_cycles, round_trip_cycles
+from linerate.latency.values import COMMON_SPAN, inside_cycles, latency_us, round_trip_cycles
 from linerate.records import Protocol, Trial
 
 Better = Literal["higher", "lower"]
@@ -89,7 +89,7 @@ COMMON_MEDIAN_LATENCY = TrialMetric(
     more="higher",
     less="lower",
     load_of=_COMMON,
-    value=lambda trial: trial.latency_us("0.5"),
+    value=lambda trial: latency_us(trial, "0.5"),
 )
 COMMON_HIGH_LATENCY = TrialMetric(
     name="common_latency_p99_us",
@@ -99,7 +99,7 @@ COMMON_HIGH_LATENCY = TrialMetric(
     more="higher",
     less="lower",
     load_of=_COMMON,
-    value=lambda trial: trial.latency_us("0.99"),
+    value=lambda trial: latency_us(trial, "0.99"),
 )
 
 # Rates that a search found. A goal may forgive some trials their loss, so "without loss" is none.

@@ -294,11 +294,6 @@ class Trial(_Strict):
         seconds = self.cpu_seconds(*parts)
         return seconds / self.received * 1e9 if seconds is not None and self.received else None
 
-    def latency_us(self, quantile: str) -> float | None:
-        """Of the frames that came back; None where the sender does not tell."""
-        found = self.latency.quantiles_ns.get(quantile) if self.latency else None
-        return None if found is None else found / 1e3
-
     @property
     def average_rx_burst(self) -> float | None:
         """Packets per poll, the published metric."""

@@ -228,10 +228,10 @@ class PathFigures(_Strict):
         description="by quantile: the sender's, of each trial; absent where trials have too few "
         "frames for it",
     )
-    lost: dict[str, float] = Field(
-        default_factory=dict,
+    lost: dict[str, float] | None = Field(
+        default=None,
         description="by the counter that names them, of all frames that were sent: below 0 where "
-        "one was counted twice",
+        "one was counted twice; absent without a valid trial",
     )
 
 

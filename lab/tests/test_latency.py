@@ -30,11 +30,12 @@ from linerate.forwarders import FORWARDERS
 from linerate.forwarders.base import TxBuffer
 from linerate.hdr import Histogram
 from linerate.latency import plan
+from linerate.latency.figures import insides
 from linerate.latency.plan import IDLE_PPS, LOADS, Step
 from linerate.latency.summarise import clock_of
-from linerate.latency.values import inside_cycles, round_trip_cycles
+from linerate.latency.values import COMMON_SPAN, inside_cycles, round_trip_cycles
 from linerate.output import FILES
-from linerate.records import RECORDS, Trial
+from linerate.records import RECORDS, Clock, Span, Trial
 from linerate.summary import ArmSummary, RoundTrip, Summary
 
 
@@ -193,7 +194,8 @@ def test_without_a_capacity_only_idle_is_measured(tmp_path: Path, simulation: Si
     assert latency
     assert {each.load_share for each in latency.round_trips} == {0.0}
     assert latency.capacity_pps is None
-    assert any("what reflect carries is not known" in each for each in found.warnings)
+    (told,) = [each for each in found.warnings if "what reflect carries is not known" in each]
+    assert "no figures under load; the last because: " in told
 
 
 def test_a_run_without_any_figure_ends_or_says_so(tmp_path: Path, simulation: Simulation) -> None:
@@ -304,6 +306,8 @@ def test_options_that_cannot_be_are_named() -> None:
         ({"packets": 0}, "--packets 0"),
         ({"forwarders": ["af-packet-mmap", "reflect"]}, "--forwarders af-packet-mmap"),
         ({"blocks": 0}, "--blocks 0"),
+        # 10 % of it would be idle.
+        ({"line_rate": 10 * plan.IDLE_PPS}, "--line-rate 9970"),
     ):
         with pytest.raises(UsageError, match=words):
             experiment.design(options(**given))
@@ -328,6 +332,39 @@ def test_what_is_no_latency_has_no_value() -> None:
     assert inside_cycles(trial) is None
     assert plan.load_of(trial) is None
     assert clock_of([trial]) is None
+
+
+def looked_into(spans: dict[str, tuple[float, float]]) -> list[Trial]:
+    """One trial each at idle: mean and median of the time inside, the clock's cost in them."""
+    return [
+        Trial(
+            experiment="latency", seed=1, block=block, position=block, role="search", test="spans",
+            arm=name, forwarder=name, link="memif", size=64, load="paced", started_at="",
+            protocol="udp", asked_pps=plan.IDLE_PPS, maximum_pps=1e6,
+            clock=Clock(tsc_hz=10**9, cost_cycles=26),
+            spans=[
+                Span(
+                    span=COMMON_SPAN, port=0, queue=0, one_in=1, sampled=9, count=9,
+                    mean_cycles=mean, quantiles_cycles={"0.5": median},
+                )
+            ],
+        )
+        for block, (name, (mean, median)) in enumerate(spans.items())
+    ]  # fmt: skip
+
+
+def test_a_span_as_short_as_a_reading_of_the_clock_has_no_figure() -> None:
+    (entry,) = insides(looked_into({"a": (40.0, 30.0), "b": (50.0, 31.0)}), ["udp"])
+    assert entry.cycles
+    assert (entry.cycles.mean.median, entry.cycles.quantiles["0.5"].median) == (19.0, 4.5)
+    # Of the others alone the figure would be too long.
+    trials = looked_into({"a": (40.0, 30.0), "b": (26.0, 26.0)})
+    assert [inside_cycles(each) for each in trials] == [4.0, None]
+    (entry,) = insides(trials, ["udp"])
+    assert (entry.cycles, entry.packets) == (None, 0)
+    (entry,) = insides(looked_into({"a": (40.0, 30.0), "b": (50.0, 20.0)}), ["udp"])
+    assert entry.cycles
+    assert not entry.cycles.quantiles
 
 
 def test_the_mean_of_a_histogram() -> None:

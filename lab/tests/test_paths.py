@@ -17,11 +17,13 @@ from linerate import records, run_file, schemas
 from linerate.errors import LabError, MissingError, UsageError
 from linerate.experiments import find
 from linerate.forwarders import FORWARDERS
+from linerate.metrics import COMMON_HIGH_LATENCY
 from linerate.paths import presets, published
 from linerate.paths.experiment import Options, cells
 from linerate.paths.presets import PRESETS
-from linerate.paths.table import band_line
-from linerate.records import RECORDS
+from linerate.paths.summarise import path_figures
+from linerate.paths.table import band_line, lost_by
+from linerate.records import RECORDS, Trial
 from linerate.summary import Comparison, Summary
 
 
@@ -155,13 +157,37 @@ def test_figures_of_a_path(tmp_path: Path, wire: Wire) -> None:
     assert load.path.core_share
     assert load.path.core_share.median == pytest.approx(70e3 * 900e-9, rel=0.03)
     assert not load.path.lost
-    # 7000 frames have seven beyond the 99.9 % quantile; of 2450 at the lowest load it is none.
+    # The 99.9 % quantile takes 2995 frames.
     assert set(load.path.latency_us) == {"0.5", "0.9", "0.99", "0.999"}
     low = next(e for e in cell.lower_load if (e.arm, e.load_share) == ("xdp-redirect", 0.25))
     assert low.path
     assert set(low.path.latency_us) == {"0.5", "0.9", "0.99"} | (
-        {"0.999"} if 0.25 * (cell.common_pps or 0) * 0.1 >= 3000 else set()
+        {"0.999"} if 0.25 * (cell.common_pps or 0) * 0.1 >= 2995 else set()
     )
+
+
+def test_what_no_valid_trial_tells_is_absent() -> None:
+    """Neither nothing lost, nor a dash for what was not lost."""
+    trial = Trial(
+        experiment="paths", seed=1, block=0, position=0, role="measure", arm="a", forwarder="a",
+        link="veth", size=64, load="flood", started_at="", attempted=100, accepted=100,
+        received=100,
+    )  # fmt: skip
+    assert (path_figures([trial]).lost, lost_by(path_figures([trial]))) == ({}, "nothing")
+    void = trial.model_copy(update={"invalid": "void"})
+    assert (path_figures([void]).lost, lost_by(path_figures([void]))) == (None, "–")
+
+
+@pytest.mark.parametrize(("frames", "told"), [(298, None), (299, 7.0)])
+def test_a_quantile_of_too_few_frames_is_neither_told_nor_compared(
+    tmp_path: Path, wire: Wire, frames: int, told: float | None
+) -> None:
+    paced = next(t for t in start(tmp_path / "run", blocks=1).trials if t.latency)
+    assert paced.latency
+    few = paced.latency.model_copy(update={"count": frames, "quantiles_ns": {"0.99": 7000.0}})
+    trial = paced.model_copy(update={"latency": few})
+    assert COMMON_HIGH_LATENCY.value(trial) == told
+    assert set(path_figures([trial]).latency_us) == ({"0.99"} if told else set())
 
 
 def test_where_the_sender_is_the_limit_the_cost_leads(tmp_path: Path, wire: Wire) -> None:

@@ -55,6 +55,8 @@ def cells(options: Options) -> list[Cell]:
     """Which cells to run, in order; raises `UsageError` for what cannot be."""
     sizes = list(dict.fromkeys(options.sizes or DEFAULT_SIZES))
     plan.check_sizes(sizes)
+    if options.line_rate is not None:
+        plan.check_line_rate(options.line_rate)
     blocks = max(options.preset.blocks, blocks_for(len(sizes) * len(LOADS)))
     blocks = blocks if options.blocks is None else options.blocks
     check_blocks(blocks)

@@ -16,7 +16,6 @@ from typing import Literal
 from rich.console import Console
 
 from linerate import cpus
-from linerate.arms import median_of
 from linerate.bed import Bed
 from linerate.clock_check import ClockCheck, check_clock
 from linerate.console import Monitor
@@ -28,6 +27,7 @@ from linerate.generator import Generator
 from linerate.journal import Journal
 from linerate.latency import plan
 from linerate.latency.design import DEFAULT_FORWARDERS, NAME, Options, cells, preset_of
+from linerate.latency.figures import flood_pps
 from linerate.latency.plan import IDLE, IDLE_PPS, INSIDE_LOADS, LOADS, Step
 from linerate.links import LinkContext, Wire, link
 from linerate.links.ports import Ports
@@ -174,9 +174,19 @@ class Latency:
                 else:
                     self.warnings.append(
                         f"{cell.link} {cell.size} B: what {name} carries is not known, so it has "
-                        "no figures under load"
+                        f"no figures under load{self._why(cell, name)}"
                     )
         return found
+
+    def _why(self, cell: Cell, name: str) -> str:
+        """What was wrong last when it was asked what this forwarder carries."""
+        asked = [
+            t
+            for t in self.trials
+            if (t.link, t.size, t.forwarder) == (cell.link, cell.size, name)
+            and t.role in {"measure", "self-test"}
+        ]
+        return next((f"; the last because: {t.invalid}" for t in asked[::-1] if t.invalid), "")
 
     def _flood(self, bed: Bed, arm: Arm, block: int) -> None:
         trial = self.journal.replay(**_place(bed, arm, block, "measure"), load="flood")
@@ -296,17 +306,6 @@ class Latency:
             self.bench.run.path, cell.size, self.bench.memory.hugepages, self.bench.cores
         )
         return Bed(link(cell.link), context, start)
-
-
-def flood_pps(trials: list[Trial], cell: Cell, name: str) -> float | None:
-    """What came back of the floods of a forwarder, in frames per second: the median."""
-    return median_of(
-        t.received_pps
-        for t in trials
-        if t.valid
-        and t.load == "flood"
-        and (t.link, t.size, t.forwarder) == (cell.link, cell.size, name)
-    )
 
 
 def _place(bed: Bed, arm: Arm, block: int, role: Role) -> dict[str, object]:

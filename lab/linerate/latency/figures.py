@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from linerate.arms import last_windows, lower_load, median_of, quartiles
+from linerate.design import Cell
 from linerate.forwarders.base import TxBuffer
 from linerate.latency.plan import LOADS, Step, step_of
-from linerate.latency.values import cycles_of, ns_per_cycle, spans_of, supported
-from linerate.records import Clock, Protocol, Trial
+from linerate.latency.values import above_cost, cycles_of, ns_per_cycle, spans_of, supported
+from linerate.records import Protocol, Trial
 from linerate.summary import Delayed, Delays, Inside, LowerLoad, RoundTrip
 
 
@@ -24,6 +25,17 @@ class _Value:
     scale: float
     minimum: float | None = None
     maximum: float | None = None
+
+
+def flood_pps(trials: Sequence[Trial], cell: Cell, name: str) -> float | None:
+    """What came back of the floods of a forwarder, in frames per second: the median."""
+    return median_of(
+        t.received_pps
+        for t in trials
+        if t.valid
+        and t.load == "flood"
+        and (t.link, t.size, t.forwarder) == (cell.link, cell.size, name)
+    )
 
 
 def trials_at(trials: Sequence[Trial], step: Step) -> list[Trial]:
@@ -61,11 +73,9 @@ def insides(trials: Sequence[Trial], protocols: Sequence[Protocol]) -> list[Insi
         valid = [t for t in mine if t.valid and t.clock]
         for name in sorted({name for t in valid for name in spans_of(t)}):
             # Of several queues none has the quantiles of all.
-            values = [
-                found
-                for t in valid
-                if len(spans_of(t).get(name, ())) == 1 and (found := _inside(t, name))
-            ]
+            inside = [_inside(t, name) for t in valid if len(spans_of(t).get(name, ())) == 1]
+            # Where one is too short to be told, the others would be the longer ones.
+            values = [each for each in inside if each] if all(inside) else []
             rates = {each.one_in for t in valid for each in spans_of(t).get(name, ())}
             result.append(
                 Inside(
@@ -125,22 +135,19 @@ def _round_trip(trial: Trial) -> _Value | None:
 
 def _inside(trial: Trial, name: str) -> _Value | None:
     clock, (found,) = trial.clock, spans_of(trial)[name]
-    if clock is None:
+    mean = above_cost(found.mean_cycles, clock) if clock else None
+    if clock is None or mean is None:
         return None
     return _Value(
         count=found.count,
-        mean=_above_cost(found.mean_cycles, clock),
+        mean=mean,
         quantiles={
-            quantile: _above_cost(value, clock)
+            quantile: above
             for quantile, value in supported(found.quantiles_cycles, found.count).items()
+            if (above := above_cost(value, clock)) is not None
         },
         scale=ns_per_cycle(clock),
     )
-
-
-def _above_cost(cycles: float, clock: Clock) -> float:
-    """A span may be shorter than the reading of the clock that ends it."""
-    return max(cycles - clock.cost_cycles, 0.0)
 
 
 def _in_ns(value: _Value) -> _Value:

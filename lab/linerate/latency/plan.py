@@ -84,6 +84,16 @@ def check_packets(packets: int) -> None:
         raise UsageError(f"--packets {packets}: at least 1 and at most {MAX_PACKETS}")
 
 
+def check_line_rate(line_rate: float) -> None:
+    """Records tell a load by its rate: the least must be above idle."""
+    if line_rate * LOW_LOAD <= IDLE_PPS:
+        raise UsageError(
+            f"--line-rate {line_rate:g}: {LOW_LOAD:.0%} of it must be more than idle, which is "
+            f"{IDLE_PPS:g} frames per second",
+            f"--line-rate above {IDLE_PPS / LOW_LOAD:g}",
+        )
+
+
 def check_sizes(sizes: list[int]) -> None:
     for size in sizes:
         if not MIN_SIZE <= size <= MAX_SIZE:

@@ -11,8 +11,7 @@ from linerate.comparisons import CellPairs, blocks_of, pair
 from linerate.design import AA_SUFFIX, Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.latency.design import LatencyDesign
-from linerate.latency.experiment import flood_pps
-from linerate.latency.figures import insides, low_loads, round_trips, trials_at
+from linerate.latency.figures import flood_pps, insides, low_loads, round_trips, trials_at
 from linerate.latency.plan import IDLE, INSIDE_LOADS, LOADS, LOW_LOAD, Step
 from linerate.metrics import HIGH_ROUND_TRIP, INSIDE, ROUND_TRIP, TrialMetric
 from linerate.records import Clock, Protocol, Trial

@@ -31,6 +31,13 @@ def supported(quantiles: Mapping[str, float], count: int) -> dict[str, float]:
     return {name: value for name, value in quantiles.items() if supports(count, float(name))}
 
 
+def latency_us(trial: Trial, quantile: str) -> float | None:
+    """As the sender told it; None where it does not, or too few frames came back to tell."""
+    found = trial.latency
+    value = supported(found.quantiles_ns, found.count).get(quantile) if found else None
+    return None if value is None else value / 1e3
+
+
 def round_trip_cycles(trial: Trial, quantile: str) -> float | None:
     found, clock = trial.latency, trial.clock
     if found is None or clock is None:
@@ -42,13 +49,18 @@ def round_trip_cycles(trial: Trial, quantile: str) -> float | None:
 def inside_cycles(trial: Trial, quantile: str = "0.5") -> float | None:
     """Of the span that all can measure, where one queue is all that sends; less the clock's cost.
 
-    What comes out below 1 is not told apart from the cost of telling.
+    None where it is no longer than that: a ratio to it would be made up.
     """
     found = [each for each in trial.spans or () if each.span == COMMON_SPAN]
     if len(found) != 1 or trial.clock is None:
         return None
     value = supported(found[0].quantiles_cycles, found[0].count).get(quantile)
-    return None if value is None else max(value - trial.clock.cost_cycles, 1.0)
+    return None if value is None else above_cost(value, trial.clock)
+
+
+def above_cost(cycles: float, clock: Clock) -> float | None:
+    """Less the clock's cost; None for what is no longer than that: it is not told apart from it."""
+    return cycles - clock.cost_cycles if cycles > clock.cost_cycles else None
 
 
 def spans_of(trial: Trial) -> dict[str, list[Span]]:

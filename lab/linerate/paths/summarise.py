@@ -14,6 +14,7 @@ from linerate.ceiling import CEILING_SHARE, limits
 from linerate.comparisons import CellPairs, blocks_of, led, pair, pair_at_loads
 from linerate.design import AA_SUFFIX, Arm, Cell
 from linerate.forwarders import forwarder
+from linerate.latency.values import latency_us
 from linerate.metrics import COMMON_HIGH_LATENCY, COMMON_MEDIAN_LATENCY, CPU_TIME, RECEIVED
 from linerate.paths.published import bands
 from linerate.records import CpuPart, Trial
@@ -21,8 +22,6 @@ from linerate.run_summary import Design, Setup, books_of, summary_of
 from linerate.summary import ArmSummary, Ceiling, CellSummary, PathFigures, Summary
 
 GENERATOR = "generator"
-# Frames that a quantile needs: as many beyond it as an interval takes, here three.
-_BEYOND = 3
 QUANTILES = ("0.5", "0.9", "0.99", "0.999")
 
 
@@ -56,7 +55,7 @@ def path_figures(trials: Sequence[Trial], own_mpps: float | None = None) -> Path
         latency_us={
             name: found
             for name in QUANTILES
-            if (found := quartiles(_latency_us(t, name) for t in valid))
+            if (found := quartiles(latency_us(t, name) for t in valid))
         },
         lost=_lost(valid),
     )
@@ -82,15 +81,11 @@ def _core_share(trial: Trial) -> float | None:
     return seconds / trial.duration_s if seconds is not None and trial.duration_s else None
 
 
-def _latency_us(trial: Trial, quantile: str) -> float | None:
-    """The rank must be that of a frame, with some beyond it."""
-    beyond = (1 - float(quantile)) * (trial.latency.count if trial.latency else 0)
-    return trial.latency_us(quantile) if round(beyond, 6) >= _BEYOND else None
-
-
-def _lost(trials: Sequence[Trial]) -> dict[str, float]:
-    """By the counter that names them, of what was sent; all trials together."""
+def _lost(trials: Sequence[Trial]) -> dict[str, float] | None:
+    """By the counter that names them, of what was sent; all trials together. None: of nothing."""
     sent = sum((t.accepted or 0) + (t.lost_at_ingress or 0) for t in trials)
+    if not sent:
+        return None
     counts: dict[str, int] = {}
     for trial in trials:
         named = {
@@ -101,7 +96,7 @@ def _lost(trials: Sequence[Trial]) -> dict[str, float]:
         }
         for place, count in named.items():
             counts[place] = counts.get(place, 0) + (count or 0)
-    return {place: count / sent for place, count in counts.items() if count and sent}
+    return {place: count / sent for place, count in counts.items() if count}
 
 
 # -- cells ---------------------------------------------------------------------------------------
