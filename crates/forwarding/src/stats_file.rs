@@ -17,11 +17,18 @@ use telemetry::Value;
 #[derive(Debug, thiserror::Error)]
 pub enum StatsFileError {
     /// The path ends in no name, or in something that is no file and must not be replaced.
-    #[error("--json-stats {}: not a regular file (links are not followed); name a file that may be replaced", .0.display())]
-    NotAFile(PathBuf),
+    #[error("{option} {}: not a regular file (links are not followed); name a file that may be replaced", .path.display())]
+    NotAFile {
+        /// What named it.
+        option: &'static str,
+        /// The path.
+        path: PathBuf,
+    },
     /// The system refused.
-    #[error("--json-stats {}: {source}; name a file in a directory that you may write to", .path.display())]
+    #[error("{option} {}: {source}; name a file in a directory that you may write to", .path.display())]
     Write {
+        /// What named it.
+        option: &'static str,
         /// The file.
         path: PathBuf,
         /// Why.
@@ -31,17 +38,26 @@ pub enum StatsFileError {
 
 /// A file of statistics.
 pub struct StatsFile {
+    option: &'static str,
     path: PathBuf,
     temporary: PathBuf,
 }
 
 impl StatsFile {
-    /// A file at `path`, made sure to be writable. The file itself is left as it is.
+    /// The file of `--json-stats`, made sure to be writable. The file itself is left as it is.
     ///
     /// # Errors
     /// See [`StatsFileError`].
     pub fn open(path: &Path) -> Result<Self, StatsFileError> {
-        let not_a_file = || StatsFileError::NotAFile(path.to_owned());
+        Self::open_for("--json-stats", path)
+    }
+
+    /// The same of another option.
+    ///
+    /// # Errors
+    /// See [`StatsFileError`].
+    pub fn open_for(option: &'static str, path: &Path) -> Result<Self, StatsFileError> {
+        let not_a_file = || StatsFileError::NotAFile { option, path: path.to_owned() };
         let trailing = path.as_os_str().as_bytes().ends_with(b"/");
         let name = path.file_name().filter(|_| !trailing).ok_or_else(not_a_file)?;
         // A rename would replace a device or a symbolic link such as /dev/stdout.
@@ -54,7 +70,7 @@ impl StatsFile {
         };
         remove_stale(dir, name);
         let temporary = dir.join(temporary_name(name, std::process::id()));
-        let file = Self { path: path.to_owned(), temporary };
+        let file = Self { option, path: path.to_owned(), temporary };
         file.create().map(drop).map_err(|source| file.error(source))?;
         let _ = fs::remove_file(&file.temporary);
         Ok(file)
@@ -86,7 +102,7 @@ impl StatsFile {
 
     /// An error of the system that names the file.
     pub(crate) fn error(&self, source: io::Error) -> StatsFileError {
-        StatsFileError::Write { path: self.path.clone(), source }
+        StatsFileError::Write { option: self.option, path: self.path.clone(), source }
     }
 }
 

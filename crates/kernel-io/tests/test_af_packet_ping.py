@@ -119,7 +119,7 @@ def test_what_cannot_be_is_refused_by_name() -> None:
         ([], "lo", "--iface lo: it has no Ethernet address"),
         (["--size", "1519"], "l0", "--size 1519: l0 sends frames of at most 1518 bytes"),
         (["--count", "0"], "l0", "--count takes a number from 1"),
-        (["--out", "/dev/null"], "l0", "/dev/null"),
+        (["--out", "/dev/null"], "l0", "--out /dev/null: not a regular file"),
     ):
         done = ping(*words, interface=interface)
         assert done.returncode == 1

@@ -84,7 +84,7 @@ fn start() -> Result<(), PingError> {
     if options.size > most {
         return Err(PingError::TooLong { iface, size: options.size, most });
     }
-    let file = options.out.as_deref().map(StatsFile::open).transpose()?;
+    let file = options.out.as_deref().map(|path| StatsFile::open_for("--out", path)).transpose()?;
     let request = Request::new(options.kind, mac, options.to, options.size);
     let mut exchange = Exchange::open(&iface, found.index, request)?;
     exchange.run(&options, &stop)?;
