@@ -14,7 +14,7 @@ struct lane {
 	__u32 rx_port;		/* where frames come in */
 	__u32 tx_port;		/* where they leave */
 	__u32 rewrite;		/* whether MAC addresses are rewritten */
-	__u8 addresses[12];	/* destination and source to write */
+	__u32 addresses[3];	/* destination and source to write, their bytes as they stand in a frame */
 };
 
 /* Of one port and one CPU; numbers only (src/xdp/layout.rs reads them in this order). */
