@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const PROGRAMS: [&str; 3] = ["l2fwd", "drops", "to_socket"];
+const PROGRAMS: [&str; 4] = ["l2fwd", "drops", "slot", "to_socket"];
 
 fn main() -> ExitCode {
     let Some(out) = env::var_os("OUT_DIR").map(PathBuf::from) else { return ExitCode::FAILURE };

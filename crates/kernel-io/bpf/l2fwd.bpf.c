@@ -96,7 +96,7 @@ static __always_inline int write_addresses(struct xdp_md *ctx)
 }
 
 SEC("xdp")
-int forward_tx(struct xdp_md *ctx)
+int linerate_tx(struct xdp_md *ctx)
 {
 	struct counters *own = receive(ctx);
 
@@ -108,7 +108,7 @@ int forward_tx(struct xdp_md *ctx)
 }
 
 SEC("xdp")
-int forward_redirect(struct xdp_md *ctx)
+int linerate_redirect(struct xdp_md *ctx)
 {
 	struct counters *own = receive(ctx);
 
@@ -128,7 +128,7 @@ static __always_inline void decrease_ttl(struct iphdr *ip)
 }
 
 SEC("xdp")
-int forward_fib(struct xdp_md *ctx)
+int linerate_fib(struct xdp_md *ctx)
 {
 	struct counters *own = receive(ctx);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -194,7 +194,7 @@ pass:
 }
 
 SEC("xdp")
-int forward_pass(struct xdp_md *ctx)
+int linerate_pass(struct xdp_md *ctx)
 {
 	struct counters *own = receive(ctx);
 

@@ -6,13 +6,13 @@ use std::os::fd::AsFd as _;
 use std::sync::Mutex;
 
 use forwarding::ethernet::addresses_of_l2fwd;
-use forwarding::l2fwd;
 use libbpf_rs::{MapCore as _, MapFlags, Object};
 
 use super::attach::{AttachError, Attached, Mode};
 use super::layout::LaneConstants;
 use super::object::{self, LoadError, map, number, opened, program, set_constants, share_maps};
-use super::options::Action;
+use super::options::{Action, Options};
+use super::shared::{Own, Shared, SharedError, Sharing};
 use crate::interface::{Port, Promiscuous};
 use crate::lane::Place;
 
@@ -27,6 +27,12 @@ pub enum OpenError {
     /// It is not on the interface.
     #[error(transparent)]
     Attach(#[from] AttachError),
+    /// It is not beside others.
+    #[error(transparent)]
+    Shared(#[from] SharedError),
+    /// What runs beside others stays as it is.
+    #[error("with --shared the action stays: libxdp puts no program in another's place")]
+    Stays,
     /// The interface receives only what is addressed to it.
     #[error("{device}: promiscuous mode of {iface}: {source}")]
     Promiscuous {
@@ -53,9 +59,21 @@ pub(super) struct Forwarder {
     action: Mutex<Action>,
 }
 
+/// How a program is on its interface.
+enum Held {
+    Alone(Attached),
+    Shared(Box<Shared>),
+}
+
+/// Where a port's program runs, and that in words.
+pub(super) struct Running {
+    pub(super) mode: Mode,
+    pub(super) told: String,
+}
+
 struct LaneProgram {
     pair: Pair,
-    attached: Attached,
+    held: Held,
     _promiscuous: Option<Promiscuous>,
 }
 
@@ -67,10 +85,11 @@ impl Forwarder {
     pub(super) fn start(
         ports: &[Port],
         places: &[Place],
-        action: Action,
-        mode: Option<Mode>,
-        l2fwd: &l2fwd::Options,
+        options: &Options,
     ) -> Result<Self, OpenError> {
+        let Options { l2fwd, action, mode, shared } = options;
+        let (action, mode) = (*action, *mode);
+        let sharing = shared.then(Sharing::find).transpose()?;
         let maps = shared_maps(ports, action)?;
         let mut lanes = Vec::with_capacity(places.len());
         for place in places {
@@ -83,14 +102,23 @@ impl Forwarder {
                 tx_port: tx_port.clone(),
                 mac_updating: l2fwd.mac_updating,
             };
-            let object = pair.load(&maps, action)?;
-            let attached =
-                Attached::new(program(&object, action.program())?.as_fd(), rx_port, mode)?;
+            let held = match &sharing {
+                Some(sharing) => Held::Shared(Box::new(sharing.attach(
+                    &pair.own(&maps, action),
+                    rx_port,
+                    mode,
+                )?)),
+                None => {
+                    let object = pair.load(&maps, action)?;
+                    let program = program(&object, action.program())?;
+                    Held::Alone(Attached::new(program.as_fd(), rx_port, mode)?)
+                }
+            };
             let promiscuous = match l2fwd.promiscuous {
                 true => Some(promiscuous(rx_port)?),
                 false => None,
             };
-            lanes.push(LaneProgram { pair, attached, _promiscuous: promiscuous });
+            lanes.push(LaneProgram { pair, held, _promiscuous: promiscuous });
         }
         Ok(Self { lanes, maps, action: Mutex::new(action) })
     }
@@ -100,9 +128,15 @@ impl Forwarder {
         &self.maps
     }
 
-    /// The program on each port.
-    pub(super) fn attached(&self) -> impl Iterator<Item = (u16, &Attached)> {
-        self.lanes.iter().map(|lane| (lane.pair.rx_port.id, &lane.attached))
+    /// How each port's program runs.
+    pub(super) fn running(&self) -> impl Iterator<Item = (u16, Running)> {
+        self.lanes.iter().map(|lane| {
+            let running = match &lane.held {
+                Held::Alone(attached) => Running { mode: attached.mode, told: attached.told() },
+                Held::Shared(shared) => Running { mode: shared.mode, told: shared.told() },
+            };
+            (lane.pair.rx_port.id, running)
+        })
     }
 
     /// Whether the kernel has taken a port out of the map that programs redirect by, as it does when the
@@ -129,14 +163,14 @@ impl Forwarder {
             Ok(current) => current,
             Err(poisoned) => poisoned.into_inner(),
         };
-        let objects: Vec<Object> = self
-            .lanes
-            .iter()
-            .map(|lane| lane.pair.load(&self.maps, action))
-            .collect::<Result<_, _>>()?;
-        for (lane, object) in self.lanes.iter().zip(&objects) {
+        let mut loaded = Vec::with_capacity(self.lanes.len());
+        for lane in &self.lanes {
+            let Held::Alone(attached) = &lane.held else { return Err(OpenError::Stays) };
+            loaded.push((attached, lane.pair.load(&self.maps, action)?));
+        }
+        for (attached, object) in &loaded {
             let what = "putting a program in another's place";
-            lane.attached
+            attached
                 .replace(program(object, action.program())?.as_fd())
                 .map_err(|error| LoadError::Refused { what, why: error.to_string() })?;
         }
@@ -172,8 +206,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Loads the program for it.
-    fn load(&self, maps: &Object, action: Action) -> Result<Object, LoadError> {
+    /// What the program for it is told.
+    fn constants(&self, action: Action) -> Vec<u8> {
         let out = if action == Action::Tx { &self.rx_port } else { &self.tx_port };
         let addresses = addresses_of_l2fwd(out.id, out.mac);
         let constants = LaneConstants {
@@ -181,8 +215,19 @@ impl Pair {
             tx_port: out.id,
             addresses: self.mac_updating.then_some(addresses),
         };
+        constants.bytes()
+    }
+
+    /// The program for it, for somebody else to load.
+    fn own<'o>(&self, maps: &'o Object, action: Action) -> Own<'o> {
+        let (program, constants) = (action.program(), self.constants(action));
+        Own { object: OBJECT, program, constants, maps }
+    }
+
+    /// Loads the program for it.
+    fn load(&self, maps: &Object, action: Action) -> Result<Object, LoadError> {
         let mut object = opened(OBJECT, Some(action.program()))?;
-        set_constants(&mut object, &constants.bytes())?;
+        set_constants(&mut object, &self.constants(action))?;
         share_maps(&mut object, maps)?;
         object::load(object)
     }

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 
-use forwarding::getopt::{Opt, valued};
+use forwarding::getopt::{Opt, flag, valued};
 use forwarding::l2fwd;
 use forwarding::options::{CommandLine, OptionsError};
 
@@ -25,10 +25,11 @@ xdp-fwd [--file-prefix NAME] --vdev net_xdp0,iface=IF ... -- -p PORTMASK [option
       routes and neighbours say, which set the addresses then; or to the kernel's stack (default redirect)
   --mode native|generic: in the driver, or in the kernel's stack, for any driver
       Default: native, or generic where the driver cannot; which one is said at start
+  --shared: beside the interface's other XDP programs, by libxdp's dispatcher; the action stays then
 the telemetry command /linerate/xdp/replace,ACTION changes the action between two frames
 ";
 
-const OWN: [Opt; 2] = [valued("action"), valued("mode")];
+const OWN: [Opt; 3] = [valued("action"), valued("mode"), flag("shared")];
 const OPTIONS: [Opt; OWN.len() + l2fwd::OPTIONS.len()] = all(&OWN);
 
 /// What a program does with a frame.
@@ -70,10 +71,10 @@ impl Action {
     /// The program in `bpf/l2fwd.bpf.c`.
     pub(super) fn program(self) -> &'static str {
         match self {
-            Self::Redirect => "forward_redirect",
-            Self::Tx => "forward_tx",
-            Self::Fib => "forward_fib",
-            Self::Pass => "forward_pass",
+            Self::Redirect => "linerate_redirect",
+            Self::Tx => "linerate_tx",
+            Self::Fib => "linerate_fib",
+            Self::Pass => "linerate_pass",
         }
     }
 }
@@ -87,11 +88,14 @@ pub struct Options {
     pub action: Action,
     /// Where programs run; none: in the driver if it can.
     pub mode: Option<Mode>,
+    /// Whether programs of others may run beside.
+    pub shared: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { l2fwd: l2fwd::Options::default(), action: Action::Redirect, mode: None }
+        let l2fwd = l2fwd::Options::default();
+        Self { l2fwd, action: Action::Redirect, mode: None, shared: false }
     }
 }
 
@@ -105,6 +109,7 @@ impl CommandLine for Options {
                 self.action = one_of("--action", "redirect, tx, fib or pass", &ACTIONS, value)?;
             }
             "mode" => self.mode = Some(mode(value)?),
+            "shared" => self.shared = true,
             _ => self.l2fwd.set(option, value)?,
         }
         Ok(())
@@ -122,6 +127,7 @@ mod tests {
     #[test]
     fn options_are_read_and_mistakes_named() {
         assert_eq!(parse("").unwrap(), Options::default());
+        assert!(parse("--shared").unwrap().shared);
         let read = parse("-p 3 --action fib --mode=generic -T 0").unwrap();
         assert_eq!((read.action, read.mode), (Action::Fib, Some(Mode::Generic)));
         assert_eq!((read.l2fwd.port_mask, read.l2fwd.period), (3, 0));

@@ -45,8 +45,8 @@ impl Way for Xdp {
     }
 
     fn open(&self, ports: &[Port], places: &[Place]) -> Result<Opened, ProgramError> {
-        let Options { l2fwd, action, mode } = &self.options;
-        let forwarder = Forwarder::start(ports, places, *action, *mode, l2fwd)?;
+        let action = self.options.action;
+        let forwarder = Forwarder::start(ports, places, &self.options)?;
         let drops = Drops::of(ports)
             .inspect_err(|error| {
                 complain!(
@@ -57,7 +57,7 @@ impl Way for Xdp {
             .ok();
         let told = |told: String| format!("{told}, action {}", action.name());
         let negotiated =
-            forwarder.attached().map(|(port, attached)| (port, told(attached.told()))).collect();
+            forwarder.running().map(|(port, running)| (port, told(running.told))).collect();
         let forwarder = Arc::new(forwarder);
         let commands = own_commands(&forwarder);
         let ports = places.iter().map(|place| place.rx_port).collect();
@@ -89,8 +89,8 @@ fn own_commands(forwarder: &Arc<Forwarder>) -> Vec<OwnCommand> {
 }
 
 fn describe(forwarder: &Forwarder) -> Value {
-    let modes = forwarder.attached().map(|(port, attached)| {
-        Value::dict([("port", u64::from(port).into()), ("mode", attached.mode.name().into())])
+    let modes = forwarder.running().map(|(port, running)| {
+        Value::dict([("port", u64::from(port).into()), ("mode", running.mode.name().into())])
     });
     Value::dict([
         ("action", forwarder.action().name().into()),

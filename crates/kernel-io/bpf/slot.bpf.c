@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+/* Asks whether the kernel puts programs in the places of functions, as libxdp's dispatcher has it do. Never attached. */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+__attribute__((noinline)) int slot(struct xdp_md *ctx)
+{
+	/* So that the compiler knows neither what it returns nor that it could be left out. */
+	volatile int action = XDP_PASS;
+
+	return ctx ? action : XDP_ABORTED;
+}
+
+SEC("xdp")
+int dispatch(struct xdp_md *ctx)
+{
+	return slot(ctx);
+}
+
+SEC("freplace/slot")
+int replacement(struct xdp_md *ctx)
+{
+	return XDP_PASS;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The file system in which libxdp keeps what is attached by it, and whose of ours that is.
+//!
+//! Where none is mounted, the first program of ours mounts one, and the last one that leaves takes it away. In its
+//! directory `linerate` each program on an interface has a directory that its process holds a lock on: whoever
+//! comes next sees by that which are left over from processes that were killed.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock, statfs};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+/// Where libxdp looks, and what tells it to look elsewhere.
+const PLACE: &str = "/sys/fs/bpf";
+const VARIABLE: &str = "LIBXDP_BPFFS";
+// linux/magic.h.
+const BPF_FS_MAGIC: u32 = 0xcafe_4a11;
+/// What the kernel itself puts into new ones.
+const KERNELS: [&str; 2] = ["maps.debug", "progs.debug"];
+
+/// A mounted one.
+#[derive(Clone, Debug)]
+pub(super) struct Bpffs {
+    path: PathBuf,
+    /// The network namespace, by the number of its file: interfaces elsewhere have the same numbers.
+    namespace: u64,
+}
+
+/// What keeps others of our programs from changing anything meanwhile.
+pub(super) struct Locked<'b> {
+    bpffs: &'b Bpffs,
+    _lock: File,
+}
+
+/// Says, as long as it lives or until it is given up, that this process owns a program on an interface.
+#[derive(Debug)]
+pub(super) struct Claim {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Bpffs {
+    /// Where libxdp will look.
+    pub(super) fn find() -> io::Result<Self> {
+        let path = std::env::var_os(VARIABLE).map_or_else(|| PLACE.into(), PathBuf::from);
+        let namespace = fs::metadata("/proc/thread-self/ns/net")?.ino();
+        Ok(Self { path, namespace })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn own(&self) -> PathBuf {
+        self.path.join("linerate")
+    }
+
+    fn mark(&self) -> PathBuf {
+        self.own().join("mounted")
+    }
+
+    fn is_mounted(&self) -> io::Result<bool> {
+        Ok(statfs(&self.path)?.f_type as u32 == BPF_FS_MAGIC)
+    }
+
+    /// Waits until no other program of ours is at it. The lock is on the directory that it is mounted in.
+    pub(super) fn lock(&self) -> io::Result<Locked<'_>> {
+        let lock = File::open(self.path.parent().unwrap_or(&self.path))?;
+        flock(&lock, FlockOperation::LockExclusive)?;
+        Ok(Locked { bpffs: self, _lock: lock })
+    }
+}
+
+impl Locked<'_> {
+    /// Mounts it, if it is not there.
+    pub(super) fn enter(&self) -> io::Result<()> {
+        let bpffs = self.bpffs;
+        if !bpffs.is_mounted()? {
+            mount("bpf", &bpffs.path, "bpf", MountFlags::empty(), None)?;
+            fs::create_dir(bpffs.own()).and_then(|()| fs::create_dir(bpffs.mark()))?;
+        } else if !bpffs.own().is_dir() {
+            fs::create_dir(bpffs.own())?;
+        }
+        Ok(())
+    }
+
+    /// Removes the claims in this network namespace of processes that are gone: interfaces and programs.
+    pub(super) fn orphans(&self) -> io::Result<Vec<(u32, u32)>> {
+        let mut found = Vec::new();
+        for path in entries(&self.bpffs.own()) {
+            let Some((namespace, interface, id)) = claimed(&path) else { continue };
+            let is_free =
+                |lock: &File| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+            if namespace == self.bpffs.namespace
+                && File::open(&path).is_ok_and(|lock| is_free(&lock))
+            {
+                fs::remove_dir(&path)?;
+                found.push((interface, id));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes what libxdp keeps of a dispatcher whose interface is gone: the one of those with the
+    /// interface's number, which another namespace may use too, that keeps a certain program.
+    pub(super) fn forget(&self, interface: u32, has_it: impl Fn(&Path) -> bool) -> io::Result<()> {
+        let start = format!("dispatch-{interface}-");
+        for directory in entries(&self.bpffs.path.join("xdp")) {
+            let is_of = |name: &OsStr| name.to_string_lossy().starts_with(&start);
+            let pins: Vec<PathBuf> = entries(&directory).collect();
+            if directory.file_name().is_some_and(is_of) && pins.iter().any(|pin| has_it(pin)) {
+                pins.iter().try_for_each(fs::remove_file)?;
+                fs::remove_dir(&directory)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn claim_path(&self, interface: u32, id: u32) -> PathBuf {
+        self.bpffs.own().join(format!("{}-{interface}-{id}", self.bpffs.namespace))
+    }
+
+    /// Claims a program on an interface for this process.
+    pub(super) fn claim(&self, interface: u32, id: u32) -> io::Result<Claim> {
+        let path = self.claim_path(interface, id);
+        fs::create_dir(&path)?;
+        let lock = File::open(&path)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Claim { path, _lock: lock })
+    }
+
+    /// Whether a process claims it, after [`Locked::orphans`].
+    pub(super) fn is_claimed(&self, interface: u32, id: u32) -> bool {
+        self.claim_path(interface, id).is_dir()
+    }
+
+    /// Gives a claim up.
+    pub(super) fn give_up(&self, claim: &Claim) -> io::Result<()> {
+        fs::remove_dir(&claim.path)
+    }
+
+    /// Takes away what this and others of our programs made, if it was the last one: the directory, and
+    /// the mount unless somebody keeps something there.
+    pub(super) fn leave(&self) -> io::Result<()> {
+        let bpffs = self.bpffs;
+        let has_claims = entries(&bpffs.own()).any(|path| path != bpffs.mark());
+        if has_claims || !bpffs.own().is_dir() {
+            return Ok(());
+        }
+        if !bpffs.mark().is_dir() {
+            return fs::remove_dir(bpffs.own());
+        }
+        let xdp = bpffs.path.join("xdp");
+        let is_empty = |path: &Path| entries(path).next().is_none();
+        let is_other = |path: &PathBuf| {
+            let is_known = *path == bpffs.own() || (*path == xdp && is_empty(path));
+            !is_known && !KERNELS.iter().any(|name| path.ends_with(name))
+        };
+        if !entries(&bpffs.path).any(|path| is_other(&path)) {
+            unmount(&bpffs.path, UnmountFlags::empty())?;
+        }
+        Ok(())
+    }
+}
+
+/// The network namespace, the interface and the program of a claim.
+fn claimed(path: &Path) -> Option<(u64, u32, u32)> {
+    let mut parts = path.file_name()?.to_str()?.split('-');
+    let claim =
+        (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    parts.next().is_none().then_some(claim)
+}
+
+/// What is in a directory; nothing where there is none.
+fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_told_by_their_names() {
+        let claimed = |name: &str| claimed(&Path::new("/sys/fs/bpf/linerate").join(name));
+        assert_eq!(claimed("4026531840-3-52"), Some((4_026_531_840, 3, 52)));
+        for name in ["mounted", "1-2", "1-2-3-4", "1--3", "1-2-4294967296"] {
+            assert_eq!(claimed(name), None, "{name}");
+        }
+    }
+}
