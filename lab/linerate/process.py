@@ -309,6 +309,11 @@ class Child:
         except OSError:
             return ""
 
+    @property
+    def last_words(self) -> str:
+        """The end of what it printed, on one line."""
+        return last_words(self.output())
+
     def tell(self, line: str) -> None:
         """Type a line into a child whose standard input is held open."""
         assert self._popen.stdin is not None

@@ -40,14 +40,20 @@ def versions() -> dict[str, str]:
     return found
 
 
-def programs(forwarders: Iterable[str], *, generator: bool, probe: bool) -> dict[str, str]:
+def programs(
+    forwarders: Iterable[str], *, generator: bool, probe: bool, others: Iterable[str] = ()
+) -> dict[str, str]:
     """SHA-256 of the files of these forwarders, and of the lab's own programs; after `prepare`."""
     found: dict[str, Path] = {}
     for name in dict.fromkeys(forwarders):
         each = forwarder(name)
         if isinstance(each, DpdkForwarder):
             found[name] = each.program()
-    for wanted, name in ((generator, "generator"), (probe, PROBE)):
+    for wanted, name in (
+        (generator, "generator"),
+        (probe, PROBE),
+        *((True, name) for name in others),
+    ):
         if wanted:
             found[name] = rust_binary(name)
     return {name: digest for name, path in found.items() if (digest := _digest(path))}

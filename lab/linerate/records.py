@@ -29,8 +29,10 @@ Role = Literal["measure", "self-test", "probed", "lower-load", "search"]
 # The tests of RFC 2544, 26.1 to 26.5; core-use: what a polling core does at fixed loads; low-load:
 # at it nothing may be lost (measuring.md, 10).
 # spans: how long frames are inside the forwarder, as it measures itself or the probe does.
+# ping: round trips by a packet socket instead of the generator.
 Test = Literal[
     "throughput", "latency", "loss", "back-to-back", "recovery", "core-use", "low-load", "spans",
+    "ping",
 ]  # fmt: skip
 # What the frames are: UDP over IP, or requests by ARP.
 Protocol = Literal["udp", "arp"]

@@ -338,6 +338,11 @@ class LatencySummary(_Strict):
         "absent where it is not known",
     )
     round_trips: list[RoundTrip]
+    packet_sender: list[RoundTrip] | None = Field(
+        default=None,
+        description="round trips by a packet socket in the generator's place, at idle; absent on "
+        "links where it cannot be",
+    )
     inside: list[Inside]
 
 

@@ -57,6 +57,23 @@ class Settled:
         return missed | link_drops.lost(before.interfaces, self.interfaces, programs)
 
 
+def settle(sent: Callable[[], Sent], running: Running, interfaces: Sequence[Interface]) -> Settled:
+    """Read until nothing changes any more."""
+    deadline = time.monotonic() + SETTLE_TIMEOUT_S
+    before: Settled | None = None
+    while True:
+        told = sent()
+        readings = running.ports.readings()
+        forwarded = books.Forwarded(total(readings, "ipackets"), total(readings, "opackets"))
+        now = Settled(told, forwarded, missed(readings), link_drops.read(interfaces))
+        if now == before:
+            return now
+        if time.monotonic() >= deadline:
+            raise GeneratorError(f"counters did not settle within {SETTLE_TIMEOUT_S:g} s")
+        before = now
+        time.sleep(0.01)
+
+
 class Polls:
     """What the probe in a forwarder says of its polls; where it does not look, nothing."""
 
@@ -188,20 +205,7 @@ class Exchange:
         return self.running.ports.up() and self.sender.links_up()
 
     def _settled(self) -> Settled:
-        """Read until nothing changes any more."""
-        deadline = time.monotonic() + SETTLE_TIMEOUT_S
-        before: Settled | None = None
-        while True:
-            sent = self.sender.sent()
-            readings = self.running.ports.readings()
-            forwarded = books.Forwarded(total(readings, "ipackets"), total(readings, "opackets"))
-            now = Settled(sent, forwarded, missed(readings), link_drops.read(self.interfaces))
-            if now == before:
-                return now
-            if time.monotonic() >= deadline:
-                raise GeneratorError(f"counters did not settle within {SETTLE_TIMEOUT_S:g} s")
-            before = now
-            time.sleep(0.01)
+        return settle(self.sender.sent, self.running, self.interfaces)
 
 
 def _received(reading: Reading) -> int:

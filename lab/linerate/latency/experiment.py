@@ -5,6 +5,7 @@ Per cell (link, frame size) first the capacity of each forwarder: a flood, and a
 sender keeps. Then, in each block, every arm has two units. A unit is one process of the forwarder
 that is offered every kind of frame at every load, in an order drawn from the seed: for the round
 trips as it is, and once more while it (or the probe in it) measures how long frames are inside.
+Where a packet socket can take the generator's place, every arm is then met by that sender, too.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from linerate.errors import LabError, TrialError
 from linerate.forwarders import forwarder
 from linerate.generator import Generator
 from linerate.journal import Journal
-from linerate.latency import plan
+from linerate.latency import packet_sender, plan
 from linerate.latency.design import DEFAULT_FORWARDERS, NAME, Options, cells, preset_of
 from linerate.latency.figures import flood_pps
+from linerate.latency.packet_sender import PacketSender
 from linerate.latency.plan import IDLE, IDLE_PPS, INSIDE_LOADS, LOADS, Step
 from linerate.links import LinkContext, Wire, link
 from linerate.links.ports import Ports
@@ -36,7 +38,7 @@ from linerate.plugins import probe_plugin
 from linerate.process import RunDirectory, checkpoint
 from linerate.provenance import programs
 from linerate.records import Role, Test, Trial
-from linerate.search.bed_device import BedDevice, Terms
+from linerate.search.bed_device import DISTURBED, BedDevice, Terms
 from linerate.search.replay import Resumed
 from linerate.trial import Bench, Plan, run_trial
 
@@ -94,6 +96,7 @@ class Latency:
     def _planned(self, cell: Cell) -> int:
         floods = 0 if self.options.line_rate else self.preset.floods
         steps = sum(len(self._steps(part)) for part, _ in self._units(cell))
+        steps += len(self._pinged(cell)) * len(self.options.protocols)
         return len(self._arms(cell)) * floods + cell.blocks * steps
 
     def _units(self, cell: Cell) -> list[tuple[Part, Arm]]:
@@ -104,6 +107,10 @@ class Latency:
             for arm in self._arms(cell)
             if part == "latency" or forwarder(arm.forwarder).spans
         ]
+
+    def _pinged(self, cell: Cell) -> list[Arm]:
+        """Those that a packet socket sends to."""
+        return [] if plan.no_packet_sender(link(cell.link)) else self._arms(cell)
 
     def _steps(self, part: Part) -> list[Step]:
         return plan.steps(self.options.protocols, LOADS if part == "latency" else INSIDE_LOADS)
@@ -118,6 +125,8 @@ class Latency:
             if isinstance(found, Ports) and not self.bench.memory.hugepages:
                 found.without_hugepages()
         rust_binary("generator")
+        if any(map(self._pinged, self.cells)):
+            rust_binary(packet_sender.PROGRAM)
         if self.options.inside:
             probe_plugin()
         if self.cores.shared_core:
@@ -141,17 +150,27 @@ class Latency:
     def programs(self) -> dict[str, str]:
         """Digests of the programs that take part, after `prepare`."""
         names = [arm.forwarder for arm in self.arms]
-        return programs(names, generator=True, probe=self.options.inside)
+        pinged = any(map(self._pinged, self.cells))
+        others = [packet_sender.PROGRAM] if pinged else []
+        return programs(names, generator=True, probe=self.options.inside, others=others)
 
     # -- one cell ------------------------------------------------------------------------------
 
     def _cell(self, cell: Cell) -> None:
         capacity = self._capacities(cell)
         self.monitor.announce(f"{cell.link} {cell.size} B: {cell.blocks} blocks")
-        for block, shuffled in enumerate(order(self._units(cell), cell, self.options.seed)):
+        seed = self.options.seed
+        blocks = zip(
+            order(self._units(cell), cell, seed), order(self._pinged(cell), cell, seed), strict=True
+        )
+        for block, (shuffled, pinged) in enumerate(blocks):
             with self._bed(cell, flood=False) as bed:
                 for part, arm in shuffled:
                     self._unit(bed, arm, block, part, capacity.get(arm.forwarder))
+            if pinged:
+                with Bed(link(cell.link), self._context(cell)) as bed:
+                    for arm in pinged:
+                        self._ping(bed, arm, block)
 
     def _capacities(self, cell: Cell) -> dict[str, float]:
         """100 % of each forwarder, in frames per second; without those that are not known."""
@@ -235,6 +254,40 @@ class Latency:
                 "linerate doctor; --keep-going goes on all the same",
             )
 
+    def _ping(self, bed: Bed, arm: Arm, block: int) -> None:
+        drawn = plan.steps(self.options.protocols, (IDLE,))
+        random.Random(f"linerate:{self.options.seed}:{arm.label}:{block}:ping").shuffle(drawn)
+        with PacketSender(
+            self.bench,
+            bed,
+            arm,
+            block=block,
+            windows=self.preset.windows,
+            record=self._record,
+        ) as sender:
+            for step in drawn:
+                trial, done = self._replayed_ping(bed, arm, block, step)
+                if trial:
+                    self.monitor.replayed(trial)
+                    continue
+                self.monitor.finished(sender.measure(step, self.preset.idle_s, done))
+
+    def _replayed_ping(
+        self, bed: Bed, arm: Arm, block: int, step: Step
+    ) -> tuple[Trial | None, int]:
+        """The trial as earlier sessions have it, None where they do not; and windows they had."""
+        place = {
+            **_place(bed, arm, block, "search"),
+            "test": "ping",
+            "protocol": step.protocol,
+        }
+        done = 0
+        while trial := self.journal.replay(**place):
+            done += 1
+            if trial.invalid_code not in DISTURBED or done >= self.preset.windows:
+                return trial, done
+        return None, done
+
     def _step(self, real: BedDevice, bed: Bed, step: Step, maximum: float) -> bool:
         """Whether it was measured."""
         real.protocol = step.protocol
@@ -302,10 +355,12 @@ class Latency:
         def start(wire: Wire) -> Generator:
             return Generator(self.run, self.cores.control, self.bench.memory, wire, flood=flood)
 
-        context = LinkContext(
+        return Bed(link(cell.link), self._context(cell), start)
+
+    def _context(self, cell: Cell) -> LinkContext:
+        return LinkContext(
             self.bench.run.path, cell.size, self.bench.memory.hugepages, self.bench.cores
         )
-        return Bed(link(cell.link), context, start)
 
 
 def _place(bed: Bed, arm: Arm, block: int, role: Role) -> dict[str, object]:

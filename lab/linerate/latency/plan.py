@@ -9,6 +9,7 @@ from typing import Annotated, get_args
 from pydantic import Field
 
 from linerate.errors import UsageError, look_up
+from linerate.links import Link
 from linerate.records import Protocol, Trial
 
 # A round millisecond would be a multiple of every timer's period: frames would always meet it in
@@ -120,6 +121,17 @@ def seconds_of(preset: Preset, step: Step, pps: float, blocks: int) -> float:
     if step.load == IDLE:
         return preset.idle_s
     return min(max(preset.packets / blocks / pps, preset.shortest_s), preset.longest_s)
+
+
+def no_packet_sender(link: Link) -> str | None:
+    """Why a packet socket cannot take the generator's place on this link; None: it can."""
+    if link.packet_sender:
+        return None
+    if not link.interfaces and not link.kernel_generator:
+        return "its ends are no interfaces of the kernel"
+    if link.ports > 1:
+        return "frames come back by another interface than the one that they were sent on"
+    return "its interfaces are not the lab's"
 
 
 def load_of(trial: Trial) -> float | None:

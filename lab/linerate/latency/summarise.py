@@ -99,6 +99,8 @@ def _arm(arm: Arm, cell: Cell, asked: Asked, own: list[Trial], trials: list[Tria
             flood_pps=flood_pps(trials, cell, arm.forwarder),
             capacity_pps=median_of(t.maximum_pps for t in loaded),
             round_trips=round_trips(searched(own, "latency"), asked.protocols, program.tx_buffer),
+            packet_sender=round_trips(searched(own, "ping"), asked.protocols, program.tx_buffer)
+            or None,
             inside=insides(searched(own, "spans"), asked.protocols),
         ),
     )

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from linerate.console import new_table, number, share
-from linerate.latency.plan import IDLE
+from linerate.latency.plan import IDLE, no_packet_sender
+from linerate.links import link
 from linerate.records import Clock
 from linerate.sentences import controls
 from linerate.summary import (
@@ -61,11 +62,51 @@ def delay_cells(delays: Delays | None, told: Callable[[float | None], str]) -> l
 DELAY_COLUMNS = ("min", "mean", *map(quantile_words, QUANTILES), "max")
 
 
-def _round_trips(cell: CellSummary, protocol: str) -> Iterator[tuple[ArmSummary, RoundTrip]]:
+# The generator is on DPDK; the other asks the kernel by a packet socket.
+GENERATOR, PACKET_SOCKET = "DPDK", "PF_PACKET"
+PING = "ping"
+
+
+def round_trips_of(arm: ArmSummary) -> Iterator[tuple[str, RoundTrip]]:
+    """Those of both senders, with the sender's name: at each load one after the other."""
+    if arm.latency is None:
+        return
+    others = arm.latency.packet_sender or []
+    for entry in arm.latency.round_trips:
+        yield GENERATOR, entry
+        for other in others:
+            if (other.protocol, other.load_share) == (entry.protocol, entry.load_share):
+                yield PACKET_SOCKET, other
+
+
+def step_words(sender: str, entry: RoundTrip) -> str:
+    """The load; `ping` for what the packet socket's sender offers, which is idle."""
+    return PING if sender == PACKET_SOCKET else load_words(entry.load_share)
+
+
+def without_ping(cell: CellSummary) -> str | None:
+    """Why there are no round trips by a packet socket; None: there can be."""
+    why = no_packet_sender(link(cell.link))
+    return why and f"no round trips by a packet socket on {cell.link}: {why}"
+
+
+def packet_sender_line(cell: CellSummary) -> str | None:
+    """What `ping` is, or why there is none; None where none was asked for."""
+    if why := without_ping(cell):
+        return why
+    if not any(arm.latency and arm.latency.packet_sender for arm in cell.arms):
+        return None
+    return (
+        f"{PING}: by a packet socket (PF_PACKET), one frame at a time; all other loads are the "
+        "generator's, on DPDK"
+    )
+
+
+def _round_trips(cell: CellSummary, protocol: str) -> Iterator[tuple[ArmSummary, str, RoundTrip]]:
     for arm in cell.arms:
-        for entry in arm.latency.round_trips if arm.latency else ():
+        for sender, entry in round_trips_of(arm):
             if entry.protocol == protocol:
-                yield arm, entry
+                yield arm, sender, entry
 
 
 def _insides(cell: CellSummary) -> Iterator[tuple[ArmSummary, Inside]]:
@@ -80,10 +121,10 @@ def time_table(cell: CellSummary, protocol: str) -> Table | None:
     columns = ("forwarder", "load", *DELAY_COLUMNS, "frames", "lost", "valid")
     title = f"{cell.link}, {cell.size} B, {protocol.upper()}: round trip in us"
     found = new_table(title, columns, 2)
-    for arm, entry in _round_trips(cell, protocol):
+    for arm, sender, entry in _round_trips(cell, protocol):
         found.add_row(
             arm.arm,
-            load_words(entry.load_share),
+            step_words(sender, entry),
             *delay_cells(entry.ns, microseconds),
             f"{entry.packets:,}",
             share(entry.loss_share),
@@ -96,9 +137,10 @@ def cycle_table(cell: CellSummary, protocol: str, clock: Clock | None) -> Table 
     columns = ("forwarder", "load", *DELAY_COLUMNS)
     title = f"{cell.link}, {cell.size} B, {protocol.upper()}: round trip in cycles{less(clock)}"
     found = new_table(title, columns, 2)
-    for arm, entry in _round_trips(cell, protocol):
+    for arm, sender, entry in _round_trips(cell, protocol):
         if entry.cycles:
-            found.add_row(arm.arm, load_words(entry.load_share), *delay_cells(entry.cycles, cycles))
+            delays = delay_cells(entry.cycles, cycles)
+            found.add_row(arm.arm, step_words(sender, entry), *delays)
     return found if found.row_count else None
 
 
@@ -205,7 +247,9 @@ def _print_cell(console: Console, cell: CellSummary, clock: Clock | None) -> Non
             _say(console, str(table.title), "bold")
             table.title = None
             console.print(table)
-    for line in [*capacity_lines(cell), *buffer_lines(cell)]:
+    for line in filter(
+        None, [*capacity_lines(cell), *buffer_lines(cell), packet_sender_line(cell)]
+    ):
         _say(console, f"  {line}", "dim")
 
 

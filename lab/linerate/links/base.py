@@ -97,6 +97,10 @@ class Link(ABC):
     interfaces: bool = False
     # The lab makes those of both ends, in namespaces of its own.
     makes_interfaces: bool = False
+    # The generator's ends are interfaces of the kernel's.
+    kernel_generator: bool = False
+    # That is one interface, which the lab makes: what is sent there by any socket comes back to it.
+    packet_sender: bool = False
     # False: the size of the frames changes nothing on this link.
     size_matters: bool = True
 

@@ -32,9 +32,11 @@ class Tap(Link):
     """One interface for each port."""
 
     has_generator = True
+    kernel_generator = True
 
     def __init__(self, ports: int) -> None:
         self.ports = ports
+        self.packet_sender = ports == 1
         self.name = "tap" if ports == 2 else f"tap{ports}"
         self.description = (
             f"{ports} tap interface{'s' if ports > 1 else ''} of the kernel, with DPDK's net_tap "

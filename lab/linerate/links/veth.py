@@ -34,10 +34,12 @@ class Veth(Link):
     has_generator = True
     interfaces = True
     makes_interfaces = True
+    kernel_generator = True
 
     def __init__(self, ports: int, *, af_xdp: bool = False) -> None:
         """`af_xdp`: the generator uses its ends by AF_XDP, not by packet sockets."""
         self.ports = ports
+        self.packet_sender = ports == 1
         self.name = ("veth" if ports == 2 else f"veth{ports}") + ("-af-xdp" if af_xdp else "")
         self._af_xdp = af_xdp
         self._driver = "af_xdp" if af_xdp else "af_packet"

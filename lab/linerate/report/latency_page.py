@@ -20,7 +20,7 @@ class Kind:
 
     protocol: str
     chart: str | None
-    rows: list[tuple[ArmSummary, RoundTrip]]
+    rows: list[tuple[ArmSummary, str, RoundTrip]]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class CellView:
     spans: list[SpanView]
     capacities: list[str]
     buffers: list[str]
+    no_packet_sender: str | None
 
 
 def render(summary: Summary, trials: list[Trial]) -> str:
@@ -68,9 +69,9 @@ def render(summary: Summary, trials: list[Trial]) -> str:
 
 
 def _cell(cell: CellSummary, colours: dict[str, str], placed: Charts) -> CellView:
-    trips = [(arm, each) for arm in cell.arms if arm.latency for each in arm.latency.round_trips]
+    trips = [(arm, *each) for arm in cell.arms for each in table.round_trips_of(arm)]
     insides = [(arm, each) for arm in cell.arms if arm.latency for each in arm.latency.inside]
-    protocols = list(dict.fromkeys(each.protocol for _, each in trips))
+    protocols = list(dict.fromkeys(each.protocol for *_, each in trips))
     return CellView(
         cell=cell,
         description=link(cell.link).description,
@@ -78,7 +79,7 @@ def _cell(cell: CellSummary, colours: dict[str, str], placed: Charts) -> CellVie
             Kind(
                 protocol=protocol,
                 chart=placed.place(latency_charts.round_trips(cell, protocol, colours)),
-                rows=[(arm, each) for arm, each in trips if each.protocol == protocol],
+                rows=[row for row in trips if row[-1].protocol == protocol],
             )
             for protocol in protocols
         ],
@@ -88,6 +89,7 @@ def _cell(cell: CellSummary, colours: dict[str, str], placed: Charts) -> CellVie
         ],
         capacities=table.capacity_lines(cell),
         buffers=table.buffer_lines(cell),
+        no_packet_sender=table.without_ping(cell),
     )
 
 

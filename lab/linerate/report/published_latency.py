@@ -79,7 +79,8 @@ def _of_arm(cell: CellSummary, arm: ArmSummary, cost: int) -> list[Ours]:
     inside = [each for each in arm.latency.inside if each.span == span]
     chosen: list[tuple[int, str, Delayed | None]] = [
         (1, span or "", _like(inside)),
-        (2, "round trip", _like(arm.latency.round_trips)),
+        (2, "round trip, by the generator", _like(arm.latency.round_trips)),
+        (2, "round trip, by a packet socket", _like(arm.latency.packet_sender or [])),
     ]
     return [
         Ours(
