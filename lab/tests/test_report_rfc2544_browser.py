@@ -8,8 +8,8 @@ from pathlib import Path
 import pages
 import pytest
 from browser import Browser, Page
+from rfc2544_pages import fill, render, told
 from simulated_lab import SimulatedLab
-from test_report_rfc2544 import fill, render, told
 
 
 @pytest.fixture(scope="module")

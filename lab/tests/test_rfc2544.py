@@ -6,16 +6,13 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 import jsonschema
 import pytest
-from rich.console import Console
-from simulated import KilledError, printed
+from rfc2544_runs import BLOCKS, Measured, arm, measured_in, run, verdict
+from simulated import printed
 from simulated_lab import (
     CAPACITY,
     CEILING_PPS,
@@ -25,63 +22,27 @@ from simulated_lab import (
     SimulatedLab,
     options,
     quiet,
-    resume,
     start,
 )
 
-from linerate import links, rebuild, records, schemas
-from linerate.comparisons import compare, pair_searched
-from linerate.errors import Interrupted, LabError, UsageError
-from linerate.metrics import NDR
-from linerate.other_generator import Named
+from linerate import rebuild, records, schemas
+from linerate.errors import Interrupted, LabError
 from linerate.records import RECORDS, Test, Trial
 from linerate.rfc2544 import presets
-from linerate.rfc2544.estimate import estimate
 from linerate.rfc2544.experiment import cells
 from linerate.rfc2544.runs import Found
-from linerate.rfc2544.table import conformity, print_rfc2544
-from linerate.search import latency, throughput
+from linerate.search import throughput
 from linerate.search.device import Device
 from linerate.search.goals import Goal
 from linerate.search.simulated import Model
-from linerate.sentences import sentence
-from linerate.stats import ALPHA
-from linerate.summary import ArmSummary, CellSummary, Comparison, Summary
 from linerate.verdict import LOW_LOAD
 
 WIDTH = QUICK.goals[0].width
 
 
-# With all tests at one size, where nothing else is asked for.
-BLOCKS = cells(options())[0].blocks
-
-
-def run(lab: SimulatedLab, **given: object) -> tuple[list[Trial], Summary]:
-    with tempfile.TemporaryDirectory() as scratch:
-        found = start(lab, Path(scratch) / "out", **given)
-    return found.trials, found.summary
-
-
-@dataclass(frozen=True)
-class Measured:
-    directory: Path
-    trials: list[Trial]
-    summary: Summary
-
-
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    directory = tmp_path_factory.mktemp("rfc2544") / "out"
-    found = start(SimulatedLab(), directory)
-    return Measured(directory, found.trials, found.summary)
-
-
-def arm(found: Summary, name: str) -> ArmSummary:
-    return next(each for each in found.cells[0].arms if each.arm == name)
-
-
-def verdict(found: Summary, metric: str = "ndr_pps") -> Comparison:
-    return next(each for each in found.comparisons if each.metric == metric)
+    return measured_in(tmp_path_factory.mktemp("rfc2544") / "out")
 
 
 def test_the_throughput_is_the_capacity_within_the_width(
@@ -354,109 +315,6 @@ def test_without_a_sound_self_test_only_a_line_rate_helps() -> None:
     assert found.cells[0].ceiling.peer == "--line-rate"
 
 
-FAST = {"c-l2fwd": 12e6, "rust-l2fwd": 8.8e6, "reflect": 9e6}
-
-
-def limits_of(found: Summary) -> dict[str, str]:
-    return {each.arm: each.by for each in found.limited_by}
-
-
-def test_an_arm_at_the_ceiling_is_limited() -> None:
-    """The sender is on time with all that the peer carries of a flood: the link carries no more."""
-    _, found = run(SimulatedLab(capacity=FAST, noise=0.001), tests=("throughput",))
-    assert limits_of(found) == {"c-l2fwd": "link", "rust-l2fwd": "link"}
-
-
-def test_a_sender_that_cannot_send_what_the_link_carries_is_the_limit() -> None:
-    """The other arm is limited by nothing else than itself."""
-    slow = {**FAST, "rust-l2fwd": 4e6}
-    late = SimulatedLab(
-        capacity=slow, noise=0.001, late=lambda pps: float(pps > 0.86 * CEILING_PPS)
-    )
-    _, found = run(late, tests=("throughput",))
-    assert limits_of(found) == {"c-l2fwd": "generator"}
-
-
-@pytest.mark.parametrize(("line_rate", "by"), [(CEILING_PPS, "link"), (8.5e6, "line rate")])
-def test_an_arm_at_the_line_rate_is_limited_by_the_link_or_by_what_was_asked_for(
-    line_rate: float, by: str
-) -> None:
-    """The link carries no more than its line rate; of one that is less nobody knows."""
-    lab = SimulatedLab(capacity=FAST, noise=0.001)
-    _, found = run(lab, tests=("throughput",), line_rate=line_rate)
-    assert limits_of(found)["c-l2fwd"] == by
-
-
-def test_a_device_that_loses_at_a_low_load_gets_no_verdict() -> None:
-    lossy = Model(capacity_pps=1.0, max_pps=1.0, queue=512, random_loss=0.003)
-    _, found = run(SimulatedLab(model=lossy), tests=("throughput",), keep_going=True)
-    assert verdict(found, "pdr_pps").verdict == "invalid"
-    assert "at a low load" in verdict(found, "pdr_pps").reason
-    searched = verdict(found, "ndr_pps")
-    assert (searched.verdict, searched.ratio) == ("invalid", None)
-    assert searched.n == found.cells[0].blocks
-    figures = arm(found, "c-l2fwd").search
-    assert figures is not None
-    assert figures.goals[0].below_minimum == figures.searches
-    assert figures.goals[0].pps is None
-
-
-def test_where_the_generator_is_the_limit_cycles_per_packet_decide() -> None:
-    fast = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6}
-    lab = SimulatedLab(capacity=fast)
-    _, found = run(lab, tests=("throughput", "core-use"), sizes=[64, 512], blocks=10)
-    primary = [each for each in found.comparisons if each.primary]
-    assert [(c.metric, c.size, c.load_share, c.better, c.verdict) for c in primary] == [
-        ("busy_cycles_per_packet", size, share, "lower", "faster")
-        for size in (64, 512)
-        for share in (0.1, 0.2, 0.35, 0.5, 0.75, 0.9)
-    ]
-    for each in primary:
-        assert each.ratio == pytest.approx(CYCLES["rust-l2fwd"] / CYCLES["c-l2fwd"], rel=0.01)
-        assert each.p == pytest.approx(1 / 512)
-        # A family of two sizes at six loads: the least p of ten blocks, twelve times.
-        assert each.p_holm == pytest.approx(12 / 512)
-        assert f"fewer busy cycles per packet at {each.load_share:.0%}".replace("%", " %") in (
-            each.sentence
-        )
-        assert (each.limited_by, each.limited) == (None, None)
-    rates = [each for each in found.comparisons if each.metric == "ndr_pps"]
-    assert {(each.primary, each.verdict) for each in rates} == {(False, "undecided")}
-    shown = StringIO()
-    print_rfc2544(Console(file=shown, width=130), found)
-    assert (
-        "the verdict is that of cycles per packet at 10 %, 20 %, 35 %, 50 %, 75 % and 90 % load"
-        in shown.getvalue()
-    )
-    assert shown.getvalue().index("core use") < shown.getvalue().index("throughput")
-
-
-def test_an_equal_cost_is_equal_and_a_higher_one_is_dearer() -> None:
-    fast = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6, "testpmd-mac": 12e6}
-    cycles = {"rust-l2fwd": CYCLES["c-l2fwd"], "testpmd-mac": 1.1 * CYCLES["c-l2fwd"]}
-    _, found = run(
-        SimulatedLab(capacity=fast, cycles=cycles),
-        tests=("throughput", "core-use"),
-        forwarders=["c-l2fwd", "rust-l2fwd", "testpmd-mac"],
-    )
-    verdicts = {(c.arm, c.load_share): c.verdict for c in found.comparisons if c.primary}
-    assert {v for (arm, _), v in verdicts.items() if arm == "rust-l2fwd"} == {"equal"}
-    assert {v for (arm, _), v in verdicts.items() if arm == "testpmd-mac"} == {"slower"}
-    assert any("testpmd-mac is dearer than c-l2fwd" in c.sentence for c in found.comparisons)
-
-
-def test_without_the_cost_the_rates_stay_primary() -> None:
-    fast = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6}
-    _, found = run(SimulatedLab(capacity=fast, probe=False), tests=("throughput", "core-use"))
-    assert found.limited_by
-    (primary,) = [c for c in found.comparisons if c.primary]
-    assert primary.metric == "ndr_pps"
-    # All searches ended at 100 %: what difference they could have found is not known.
-    assert (primary.ratio, primary.spread, primary.smallest_detectable) == (1.0, 0.0, None)
-    assert "smallest difference" not in primary.sentence
-    assert found.smallest_detectable is None
-
-
 def test_every_other_test_is_compared_too(measured: Measured) -> None:
     found = {(c.metric, c.load_share): c for c in measured.summary.comparisons if not c.primary}
     loads = (0.1, 0.5, 0.9)
@@ -482,98 +340,6 @@ def test_every_other_test_is_compared_too(measured: Measured) -> None:
     controls = {(each.metric, each.load_share): each for each in measured.summary.aa}
     assert set(controls) == {*found, ("ndr_pps", None)}
     assert not any(each.found_difference for each in controls.values())
-
-
-def test_a_slower_forwarder_is_found_to_be_slower_by_latency() -> None:
-    lab = SimulatedLab(noise=0.001)
-    lab.latency = {"rust-l2fwd": 1.3}
-    _, found = run(lab, tests=("throughput", "latency"))
-    for share in (0.1, 0.5):
-        comparison = next(
-            c for c in found.comparisons
-            if (c.metric, c.load_share) == ("latency_p50_us", share)
-        )  # fmt: skip
-        assert comparison.verdict == "slower"
-        assert comparison.ratio == pytest.approx(1.3, rel=0.02)
-        assert "higher median latency at" in comparison.sentence
-
-
-def test_loss_that_some_runs_lack_is_compared_by_its_difference() -> None:
-    """One forwarder loses nothing even at 100 %, the other does."""
-    fast = {"c-l2fwd": 12e6, "rust-l2fwd": 9.5e6}
-    _, found = run(SimulatedLab(capacity=fast), tests=("throughput", "loss"))
-    loss = next(c for c in found.comparisons if c.metric == "loss_ratio")
-    assert (loss.verdict, loss.ratio, loss.p) == ("slower", None, 1 / 64)
-    difference = loss.difference
-    assert difference is not None
-    assert difference.shift == pytest.approx(0.05, abs=0.01)
-    assert (difference.cliffs_delta, difference.arm_zeros, difference.baseline_zeros) == (1, 0, 1)
-    assert "rust-l2fwd loses more than c-l2fwd" in loss.sentence
-    assert "points more frames lost at 100 % load" in loss.sentence
-    assert "0 % of the runs of rust-l2fwd lost nothing and 100 % of c-l2fwd's" in loss.sentence
-
-
-def test_a_search_without_any_load_that_reaches_the_goal_counts() -> None:
-    """As 0, which has no ratio: without three such searches the arm would be the faster one."""
-    slow = [4e6 * (1 + 0.001 * block) for block in range(9)]
-    found = rates_compared(slow, [0.0 if block < 3 else 1.1 * slow[block] for block in range(9)])
-    assert (found.verdict, found.n, found.ratio) == ("undecided", 9, None)
-    assert found.difference is not None
-    assert found.difference.arm_zeros == pytest.approx(1 / 3)
-    assert "33 % of the runs of rust-l2fwd found no load that reaches it" in found.sentence
-
-
-def test_without_any_load_at_all_an_arm_is_slower_and_two_are_not_told_apart() -> None:
-    slow = [4e6 * (1 + 0.001 * block) for block in range(9)]
-    found = rates_compared(slow, [0.0] * 9)
-    assert found.verdict == "slower"
-    assert "million fewer frames per second at the non-drop rate" in found.sentence
-    found = rates_compared([0.0] * 9, [0.0] * 9)
-    assert (found.verdict, found.reason) == ("undecided", "both are below all that was tried")
-
-
-def rates_compared(baseline: Sequence[float], other: Sequence[float]) -> Comparison:
-    """As searches found them, block by block; the A/A arm has what the baseline has."""
-    values = {
-        (block, 1): {"c-l2fwd": slow, "c-l2fwd-again": slow, "rust-l2fwd": fast}
-        for block, (slow, fast) in enumerate(zip(baseline, other, strict=True))
-    }
-    cell = CellSummary(link="memif", size=64, blocks=9, arms=[], references=[], lower_load=[])
-    labels = ["c-l2fwd", "c-l2fwd-again", "rust-l2fwd"]
-    (found,) = compare([pair_searched(cell, NDR, values, labels, planned=9, primary=True)])
-    found.sentence = sentence(found)
-    return found
-
-
-def test_bursts_longer_than_any_that_was_tried_are_not_left_out() -> None:
-    """The searches that end at a limit are those of the longest; the others are too short."""
-    lab = SimulatedLab(capacity={"rust-l2fwd": 9.9e6}, noise=0.02)
-    _, found = run(lab, tests=("throughput", "back-to-back"))
-    figures = arm(found, "rust-l2fwd").search
-    assert figures is not None
-    assert figures.back_to_back is not None
-    assert 0 < figures.back_to_back.at_limit < figures.searches
-    buffer = verdict(found, "corrected_buffer_s")
-    assert (buffer.verdict, buffer.n, buffer.ratio) == ("undecided", 0, None)
-    assert (
-        f"in {figures.back_to_back.at_limit} of {figures.searches} searches of rust-l2fwd the "
-        "longest burst that was tried passed, so that its figure is not known"
-    ) in buffer.sentence
-
-
-def test_few_blocks_leave_every_comparison_undecided() -> None:
-    _, found = run(SimulatedLab(), blocks=3)
-    assert {c.verdict for c in found.comparisons} == {"undecided"}
-    assert {c.reason for c in found.comparisons} == {"no test can reject with fewer than 6 blocks"}
-
-
-def test_equal_forwarders_are_not_found_to_differ() -> None:
-    same = {"rust-l2fwd": CAPACITY["c-l2fwd"]}
-    same_cycles = {"rust-l2fwd": CYCLES["c-l2fwd"]}
-    _, found = run(SimulatedLab(capacity=same, cycles=same_cycles, noise=0.002))
-    assert len(found.comparisons) > 10
-    for comparison in found.comparisons:
-        assert comparison.verdict in ("equal", "undecided"), comparison.sentence
 
 
 def test_an_interrupted_run_leaves_what_there_is(tmp_path: Path) -> None:
@@ -619,212 +385,3 @@ def test_the_console_tells_all_of_it(tmp_path: Path) -> None:
     for comparison in found.comparisons:
         answered = comparison.verdict in ("faster", "slower", "equal")
         assert (comparison.sentence in text) == (comparison.primary or answered)
-
-
-# -- what can be asked for -------------------------------------------------------------------------
-
-
-def test_sizes_with_names() -> None:
-    assert presets.named_sizes("standard", 4) == [64, 128, 256, 512, 1024, 1280, 1518]
-    assert presets.named_sizes("standard", 6) == [84, 128, 256, 512, 1024, 1280, 1518]
-    published = presets.named_sizes("published", 4)
-    assert published is not None
-    assert (len(published), published[0], published[-1]) == (26, 64, 1518)
-    assert presets.named_sizes("64", 4) is None
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"sizes": [63]}, {"sizes": [1519]}, {"sizes": [64], "ip": 6}, {"blocks": 0},
-        {"links": ["null"]}, {"directions": "one"}, {"links": ["nowhere"]},
-        {"sizes": [84], "ip": 6, "forwarders": ["c-l3fwd-lpm", "c-l3fwd-graph"]},
-    ],
-)  # fmt: skip
-def test_what_cannot_be_run_is_refused(given: dict[str, object]) -> None:
-    with pytest.raises(UsageError):
-        cells(options(**given))
-
-
-def test_forwarders_that_route_take_ipv6_where_they_can() -> None:
-    names = ["c-l3fwd-lpm", "c-l3fwd-em", "c-l3fwd-acl"]
-    assert cells(options(ip=6, forwarders=names, sizes=[84]))
-    assert cells(options(forwarders=[*names, "c-l3fwd-graph"]))
-
-
-def test_one_direction_needs_two_ports() -> None:
-    assert [cell.link for cell in cells(options(links=["memif2"], directions="one"))] == ["memif2"]
-
-
-@pytest.mark.parametrize(
-    ("sizes", "tests", "family"),
-    [
-        ([64], ("throughput",), 1),
-        ([64], ("throughput", "core-use"), 6),
-        ([64], ("throughput", "latency"), 3),
-        (list(presets.STANDARD_SIZES), ("throughput", "loss"), 7),
-        (list(presets.STANDARD_SIZES), presets.TESTS, 7 * 6),
-        (list(presets.published_sizes()), presets.TESTS, 26 * 6),
-    ],
-)
-def test_one_failed_search_leaves_blocks_that_can_decide(
-    sizes: list[int], tests: tuple[Test, ...], family: int
-) -> None:
-    """At one size and load of all that are corrected together."""
-    blocks = cells(options(sizes=sizes, tests=tests))[0].blocks
-    assert family * 2 / 2 ** (blocks - 1) < ALPHA <= family * 2 / 2 ** (blocks - 2)
-
-
-def test_throughput_is_always_measured() -> None:
-    assert presets.tests_of([]) == presets.TESTS
-    assert presets.tests_of(["loss"]) == ("throughput", "loss")
-    with pytest.raises(UsageError, match="reset"):
-        presets.tests_of(["reset"])
-
-
-def test_estimates_are_in_proportion() -> None:
-    def seconds(name: str) -> float:
-        preset = presets.preset(name)
-        return estimate(preset, presets.TESTS, cells=1, blocks=6, whole=2, short=2).seconds
-
-    assert 60 < seconds("quick") < 1200
-    assert 3 * seconds("quick") < seconds("csit") < seconds("conforming") / 10
-
-
-def test_conforming_has_the_rfc_s_durations_and_repetitions() -> None:
-    preset = presets.preset("conforming")
-    goal = preset.goals[0]
-    assert (goal.final_s, goal.loss_ratio, goal.exceed_ratio) == (60, 0, 0)
-    assert preset.latency_share(6) * 6 >= 20
-    assert preset.burst_share(6) * 6 >= 50
-    _, found = run(
-        SimulatedLab(), preset=preset, tests=("throughput",), forwarders=["c-l2fwd"], blocks=1
-    )
-    assert found.conforming is True
-
-
-CONFORMING = presets.preset("conforming")
-
-
-def test_a_conforming_run_that_was_cut_off_does_not_conform(tmp_path: Path) -> None:
-    """After one of eight blocks."""
-    lab = SimulatedLab()
-
-    def kill(trial: Trial) -> None:
-        if (trial.role, trial.block) == ("search", 1):
-            raise KilledError
-
-    lab.before_window = kill
-    asked = {"preset": CONFORMING, "forwarders": ["c-l2fwd"], "tests": ("throughput", "latency")}
-    with pytest.raises(KilledError):
-        start(lab, tmp_path / "run", **asked)
-    found = rebuild.report([tmp_path / "run"], None, quiet())
-    assert isinstance(found, Found)
-    summary = found.summary
-    assert (summary.interrupted, summary.conforming) == (True, False)
-    # Three of the twenty repetitions, and not what eight blocks would have made of them.
-    assert conformity(summary) == (
-        "Preset conforming, NOT conforming to RFC 2544: latency repeated 3 times instead of 20; "
-        "the run ended early."
-    )
-    summary.interrupted = False
-    assert "not every forwarder was searched in every block" in conformity(summary)
-
-
-def test_a_conforming_run_with_a_test_that_has_no_result_does_not_conform() -> None:
-    """No frame comes back with its latency."""
-    lab = SimulatedLab()
-    lab.timeless = True
-    _, found = run(
-        lab, preset=CONFORMING, tests=("throughput", "latency"), forwarders=["c-l2fwd"], blocks=2
-    )
-    figures = arm(found, "c-l2fwd").search
-    assert figures is not None
-    assert (figures.unfinished, figures.latency, found.interrupted) == (0, [], False)
-    assert found.conforming is False
-    assert conformity(found) == (
-        "Preset conforming, NOT conforming to RFC 2544: latency repeated 0 times instead of 20; "
-        "not every test of every search has a result."
-    )
-
-
-# Ports of a simulated bed.
-NAMED = {
-    "generator": Named("http://127.0.0.1:1"),
-    "links": ["ports"],
-    "generator_ports": ["10.0.0.9;1;1"],
-    "forwarder_ports": ["tap:a"],
-}
-
-
-@pytest.fixture
-def other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "LINKS", dict(links.LINKS))
-
-
-@pytest.mark.usefixtures("other")
-def test_another_generator_is_not_asked_to_flood(tmp_path: Path) -> None:
-    console = quiet()
-    asked = {**NAMED, "line_rate": CEILING_PPS / 2, "blocks": 2, "tests": presets.THROUGHPUT}
-    found = start(SimulatedLab(), tmp_path / "out", console, **asked)
-    assert {trial.load for trial in found.trials} == {"paced"}
-    tried = [trial for trial in found.trials if trial.role == "self-test"]
-    assert [(t.arm, t.asked_pps) for t in tried] == [("reflect", CEILING_PPS / 2)]
-    cell = found.summary.cells[0]
-    assert cell.ceiling is not None
-    assert (cell.ceiling.pps, cell.ceiling.measured_mpps) == (CEILING_PPS / 2, {})
-    # The peer is searched all the same, and is at the end of what was asked for.
-    (peer,) = cell.references
-    assert peer.arm == "reflect"
-    assert peer.search is not None
-    assert peer.search.goals[0].at_maximum == 2
-    assert "100 % = 5.000 Mpps (--line-rate); books closed" in printed(console)
-    kept = json.loads((tmp_path / "out" / "summary.json").read_text())
-    jsonschema.validate(kept, schemas.stored("summary-1.json"))
-    run = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert run["design"]["generator"] == "http://127.0.0.1:1"
-
-
-@pytest.mark.usefixtures("other")
-def test_latency_is_called_what_the_sender_measures(measured: Measured) -> None:
-    asked = {**NAMED, "line_rate": CEILING_PPS / 2, "blocks": 1, "tests": ("throughput", "latency")}
-    _, found = run(SimulatedLab(), **asked)
-    definitions = []
-    for summary in (measured.summary, found):
-        figures = arm(summary, "c-l2fwd").search
-        assert figures is not None
-        definitions.append(figures.latency_definition)
-    assert definitions == [latency.DEFINITION, latency.CUT_THROUGH]
-
-
-@pytest.mark.usefixtures("other")
-def test_a_generator_that_does_not_send_100_per_cent_ends_the_run() -> None:
-    lab = SimulatedLab(late=lambda _: 1.0)
-    with pytest.raises(LabError, match=r"--generator does not send 100 %.*sent late") as caught:
-        run(lab, **NAMED, line_rate=1e6)
-    assert "--line-rate" in str(caught.value)
-    assert lab.running == 0
-
-
-@pytest.mark.usefixtures("other")
-def test_a_run_with_another_generator_goes_on_with_it(tmp_path: Path) -> None:
-    lab = SimulatedLab()
-    asked = {**NAMED, "line_rate": 3e6, "blocks": 1, "tests": presets.THROUGHPUT}
-
-    def interrupt(trial: Trial) -> None:
-        if trial.role == "search":
-            raise Interrupted(2)
-
-    lab.before_window = interrupt
-    with pytest.raises(Interrupted):
-        start(lab, tmp_path / "out", **asked)
-    lab.before_window = lambda _: None
-    found = resume(lab, tmp_path / "out")
-    assert {trial.load for trial in found.trials} == {"paced"}
-    assert {trial.session for trial in found.trials if trial.role == "self-test"} == {1}
-    assert found.summary.interrupted is False
-
-
-def test_the_100_per_cent_of_another_generator_is_asked_for() -> None:
-    with pytest.raises(UsageError, match="--generator: its 100 % is not known"):
-        cells(options(**NAMED))
