@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from linerate.records import InvalidCode, Trial
 from linerate.stats import ALPHA, MIN_COUNT
-from linerate.summary import ArmSummary, InvalidReason, LowerLoad, Quartiles
+from linerate.summary import ArmSummary
+from linerate.summary_figures import InvalidReason, LowerLoad, Quartiles
 
 
 def quartiles(values: Iterable[float | None]) -> Quartiles | None:

@@ -20,7 +20,8 @@ from linerate.ceiling import cost_leads, cost_loads, limits
 from linerate.links import link
 from linerate.records import Trial
 from linerate.sentences import no_lower_load
-from linerate.summary import ArmSummary, CellSummary, LowerLoad, Quartiles, Summary
+from linerate.summary import ArmSummary, CellSummary, Summary
+from linerate.summary_figures import LowerLoad, Quartiles
 
 PLAIN_EVERY_S = 5.0
 

@@ -17,7 +17,8 @@ from linerate.output import REPORT
 from linerate.report import published_rfc2544
 from linerate.rfc2544.experiment import cells
 from linerate.rfc2544.runs import Found
-from linerate.summary import LowerLoad, Quartiles, Summary
+from linerate.summary import Summary
+from linerate.summary_figures import LowerLoad, Quartiles
 from linerate.verdict import LOW_LOAD
 
 SIZES = [64, 300, 1518]

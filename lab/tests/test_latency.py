@@ -36,7 +36,8 @@ from linerate.latency.summarise import clock_of
 from linerate.latency.values import COMMON_SPAN, inside_cycles, round_trip_cycles
 from linerate.output import FILES
 from linerate.records import RECORDS, Clock, Span, Trial
-from linerate.summary import ArmSummary, RoundTrip, Summary
+from linerate.summary import ArmSummary, Summary
+from linerate.summary_figures import RoundTrip
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from linerate.records import Process, Trial
 from linerate.report import published_rfc2544
 from linerate.rfc2544 import presets
 from linerate.rfc2544.runs import Found
-from linerate.summary import LossEnded, Summary
+from linerate.summary import Summary
+from linerate.summary_figures import LossEnded
 from linerate.verdict import LOW_LOAD
 
 

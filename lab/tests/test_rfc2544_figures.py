@@ -27,7 +27,8 @@ from linerate.search.procedure import Invalid
 from linerate.search.recovery import recovery
 from linerate.search.simulated import Model, SimulatedForwarder
 from linerate.search.throughput import Found, Throughput
-from linerate.summary import ArmSummary, CellSummary, SearchFigures
+from linerate.summary import ArmSummary, CellSummary
+from linerate.summary_figures import SearchFigures
 
 QUICK = preset("quick")
 

@@ -12,7 +12,7 @@ from linerate.forwarders.base import TxBuffer
 from linerate.latency.plan import LOADS, Step, step_of
 from linerate.latency.values import above_cost, cycles_of, ns_per_cycle, spans_of, supported
 from linerate.records import Protocol, Trial
-from linerate.summary import Delayed, Delays, Inside, LowerLoad, RoundTrip
+from linerate.summary_figures import Delayed, Delays, Inside, LowerLoad, RoundTrip
 
 
 @dataclass(frozen=True)

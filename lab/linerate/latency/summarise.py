@@ -16,7 +16,8 @@ from linerate.latency.plan import IDLE, INSIDE_LOADS, LOADS, LOW_LOAD, Step
 from linerate.metrics import HIGH_ROUND_TRIP, INSIDE, ROUND_TRIP, TrialMetric
 from linerate.records import Clock, Protocol, Trial
 from linerate.run_summary import Setup, books_of, summary_of
-from linerate.summary import ArmSummary, CellSummary, LatencySummary, Summary
+from linerate.summary import ArmSummary, CellSummary, Summary
+from linerate.summary_figures import LatencySummary
 
 
 @dataclass

@@ -13,15 +13,8 @@ from linerate.latency.plan import IDLE, no_packet_sender
 from linerate.links import link
 from linerate.records import Clock
 from linerate.sentences import controls
-from linerate.summary import (
-    ArmSummary,
-    CellSummary,
-    Delayed,
-    Delays,
-    Inside,
-    RoundTrip,
-    Summary,
-)
+from linerate.summary import ArmSummary, CellSummary, Summary
+from linerate.summary_figures import Delayed, Delays, Inside, RoundTrip
 
 QUANTILES = ("0.5", "0.9", "0.99", "0.999")
 # Below so many microseconds a hundredth of one is shown.

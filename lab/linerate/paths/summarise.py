@@ -19,7 +19,8 @@ from linerate.metrics import COMMON_HIGH_LATENCY, COMMON_MEDIAN_LATENCY, CPU_TIM
 from linerate.paths.published import bands
 from linerate.records import CpuPart, Trial
 from linerate.run_summary import Design, Setup, books_of, summary_of
-from linerate.summary import ArmSummary, Ceiling, CellSummary, PathFigures, Summary
+from linerate.summary import ArmSummary, Ceiling, CellSummary, Summary
+from linerate.summary_figures import PathFigures
 
 GENERATOR = "generator"
 QUANTILES = ("0.5", "0.9", "0.99", "0.999")

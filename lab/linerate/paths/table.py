@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.table import Table
 
 from linerate.console import interval, median, new_table, number, share
-from linerate.summary import Band, CellSummary, PathFigures, Summary
+from linerate.summary import Band, CellSummary, Summary
+from linerate.summary_figures import PathFigures
 
 
 def flood_table(cell: CellSummary) -> Table:

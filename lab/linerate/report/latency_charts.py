@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from linerate.report.rfc2544_charts import QUANTILES, AtLoad, Spec, by_load
-from linerate.summary import CellSummary, Inside
+from linerate.summary import CellSummary
+from linerate.summary_figures import Inside
 
 _LOAD = "load, of the forwarder's own capacity (0 %: idle)"
 

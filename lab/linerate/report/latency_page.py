@@ -11,7 +11,8 @@ from linerate.links import link
 from linerate.records import Trial
 from linerate.report import charts, latency_charts, published_latency
 from linerate.report.page import Charts, render_page
-from linerate.summary import ArmSummary, CellSummary, Inside, RoundTrip, Summary
+from linerate.summary import ArmSummary, CellSummary, Summary
+from linerate.summary_figures import Inside, RoundTrip
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import altair as alt
 
 from linerate.records import Trial
 from linerate.report import charts
-from linerate.summary import ArmSummary, CellSummary, Quartiles
+from linerate.summary import ArmSummary, CellSummary
+from linerate.summary_figures import Quartiles
 
 
 def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | None:

@@ -10,7 +10,8 @@ import altair as alt
 
 from linerate.design import AA_SUFFIX
 from linerate.report import charts
-from linerate.summary import Band, CellSummary, Quartiles
+from linerate.summary import Band, CellSummary
+from linerate.summary_figures import Quartiles
 
 Spec = dict[str, Any]
 PARTS = {"process": "#4a6fa5", "kernel's receiving threads (NAPI)": "#c2410c"}

@@ -14,7 +14,8 @@ from importlib import resources
 
 from linerate.forwarders import forwarder
 from linerate.latency.plan import IDLE
-from linerate.summary import ArmSummary, CellSummary, Delayed, Summary
+from linerate.summary import ArmSummary, CellSummary, Summary
+from linerate.summary_figures import Delayed
 
 SOURCE = (
     "slankdev's blog, 2016, DPDK 16.04: averages over 10^6 ARP requests, the clock's own cost in "

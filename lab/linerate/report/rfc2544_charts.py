@@ -14,7 +14,8 @@ from typing import Any
 import altair as alt
 
 from linerate.report import charts
-from linerate.summary import CellSummary, LatencyFigure, LowerLoad, Quartiles
+from linerate.summary import CellSummary
+from linerate.summary_figures import LatencyFigure, LowerLoad, Quartiles
 from linerate.verdict import MARGIN
 
 PUBLISHED_COLOURS = {"C": "#8a5a00", "Rust": "#e0a021"}

@@ -19,7 +19,8 @@ from linerate.rfc2544.summarise import Asked, Searches
 from linerate.rfc2544.table import conformity
 from linerate.search.goals import Goal
 from linerate.search.recovery import OVERLOAD
-from linerate.summary import AA, CellSummary, Comparison, LowerLoad, Quartiles, Summary
+from linerate.summary import AA, CellSummary, Comparison, Summary
+from linerate.summary_figures import LowerLoad, Quartiles
 from linerate.verdict import LOW_LOAD, LOW_LOAD_LOSS, SPREAD_LIMIT
 
 

@@ -15,7 +15,8 @@ from linerate.report.rfc2544_method import goal_words
 from linerate.report.rfc2544_rows import Row, line_rate_known
 from linerate.rfc2544.figures import LAYER_1_BYTES
 from linerate.search.goals import Goal
-from linerate.summary import CellSummary, Comparison, Quartiles
+from linerate.summary import CellSummary, Comparison
+from linerate.summary_figures import Quartiles
 
 _GIGA, _MEGA = 1e9, 1e6
 

@@ -14,15 +14,8 @@ from linerate.report.published_rfc2544 import PublishedRow
 from linerate.rfc2544.found import Searched
 from linerate.rfc2544.summarise import Searches
 from linerate.search.replay import RATE_TOLERANCE
-from linerate.summary import (
-    ArmSummary,
-    CellSummary,
-    GoalFigure,
-    LatencyFigure,
-    Quartiles,
-    SearchFigures,
-    Summary,
-)
+from linerate.summary import ArmSummary, CellSummary, Summary
+from linerate.summary_figures import GoalFigure, LatencyFigure, Quartiles, SearchFigures
 
 
 @dataclass(frozen=True)

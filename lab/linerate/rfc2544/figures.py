@@ -22,7 +22,7 @@ from linerate.search.procedure import Result
 from linerate.search.recovery import REPETITIONS as RECOVERY_REPETITIONS
 from linerate.search.replay import ENDED
 from linerate.search.throughput import unfinished
-from linerate.summary import (
+from linerate.summary_figures import (
     BurstFigure,
     GoalFigure,
     LatencyFigure,

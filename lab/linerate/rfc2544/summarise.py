@@ -27,13 +27,8 @@ from linerate.rfc2544.presets import THROUGHPUT, Preset
 from linerate.run_summary import Setup, books_of, summary_of
 from linerate.search.latency import DEFINITION
 from linerate.search.replay import RATE_TOLERANCE
-from linerate.summary import (
-    ArmSummary,
-    Ceiling,
-    CellSummary,
-    GoalFigure,
-    Summary,
-)
+from linerate.summary import ArmSummary, Ceiling, CellSummary, Summary
+from linerate.summary_figures import GoalFigure
 from linerate.verdict import Limiter
 
 

@@ -13,7 +13,8 @@ from linerate.console import BURSTS, bursts, interval, limit_lines, median, new_
 from linerate.design import AA_SUFFIX
 from linerate.rfc2544.summarise import lacking
 from linerate.sentences import controls
-from linerate.summary import ArmSummary, CellSummary, Comparison, SearchFigures, Summary
+from linerate.summary import ArmSummary, CellSummary, Comparison, Summary
+from linerate.summary_figures import SearchFigures
 
 _GIGA = 1e9
 
