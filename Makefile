@@ -73,7 +73,7 @@ kills: build ## kill the lab, generators and forwarders at KILLS=50 random momen
 lint: setup lint-packages ## check the style: rustfmt, clippy, ruff, mypy; warnings are errors
 	$(Q)scripts/run-lint
 
-sanitize: setup ## run the tests of the DPDK crates under AddressSanitizer and LeakSanitizer
+sanitize: setup ## run the tests of the crates with unsafe code under AddressSanitizer and LeakSanitizer
 	$(Q)scripts/run-sanitizers
 
 clean: ## remove what was built, keep .venv and out/
