@@ -24,6 +24,8 @@ from linerate.errors import DisturbedError, TrialError
 from linerate.latency import experiment, plan
 from linerate.latency.design import NAME, Options
 from linerate.latency.experiment import Latency
+from linerate.latency.packet_sender import PacketSender
+from linerate.latency.plan import Step
 from linerate.latency.runs import Found
 from linerate.records import Clock, LatencyFigures, Process, Protocol, Role, Span, Test, Trial
 from linerate.search.bed_device import Terms, outcome_of
@@ -48,6 +50,7 @@ class Simulation:
         # Factors on the round trip of forwarders, and what tells one run's noise from another's.
         self.slower: dict[str, float] = {}
         self.noise = "1"
+        self.pings = Pings(self)
         self.clock = ClockCheck(HZ, COST, CHECKED_HZ, 100.0)
 
     def blank(self, bench: Bench, bed: Bed, arm: Arm, block: int, role: Role) -> Trial:
@@ -155,6 +158,33 @@ class Windows:
         pass
 
 
+class Pings:
+    """Stands for one window of `PacketSender`, whose own code goes on to decide."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        # The first so many windows of each trial are disturbed.
+        self.void = 0
+
+    def window(self, sender: PacketSender, step: Step, seconds: float, attempt: int) -> Trial:
+        simulation = self._simulation
+        trial = simulation.blank(sender.bench, sender.bed, sender.arm, sender.block, "search")
+        trial.test, trial.attempt, trial.protocol = "ping", attempt, step.protocol
+        trial.asked_pps = trial.maximum_pps = plan.IDLE_PPS
+        trial.asked_s = seconds
+        enter(trial, round(plan.IDLE_PPS * seconds), seconds)
+        middle = 10 * ROUND_TRIP_NS[trial.forwarder]
+        trial.latency = LatencyFigures(
+            count=trial.received or 0, minimum_ns=middle, mean_ns=middle, maximum_ns=middle,
+            quantiles_ns={"0.5": middle},
+        )  # fmt: skip
+        trial.clock = Clock(tsc_hz=HZ, cost_cycles=COST)
+        if attempt <= self.void:
+            trial.reject("starved", "others had the forwarder's CPU")
+        simulation.finish(trial)
+        return trial
+
+
 def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     """Put a simulated machine where the lab starts processes and looks at the real one."""
     found = Simulation()
@@ -164,6 +194,11 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
 
     monkeypatch.setattr(experiment, "run_trial", found.flood)
     monkeypatch.setattr(experiment, "BedDevice", partial(Windows, found))
+
+    def ping(self: PacketSender, step: Step, seconds: float, attempt: int) -> Trial:
+        return found.pings.window(self, step, seconds, attempt)
+
+    monkeypatch.setattr(PacketSender, "_window", ping)
     monkeypatch.setattr(Latency, "prepare", prepare)
     monkeypatch.setattr(Latency, "programs", lambda self: {})
     monkeypatch.setattr(Cores, "choose", lambda: Cores(0, 0, False))

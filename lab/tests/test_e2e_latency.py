@@ -45,7 +45,7 @@ def run(runtime: Path, out: Path, *options: str) -> list[Trial]:
         assert trial.received
         assert trial.clock
         assert trial.clock.checked_hz
-        if trial.test == "latency":
+        if trial.test in {"latency", "ping"}:
             assert trial.latency
             assert 0 < trial.latency.minimum_ns <= trial.latency.mean_ns
         else:
@@ -81,6 +81,13 @@ def test_the_kernels_forwarders_tell_every_span(tmp_path: Path, runtime: Path) -
     names = "af-packet-read-write,af-packet-mmap"
     out = tmp_path / "run"
     trials = run(runtime, out, "--link", "veth1", "--forwarders", names, "--frames", "arp")
+    pings = [t for t in trials if t.test == "ping"]
+    # Of each arm; each in a window that counts, or void ones for the machine's sake.
+    assert {t.arm for t in pings} == {t.arm for t in trials if t.test == "latency"}
+    for trial in pings:
+        assert trial.unattributed == 0
+        assert trial.received == trial.attempted
+        assert {p.role for p in trial.processes} >= {"forwarder"}
     kernel = [t for t in trials if t.forwarder.startswith("af-packet") and t.spans]
     assert kernel
     for trial in kernel:

@@ -34,6 +34,7 @@ from linerate.latency.figures import insides
 from linerate.latency.plan import IDLE_PPS, LOADS, Step
 from linerate.latency.summarise import clock_of
 from linerate.latency.values import COMMON_SPAN, inside_cycles, round_trip_cycles
+from linerate.links import link
 from linerate.output import FILES
 from linerate.records import RECORDS, Clock, Span, Trial
 from linerate.summary import ArmSummary, Summary
@@ -235,6 +236,87 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, simulation: Simulation, afte
 
     assert order(found) == order(whole)
     assert {t.session for t in found} == {1, 2}
+
+
+@pytest.mark.parametrize("after", [60, 61, 63, 64, 65])
+def test_a_run_interrupted_at_the_packet_socket_goes_on(
+    tmp_path: Path, simulation: Simulation, after: int
+) -> None:
+    """Void windows before the interruption are not sent again."""
+    simulation.pings.void = 1
+    given = {"links": ["veth1"], "blocks": 1, "forwarders": ["reflect", "testpmd-io"]}
+    start(tmp_path / "whole", **given)
+    whole = records.read(tmp_path / "whole" / RECORDS)
+    pings = [place for place, trial in enumerate(whole) if trial.test == "ping"]
+    # Two windows of each of two kinds of frames for each of three arms, at the end of the block.
+    assert pings == list(range(len(whole) - 12, len(whole)))
+    cut = len(whole) - 12 + after - 60
+    simulation.ran.clear()
+
+    def kill(trial: Trial) -> None:
+        if len(simulation.ran) >= cut:
+            raise KilledError
+
+    simulation.before = kill
+    with pytest.raises(KilledError):
+        start(tmp_path / "cut", **given)
+    simulation.before = lambda trial: None
+    resume(tmp_path / "cut")
+    found = records.read(tmp_path / "cut" / RECORDS)
+
+    def order(trials: list[Trial]) -> list[object]:
+        return [(t.arm, t.test, t.protocol, t.attempt, t.position) for t in trials]
+
+    assert order(found) == order(whole)
+
+
+def test_both_senders_stand_side_by_side(tmp_path: Path, simulation: Simulation) -> None:
+    console = quiet()
+    found = start(
+        tmp_path / "run", console, links=["veth1"], forwarders=["reflect", "testpmd-io"]
+    ).summary
+    for name in ("reflect", "reflect-again", "testpmd-io"):
+        latency = arm(found, name).latency
+        assert latency
+        assert latency.packet_sender
+        assert [(each.protocol, each.load_share) for each in latency.packet_sender] == [
+            ("udp", 0.0),
+            ("arp", 0.0),
+        ]
+        for each in latency.packet_sender:
+            assert each.ns
+            # As it was stamped, less one reading of the clock, by the frequency as checked.
+            expected = (10 * ROUND_TRIP_NS["reflect"] * HZ / 1e9 - COST) / CHECKED_HZ * 1e9
+            assert each.ns.mean.median == pytest.approx(expected)
+    assert "ping: by a packet socket (PF_PACKET), one frame at a time" in printed(console)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert '<td class="text">PF_PACKET</td>' in page
+    assert "round trip, by a packet socket" in page
+
+
+def test_without_an_interface_of_the_kernel_there_is_one_sender(
+    run: tuple[Path, Summary, str],
+) -> None:
+    _, found, said = run
+    assert all(a.latency and a.latency.packet_sender is None for c in found.cells for a in c.arms)
+    reason = "no round trips by a packet socket on memif: its ends are no interfaces of the kernel"
+    assert reason in said
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("veth1", None),
+        ("veth1-af-xdp", None),
+        ("tap1", None),
+        ("veth", "frames come back by another interface than the one that they were sent on"),
+        ("tap", "frames come back by another interface than the one that they were sent on"),
+        ("memif", "its ends are no interfaces of the kernel"),
+        ("ports", "its interfaces are not the lab's"),
+    ],
+)
+def test_where_a_packet_socket_can_send(name: str, why: str | None) -> None:
+    assert plan.no_packet_sender(link(name)) == why
 
 
 def test_a_run_told_again_says_the_same(tmp_path: Path, simulation: Simulation) -> None:

@@ -75,10 +75,10 @@ class PacketSender:
         record: Callable[[Trial], None],
     ) -> None:
         """`windows`: at most so many for one trial. `record` keeps each window's trial."""
-        self._bench = bench
-        self._bed = bed
-        self._arm = arm
-        self._block = block
+        self.bench = bench
+        self.bed = bed
+        self.arm = arm
+        self.block = block
         self._windows = windows
         self._record = record
         self._stack = ExitStack()
@@ -106,13 +106,13 @@ class PacketSender:
                 return trial
 
     def _window(self, step: Step, seconds: float, attempt: int) -> Trial:
-        plan = Plan(self._arm, "paced", self._block, 0, "search", load_share=0.0, pps=IDLE_PPS)
-        trial = new_record(self._bench, plan, self._bed)
+        plan = Plan(self.arm, "paced", self.block, 0, "search", load_share=0.0, pps=IDLE_PPS)
+        trial = new_record(self.bench, plan, self.bed)
         trial.test, trial.attempt, trial.protocol = "ping", attempt, step.protocol
         trial.maximum_pps = trial.asked_pps = IDLE_PPS
         trial.asked_s = seconds
-        trial.build = forwarder(self._arm.forwarder).build_facts()
-        with watched(self._bench, trial):
+        trial.build = forwarder(self.arm.forwarder).build_facts()
+        with watched(self.bench, trial):
             running, wire = self._ready()
             watch = Watch(trial, running.children, wire.threads)
             before = settle(lambda: Sent(0, 0), running, wire.interfaces)
@@ -126,10 +126,10 @@ class PacketSender:
 
     def _ready(self) -> tuple[Running, Wire]:
         """The forwarder runs and forwards."""
-        wire, _ = self._bed.ready()
+        wire, _ = self.bed.ready()
         if self._running is None:
-            bench = self._bench
-            program = forwarder(self._arm.forwarder)
+            bench = self.bench
+            program = forwarder(self.arm.forwarder)
             running = self._stack.enter_context(
                 launch(program, bench.run, bench.cores, bench.memory, wire)
             )
@@ -150,7 +150,7 @@ class PacketSender:
     ) -> Told:
         """What the program tells after so many frames."""
         (end,) = wire.of(Interface.GENERATOR)
-        with _file(self._bench.run.path) as out:
+        with _file(self.bench.run.path) as out:
             command = Command(
                 "packet-sender",
                 (
@@ -158,14 +158,14 @@ class PacketSender:
                     "--iface", end.name,
                     f"--{step.protocol}",
                     "--count", str(frames),
-                    "--size", str(self._bed.context.size),
+                    "--size", str(self.bed.context.size),
                     "--deadline", str(round(deadline_s * 1e6)),
                     "--out", str(out),
                 ),
-                (self._bench.cores.control,),
+                (self.bench.cores.control,),
                 namespace=end.namespace,
             )  # fmt: skip
-            with Child(command, self._bench.run) as child:
+            with Child(command, self.bench.run) as child:
                 # Were every frame lost, it would wait for each until its deadline.
                 longest = frames * (1 / IDLE_PPS + deadline_s) + 5
                 _await(child, running, longest)
