@@ -96,7 +96,9 @@ class Stage:
                 stage.starts += 1
                 child = SimpleNamespace(
                     command=Command("forwarder", ("prog",), (1,)),
-                    activity=lambda: Activity(0, 0, stage.ran_s, stage.waited_s),
+                    activity=lambda: Activity(
+                        0, 0, stage.ran_s, stage.waited_s, {1: (stage.ran_s, stage.waited_s)}
+                    ),
                 )
                 self._exchange = cast(
                     Exchange,
