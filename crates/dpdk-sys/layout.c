@@ -7,9 +7,12 @@
 
 #include <stddef.h>
 
+#include <rte_acl.h>
 #include <rte_ethdev.h>
+#include <rte_lpm.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
+#include <rte_rcu_qsbr.h>
 
 #define EMIT(kind, name, value) \
 	__asm__ volatile("\n.ascii \"->" kind " " #name " %0\"" : : "i"(value))
@@ -100,4 +103,26 @@ void lr_layout(void)
 	EMIT("usize", CACHE_MAX_SIZE, RTE_MEMPOOL_CACHE_MAX_SIZE);
 	EMIT("usize", MAX_LCORE, RTE_MAX_LCORE);
 	EMIT("usize", MAX_ETHPORTS, RTE_MAX_ETHPORTS);
+
+	OFFSET(ACL_RULE_PRIORITY, struct rte_acl_rule, data.priority);
+	OFFSET(ACL_RULE_USERDATA, struct rte_acl_rule, data.userdata);
+	OFFSET(ACL_RULE_FIELDS, struct rte_acl_rule, field);
+	SIZE(ACL_FIELD_SIZE, struct rte_acl_field);
+	OFFSET(ACL_FIELD_MASK_RANGE, struct rte_acl_field, mask_range);
+
+	_Static_assert(sizeof(struct rte_lpm_tbl_entry) == 4, "an entry of LPM has changed");
+	OFFSET(LPM_TBL24, struct rte_lpm, tbl24);
+	FIELD(LPM_TBL8, struct rte_lpm, tbl8, POINTER);
+	EMIT("u32", LPM_TBL24_ENTRIES, RTE_LPM_TBL24_NUM_ENTRIES);
+	EMIT("u32", LPM_GROUP_ENTRIES, RTE_LPM_TBL8_GROUP_NUM_ENTRIES);
+	EMIT("u32", LPM_EXTENDED, RTE_LPM_VALID_EXT_ENTRY_BITMASK);
+	EMIT("u32", LPM_FOUND, RTE_LPM_LOOKUP_SUCCESS);
+
+	FIELD(QSBR_TOKEN, struct rte_rcu_qsbr, token, 64);
+	FIELD(QSBR_ACKED_TOKEN, struct rte_rcu_qsbr, acked_token, 64);
+	FIELD(QSBR_NUM_ELEMS, struct rte_rcu_qsbr, num_elems, 32);
+	OFFSET(QSBR_COUNTERS, struct rte_rcu_qsbr, qsbr_cnt);
+	SIZE(QSBR_COUNTER_STRIDE, struct rte_rcu_qsbr_cnt);
+	FIELD(QSBR_COUNTER, struct rte_rcu_qsbr_cnt, cnt, 64);
+	EMIT("u64", QSBR_OFFLINE, __RTE_QSBR_CNT_THR_OFFLINE);
 }

@@ -25,6 +25,12 @@
 #ifdef RTE_LIBRTE_MEMPOOL_STATS
 #error "this DPDK has RTE_LIBRTE_MEMPOOL_STATS, which linerate's native mempool functions leave out: build against one without"
 #endif
+#ifdef RTE_LIBRTE_LPM_DEBUG
+#error "this DPDK has RTE_LIBRTE_LPM_DEBUG, which linerate's native lookups leave out: build against one without"
+#endif
+#ifdef RTE_LIBRTE_RCU_DEBUG
+#error "this DPDK has RTE_LIBRTE_RCU_DEBUG, which linerate's native RCU functions leave out: build against one without"
+#endif
 #ifdef RTE_ENABLE_ASSERT
 #error "this DPDK has RTE_ENABLE_ASSERT, which linerate's native functions leave out: build against one without"
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <rte_errno.h>
 #include <rte_lcore.h>
@@ -111,6 +112,46 @@ void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint16_t len,
 			      struct rte_mbuf_ext_shared_info *shared)
 {
 	rte_pktmbuf_attach_extbuf(m, buffer, RTE_BAD_IOVA, len, shared);
+}
+
+int lr_lpm_lookup(const struct rte_lpm *lpm, uint32_t ip, uint32_t *next_hop)
+{
+	return rte_lpm_lookup(lpm, ip, next_hop);
+}
+
+void lr_lpm_lookup_bulk(const struct rte_lpm *lpm, const uint32_t *ips, uint32_t *entries, unsigned int n)
+{
+	rte_lpm_lookup_bulk(lpm, ips, entries, n);
+}
+
+void lr_lpm_lookupx4(const struct rte_lpm *lpm, const uint32_t ips[4], uint32_t hops[4], uint32_t missed)
+{
+	xmm_t x;
+
+	memcpy(&x, ips, sizeof(x));
+	rte_lpm_lookupx4(lpm, x, hops, missed);
+}
+
+void lr_rcu_qsbr_thread_online(struct rte_rcu_qsbr *v, unsigned int thread)
+{
+	rte_rcu_qsbr_thread_online(v, thread);
+}
+
+void lr_rcu_qsbr_thread_offline(struct rte_rcu_qsbr *v, unsigned int thread)
+{
+	rte_rcu_qsbr_thread_offline(v, thread);
+}
+
+void lr_rcu_qsbr_quiescent(struct rte_rcu_qsbr *v, unsigned int thread)
+{
+	rte_rcu_qsbr_quiescent(v, thread);
+}
+
+uint64_t lr_rcu_qsbr_start(struct rte_rcu_qsbr *v) { return rte_rcu_qsbr_start(v); }
+
+int lr_rcu_qsbr_check(struct rte_rcu_qsbr *v, uint64_t token, bool wait)
+{
+	return rte_rcu_qsbr_check(v, token, wait);
 }
 
 int lr_mempool_populate_dense(struct rte_mempool *mp)

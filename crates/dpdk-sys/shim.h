@@ -8,9 +8,13 @@
 #ifndef LR_SHIM_H
 #define LR_SHIM_H
 
+#include <stdbool.h>
+
 #include <rte_ethdev.h>
+#include <rte_lpm.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
+#include <rte_rcu_qsbr.h>
 
 /* Thread-local variables of a shared library: bindgen takes them for plain statics. */
 int lr_errno(void);
@@ -48,6 +52,15 @@ int lr_pktmbuf_chain(struct rte_mbuf *head, struct rte_mbuf *tail);
 int lr_pktmbuf_linearize(struct rte_mbuf *m);
 void lr_pktmbuf_refcnt_update(struct rte_mbuf *m, int16_t value);
 uint16_t lr_mbuf_refcnt_read(const struct rte_mbuf *m);
+int lr_lpm_lookup(const struct rte_lpm *lpm, uint32_t ip, uint32_t *next_hop);
+/* Entries as they lie in the tables. */
+void lr_lpm_lookup_bulk(const struct rte_lpm *lpm, const uint32_t *ips, uint32_t *entries, unsigned int n);
+void lr_lpm_lookupx4(const struct rte_lpm *lpm, const uint32_t ips[4], uint32_t hops[4], uint32_t missed);
+void lr_rcu_qsbr_thread_online(struct rte_rcu_qsbr *v, unsigned int thread);
+void lr_rcu_qsbr_thread_offline(struct rte_rcu_qsbr *v, unsigned int thread);
+void lr_rcu_qsbr_quiescent(struct rte_rcu_qsbr *v, unsigned int thread);
+uint64_t lr_rcu_qsbr_start(struct rte_rcu_qsbr *v);
+int lr_rcu_qsbr_check(struct rte_rcu_qsbr *v, uint64_t token, bool wait);
 
 /*
  * Populates an empty pool made with RTE_MEMPOOL_F_NO_IOVA_CONTIG from one memzone, objects side by side.

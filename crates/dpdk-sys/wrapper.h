@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* without it rte_lcore.h has no CPU sets */
 #endif
 
+#include <rte_acl.h>
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -11,10 +12,13 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
+#include <rte_lpm.h>
+#include <rte_lpm6.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 #include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
+#include <rte_rcu_qsbr.h>
 #include <rte_telemetry.h>
 #include <rte_version.h>
 

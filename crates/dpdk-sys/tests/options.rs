@@ -8,13 +8,15 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// Checks, counters and traces inside the inline functions.
-const REFUSED: [(&str, &str); 8] = [
+const REFUSED: [(&str, &str); 10] = [
     ("RTE_ETHDEV_DEBUG_RX", "RTE_ETHDEV_DEBUG_RX"),
     ("RTE_ETHDEV_DEBUG_TX", "RTE_ETHDEV_DEBUG_TX"),
     ("RTE_LIBRTE_ETHDEV_DEBUG", "RTE_ETHDEV_DEBUG_TX"), // the old name of both
     ("RTE_LIBRTE_MBUF_DEBUG", "RTE_LIBRTE_MBUF_DEBUG"),
     ("RTE_LIBRTE_MEMPOOL_DEBUG", "RTE_LIBRTE_MEMPOOL_DEBUG"),
     ("RTE_LIBRTE_MEMPOOL_STATS", "RTE_LIBRTE_MEMPOOL_STATS"),
+    ("RTE_LIBRTE_LPM_DEBUG", "RTE_LIBRTE_LPM_DEBUG"),
+    ("RTE_LIBRTE_RCU_DEBUG", "RTE_LIBRTE_RCU_DEBUG"),
     ("RTE_ENABLE_ASSERT", "RTE_ENABLE_ASSERT"),
     ("RTE_ENABLE_TRACE_FP", "RTE_ENABLE_TRACE_FP"),
 ];
