@@ -43,6 +43,7 @@
 //! # }
 //! ```
 
+pub mod acl;
 mod burst;
 mod eal;
 mod errno;
@@ -50,6 +51,7 @@ mod fast;
 mod lcore;
 mod mbuf;
 mod mempool;
+mod per_socket;
 mod port;
 mod sockets;
 pub mod telemetry;
@@ -61,6 +63,7 @@ pub use errno::Errno;
 pub use lcore::{LaunchError, Lcore, Scope};
 pub use mbuf::{Mbuf, ShareError, SharedMbuf};
 pub use mempool::{Exhausted, Mempool, MempoolError, PoolConfig};
+pub use per_socket::PerSocket;
 pub use port::{
     Configured, Link, Port, PortConfig, PortControl, PortError, PortId, PortInfo, Queues, RxConfig,
     RxQueue, Started, Stats, TxBuffer, TxConfig, TxQueue, Unconfigured,

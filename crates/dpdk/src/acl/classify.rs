@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Packets against a list that is built.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::num::NonZeroU32;
+
+use super::layout::MAX_INPUT;
+use super::{Acl, Built, ClassifyError};
+use crate::burst::Burst;
+
+/// The `userdata` of the rule that won; `None` where none matched.
+pub type Verdict = Option<NonZeroU32>;
+
+/// Packets handed to DPDK at once by [`Acl::classify_slices`].
+const GROUP: usize = 64;
+
+/// Read in place of packets that are too short.
+static NOTHING: [u8; MAX_INPUT] = [0; MAX_INPUT];
+
+/// Up to `N` packets, or later parts of packets, each as long as a layout needs: what [`Acl::classify`]
+/// takes. Made by [`Acl::inputs`].
+///
+/// ```
+/// use dpdk::Mbuf;
+/// use dpdk::acl::{Acl, Built, ClassifyError, Inputs, Verdict};
+///
+/// /// Verdicts for up to 32 packets; for those without a whole IPv4 header none.
+/// fn verdicts(
+///     acl: &Acl<'_, Built, 5>,
+///     packets: &[Mbuf<'_>],
+/// ) -> Result<[[Verdict; 1]; 32], ClassifyError> {
+///     let mut inputs: Inputs<'_, 5, 32> = acl.inputs();
+///     for packet in packets {
+///         // An error says that it is too short, or one too many: an ACL node would drop it here.
+///         let _ = inputs.push(packet.data().get(14..).unwrap_or_default());
+///     }
+///     let mut verdicts = [[None; 1]; 32];
+///     acl.classify(&inputs, &mut verdicts)?;
+///     Ok(verdicts)
+/// }
+/// ```
+pub struct Inputs<'p, const FIELDS: usize, const N: usize> {
+    /// The first `len` point to `needed` bytes or more, valid for `'p`.
+    starts: [MaybeUninit<*const u8>; N],
+    len: usize,
+    needed: usize,
+    packets: PhantomData<&'p [u8]>,
+}
+
+/// Why a packet is not among the inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// It ends before the last field.
+    #[error("a packet of {len} bytes, the layout needs {needed}")]
+    Short {
+        /// Bytes that it has.
+        len: usize,
+        /// Bytes that the layout needs.
+        needed: usize,
+    },
+    /// There are `N` already.
+    #[error("there are {0} inputs already: classify them first")]
+    Full(usize),
+}
+
+impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
+    #[inline]
+    fn new(needed: usize) -> Self {
+        let starts = [const { MaybeUninit::uninit() }; N];
+        Self { starts, len: 0, needed, packets: PhantomData }
+    }
+
+    /// Adds a packet, from the byte on that the layout calls 0.
+    ///
+    /// # Errors
+    /// See [`InputError`].
+    #[inline]
+    pub fn push(&mut self, packet: &'p [u8]) -> Result<(), InputError> {
+        if packet.len() < self.needed {
+            return Err(InputError::Short { len: packet.len(), needed: self.needed });
+        }
+        let start = self.starts.get_mut(self.len).ok_or(InputError::Full(N))?;
+        start.write(packet.as_ptr());
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Packets inside.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGORIES> {
+    /// An empty collection of packets for [`classify`](Self::classify).
+    #[inline]
+    #[must_use]
+    pub fn inputs<'p, const N: usize>(&self) -> Inputs<'p, FIELDS, N> {
+        Inputs::new(self.layout.input_len())
+    }
+
+    /// Looks all inputs up. The first verdicts are theirs, in their order, one for each category; others
+    /// are left alone.
+    ///
+    /// # Errors
+    /// See [`ClassifyError`].
+    #[inline]
+    pub fn classify<const N: usize>(
+        &self,
+        inputs: &Inputs<'_, FIELDS, N>,
+        verdicts: &mut [[Verdict; CATEGORIES]],
+    ) -> Result<(), ClassifyError> {
+        let (needed, checked) = (self.layout.input_len(), inputs.needed);
+        if checked < needed {
+            return Err(ClassifyError::Foreign { checked, needed });
+        }
+        let len = inputs.len;
+        let Some(verdicts) = verdicts.get_mut(..len) else {
+            return Err(ClassifyError::Verdicts { verdicts: verdicts.len(), packets: len });
+        };
+        // SAFETY: each of the first `len` pointers leads to as many bytes as are needed.
+        unsafe { self.look_up(inputs.starts.as_ptr().cast(), verdicts) };
+        Ok(())
+    }
+
+    /// Looks packets up that are slices, from the byte on that the layout calls 0. There is a verdict for
+    /// each.
+    ///
+    /// # Errors
+    /// See [`ClassifyError`].
+    pub fn classify_slices(
+        &self,
+        packets: &[&[u8]],
+        verdicts: &mut [[Verdict; CATEGORIES]],
+    ) -> Result<(), ClassifyError> {
+        if packets.len() != verdicts.len() {
+            let (verdicts, packets) = (verdicts.len(), packets.len());
+            return Err(ClassifyError::Verdicts { verdicts, packets });
+        }
+        let needed = self.layout.input_len();
+        if let Some(index) = packets.iter().position(|packet| packet.len() < needed) {
+            return Err(ClassifyError::Short { index, len: packets[index].len(), needed });
+        }
+        for (packets, verdicts) in packets.chunks(GROUP).zip(verdicts.chunks_mut(GROUP)) {
+            let mut starts = [NOTHING.as_ptr(); GROUP];
+            for (start, packet) in starts.iter_mut().zip(packets) {
+                *start = packet.as_ptr();
+            }
+            // SAFETY: as many pointers as verdicts, each to a slice that is long enough.
+            unsafe { self.look_up(starts.as_ptr(), verdicts) };
+        }
+        Ok(())
+    }
+
+    /// Looks the packets of a burst up where they lie; the layout's byte 0 is at `offset` of each. Packets
+    /// whose first segment ends before the last field match nothing, and are counted: returned is how many.
+    /// Verdicts behind those of the packets are left alone.
+    #[inline]
+    pub fn classify_burst<const N: usize>(
+        &self,
+        burst: &Burst<'_, N>,
+        offset: usize,
+        verdicts: &mut [[Verdict; CATEGORIES]; N],
+    ) -> usize {
+        let needed = self.layout.input_len();
+        let long_enough = |data: &[u8]| data.len().checked_sub(offset) >= Some(needed);
+        let mut inputs = Inputs::<'_, FIELDS, N>::new(needed);
+        let mut short = 0;
+        for packet in burst.iter() {
+            let data = packet.data();
+            let input = if long_enough(data) { &data[offset..] } else { &NOTHING[..] };
+            short += usize::from(!long_enough(data));
+            let _ = inputs.push(input); // There is room for N, and each is long enough.
+        }
+        let _ = self.classify(&inputs, verdicts); // Nothing is left to refuse.
+        if short > 0 {
+            for (packet, verdict) in burst.iter().zip(verdicts) {
+                if !long_enough(packet.data()) {
+                    *verdict = [None; CATEGORIES];
+                }
+            }
+        }
+        short
+    }
+
+    /// `rte_acl_classify`.
+    ///
+    /// # Safety
+    /// `starts` are as many pointers as there are verdicts, each to [`Layout::input_len`] bytes.
+    ///
+    /// [`Layout::input_len`]: super::Layout::input_len
+    #[inline]
+    unsafe fn look_up(&self, starts: *const *const u8, verdicts: &mut [[Verdict; CATEGORIES]]) {
+        if self.rules == 0 {
+            verdicts.fill([None; CATEGORIES]);
+            return;
+        }
+        // SAFETY: the context was built for this layout and these categories; DPDK reads the pointers and
+        // what the layout covers of each packet, and writes a number for each category, 0 for none, which
+        // is `None`. The number of categories is one that it takes, so that it does not fail.
+        unsafe {
+            dpdk_sys::rte_acl_classify(
+                self.context.raw.as_ptr(),
+                starts.cast_mut(),
+                verdicts.as_mut_ptr().cast(),
+                verdicts.len() as u32,
+                CATEGORIES as u32,
+            );
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Verdict>() == size_of::<u32>());

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What can go wrong with an ACL.
+
+use super::Algorithm;
+use crate::errno::Errno;
+
+/// Why an ACL was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum AclError {
+    /// The name holds a NUL byte, is empty, or is too long.
+    #[error("ACL name {0:?}: 1 to 31 bytes and no NUL byte")]
+    Name(String),
+    /// Names are unique in a process.
+    #[error("there is an ACL named {0:?}: choose another name, or drop that ACL first")]
+    Taken(String),
+    /// No rules, or so many that DPDK's arithmetic has no room for them.
+    #[error("ACL {name:?} for {rules} rules: 1 to {most} of so many fields are possible")]
+    Rules {
+        /// The ACL's name.
+        name: String,
+        /// Rules asked for.
+        rules: u32,
+        /// The most of this layout.
+        most: u32,
+    },
+    /// The CPU lacks the instructions, or EAL's `--force-max-simd-bitwidth` forbids them.
+    #[error(
+        "{0:?} cannot be used on this CPU or with EAL's --force-max-simd-bitwidth: use Algorithm::Best"
+    )]
+    Algorithm(Algorithm),
+    /// DPDK has not enough memory on that NUMA node.
+    #[error("ACL {name:?}: {errno}; give EAL more memory (-m, --socket-mem)")]
+    Memory {
+        /// The ACL's name.
+        name: String,
+        /// DPDK's answer.
+        errno: Errno,
+    },
+}
+
+/// Why an ACL was not built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// `AclConfig::max_memory` does not do for these rules.
+    #[error("the rules need more than max_memory = {0} bytes: allow more, or 0 for no limit")]
+    Limit(usize),
+    /// DPDK refused: `ENOMEM` for too little memory.
+    #[error(
+        "rte_acl_build: {0}; its messages are above. Give EAL more memory (-m, --socket-mem), or set max_memory"
+    )]
+    Refused(Errno),
+}
+
+/// Why packets were not classified. Nothing was read or written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ClassifyError {
+    /// A packet ends before the last field.
+    #[error("packet {index} has {len} bytes, the layout needs {needed}")]
+    Short {
+        /// Its place among the packets.
+        index: usize,
+        /// Bytes that it has.
+        len: usize,
+        /// Bytes that the layout needs.
+        needed: usize,
+    },
+    /// There is not a verdict for each packet.
+    #[error("{verdicts} verdicts for {packets} packets: as many are needed")]
+    Verdicts {
+        /// Verdicts that there is room for.
+        verdicts: usize,
+        /// Packets to classify.
+        packets: usize,
+    },
+    /// The inputs were collected for an ACL of a layout that needs fewer bytes.
+    #[error(
+        "inputs of {checked} bytes for an ACL that needs {needed}: collect them with Acl::inputs of this one"
+    )]
+    Foreign {
+        /// Bytes that each of the inputs has.
+        checked: usize,
+        /// Bytes that the layout needs.
+        needed: usize,
+    },
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Packets classified where they lie.
+
+use std::num::NonZeroU32;
+
+use dpdk::acl::{Match, Rule};
+use dpdk::{Burst, Eal, Mempool, PoolConfig};
+
+const ONE: NonZeroU32 = NonZeroU32::MIN;
+
+pub fn short_packets_match_nothing(eal: &Eal) {
+    let pool = Mempool::packet_pool(
+        eal,
+        &PoolConfig { count: 63, cache: 0, ..PoolConfig::named("short") },
+    )
+    .unwrap();
+    let mut acl = super::lists::empty(eal, "short");
+    acl.add(&Rule::new(ONE, 1, [Match::Any; 5])).unwrap();
+    let acl = acl.build().unwrap();
+    let mut burst = Burst::<8>::new();
+    for len in [38, 37, 0, 14, 13, 64] {
+        let mut mbuf = pool.alloc().unwrap();
+        mbuf.append(len).unwrap().fill(0);
+        assert!(burst.push(mbuf).is_ok());
+    }
+    // A whole header, but in two segments.
+    let (mut head, mut tail) = (pool.alloc().unwrap(), pool.alloc().unwrap());
+    head.append(37).unwrap().fill(0);
+    tail.append(100).unwrap().fill(0);
+    assert!(head.chain(tail).is_ok());
+    assert!(burst.push(head).is_ok());
+
+    let mut verdicts = [[Some(NonZeroU32::MAX)]; 8];
+    assert_eq!(acl.classify_burst(&burst, 14, &mut verdicts), 5);
+    let (yes, no, untouched) = ([Some(ONE)], [None], [Some(NonZeroU32::MAX)]);
+    assert_eq!(verdicts, [yes, no, no, no, no, yes, no, untouched]);
+    assert_eq!(acl.classify_burst(&burst, usize::MAX, &mut verdicts), 7);
+    assert_eq!(verdicts[0], no);
+    burst.clear();
+    assert_eq!(acl.classify_burst(&burst, 14, &mut verdicts), 0);
+    assert!(pool.is_full());
+}

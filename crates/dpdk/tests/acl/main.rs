@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Access control lists against a slow, plain matcher, and what is refused.
+//!
+//! One test, because DPDK starts once in a process.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
+
+mod bounds;
+mod bursts;
+mod lists;
+mod oracle;
+#[path = "../support/mod.rs"]
+mod support;
+
+#[test]
+fn lists_say_what_a_plain_matcher_says() {
+    let eal = support::eal(&["net_ring0"]);
+    lists::lifecycle(&eal);
+    lists::refusals(&eal);
+    bounds::nothing_is_read_behind_a_packet(&eal);
+    bursts::short_packets_match_nothing(&eal);
+    oracle::agree(&eal);
+}
