@@ -119,10 +119,9 @@ void lr_layout(void)
 	EMIT("u32", LPM_FOUND, RTE_LPM_LOOKUP_SUCCESS);
 
 	FIELD(QSBR_TOKEN, struct rte_rcu_qsbr, token, 64);
-	FIELD(QSBR_ACKED_TOKEN, struct rte_rcu_qsbr, acked_token, 64);
-	FIELD(QSBR_NUM_ELEMS, struct rte_rcu_qsbr, num_elems, 32);
 	OFFSET(QSBR_COUNTERS, struct rte_rcu_qsbr, qsbr_cnt);
 	SIZE(QSBR_COUNTER_STRIDE, struct rte_rcu_qsbr_cnt);
 	FIELD(QSBR_COUNTER, struct rte_rcu_qsbr_cnt, cnt, 64);
+	EMIT("usize", QSBR_ALIGN, __alignof__(struct rte_rcu_qsbr));
 	EMIT("u64", QSBR_OFFLINE, __RTE_QSBR_CNT_THR_OFFLINE);
 }

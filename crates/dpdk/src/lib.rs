@@ -53,6 +53,7 @@ mod mbuf;
 mod mempool;
 mod per_socket;
 mod port;
+pub mod qsbr;
 mod sockets;
 pub mod telemetry;
 pub mod tsc;

@@ -9,5 +9,6 @@ pub(crate) mod ethdev;
 pub(crate) mod headers;
 pub(crate) mod mbuf;
 pub(crate) mod mempool;
+pub(crate) mod qsbr;
 pub(crate) mod shape;
 pub(crate) mod share;

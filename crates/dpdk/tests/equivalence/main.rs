@@ -13,6 +13,7 @@ mod external;
 mod headers;
 mod packets;
 mod pools;
+mod quiescence;
 mod raw;
 #[path = "../support/mod.rs"]
 mod support;
@@ -27,4 +28,5 @@ fn native_functions_do_what_c_does() {
     headers::agree(&eal);
     bursts::agree(&eal);
     tx_buffers::agree(&eal);
+    quiescence::agree();
 }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Tables replaced or changed while other threads read them (`librte_rcu`): quiescent-state-based
+//! reclamation.
+//!
+//! # Lifecycle
+//! A [`Qsbr`] is made for so many reading threads. Each takes a [`Reader`] and goes [`Online`]; between two
+//! bursts of packets, when it holds nothing that it has read, it says [`Online::quiescent`]. Writers make a
+//! new table, put it in the old one's place ([`Replaceable::replace`]), and get the old one back when every
+//! reader that is online has said so once: then nobody reads it. Packets are looked up all the while.
+//!
+//! # Threads
+//! A [`Reader`] belongs to one thread at a time. [`Qsbr`] and [`Replaceable`] are shared by all; any thread
+//! may be a writer. A reader that blocks keeps writers waiting: it should go offline before, by dropping
+//! [`Online`].
+//!
+//! # Cost
+//! A quiescent state is a load of a line that only writers change, and a store when one has asked.
+//!
+//! ```
+//! use dpdk::qsbr::{Qsbr, Replaceable};
+//!
+//! let qsbr = Qsbr::new(1);
+//! let table = Replaceable::new(&qsbr, vec![1, 2, 3]);
+//! let mut reader = qsbr.register().unwrap();
+//! std::thread::scope(|threads| {
+//!     threads.spawn(|| {
+//!         let mut online = reader.online();
+//!         while table.read(&online)[0] != 4 {
+//!             online.quiescent();
+//!         }
+//!     });
+//!     let old = table.replace(vec![4]).wait();
+//!     assert_eq!(old, [1, 2, 3]);
+//! });
+//! ```
+
+mod reader;
+mod replaceable;
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dpdk_sys::{layout, rte_rcu_qsbr};
+
+use crate::fast;
+
+pub use reader::{Online, Reader};
+pub use replaceable::{Replaceable, Retired};
+
+/// Who reads, and how far each has come. Its memory is Rust's: it needs no [`Eal`](crate::Eal).
+pub struct Qsbr {
+    raw: NonNull<rte_rcu_qsbr>,
+    readers: u16,
+    /// Numbers of threads that none has.
+    free: Mutex<Vec<u16>>,
+    writers: Mutex<()>,
+}
+
+// SAFETY: readers and writers change the variable by atomic accesses only.
+unsafe impl Send for Qsbr {}
+// SAFETY: as above.
+unsafe impl Sync for Qsbr {}
+
+/// All readers are registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there are {0} readers already: make the Qsbr for more, or drop a Reader")]
+pub struct TooManyReaders(u16);
+
+/// A point in time: what readers have read before may still be in use until [`Qsbr::check`] says no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Token(u64);
+
+impl Qsbr {
+    /// For up to so many readers at a time.
+    #[must_use]
+    pub fn new(readers: u16) -> Self {
+        let memory = Self::memory(readers);
+        // SAFETY: the layout is not of size 0.
+        let raw: *mut rte_rcu_qsbr = unsafe { alloc_zeroed(memory) }.cast();
+        let raw = NonNull::new(raw).unwrap_or_else(|| handle_alloc_error(memory));
+        // SAFETY: as many bytes as DPDK asks for, aligned as it says.
+        unsafe { dpdk_sys::rte_rcu_qsbr_init(raw.as_ptr(), Self::threads(readers)) };
+        let free = Mutex::new((0..readers).rev().collect());
+        Self { raw, readers, free, writers: Mutex::new(()) }
+    }
+
+    /// What DPDK is told: it makes none for 0.
+    fn threads(readers: u16) -> u32 {
+        u32::from(readers.max(1))
+    }
+
+    fn memory(readers: u16) -> Layout {
+        // SAFETY: computes a size.
+        let size = unsafe { dpdk_sys::rte_rcu_qsbr_get_memsize(Self::threads(readers)) };
+        // SAFETY: the alignment is the C compiler's, a power of 2; 65,535 counters are a few megabytes.
+        unsafe { Layout::from_size_align_unchecked(size, layout::QSBR_ALIGN) }
+    }
+
+    /// One more reader, which is offline.
+    ///
+    /// # Errors
+    /// [`TooManyReaders`].
+    pub fn register(&self) -> Result<Reader<'_>, TooManyReaders> {
+        let thread = self.free().pop().ok_or(TooManyReaders(self.readers))?;
+        // SAFETY: the variable was made for this thread, whose number nobody else has.
+        unsafe { dpdk_sys::rte_rcu_qsbr_thread_register(self.raw.as_ptr(), thread.into()) };
+        Ok(Reader::new(self, thread))
+    }
+
+    fn unregister(&self, thread: u16) {
+        // SAFETY: the thread was registered, and what it has read is gone.
+        unsafe {
+            fast::qsbr::offline(self.raw.as_ptr(), thread.into());
+            dpdk_sys::rte_rcu_qsbr_thread_unregister(self.raw.as_ptr(), thread.into());
+        }
+        self.free().push(thread);
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<u16>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks readers to say when they are quiescent. Call it when what they shall not find any more has been
+    /// taken away.
+    pub fn start(&self) -> Token {
+        let _alone = self.writing();
+        // SAFETY: the variable lives.
+        Token(unsafe { fast::qsbr::start(self.raw.as_ptr()) })
+    }
+
+    /// Whether every reader has been quiescent or offline since `token` was given.
+    #[must_use]
+    pub fn check(&self, token: Token) -> bool {
+        let threads = Self::threads(self.readers);
+        // SAFETY: the variable lives and was made for so many threads.
+        unsafe { fast::qsbr::check(self.raw.as_ptr(), threads, token.0) }
+    }
+
+    /// Waits until every reader has been quiescent or offline, for ever if one never is. A thread that is
+    /// a reader itself calls [`Online::synchronize`].
+    pub fn synchronize(&self) {
+        self.wait(self.start(), || {});
+    }
+
+    /// Waits; calls `meanwhile` again and again.
+    fn wait(&self, token: Token, mut meanwhile: impl FnMut()) {
+        const SPINS: u32 = 1000;
+        let mut spins = 0;
+        while !self.check(token) {
+            meanwhile();
+            if spins < SPINS {
+                spins += 1;
+                std::hint::spin_loop();
+            } else {
+                // A reader may be waiting for this CPU.
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Keeps tokens from being given while C asks: its check is wrong when one is (see
+    /// `fast::qsbr::check`).
+    pub(crate) fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut rte_rcu_qsbr {
+        self.raw.as_ptr()
+    }
+}
+
+impl Drop for Qsbr {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout; readers, tables and what they hold borrow it and are gone.
+        unsafe { dealloc(self.raw.as_ptr().cast(), Self::memory(self.readers)) };
+    }
+}

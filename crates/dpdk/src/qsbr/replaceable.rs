@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! One of something, which is exchanged as a whole while it is read.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::reader::{Online, foreign};
+use super::{Qsbr, Token};
+
+/// A table (an [`Acl`](crate::acl::Acl), routes, any `T`) that readers of one [`Qsbr`] read and any thread
+/// exchanges.
+///
+/// ```no_run
+/// use dpdk::Burst;
+/// use dpdk::acl::{Acl, Built};
+/// use dpdk::qsbr::{Online, Replaceable};
+///
+/// type Rules<'t> = Replaceable<'t, Acl<'t, Built, 5>>;
+///
+/// /// A turn of an lcore.
+/// fn turn(rules: &Rules<'_>, online: &mut Online<'_>, burst: &Burst<'_, 32>) {
+///     let mut verdicts = [[None; 1]; 32];
+///     rules.read(online).classify_burst(burst, 14, &mut verdicts);
+///     online.quiescent();
+/// }
+///
+/// /// On a telemetry thread, say.
+/// fn reload<'t>(rules: &Rules<'t>, new: Acl<'t, Built, 5>) {
+///     let old = rules.replace(new); // Packets meet the new rules from now on.
+///     drop(old); // Waits for lcores that look up in the old ones.
+/// }
+/// ```
+pub struct Replaceable<'q, T> {
+    qsbr: &'q Qsbr,
+    /// A `Box<T>`.
+    current: AtomicPtr<T>,
+    /// It owns one.
+    owned: PhantomData<T>,
+}
+
+// SAFETY: readers share a `&T`, and any thread may take a `T` out.
+unsafe impl<T: Send + Sync> Sync for Replaceable<'_, T> {}
+
+impl<'q, T> Replaceable<'q, T> {
+    /// Begins with `value`.
+    pub fn new(qsbr: &'q Qsbr, value: T) -> Self {
+        let current = AtomicPtr::new(Box::into_raw(Box::new(value)));
+        Self { qsbr, current, owned: PhantomData }
+    }
+
+    /// What is in it now, until the reader is quiescent.
+    ///
+    /// # Panics
+    /// When `online` is a reader of another [`Qsbr`].
+    #[inline]
+    pub fn read<'a>(&'a self, online: &'a Online<'_>) -> &'a T {
+        if !online.is_of(self.qsbr) {
+            foreign();
+        }
+        // SAFETY: a box that is freed when every reader online was quiescent after it had been taken out;
+        // this one cannot be before the borrow ends.
+        unsafe { &*self.current.load(Ordering::Acquire) }
+    }
+
+    /// Puts `value` in. Readers find it from now on; those that found what was there before may still use
+    /// it, and so that comes back as [`Retired`].
+    pub fn replace(&self, value: T) -> Retired<'q, T> {
+        let new = Box::into_raw(Box::new(value));
+        let old = self.current.swap(new, Ordering::AcqRel);
+        let token = self.qsbr.start();
+        // SAFETY: it was made from a box.
+        let old = unsafe { NonNull::new_unchecked(old) };
+        Retired { qsbr: self.qsbr, old, token, owned: PhantomData }
+    }
+}
+
+impl<T> Drop for Replaceable<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: made from a box; what was read borrowed `self`.
+        drop(unsafe { Box::from_raw(*self.current.get_mut()) });
+    }
+}
+
+/// What was in a [`Replaceable`] and may still be read. Dropping it waits until it is not; so a thread that
+/// is online does not drop it, for it would wait for itself, but [takes it](Self::try_take) later.
+#[must_use = "dropping it waits for every reader"]
+pub struct Retired<'q, T> {
+    qsbr: &'q Qsbr,
+    /// A `Box<T>`. No box yet, because others may read it.
+    old: NonNull<T>,
+    token: Token,
+    owned: PhantomData<T>,
+}
+
+// SAFETY: it gives a `T` out, which other threads may be reading meanwhile.
+unsafe impl<T: Send + Sync> Send for Retired<'_, T> {}
+
+impl<T> Retired<'_, T> {
+    /// Waits until nobody reads it, for ever if a reader is never quiescent.
+    #[must_use]
+    pub fn wait(self) -> T {
+        self.qsbr.wait(self.token, || {});
+        self.take()
+    }
+
+    /// It, if nobody reads it any more.
+    ///
+    /// # Errors
+    /// Itself, to be asked again.
+    pub fn try_take(self) -> Result<T, Self> {
+        if self.qsbr.check(self.token) { Ok(self.take()) } else { Err(self) }
+    }
+
+    /// To be called when nobody reads it.
+    fn take(self) -> T {
+        let old = self.old;
+        std::mem::forget(self);
+        // SAFETY: made from a box, which nobody else has.
+        *unsafe { Box::from_raw(old.as_ptr()) }
+    }
+}
+
+impl<T> Drop for Retired<'_, T> {
+    fn drop(&mut self) {
+        self.qsbr.wait(self.token, || {});
+        // SAFETY: as in `take`.
+        drop(unsafe { Box::from_raw(self.old.as_ptr()) });
+    }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: E0502
+//! What was read is used after the reader has said that it holds nothing.
+
+use dpdk::qsbr::{Online, Replaceable};
+
+pub fn turn(table: &Replaceable<'_, Vec<u32>>, online: &mut Online<'_>) -> usize {
+    let held = table.read(online);
+    #[cfg(fault)]
+    online.quiescent();
+    let len = held.len();
+    online.quiescent();
+    len
+}
