@@ -49,6 +49,7 @@ mod eal;
 mod errno;
 mod fast;
 mod lcore;
+pub mod lpm;
 mod mbuf;
 mod mempool;
 mod per_socket;

@@ -45,6 +45,7 @@ use dpdk_sys::{layout, rte_rcu_qsbr};
 
 use crate::fast;
 
+pub(crate) use reader::foreign;
 pub use reader::{Online, Reader};
 pub use replaceable::{Replaceable, Retired};
 

@@ -15,6 +15,7 @@ mod packets;
 mod pools;
 mod quiescence;
 mod raw;
+mod routes;
 #[path = "../support/mod.rs"]
 mod support;
 mod tx_buffers;
@@ -28,5 +29,6 @@ fn native_functions_do_what_c_does() {
     headers::agree(&eal);
     bursts::agree(&eal);
     tx_buffers::agree(&eal);
+    routes::agree(&eal);
     quiescence::agree();
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What can go wrong with routes.
+
+use crate::errno::Errno;
+
+/// Why a table was not made, or not shared.
+#[derive(Debug, thiserror::Error)]
+pub enum LpmError {
+    /// The name holds a NUL byte, is empty, or is too long.
+    #[error("LPM table {0:?}: a name has 1 to 31 bytes and no NUL byte")]
+    Name(String),
+    /// A limit is none.
+    #[error("LPM table {name:?} with {given} {what}: 1 to {most} are possible")]
+    Limit {
+        /// The table's name.
+        name: String,
+        /// What there is too little or too much of.
+        what: &'static str,
+        /// How much was asked for.
+        given: u32,
+        /// The most.
+        most: u32,
+    },
+    /// DPDK refused: `EEXIST` for a name in use, `ENOMEM` for too little memory.
+    #[error(
+        "LPM table {name:?}: {errno}; choose another name, or give EAL more memory (-m, --socket-mem): 64 \
+         MiB are needed, 1 KiB for each group, and room for the routes"
+    )]
+    Refused {
+        /// The table's name.
+        name: String,
+        /// The reason.
+        errno: Errno,
+    },
+}
+
+/// Why a route was not added or removed. The table is as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    /// Too short or too long.
+    #[error(
+        "a prefix of {given} bits: 1 to {bits} are possible; two prefixes of 1 bit are all addresses"
+    )]
+    Length {
+        /// Its length.
+        given: u8,
+        /// Bits of an address.
+        bits: u8,
+    },
+    /// Larger than what entries have room for.
+    #[error("next hop {given}: it is {most} at most")]
+    NextHop {
+        /// The next hop.
+        given: u32,
+        /// The largest.
+        most: u32,
+    },
+    /// The limit of routes or of groups is reached, or readers of a shared table have not been quiescent
+    /// since groups were given up.
+    #[error("the table has no room: make it with more max_routes or groups")]
+    Full,
+    /// There is no such route.
+    #[error("there is no such route")]
+    Absent,
+}
+
+/// Addresses and places for next hops are not as many; nothing was looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{addresses} addresses and {hops} places for next hops: as many are needed")]
+pub struct LookupError {
+    /// Addresses to look up.
+    pub addresses: usize,
+    /// Places for next hops.
+    pub hops: usize,
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Routes: the longest prefix that an address has, and where it leads (`librte_lpm`).
+//!
+//! # Lifecycle
+//! [`Lpm`] holds routes of IPv4, [`Lpm6`] of IPv6. Both have limits, which are given when they are made, and
+//! free their memory and name when they are dropped.
+//!
+//! # Threads
+//! Any number of threads look up at once. Routes are changed through `&mut`, so not meanwhile, except in an
+//! IPv4 table that was [shared](Lpm::share): one [`LpmWriter`] changes it while [`LpmReader`]s look up. Any
+//! table can be exchanged as a whole while it is read, by [`Replaceable`](crate::qsbr::Replaceable).
+//!
+//! # Byte order
+//! IPv4 addresses that are looked up are numbers in host byte order (`u32::from_be_bytes` of what a packet
+//! has, `u32::from` of an `Ipv4Addr`); IPv6 addresses are bytes as packets have them.
+//!
+//! # Next hops
+//! Numbers of 24 bits for IPv4, 21 bits for IPv6. Lookups of several addresses put a number of the caller's
+//! where there is no route; one that no route leads to, such as `u32::MAX`, tells the two apart.
+//!
+//! ```no_run
+//! use std::net::Ipv4Addr;
+//! use dpdk::lpm::{Lpm, LpmConfig};
+//!
+//! # fn run(eal: &dpdk::Eal) -> Result<(), Box<dyn std::error::Error>> {
+//! let mut routes = Lpm::new(eal, &LpmConfig::named("routes"))?;
+//! routes.add(Ipv4Addr::new(10, 0, 0, 0), 8, 1)?;
+//! routes.add(Ipv4Addr::new(10, 1, 0, 0), 16, 2)?;
+//! assert_eq!(routes.lookup(Ipv4Addr::new(10, 1, 2, 3).into()), Some(2));
+//! let mut hops = [0; 2];
+//! routes.lookup_bulk(&[0x0a02_0304, 0x0b00_0001], &mut hops, u32::MAX)?;
+//! assert_eq!(hops, [1, u32::MAX]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod shared;
+mod v4;
+mod v6;
+
+use std::ffi::CString;
+
+pub use error::{LookupError, LpmError, RouteError};
+pub use shared::{LpmReader, LpmWriter, SharedLpm};
+pub use v4::{Lpm, Routes};
+pub use v6::Lpm6;
+
+/// What a table is to be.
+#[derive(Clone, Debug)]
+pub struct LpmConfig {
+    /// Unique in the process among tables for IPv4, or for IPv6; at most 31 bytes.
+    pub name: String,
+    /// The most routes; 2^28 at most.
+    pub max_routes: u32,
+    /// Groups of 256 entries that all routes together may need: for IPv4 one for each 24 bits that a longer
+    /// prefix has, for IPv6 one for each 8 bits behind the first 24 that no other has. Less than 2^22 for
+    /// IPv4, 2^21 at most for IPv6.
+    pub groups: u32,
+    /// NUMA node; `None` for any.
+    pub socket: Option<u32>,
+}
+
+impl LpmConfig {
+    /// 1024 routes and 256 groups on any NUMA node, as in DPDK's `l3fwd`.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), max_routes: 1024, groups: 256, socket: None }
+    }
+
+    /// The name for C and the socket's number, if all is within the limits. DPDK's own arithmetic runs over
+    /// for larger tables.
+    fn check(&self, most_groups: u32) -> Result<(CString, i32), LpmError> {
+        const NAME: usize = 32; // RTE_LPM_NAMESIZE, RTE_LPM6_NAMESIZE
+        const ROUTES: u32 = 1 << 28;
+        let name = CString::new(self.name.as_str())
+            .ok()
+            .filter(|_| (1..NAME).contains(&self.name.len()))
+            .ok_or_else(|| LpmError::Name(self.name.clone()))?;
+        let limit = |what, given, most| {
+            if (1..=most).contains(&given) {
+                return Ok(());
+            }
+            Err(LpmError::Limit { name: self.name.clone(), what, given, most })
+        };
+        limit("routes", self.max_routes, ROUTES)?;
+        limit("groups", self.groups, most_groups)?;
+        Ok((name, self.socket.map_or(-1, |socket| socket as i32))) // SOCKET_ID_ANY
+    }
+}
+
+/// What C wants to be told of a prefix and a next hop, if they can be.
+fn check_route(len: u8, bits: u8, next_hop: u32, most: u32) -> Result<(), RouteError> {
+    if !(1..=bits).contains(&len) {
+        return Err(RouteError::Length { given: len, bits });
+    }
+    if next_hop > most {
+        return Err(RouteError::NextHop { given: next_hop, most });
+    }
+    Ok(())
+}
+
+/// Whether each address has a place for its next hop.
+fn check_places(addresses: usize, hops: usize) -> Result<(), LookupError> {
+    if addresses == hops { Ok(()) } else { Err(LookupError { addresses, hops }) }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A table of IPv4 routes that one thread changes while others look up.
+//!
+//! DPDK writes each entry in one piece, so that a lookup finds the route before a change or the one after.
+//! A group of entries that no route needs any more must not serve another prefix while a lookup is on its
+//! way there: with a [`Qsbr`] DPDK waits until its readers have been quiescent.
+
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::net::Ipv4Addr;
+use std::ptr::NonNull;
+
+use dpdk_sys::{rte_lpm, rte_lpm_rcu_config};
+
+use super::{Lpm, LpmError, RouteError, Routes};
+use crate::errno::Errno;
+use crate::qsbr::{Online, Qsbr, foreign};
+
+/// A table that is changed while it is read. Made by [`Lpm::share`].
+///
+/// ```no_run
+/// use std::net::Ipv4Addr;
+/// use dpdk::lpm::{Lpm, LpmError};
+/// use dpdk::qsbr::Qsbr;
+///
+/// fn run<'q>(routes: Lpm<'q>, qsbr: &'q Qsbr) -> Result<(), LpmError> {
+///     let mut shared = routes.share(qsbr)?;
+///     let (mut writer, routes) = shared.split();
+///     std::thread::scope(|threads| {
+///         threads.spawn(move || {
+///             let Ok(mut reader) = qsbr.register() else { return };
+///             let mut online = reader.online();
+///             for address in 0..1_000_000 {
+///                 let _next_hop = routes.now(&online).lookup(address);
+///                 online.quiescent();
+///             }
+///         });
+///         let _ = writer.add(Ipv4Addr::new(10, 0, 0, 0), 8, 1);
+///     });
+///     Ok(())
+/// }
+/// ```
+pub struct SharedLpm<'q> {
+    lpm: ManuallyDrop<Lpm<'q>>,
+    qsbr: &'q Qsbr,
+}
+
+/// The one that changes a [`SharedLpm`].
+pub struct LpmWriter<'s, 'q> {
+    lpm: &'s mut Lpm<'q>,
+    qsbr: &'q Qsbr,
+}
+
+/// One of those that look up in a [`SharedLpm`]. Copied freely, to every thread that reads.
+#[derive(Clone, Copy)]
+pub struct LpmReader<'s> {
+    raw: NonNull<rte_lpm>,
+    qsbr: &'s Qsbr,
+    table: PhantomData<&'s rte_lpm>,
+}
+
+// SAFETY: it only reads, what the writer writes atomically.
+unsafe impl Send for LpmReader<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for LpmReader<'_> {}
+
+impl<'eal> Lpm<'eal> {
+    /// Lets one thread change routes while readers of `qsbr` look up (`rte_lpm_rcu_qsbr_add`). Groups that
+    /// routes have given up wait for those readers: count some more of them than are needed at a time.
+    ///
+    /// # Errors
+    /// See [`LpmError`]; the table is gone then.
+    pub fn share<'q>(self, qsbr: &'q Qsbr) -> Result<SharedLpm<'q>, LpmError>
+    where
+        'eal: 'q,
+    {
+        let mut config = rte_lpm_rcu_config {
+            v: qsbr.as_ptr(),
+            mode: dpdk_sys::RTE_LPM_QSBR_MODE_DQ,
+            dq_size: 0,     // room for all groups
+            reclaim_thd: 0, // with each that is given up, those that can be are taken back
+            reclaim_max: 0, // DPDK's choice
+        };
+        // SAFETY: the table is ours, and the variable outlives it.
+        if unsafe { dpdk_sys::rte_lpm_rcu_qsbr_add(self.as_ptr(), &raw mut config) } != 0 {
+            let name = self.name().to_owned();
+            return Err(LpmError::Refused { name, errno: Errno::last() });
+        }
+        Ok(SharedLpm { lpm: ManuallyDrop::new(self), qsbr })
+    }
+}
+
+impl<'q> SharedLpm<'q> {
+    /// The right to change it and the right to look up.
+    pub fn split(&mut self) -> (LpmWriter<'_, 'q>, LpmReader<'_>) {
+        let (raw, qsbr) = (self.lpm.raw(), self.qsbr);
+        (LpmWriter { lpm: &mut self.lpm, qsbr }, LpmReader { raw, qsbr, table: PhantomData })
+    }
+}
+
+impl Drop for SharedLpm<'_> {
+    fn drop(&mut self) {
+        // DPDK takes groups back first.
+        let _alone = self.qsbr.writing();
+        // SAFETY: nobody uses it afterwards; writer and readers borrowed it.
+        unsafe { ManuallyDrop::drop(&mut self.lpm) };
+    }
+}
+
+impl LpmWriter<'_, '_> {
+    /// [`Lpm::add`], while others look up. They find the route before or after the change.
+    ///
+    /// # Errors
+    /// See [`RouteError`].
+    pub fn add(&mut self, prefix: Ipv4Addr, len: u8, next_hop: u32) -> Result<(), RouteError> {
+        let _alone = self.qsbr.writing();
+        self.lpm.add(prefix, len, next_hop)
+    }
+
+    /// [`Lpm::delete`], while others look up.
+    ///
+    /// # Errors
+    /// See [`RouteError`].
+    pub fn delete(&mut self, prefix: Ipv4Addr, len: u8) -> Result<(), RouteError> {
+        let _alone = self.qsbr.writing();
+        self.lpm.delete(prefix, len)
+    }
+
+    /// [`Lpm::route`].
+    #[must_use]
+    pub fn route(&self, prefix: Ipv4Addr, len: u8) -> Option<u32> {
+        self.lpm.route(prefix, len)
+    }
+}
+
+impl LpmReader<'_> {
+    /// Lookups until the reader is quiescent.
+    ///
+    /// # Panics
+    /// When `online` is a reader of another [`Qsbr`] than the table was shared with.
+    #[inline]
+    #[must_use]
+    pub fn now<'a>(&'a self, online: &'a Online<'_>) -> Routes<'a> {
+        if !online.is_of(self.qsbr) {
+            foreign();
+        }
+        // SAFETY: the table lives while it is borrowed; its writer uses groups again when this reader, which
+        // is online and not quiescent while the result lives, has been.
+        unsafe { Routes::new(self.raw) }
+    }
+}

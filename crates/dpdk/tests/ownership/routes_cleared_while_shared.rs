@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: E0599
+//! All groups given back at once, whoever is on the way to them.
+
+use dpdk::lpm::{Lpm, LpmWriter};
+
+#[cfg(not(fault))]
+pub fn clear(lpm: &mut Lpm<'_>) {
+    lpm.clear();
+}
+
+#[cfg(fault)]
+pub fn clear(writer: &mut LpmWriter<'_, '_>) {
+    writer.clear();
+}
