@@ -30,6 +30,7 @@ use dpdk_sys::{layout, rte_mbuf};
 
 use crate::fast;
 use crate::fast::mbuf::field;
+use crate::mempool::LEAST_DATA;
 
 pub use shared::{ShareError, SharedMbuf};
 
@@ -95,6 +96,19 @@ impl<'m> Mbuf<'m> {
         // nobody writes to it: a shared buffer is written by none of its owners, an unshared one only
         // through `&mut self`.
         unsafe { std::slice::from_raw_parts(self.start(), self.data_len()) }
+    }
+
+    /// Where the byte at `offset` lies, if the first segment has `len` from there on.
+    #[inline]
+    pub(crate) fn bytes_at(&self, offset: usize, len: usize) -> Option<*const u8> {
+        let end = offset.checked_add(len)?;
+        let has_them = if end <= usize::from(LEAST_DATA) {
+            // SAFETY: the mbuf is valid.
+            unsafe { fast::mbuf::has_header(self.as_ptr(), end as u16) }
+        } else {
+            end <= self.data_len()
+        };
+        has_them.then(|| self.start().wrapping_add(offset).cast_const())
     }
 
     /// The bytes of each segment in turn.

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use dpdk::acl::{Match, Rule};
+use dpdk::acl::{InputError, Match, Rule};
 use dpdk::{Burst, Eal, Mempool, PoolConfig};
 
 const ONE: NonZeroU32 = NonZeroU32::MIN;
@@ -36,6 +36,20 @@ pub fn short_packets_match_nothing(eal: &Eal) {
     assert_eq!(verdicts, [yes, no, no, no, no, yes, no, untouched]);
     assert_eq!(acl.classify_burst(&burst, usize::MAX, &mut verdicts), 7);
     assert_eq!(verdicts[0], no);
+    // The last field ends behind the first 64 bytes.
+    assert_eq!(acl.classify_burst(&burst, 40, &mut verdicts), 6);
+    assert_eq!(verdicts[..7], [no, no, no, no, no, yes, no]);
+    assert_eq!(acl.classify_burst(&burst, 41, &mut verdicts), 7);
+
+    let mut inputs = acl.inputs::<1>();
+    let packets = burst.as_slice();
+    let short = |len| Err(InputError::Short { len, needed: 24 });
+    assert_eq!(inputs.push_packet(&packets[1], 14), short(23));
+    assert_eq!(inputs.push_packet(&packets[5], 41), short(23));
+    assert_eq!(inputs.push_packet(&packets[5], 65), short(0));
+    assert_eq!(inputs.push_packet(&packets[5], usize::MAX), short(0));
+    inputs.push_packet(&packets[5], 40).unwrap();
+    assert_eq!(inputs.push_packet(&packets[5], 40), Err(InputError::Full(1)));
     burst.clear();
     assert_eq!(acl.classify_burst(&burst, 14, &mut verdicts), 0);
     assert!(pool.is_full());

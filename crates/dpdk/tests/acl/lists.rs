@@ -7,6 +7,7 @@ use dpdk::acl::{
     Acl, AclConfig, AclError, Algorithm, Built, ClassifyError, Configuring, Field, IPV4_5TUPLE,
     InputError, Layout, MAX_PRIORITY, Match, Matching, Rule, RuleError,
 };
+use dpdk::qsbr::{Qsbr, Replaceable};
 use dpdk::{Eal, PerSocket};
 
 const ANY: [Match; 5] = [Match::Any; 5];
@@ -54,6 +55,40 @@ pub fn lifecycle(eal: &Eal) {
     let lists = lists.unwrap().try_map(|_, acl| acl.build()).unwrap();
     assert_eq!(verdict(lists.of(eal.main_lcore())), None);
     assert_eq!(lists.iter().next().unwrap().0, eal.main_lcore().socket());
+}
+
+/// Every lookup meets a whole list, the one before or the one after.
+pub fn replaced_while_packets_are_looked_up(eal: &Eal) {
+    const ROUNDS: u32 = 300;
+    let list = |round: u32| {
+        let mut acl = empty(eal, &format!("round {round}"));
+        acl.add(&Rule::new(ONE.saturating_add(round), 1, ANY)).unwrap();
+        acl.build().unwrap()
+    };
+    let qsbr = Qsbr::new(1);
+    let table = Replaceable::new(&qsbr, list(0));
+    std::thread::scope(|threads| {
+        let reader = threads.spawn(|| {
+            let mut reader = qsbr.register().unwrap();
+            let mut online = reader.online();
+            let mut last = ONE;
+            while last.get() <= ROUNDS {
+                let acl = table.read(&online);
+                let mut verdicts = [[None]; 64];
+                acl.classify_slices(&[[0; 24].as_slice(); 64], &mut verdicts).unwrap();
+                let now = verdicts[0][0].unwrap();
+                assert!(now >= last, "a list that was replaced before");
+                assert_eq!(verdicts, [[Some(now)]; 64]);
+                last = now;
+                online.quiescent();
+            }
+        });
+        for round in 1..=ROUNDS {
+            let old = table.replace(list(round)).wait();
+            assert_eq!(verdict(&old), NonZeroU32::new(round));
+        }
+        reader.join().unwrap();
+    });
 }
 
 pub fn refusals(eal: &Eal) {

@@ -16,6 +16,7 @@ fn lists_say_what_a_plain_matcher_says() {
     let eal = support::eal(&["net_ring0"]);
     lists::lifecycle(&eal);
     lists::refusals(&eal);
+    lists::replaced_while_packets_are_looked_up(&eal);
     bounds::nothing_is_read_behind_a_packet(&eal);
     bursts::short_packets_match_nothing(&eal);
     oracle::agree(&eal);
