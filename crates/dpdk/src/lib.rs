@@ -78,7 +78,8 @@ pub fn version() -> String {
     unsafe { std::ffi::CStr::from_ptr(dpdk_sys::rte_version()) }.to_string_lossy().into_owned()
 }
 
-/// The guide's example compiles.
+/// The guides' examples compile.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/write-a-forwarder.md")]
-struct Guide;
+#[doc = include_str!("../../../docs/look-packets-up.md")]
+struct Guides;
