@@ -35,6 +35,13 @@
 #define IOVA_IN_MBUF RTE_IOVA_AS_PA
 #endif
 
+/* A name of the header's own, which may lose its underscores. */
+#ifdef __RTE_QSBR_CNT_THR_OFFLINE
+#define QSBR_CNT_THR_OFFLINE __RTE_QSBR_CNT_THR_OFFLINE
+#else
+#define QSBR_CNT_THR_OFFLINE RTE_QSBR_CNT_THR_OFFLINE
+#endif
+
 void lr_layout(void);
 
 void lr_layout(void)
@@ -123,5 +130,5 @@ void lr_layout(void)
 	SIZE(QSBR_COUNTER_STRIDE, struct rte_rcu_qsbr_cnt);
 	FIELD(QSBR_COUNTER, struct rte_rcu_qsbr_cnt, cnt, 64);
 	EMIT("usize", QSBR_ALIGN, __alignof__(struct rte_rcu_qsbr));
-	EMIT("u64", QSBR_OFFLINE, __RTE_QSBR_CNT_THR_OFFLINE);
+	EMIT("u64", QSBR_OFFLINE, QSBR_CNT_THR_OFFLINE);
 }
