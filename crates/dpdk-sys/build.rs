@@ -31,7 +31,7 @@ fn main() {
 }
 
 fn generate() -> Result<(), Box<dyn Error>> {
-    for file in ["wrapper.h", "options.h", "layout.c", "shim.h", "shim.c"] {
+    for file in ["wrapper.h", "options.h", "layout.c", "shim.h", "shim.c", "graph.c"] {
         println!("cargo::rerun-if-changed={file}");
     }
     let dpdk = pkg_config::Config::new()
@@ -46,7 +46,7 @@ fn generate() -> Result<(), Box<dyn Error>> {
     layout(&cflags, &out)?; // First: it refuses headers that would not do.
     bindings(&cflags, &out)?;
     let mut shim = cc::Build::new();
-    shim.file("shim.c").std("gnu11").opt_level(3);
+    shim.files(["shim.c", "graph.c"]).std("gnu11").opt_level(3);
     for flag in &cflags {
         shim.flag(flag);
     }
@@ -94,6 +94,7 @@ fn bindings(cflags: &[String], out: &Path) -> Result<(), Box<dyn Error>> {
         .allowlist_function("rte_(eal|eth|ether|pktmbuf|mempool|dev|tel|telemetry|mbuf)_.*")
         .allowlist_function("rte_(free|lcore_.*|get_.*lcore.*|socket_.*|strerror|get_tsc_hz|version|log)")
         .allowlist_function("rte_(acl|lpm|lpm6)_.*|rte_rcu_qsbr_(get_memsize|init|thread_.*)")
+        .allowlist_function("(rte_graph|rte_node|__rte_node_stream)_.*")
         .allowlist_function("lr_.*")
         .allowlist_type("rte_(mbuf|mempool|mempool_cache|pktmbuf_pool_private|eth_.*|ether_addr|tel_.*)")
         .allowlist_var("rte_eth_fp_ops|RTE_MAX_.*|RTE_MBUF_.*|RTE_PKTMBUF_.*|RTE_ETH_LINK_.*|RTE_LOG_INFO|RTE_LOGTYPE_USER1")

@@ -9,6 +9,7 @@
 
 #include <rte_acl.h>
 #include <rte_ethdev.h>
+#include <rte_graph_worker.h>
 #include <rte_lpm.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
@@ -131,4 +132,27 @@ void lr_layout(void)
 	FIELD(QSBR_COUNTER, struct rte_rcu_qsbr_cnt, cnt, 64);
 	EMIT("usize", QSBR_ALIGN, __alignof__(struct rte_rcu_qsbr));
 	EMIT("u64", QSBR_OFFLINE, QSBR_CNT_THR_OFFLINE);
+
+	FIELD(GRAPH_TAIL, struct rte_graph, tail, 32);
+	FIELD(GRAPH_HEAD, struct rte_graph, head, 32);
+	FIELD(GRAPH_CIR_MASK, struct rte_graph, cir_mask, 32);
+	FIELD(GRAPH_CIR_START, struct rte_graph, cir_start, POINTER);
+	FIELD(GRAPH_NODES_START, struct rte_graph, nodes_start, 32);
+	FIELD(GRAPH_NB_NODES, struct rte_graph, nb_nodes, 32);
+	FIELD(NODE_NEXT, struct rte_node, next, 32);
+	FIELD(NODE_ID, struct rte_node, id, 32);
+	FIELD(NODE_NB_EDGES, struct rte_node, nb_edges, 16);
+	OFFSET(NODE_CTX, struct rte_node, ctx);
+	_Static_assert(BYTES(struct rte_node, ctx) >= 2 * sizeof(void *), "no room for two pointers");
+	FIELD(NODE_SIZE, struct rte_node, size, 16);
+	FIELD(NODE_IDX, struct rte_node, idx, 16);
+	FIELD(NODE_OFF, struct rte_node, off, 32);
+	FIELD(NODE_TOTAL_CYCLES, struct rte_node, total_cycles, 64);
+	FIELD(NODE_TOTAL_CALLS, struct rte_node, total_calls, 64);
+	FIELD(NODE_TOTAL_OBJS, struct rte_node, total_objs, 64);
+	FIELD(NODE_OBJS, struct rte_node, objs, POINTER);
+	FIELD(NODE_PROCESS, struct rte_node, process, POINTER);
+	OFFSET(NODE_NODES, struct rte_node, nodes);
+	EMIT("usize", GRAPH_NAME_SIZE, RTE_GRAPH_NAMESIZE);
+	EMIT("usize", NODE_NAME_SIZE, RTE_NODE_NAMESIZE);
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include <rte_ethdev.h>
+#include <rte_graph_worker.h>
 #include <rte_lpm.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
@@ -72,5 +73,21 @@ int lr_mempool_populate_dense(struct rte_mempool *mp);
 /* For tests: gives an mbuf an external buffer, as some drivers do. */
 void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint16_t len,
 			      struct rte_mbuf_ext_shared_info *shared);
+
+/* Structs of librte_graph grow between releases: what is not named here is 0. */
+
+/* Registers a node. Returns its id, or RTE_NODE_ID_INVALID with rte_errno. */
+uint32_t lr_node_register(const char *name, int source, rte_node_process_t process,
+			  const char *const *next, uint16_t edges);
+/* Makes a graph of the nodes with these names. Returns its id, or RTE_GRAPH_ID_INVALID with rte_errno. */
+uint16_t lr_graph_create(const char *name, int socket, const char **nodes, uint16_t count);
+/* The graph as Graphviz draws it, to be freed with lr_free. Returns 0 or -errno. */
+int lr_graph_export(const char *name, char **text);
+void lr_free(void *memory);
+/* Oracles. */
+void lr_graph_walk(struct rte_graph *graph);
+void lr_node_enqueue(struct rte_graph *graph, struct rte_node *node, uint16_t next, void **objs,
+		     uint16_t n);
+void lr_node_next_stream_move(struct rte_graph *graph, struct rte_node *node, uint16_t next);
 
 #endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Objects on their way into a node.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ops::{Deref, DerefMut};
+
+use crate::object::Object;
+use crate::stats::Counters;
+
+/// The objects that a node is to process, in order of arrival. Owns them: those that are still inside when
+/// it is dropped are dropped too, and counted for the node as dropped.
+pub struct Batch<'b, M: Object> {
+    first: *mut M,
+    len: usize,
+    /// Whether these are all the objects that lie in the node's memory.
+    whole: bool,
+    /// Where the node's drops are counted.
+    dropped: &'b Cell<u64>,
+    stream: PhantomData<&'b mut [M]>,
+}
+
+impl<'b, M: Object> Batch<'b, M> {
+    /// # Safety
+    /// `len` objects lie at `first`, which this batch alone owns and whose memory nothing else uses for
+    /// `'b`.
+    #[inline]
+    pub(crate) unsafe fn new(first: *mut M, len: usize, dropped: &'b Cell<u64>) -> Self {
+        Self { first, len, whole: true, dropped, stream: PhantomData }
+    }
+
+    /// Whether nothing was taken from it, so that no other batch lies in the same memory.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Gives the objects away: the caller owns what lies there.
+    #[inline]
+    pub(crate) fn into_raw(self) -> (*mut M, usize) {
+        let this = ManuallyDrop::new(self);
+        (this.first, this.len)
+    }
+
+    /// Where its objects lie.
+    #[inline]
+    pub(crate) fn first(&self) -> *mut M {
+        self.first
+    }
+
+    /// Takes the first `n` objects, or all when there are fewer, as a batch of their own.
+    #[inline]
+    #[must_use = "what is not sent is dropped"]
+    pub fn split_front(&mut self, n: usize) -> Self {
+        let n = n.min(self.len);
+        self.whole = false;
+        let front = Self { len: n, ..*self };
+        // SAFETY: n <= len, so this is inside the stream or one past its end. The objects before it are
+        // the other batch's from here on.
+        self.first = unsafe { self.first.add(n) };
+        self.len -= n;
+        front
+    }
+
+    /// Takes the first `K` objects; `None` when there are fewer.
+    #[inline]
+    pub fn take_array<const K: usize>(&mut self) -> Option<[M; K]> {
+        if self.len < K {
+            return None;
+        }
+        let (front, _) = self.split_front(K).into_raw();
+        // SAFETY: K objects lie there, and nothing owns them any more.
+        Some(unsafe { front.cast::<[M; K]>().read() })
+    }
+
+    /// Takes the objects one by one. Those not taken are dropped and counted.
+    #[inline]
+    pub fn drain(self) -> Drain<'b, M> {
+        Drain(self)
+    }
+}
+
+impl<M: Object> Deref for Batch<'_, M> {
+    type Target = [M];
+
+    #[inline]
+    fn deref(&self) -> &[M] {
+        // SAFETY: `len` objects lie there, which this batch owns.
+        unsafe { std::slice::from_raw_parts(self.first, self.len) }
+    }
+}
+
+impl<M: Object> DerefMut for Batch<'_, M> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [M] {
+        // SAFETY: as above, and it is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.first, self.len) }
+    }
+}
+
+impl<M: Object> Drop for Batch<'_, M> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.len > 0 {
+            drop_all(self);
+        }
+    }
+}
+
+/// Out of line: a node usually sends all that it gets.
+#[cold]
+fn drop_all<M: Object>(batch: &mut Batch<'_, M>) {
+    batch.dropped.set(batch.dropped.get() + batch.len as u64);
+    let objects: *mut [M] = &raw mut **batch;
+    batch.len = 0; // First: should a drop panic, the others leak and none is dropped twice.
+    // SAFETY: these are the objects that the batch owned and no longer counts.
+    unsafe { objects.drop_in_place() };
+}
+
+/// The objects of a [`Batch`] one by one.
+pub struct Drain<'b, M: Object>(Batch<'b, M>);
+
+impl<M: Object> Iterator for Drain<'_, M> {
+    type Item = M;
+
+    #[inline]
+    fn next(&mut self) -> Option<M> {
+        self.0.take_array::<1>().map(|[object]| object)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.0.len, Some(self.0.len))
+    }
+}
+
+impl<M: Object> ExactSizeIterator for Drain<'_, M> {}
+
+/// Memory for the objects that a source finds.
+pub struct Room<'b, M: Object> {
+    spare: &'b mut [MaybeUninit<M>],
+    /// The first so many are objects.
+    len: usize,
+    counters: &'b Counters,
+}
+
+impl<'b, M: Object> Room<'b, M> {
+    #[inline]
+    pub(crate) fn new(spare: &'b mut [MaybeUninit<M>], counters: &'b Counters) -> Self {
+        Self { spare, len: 0, counters }
+    }
+
+    /// Objects that still fit.
+    #[inline]
+    #[must_use]
+    pub fn spare(&self) -> usize {
+        self.spare.len() - self.len
+    }
+
+    /// Appends an object.
+    ///
+    /// # Errors
+    /// Gives it back when there is no room left.
+    #[inline]
+    pub fn push(&mut self, object: M) -> Result<(), M> {
+        match self.spare.get_mut(self.len) {
+            Some(slot) => {
+                slot.write(object);
+                self.len += 1;
+                Ok(())
+            }
+            None => Err(object),
+        }
+    }
+
+    /// The memory behind the objects that are inside, for a function that writes there itself.
+    #[inline]
+    pub fn spare_mut(&mut self) -> &mut [MaybeUninit<M>] {
+        &mut self.spare[self.len..]
+    }
+
+    /// Counts `n` objects more.
+    ///
+    /// # Safety
+    /// The first `n` places of [`spare_mut`](Self::spare_mut) hold objects, which nobody else owns.
+    #[inline]
+    pub unsafe fn assume_pushed(&mut self, n: usize) {
+        debug_assert!(n <= self.spare());
+        self.len += n;
+    }
+
+    /// What was found, to be sent on.
+    #[inline]
+    #[must_use = "what is not sent is dropped"]
+    pub fn into_batch(self) -> Batch<'b, M> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: the room is not used after this.
+        unsafe { this.give_up() }
+    }
+
+    /// # Safety
+    /// The room is not used afterwards.
+    #[inline]
+    unsafe fn give_up(&mut self) -> Batch<'b, M> {
+        self.counters.objects.set(self.counters.objects.get() + self.len as u64);
+        // SAFETY: the first `len` places were written; this room owned them. Its borrow of the memory,
+        // for 'b, goes over to the batch.
+        unsafe { Batch::new(self.spare.as_mut_ptr().cast(), self.len, &self.counters.dropped) }
+    }
+}
+
+impl<M: Object> Drop for Room<'_, M> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: a room that is being dropped is not used again.
+        drop(unsafe { self.give_up() });
+    }
+}

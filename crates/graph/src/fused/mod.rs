@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The fused executor: a topology compiled into one function, without function pointers, its objects
+//! waiting on the stack.
+
+mod outlet;
+mod slot;
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use crate::batch::{Batch, Room};
+use crate::dot;
+use crate::executor::Executor;
+use crate::node::{Node, Source};
+use crate::object::assert_one_word;
+use crate::stats::{Counters, NodeStats};
+use crate::topology::{Topology, Visitor};
+use outlet::FusedOutlet;
+use slot::{Slot, Slots};
+
+/// A graph whose nodes are called one after the other by code made for this topology alone.
+///
+/// `BURST` is the most objects that a source is asked for; `STATS` says whether cycles, calls and objects
+/// are counted for each node, which takes two readings of the TSC for each batch. Each walk uses
+/// nodes x sources x `BURST` x 8 bytes of stack.
+pub struct Fused<T: Topology, const BURST: usize = 256, const STATS: bool = true> {
+    nodes: T,
+    counters: T::PerNode<Counters>,
+    spilt: T::PerNode<Vec<T::Object>>,
+}
+
+impl<T: Topology, const BURST: usize, const STATS: bool> Fused<T, BURST, STATS> {
+    /// A graph of these nodes.
+    #[must_use]
+    pub fn new(nodes: T) -> Self {
+        const { assert_one_word::<T::Object>() };
+        Self {
+            nodes,
+            counters: T::per_node(|_| Counters::default()),
+            spilt: T::per_node(|_| Vec::new()),
+        }
+    }
+
+    /// The nodes.
+    pub fn nodes(&self) -> &T {
+        &self.nodes
+    }
+
+    /// The nodes, for changing between two walks.
+    pub fn nodes_mut(&mut self) -> &mut T {
+        &mut self.nodes
+    }
+}
+
+/// The memory of one slot: each source may fill it once in a walk.
+type Stream<T, const BURST: usize> =
+    MaybeUninit<<T as Topology>::PerSource<[MaybeUninit<<T as Topology>::Object>; BURST]>>;
+
+impl<T: Topology, const BURST: usize, const STATS: bool> Executor for Fused<T, BURST, STATS> {
+    #[inline]
+    fn walk(&mut self) {
+        const { assert!(align_of::<Stream<T, BURST>>() >= align_of::<T::Object>()) };
+        let mut memory = T::per_node(|_| Stream::<T, BURST>::uninit());
+        let mut slots = T::per_node(|_| Slot { first: std::ptr::null_mut(), len: 0 });
+        for (slot, memory) in slots.as_mut().iter_mut().zip(memory.as_mut()) {
+            slot.first = memory.as_mut_ptr().cast::<T::Object>();
+        }
+        let mut walk = Walk::<T, BURST, STATS> {
+            slots: Slots {
+                slots: slots.as_mut(),
+                capacity: size_of::<Stream<T, BURST>>() / size_of::<T::Object>(),
+                spilt: self.spilt.as_mut(),
+            },
+            counters: self.counters.as_mut(),
+            topology: PhantomData,
+        };
+        // What is used below without a look is there.
+        assert!(walk.slots.slots.iter().all(|slot| !slot.first.is_null()));
+        assert!(walk.slots.slots.len() == T::NODES.len());
+        self.nodes.visit(&mut walk);
+        // Each node has emptied its slot.
+        std::mem::forget(walk.slots);
+    }
+
+    fn stats(&self) -> Vec<NodeStats> {
+        let counters = self.counters.as_ref().iter();
+        counters.zip(T::NODES).map(|(counters, node)| counters.named(node.name)).collect()
+    }
+
+    fn dot(&self) -> String {
+        dot::of::<T>("fused")
+    }
+}
+
+struct Walk<'w, T: Topology, const BURST: usize, const STATS: bool> {
+    slots: Slots<'w, T::Object>,
+    counters: &'w mut [Counters],
+    topology: PhantomData<T>,
+}
+
+impl<T: Topology, const BURST: usize, const STATS: bool> Walk<'_, T, BURST, STATS> {
+    /// Does something for the node `I`, and counts it.
+    #[inline(always)]
+    fn counted<const I: usize>(&mut self, work: impl FnOnce(&mut Slots<'_, T::Object>, &Counters)) {
+        let start = if STATS { dpdk::tsc::now() } else { 0 };
+        work(&mut self.slots, &self.counters[I]);
+        if STATS {
+            let counters = &mut self.counters[I];
+            counters.cycles += dpdk::tsc::now().wrapping_sub(start);
+            counters.calls += 1;
+        }
+    }
+
+    /// Runs the node `I` on what waits in its slot.
+    #[inline(always)]
+    fn run<const I: usize, N: Node<T::Object>>(&mut self, node: &mut N) {
+        self.counted::<I>(|slots, counters| {
+            let slot = &mut slots.slots[I];
+            let (first, len) = (slot.first, std::mem::take(&mut slot.len));
+            counters.objects.set(counters.objects.get() + if STATS { len as u64 } else { 0 });
+            // SAFETY: the slot owned so many objects there and no longer counts them; while the node runs
+            // nothing is put into its slot, for edges lead forward.
+            let batch = unsafe { Batch::new(first, len, &counters.dropped) };
+            node.process(batch, &mut FusedOutlet::<T, I> { slots, topology: PhantomData });
+        });
+    }
+
+    /// Runs the node `I` on what its slot had no room for.
+    #[cold]
+    #[inline(never)]
+    fn run_spilt<const I: usize, N: Node<T::Object>>(&mut self, node: &mut N) {
+        let mut spilt = std::mem::take(&mut self.slots.spilt[I]).into_iter();
+        while spilt.len() > 0 {
+            let slot = &mut self.slots.slots[I];
+            for object in spilt.by_ref().take(self.slots.capacity) {
+                // SAFETY: the slot has memory for as many as are taken, and is empty at first.
+                unsafe { slot.first.add(slot.len).write(object) };
+                slot.len += 1;
+            }
+            self.run::<I, N>(node);
+        }
+    }
+}
+
+impl<T: Topology, const BURST: usize, const STATS: bool> Visitor<T> for Walk<'_, T, BURST, STATS> {
+    #[inline(always)]
+    fn source<const I: usize, S: Source<T::Object>>(&mut self, source: &mut S) {
+        self.counted::<I>(|slots, counters| {
+            assert!(slots.slots[I].len == 0, "objects wait for a source");
+            let first = slots.slots[I].first.cast::<MaybeUninit<T::Object>>();
+            let room = BURST.min(slots.capacity);
+            // SAFETY: the slot has memory for so many and is not used while its source runs, for edges
+            // lead forward.
+            let spare = unsafe { std::slice::from_raw_parts_mut(first, room) };
+            let room = Room::new(spare, counters);
+            source.poll(room, &mut FusedOutlet::<T, I> { slots, topology: PhantomData });
+        });
+    }
+
+    #[inline(always)]
+    fn node<const I: usize, N: Node<T::Object>>(&mut self, node: &mut N) {
+        if self.slots.slots[I].len > 0 {
+            self.run::<I, N>(node);
+            if !self.slots.spilt[I].is_empty() {
+                self.run_spilt::<I, N>(node);
+            }
+        }
+    }
+}
+
+
+

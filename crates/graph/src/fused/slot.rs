@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Where objects wait for a node.
+
+/// The objects that wait for one node.
+pub(super) struct Slot<M> {
+    /// Memory for as many objects as the graph gives each node.
+    pub(super) first: *mut M,
+    /// The first so many are objects, which this slot owns.
+    pub(super) len: usize,
+}
+
+/// The slots of all nodes, and where objects wait that found no room there.
+pub(super) struct Slots<'w, M> {
+    pub(super) slots: &'w mut [Slot<M>],
+    /// Objects that each slot has memory for.
+    pub(super) capacity: usize,
+    /// Used only behind a node that sends more than it got.
+    pub(super) spilt: &'w mut [Vec<M>],
+}
+
+impl<M> Slots<'_, M> {
+    /// Puts objects behind those of a slot.
+    ///
+    /// # Safety
+    /// `to` is a slot; `count` objects lie at `first`, outside of that slot's memory, and the caller gives
+    /// them up.
+    #[inline]
+    pub(super) unsafe fn append(&mut self, to: usize, first: *const M, count: usize) {
+        debug_assert!(to < self.slots.len());
+        // SAFETY: the contract is the caller's.
+        let slot = unsafe { self.slots.get_unchecked_mut(to) };
+        if count > self.capacity - slot.len {
+            // SAFETY: the contract is the caller's.
+            unsafe { self.spill(to, first, count) };
+            return;
+        }
+        // SAFETY: there is room for so many behind those inside, apart from where they lie now.
+        unsafe { std::ptr::copy_nonoverlapping(first, slot.first.add(slot.len), count) };
+        slot.len += count;
+    }
+
+    /// # Safety
+    /// As for `append`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn spill(&mut self, to: usize, first: *const M, count: usize) {
+        // Up to the end first: what comes later, and might fit, must not overtake.
+        let slot = &mut self.slots[to];
+        let fitting = self.capacity - slot.len;
+        // SAFETY: as in `append`.
+        unsafe { std::ptr::copy_nonoverlapping(first, slot.first.add(slot.len), fitting) };
+        slot.len = self.capacity;
+        // SAFETY: the caller gives up that many objects there, each of which is read once.
+        let rest = (fitting..count).map(|i| unsafe { first.add(i).read() });
+        self.spilt[to].extend(rest);
+    }
+}
+
+impl<M> Drop for Slots<'_, M> {
+    /// After a node has panicked: what waits would leak.
+    fn drop(&mut self) {
+        for slot in &mut *self.slots {
+            let waiting = std::ptr::slice_from_raw_parts_mut(slot.first, slot.len);
+            slot.len = 0;
+            // SAFETY: so many objects lie there, which the slot owned.
+            unsafe { waiting.drop_in_place() };
+        }
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Graphs put together while the program runs, of our nodes and of those in C.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use dpdk::Eal;
+
+use super::created::Created;
+use super::error::GraphError;
+use super::plan::Planned;
+use super::run::Work;
+use crate::executor::Executor;
+use crate::node::{Node, Source};
+use crate::object::{Object, assert_one_word};
+use crate::stats::{Counters, NodeStats};
+
+/// Objects that a source is asked for: `RTE_GRAPH_BURST_SIZE` as Debian builds DPDK.
+const BURST: usize = 256;
+
+/// A graph that is to be.
+///
+/// ```ignore
+/// # use graph::{Batch, GraphBuilder, Node, Outlet, Executor};
+/// # use dpdk::Mbuf;
+/// graph::edges! { pub enum AclNext { Allowed, Denied } }
+/// # struct Acl;
+/// # impl<'m> Node<Mbuf<'m>> for Acl {
+/// #     type Next = AclNext;
+/// #     fn process<O: Outlet<Mbuf<'m>, AclNext>>(&mut self, batch: Batch<'_, Mbuf<'m>>, out: &mut O) {
+/// #         out.forward(AclNext::Allowed, batch);
+/// #     }
+/// # }
+/// # fn make(eal: &dpdk::Eal) -> Result<(), graph::GraphError> {
+/// let mut graph = GraphBuilder::new(eal, "worker-0")
+///     .c_node("ethdev_rx-0-0")
+///     .c_edge("ethdev_rx-0-0", 0, "pkt_acl")
+///     .node("pkt_acl", Acl, &[(AclNext::Allowed, "pkt_cls"), (AclNext::Denied, "pkt_drop")])
+///     .c_node("pkt_cls")
+///     .c_node("pkt_drop")
+///     .build()?;
+/// graph.walk();
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a builder makes nothing until `build`"]
+pub struct GraphBuilder<'eal, M: Object> {
+    eal: &'eal Eal,
+    name: String,
+    /// What was asked for, in order; the first error is what `build` returns.
+    planned: Result<Vec<Planned>, GraphError>,
+    owned: Vec<Owned<'eal>>,
+    object: PhantomData<M>,
+}
+
+/// A node, or what a node is to run, on the heap; freed on drop.
+struct Owned<'eal>(NonNull<dyn Anything + 'eal>);
+
+trait Anything {}
+impl<T> Anything for T {}
+
+impl<'eal> Owned<'eal> {
+    fn new<N: 'eal>(node: N) -> (Self, *mut N, *const Counters) {
+        let both = Box::into_raw(Box::new((node, Counters::default())));
+        // SAFETY: just made; and a box is not null.
+        unsafe { (Self(NonNull::new_unchecked(both)), &raw mut (*both).0, &raw const (*both).1) }
+    }
+}
+
+impl Drop for Owned<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it came from a box, and the graph that pointed to it is gone.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+impl<'eal, M: Object> GraphBuilder<'eal, M> {
+    /// A graph without nodes, under a name that no other graph has.
+    pub fn new(eal: &'eal Eal, name: &str) -> Self {
+        const { assert_one_word::<M>() };
+        Self {
+            eal,
+            name: name.to_owned(),
+            planned: Ok(Vec::new()),
+            owned: Vec::new(),
+            object: PhantomData,
+        }
+    }
+
+    fn plan(mut self, node: Result<Planned, GraphError>) -> Self {
+        if let Ok(planned) = &mut self.planned {
+            match node {
+                Ok(node) => planned.push(node),
+                Err(error) => self.planned = Err(error),
+            }
+        }
+        self
+    }
+
+    /// Adds a source. DPDK knows it by its name, and knows the names of its targets, for the rest of the
+    /// process: graphs for several lcores are made of the same names.
+    pub fn source<S: Source<M> + 'eal>(
+        mut self,
+        name: &str,
+        source: S,
+        targets: &[(S::Next, &str)],
+    ) -> Self {
+        let (owned, source, counters) = Owned::new(source);
+        self.owned.push(owned);
+        let work = Work::of_source::<M, S, BURST>(source, counters);
+        self.plan(Planned::ours(name, true, targets, work))
+    }
+
+    /// Adds a node, known to DPDK as a [`source`](Self::source) is.
+    pub fn node<N: Node<M> + 'eal>(
+        mut self,
+        name: &str,
+        node: N,
+        targets: &[(N::Next, &str)],
+    ) -> Self {
+        let (owned, node, counters) = Owned::new(node);
+        self.owned.push(owned);
+        let work = Work::of_node::<M, N>(node, counters);
+        self.plan(Planned::ours(name, false, targets, work))
+    }
+
+    /// Adds a node in C that a library has registered.
+    ///
+    /// # Safety
+    /// Its function takes what `M` points to, sends each object to one of its edges or frees it, and keeps
+    /// to the rules of librte_graph; what it has to be told before it runs, it was told.
+    pub unsafe fn foreign_node(self, name: &str) -> Self {
+        self.plan(Planned::of_c(name))
+    }
+
+    /// The graph.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, see [`GraphError`].
+    pub fn build<const STATS: bool>(self) -> Result<Graph<'eal, M, STATS>, GraphError> {
+        // SAFETY: what the nodes point to lives in `owned` until the graph has ended, and nothing else
+        // looks at it; each node takes `M`.
+        let graph = unsafe { Created::new(self.eal, &self.name, &self.planned?) }?;
+        Ok(Graph { graph, _owned: self.owned, object: PhantomData })
+    }
+}
+
+/// A graph that librte_graph walks, put together by a [`GraphBuilder`].
+pub struct Graph<'eal, M: Object, const STATS: bool = true> {
+    /// First, so that the graph ends before what its nodes point to.
+    graph: Created<'eal>,
+    _owned: Vec<Owned<'eal>>,
+    object: PhantomData<M>,
+}
+
+// SAFETY: nodes are `Send`, and used by the walk alone, which needs `&mut self`.
+unsafe impl<M: Object, const STATS: bool> Send for Graph<'_, M, STATS> {}
+
+impl<M: Object, const STATS: bool> Executor for Graph<'_, M, STATS> {
+    #[inline]
+    fn walk(&mut self) {
+        // SAFETY: the nodes are used by the walk alone.
+        unsafe { self.graph.walk::<STATS>() };
+    }
+
+    fn stats(&self) -> Vec<NodeStats> {
+        self.graph.stats()
+    }
+
+    fn dot(&self) -> String {
+        self.graph.dot()
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The nodes of a graph that is to be, and whether they make one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CString;
+
+use dpdk_sys::layout;
+
+use super::error::GraphError;
+use super::register;
+use super::run::Work;
+use crate::next::Next;
+
+/// A node of a graph that is to be.
+pub(super) struct Planned {
+    pub(super) name: String,
+    pub(super) source: bool,
+    /// Name and target of each edge, in the order of their indexes.
+    pub(super) edges: Vec<(String, String)>,
+    /// What it runs; `None` for a C node.
+    pub(super) work: Option<Work>,
+}
+
+impl Planned {
+    /// A node of ours; `targets` may name the edges in any order.
+    pub(super) fn ours<X: Next>(
+        name: &str,
+        source: bool,
+        targets: &[(X, &str)],
+        work: Work,
+    ) -> Result<Self, GraphError> {
+        let mut edges = Vec::with_capacity(X::NAMES.len());
+        for (index, edge) in X::NAMES.iter().enumerate() {
+            let mut named = targets.iter().filter(|(next, _)| next.index() == index);
+            let (_, target) = named
+                .next()
+                .ok_or_else(|| GraphError::NoTarget { node: name.to_owned(), edge })?;
+            if let Some((_, second)) = named.next() {
+                return Err(GraphError::TwoTargets {
+                    node: name.to_owned(),
+                    edge,
+                    first: (*target).to_owned(),
+                    second: (*second).to_owned(),
+                });
+            }
+            edges.push(((*edge).to_owned(), (*target).to_owned()));
+        }
+        Ok(Self { name: name.to_owned(), source, edges, work: Some(work) })
+    }
+
+    /// A node that a C library has registered, with the edges that it has there.
+    pub(super) fn of_c(name: &str) -> Result<Self, GraphError> {
+        let known = register::edges(&c_name(name, "node")?)
+            .ok_or_else(|| GraphError::UnknownNode(name.to_owned()))?;
+        let edges = known.into_iter().enumerate().map(|(i, target)| (i.to_string(), target));
+        // The library does not tell whether it is a source: one that nothing leads to is.
+        Ok(Self { name: name.to_owned(), source: false, edges: edges.collect(), work: None })
+    }
+}
+
+/// A name as C takes it.
+pub(super) fn c_name(name: &str, of: &'static str) -> Result<CString, GraphError> {
+    let longest = layout::NODE_NAME_SIZE.min(layout::GRAPH_NAME_SIZE) - 1;
+    // DPDK takes names for patterns, and writes them into pictures.
+    let fits = !name.is_empty() && name.len() <= longest && !name.contains(['*', '?', '[', ']', '\\', '"']);
+    let name_of = || GraphError::Name(name.to_owned(), of);
+    if fits { CString::new(name).map_err(|_| name_of()) } else { Err(name_of()) }
+}
+
+/// Whether the nodes make a graph that a walk comes to the end of.
+pub(super) fn check(nodes: &[Planned]) -> Result<(), GraphError> {
+    let mut by_name = BTreeMap::new();
+    for node in nodes {
+        c_name(&node.name, "node")?;
+        if by_name.insert(node.name.as_str(), node).is_some() {
+            return Err(GraphError::Duplicate(node.name.clone()));
+        }
+    }
+    let mut reached = BTreeSet::new();
+    for node in nodes {
+        for (edge, target) in &node.edges {
+            let Some(to) = by_name.get(target.as_str()) else {
+                return Err(GraphError::UnknownTarget {
+                    node: node.name.clone(),
+                    edge: edge.clone(),
+                    target: target.clone(),
+                });
+            };
+            if to.source {
+                return Err(GraphError::ToSource { node: node.name.clone(), target: target.clone() });
+            }
+            reached.insert(target.as_str());
+        }
+    }
+    let mut sources = 0;
+    for node in nodes {
+        if reached.contains(node.name.as_str()) {
+            continue;
+        }
+        if !node.source && node.work.is_some() {
+            return Err(GraphError::Unreached(node.name.clone()));
+        }
+        sources += 1;
+    }
+    check_cycles(nodes, &by_name)?;
+    if sources == 0 { Err(GraphError::NoSource) } else { Ok(()) }
+}
+
+/// Follows the edges depth first; a node met again on the way closes a cycle.
+fn check_cycles(
+    nodes: &[Planned],
+    by_name: &BTreeMap<&str, &Planned>,
+) -> Result<(), GraphError> {
+    let mut done = BTreeSet::new();
+    for start in nodes {
+        // The way to the node at its end, each with the number of edges followed from it.
+        let mut way = vec![(start, 0)];
+        while let Some((node, followed)) = way.last_mut() {
+            if done.contains(node.name.as_str()) {
+                way.pop();
+                continue;
+            }
+            let Some((_, target)) = node.edges.get(*followed) else {
+                done.insert(node.name.as_str());
+                way.pop();
+                continue;
+            };
+            *followed += 1;
+            if let Some(first) = way.iter().position(|(node, _)| node.name == *target) {
+                let mut cycle: Vec<_> =
+                    way[first..].iter().map(|(node, _)| node.name.clone()).collect();
+                cycle.push(target.clone());
+                return Err(GraphError::Cycle(cycle));
+            }
+            way.push((by_name[target.as_str()], 0));
+        }
+    }
+    Ok(())
+}

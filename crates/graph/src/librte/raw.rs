@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The inline functions of `rte_graph_worker.h`.
+
+use std::ffi::c_void;
+
+use dpdk_sys::{layout, rte_graph, rte_node};
+
+/// A node's function, as librte_graph calls it.
+pub(super) type Process =
+    unsafe extern "C" fn(*mut rte_graph, *mut rte_node, *mut *mut c_void, u16) -> u16;
+
+/// Reads a field of a graph or a node.
+///
+/// # Safety
+/// `of` is valid and has a `T` at `offset`.
+#[inline(always)]
+pub(super) unsafe fn field<T: Copy, S>(of: *const S, offset: usize) -> T {
+    // SAFETY: the contract is the caller's.
+    unsafe { of.cast::<u8>().add(offset).cast::<T>().read() }
+}
+
+/// Writes a field of a graph or a node.
+///
+/// # Safety
+/// `of` is valid and has a `T` at `offset`.
+#[inline(always)]
+pub(super) unsafe fn set_field<T: Copy, S>(of: *mut S, offset: usize, value: T) {
+    // SAFETY: the contract is the caller's.
+    unsafe { of.cast::<u8>().add(offset).cast::<T>().write(value) }
+}
+
+/// The node at an offset, as nodes name each other.
+///
+/// # Safety
+/// The graph has a node there.
+#[inline(always)]
+pub(super) unsafe fn node_at(graph: *mut rte_graph, offset: u32) -> *mut rte_node {
+    // SAFETY: the contract is the caller's.
+    unsafe { graph.cast::<u8>().add(offset as usize).cast() }
+}
+
+/// `rte_graph_walk`. With `STATS` it counts calls, objects and cycles as the C one does where DPDK is built
+/// with `RTE_LIBRTE_GRAPH_STATS`, which is the default.
+///
+/// # Safety
+/// The graph is valid, nothing else walks it, and each of its nodes may be run.
+#[inline]
+pub(super) unsafe fn walk<const STATS: bool>(graph: *mut rte_graph) {
+    // SAFETY: the contract is the caller's. The ring holds the sources before its start and offsets of
+    // nodes of this graph from there on; head and tail stay inside as in the C function.
+    unsafe {
+        let ring: *const u32 = field(graph, layout::GRAPH_CIR_START);
+        let mask: u32 = field(graph, layout::GRAPH_CIR_MASK);
+        let mut head: u32 = field(graph, layout::GRAPH_HEAD);
+        while head != field::<u32, _>(graph, layout::GRAPH_TAIL) {
+            let node = node_at(graph, ring.offset(head as i32 as isize).read());
+            head = head.wrapping_add(1);
+            let objects: *mut *mut c_void = field(node, layout::NODE_OBJS);
+            let waiting: u16 = field(node, layout::NODE_IDX);
+            let process: Process = field(node, layout::NODE_PROCESS);
+            if STATS {
+                let start = dpdk::tsc::now();
+                let done = process(graph, node, objects, waiting);
+                add(node, layout::NODE_TOTAL_CYCLES, dpdk::tsc::now().wrapping_sub(start));
+                add(node, layout::NODE_TOTAL_CALLS, 1);
+                add(node, layout::NODE_TOTAL_OBJS, done.into());
+            } else {
+                process(graph, node, objects, waiting);
+            }
+            set_field(node, layout::NODE_IDX, 0u16);
+            // Sources stand at negative places.
+            if head as i32 > 0 {
+                head &= mask;
+            }
+        }
+        set_field(graph, layout::GRAPH_TAIL, 0u32);
+    }
+}
+
+/// # Safety
+/// The node is valid and has a counter there.
+#[inline(always)]
+unsafe fn add(node: *mut rte_node, counter: usize, amount: u64) {
+    // SAFETY: the contract is the caller's.
+    unsafe { set_field(node, counter, field::<u64, _>(node, counter).wrapping_add(amount)) };
+}
+
+/// `__rte_node_next_node_get`.
+///
+/// # Safety
+/// The node is valid and has that edge.
+#[inline(always)]
+pub(super) unsafe fn next(node: *mut rte_node, edge: usize) -> *mut rte_node {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        debug_assert!(edge < usize::from(field::<u16, _>(node, layout::NODE_NB_EDGES)));
+        field(node, layout::NODE_NODES + edge * size_of::<*mut rte_node>())
+    }
+}
+
+/// `__rte_node_enqueue_tail_update`.
+///
+/// # Safety
+/// The node belongs to the graph and is not in its ring.
+#[inline(always)]
+unsafe fn enqueue_tail(graph: *mut rte_graph, node: *mut rte_node) {
+    // SAFETY: the contract is the caller's; the ring has room for every node of the graph.
+    unsafe {
+        let tail: u32 = field(graph, layout::GRAPH_TAIL);
+        let ring: *mut u32 = field(graph, layout::GRAPH_CIR_START);
+        ring.add(tail as usize).write(field(node, layout::NODE_OFF));
+        let mask: u32 = field(graph, layout::GRAPH_CIR_MASK);
+        set_field(graph, layout::GRAPH_TAIL, tail.wrapping_add(1) & mask);
+    }
+}
+
+/// Makes room for `count` objects behind those that wait for the node, and says that so many more do:
+/// `__rte_node_enqueue_prologue` and what follows it. Null when there can be no room: more than 65,535.
+///
+/// # Safety
+/// The node belongs to the graph, and runs not now; the caller writes `count` objects (not 0) there before
+/// anything else.
+#[inline(always)]
+pub(super) unsafe fn claim(
+    graph: *mut rte_graph,
+    node: *mut rte_node,
+    count: usize,
+) -> *mut *mut c_void {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        let waiting: u16 = field(node, layout::NODE_IDX);
+        let filled = usize::from(waiting) + count;
+        if filled > usize::from(field::<u16, _>(node, layout::NODE_SIZE))
+            && !grow(graph, node, filled)
+        {
+            return std::ptr::null_mut();
+        }
+        if waiting == 0 {
+            enqueue_tail(graph, node);
+        }
+        set_field(node, layout::NODE_IDX, filled as u16);
+        field::<*mut *mut c_void, _>(node, layout::NODE_OBJS).add(waiting.into())
+    }
+}
+
+/// Gives the node memory for `filled` objects at least, and for twice as many as it had: the C functions
+/// add just what is missing, and with a few objects at a time copy all that wait again and again.
+///
+/// # Safety
+/// The node belongs to the graph.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn grow(graph: *mut rte_graph, node: *mut rte_node, filled: usize) -> bool {
+    let Ok(filled) = u16::try_from(filled) else { return false };
+    // SAFETY: the contract is the caller's. The function keeps the objects; it ends the program where
+    // there is no memory.
+    unsafe {
+        let size: u16 = field(node, layout::NODE_SIZE);
+        dpdk_sys::__rte_node_stream_alloc_size(graph, node, size.saturating_mul(2).max(filled));
+        field::<u16, _>(node, layout::NODE_SIZE) >= filled
+    }
+}
+
+/// `rte_node_next_stream_move` for a target for which nothing waits: `source` gets its memory for its own.
+///
+/// # Safety
+/// Both belong to the graph and differ; nothing waits for `target`; `count` objects (not 0) lie at the
+/// start of the memory of `source` and become the target's.
+#[inline(always)]
+pub(super) unsafe fn swap(
+    graph: *mut rte_graph,
+    source: *mut rte_node,
+    target: *mut rte_node,
+    count: u16,
+) {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        let objects: *mut *mut c_void = field(target, layout::NODE_OBJS);
+        let size: u16 = field(target, layout::NODE_SIZE);
+        set_field(target, layout::NODE_OBJS, field::<*mut *mut c_void, _>(source, layout::NODE_OBJS));
+        set_field(target, layout::NODE_SIZE, field::<u16, _>(source, layout::NODE_SIZE));
+        set_field(source, layout::NODE_OBJS, objects);
+        set_field(source, layout::NODE_SIZE, size);
+        set_field(target, layout::NODE_IDX, count);
+        enqueue_tail(graph, target);
+    }
+}

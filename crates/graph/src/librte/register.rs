@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Names of nodes. DPDK knows a node by its name for the rest of the process; graphs are made of names.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char};
+use std::sync::{Mutex, PoisonError};
+
+use dpdk::Errno;
+
+use super::error::GraphError;
+use super::plan::{Planned, c_name};
+use super::run;
+
+/// The nodes that this crate has registered, with what cannot be changed afterwards.
+static REGISTERED: Mutex<BTreeMap<String, (bool, Vec<String>)>> = Mutex::new(BTreeMap::new());
+
+/// Makes a node of ours known to DPDK, if it is not yet.
+pub(super) fn node(node: &Planned) -> Result<(), GraphError> {
+    let targets: Vec<String> = node.edges.iter().map(|(_, target)| target.clone()).collect();
+    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((source, known)) = registered.get(&node.name) {
+        let same = *source == node.source && *known == targets;
+        return if same { Ok(()) } else { Err(GraphError::NodeTaken(node.name.clone())) };
+    }
+    let name = c_name(&node.name, "node")?;
+    if id(&name).is_some() {
+        return Err(GraphError::NodeTaken(node.name.clone()));
+    }
+    let next: Vec<CString> =
+        targets.iter().map(|target| c_name(target, "node")).collect::<Result<_, _>>()?;
+    let next: Vec<*const c_char> = next.iter().map(|target| target.as_ptr()).collect();
+    // SAFETY: names are C strings; DPDK copies them.
+    let id = unsafe {
+        dpdk_sys::lr_node_register(
+            name.as_ptr(),
+            node.source.into(),
+            Some(run::unused),
+            next.as_ptr(),
+            next.len() as u16,
+        )
+    };
+    if id == u32::MAX {
+        // SAFETY: reads a thread-local integer.
+        let errno = Errno(unsafe { dpdk_sys::lr_errno() });
+        return Err(GraphError::NodeRefused { node: node.name.clone(), errno });
+    }
+    registered.insert(node.name.clone(), (node.source, targets));
+    Ok(())
+}
+
+/// The number of a node that DPDK knows.
+fn id(name: &CStr) -> Option<u32> {
+    // SAFETY: a C string.
+    let id = unsafe { dpdk_sys::rte_node_from_name(name.as_ptr()) };
+    (id != u32::MAX).then_some(id)
+}
+
+/// The targets of a node that DPDK knows, in the order of its edges.
+pub(super) fn edges(name: &CStr) -> Option<Vec<String>> {
+    let id = id(name)?;
+    // SAFETY: the node exists; DPDK writes as many pointers to names, which live as long as the process,
+    // as it says that the node has edges.
+    unsafe {
+        let count = dpdk_sys::rte_node_edge_count(id);
+        let mut next: Vec<*mut c_char> = vec![std::ptr::null_mut(); count.into()];
+        if count > 0 {
+            dpdk_sys::rte_node_edge_get(id, next.as_mut_ptr());
+        }
+        let name = |name: *mut c_char| CStr::from_ptr(name).to_string_lossy().into_owned();
+        Some(next.into_iter().filter(|next| !next.is_null()).map(name).collect())
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The functions that librte_graph calls: one for each type of node.
+//!
+//! A panic in a node ends the program with its message: it may not unwind into C.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+
+use dpdk_sys::{layout, rte_graph, rte_node};
+
+use super::outlet::LibrteOutlet;
+use super::raw::{self, Process};
+use crate::batch::{Batch, Room};
+use crate::node::{Node, Source};
+use crate::object::Object;
+use crate::stats::Counters;
+
+/// What a node of a graph needs to run a value of ours, apart from its edges.
+#[derive(Clone, Copy)]
+pub(super) struct Work {
+    process: Process,
+    node: *mut c_void,
+    counters: *const Counters,
+}
+
+impl Work {
+    pub(super) fn of_source<M: Object, S: Source<M>, const BURST: usize>(
+        source: *mut S,
+        counters: *const Counters,
+    ) -> Self {
+        const { assert!(BURST <= u16::MAX as usize, "a stream has at most 65,535 objects") };
+        Self { process: poll::<M, S, BURST>, node: source.cast(), counters }
+    }
+
+    pub(super) fn of_node<M: Object, N: Node<M>>(node: *mut N, counters: *const Counters) -> Self {
+        Self { process: process::<M, N>, node: node.cast(), counters }
+    }
+
+    pub(super) fn counters(&self) -> *const Counters {
+        self.counters
+    }
+
+    /// Gives it to a node of a graph.
+    ///
+    /// # Safety
+    /// The graph's node is valid, does not run now, and has the edges of this one's type, in the same
+    /// order; what this points to lives as long as the graph is walked, and is touched by nothing else
+    /// while it is.
+    pub(super) unsafe fn install(&self, node: *mut rte_node) {
+        // SAFETY: the contract is the caller's; the context has room for two pointers.
+        unsafe {
+            raw::set_field(node, layout::NODE_CTX, self.node);
+            raw::set_field(node, layout::NODE_CTX + size_of::<*mut ()>(), self.counters);
+            raw::set_field(node, layout::NODE_PROCESS, self.process);
+        }
+    }
+}
+
+/// The state and the counters of a node.
+///
+/// # Safety
+/// A `Work` for an `N` was installed in the node.
+#[inline(always)]
+unsafe fn state<'a, N>(node: *mut rte_node) -> (&'a mut N, &'a Counters) {
+    // SAFETY: the contract is the caller's: the two pointers are there, and valid while the graph is walked.
+    unsafe {
+        let state: *mut N = raw::field(node, layout::NODE_CTX);
+        let counters: *const Counters =
+            raw::field(node, layout::NODE_CTX + size_of::<*mut ()>());
+        (&mut *state, &*counters)
+    }
+}
+
+unsafe extern "C" fn process<M: Object, N: Node<M>>(
+    graph: *mut rte_graph,
+    node: *mut rte_node,
+    objects: *mut *mut c_void,
+    count: u16,
+) -> u16 {
+    // SAFETY: the walk calls this for a node that a `Work` for `N` was installed in, with the objects that
+    // wait for it: they are `M`s, for all nodes of a graph take the same, and nobody else owns them.
+    unsafe {
+        let (state, counters) = state::<N>(node);
+        let batch = Batch::new(objects.cast::<M>(), count.into(), &counters.dropped);
+        state.process(batch, &mut LibrteOutlet::new(graph, node, &counters.dropped));
+    }
+    count
+}
+
+unsafe extern "C" fn poll<M: Object, S: Source<M>, const BURST: usize>(
+    graph: *mut rte_graph,
+    node: *mut rte_node,
+    _: *mut *mut c_void,
+    _: u16,
+) -> u16 {
+    // SAFETY: as above; nothing waits for a source, so that its memory is free, and it has `BURST` places.
+    unsafe {
+        let (state, counters) = state::<S>(node);
+        if usize::from(raw::field::<u16, _>(node, layout::NODE_SIZE)) < BURST {
+            raw::grow(graph, node, BURST);
+        }
+        let spare: *mut MaybeUninit<M> = raw::field(node, layout::NODE_OBJS);
+        let before = counters.objects.get();
+        let room = Room::new(std::slice::from_raw_parts_mut(spare, BURST), counters);
+        state.poll(room, &mut LibrteOutlet::new(graph, node, &counters.dropped));
+        (counters.objects.get() - before) as u16
+    }
+}
+
+/// What a node is registered with: a graph that this crate did not make has no value for it to run.
+pub(super) unsafe extern "C" fn unused(
+    _: *mut rte_graph,
+    _: *mut rte_node,
+    _: *mut *mut c_void,
+    _: u16,
+) -> u16 {
+    panic!("a node of linerate stands in a graph that linerate did not make");
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A topology run by librte_graph.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::ptr::NonNull;
+
+use dpdk::Eal;
+
+use super::created::Created;
+use super::error::GraphError;
+use super::plan::Planned;
+use super::run::Work;
+use crate::executor::Executor;
+use crate::next::Next;
+use crate::node::{Node, Source};
+use crate::object::assert_one_word;
+use crate::stats::{Counters, NodeStats};
+use crate::topology::{Targets, Topology, Visitor};
+
+/// A topology run by DPDK's librte_graph. Its nodes are registered there under the names of their fields.
+///
+/// `BURST` is the most objects that a source is asked for; `STATS` says whether cycles, calls and objects
+/// are counted for each node.
+pub struct Librte<'eal, T: Topology, const BURST: usize = 256, const STATS: bool = true> {
+    /// First, so that the graph ends before what its nodes point to.
+    graph: Created<'eal>,
+    /// A box: the graph points into it.
+    nodes: NonNull<T>,
+    /// As above: made from a boxed slice.
+    counters: NonNull<[Counters]>,
+    owns: PhantomData<T>,
+}
+
+// SAFETY: nodes are `Send`, and the counters are used by the walk alone, which needs `&mut self`.
+unsafe impl<T: Topology, const BURST: usize, const STATS: bool> Send
+    for Librte<'_, T, BURST, STATS>
+{
+}
+
+impl<'eal, T: Topology, const BURST: usize, const STATS: bool> Librte<'eal, T, BURST, STATS> {
+    /// A graph of these nodes, under a name that no other graph has.
+    ///
+    /// # Errors
+    /// See [`GraphError`].
+    pub fn new(eal: &'eal Eal, name: &str, nodes: T) -> Result<Self, GraphError> {
+        const { assert_one_word::<T::Object>() };
+        let counters: Box<[Counters]> = T::NODES.iter().map(|_| Counters::default()).collect();
+        let mut parts = Parts {
+            nodes: NonNull::from(Box::leak(Box::new(nodes))),
+            counters: NonNull::from(Box::leak(counters)),
+        };
+        let planned = parts.plan::<BURST>();
+        // SAFETY: the parts live until the graph has ended, and are touched only through `&mut self`.
+        let graph = unsafe { Created::new(eal, name, &planned) }?;
+        let (nodes, counters) = parts.into_inner();
+        Ok(Self { graph, nodes, counters, owns: PhantomData })
+    }
+
+    /// Does something with the nodes, between two walks.
+    pub fn with_nodes<R>(&mut self, work: impl FnOnce(&mut T) -> R) -> R {
+        let nodes = self.nodes.as_ptr();
+        let relink = Relink(self);
+        // SAFETY: the box is the graph's, which is not walked now and borrowed mutably.
+        let result = work(unsafe { &mut *nodes });
+        drop(relink);
+        result
+    }
+}
+
+/// Gives the graph new pointers to its nodes when they may have changed: also after a panic.
+struct Relink<'r, 'eal, T: Topology, const BURST: usize, const STATS: bool>(
+    &'r mut Librte<'eal, T, BURST, STATS>,
+);
+
+impl<T: Topology, const BURST: usize, const STATS: bool> Drop for Relink<'_, '_, T, BURST, STATS> {
+    fn drop(&mut self) {
+        let planned = plan::<T, BURST>(self.0.nodes, self.0.counters);
+        // SAFETY: as in `new`.
+        unsafe { self.0.graph.install(&planned) };
+    }
+}
+
+impl<T: Topology, const BURST: usize, const STATS: bool> Executor for Librte<'_, T, BURST, STATS> {
+    #[inline]
+    fn walk(&mut self) {
+        // SAFETY: the nodes and their counters are touched by the walk alone while `self` is borrowed.
+        unsafe { self.graph.walk::<STATS>() };
+    }
+
+    fn stats(&self) -> Vec<NodeStats> {
+        self.graph.stats()
+    }
+
+    fn dot(&self) -> String {
+        self.graph.dot()
+    }
+}
+
+impl<T: Topology, const BURST: usize, const STATS: bool> Drop for Librte<'_, T, BURST, STATS> {
+    fn drop(&mut self) {
+        // What the graph points to is freed before the graph is, which looks at none of it then.
+        drop(Parts { nodes: self.nodes, counters: self.counters });
+    }
+}
+
+/// The boxes that a graph points into, freed on drop.
+struct Parts<T> {
+    nodes: NonNull<T>,
+    counters: NonNull<[Counters]>,
+}
+
+impl<T: Topology> Parts<T> {
+    fn plan<const BURST: usize>(&mut self) -> Vec<Planned> {
+        plan::<T, BURST>(self.nodes, self.counters)
+    }
+
+    fn into_inner(self) -> (NonNull<T>, NonNull<[Counters]>) {
+        let this = std::mem::ManuallyDrop::new(self);
+        (this.nodes, this.counters)
+    }
+}
+
+impl<T> Drop for Parts<T> {
+    fn drop(&mut self) {
+        // SAFETY: both came from boxes, and nothing uses them any more.
+        unsafe {
+            drop(Box::from_raw(self.nodes.as_ptr()));
+            drop(Box::from_raw(self.counters.as_ptr()));
+        }
+    }
+}
+
+/// The nodes of a topology as librte_graph is to know them.
+fn plan<T: Topology, const BURST: usize>(
+    mut nodes: NonNull<T>,
+    counters: NonNull<[Counters]>,
+) -> Vec<Planned> {
+    let mut plan =
+        Plan::<T, BURST> {
+        counters: counters.cast(),
+        planned: Vec::new(),
+        parts: Vec::new(),
+        topology: PhantomData,
+    };
+    // SAFETY: the box is the caller's, and the graph is not walked now.
+    unsafe { nodes.as_mut() }.visit(&mut plan);
+    // The graph keeps pointers to what it was shown: parts of the box, and no part twice.
+    let begin = nodes.as_ptr().addr();
+    let end = begin + size_of::<T>();
+    plan.parts.retain(|part| !part.is_empty());
+    plan.parts.sort_by_key(|part| part.start);
+    assert!(
+        plan.planned.len() == T::NODES.len()
+            && plan.parts.iter().all(|part| begin <= part.start && part.end <= end)
+            && plan.parts.is_sorted_by(|one, next| one.end <= next.start),
+        "a topology shows nodes that are not its own, one twice, or not all"
+    );
+    plan.planned
+}
+
+struct Plan<T, const BURST: usize> {
+    counters: NonNull<Counters>,
+    planned: Vec<Planned>,
+    /// Where each node lies.
+    parts: Vec<Range<usize>>,
+    topology: PhantomData<T>,
+}
+
+impl<T: Topology, const BURST: usize> Plan<T, BURST> {
+    fn counters<const I: usize>(&self) -> *const Counters {
+        const { assert!(I < T::NODES.len()) };
+        // SAFETY: there is one for each node.
+        unsafe { self.counters.add(I).as_ptr() }
+    }
+
+    fn push<X: Next, const I: usize>(&mut self, source: bool, part: Range<usize>, work: Work) {
+        let inorder = self.planned.len() == I && T::NODES[I].source == source;
+        assert!(inorder, "a topology shows its nodes in another order than it names them");
+        self.parts.push(part);
+        let targets = const { &Targets::<T, X, I>::BY_INDEX };
+        let edges = X::NAMES.iter().zip(targets);
+        let edges = edges.map(|(edge, target)| ((*edge).to_owned(), T::NODES[*target].name.to_owned()));
+        let node = &T::NODES[I];
+        self.planned.push(Planned {
+            name: node.name.to_owned(),
+            source: node.source,
+            edges: edges.collect(),
+            work: Some(work),
+        });
+    }
+}
+
+impl<T: Topology, const BURST: usize> Visitor<T> for Plan<T, BURST> {
+    fn source<const I: usize, S: Source<T::Object>>(&mut self, source: &mut S) {
+        let part = range(source);
+        let work = Work::of_source::<T::Object, S, BURST>(source, self.counters::<I>());
+        self.push::<S::Next, I>(true, part, work);
+    }
+
+    fn node<const I: usize, N: Node<T::Object>>(&mut self, node: &mut N) {
+        let part = range(node);
+        let work = Work::of_node::<T::Object, N>(node, self.counters::<I>());
+        self.push::<N::Next, I>(false, part, work);
+    }
+}
+
+/// The addresses of a value.
+fn range<N>(node: *const N) -> Range<usize> {
+    node.addr()..node.addr() + size_of::<N>()
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a node is, and how it sends.
+
+use crate::batch::{Batch, Room};
+use crate::next::Next;
+use crate::object::Object;
+
+/// A step of a graph. Its state is the value itself: each graph has its own, used by one thread at a time.
+///
+/// ```
+/// use graph::{Batch, Node, Object, Outlet};
+///
+/// graph::edges! {
+///     pub enum Parity { Even, Odd }
+/// }
+///
+/// /// Sends even numbers one way and odd ones another.
+/// struct Split;
+///
+/// impl<'n> Node<&'n u64> for Split {
+///     type Next = Parity;
+///
+///     fn process<O: Outlet<&'n u64, Parity>>(&mut self, batch: Batch<'_, &'n u64>, out: &mut O) {
+///         out.sort(batch, Parity::Even, |number| if **number % 2 == 0 { Parity::Even } else { Parity::Odd });
+///     }
+/// }
+/// ```
+pub trait Node<M: Object>: Send {
+    /// The edges; [`Nowhere`](crate::Nowhere) for a sink.
+    type Next: Next;
+
+    /// Processes a batch, which is never empty. Each object is to be sent on by `out`; what is left in the
+    /// batch is dropped, and counted.
+    fn process<O: Outlet<M, Self::Next>>(&mut self, batch: Batch<'_, M>, out: &mut O);
+}
+
+/// A step that objects come from: it runs once in each walk.
+pub trait Source<M: Object>: Send {
+    /// The edges.
+    type Next: Next;
+
+    /// Looks for objects, and sends them.
+    fn poll<O: Outlet<M, Self::Next>>(&mut self, room: Room<'_, M>, out: &mut O);
+}
+
+/// The ways out of a node, given by the executor that runs it.
+pub trait Outlet<M: Object, X: Next> {
+    /// Sends one object.
+    fn send(&mut self, next: X, object: M);
+
+    /// Sends `K` objects with one look at the edge.
+    fn send_array<const K: usize>(&mut self, next: X, objects: [M; K]);
+
+    /// Sends objects by copying their pointers behind those that wait there.
+    fn send_batch(&mut self, next: X, batch: Batch<'_, M>);
+
+    /// Sends all that the node got, untouched, by swapping the two nodes' memory where nothing waits
+    /// there: no pointer is copied. With part of a batch, or where something waits, it copies.
+    fn forward(&mut self, next: X, batch: Batch<'_, M>);
+
+    /// Sends each object where `choose` says, and returns where the last one went: the `guess` for the
+    /// next batch. Neighbours that go the same way are sent together, in one piece when that is all.
+    #[inline]
+    fn sort(
+        &mut self,
+        mut batch: Batch<'_, M>,
+        guess: X,
+        mut choose: impl FnMut(&mut M) -> X,
+    ) -> X {
+        let (mut run, mut next, mut whole) = (0, guess, true);
+        while run < batch.len() {
+            let chosen = choose(&mut batch[run]);
+            if chosen != next {
+                if run > 0 {
+                    let front = batch.split_front(run);
+                    self.send_batch(next, front);
+                    (run, whole) = (0, false);
+                }
+                next = chosen;
+            }
+            run += 1;
+        }
+        if whole {
+            self.forward(next, batch);
+        } else {
+            self.send_batch(next, batch);
+        }
+        next
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What travels through a graph.
+
+use dpdk::Mbuf;
+
+/// Something that a graph passes from node to node: an owning pointer, one word wide.
+///
+/// # Safety
+/// A value is a pointer that is not null, and nothing else: librte_graph keeps it as a `void *` between
+/// two nodes, and a C node may read it as one.
+pub unsafe trait Object: Sized + Send {}
+
+// SAFETY: transparent over a pointer to an mbuf that is not null; the C nodes of DPDK take the same.
+unsafe impl Object for Mbuf<'_> {}
+// SAFETY: a reference is a pointer that is not null.
+unsafe impl<T: Sync> Object for &T {}
+// SAFETY: as above.
+unsafe impl<T: Send> Object for &mut T {}
+// SAFETY: a box of a sized type is a pointer that is not null.
+unsafe impl<T: Send> Object for Box<T> {}
+
+/// That `M` keeps the promise as far as a compiler can tell.
+pub(crate) const fn assert_one_word<M: Object>() {
+    assert!(
+        size_of::<M>() == size_of::<*mut ()>() && align_of::<M>() == align_of::<*mut ()>(),
+        "an object of a graph is one pointer"
+    );
+}

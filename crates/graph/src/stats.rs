@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What happened in a node.
+
+use std::cell::Cell;
+
+/// A node's counters since its graph was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeStats {
+    /// The node's name.
+    pub name: String,
+    /// Batches that it processed; for a source, times that it was polled.
+    pub calls: u64,
+    /// Objects that came to it; for a source, that it put into its room.
+    pub objects: u64,
+    /// TSC cycles spent in it; 0 where the graph does not count them.
+    pub cycles: u64,
+    /// Objects that it left in their batch, and which were dropped for that.
+    pub dropped: u64,
+}
+
+/// A node's counters while its graph runs.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) calls: u64,
+    pub(crate) objects: Cell<u64>,
+    pub(crate) cycles: u64,
+    pub(crate) dropped: Cell<u64>,
+}
+
+impl Counters {
+    pub(crate) fn named(&self, name: &str) -> NodeStats {
+        NodeStats {
+            name: name.to_owned(),
+            calls: self.calls,
+            objects: self.objects.get(),
+            cycles: self.cycles,
+            dropped: self.dropped.get(),
+        }
+    }
+}

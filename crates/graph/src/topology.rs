@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A graph written down once, for every executor.
+
+use crate::next::Next;
+use crate::node::{Node, Source};
+use crate::object::Object;
+
+/// What is known of a node when the program is compiled.
+#[derive(Debug)]
+pub struct NodeInfo {
+    /// The field's name; the node's in statistics and in the picture.
+    pub name: &'static str,
+    /// Whether objects come from it.
+    pub source: bool,
+    /// Its edges: the name, and the place of the target in [`Topology::NODES`].
+    pub edges: &'static [(&'static str, usize)],
+}
+
+/// Nodes and the edges between them. Made by [`topology!`](crate::topology).
+pub trait Topology: Send + Sized {
+    /// What travels through it.
+    type Object: Object;
+    /// An array with one element for each node.
+    type PerNode<X>: AsRef<[X]> + AsMut<[X]>;
+    /// An array with one element for each source.
+    type PerSource<X>;
+    /// The nodes, each after those that send to it.
+    const NODES: &'static [NodeInfo];
+
+    /// Makes an array with one element for each node.
+    fn per_node<X>(make: impl FnMut(usize) -> X) -> Self::PerNode<X>;
+
+    /// Shows each node in turn.
+    fn visit<V: Visitor<Self>>(&mut self, visitor: &mut V);
+}
+
+/// Something to do with each node of a topology. `I` is its place in [`Topology::NODES`].
+pub trait Visitor<T: Topology> {
+    /// Comes to a source.
+    fn source<const I: usize, S: Source<T::Object>>(&mut self, source: &mut S);
+
+    /// Comes to a node.
+    fn node<const I: usize, N: Node<T::Object>>(&mut self, node: &mut N);
+}
+
+/// The most edges that a node may have.
+pub(crate) const MOST_EDGES: usize = 64;
+
+/// Where the edges `X` of the node `I` lead, checked when the program is compiled.
+pub(crate) struct Targets<T, X, const I: usize>(std::marker::PhantomData<(T, X)>);
+
+impl<T: Topology, X: Next, const I: usize> Targets<T, X, I> {
+    /// The target of each edge, by the edge's index. Each is less than the number of nodes, and more than
+    /// `I`; there are as many as `X` has edges, and what follows is not used.
+    pub(crate) const BY_INDEX: [usize; MOST_EDGES] = {
+        let edges = T::NODES[I].edges;
+        assert!(X::NAMES.len() <= MOST_EDGES, "a node has at most 64 edges");
+        assert!(edges.len() == X::NAMES.len(), "each edge of a node has one target");
+        let mut targets = [0; MOST_EDGES];
+        let mut index = 0;
+        while index < X::NAMES.len() {
+            let mut found = false;
+            let mut edge = 0;
+            while edge < edges.len() {
+                if same(edges[edge].0, X::NAMES[index]) {
+                    assert!(!found, "an edge has two targets");
+                    found = true;
+                    targets[index] = edges[edge].1;
+                }
+                edge += 1;
+            }
+            assert!(found, "an edge has no target");
+            assert!(targets[index] > I, "an edge leads back: a node stands after those that send to it");
+            assert!(targets[index] < T::NODES.len(), "an edge leads to no node");
+            index += 1;
+        }
+        targets
+    };
+}
+
+const fn same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < one.len() {
+        if one[i] != other[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+/// Declares a graph: a struct of nodes, in an order in which each stands after those that send to it, and
+/// where each of their edges leads.
+///
+/// ```
+/// use graph::{Batch, Executor, Fused, Node, Nowhere, Object, Outlet, Room, Source, topology};
+///
+/// graph::edges! { pub enum Counted { Number } }
+/// graph::edges! { pub enum Parity { Even, Odd } }
+///
+/// struct Count(&'static [u64; 3]);
+/// impl Source<&'static u64> for Count {
+///     type Next = Counted;
+///     fn poll<O: Outlet<&'static u64, Counted>>(&mut self, mut room: Room<'_, &'static u64>, out: &mut O) {
+///         for number in self.0 {
+///             let _ = room.push(number);
+///         }
+///         out.forward(Counted::Number, room.into_batch());
+///     }
+/// }
+///
+/// struct Split;
+/// impl Node<&'static u64> for Split {
+///     type Next = Parity;
+///     fn process<O: Outlet<&'static u64, Parity>>(&mut self, batch: Batch<'_, &'static u64>, out: &mut O) {
+///         out.sort(batch, Parity::Even, |n| if **n % 2 == 0 { Parity::Even } else { Parity::Odd });
+///     }
+/// }
+///
+/// #[derive(Default)]
+/// struct Sum(u64);
+/// impl Node<&'static u64> for Sum {
+///     type Next = Nowhere;
+///     fn process<O: Outlet<&'static u64, Nowhere>>(&mut self, batch: Batch<'_, &'static u64>, _: &mut O) {
+///         self.0 += batch.iter().copied().sum::<u64>();
+///     }
+/// }
+///
+/// topology! {
+///     /// Adds up even and odd numbers.
+///     pub struct Sums for &'static u64 {
+///         source count: Count => { Number => split },
+///         node split: Split => { Even => even, Odd => odd },
+///         node even: Sum,
+///         node odd: Sum,
+///     }
+/// }
+///
+/// let nodes = Sums { count: Count(&[1, 2, 5]), split: Split, even: Sum(0), odd: Sum(0) };
+/// let mut graph: Fused<Sums> = Fused::new(nodes);
+/// graph.walk();
+/// assert_eq!(graph.stats()[3].objects, 2);
+/// assert_eq!((graph.nodes().even.0, graph.nodes().odd.0), (2, 6));
+/// ```
+#[macro_export]
+macro_rules! topology {
+    ($(#[$meta:meta])* $v:vis struct $name:ident for $object:ty { $($body:tt)* }) => {
+        $crate::topology!(@emit [$(#[$meta])*] [$v] $name [] [] [$object] $($body)*);
+    };
+    ($(#[$meta:meta])* $v:vis struct $name:ident<$($lifetime:lifetime),+> for $object:ty { $($body:tt)* }) => {
+        $crate::topology!(@emit [$(#[$meta])*] [$v] $name [$($lifetime),+] [$($lifetime),+] [$object] $($body)*);
+    };
+    ($(#[$meta:meta])* $v:vis struct $name:ident<$($param:ident: $bound:path),+> for $object:ty { $($body:tt)* }) => {
+        $crate::topology!(@emit [$(#[$meta])*] [$v] $name [$($param: $bound),+] [$($param),+] [$object] $($body)*);
+    };
+    (@emit [$($meta:tt)*] [$v:vis] $name:ident [$($generics:tt)*] [$($arguments:tt)*] [$object:ty]
+        $($kind:ident $field:ident: $node:ty $(=> { $($edge:ident => $target:ident),+ $(,)? })?),+ $(,)?
+    ) => {
+        $($meta)*
+        $v struct $name<$($generics)*> {
+            $(
+                #[allow(missing_docs)]
+                pub $field: $node
+            ),+
+        }
+
+        impl<$($generics)*> $crate::Topology for $name<$($arguments)*> {
+            type Object = $object;
+            type PerNode<X> = [X; 0 $(+ $crate::topology!(@one $field))+];
+            type PerSource<X> = [X; 0 $(+ $crate::topology!(@source $kind))+];
+            const NODES: &'static [$crate::NodeInfo] = {
+                #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+                enum Index { $($field),+ }
+                const SOURCES: &[bool] = &[$($crate::topology!(@source $kind) == 1),+];
+                $($($(
+                    const _: () = {
+                        assert!(
+                            (Index::$field as usize) < (Index::$target as usize),
+                            concat!("the edge from `", stringify!($field), "` to `", stringify!($target),
+                                "` leads back: a node stands after those that send to it")
+                        );
+                        assert!(
+                            !SOURCES[Index::$target as usize],
+                            concat!("the edge from `", stringify!($field), "` leads to `",
+                                stringify!($target), "`, which is a source")
+                        );
+                    };
+                )+)?)+
+                &[$($crate::NodeInfo {
+                    name: stringify!($field),
+                    source: $crate::topology!(@source $kind) == 1,
+                    edges: &[$($((stringify!($edge), Index::$target as usize)),+)?],
+                }),+]
+            };
+
+            fn per_node<X>(make: impl FnMut(usize) -> X) -> Self::PerNode<X> {
+                ::std::array::from_fn(make)
+            }
+
+            #[inline]
+            fn visit<VISITOR: $crate::Visitor<Self>>(&mut self, visitor: &mut VISITOR) {
+                #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+                enum Index { $($field),+ }
+                $(
+                    // That each edge has a target, and each target an edge.
+                    let _ = |next: $crate::topology!(@next $kind $node, $object)| match next {
+                        $($(<$crate::topology!(@next $kind $node, $object)>::$edge => ()),+)?
+                    };
+                    visitor.$kind::<{ Index::$field as usize }, $node>(&mut self.$field);
+                )+
+            }
+        }
+    };
+    (@one $field:ident) => { 1 };
+    (@source source) => { 1 };
+    (@source node) => { 0 };
+    (@next source $node:ty, $object:ty) => { <$node as $crate::Source<$object>>::Next };
+    (@next node $node:ty, $object:ty) => { <$node as $crate::Node<$object>>::Next };
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Both executors do the same with the same nodes: each object leaves by one edge or is counted as dropped,
+//! in order, and none is leaked.
+#![allow(clippy::unwrap_used)] // A test may.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dpdk::Eal;
+use graph::{Executor, Fused, GraphBuilder, Librte, topology};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use support::{Choose, Four, Found, Keep, Numbers, Object, Way};
+
+topology! {
+    /// Fan-out, merges, edges that overtake, two sources.
+    pub struct Maze for Object {
+        source left: Numbers => { Items => split },
+        source right: Numbers => { Items => join },
+        node split: Choose => { A => early, B => join, C => join, D => sink },
+        node early: Choose => { A => join, B => late, C => late, D => late },
+        node join: Choose => { A => late, B => sink, C => other, D => late },
+        node late: Choose => { A => sink, B => other, C => other, D => other },
+        node sink: Keep,
+        node other: Keep,
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    counts: [Vec<usize>; 2],
+    nodes: [(u64, Way); 4],
+}
+
+fn way() -> impl Strategy<Value = Way> {
+    prop::sample::select(vec![
+        Way::Each,
+        Way::Pairs,
+        Way::Fours,
+        Way::Sort,
+        Way::Forward,
+        Way::Pieces,
+    ])
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let counts = || prop::collection::vec(prop_oneof![0..9usize, 0..300usize, Just(256)], 3);
+    ([counts(), counts()], prop::array::uniform4((any::<u64>(), way())))
+        .prop_map(|(counts, nodes)| Case { counts, nodes })
+}
+
+fn maze(case: &Case, live: &Arc<()>) -> Maze {
+    let numbers = |side: usize| Numbers {
+        next: side as u64 * 1_000_000,
+        counts: case.counts[side].clone(),
+        live: live.clone(),
+    };
+    let choose = |i: usize| Choose { seed: case.nodes[i].0, way: case.nodes[i].1 };
+    Maze {
+        left: numbers(0),
+        right: numbers(1),
+        split: choose(0),
+        early: choose(1),
+        join: choose(2),
+        late: choose(3),
+        sink: Keep::default(),
+        other: Keep::default(),
+    }
+}
+
+/// What a case comes to: the sinks' numbers in order, and for each node its objects and its drops.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    sinks: [Vec<u64>; 2],
+    nodes: BTreeMap<String, (u64, u64)>,
+}
+
+fn outcome(graph: &mut impl Executor, sinks: [Keep; 2]) -> Outcome {
+    for _ in 0..4 {
+        graph.walk();
+    }
+    let nodes = graph.stats().into_iter().map(|node| (node.name, (node.objects, node.dropped)));
+    Outcome { sinks: sinks.map(|sink| sink.numbers()), nodes: nodes.collect() }
+}
+
+fn sorted(mut outcome: Outcome) -> Outcome {
+    outcome.sinks.iter_mut().for_each(|numbers| numbers.sort_unstable());
+    outcome
+}
+
+/// One process has one Eal, so that this is one test.
+#[test]
+fn executors() {
+    let eal = support::eal();
+    agree(&eal);
+    random_graphs(&eal);
+}
+
+fn agree(eal: &Eal) {
+    let mut runner = TestRunner::new(Config { cases: 300, ..Config::default() });
+    let run = runner.run(&case(), |case| {
+        let live = Arc::new(());
+        let nodes = maze(&case, &live);
+        let sinks = [nodes.sink.clone(), nodes.other.clone()];
+        let mut fused: Fused<Maze> = Fused::new(nodes);
+        let fused_outcome = outcome(&mut fused, sinks);
+        drop(fused);
+        prop_assert_eq!(Arc::strong_count(&live), 1);
+
+        let nodes = maze(&case, &live);
+        let sinks = [nodes.sink.clone(), nodes.other.clone()];
+        let mut librte: Librte<'_, Maze> = Librte::new(eal, "maze", nodes).unwrap();
+        let librte_outcome = outcome(&mut librte, sinks);
+        drop(librte);
+        prop_assert_eq!(Arc::strong_count(&live), 1);
+
+        // Each object that came in is in a sink or was dropped by a node, once.
+        let found = librte_outcome.nodes["left"].0 + librte_outcome.nodes["right"].0;
+        let kept: usize = librte_outcome.sinks.iter().map(Vec::len).sum();
+        let dropped: u64 = librte_outcome.nodes.values().map(|node| node.1).sum();
+        prop_assert_eq!(found, kept as u64 + dropped);
+        // Choices of nodes that look at each object do not depend on how objects are batched.
+        let steady = case.nodes.iter().all(|node| matches!(node.1, Way::Each | Way::Sort));
+        if steady {
+            prop_assert_eq!(sorted(fused_outcome), sorted(librte_outcome));
+        } else {
+            let found = fused_outcome.nodes["left"].0 + fused_outcome.nodes["right"].0;
+            let kept: usize = fused_outcome.sinks.iter().map(Vec::len).sum();
+            let dropped: u64 = fused_outcome.nodes.values().map(|node| node.1).sum();
+            prop_assert_eq!(found, kept as u64 + dropped);
+        }
+        Ok(())
+    });
+    run.unwrap();
+}
+
+/// A graph of our nodes in random order, each sending to random later ones: what the plain model says.
+fn random_graphs(eal: &Eal) {
+    let mut number = 0;
+    let mut runner = TestRunner::new(Config { cases: 100, ..Config::default() });
+    let strategy = (1..8usize).prop_flat_map(|nodes| {
+        let node = (any::<u64>(), prop::bool::ANY, prop::array::uniform4(any::<prop::sample::Index>()));
+        (prop::collection::vec(node, nodes), prop::collection::vec(0..300usize, 3))
+    });
+    let number = std::cell::Cell::new(&mut number);
+    let _ = number;
+    let counter = std::cell::Cell::new(0);
+    let run = runner.run(&strategy, |(nodes, counts)| {
+        // Names last as long as the process.
+        let graph = counter.replace(counter.get() + 1);
+        let name = |i: usize| format!("g{graph}-n{i}");
+        let sinks: Vec<Keep> = (0..2).map(|_| Keep::default()).collect();
+        let live = Arc::new(());
+        let first = nodes.len();
+        // The targets of each node: later nodes, or one of the two sinks behind the last.
+        let targets: Vec<[usize; 4]> = nodes
+            .iter()
+            .enumerate()
+            .map(|(i, (_, _, edges))| edges.map(|edge| i + 1 + edge.index(first + 2 - i - 1)))
+            .collect();
+        let reached = |i: usize| i == 0 || targets.iter().flatten().any(|target| *target == i);
+        let source = Numbers { next: 0, counts: counts.clone(), live: live.clone() };
+        let mut builder = GraphBuilder::<Object>::new(eal, &format!("random-{graph}"))
+            .source(&format!("g{graph}-source"), source, &[(Found::Items, &name(0))]);
+        // A node that nothing leads to is an error of its own.
+        let mut wanted: Vec<usize> = Vec::new();
+        for i in 0..first + 2 {
+            if i == 0 || wanted.iter().any(|w| *w < first && targets[*w].contains(&i)) {
+                wanted.push(i);
+            }
+        }
+        let _ = reached;
+        for i in &wanted {
+            let Some((seed, each, _)) = nodes.get(*i) else {
+                builder = builder.node(&name(*i), sinks[i - first].clone(), &[]);
+                continue;
+            };
+            let to = targets[*i].map(name);
+            let way = if *each { Way::Each } else { Way::Sort };
+            let edges = [Four::A, Four::B, Four::C, Four::D];
+            let edges: Vec<(Four, &str)> = edges.into_iter().zip(to.iter().map(String::as_str)).collect();
+            builder = builder.node(&name(*i), Choose { seed: *seed, way }, &edges);
+        }
+        let mut graph = builder.build::<true>().unwrap();
+        for _ in 0..counts.len() {
+            graph.walk();
+        }
+        let mut expected = [Vec::new(), Vec::new()];
+        let total: usize = counts.iter().map(|count| (*count).min(256)).sum();
+        for number in 0..total as u64 {
+            let mut at = 0;
+            while at < first {
+                let choose = Choose { seed: nodes[at].0, way: Way::Each };
+                at = targets[at][choose.edge(number) as usize];
+            }
+            expected[at - first].push(number);
+        }
+        for (sink, expected) in sinks.iter().zip(expected) {
+            let mut numbers = sink.numbers();
+            numbers.sort_unstable();
+            prop_assert_eq!(numbers, expected);
+        }
+        drop(graph);
+        prop_assert_eq!(Arc::strong_count(&live), 1);
+        Ok(())
+    });
+    run.unwrap();
+}
