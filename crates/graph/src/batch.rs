@@ -45,7 +45,7 @@ impl<'b, M: Object> Batch<'b, M> {
 
     /// Where its objects lie.
     #[inline]
-    pub(crate) fn first(&self) -> *mut M {
+    pub(crate) fn start(&self) -> *mut M {
         self.first
     }
 
@@ -171,6 +171,17 @@ impl<'b, M: Object> Room<'b, M> {
                 Ok(())
             }
             None => Err(object),
+        }
+    }
+
+    /// Appends objects until there is no room left, or no more of them. Those that found no room stay in the
+    /// iterator.
+    #[inline]
+    pub fn fill(&mut self, objects: &mut impl Iterator<Item = M>) {
+        for slot in &mut self.spare[self.len..] {
+            let Some(object) = objects.next() else { break };
+            slot.write(object);
+            self.len += 1;
         }
     }
 

@@ -21,7 +21,7 @@ use crate::object::Object;
 ///     type Next = Parity;
 ///
 ///     fn process<O: Outlet<&'n u64, Parity>>(&mut self, batch: Batch<'_, &'n u64>, out: &mut O) {
-///         out.sort(batch, Parity::Even, |number| if **number % 2 == 0 { Parity::Even } else { Parity::Odd });
+///         out.sort(batch, |number| if **number % 2 == 0 { Parity::Even } else { Parity::Odd });
 ///     }
 /// }
 /// ```
@@ -32,6 +32,16 @@ pub trait Node<M: Object>: Send {
     /// Processes a batch, which is never empty. Each object is to be sent on by `out`; what is left in the
     /// batch is dropped, and counted.
     fn process<O: Outlet<M, Self::Next>>(&mut self, batch: Batch<'_, M>, out: &mut O);
+}
+
+/// A step that looks at one object at a time and does not keep it. Give nodes this form where you can: the
+/// fused executor takes an object through all such nodes on its way before it looks at the next one.
+pub trait EachNode<M: Object>: Send {
+    /// The edges.
+    type Next: Next;
+
+    /// Processes an object, and says where it goes.
+    fn each(&mut self, object: &mut M) -> Self::Next;
 }
 
 /// A step that objects come from: it runs once in each walk.
@@ -58,33 +68,26 @@ pub trait Outlet<M: Object, X: Next> {
     /// there: no pointer is copied. With part of a batch, or where something waits, it copies.
     fn forward(&mut self, next: X, batch: Batch<'_, M>);
 
-    /// Sends each object where `choose` says, and returns where the last one went: the `guess` for the
-    /// next batch. Neighbours that go the same way are sent together, in one piece when that is all.
+    /// Sends each object where `choose` says. Neighbours that go the same way are sent together, in one
+    /// piece when that is all.
     #[inline]
-    fn sort(
-        &mut self,
-        mut batch: Batch<'_, M>,
-        guess: X,
-        mut choose: impl FnMut(&mut M) -> X,
-    ) -> X {
-        let (mut run, mut next, mut whole) = (0, guess, true);
+    fn sort(&mut self, mut batch: Batch<'_, M>, mut choose: impl FnMut(&mut M) -> X) {
+        let Some(first) = batch.first_mut() else { return };
+        let (mut run, mut next, mut whole) = (1, choose(first), true);
         while run < batch.len() {
             let chosen = choose(&mut batch[run]);
-            if chosen != next {
-                if run > 0 {
-                    let front = batch.split_front(run);
-                    self.send_batch(next, front);
-                    (run, whole) = (0, false);
-                }
-                next = chosen;
+            if chosen == next {
+                run += 1;
+            } else {
+                let front = batch.split_front(run);
+                self.send_batch(next, front);
+                (run, next, whole) = (1, chosen, false);
             }
-            run += 1;
         }
         if whole {
             self.forward(next, batch);
         } else {
             self.send_batch(next, batch);
         }
-        next
     }
 }

@@ -8,12 +8,14 @@ use std::cell::Cell;
 pub struct NodeStats {
     /// The node's name.
     pub name: String,
-    /// Batches that it processed; for a source, times that it was polled.
-    pub calls: u64,
-    /// Objects that came to it; for a source, that it put into its room.
-    pub objects: u64,
-    /// TSC cycles spent in it; 0 where the graph does not count them.
-    pub cycles: u64,
+    /// Batches that it processed; for a source, times that it was polled. `None` where that is not counted.
+    pub calls: Option<u64>,
+    /// Objects that came to it; for a source, that it put into its room. `None` where that is
+    /// not counted.
+    pub objects: Option<u64>,
+    /// TSC cycles spent in it. In a fused graph the first of several nodes that look at one object at a time
+    /// is counted the cycles of all of them; the others have none.
+    pub cycles: Option<u64>,
     /// Objects that it left in their batch, and which were dropped for that.
     pub dropped: u64,
 }
@@ -27,14 +29,3 @@ pub(crate) struct Counters {
     pub(crate) dropped: Cell<u64>,
 }
 
-impl Counters {
-    pub(crate) fn named(&self, name: &str) -> NodeStats {
-        NodeStats {
-            name: name.to_owned(),
-            calls: self.calls,
-            objects: self.objects.get(),
-            cycles: self.cycles,
-            dropped: self.dropped.get(),
-        }
-    }
-}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A graph written down once, for every executor.
 
-use crate::next::Next;
-use crate::node::{Node, Source};
+use crate::next::{Next, checked};
+use crate::node::{EachNode, Node, Source};
 use crate::object::Object;
 
 /// What is known of a node when the program is compiled.
@@ -32,6 +32,15 @@ pub trait Topology: Send + Sized {
 
     /// Shows each node in turn.
     fn visit<V: Visitor<Self>>(&mut self, visitor: &mut V);
+
+    /// Takes an object through the nodes that look at one at a time, from the node `at` on, to the first of
+    /// another kind, and returns its place. `passes` is told each node on the way.
+    fn straight(
+        &mut self,
+        at: usize,
+        object: &mut Self::Object,
+        passes: impl FnMut(usize),
+    ) -> usize;
 }
 
 /// Something to do with each node of a topology. `I` is its place in [`Topology::NODES`].
@@ -41,10 +50,26 @@ pub trait Visitor<T: Topology> {
 
     /// Comes to a node.
     fn node<const I: usize, N: Node<T::Object>>(&mut self, node: &mut N);
+
+    /// Comes to a node that looks at one object at a time: `node` finds it among all.
+    fn each<const I: usize, N: EachNode<T::Object>>(
+        &mut self,
+        nodes: &mut T,
+        node: impl Fn(&mut T) -> &mut N,
+    );
 }
 
 /// The most edges that a node may have.
 pub(crate) const MOST_EDGES: usize = 64;
+
+/// Where an edge of the node `I` leads.
+#[doc(hidden)]
+#[inline(always)]
+#[must_use]
+pub fn target<T: Topology, X: Next, const I: usize>(next: X) -> usize {
+    let targets = const { &Targets::<T, X, I>::BY_INDEX };
+    targets[checked(next)]
+}
 
 /// Where the edges `X` of the node `I` lead, checked when the program is compiled.
 pub(crate) struct Targets<T, X, const I: usize>(std::marker::PhantomData<(T, X)>);
@@ -117,7 +142,7 @@ const fn same(one: &str, other: &str) -> bool {
 /// impl Node<&'static u64> for Split {
 ///     type Next = Parity;
 ///     fn process<O: Outlet<&'static u64, Parity>>(&mut self, batch: Batch<'_, &'static u64>, out: &mut O) {
-///         out.sort(batch, Parity::Even, |n| if **n % 2 == 0 { Parity::Even } else { Parity::Odd });
+///         out.sort(batch, |n| if **n % 2 == 0 { Parity::Even } else { Parity::Odd });
 ///     }
 /// }
 ///
@@ -143,7 +168,7 @@ const fn same(one: &str, other: &str) -> bool {
 /// let nodes = Sums { count: Count(&[1, 2, 5]), split: Split, even: Sum(0), odd: Sum(0) };
 /// let mut graph: Fused<Sums> = Fused::new(nodes);
 /// graph.walk();
-/// assert_eq!(graph.stats()[3].objects, 2);
+/// assert_eq!(graph.stats()[3].objects, Some(2));
 /// assert_eq!((graph.nodes().even.0, graph.nodes().odd.0), (2, 6));
 /// ```
 #[macro_export]
@@ -210,8 +235,27 @@ macro_rules! topology {
                     let _ = |next: $crate::topology!(@next $kind $node, $object)| match next {
                         $($(<$crate::topology!(@next $kind $node, $object)>::$edge => ()),+)?
                     };
-                    visitor.$kind::<{ Index::$field as usize }, $node>(&mut self.$field);
+                    $crate::topology!(@visit $kind visitor self $field [{ Index::$field as usize }] $node);
                 )+
+            }
+
+            #[inline(always)]
+            #[allow(unused_variables, unused_mut)]
+            fn straight(
+                &mut self,
+                mut at: usize,
+                object: &mut $object,
+                mut passes: impl FnMut(usize),
+            ) -> usize {
+                #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+                enum Index { $($field),+ }
+                // Edges lead forward, so that one look at each node is enough.
+                $(
+                    $crate::topology!(
+                        @straight $kind self $field at object passes [{ Index::$field as usize }] $object
+                    );
+                )+
+                at
             }
         }
     };
@@ -219,5 +263,21 @@ macro_rules! topology {
     (@source source) => { 1 };
     (@source node) => { 0 };
     (@next source $node:ty, $object:ty) => { <$node as $crate::Source<$object>>::Next };
+    (@source each) => { 0 };
+    (@visit each $visitor:ident $self:ident $field:ident [$index:expr] $node:ty) => {
+        $visitor.each::<$index, $node>($self, |nodes: &mut Self| &mut nodes.$field)
+    };
+    (@visit $kind:ident $visitor:ident $self:ident $field:ident [$index:expr] $node:ty) => {
+        $visitor.$kind::<$index, $node>(&mut $self.$field)
+    };
+    (@straight each $self:ident $field:ident $at:ident $object:ident $passes:ident [$index:expr] $type:ty) => {
+        if $at == $index {
+            $passes($at);
+            let next = $crate::EachNode::<$type>::each(&mut $self.$field, $object);
+            $at = $crate::target::<Self, _, $index>(next);
+        }
+    };
+    (@straight $kind:ident $($rest:tt)*) => {};
+    (@next each $node:ty, $object:ty) => { <$node as $crate::EachNode<$object>>::Next };
     (@next node $node:ty, $object:ty) => { <$node as $crate::Node<$object>>::Next };
 }

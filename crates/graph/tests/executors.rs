@@ -81,7 +81,7 @@ fn outcome(graph: &mut impl Executor, sinks: [Keep; 2]) -> Outcome {
     for _ in 0..4 {
         graph.walk();
     }
-    let nodes = graph.stats().into_iter().map(|node| (node.name, (node.objects, node.dropped)));
+    let nodes = graph.stats().into_iter().map(|node| (node.name, (node.objects.unwrap(), node.dropped)));
     Outcome { sinks: sinks.map(|sink| sink.numbers()), nodes: nodes.collect() }
 }
 

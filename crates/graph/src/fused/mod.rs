@@ -5,16 +5,17 @@
 mod outlet;
 mod slot;
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use crate::batch::{Batch, Room};
 use crate::dot;
 use crate::executor::Executor;
-use crate::node::{Node, Source};
-use crate::object::assert_one_word;
+use crate::node::{EachNode, Node, Source};
+use crate::object::{Object, assert_one_word};
 use crate::stats::{Counters, NodeStats};
-use crate::topology::{Topology, Visitor};
+use crate::topology::{NodeInfo, Topology, Visitor};
 use outlet::FusedOutlet;
 use slot::{Slot, Slots};
 
@@ -83,8 +84,14 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Executor for Fused<T, B
     }
 
     fn stats(&self) -> Vec<NodeStats> {
-        let counters = self.counters.as_ref().iter();
-        counters.zip(T::NODES).map(|(counters, node)| counters.named(node.name)).collect()
+        let stats = |(counters, node): (&Counters, &NodeInfo)| NodeStats {
+            name: node.name.to_owned(),
+            calls: STATS.then_some(counters.calls),
+            objects: STATS.then_some(counters.objects.get()),
+            cycles: STATS.then_some(counters.cycles),
+            dropped: counters.dropped.get(),
+        };
+        self.counters.as_ref().iter().zip(T::NODES).map(stats).collect()
     }
 
     fn dot(&self) -> String {
@@ -111,24 +118,21 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Walk<'_, T, BURST, STAT
         }
     }
 
-    /// Runs the node `I` on what waits in its slot.
+    /// Runs the node `I` on all that waits for it, in batches.
     #[inline(always)]
-    fn run<const I: usize, N: Node<T::Object>>(&mut self, node: &mut N) {
-        self.counted::<I>(|slots, counters| {
-            let slot = &mut slots.slots[I];
-            let (first, len) = (slot.first, std::mem::take(&mut slot.len));
-            counters.objects.set(counters.objects.get() + if STATS { len as u64 } else { 0 });
-            // SAFETY: the slot owned so many objects there and no longer counts them; while the node runs
-            // nothing is put into its slot, for edges lead forward.
-            let batch = unsafe { Batch::new(first, len, &counters.dropped) };
-            node.process(batch, &mut FusedOutlet::<T, I> { slots, topology: PhantomData });
-        });
+    fn run<const I: usize>(&mut self, mut work: impl FnMut(&mut Self)) {
+        if self.slots.slots[I].len > 0 {
+            work(self);
+            if !self.slots.spilt[I].is_empty() {
+                self.run_spilt::<I>(work);
+            }
+        }
     }
 
     /// Runs the node `I` on what its slot had no room for.
     #[cold]
     #[inline(never)]
-    fn run_spilt<const I: usize, N: Node<T::Object>>(&mut self, node: &mut N) {
+    fn run_spilt<const I: usize>(&mut self, mut work: impl FnMut(&mut Self)) {
         let mut spilt = std::mem::take(&mut self.slots.spilt[I]).into_iter();
         while spilt.len() > 0 {
             let slot = &mut self.slots.slots[I];
@@ -137,9 +141,24 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Walk<'_, T, BURST, STAT
                 unsafe { slot.first.add(slot.len).write(object) };
                 slot.len += 1;
             }
-            self.run::<I, N>(node);
+            work(self);
         }
     }
+}
+
+/// What waits in the slot `I`.
+///
+/// # Safety
+/// Nothing is put into that slot while the batch lives.
+#[inline(always)]
+unsafe fn take<'b, M: Object, const I: usize>(
+    slots: &mut Slots<'_, M>,
+    counters: &'b Counters,
+) -> Batch<'b, M> {
+    let slot = &mut slots.slots[I];
+    let (first, len) = (slot.first, std::mem::take(&mut slot.len));
+    // SAFETY: the slot owned so many objects there and no longer counts them.
+    unsafe { Batch::new(first, len, &counters.dropped) }
 }
 
 impl<T: Topology, const BURST: usize, const STATS: bool> Visitor<T> for Walk<'_, T, BURST, STATS> {
@@ -159,14 +178,61 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Visitor<T> for Walk<'_,
 
     #[inline(always)]
     fn node<const I: usize, N: Node<T::Object>>(&mut self, node: &mut N) {
-        if self.slots.slots[I].len > 0 {
-            self.run::<I, N>(node);
-            if !self.slots.spilt[I].is_empty() {
-                self.run_spilt::<I, N>(node);
+        self.run::<I>(|walk| {
+            walk.counted::<I>(|slots, counters| {
+                // SAFETY: the node's edges lead forward.
+                let batch = unsafe { take::<_, I>(slots, counters) };
+                if STATS {
+                    counters.objects.set(counters.objects.get() + batch.len() as u64);
+                }
+                node.process(batch, &mut FusedOutlet::<T, I> { slots, topology: PhantomData });
+            });
+        });
+    }
+
+    #[inline(always)]
+    fn each<const I: usize, N: EachNode<T::Object>>(
+        &mut self,
+        nodes: &mut T,
+        _: impl Fn(&mut T) -> &mut N,
+    ) {
+        self.run::<I>(|walk| {
+            let counters = &*walk.counters;
+            let passes = |node: usize| {
+                if STATS {
+                    let objects: &Cell<u64> = &counters[node].objects;
+                    objects.set(objects.get() + 1);
+                }
+            };
+            let start = if STATS { dpdk::tsc::now() } else { 0 };
+            // SAFETY: objects are put into slots behind this one alone.
+            let mut batch = unsafe { take::<_, I>(&mut walk.slots, &counters[I]) };
+            // As `Outlet::sort` does, but to where each object's way through these nodes ends.
+            let mut end = nodes.straight(I, &mut batch[0], passes);
+            let mut run = 1;
+            while run < batch.len() {
+                let to = nodes.straight(I, &mut batch[run], passes);
+                if to == end {
+                    run += 1;
+                } else {
+                    send::<_, I>(&mut walk.slots, end, batch.split_front(run));
+                    (run, end) = (1, to);
+                }
             }
-        }
+            send::<_, I>(&mut walk.slots, end, batch);
+            if STATS {
+                let counters = &mut walk.counters[I];
+                counters.cycles += dpdk::tsc::now().wrapping_sub(start);
+                counters.calls += 1;
+            }
+        });
     }
 }
 
-
-
+/// Sends a batch of the node `I` to another slot.
+#[inline(always)]
+fn send<M: Object, const I: usize>(slots: &mut Slots<'_, M>, to: usize, batch: Batch<'_, M>) {
+    assert!(I < to && to < slots.slots.len(), "an object's way does not end at a later node");
+    // SAFETY: just looked at; the batch lies in the memory of the node that runs.
+    unsafe { slots.hand_over(I, to, batch) };
+}

@@ -6,20 +6,13 @@ use std::mem::ManuallyDrop;
 
 use super::slot::Slots;
 use crate::batch::Batch;
-use crate::next::{Next, checked};
+use crate::next::Next;
 use crate::node::Outlet;
-use crate::topology::{Targets, Topology};
+use crate::topology::{Topology, target};
 
 pub(super) struct FusedOutlet<'o, 'w, T: Topology, const I: usize> {
     pub(super) slots: &'o mut Slots<'w, T::Object>,
     pub(super) topology: PhantomData<T>,
-}
-
-/// The slot that an edge leads to.
-#[inline]
-fn target<T: Topology, X: Next, const I: usize>(next: X) -> usize {
-    let targets = const { &Targets::<T, X, I>::BY_INDEX };
-    targets[checked(next)]
 }
 
 impl<T: Topology, X: Next, const I: usize> Outlet<T::Object, X> for FusedOutlet<'_, '_, T, I> {
@@ -45,18 +38,7 @@ impl<T: Topology, X: Next, const I: usize> Outlet<T::Object, X> for FusedOutlet<
 
     #[inline]
     fn forward(&mut self, next: X, batch: Batch<'_, T::Object>) {
-        let to = target::<T, X, I>(next);
-        // SAFETY: both are slots, and differ, for an edge leads forward.
-        let (source, target) = unsafe {
-            let slots = self.slots.slots.as_mut_ptr();
-            (&mut *slots.add(I), &mut *slots.add(to))
-        };
-        if batch.is_whole() && batch.first() == source.first && target.len == 0 {
-            // No other batch lies in the memory that changes hands.
-            (_, target.len) = batch.into_raw();
-            std::mem::swap(&mut source.first, &mut target.first);
-        } else {
-            self.send_batch(next, batch);
-        }
+        // SAFETY: a batch lies in the memory of the node that runs, and edges lead forward.
+        unsafe { self.slots.hand_over(I, target::<T, X, I>(next), batch) };
     }
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Where objects wait for a node.
 
+use crate::batch::Batch;
+use crate::object::Object;
+
 /// The objects that wait for one node.
 pub(super) struct Slot<M> {
     /// Memory for as many objects as the graph gives each node.
@@ -37,6 +40,33 @@ impl<M> Slots<'_, M> {
         // SAFETY: there is room for so many behind those inside, apart from where they lie now.
         unsafe { std::ptr::copy_nonoverlapping(first, slot.first.add(slot.len), count) };
         slot.len += count;
+    }
+
+    /// Puts a batch behind the objects of a slot, without copying where none are there and it is all that
+    /// lies in the memory of `from`.
+    ///
+    /// # Safety
+    /// Both are slots, and differ; the batch does not lie in the memory of `to`.
+    #[inline]
+    pub(super) unsafe fn hand_over(&mut self, from: usize, to: usize, batch: Batch<'_, M>)
+    where
+        M: Object,
+    {
+        debug_assert!(from != to && from.max(to) < self.slots.len());
+        // SAFETY: the contract is the caller's.
+        let (source, target) = unsafe {
+            let slots = self.slots.as_mut_ptr();
+            (&mut *slots.add(from), &mut *slots.add(to))
+        };
+        if batch.is_whole() && batch.start() == source.first && target.len == 0 {
+            // No other batch lies in the memory that changes hands.
+            (_, target.len) = batch.into_raw();
+            std::mem::swap(&mut source.first, &mut target.first);
+        } else {
+            let (first, len) = batch.into_raw();
+            // SAFETY: the contract is the caller's; nothing else owns the batch's objects.
+            unsafe { self.append(to, first, len) };
+        }
     }
 
     /// # Safety

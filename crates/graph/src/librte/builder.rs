@@ -11,7 +11,7 @@ use super::error::GraphError;
 use super::plan::Planned;
 use super::run::Work;
 use crate::executor::Executor;
-use crate::node::{Node, Source};
+use crate::node::{EachNode, Node, Source};
 use crate::object::{Object, assert_one_word};
 use crate::stats::{Counters, NodeStats};
 
@@ -124,6 +124,19 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
         self.plan(Planned::ours(name, false, targets, work))
     }
 
+    /// Adds a node that looks at one object at a time.
+    pub fn each<N: EachNode<M> + 'eal>(
+        mut self,
+        name: &str,
+        node: N,
+        targets: &[(N::Next, &str)],
+    ) -> Self {
+        let (owned, node, counters) = Owned::new(node);
+        self.owned.push(owned);
+        let work = Work::of_each::<M, N>(node, counters);
+        self.plan(Planned::ours(name, false, targets, work))
+    }
+
     /// Adds a node in C that a library has registered.
     ///
     /// # Safety
@@ -164,7 +177,7 @@ impl<M: Object, const STATS: bool> Executor for Graph<'_, M, STATS> {
     }
 
     fn stats(&self) -> Vec<NodeStats> {
-        self.graph.stats()
+        self.graph.stats::<STATS>()
     }
 
     fn dot(&self) -> String {

@@ -129,15 +129,15 @@ impl<'eal> Created<'eal> {
         }
     }
 
-    pub(super) fn stats(&self) -> Vec<NodeStats> {
+    pub(super) fn stats<const STATS: bool>(&self) -> Vec<NodeStats> {
         let stats = |node| {
             let name = name_of(node);
             // SAFETY: the node is valid; our counters live as long as this.
             unsafe {
                 NodeStats {
-                    calls: field(node, layout::NODE_TOTAL_CALLS),
-                    objects: field(node, layout::NODE_TOTAL_OBJS),
-                    cycles: field(node, layout::NODE_TOTAL_CYCLES),
+                    calls: STATS.then(|| field(node, layout::NODE_TOTAL_CALLS)),
+                    objects: STATS.then(|| field(node, layout::NODE_TOTAL_OBJS)),
+                    cycles: STATS.then(|| field(node, layout::NODE_TOTAL_CYCLES)),
                     dropped: self.ours.get(&name).map_or(0, |ours| (*ours.counters).dropped.get()),
                     name,
                 }

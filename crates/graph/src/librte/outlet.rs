@@ -85,7 +85,7 @@ impl<M: Object, X: Next> Outlet<M, X> for LibrteOutlet<'_> {
             let own: *mut M = raw::field(self.node, layout::NODE_OBJS);
             if raw::field::<u16, _>(target, layout::NODE_IDX) == 0
                 && batch.is_whole()
-                && batch.first() == own
+                && batch.start() == own
                 && !batch.is_empty()
             {
                 let (_, len) = batch.into_raw();

@@ -11,7 +11,7 @@ use dpdk_sys::{layout, rte_graph, rte_node};
 use super::outlet::LibrteOutlet;
 use super::raw::{self, Process};
 use crate::batch::{Batch, Room};
-use crate::node::{Node, Source};
+use crate::node::{EachNode, Node, Outlet, Source};
 use crate::object::Object;
 use crate::stats::Counters;
 
@@ -34,6 +34,13 @@ impl Work {
 
     pub(super) fn of_node<M: Object, N: Node<M>>(node: *mut N, counters: *const Counters) -> Self {
         Self { process: process::<M, N>, node: node.cast(), counters }
+    }
+
+    pub(super) fn of_each<M: Object, N: EachNode<M>>(
+        node: *mut N,
+        counters: *const Counters,
+    ) -> Self {
+        Self { process: each::<M, N>, node: node.cast(), counters }
     }
 
     pub(super) fn counters(&self) -> *const Counters {
@@ -83,6 +90,22 @@ unsafe extern "C" fn process<M: Object, N: Node<M>>(
         let (state, counters) = state::<N>(node);
         let batch = Batch::new(objects.cast::<M>(), count.into(), &counters.dropped);
         state.process(batch, &mut LibrteOutlet::new(graph, node, &counters.dropped));
+    }
+    count
+}
+
+unsafe extern "C" fn each<M: Object, N: EachNode<M>>(
+    graph: *mut rte_graph,
+    node: *mut rte_node,
+    objects: *mut *mut c_void,
+    count: u16,
+) -> u16 {
+    // SAFETY: as above.
+    unsafe {
+        let (state, counters) = state::<N>(node);
+        let batch = Batch::new(objects.cast::<M>(), count.into(), &counters.dropped);
+        let mut out = LibrteOutlet::new(graph, node, &counters.dropped);
+        out.sort(batch, |object| state.each(object));
     }
     count
 }

@@ -13,7 +13,7 @@ use super::plan::Planned;
 use super::run::Work;
 use crate::executor::Executor;
 use crate::next::Next;
-use crate::node::{Node, Source};
+use crate::node::{EachNode, Node, Source};
 use crate::object::assert_one_word;
 use crate::stats::{Counters, NodeStats};
 use crate::topology::{Targets, Topology, Visitor};
@@ -89,7 +89,7 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Executor for Librte<'_,
     }
 
     fn stats(&self) -> Vec<NodeStats> {
-        self.graph.stats()
+        self.graph.stats::<STATS>()
     }
 
     fn dot(&self) -> String {
@@ -202,6 +202,16 @@ impl<T: Topology, const BURST: usize> Visitor<T> for Plan<T, BURST> {
         let part = range(node);
         let work = Work::of_node::<T::Object, N>(node, self.counters::<I>());
         self.push::<N::Next, I>(false, part, work);
+    }
+
+    fn each<const I: usize, N: EachNode<T::Object>>(
+        &mut self,
+        nodes: &mut T,
+        node: impl Fn(&mut T) -> &mut N,
+    ) {
+        let node: *mut N = node(nodes);
+        let work = Work::of_each::<T::Object, N>(node, self.counters::<I>());
+        self.push::<N::Next, I>(false, range(node), work);
     }
 }
 

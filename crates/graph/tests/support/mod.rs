@@ -124,7 +124,7 @@ impl Node<Object> for Choose {
                     out.send_array(self.edge(items[0].number), items);
                 }
             }
-            Way::Sort => drop(out.sort(batch, Four::B, |item| self.edge(item.number))),
+            Way::Sort => out.sort(batch, |item| self.edge(item.number)),
             Way::Forward => out.forward(self.edge(batch[0].number), batch),
             Way::Pieces => {
                 while !batch.is_empty() {
