@@ -6,6 +6,8 @@ use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::{Deref, DerefMut};
 
+use dpdk::{Mbuf, RxQueue, TxQueue};
+
 use crate::object::Object;
 use crate::stats::Counters;
 
@@ -78,6 +80,42 @@ impl<'b, M: Object> Batch<'b, M> {
     #[inline]
     pub fn drain(self) -> Drain<'b, M> {
         Drain(self)
+    }
+}
+
+impl<'m> Batch<'_, Mbuf<'m>> {
+    /// Offers the packets to a transmit queue once. What the driver takes leaves the batch, from the front,
+    /// and is returned as a number; so do, uncounted, packets that TX callbacks drop.
+    #[inline]
+    pub fn send_by(&mut self, queue: &mut TxQueue<'_>) -> usize {
+        let offered = self.len.min(u16::MAX.into());
+        // Should the batch be larger, what callbacks drop would leave a hole: the rest waits.
+        let mut front = self.split_front(offered);
+        // SAFETY: the batch owned them, and takes back those that are left.
+        unsafe {
+            let left = queue.send_from(front.first, offered as u16);
+            front.first = front.first.add(left.start);
+            front.len = left.len();
+            let sent = left.start;
+            self.take_back(front);
+            sent
+        }
+    }
+
+    /// Puts what is left of the front part back before the rest.
+    #[inline]
+    fn take_back(&mut self, front: Self) {
+        let (first, len) = front.into_raw();
+        if self.len == 0 {
+            (self.first, self.len) = (first, len);
+            return;
+        }
+        // SAFETY: the front part lay right before the rest, in the same memory, which is this batch's.
+        unsafe {
+            let start = self.first.sub(len);
+            std::ptr::copy(first, start, len);
+            (self.first, self.len) = (start, self.len + len);
+        }
     }
 }
 
@@ -218,6 +256,17 @@ impl<'b, M: Object> Room<'b, M> {
         // SAFETY: the first `len` places were written; this room owned them. Its borrow of the memory,
         // for 'b, goes over to the batch.
         unsafe { Batch::new(self.spare.as_mut_ptr().cast(), self.len, &self.counters.dropped) }
+    }
+}
+
+impl<'m> Room<'_, Mbuf<'m>> {
+    /// Polls a receive queue once, for as many packets as there is room for. Returns how many came.
+    #[inline]
+    pub fn receive<'port: 'm>(&mut self, queue: &mut RxQueue<'port>) -> usize {
+        let received = queue.receive_into(self.spare_mut());
+        // SAFETY: so many packets lie there now, which nobody else owns.
+        unsafe { self.assume_pushed(received) };
+        received
     }
 }
 

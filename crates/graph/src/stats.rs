@@ -28,4 +28,3 @@ pub(crate) struct Counters {
     pub(crate) cycles: u64,
     pub(crate) dropped: Cell<u64>,
 }
-

@@ -95,7 +95,10 @@ impl<T: Topology, X: Next, const I: usize> Targets<T, X, I> {
                 edge += 1;
             }
             assert!(found, "an edge has no target");
-            assert!(targets[index] > I, "an edge leads back: a node stands after those that send to it");
+            assert!(
+                targets[index] > I,
+                "an edge leads back: a node stands after those that send to it"
+            );
             assert!(targets[index] < T::NODES.len(), "an edge leads to no node");
             index += 1;
         }

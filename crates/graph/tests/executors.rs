@@ -12,7 +12,7 @@ use dpdk::Eal;
 use graph::{Executor, Fused, GraphBuilder, Librte, topology};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use support::{Choose, Four, Found, Keep, Numbers, Object, Way};
+use support::{Choose, Found, Four, Keep, Numbers, Object, Way};
 
 topology! {
     /// Fan-out, merges, edges that overtake, two sources.
@@ -81,7 +81,8 @@ fn outcome(graph: &mut impl Executor, sinks: [Keep; 2]) -> Outcome {
     for _ in 0..4 {
         graph.walk();
     }
-    let nodes = graph.stats().into_iter().map(|node| (node.name, (node.objects.unwrap(), node.dropped)));
+    let nodes =
+        graph.stats().into_iter().map(|node| (node.name, (node.objects.unwrap(), node.dropped)));
     Outcome { sinks: sinks.map(|sink| sink.numbers()), nodes: nodes.collect() }
 }
 
@@ -141,7 +142,8 @@ fn random_graphs(eal: &Eal) {
     let mut number = 0;
     let mut runner = TestRunner::new(Config { cases: 100, ..Config::default() });
     let strategy = (1..8usize).prop_flat_map(|nodes| {
-        let node = (any::<u64>(), prop::bool::ANY, prop::array::uniform4(any::<prop::sample::Index>()));
+        let node =
+            (any::<u64>(), prop::bool::ANY, prop::array::uniform4(any::<prop::sample::Index>()));
         (prop::collection::vec(node, nodes), prop::collection::vec(0..300usize, 3))
     });
     let number = std::cell::Cell::new(&mut number);
@@ -162,8 +164,11 @@ fn random_graphs(eal: &Eal) {
             .collect();
         let reached = |i: usize| i == 0 || targets.iter().flatten().any(|target| *target == i);
         let source = Numbers { next: 0, counts: counts.clone(), live: live.clone() };
-        let mut builder = GraphBuilder::<Object>::new(eal, &format!("random-{graph}"))
-            .source(&format!("g{graph}-source"), source, &[(Found::Items, &name(0))]);
+        let mut builder = GraphBuilder::<Object>::new(eal, &format!("random-{graph}")).source(
+            &format!("g{graph}-source"),
+            source,
+            &[(Found::Items, &name(0))],
+        );
         // A node that nothing leads to is an error of its own.
         let mut wanted: Vec<usize> = Vec::new();
         for i in 0..first + 2 {
@@ -180,7 +185,8 @@ fn random_graphs(eal: &Eal) {
             let to = targets[*i].map(name);
             let way = if *each { Way::Each } else { Way::Sort };
             let edges = [Four::A, Four::B, Four::C, Four::D];
-            let edges: Vec<(Four, &str)> = edges.into_iter().zip(to.iter().map(String::as_str)).collect();
+            let edges: Vec<(Four, &str)> =
+                edges.into_iter().zip(to.iter().map(String::as_str)).collect();
             builder = builder.node(&name(*i), Choose { seed: *seed, way }, &edges);
         }
         let mut graph = builder.build::<true>().unwrap();

@@ -3,9 +3,13 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use dpdk_sys::rte_mbuf;
 
 use crate::burst::Burst;
 use crate::fast::ethdev;
+use crate::mbuf::Mbuf;
 
 /// A receive queue of a started port. One owner at a time: it can be sent to an lcore, not shared
 /// between two.
@@ -46,41 +50,66 @@ impl<'port> RxQueue<'port> {
     {
         let before = burst.len();
         let room = burst.spare();
+        // SAFETY: the burst has this much room (at most 65,535) behind its last packet, and as many
+        // packets there afterwards as were received.
+        unsafe {
+            let received = self.receive_raw(burst.spare_ptr(), room as u16);
+            burst.set_len(before + received);
+            received
+        }
+    }
+
+    /// Polls the queue once, as [`receive`](Self::receive) does: the first so many of `room` are packets
+    /// afterwards, which the caller owns.
+    #[inline]
+    pub fn receive_into<'m>(&mut self, room: &mut [MaybeUninit<Mbuf<'m>>]) -> usize
+    where
+        'port: 'm,
+    {
+        let count = room.len().min(u16::MAX.into()) as u16;
+        // SAFETY: there is room for so many packets, each a pointer.
+        unsafe { self.receive_raw(room.as_mut_ptr().cast(), count) }
+    }
+
+    /// # Safety
+    /// There is room for `room` packets at `first`. The caller owns as many as are returned; they are
+    /// valid while the port's pools are, which is longer than `'port`.
+    #[inline]
+    unsafe fn receive_raw(&mut self, first: *mut *mut rte_mbuf, room: u16) -> usize {
         if room == 0 {
             return 0;
         }
         // SAFETY: the port is started while this queue borrows it, `&mut self` makes this the only
-        // poll, and the burst has this much room (at most 65,535) behind its last packet.
-        let (mut received, callbacks) = unsafe {
-            let received = ethdev::rx_driver(self.ops, self.queue, burst.spare_ptr(), room as u16);
+        // poll, and there is room.
+        let (received, callbacks) = unsafe {
+            let received = ethdev::rx_driver(self.ops, self.queue, first, room);
             (received, ethdev::rx_callbacks(self.ops, self.queue))
         };
-        if !callbacks.is_null() {
-            // SAFETY: they are this queue's, and the driver wrote that many packets there.
-            received = unsafe { self.run_callbacks(callbacks, burst, received) };
+        if callbacks.is_null() {
+            return received.into();
         }
-        // SAFETY: the driver wrote that many packets there and gave them away; callbacks return no
-        // more than there was room for. They are valid while the port's pools are, which is longer.
-        unsafe { burst.set_len(before + usize::from(received)) };
-        usize::from(received)
+        // SAFETY: they are this queue's, and the driver wrote that many packets there. They return no
+        // more than there is room for.
+        unsafe { self.run_callbacks(callbacks, first, received, room) }.into()
     }
 
     /// # Safety
-    /// `callbacks` are this queue's, and it has just put `received` packets behind those of the burst.
+    /// `callbacks` are this queue's, and it has just put `received` packets at `first`, where there is
+    /// room for `room`.
     #[cold]
-    unsafe fn run_callbacks<const N: usize>(
+    unsafe fn run_callbacks(
         &self,
         callbacks: *mut c_void,
-        burst: &mut Burst<'_, N>,
+        first: *mut *mut rte_mbuf,
         received: u16,
+        room: u16,
     ) -> u16 {
-        let room = burst.spare() as u16;
-        // SAFETY: the contract is the caller's; the burst has room for `room` packets there.
+        // SAFETY: the contract is the caller's.
         unsafe {
             dpdk_sys::rte_eth_call_rx_callbacks(
                 self.port,
                 self.queue as u16,
-                burst.spare_ptr(),
+                first,
                 received,
                 room,
                 callbacks,

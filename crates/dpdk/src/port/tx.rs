@@ -3,9 +3,13 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::ops::Range;
+
+use dpdk_sys::rte_mbuf;
 
 use crate::burst::Burst;
 use crate::fast::ethdev;
+use crate::mbuf::Mbuf;
 
 /// A transmit queue of a started port. One owner at a time: it can be sent to an lcore, not shared
 /// between two.
@@ -42,44 +46,67 @@ impl TxQueue<'_> {
     /// gone from the burst and not counted.
     #[inline]
     pub fn send<const N: usize>(&mut self, burst: &mut Burst<'_, N>) -> usize {
-        // SAFETY: the port is started while this queue borrows it.
-        let callbacks = unsafe { ethdev::tx_callbacks(self.ops, self.queue) };
-        if !callbacks.is_null() {
-            // SAFETY: they are this queue's.
-            unsafe { self.run_callbacks(callbacks, burst) };
-        }
-        // SAFETY: the port is started while this queue borrows it, `&mut self` makes this the only
-        // user, and the burst owns `len` packets (at most 65,535), of which the driver takes the first.
+        // SAFETY: the burst owns `len` packets (at most 65,535); it keeps what the callbacks keep, and
+        // gives away what the driver takes of these.
         unsafe {
-            let offered = burst.len() as u16;
-            let accepted = ethdev::tx_driver(self.ops, self.queue, burst.raw_ptr(), offered);
-            burst.give_away_front(usize::from(accepted));
-            usize::from(accepted)
+            let left = self.send_raw(burst.raw_ptr(), burst.len() as u16);
+            burst.set_len(left.end);
+            burst.give_away_front(left.start);
+            left.start
+        }
+    }
+
+    /// Offers `count` packets once, as [`send`](Self::send) does, and returns which of them are left, by
+    /// their places: those before were sent, those behind were dropped by TX callbacks. Callbacks may have
+    /// put packets into other places.
+    ///
+    /// # Safety
+    /// `count` packets lie at `first`, which the caller owns; afterwards it owns those that are left.
+    #[inline]
+    pub unsafe fn send_from(&mut self, first: *mut Mbuf<'_>, count: u16) -> Range<usize> {
+        // SAFETY: the contract is the caller's; a packet is a pointer to an mbuf.
+        unsafe { self.send_raw(first.cast(), count) }
+    }
+
+    /// # Safety
+    /// As for `send_from`.
+    #[inline]
+    unsafe fn send_raw(&mut self, first: *mut *mut rte_mbuf, count: u16) -> Range<usize> {
+        let mut offered = count;
+        // SAFETY: the port is started while this queue borrows it, `&mut self` makes this the only
+        // user, and the driver takes the first of the packets that are offered.
+        unsafe {
+            let callbacks = ethdev::tx_callbacks(self.ops, self.queue);
+            if !callbacks.is_null() {
+                offered = self.run_callbacks(callbacks, first, count);
+            }
+            let accepted = ethdev::tx_driver(self.ops, self.queue, first, offered);
+            accepted.into()..offered.into()
         }
     }
 
     /// # Safety
-    /// `callbacks` are this queue's.
+    /// `callbacks` are this queue's, and the caller owns `count` packets at `first`. The callbacks keep as
+    /// many at the front as they return, and own the others.
     #[cold]
-    unsafe fn run_callbacks<const N: usize>(
+    unsafe fn run_callbacks(
         &self,
         callbacks: *mut c_void,
-        burst: &mut Burst<'_, N>,
-    ) {
-        let len = burst.len() as u16;
-        // SAFETY: the contract is the caller's. The callbacks keep as many packets at the front as they
-        // return, and own the others.
-        unsafe {
-            let kept = dpdk_sys::rte_eth_call_tx_callbacks(
+        first: *mut *mut rte_mbuf,
+        count: u16,
+    ) -> u16 {
+        // SAFETY: the contract is the caller's.
+        let kept = unsafe {
+            dpdk_sys::rte_eth_call_tx_callbacks(
                 self.port,
                 self.queue as u16,
-                burst.raw_ptr(),
-                len,
+                first,
+                count,
                 callbacks,
-            );
-            debug_assert!(kept <= len);
-            burst.set_len(usize::from(kept));
-        }
+            )
+        };
+        debug_assert!(kept <= count);
+        kept
     }
 
     /// Number of the port.

@@ -88,8 +88,10 @@ impl<'eal> Created<'eal> {
     /// # Safety
     /// As for `new`; the nodes are those that it was made of.
     pub(super) unsafe fn install(&mut self, nodes: &[Planned]) {
-        let planned: BTreeMap<&str, _> =
-            nodes.iter().filter_map(|node| Some((node.name.as_str(), (node, node.work?)))).collect();
+        let planned: BTreeMap<&str, _> = nodes
+            .iter()
+            .filter_map(|node| Some((node.name.as_str(), (node, node.work?))))
+            .collect();
         for node in self.nodes() {
             let name = name_of(node);
             let Some((planned, work)) = planned.get(name.as_str()) else { continue };

@@ -7,7 +7,9 @@ use dpdk::Errno;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
     /// A name that DPDK cannot take.
-    #[error("{0:?} cannot be the name of a {1}: 1 to 63 bytes, without NUL and without any of * ? [ ] \\ \"")]
+    #[error(
+        "{0:?} cannot be the name of a {1}: 1 to 63 bytes, without NUL and without any of * ? [ ] \\ \""
+    )]
     Name(String, &'static str),
     /// Two nodes with one name.
     #[error("two nodes are named {0:?}")]
@@ -33,7 +35,9 @@ pub enum GraphError {
         second: String,
     },
     /// An edge to a node that the graph lacks.
-    #[error("the edge {edge:?} of the node {node:?} leads to {target:?}, which is not in the graph")]
+    #[error(
+        "the edge {edge:?} of the node {node:?} leads to {target:?}, which is not in the graph"
+    )]
     UnknownTarget {
         /// The node.
         node: String,

@@ -32,9 +32,8 @@ impl Planned {
         let mut edges = Vec::with_capacity(X::NAMES.len());
         for (index, edge) in X::NAMES.iter().enumerate() {
             let mut named = targets.iter().filter(|(next, _)| next.index() == index);
-            let (_, target) = named
-                .next()
-                .ok_or_else(|| GraphError::NoTarget { node: name.to_owned(), edge })?;
+            let (_, target) =
+                named.next().ok_or_else(|| GraphError::NoTarget { node: name.to_owned(), edge })?;
             if let Some((_, second)) = named.next() {
                 return Err(GraphError::TwoTargets {
                     node: name.to_owned(),
@@ -62,7 +61,9 @@ impl Planned {
 pub(super) fn c_name(name: &str, of: &'static str) -> Result<CString, GraphError> {
     let longest = layout::NODE_NAME_SIZE.min(layout::GRAPH_NAME_SIZE) - 1;
     // DPDK takes names for patterns, and writes them into pictures.
-    let fits = !name.is_empty() && name.len() <= longest && !name.contains(['*', '?', '[', ']', '\\', '"']);
+    let fits = !name.is_empty()
+        && name.len() <= longest
+        && !name.contains(['*', '?', '[', ']', '\\', '"']);
     let name_of = || GraphError::Name(name.to_owned(), of);
     if fits { CString::new(name).map_err(|_| name_of()) } else { Err(name_of()) }
 }
@@ -87,7 +88,10 @@ pub(super) fn check(nodes: &[Planned]) -> Result<(), GraphError> {
                 });
             };
             if to.source {
-                return Err(GraphError::ToSource { node: node.name.clone(), target: target.clone() });
+                return Err(GraphError::ToSource {
+                    node: node.name.clone(),
+                    target: target.clone(),
+                });
             }
             reached.insert(target.as_str());
         }
@@ -107,10 +111,7 @@ pub(super) fn check(nodes: &[Planned]) -> Result<(), GraphError> {
 }
 
 /// Follows the edges depth first; a node met again on the way closes a cycle.
-fn check_cycles(
-    nodes: &[Planned],
-    by_name: &BTreeMap<&str, &Planned>,
-) -> Result<(), GraphError> {
+fn check_cycles(nodes: &[Planned], by_name: &BTreeMap<&str, &Planned>) -> Result<(), GraphError> {
     let mut done = BTreeSet::new();
     for start in nodes {
         // The way to the node at its end, each with the number of edges followed from it.

@@ -177,7 +177,11 @@ pub(super) unsafe fn swap(
     unsafe {
         let objects: *mut *mut c_void = field(target, layout::NODE_OBJS);
         let size: u16 = field(target, layout::NODE_SIZE);
-        set_field(target, layout::NODE_OBJS, field::<*mut *mut c_void, _>(source, layout::NODE_OBJS));
+        set_field(
+            target,
+            layout::NODE_OBJS,
+            field::<*mut *mut c_void, _>(source, layout::NODE_OBJS),
+        );
         set_field(target, layout::NODE_SIZE, field::<u16, _>(source, layout::NODE_SIZE));
         set_field(source, layout::NODE_OBJS, objects);
         set_field(source, layout::NODE_SIZE, size);

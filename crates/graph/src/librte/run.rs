@@ -72,8 +72,7 @@ unsafe fn state<'a, N>(node: *mut rte_node) -> (&'a mut N, &'a Counters) {
     // SAFETY: the contract is the caller's: the two pointers are there, and valid while the graph is walked.
     unsafe {
         let state: *mut N = raw::field(node, layout::NODE_CTX);
-        let counters: *const Counters =
-            raw::field(node, layout::NODE_CTX + size_of::<*mut ()>());
+        let counters: *const Counters = raw::field(node, layout::NODE_CTX + size_of::<*mut ()>());
         (&mut *state, &*counters)
     }
 }

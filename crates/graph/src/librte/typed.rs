@@ -136,8 +136,7 @@ fn plan<T: Topology, const BURST: usize>(
     mut nodes: NonNull<T>,
     counters: NonNull<[Counters]>,
 ) -> Vec<Planned> {
-    let mut plan =
-        Plan::<T, BURST> {
+    let mut plan = Plan::<T, BURST> {
         counters: counters.cast(),
         planned: Vec::new(),
         parts: Vec::new(),
@@ -180,7 +179,8 @@ impl<T: Topology, const BURST: usize> Plan<T, BURST> {
         self.parts.push(part);
         let targets = const { &Targets::<T, X, I>::BY_INDEX };
         let edges = X::NAMES.iter().zip(targets);
-        let edges = edges.map(|(edge, target)| ((*edge).to_owned(), T::NODES[*target].name.to_owned()));
+        let edges =
+            edges.map(|(edge, target)| ((*edge).to_owned(), T::NODES[*target].name.to_owned()));
         let node = &T::NODES[I];
         self.planned.push(Planned {
             name: node.name.to_owned(),

@@ -11,7 +11,8 @@ use graph::{Batch, Node, Nowhere, Outlet, Room, Source};
 pub fn eal() -> Eal {
     let cpu = host::allowed_cpus().first().unwrap().to_string();
     let prefix = format!("linerate-test-{}", std::process::id());
-    let arguments = ["test", "-l", &cpu, "--no-pci", "--no-huge", "--no-shconf", "-m", "64", "--file-prefix"];
+    let arguments =
+        ["test", "-l", &cpu, "--no-pci", "--no-huge", "--no-shconf", "-m", "64", "--file-prefix"];
     Eal::init(arguments.into_iter().map(str::to_owned).chain([prefix])).unwrap().0
 }
 
