@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A picture of a topology, in the language of Graphviz and in the form in which librte_graph exports one:
-//! sources blue, sinks orange.
+//! A picture of a topology for Graphviz, in the form in which librte_graph exports one: an edge a line, those
+//! of sources blue.
 
 use std::fmt::Write as _;
 
@@ -8,17 +8,12 @@ use crate::topology::Topology;
 
 /// The picture of a topology under a name.
 pub(crate) fn of<T: Topology>(name: &str) -> String {
-    let mut text = format!("digraph \"{name}\" {{\n\trankdir=LR;\n");
+    let mut text = format!("Digraph \"{name}\" {{\n\trankdir=LR;\n");
     for node in T::NODES {
-        let colour = match (node.source, node.edges.is_empty()) {
-            (true, _) => " [color=blue]",
-            (_, true) => " [color=darkorange]",
-            _ => "",
-        };
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "\t\"{}\"{colour};", node.name);
+        let colour = if node.source { " [color=blue]" } else { "" };
         for (_, target) in node.edges {
-            let _ = writeln!(text, "\t\"{}\" -> \"{}\";", node.name, T::NODES[*target].name);
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "\t\"{}\"->\"{}\"{colour}", node.name, T::NODES[*target].name);
         }
     }
     text.push_str("}\n");

@@ -12,7 +12,7 @@ use dpdk::Eal;
 use graph::{Executor, Fused, GraphBuilder, Librte, topology};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use support::{Choose, Found, Four, Keep, Numbers, Object, Way};
+use support::{Choose, ChooseEach, Found, Four, Keep, Numbers, Object, Way};
 
 topology! {
     /// Fan-out, merges, edges that overtake, two sources.
@@ -25,6 +25,20 @@ topology! {
         node late: Choose => { A => sink, B => other, C => other, D => other },
         node sink: Keep,
         node other: Keep,
+    }
+}
+
+topology! {
+    /// The same with nodes that look at one object at a time, before and behind one that does not.
+    pub struct Straight for Object {
+        source s_left: Numbers => { Items => s_split },
+        source s_right: Numbers => { Items => s_join },
+        each s_split: ChooseEach => { A => s_early, B => s_join, C => s_join, D => s_sink },
+        each s_early: ChooseEach => { A => s_join, B => s_late, C => s_late, D => s_late },
+        node s_join: Choose => { A => s_late, B => s_sink, C => s_other, D => s_late },
+        each s_late: ChooseEach => { A => s_sink, B => s_other, C => s_other, D => s_other },
+        node s_sink: Keep,
+        node s_other: Keep,
     }
 }
 
@@ -70,6 +84,20 @@ fn maze(case: &Case, live: &Arc<()>) -> Maze {
     }
 }
 
+fn straight(case: &Case, live: &Arc<()>) -> Straight {
+    let Maze { left, right, split, early, join, late, sink, other } = maze(case, live);
+    Straight {
+        s_left: left,
+        s_right: right,
+        s_split: ChooseEach(split),
+        s_early: ChooseEach(early),
+        s_join: join,
+        s_late: ChooseEach(late),
+        s_sink: sink,
+        s_other: other,
+    }
+}
+
 /// What a case comes to: the sinks' numbers in order, and for each node its objects and its drops.
 #[derive(Debug, PartialEq)]
 struct Outcome {
@@ -96,10 +124,16 @@ fn sorted(mut outcome: Outcome) -> Outcome {
 fn executors() {
     let eal = support::eal();
     agree(&eal);
+    straight_code_agrees(&eal);
     random_graphs(&eal);
 }
 
 fn agree(eal: &Eal) {
+    let none = Case { counts: [vec![], vec![]], nodes: [(0, Way::Each); 4] };
+    let fused: Fused<Maze> = Fused::new(maze(&none, &Arc::new(())));
+    let librte: Librte<'_, Maze> = Librte::new(eal, "fused", maze(&none, &Arc::new(()))).unwrap();
+    assert_eq!(lines(&fused.dot()), lines(&librte.dot()));
+
     let mut runner = TestRunner::new(Config { cases: 300, ..Config::default() });
     let run = runner.run(&case(), |case| {
         let live = Arc::new(());
@@ -137,17 +171,44 @@ fn agree(eal: &Eal) {
     run.unwrap();
 }
 
+/// Nodes of one object at a time: one function when fused, batches in librte_graph.
+fn straight_code_agrees(eal: &Eal) {
+    let mut runner = TestRunner::new(Config { cases: 200, ..Config::default() });
+    let run = runner.run(&case(), |mut case| {
+        // Where each object goes may not depend on batches.
+        case.nodes[2].1 = Way::Each;
+        let live = Arc::new(());
+        let nodes = straight(&case, &live);
+        let sinks = [nodes.s_sink.clone(), nodes.s_other.clone()];
+        let mut fused: Fused<Straight> = Fused::new(nodes);
+        let fused_outcome = outcome(&mut fused, sinks);
+        drop(fused);
+        let nodes = straight(&case, &live);
+        let sinks = [nodes.s_sink.clone(), nodes.s_other.clone()];
+        let mut librte: Librte<'_, Straight> = Librte::new(eal, "straight", nodes).unwrap();
+        let librte_outcome = outcome(&mut librte, sinks);
+        drop(librte);
+        prop_assert_eq!(Arc::strong_count(&live), 1);
+        prop_assert_eq!(sorted(fused_outcome), sorted(librte_outcome));
+        Ok(())
+    });
+    run.unwrap();
+}
+
+fn lines(dot: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = dot.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
 /// A graph of our nodes in random order, each sending to random later ones: what the plain model says.
 fn random_graphs(eal: &Eal) {
-    let mut number = 0;
     let mut runner = TestRunner::new(Config { cases: 100, ..Config::default() });
     let strategy = (1..8usize).prop_flat_map(|nodes| {
         let node =
             (any::<u64>(), prop::bool::ANY, prop::array::uniform4(any::<prop::sample::Index>()));
         (prop::collection::vec(node, nodes), prop::collection::vec(0..300usize, 3))
     });
-    let number = std::cell::Cell::new(&mut number);
-    let _ = number;
     let counter = std::cell::Cell::new(0);
     let run = runner.run(&strategy, |(nodes, counts)| {
         // Names last as long as the process.
@@ -162,7 +223,6 @@ fn random_graphs(eal: &Eal) {
             .enumerate()
             .map(|(i, (_, _, edges))| edges.map(|edge| i + 1 + edge.index(first + 2 - i - 1)))
             .collect();
-        let reached = |i: usize| i == 0 || targets.iter().flatten().any(|target| *target == i);
         let source = Numbers { next: 0, counts: counts.clone(), live: live.clone() };
         let mut builder = GraphBuilder::<Object>::new(eal, &format!("random-{graph}")).source(
             &format!("g{graph}-source"),
@@ -176,7 +236,6 @@ fn random_graphs(eal: &Eal) {
                 wanted.push(i);
             }
         }
-        let _ = reached;
         for i in &wanted {
             let Some((seed, each, _)) = nodes.get(*i) else {
                 builder = builder.node(&name(*i), sinks[i - first].clone(), &[]);

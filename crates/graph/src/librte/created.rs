@@ -158,7 +158,9 @@ impl<'eal> Created<'eal> {
             }
             let dot = CStr::from_ptr(text).to_string_lossy().into_owned();
             dpdk_sys::lr_free(text.cast::<c_void>());
-            dot
+            // DPDK writes the name as it is, which Graphviz takes for words of its own.
+            let name = self.name.to_string_lossy();
+            dot.replacen(&format!("Digraph {name} "), &format!("Digraph \"{name}\" "), 1)
         }
     }
 }

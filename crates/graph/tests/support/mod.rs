@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use dpdk::Eal;
-use graph::{Batch, Node, Nowhere, Outlet, Room, Source};
+use graph::{Batch, EachNode, Node, Nowhere, Outlet, Room, Source};
 
 /// Starts DPDK without devices, root or hugepages.
 pub fn eal() -> Eal {
@@ -20,6 +20,8 @@ pub fn eal() -> Eal {
 #[derive(Debug)]
 pub struct Item {
     pub number: u64,
+    /// Nodes of one object at a time that it has passed.
+    pub visits: u64,
     pub live: Arc<()>,
 }
 
@@ -41,7 +43,7 @@ impl Source<Object> for Numbers {
 
     fn poll<O: Outlet<Object, Found>>(&mut self, mut room: Room<'_, Object>, out: &mut O) {
         for _ in 0..self.counts.pop().unwrap_or(0) {
-            let item = Box::new(Item { number: self.next, live: self.live.clone() });
+            let item = Box::new(Item { number: self.next, visits: 0, live: self.live.clone() });
             if room.push(item).is_err() {
                 break;
             }
@@ -101,6 +103,18 @@ impl Choose {
     }
 }
 
+/// Sends each object where `Choose` with `Way::Each` would.
+pub struct ChooseEach(pub Choose);
+
+impl EachNode<Object> for ChooseEach {
+    type Next = Four;
+
+    fn each(&mut self, item: &mut Object) -> Four {
+        item.visits += 1;
+        self.0.edge(item.number)
+    }
+}
+
 fn grouped(numbers: &[u64], of: usize, edge: impl Fn(&u64) -> Option<Four>) -> Vec<Option<Four>> {
     let whole = numbers.chunks_exact(of);
     let rest = whole.remainder().len();
@@ -151,6 +165,6 @@ impl Node<Object> for Keep {
     type Next = Nowhere;
 
     fn process<O: Outlet<Object, Nowhere>>(&mut self, batch: Batch<'_, Object>, _: &mut O) {
-        self.0.lock().unwrap().extend(batch.drain().map(|item| item.number));
+        self.0.lock().unwrap().extend(batch.drain().map(|item| item.number + (item.visits << 32)));
     }
 }

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Graphs that cannot be say why, by name, and leave no graph behind.
+#![allow(clippy::unwrap_used)] // A test may.
+
+mod support;
+
+use std::sync::Arc;
+
+use graph::{Executor, GraphBuilder, GraphError};
+use support::{Choose, Found, Four, Keep, Numbers, Object, Way};
+
+type Builder<'eal> = GraphBuilder<'eal, Object>;
+
+fn numbers() -> Numbers {
+    Numbers { next: 0, counts: vec![3], live: Arc::new(()) }
+}
+
+fn choose() -> Choose {
+    Choose { seed: 1, way: Way::Each }
+}
+
+fn all_to<'n>(target: &'n str) -> [(Four, &'n str); 4] {
+    [Four::A, Four::B, Four::C, Four::D].map(|edge| (edge, target))
+}
+
+/// One process has one Eal, so that this is one test.
+#[test]
+fn errors() {
+    let eal = support::eal();
+    let refused = |make: &dyn Fn(Builder<'_>) -> Builder<'_>| {
+        let builder = make(Builder::new(&eal, "refused"));
+        match builder.build::<true>() {
+            Ok(_) => panic!("a graph was made"),
+            Err(error) => error.to_string(),
+        }
+    };
+
+    // Edges.
+    assert_eq!(
+        refused(&|graph| graph
+            .source("e1-source", numbers(), &[])
+            .node("e1-sink", Keep::default(), &[])),
+        r#"the edge "Items" of the node "e1-source" leads nowhere: name its target"#
+    );
+    assert_eq!(
+        refused(&|graph| graph
+            .source("e2-source", numbers(), &[(Found::Items, "e2-sink"), (Found::Items, "e2-other")])
+            .node("e2-sink", Keep::default(), &[])),
+        r#"the edge "Items" of the node "e2-source" has two targets, "e2-sink" and "e2-other""#
+    );
+    assert_eq!(
+        refused(&|graph| graph
+            .source("e3-source", numbers(), &[(Found::Items, "e3-snik")])
+            .node("e3-sink", Keep::default(), &[])),
+        r#"the edge "Items" of the node "e3-source" leads to "e3-snik", which is not in the graph"#
+    );
+    assert_eq!(
+        refused(&|graph| graph
+            .source("e4-source", numbers(), &[(Found::Items, "e4-choose")])
+            .node("e4-choose", choose(), &all_to("e4-source"))),
+        r#"an edge of the node "e4-choose" leads to "e4-source", which is a source"#
+    );
+
+    // Shapes.
+    assert_eq!(
+        refused(&|graph| graph
+            .source("s1-source", numbers(), &[(Found::Items, "s1-a")])
+            .node("s1-a", choose(), &all_to("s1-b"))
+            .node("s1-b", choose(), &all_to("s1-a"))),
+        "the graph has a cycle: s1-a -> s1-b -> s1-a"
+    );
+    assert_eq!(
+        refused(&|graph| graph
+            .source("s2-source", numbers(), &[(Found::Items, "s2-a")])
+            .node("s2-a", choose(), &all_to("s2-a"))),
+        "the graph has a cycle: s2-a -> s2-a"
+    );
+    assert_eq!(
+        refused(&|graph| graph
+            .source("s3-source", numbers(), &[(Found::Items, "s3-sink")])
+            .node("s3-sink", Keep::default(), &[])
+            .node("s3-alone", Keep::default(), &[])),
+        r#"no edge leads to the node "s3-alone""#
+    );
+    assert_eq!(refused(&|graph| graph), "the graph has no source");
+    assert_eq!(
+        refused(&|graph| graph
+            .source("s4-source", numbers(), &[(Found::Items, "s4-sink")])
+            .node("s4-sink", Keep::default(), &[])
+            .node("s4-sink", Keep::default(), &[])),
+        r#"two nodes are named "s4-sink""#
+    );
+
+    // Names.
+    for name in ["", "a*", "a\0b", "a\"b", &"n".repeat(64)] {
+        let said = refused(&|graph| {
+            graph
+                .source("n-source", numbers(), &[(Found::Items, name)])
+                .node(name, Keep::default(), &[])
+        });
+        assert!(said.contains("cannot be the name of a node: 1 to 63 bytes"), "{said}");
+    }
+    // SAFETY: nothing runs: no library has such a node.
+    let said = refused(&|graph| unsafe { graph.foreign_node("no_such_node") });
+    assert_eq!(
+        said,
+        r#"no node named "no_such_node" is known to DPDK: is the library that has it loaded?"#
+    );
+
+    // A name that another graph has, and a node that is known with other edges.
+    let made = |graph: &str, sink: &str| {
+        Builder::new(&eal, graph)
+            .source("m-source", numbers(), &[(Found::Items, sink)])
+            .node(sink, Keep::default(), &[])
+            .build::<true>()
+    };
+    let mut first = made("first", "m-sink").unwrap();
+    let Err(GraphError::Refused { graph, .. }) = made("first", "m-sink") else {
+        panic!("two graphs of one name")
+    };
+    assert_eq!(graph, "first");
+    assert!(matches!(made("second", "m-other"), Err(GraphError::NodeTaken(node)) if node == "m-source"));
+
+    // Several graphs of the same names, each with its own state; and a name is free again after its graph.
+    let mut second = made("second", "m-sink").unwrap();
+    first.walk();
+    first.walk();
+    second.walk();
+    let objects = |graph: &graph::Graph<'_, Object>| graph.stats()[1].objects;
+    assert_eq!((objects(&first), objects(&second)), (Some(3), Some(3)));
+    drop(first);
+    let first = made("first", "m-sink").unwrap();
+    assert_eq!(objects(&first), Some(0));
+
+    // What is told of them.
+    let dot = first.dot();
+    assert!(dot.starts_with("Digraph \"first\" {"), "{dot}");
+    assert!(dot.contains(r#""m-source"->"m-sink""#), "{dot}");
+}
