@@ -1,122 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Programs that break an ownership rule do not compile, and for that reason only.
-//!
-//! Each file in `ownership/` is compiled twice: as it is, which must succeed, and with `--cfg fault`,
-//! which must fail with the error that its `expect:` line names. What is compared is the error's code;
-//! wordings change between compilers. (Doctests cannot do this: stable rustdoc takes any error for the
-//! one that `compile_fail` names.)
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use serde_json::Value;
+#[path = "support/faults.rs"]
+mod faults;
 
 #[test]
 fn faults_do_not_compile_and_their_twins_do() {
-    let compiler = Compiler::new();
-    let programs = programs();
-    assert!(programs.len() >= 20, "{programs:?}");
-    let mut wrong = Vec::new();
-    for program in &programs {
-        let name = program.file_stem().unwrap().to_string_lossy();
-        let twin = compiler.errors(program, &[]);
-        if !twin.is_empty() {
-            wrong.push(format!("{name} without its fault: {twin:?}"));
-        }
-        let fault = compiler.errors(program, &["--cfg", "fault"]);
-        if fault != BTreeSet::from([expected(program)]) {
-            wrong.push(format!("{name}: expected {}, got {fault:?}", expected(program)));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-fn programs() -> Vec<PathBuf> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ownership");
-    let mut programs: Vec<PathBuf> =
-        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
-    programs.sort();
-    programs
-}
-
-/// The code on a program's `expect:` line.
-fn expected(program: &Path) -> String {
-    let text = std::fs::read_to_string(program).unwrap();
-    let code = text.lines().find_map(|line| line.strip_prefix("// expect: "));
-    code.unwrap_or_else(|| panic!("{} says not what it expects", program.display())).to_owned()
-}
-
-struct Compiler {
-    rustc: PathBuf,
-    /// The library under test.
-    library: PathBuf,
-    /// Where the libraries lie that it depends on: beside this test.
-    dependencies: PathBuf,
-}
-
-impl Compiler {
-    fn new() -> Self {
-        let cargo = PathBuf::from(env!("CARGO"));
-        let rustc = cargo.with_file_name("rustc");
-        let rustc = if rustc.exists() { rustc } else { "rustc".into() };
-        let test = std::env::current_exe().unwrap();
-        Self { rustc, library: library(&test), dependencies: test.parent().unwrap().to_owned() }
-    }
-
-    /// The codes of a program's errors; empty when it compiles.
-    fn errors(&self, program: &Path, flags: &[&str]) -> BTreeSet<String> {
-        let output = Command::new(&self.rustc)
-            .args(["--edition=2024", "--crate-type=lib", "--emit=metadata", "--error-format=json"])
-            .args(["--check-cfg", "cfg(fault)", "-A", "warnings"])
-            .args(flags)
-            .args([OsStr::new("--extern"), &joined("dpdk=", &self.library)])
-            .args([OsStr::new("-L"), &joined("dependency=", &self.dependencies)])
-            .arg("-o")
-            .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("ownership.rmeta"))
-            .arg(program)
-            .output()
-            .unwrap();
-        let errors: BTreeSet<String> = messages(&output.stderr)
-            .filter(|message| message["level"] == "error")
-            .filter(|message| !text(&message["message"]).starts_with("aborting due to"))
-            .map(|message| match &message["code"]["code"] {
-                Value::String(code) => code.clone(),
-                _ => text(&message["message"]),
-            })
-            .collect();
-        assert_eq!(errors.is_empty(), output.status.success(), "{output:?}");
-        errors
-    }
-}
-
-/// The library that this test was linked with: of those that lie beside it (there may be one for each set
-/// of features) the youngest that is no younger than the test.
-fn library(test: &Path) -> PathBuf {
-    let made = |path: &Path| path.metadata().unwrap().modified().unwrap();
-    let beside = test.parent().unwrap().read_dir().unwrap().map(|entry| entry.unwrap().path());
-    beside
-        .filter(|path| path.extension() == Some(OsStr::new("rlib")))
-        .filter(|path| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libdpdk-"))
-        })
-        .filter(|path| made(path) <= made(test))
-        .max_by_key(|path| made(path))
-        .expect("cargo has built the library")
-}
-
-fn messages(output: &[u8]) -> impl Iterator<Item = Value> {
-    output.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-fn joined(prefix: &str, path: &Path) -> std::ffi::OsString {
-    let mut joined = std::ffi::OsString::from(prefix);
-    joined.push(path);
-    joined
+    faults::check("dpdk", &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ownership"), 20);
 }

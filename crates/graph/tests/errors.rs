@@ -19,7 +19,7 @@ fn choose() -> Choose {
     Choose { seed: 1, way: Way::Each }
 }
 
-fn all_to<'n>(target: &'n str) -> [(Four, &'n str); 4] {
+fn all_to(target: &str) -> [(Four, &str); 4] {
     [Four::A, Four::B, Four::C, Four::D].map(|edge| (edge, target))
 }
 
