@@ -37,21 +37,29 @@ fn errors() {
 
     // Edges.
     assert_eq!(
-        refused(&|graph| graph
-            .source("e1-source", numbers(), &[])
-            .node("e1-sink", Keep::default(), &[])),
+        refused(&|graph| graph.source("e1-source", numbers(), &[]).node(
+            "e1-sink",
+            Keep::default(),
+            &[]
+        )),
         r#"the edge "Items" of the node "e1-source" leads nowhere: name its target"#
     );
     assert_eq!(
         refused(&|graph| graph
-            .source("e2-source", numbers(), &[(Found::Items, "e2-sink"), (Found::Items, "e2-other")])
+            .source(
+                "e2-source",
+                numbers(),
+                &[(Found::Items, "e2-sink"), (Found::Items, "e2-other")]
+            )
             .node("e2-sink", Keep::default(), &[])),
         r#"the edge "Items" of the node "e2-source" has two targets, "e2-sink" and "e2-other""#
     );
     assert_eq!(
-        refused(&|graph| graph
-            .source("e3-source", numbers(), &[(Found::Items, "e3-snik")])
-            .node("e3-sink", Keep::default(), &[])),
+        refused(&|graph| graph.source("e3-source", numbers(), &[(Found::Items, "e3-snik")]).node(
+            "e3-sink",
+            Keep::default(),
+            &[]
+        )),
         r#"the edge "Items" of the node "e3-source" leads to "e3-snik", which is not in the graph"#
     );
     assert_eq!(
@@ -70,9 +78,11 @@ fn errors() {
         "the graph has a cycle: s1-a -> s1-b -> s1-a"
     );
     assert_eq!(
-        refused(&|graph| graph
-            .source("s2-source", numbers(), &[(Found::Items, "s2-a")])
-            .node("s2-a", choose(), &all_to("s2-a"))),
+        refused(&|graph| graph.source("s2-source", numbers(), &[(Found::Items, "s2-a")]).node(
+            "s2-a",
+            choose(),
+            &all_to("s2-a")
+        )),
         "the graph has a cycle: s2-a -> s2-a"
     );
     assert_eq!(
@@ -94,9 +104,11 @@ fn errors() {
     // Names.
     for name in ["", "a*", "a\0b", "a\"b", &"n".repeat(64)] {
         let said = refused(&|graph| {
-            graph
-                .source("n-source", numbers(), &[(Found::Items, name)])
-                .node(name, Keep::default(), &[])
+            graph.source("n-source", numbers(), &[(Found::Items, name)]).node(
+                name,
+                Keep::default(),
+                &[],
+            )
         });
         assert!(said.contains("cannot be the name of a node: 1 to 63 bytes"), "{said}");
     }
@@ -119,7 +131,9 @@ fn errors() {
         panic!("two graphs of one name")
     };
     assert_eq!(graph, "first");
-    assert!(matches!(made("second", "m-other"), Err(GraphError::NodeTaken(node)) if node == "m-source"));
+    assert!(
+        matches!(made("second", "m-other"), Err(GraphError::NodeTaken(node)) if node == "m-source")
+    );
 
     // Several graphs of the same names, each with its own state; and a name is free again after its graph.
     let mut second = made("second", "m-sink").unwrap();

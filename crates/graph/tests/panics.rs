@@ -72,4 +72,3 @@ fn librte_graph_is_not_unwound_into() {
     assert!(said.contains("a node has a fault"), "{said}");
     assert!(said.contains("cannot unwind"), "{said}");
 }
-

@@ -62,7 +62,12 @@ impl Compiler {
         let rustc = cargo.with_file_name("rustc");
         let rustc = if rustc.exists() { rustc } else { "rustc".into() };
         let test = std::env::current_exe().unwrap();
-        Self { rustc, name, library: library(name, &test), dependencies: test.parent().unwrap().to_owned() }
+        Self {
+            rustc,
+            name,
+            library: library(name, &test),
+            dependencies: test.parent().unwrap().to_owned(),
+        }
     }
 
     /// The codes of a program's errors; empty when it compiles.

@@ -20,26 +20,48 @@ const BURST: usize = 256;
 
 /// A graph that is to be.
 ///
-/// ```ignore
-/// # use graph::{Batch, GraphBuilder, Node, Outlet, Executor};
-/// # use dpdk::Mbuf;
-/// graph::edges! { pub enum AclNext { Allowed, Denied } }
-/// # struct Acl;
-/// # impl<'m> Node<Mbuf<'m>> for Acl {
-/// #     type Next = AclNext;
-/// #     fn process<O: Outlet<Mbuf<'m>, AclNext>>(&mut self, batch: Batch<'_, Mbuf<'m>>, out: &mut O) {
-/// #         out.forward(AclNext::Allowed, batch);
-/// #     }
-/// # }
-/// # fn make(eal: &dpdk::Eal) -> Result<(), graph::GraphError> {
-/// let mut graph = GraphBuilder::new(eal, "worker-0")
-///     .c_node("ethdev_rx-0-0")
-///     .c_edge("ethdev_rx-0-0", 0, "pkt_acl")
-///     .node("pkt_acl", Acl, &[(AclNext::Allowed, "pkt_cls"), (AclNext::Denied, "pkt_drop")])
-///     .c_node("pkt_cls")
-///     .c_node("pkt_drop")
-///     .build()?;
-/// graph.walk();
+/// ```no_run
+/// use dpdk::Mbuf;
+/// use graph::{Batch, Executor, GraphBuilder, Node, Nowhere, Outlet, Room, Source};
+///
+/// graph::edges! { pub enum Received { Packets } }
+///
+/// struct Receive<'port>(dpdk::RxQueue<'port>);
+/// impl<'port: 'm, 'm> Source<Mbuf<'m>> for Receive<'port> {
+///     type Next = Received;
+///     fn poll<O: Outlet<Mbuf<'m>, Received>>(&mut self, mut room: Room<'_, Mbuf<'m>>, out: &mut O) {
+///         room.receive(&mut self.0);
+///         out.forward(Received::Packets, room.into_batch());
+///     }
+/// }
+///
+/// struct Send<'port>(dpdk::TxQueue<'port>);
+/// impl<'m> Node<Mbuf<'m>> for Send<'_> {
+///     type Next = Nowhere;
+///     fn process<O: Outlet<Mbuf<'m>, Nowhere>>(&mut self, mut batch: Batch<'_, Mbuf<'m>>, _: &mut O) {
+///         batch.send_by(&mut self.0); // what the driver does not take is dropped, and counted
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let (eal, _) = dpdk::Eal::init(std::env::args_os())?;
+/// # let pool = dpdk::Mempool::packet_pool(&eal, &dpdk::PoolConfig::named("packets"))?;
+/// # let port = eal.take_port(eal.ports()[0])?;
+/// # let config = dpdk::PortConfig {
+/// #     rx: vec![dpdk::RxConfig::new(&pool)],
+/// #     tx: vec![dpdk::TxConfig::default()],
+/// #     ..dpdk::PortConfig::default()
+/// # };
+/// # let mut port = port.configure(&config)?.start()?;
+/// let mut queues = port.queues();
+/// let (rx, tx) = (queues.rx.remove(0), queues.tx.remove(0));
+/// let mut graph = GraphBuilder::new(&eal, "echo")
+///     .source("receive", Receive(rx), &[(Received::Packets, "send")])
+///     .node("send", Send(tx), &[])
+///     .build::<true>()?;
+/// for _ in 0..1_000_000 {
+///     graph.walk();
+/// }
 /// # Ok(())
 /// # }
 /// ```
