@@ -143,22 +143,19 @@ pub(super) unsafe fn claim(
     }
 }
 
-/// Gives the node memory for `filled` objects at least, and for twice as many as it had: the C functions
-/// add just what is missing, and with a few objects at a time copy all that wait again and again.
+/// Gives the node memory for `filled` objects at least; DPDK makes it twice that. False for more than a
+/// stream can have, on which the C functions do not look and DPDK ends the program.
 ///
 /// # Safety
-/// The node belongs to the graph.
+/// The node belongs to the graph, and has memory for fewer.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn grow(graph: *mut rte_graph, node: *mut rte_node, filled: usize) -> bool {
     let Ok(filled) = u16::try_from(filled) else { return false };
-    // SAFETY: the contract is the caller's. The function keeps the objects; it ends the program where
+    // SAFETY: the contract is the caller's. The function keeps the objects, and ends the program where
     // there is no memory.
-    unsafe {
-        let size: u16 = field(node, layout::NODE_SIZE);
-        dpdk_sys::__rte_node_stream_alloc_size(graph, node, size.saturating_mul(2).max(filled));
-        field::<u16, _>(node, layout::NODE_SIZE) >= filled
-    }
+    unsafe { dpdk_sys::__rte_node_stream_alloc_size(graph, node, filled) };
+    true
 }
 
 /// `rte_node_next_stream_move` for a target for which nothing waits: `source` gets its memory for its own.
