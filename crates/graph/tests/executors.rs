@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dpdk::Eal;
-use graph::{Executor, Fused, GraphBuilder, Librte, topology};
+use graph::{Batch, Executor, Fused, GraphBuilder, Librte, Node, Outlet, topology};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use support::{Choose, ChooseEach, Found, Four, Keep, Numbers, Object, Way};
@@ -125,6 +125,7 @@ fn executors() {
     let eal = support::eal();
     agree(&eal);
     straight_code_agrees(&eal);
+    more_than_there_is_room_for(&eal);
     random_graphs(&eal);
 }
 
@@ -193,6 +194,67 @@ fn straight_code_agrees(eal: &Eal) {
         Ok(())
     });
     run.unwrap();
+}
+
+/// Sends each object and so many copies, one by one or all together.
+struct Multiply {
+    copies: usize,
+    live: Arc<()>,
+}
+
+impl Node<Object> for Multiply {
+    type Next = Found;
+
+    fn process<O: Outlet<Object, Found>>(&mut self, batch: Batch<'_, Object>, out: &mut O) {
+        for item in batch.drain() {
+            let number = item.number;
+            out.send(Found::Items, item);
+            for _ in 0..self.copies {
+                let item = support::Item { number, visits: 0, live: self.live.clone() };
+                out.send(Found::Items, Box::new(item));
+            }
+        }
+    }
+}
+
+topology! {
+    struct Multiplied for Object {
+        source m_numbers: Numbers => { Items => m_multiply },
+        node m_multiply: Multiply => { Items => m_keep },
+        node m_keep: Keep,
+    }
+}
+
+/// More objects than any node has memory for: the fused executor keeps them elsewhere, in order;
+/// librte_graph takes 65,535, and the others are counted as dropped.
+fn more_than_there_is_room_for(eal: &Eal) {
+    for copies in [0, 1, 9, 299] {
+        let live = Arc::new(());
+        let make = || Multiplied {
+            m_numbers: Numbers { next: 0, counts: vec![0, 0, 200, 256], live: live.clone() },
+            m_multiply: Multiply { copies, live: live.clone() },
+            m_keep: Keep::default(),
+        };
+        let numbers = || (0..456u64).flat_map(|number| std::iter::repeat_n(number, copies + 1));
+        let nodes = make();
+        let sink = nodes.m_keep.clone();
+        let mut fused: Fused<Multiplied> = Fused::new(nodes);
+        let told = outcome(&mut fused, [sink, Keep::default()]);
+        assert!(told.sinks[0].iter().copied().eq(numbers()), "{copies} copies");
+        assert_eq!(told.nodes["m_multiply"], (456, 0));
+        drop(fused);
+
+        let nodes = make();
+        let sink = nodes.m_keep.clone();
+        let mut librte: Librte<'_, Multiplied> = Librte::new(eal, "multiplied", nodes).unwrap();
+        let told = outcome(&mut librte, [sink, Keep::default()]);
+        let most = usize::from(u16::MAX);
+        let dropped = [256usize, 200].map(|found| (found * (copies + 1)).saturating_sub(most));
+        assert_eq!(told.nodes["m_multiply"], (456, dropped.iter().sum::<usize>() as u64));
+        assert_eq!(told.sinks[0].len() + dropped.iter().sum::<usize>(), 456 * (copies + 1));
+        drop(librte);
+        assert_eq!(Arc::strong_count(&live), 1);
+    }
 }
 
 fn lines(dot: &str) -> Vec<&str> {
