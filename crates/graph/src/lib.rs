@@ -41,3 +41,8 @@ pub use node::{EachNode, Node, Outlet, Source};
 pub use object::Object;
 pub use stats::NodeStats;
 pub use topology::{NodeInfo, Topology, Visitor, target};
+
+/// The guide's example runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/write-a-node.md")]
+struct Guide;
