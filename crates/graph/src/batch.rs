@@ -76,6 +76,29 @@ impl<'b, M: Object> Batch<'b, M> {
         Some(unsafe { front.cast::<[M; K]>().read() })
     }
 
+    /// Hands over, in order, each run of neighbours for which `choose` says the same; the batch itself when
+    /// that is all of it.
+    #[inline]
+    pub(crate) fn for_runs<K: PartialEq>(
+        mut self,
+        mut choose: impl FnMut(&mut M) -> K,
+        mut hand_over: impl FnMut(K, Self),
+    ) {
+        let Some(first) = self.first_mut() else { return };
+        let (mut run, mut chosen) = (1, choose(first));
+        while run < self.len {
+            let next = choose(&mut self[run]);
+            if next == chosen {
+                run += 1;
+            } else {
+                let front = self.split_front(run);
+                hand_over(std::mem::replace(&mut chosen, next), front);
+                run = 1;
+            }
+        }
+        hand_over(chosen, self);
+    }
+
     /// Takes the objects one by one. Those not taken are dropped and counted.
     #[inline]
     pub fn drain(self) -> Drain<'b, M> {

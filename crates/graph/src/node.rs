@@ -71,23 +71,7 @@ pub trait Outlet<M: Object, X: Next> {
     /// Sends each object where `choose` says. Neighbours that go the same way are sent together, in one
     /// piece when that is all.
     #[inline]
-    fn sort(&mut self, mut batch: Batch<'_, M>, mut choose: impl FnMut(&mut M) -> X) {
-        let Some(first) = batch.first_mut() else { return };
-        let (mut run, mut next, mut whole) = (1, choose(first), true);
-        while run < batch.len() {
-            let chosen = choose(&mut batch[run]);
-            if chosen == next {
-                run += 1;
-            } else {
-                let front = batch.split_front(run);
-                self.send_batch(next, front);
-                (run, next, whole) = (1, chosen, false);
-            }
-        }
-        if whole {
-            self.forward(next, batch);
-        } else {
-            self.send_batch(next, batch);
-        }
+    fn sort(&mut self, batch: Batch<'_, M>, choose: impl FnMut(&mut M) -> X) {
+        batch.for_runs(choose, |next, run| self.forward(next, run));
     }
 }

@@ -206,20 +206,12 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Visitor<T> for Walk<'_,
             };
             let start = if STATS { dpdk::tsc::now() } else { 0 };
             // SAFETY: objects are put into slots behind this one alone.
-            let mut batch = unsafe { take::<_, I>(&mut walk.slots, &counters[I]) };
-            // As `Outlet::sort` does, but to where each object's way through these nodes ends.
-            let mut end = nodes.straight(I, &mut batch[0], passes);
-            let mut run = 1;
-            while run < batch.len() {
-                let to = nodes.straight(I, &mut batch[run], passes);
-                if to == end {
-                    run += 1;
-                } else {
-                    send::<_, I>(&mut walk.slots, end, batch.split_front(run));
-                    (run, end) = (1, to);
-                }
-            }
-            send::<_, I>(&mut walk.slots, end, batch);
+            let batch = unsafe { take::<_, I>(&mut walk.slots, &counters[I]) };
+            let slots = &mut walk.slots;
+            batch.for_runs(
+                |object| nodes.straight(I, object, passes),
+                |end, run| send::<_, I>(slots, end, run),
+            );
             if STATS {
                 let counters = &mut walk.counters[I];
                 counters.cycles += dpdk::tsc::now().wrapping_sub(start);
