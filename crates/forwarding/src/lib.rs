@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What every forwarder is, whatever carries its packets: its command line as DPDK's C examples have it,
-//! the plan of l2fwd, statistics on the screen and in a file, figures of its polls, and its end.
+//! the plan of l2fwd, files of rules and routes, statistics on the screen and in a file, figures of its polls, and its end.
 //!
 //! No DPDK and no `unsafe`: the forwarders on DPDK (`linerate-forwarders`) and those on the kernel's
 //! sockets (`linerate-kernel-io`) are made of this.
@@ -13,5 +13,6 @@ pub mod getopt;
 pub mod l2fwd;
 pub mod options;
 pub mod polling;
+pub mod rules;
 pub mod stats_file;
 pub mod stop;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Rules about five-tuples.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use super::fields::{Fields, number};
+use super::{Address, Mistake, Prefix, RuleFileError, lines};
+
+/// What a rule asks of a packet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FiveTuple<A> {
+    /// Its source address.
+    pub source: Prefix<A>,
+    /// Its destination address.
+    pub destination: Prefix<A>,
+    /// Its source port.
+    pub source_ports: RangeInclusive<u16>,
+    /// Its destination port.
+    pub destination_ports: RangeInclusive<u16>,
+    /// Its protocol, where `protocol_mask` has ones; 0 elsewhere.
+    pub protocol: u8,
+    /// The bits of the protocol that count.
+    pub protocol_mask: u8,
+}
+
+/// What becomes of a packet that matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is dropped.
+    Deny,
+    /// It goes on. l3fwd sends it by this port.
+    Forward(u16),
+}
+
+/// A rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AclRule<A> {
+    /// Which packets.
+    pub matches: FiveTuple<A>,
+    /// What becomes of them.
+    pub action: Action,
+    /// Its line in the file, counted from 1.
+    pub line: usize,
+}
+
+/// Reads a file of rules. The first of them that matches a packet is the one that counts. `ports` is the mask
+/// of the program's ports.
+///
+/// # Errors
+/// See [`RuleFileError`].
+pub fn read_acl<A: Address>(path: &Path, ports: u32) -> Result<Vec<AclRule<A>>, RuleFileError> {
+    let rules =
+        lines::read(path, |text, line| rule(text, line, ports), |rule| rule.matches.clone())?;
+    if rules.iter().all(|rule| rule.action == Action::Deny) {
+        return Err(RuleFileError::NothingPasses(path.to_owned()));
+    }
+    Ok(rules)
+}
+
+fn rule<A: Address>(text: &str, line: usize, ports: u32) -> Result<AclRule<A>, Mistake> {
+    let (found, mut fields) = Fields::of(text);
+    if !matches!(found, '@' | 'R') {
+        return Err(Mistake::Lead { found, expected: "@ (deny), R (forward) or #" });
+    }
+    let matches = five_tuple(&mut fields)?;
+    let action = if found == '@' { Action::Deny } else { Action::Forward(fields.device(ports)?) };
+    fields.end()?;
+    Ok(AclRule { matches, action, line })
+}
+
+fn five_tuple<A: Address>(fields: &mut Fields<'_>) -> Result<FiveTuple<A>, Mistake> {
+    let prefix = |text: &str| Prefix::parse(text, 0, A::of_rule);
+    let source = fields.next("source", A::RULE, prefix)?;
+    let destination = fields.next("destination", A::RULE, prefix)?;
+    let source_ports = fields.ports("source ports")?;
+    let destination_ports = fields.ports("destination ports")?;
+    let takes = "a protocol and its mask such as 6/0xff, both 0 to 255";
+    let (protocol, protocol_mask) = fields.next("protocol", takes, |text| {
+        let (value, mask) = text.split_once('/')?;
+        let mask = u8::try_from(number(mask)?).ok()?;
+        Some((u8::try_from(number(value)?).ok()? & mask, mask))
+    })?;
+    Ok(FiveTuple { source, destination, source_ports, destination_ports, protocol, protocol_mask })
+}

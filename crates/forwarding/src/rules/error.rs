@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What is wrong with a file of rules.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::MAX_RULES;
+
+/// Why a file was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum RuleFileError {
+    /// It cannot be read.
+    #[error("{}: {reason}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        reason: io::Error,
+    },
+    /// It is a directory, a pipe, a device.
+    #[error("{}: not a regular file", .0.display())]
+    Irregular(PathBuf),
+    /// No line lets packets pass.
+    #[error("{}: no line begins with R: every packet would be dropped", .0.display())]
+    NothingPasses(PathBuf),
+    /// A line is not as it should be.
+    #[error("{}: line {line}: {mistake}", file.display())]
+    Line {
+        /// The file.
+        file: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong there.
+        mistake: Mistake,
+    },
+}
+
+/// What is wrong with a line.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Mistake {
+    /// It begins with something else.
+    #[error("begins with {found:?}, not with {expected}")]
+    Lead {
+        /// Its first character.
+        found: char,
+        /// What lines begin with.
+        expected: &'static str,
+    },
+    /// It ends too early.
+    #[error("no {0}")]
+    Missing(&'static str),
+    /// It goes on behind its last field.
+    #[error("{0:?} behind the last field")]
+    Extra(String),
+    /// A field is not what belongs there.
+    #[error("{field}: {given:?} is not {takes}")]
+    Field {
+        /// Its name.
+        field: &'static str,
+        /// What belongs there.
+        takes: &'static str,
+        /// What is there.
+        given: String,
+    },
+    /// The range of ports is empty.
+    #[error("{field}: the range ends at {high}, before it begins at {low}")]
+    Range {
+        /// Which ports.
+        field: &'static str,
+        /// Where it begins.
+        low: u16,
+        /// Where it ends.
+        high: u16,
+    },
+    /// The port is not one of the program's.
+    #[error("port {0} is not enabled: see -p")]
+    PortNotEnabled(u16),
+    /// There is the same before it.
+    #[error("matches the same packets as line {0}, which hides it")]
+    Duplicate(usize),
+    /// There are enough before it.
+    #[error("more than {MAX_RULES} rules")]
+    TooMany,
+    /// It has more bytes than any rule needs.
+    #[error("longer than {0} bytes")]
+    TooLong(usize),
+    /// It is not text.
+    #[error("not UTF-8")]
+    NotText,
+    /// An editor put three bytes before the text.
+    #[error("begins with a UTF-8 byte order mark: save the file without it")]
+    ByteOrderMark,
+}

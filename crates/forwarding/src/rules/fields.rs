@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The fields of a line, one after the other.
+
+use std::ops::RangeInclusive;
+
+use super::Mistake;
+use crate::options::strtoul;
+
+/// A number without a sign, decimal, hexadecimal or octal, and nothing else.
+pub fn number(text: &str) -> Option<u64> {
+    let unsigned = text.starts_with(|c: char| c.is_ascii_digit());
+    match strtoul(text, 0) {
+        // What does not fit is saturated, and larger than any field.
+        Some((number, "")) if unsigned => Some(number),
+        _ => None,
+    }
+}
+
+/// What is left of a line.
+pub struct Fields<'l>(std::str::SplitAsciiWhitespace<'l>);
+
+impl<'l> Fields<'l> {
+    /// The fields of a line behind its first character, and that character.
+    pub fn of(line: &'l str) -> (char, Self) {
+        let mut characters = line.chars();
+        let lead = characters.next().unwrap_or('\n');
+        (lead, Self(characters.as_str().split_ascii_whitespace()))
+    }
+
+    /// The next one, read by `read`.
+    pub fn next<T>(
+        &mut self,
+        field: &'static str,
+        takes: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, Mistake> {
+        let text = self.0.next().ok_or(Mistake::Missing(field))?;
+        read(text).ok_or_else(|| Mistake::Field { field, takes, given: shown(text) })
+    }
+
+    /// Three: a port, a colon, a port that is not before it.
+    pub fn ports(&mut self, field: &'static str) -> Result<RangeInclusive<u16>, Mistake> {
+        const PORT: &str = "a port, 0 to 65535";
+        let port = |text: &str| u16::try_from(number(text)?).ok();
+        let low = self.next(field, PORT, port)?;
+        self.next(field, "a colon with blanks around it", |text| (text == ":").then_some(()))?;
+        let high = self.next(field, PORT, port)?;
+        if high < low {
+            return Err(Mistake::Range { field, low, high });
+        }
+        Ok(low..=high)
+    }
+
+    /// A port of the program's, of those in the mask.
+    pub fn device(&mut self, enabled: u32) -> Result<u16, Mistake> {
+        let takes = "a port of the program's, 0 to 31";
+        let port = self.next("port", takes, |text| number(text).filter(|port| *port < 32))? as u16;
+        if enabled & (1 << port) == 0 {
+            return Err(Mistake::PortNotEnabled(port));
+        }
+        Ok(port)
+    }
+
+    /// Nothing is left.
+    pub fn end(mut self) -> Result<(), Mistake> {
+        self.0.next().map_or(Ok(()), |extra| Err(Mistake::Extra(shown(extra))))
+    }
+}
+
+/// As much of a field as a message has room for.
+fn shown(text: &str) -> String {
+    const ENOUGH: usize = 60;
+    let mut shown: String = text.chars().take(ENOUGH).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Routes: networks and the ports that lead there.
+
+use std::path::Path;
+
+use super::fields::Fields;
+use super::{Address, Mistake, Prefix, RuleFileError, lines};
+
+/// A route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route<A> {
+    /// Where it leads.
+    pub destination: Prefix<A>,
+    /// The port that packets leave by.
+    pub port: u16,
+    /// Its line in the file, counted from 1.
+    pub line: usize,
+}
+
+/// Reads a file of routes. Prefixes have a length of 1 or more: DPDK's tables have no default route. `ports`
+/// is the mask of the program's ports.
+///
+/// # Errors
+/// See [`RuleFileError`].
+pub fn read_routes<A: Address>(path: &Path, ports: u32) -> Result<Vec<Route<A>>, RuleFileError> {
+    let routes =
+        lines::read(path, |text, line| route(text, line, ports), |route| route.destination)?;
+    if routes.is_empty() {
+        return Err(RuleFileError::NothingPasses(path.to_owned()));
+    }
+    Ok(routes)
+}
+
+fn route<A: Address>(text: &str, line: usize, ports: u32) -> Result<Route<A>, Mistake> {
+    let (found, mut fields) = Fields::of(text);
+    if found != 'R' {
+        return Err(Mistake::Lead { found, expected: "R or #" });
+    }
+    let prefix = |text: &str| Prefix::parse(text, 1, A::of_route);
+    let destination = fields.next("destination", A::ROUTE, prefix)?;
+    let port = fields.device(ports)?;
+    fields.end()?;
+    Ok(Route { destination, port, line })
+}

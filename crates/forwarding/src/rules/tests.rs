@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-3-Clause
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// Ports 0 and 2.
+const PORTS: u32 = 0b101;
+const DENY: &str = "@10.0.0.0/8 0.0.0.0/0 0 : 65535 0 : 65535 0/0";
+const PASS: &str = "R0.0.0.0/0 0.0.0.0/0 0 : 65535 0 : 65535 0/0 2";
+
+fn file(content: impl AsRef<[u8]>) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules");
+    fs::write(&path, content).unwrap();
+    (folder, path)
+}
+
+fn rules4(content: impl AsRef<[u8]>) -> Result<Vec<AclRule<Ipv4Addr>>, RuleFileError> {
+    read_acl(&file(content).1, PORTS)
+}
+
+fn rules6(content: impl AsRef<[u8]>) -> Result<Vec<AclRule<Ipv6Addr>>, RuleFileError> {
+    read_acl(&file(content).1, PORTS)
+}
+
+fn routes4(content: impl AsRef<[u8]>) -> Result<Vec<Route<Ipv4Addr>>, RuleFileError> {
+    read_routes(&file(content).1, PORTS)
+}
+
+/// What is said of a file, without its name.
+fn complaint<T: std::fmt::Debug>(result: Result<T, RuleFileError>) -> String {
+    let said = result.unwrap_err().to_string();
+    let (name, rest) = said.split_once(": ").unwrap();
+    assert!(name.ends_with("/rules"), "{said}");
+    rest.to_owned()
+}
+
+#[test]
+fn rules_are_read_in_their_order() {
+    let rules = rules4(
+        "# comment\n\n \t\n@192.168.0.34/32 192.168.0.36/0x10 0 : 65535 20 : 0x1f 6/0xfe\r\n\
+         R 1.2.3.4/24 0.0.0.0/0 010 : 10 0 : 65535 0x00/0x00 2",
+    );
+    let first = FiveTuple {
+        source: Prefix { network: [192, 168, 0, 34].into(), len: 32 },
+        destination: Prefix { network: [192, 168, 0, 0].into(), len: 16 },
+        source_ports: 0..=65535,
+        destination_ports: 20..=31,
+        protocol: 6,
+        protocol_mask: 0xfe,
+    };
+    let second = FiveTuple {
+        source: Prefix { network: [1, 2, 3, 0].into(), len: 24 },
+        destination: Prefix { network: [0; 4].into(), len: 0 },
+        source_ports: 8..=10,
+        destination_ports: 0..=65535,
+        protocol: 0,
+        protocol_mask: 0,
+    };
+    assert_eq!(
+        rules.unwrap(),
+        [
+            AclRule { matches: first, action: Action::Deny, line: 4 },
+            AclRule { matches: second, action: Action::Forward(2), line: 5 },
+        ]
+    );
+}
+
+#[test]
+fn ipv6_addresses_are_whole_or_abbreviated() {
+    let rules = rules6(
+        "@2001:0db8:0:0:0:0:0:1/128 ::/0 0 : 65535 0 : 65535 17/0xff\n\
+         R2001:db8:ffff::/33 fe80::1/10 0 : 65535 0 : 65535 0/0 0\n",
+    )
+    .unwrap();
+    assert_eq!(rules[0].matches.source.network, "2001:db8::1".parse::<Ipv6Addr>().unwrap());
+    assert_eq!(rules[1].matches.source.network, "2001:db8:8000::".parse::<Ipv6Addr>().unwrap());
+    assert_eq!(rules[1].matches.destination.network, "fe80::".parse::<Ipv6Addr>().unwrap());
+    assert_eq!(rules[1].matches.destination.len, 10);
+}
+
+#[test]
+fn routes_are_read() {
+    let routes = routes4("R198.18.0.0/24 0\n#R1.1.1.1/32 0\nR10.1.2.3/8   2\n").unwrap();
+    let destination = Prefix { network: Ipv4Addr::new(10, 0, 0, 0), len: 8 };
+    assert_eq!(routes[1], Route { destination, port: 2, line: 3 });
+    let whole = read_routes::<Ipv6Addr>(&file("R2001:200::/48 0\n").1, PORTS).unwrap();
+    assert_eq!(whole[0].destination.len, 48);
+}
+
+#[test]
+fn each_mistake_in_a_rule_is_told_with_its_line() {
+    let any = "0.0.0.0/0";
+    for (line, expected) in [
+        ("S1.2.3.4/32".to_owned(), "begins with 'S', not with @ (deny), R (forward) or #"),
+        (format!(" {PASS}"), "begins with ' ', not with"),
+        ("@".to_owned(), "no source"),
+        (format!("@{any}"), "no destination"),
+        (format!("@{any} {any}"), "no source ports"),
+        (format!("@{any} {any} 0 : 1 0 :"), "no destination ports"),
+        (format!("@{any} {any} 0 : 1 0 : 1"), "no protocol"),
+        (format!("R{any} {any} 0 : 1 0 : 1 0/0"), "no port"),
+        (format!("@{any} {any} 0 : 1 0 : 1 0/0 1"), "\"1\" behind the last field"),
+        (format!("{PASS} # why"), "\"#\" behind the last field"),
+        (
+            format!("@1.2.3.4/33 {any} 0 : 1 0 : 1 0/0"),
+            "source: \"1.2.3.4/33\" is not an IPv4 prefix",
+        ),
+        (format!("@1.2.3.4 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.4\" is not"),
+        (format!("@1.2.3/32 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3/32\" is not"),
+        (format!("@1.2.3.4.5/32 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.4.5/32\" is not"),
+        (format!("@1.2.3.256/32 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.256/32\" is not"),
+        (format!("@1.2.3.-1/32 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.-1/32\" is not"),
+        (format!("@{any} 1.2.3.4/ 0 : 1 0 : 1 0/0"), "destination: \"1.2.3.4/\" is not"),
+        (format!("@{any} ::/0 0 : 1 0 : 1 0/0"), "destination: \"::/0\" is not an IPv4 prefix"),
+        (format!("@{any} {any} 0:1 0 : 1 0/0"), "source ports: \"0:1\" is not a port, 0 to 65535"),
+        (format!("@{any} {any} 0 1 0 : 1 0/0"), "source ports: \"1\" is not a colon with blanks"),
+        (format!("@{any} {any} 0 : 65536 0 : 1 0/0"), "source ports: \"65536\" is not a port"),
+        (format!("@{any} {any} 0 : 1 +1 : 1 0/0"), "destination ports: \"+1\" is not a port"),
+        (format!("@{any} {any} 0 : 1 09 : 1 0/0"), "destination ports: \"09\" is not a port"),
+        (
+            format!("@{any} {any} 0 : 1 9 : 1 0/0"),
+            "destination ports: the range ends at 1, before it begins at 9",
+        ),
+        (
+            format!("@{any} {any} 0 : 1 0 : 1 256/0"),
+            "protocol: \"256/0\" is not a protocol and its mask",
+        ),
+        (format!("@{any} {any} 0 : 1 0 : 1 6"), "protocol: \"6\" is not"),
+        (format!("@{any} {any} 0 : 1 0 : 1 tcp/0xff"), "protocol: \"tcp/0xff\" is not"),
+        (format!("R{any} {any} 0 : 1 0 : 1 0/0 1"), "port 1 is not enabled: see -p"),
+        (format!("R{any} {any} 0 : 1 0 : 1 0/0 32"), "port: \"32\" is not a port of the program's"),
+        (
+            format!("R{any} {any} 0 : 1 0 : 1 0/0 two"),
+            "port: \"two\" is not a port of the program's",
+        ),
+        (
+            format!("@{any}\u{a0}{any} 0 : 1 0 : 1 0/0"),
+            "source: \"0.0.0.0/0\\u{a0}0.0.0.0/0\" is not",
+        ),
+        (format!("@{any} {any} 0 : 1 0 : 1 ６/0"), "protocol: \"６/0\" is not"),
+        (DENY.to_owned(), "matches the same packets as line 2, which hides it"),
+        // Bits that do not count make no difference.
+        (
+            "R10.1.1.1/8 1.1.1.1/0 0 : 65535 0 : 0xffff 6/0 0".to_owned(),
+            "matches the same packets as line 2, which hides it",
+        ),
+        (format!("@{}", "1".repeat(5000)), "longer than 4096 bytes"),
+    ] {
+        let said = complaint(rules4(format!("# rules\n{DENY}\n{line}\n{PASS}\n")));
+        let told = said.strip_prefix("line 3: ").unwrap_or_else(|| panic!("{line}: {said}"));
+        assert!(told.starts_with(expected), "{line}: {said}");
+    }
+    let said = complaint(rules6("@2001:db8::/129 ::/0 0 : 1 0 : 1 0/0"));
+    assert!(said.starts_with("line 1: source: \"2001:db8::/129\" is not an IPv6 prefix"), "{said}");
+}
+
+#[test]
+fn each_mistake_in_a_route_is_told_with_its_line() {
+    for (line, expected) in [
+        ("@10.0.0.0/8 0", "begins with '@', not with R or #"),
+        ("R", "no destination"),
+        ("R10.0.0.0/8", "no port"),
+        ("R10.0.0.0/8 0 0", "\"0\" behind the last field"),
+        ("R10.0.0.0/0 0", "destination: \"10.0.0.0/0\" is not an IPv4 prefix"),
+        ("R010.0.0.0/8 0", "destination: \"010.0.0.0/8\" is not"),
+        ("R10.0.0.0/8 1", "port 1 is not enabled"),
+        ("R198.18.0.255/24 0", "matches the same packets as line 1, which hides it"),
+    ] {
+        let said = complaint(routes4(format!("R198.18.0.0/24 2\n{line}\n")));
+        let told = said.strip_prefix("line 2: ").unwrap_or_else(|| panic!("{line}: {said}"));
+        assert!(told.starts_with(expected), "{line}: {said}");
+    }
+}
+
+#[test]
+fn text_that_is_none_is_told() {
+    assert_eq!(
+        complaint(rules4(format!("\u{feff}{PASS}\n"))),
+        "line 1: begins with a UTF-8 byte order mark: save the file without it"
+    );
+    let mut bytes = b"@10.0.0.0/8\xff\n".to_vec();
+    assert_eq!(complaint(rules4(&bytes)), "line 1: not UTF-8");
+    // In a comment it does not matter.
+    bytes[0] = b'#';
+    bytes.extend(PASS.bytes());
+    assert_eq!(rules4(&bytes).unwrap().len(), 1);
+    let long = "é".repeat(100);
+    let said = complaint(rules4(format!("@{long} 0.0.0.0/0\n")));
+    assert!(said.contains("ééé…\" is not") && !said.contains(&long), "{said}");
+}
+
+#[test]
+fn files_are_told_that_hold_no_rules() {
+    let nothing = "no line begins with R: every packet would be dropped";
+    for content in ["", "# R\n\n", &format!("{DENY}\n")] {
+        assert_eq!(complaint(rules4(content)), nothing);
+    }
+    assert_eq!(complaint(routes4("\n")), nothing);
+    let folder = tempfile::tempdir().unwrap();
+    let missing = read_acl::<Ipv4Addr>(&folder.path().join("none"), PORTS).unwrap_err().to_string();
+    assert!(missing.ends_with("/none: No such file or directory (os error 2)"), "{missing}");
+    let irregular = read_routes::<Ipv4Addr>(folder.path(), PORTS).unwrap_err().to_string();
+    assert!(irregular.ends_with(": not a regular file"), "{irregular}");
+}
+
+#[test]
+fn there_may_be_so_many_and_no_more() {
+    let mut content = String::new();
+    for n in 0..MAX_RULES {
+        writeln!(content, "R{}/32 0", Ipv4Addr::from_bits(n as u32)).unwrap();
+    }
+    assert_eq!(routes4(&content).unwrap().len(), MAX_RULES);
+    content.push_str("# a comment is none\n\nR10.0.0.0/8 0\n");
+    assert_eq!(complaint(routes4(&content)), "line 100003: more than 100000 rules");
+}
+
+/// A generator of numbers, the same at each run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    fn written(&mut self, number: u64) -> String {
+        match self.below(3) {
+            0 => number.to_string(),
+            1 => format!("{number:#x}"),
+            _ => format!("0{number:o}"),
+        }
+    }
+}
+
+#[test]
+fn rules_are_read_as_they_were_written() {
+    let mut numbers = Numbers(1);
+    let (mut content, mut written, mut seen) = (String::new(), Vec::new(), HashSet::new());
+    for line in 1..=5000 {
+        let mut prefix = || {
+            let len = numbers.below(33) as u8;
+            let address = Ipv4Addr::from_bits(numbers.below(1 << 31) as u32 * 2 + 1);
+            let octets: Vec<_> = address.octets().map(|o| numbers.written(o.into())).into();
+            (Prefix { network: address.network(len), len }, octets.join("."))
+        };
+        let ((source, from), (destination, to)) = (prefix(), prefix());
+        let mut ports = || {
+            let low = numbers.below(65_536) as u16;
+            low..=low + numbers.below(65_536 - u64::from(low)) as u16
+        };
+        let (source_ports, destination_ports) = (ports(), ports());
+        let (value, protocol_mask) = (numbers.below(256) as u8, numbers.below(256) as u8);
+        let protocol = value & protocol_mask;
+        let action = if numbers.below(2) == 0 { Action::Deny } else { Action::Forward(2) };
+        let (lead, port) = if action == Action::Deny { ('@', "") } else { ('R', " 2") };
+        let mut n = |number: u64| numbers.written(number);
+        let numbers = [
+            source_ports.start(),
+            source_ports.end(),
+            destination_ports.start(),
+            destination_ports.end(),
+        ]
+        .map(|port| n((*port).into()));
+        let [a, b, c, d] = &numbers;
+        let lens = [
+            n(source.len.into()),
+            n(destination.len.into()),
+            n(value.into()),
+            n(protocol_mask.into()),
+        ];
+        let [e, f, g, h] = &lens;
+        let matches = FiveTuple {
+            source,
+            destination,
+            source_ports,
+            destination_ports,
+            protocol,
+            protocol_mask,
+        };
+        if seen.insert(matches.clone()) {
+            writeln!(content, "{lead}{from}/{e} {to}/{f}\t{a} : {b} {c} : {d} {g}/{h}{port}")
+                .unwrap();
+            written.push(AclRule { matches, action, line });
+        } else {
+            content.push('\n');
+        }
+    }
+    assert_eq!(rules4(content).unwrap(), written);
+}
