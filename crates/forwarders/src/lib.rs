@@ -11,6 +11,7 @@ pub mod error;
 pub mod ethernet;
 pub mod impair;
 pub mod l2fwd;
+pub mod l3fwd_graph;
 mod lcores;
 pub mod memif;
 pub mod polling;

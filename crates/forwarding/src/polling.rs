@@ -10,7 +10,7 @@ use std::sync::Arc;
 use measure::{Cell, clock};
 use telemetry::Value;
 
-/// Most packets that a poll asks for.
+/// Most packets that a poll asks for, where nothing else is said.
 pub const BURST: usize = 32;
 
 /// What became of the polls of one receive queue.
@@ -22,9 +22,9 @@ pub struct QueueFigures {
     pub port: u16,
     /// Its queue.
     pub queue: u16,
-    /// Polls that returned 0, 1, .. `BURST` packets. The other counts follow from it, so that they
-    /// can never disagree.
-    bursts: [Cell; BURST + 1],
+    /// Polls that returned 0, 1, .. as many packets as they ask for. The other counts follow from it, so
+    /// that they can never disagree.
+    bursts: Box<[Cell]>,
     /// From the return of a poll with packets to the return of the lcore's next poll.
     busy_tsc: Cell,
     /// The TSC just before the first poll; 0 before that.
@@ -32,14 +32,20 @@ pub struct QueueFigures {
 }
 
 impl QueueFigures {
-    /// Of an lcore's polls of a port's queue: none yet.
+    /// Of an lcore's polls of a port's queue for up to [`BURST`] packets: none yet.
     #[must_use]
     pub fn new(lcore: u32, port: u16, queue: u16) -> Self {
+        Self::with_limit(lcore, port, queue, BURST)
+    }
+
+    /// Of polls for up to `limit` packets, 511 at most.
+    #[must_use]
+    pub fn with_limit(lcore: u32, port: u16, queue: u16, limit: usize) -> Self {
         Self {
             lcore,
             port,
             queue,
-            bursts: [const { Cell::new(0) }; BURST + 1],
+            bursts: (0..=limit).map(|_| Cell::new(0)).collect(),
             busy_tsc: Cell::new(0),
             first_tsc: Cell::new(0),
         }
@@ -60,7 +66,7 @@ impl QueueFigures {
             ("polls", bursts.iter().sum::<u64>().into()),
             ("empty_polls", bursts[0].into()),
             ("packets", packets.into()),
-            ("burst_limit", (BURST as u64).into()),
+            ("burst_limit", (bursts.len() as u64 - 1).into()),
             ("burst_histogram", Value::Numbers(bursts)),
             // The lcore goes on while this is read: what it adds meanwhile is not of this moment.
             ("busy_tsc", self.busy_tsc.get().min(total).into()),
@@ -88,7 +94,7 @@ impl<'f> Meter<'f> {
         Self { busy: None, since: now }
     }
 
-    /// Notes that a poll of a queue returned `packets` (at most `BURST`) at TSC `now`.
+    /// Notes that a poll of a queue returned `packets`, no more than it asks for, at TSC `now`.
     #[inline(always)]
     pub fn polled(&mut self, figures: &'f QueueFigures, packets: usize, now: u64) {
         if let Some(busy) = self.busy {

@@ -86,6 +86,14 @@ impl<'m> Mbuf<'m> {
         (port != layout::MBUF_PORT_INVALID).then_some(port)
     }
 
+    /// Gives the packet the number of another port: forwarders keep there, between a lookup and
+    /// [`TxQueue::send`](crate::TxQueue::send), the port that it is to leave by. Drivers do not look at it.
+    #[inline]
+    pub fn set_port(&mut self, port: u16) {
+        // SAFETY: the mbuf is valid, and its first segment is this owner's.
+        unsafe { fast::mbuf::set_field(self.as_ptr(), layout::MBUF_PORT, port) }
+    }
+
     /// The bytes of the first segment; the whole packet when [`segments`](Self::segments) is 1.
     #[inline]
     #[must_use]

@@ -26,8 +26,9 @@ use slot::{Slot, Slots};
 /// nodes x sources x `BURST` x 8 bytes of stack.
 pub struct Fused<T: Topology, const BURST: usize = 256, const STATS: bool = true> {
     nodes: T,
-    counters: T::PerNode<Counters>,
-    spilt: T::PerNode<Vec<T::Object>>,
+    /// One for each node, as is the next. Boxed, and no arrays of the topology's, so that a graph is `Send`.
+    counters: Box<[Counters]>,
+    spilt: Box<[Vec<T::Object>]>,
 }
 
 impl<T: Topology, const BURST: usize, const STATS: bool> Fused<T, BURST, STATS> {
@@ -37,8 +38,8 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Fused<T, BURST, STATS> 
         const { assert_one_word::<T::Object>() };
         Self {
             nodes,
-            counters: T::per_node(|_| Counters::default()),
-            spilt: T::per_node(|_| Vec::new()),
+            counters: T::NODES.iter().map(|_| Counters::default()).collect(),
+            spilt: T::NODES.iter().map(|_| Vec::new()).collect(),
         }
     }
 
@@ -70,14 +71,15 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Executor for Fused<T, B
             slots: Slots {
                 slots: slots.as_mut(),
                 capacity: size_of::<Stream<T, BURST>>() / size_of::<T::Object>(),
-                spilt: self.spilt.as_mut(),
+                spilt: &mut self.spilt,
             },
-            counters: self.counters.as_mut(),
+            counters: &mut self.counters,
             topology: PhantomData,
         };
         // What is used below without a look is there.
         assert!(walk.slots.slots.iter().all(|slot| !slot.first.is_null()));
         assert!(walk.slots.slots.len() == T::NODES.len());
+        assert!(walk.counters.len() == T::NODES.len() && walk.slots.spilt.len() == T::NODES.len());
         self.nodes.visit(&mut walk);
         // Each node has emptied its slot.
         std::mem::forget(walk.slots);
@@ -91,7 +93,7 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Executor for Fused<T, B
             cycles: STATS.then_some(counters.cycles),
             dropped: counters.dropped.get(),
         };
-        self.counters.as_ref().iter().zip(T::NODES).map(stats).collect()
+        self.counters.iter().zip(T::NODES).map(stats).collect()
     }
 
     fn dot(&self) -> String {

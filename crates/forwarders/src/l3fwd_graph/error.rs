@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Why the program did not start.
+
+use std::path::PathBuf;
+
+use dpdk::acl::{AclError, BuildError, RuleError};
+use dpdk::lpm::{LpmError, RouteError};
+use dpdk::qsbr::TooManyReaders;
+use forwarding::rules::RuleFileError;
+use graph::GraphError;
+
+use super::plan::PlanError;
+
+/// Why the options cannot be done.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// They do not fit the ports and lcores.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A file is not as it should be.
+    #[error(transparent)]
+    File(#[from] RuleFileError),
+    /// DPDK takes no list of so many rules.
+    #[error("{}: {reason}", file.display())]
+    Acl {
+        /// The file of rules.
+        file: PathBuf,
+        /// What DPDK says.
+        reason: AclError,
+    },
+    /// DPDK does not take a rule.
+    #[error("{}: line {line}: {reason}", file.display())]
+    Rule {
+        /// The file.
+        file: PathBuf,
+        /// The rule's line.
+        line: usize,
+        /// What DPDK says.
+        reason: RuleError,
+    },
+    /// The rules together are too much.
+    #[error("{}: {reason}", file.display())]
+    Build {
+        /// The file.
+        file: PathBuf,
+        /// What DPDK says.
+        reason: BuildError,
+    },
+    /// There is no table for routes.
+    #[error(transparent)]
+    Routes(#[from] LpmError),
+    /// A route did not get in.
+    #[error("the route {prefix}: {reason}")]
+    Route {
+        /// Its prefix.
+        prefix: String,
+        /// What DPDK says.
+        reason: RouteError,
+    },
+    /// A graph was not made.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// Too many lcores read the rules.
+    #[error(transparent)]
+    Readers(#[from] TooManyReaders),
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Where the fields lie that the nodes read and write, from the first byte of the frame on.
+
+/// Bytes of an Ethernet header.
+pub const ETHERNET: usize = 14;
+/// Bytes up to the end of a header of IPv4 without options.
+pub const IPV4: usize = ETHERNET + 20;
+/// Bytes up to the end of a header of IPv6.
+pub const IPV6: usize = ETHERNET + 40;
+
+/// The EtherTypes.
+pub const TYPE_IPV4: [u8; 2] = [0x08, 0x00];
+pub const TYPE_IPV6: [u8; 2] = [0x86, 0xdd];
+
+/// The EtherType of a frame.
+#[inline(always)]
+pub fn ether_type<const N: usize>(frame: &[u8; N]) -> [u8; 2] {
+    field(frame, 12)
+}
+
+/// `K` bytes at `at`, which the compiler sees to be inside.
+#[inline(always)]
+pub fn field<const N: usize, const K: usize>(frame: &[u8; N], at: usize) -> [u8; K] {
+    std::array::from_fn(|byte| frame[at + byte])
+}

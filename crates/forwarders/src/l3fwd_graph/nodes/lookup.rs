@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Where a packet is to go.
+
+use dpdk::Mbuf;
+use dpdk::lpm::{Lpm6, Routes};
+use graph::EachNode;
+
+use super::header::{ETHERNET, IPV4, IPV6, field};
+
+graph::edges! {
+    /// What a lookup found.
+    pub enum Found {
+        /// A route; the packet has the number of its port.
+        Route,
+        /// None.
+        NoRoute,
+        /// The packet may make no further hop.
+        Expired,
+    }
+}
+
+/// The least time to live with which a router may send a packet on (RFC 1812, 5.3.1).
+const LEAST_TTL: u8 = 2;
+
+/// Looks IPv4 destinations up.
+pub struct Ip4Lookup<'t>(pub Routes<'t>);
+
+impl<'m> EachNode<Mbuf<'m>> for Ip4Lookup<'_> {
+    type Next = Found;
+
+    #[inline]
+    fn each(&mut self, packet: &mut Mbuf<'m>) -> Found {
+        let Some(header) = packet.header_mut::<IPV4>() else { return Found::NoRoute };
+        let (ttl, destination) = (header[ETHERNET + 8], field(header, ETHERNET + 16));
+        if ttl < LEAST_TTL {
+            return Found::Expired;
+        }
+        let Some(port) = self.0.lookup(u32::from_be_bytes(destination)) else {
+            return Found::NoRoute;
+        };
+        packet.set_port(port as u16);
+        Found::Route
+    }
+}
+
+/// Looks IPv6 destinations up.
+pub struct Ip6Lookup<'t>(pub &'t Lpm6<'t>);
+
+impl<'m> EachNode<Mbuf<'m>> for Ip6Lookup<'_> {
+    type Next = Found;
+
+    #[inline]
+    fn each(&mut self, packet: &mut Mbuf<'m>) -> Found {
+        let Some(header) = packet.header_mut::<IPV6>() else { return Found::NoRoute };
+        let (hops, destination) = (header[ETHERNET + 7], field(header, ETHERNET + 24));
+        if hops < LEAST_TTL {
+            return Found::Expired;
+        }
+        let Some(port) = self.0.lookup(&destination) else { return Found::NoRoute };
+        packet.set_port(port as u16);
+        Found::Route
+    }
+}
