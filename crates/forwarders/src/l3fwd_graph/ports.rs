@@ -68,12 +68,15 @@ impl<'eal> Pools<'_, 'eal> {
     }
 }
 
-/// Starts the ports, and says what is written into packets that leave by each.
+/// Ports that run, and what is written into packets that leave by each.
+type Running<'eal> = (Vec<Port<'eal, Started>>, BTreeMap<u16, Addresses>);
+
+/// Starts the ports.
 pub fn start<'eal>(
     eal: &'eal Eal,
     plan: &Plan,
     options: &Options,
-) -> Result<(Vec<Port<'eal, Started>>, BTreeMap<u16, Addresses>), RunError> {
+) -> Result<Running<'eal>, RunError> {
     let mut pools = Pools { eal, plan, options, made: BTreeMap::new() };
     let (mut started, mut written) = (Vec::new(), BTreeMap::new());
     for id in eal.ports() {

@@ -45,14 +45,14 @@ impl<'m> EachNode<Mbuf<'m>> for Ip4Rewrite {
     }
 }
 
-/// The checksum of a header whose time to live has become less by one, from that before, as the C node has
-/// it: ones' complement (RFC 1624), where no header that is right has 0xffff.
+/// The checksum of a header whose time to live has become less by one, from that before, bit for bit as the C
+/// node has it: one more in ones' complement, with zero as 0xffff where it comes out so (RFC 1141).
 #[inline(always)]
 fn checksum_of_one_less(checksum: [u8; 2]) -> [u8; 2] {
-    // The time to live is the first byte of its word. Taken with the bytes swapped, one is added to the
-    // lower byte, and the carry goes where it belongs (RFC 1071, 2 B).
-    let sum = u16::from_le_bytes(checksum).wrapping_add(1);
-    sum.wrapping_add(u16::from(sum == u16::MAX)).to_le_bytes()
+    // The time to live is the first byte of its word. With the bytes swapped, one is added to the lower
+    // byte, and the carry goes where it belongs (RFC 1071, 2 B).
+    let sum = u32::from(u16::from_le_bytes(checksum)) + 1;
+    ((sum + (sum >> 16)) as u16).to_le_bytes()
 }
 
 /// Rewrites packets of IPv6.
@@ -88,21 +88,15 @@ mod tests {
     use super::checksum_of_one_less;
 
     #[test]
-    fn a_checksum_is_that_of_the_new_header() {
+    fn a_header_that_was_right_is_right() {
         // Every checksum that a header can have, and every sum of the rest with it.
-        for old in 0..0xffff_u16 {
+        for old in 0..=0xffff_u16 {
             for ttl in [2_u8, 64, 255] {
-                let word = u16::from_be_bytes([ttl, 17]);
-                // The rest of the header, such that the checksum is right.
-                let rest = !packet::checksum::fold(u64::from(old) + u64::from(word));
-                let new = packet::checksum::fold(
-                    u64::from(u16::from_be_bytes([ttl - 1, 17])) + u64::from(rest),
-                );
-                assert_eq!(
-                    checksum_of_one_less(old.to_be_bytes()),
-                    (!new).to_be_bytes(),
-                    "{old:#x}"
-                );
+                let word = |ttl: u8| u64::from(u16::from_be_bytes([ttl, 17]));
+                let rest = u64::from(!packet::checksum::fold(u64::from(old) + word(ttl)));
+                let new = u16::from_be_bytes(checksum_of_one_less(old.to_be_bytes()));
+                let sum = packet::checksum::fold(u64::from(new) + word(ttl - 1) + rest);
+                assert_eq!(sum, 0xffff, "{old:#x}");
             }
         }
     }
