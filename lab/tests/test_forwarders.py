@@ -16,7 +16,7 @@ import pytest
 from linerate import c_examples, flows
 from linerate.eal import Memory
 from linerate.errors import LabError, MissingError, UsageError
-from linerate.forwarders import FORWARDERS, forwarder, kernel, rules
+from linerate.forwarders import FORWARDERS, forwarder, kernel, rules, rust_l3fwd
 from linerate.links import Wire
 from linerate.netns import Interface
 from linerate.otg import OtgClient, Traffic
@@ -209,6 +209,21 @@ def test_l3fwd_graph(build: Path) -> None:
     environment = start("c-l3fwd-graph", TWO).environment
     assert Path(environment["LINERATE_ROUTES"]).read_text() == rules.lpm(4, 2)
     assert forwarder("c-l3fwd-graph").build_facts()["include"] == "linerate_graph.h"
+
+
+@pytest.mark.parametrize("executor", ["dpdk", "fused"])
+def test_l3fwd_graph_in_rust(build: Path, monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
+    monkeypatch.setattr(rust_l3fwd, "rust_binary", lambda name: Path("/built") / name)
+    name = "rust-l3fwd-graph" + ("-fused" if executor == "fused" else "")
+    eal, own = command(name, TWO)
+    assert eal[:3] == ["/built/l3fwd-graph", "--lcores", "(0,1)@3"]
+    # What the C program has, and the routes that this one is told by a patch.
+    assert own[:7] == command("c-l3fwd-graph", TWO)[1]
+    assert Path(value(own, "--routes_ipv4")).read_text() == rules.lpm(4, 2)
+    assert Path(value(own, "--routes_ipv6")).read_text() == rules.lpm(6, 2)
+    assert value(own, "--executor") == executor
+    with pytest.raises(UsageError, match=f"{name}: .* no addresses"):
+        start(name, Wire(vdevs=("net_null0",)))
 
 
 @pytest.mark.parametrize("name", ROUTING)

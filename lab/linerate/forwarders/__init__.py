@@ -14,6 +14,7 @@ from linerate.forwarders.c_l2fwd import CL2fwd
 from linerate.forwarders.c_l3fwd import CL3fwd, CL3fwdGraph
 from linerate.forwarders.kernel import KERNEL_FORWARDERS
 from linerate.forwarders.rust import Reflect, RustL2fwd
+from linerate.forwarders.rust_l3fwd import RustL3fwdGraph
 from linerate.forwarders.stack import STACK_FORWARDERS
 from linerate.forwarders.testpmd import Testpmd, TestpmdAfXdp
 
@@ -37,6 +38,8 @@ FORWARDERS: dict[str, Forwarder] = {
         CL3fwd("em"),
         CL3fwd("acl"),
         CL3fwdGraph(),
+        RustL3fwdGraph("dpdk"),
+        RustL3fwdGraph("fused"),
         CBasic("skeleton"),
         CBasic("rxtx_callbacks"),
         *KERNEL_FORWARDERS,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from linerate import eal
+from linerate import eal, flows
 from linerate.eal import Memory
 from linerate.errors import UsageError
 from linerate.links import Wire
@@ -136,6 +136,13 @@ def l2fwd_arguments(ports: int, *, burst: bool = False) -> list[str]:
     """Options of l2fwd, whoever wrote it: every port on one lcore, and no statistics screen."""
     options = ["-p", port_mask(ports), "-q", str(ports), "-T", "0"]
     return [*options, "--burst-forwarding"] if burst else options
+
+
+def routing_arguments(ports: int, lcore: int) -> list[str]:
+    """Options that all routing examples have: every port on this lcore, back to the sender."""
+    queues = ",".join(f"({port},0,{lcore})" for port in range(ports))
+    options = ["-p", port_mask(ports), "-P", "--config", queues]
+    return [*options, *(f"--eth-dest={n},{flows.sender_mac(n)}" for n in range(ports))]
 
 
 def on_interfaces(name: str, driver: str, wire: Wire) -> Wire:

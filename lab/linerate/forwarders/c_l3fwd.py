@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from linerate import c_examples, flows
+from linerate import c_examples
 from linerate.c_examples import CExample
 from linerate.eal import Memory, two_threads
 from linerate.forwarders import rules
-from linerate.forwarders.base import DpdkForwarder, port_mask
+from linerate.forwarders.base import DpdkForwarder, routing_arguments
 from linerate.links import Wire
 from linerate.process import Command
 
@@ -51,9 +51,7 @@ class _Routing(DpdkForwarder):
         return self._built.program
 
     def arguments(self, ports: int) -> list[str]:
-        queues = ",".join(f"({port},0,{self.lcore})" for port in range(ports))
-        options = ["-p", port_mask(ports), "-P", "--config", queues]
-        return [*options, *(f"--eth-dest={n},{flows.sender_mac(n)}" for n in range(ports))]
+        return routing_arguments(ports, self.lcore)
 
     def environment(self, ports: int) -> dict[str, str]:
         return {"LINERATE_FRAMES": str(rules.frame_file(ports))}

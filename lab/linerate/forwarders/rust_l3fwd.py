@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Our l3fwd-graph, on both executors, with the routes that DPDK's routing examples get."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from linerate.eal import Memory, two_threads
+from linerate.errors import UsageError
+from linerate.forwarders import rules
+from linerate.forwarders.base import DpdkForwarder, routing_arguments
+from linerate.links import Wire
+from linerate.places import rust_binary
+from linerate.process import Command
+
+# Its main lcore never forwards.
+_LCORE = 1
+# What these ports make is whatever lies in the buffer, unless they are given frames.
+_MAKERS = ("net_null", "net_nearfree")
+_FRAMES = "frames="
+
+
+class RustL3fwdGraph(DpdkForwarder):
+    """`executor`: DPDK's librte_graph, or one function that the compiler makes of all nodes."""
+
+    language = "Rust"
+
+    def __init__(self, executor: Literal["dpdk", "fused"]) -> None:
+        self.executor = executor
+        self.name = "rust-l3fwd-graph" + ("-fused" if executor == "fused" else "")
+
+    def prepare(self) -> None:
+        rust_binary("l3fwd-graph")
+
+    def program(self) -> Path:
+        return rust_binary("l3fwd-graph")
+
+    def lcores(self, cpu: int) -> list[str]:
+        return two_threads(cpu)
+
+    def arguments(self, ports: int) -> list[str]:
+        files = rules.rule_files("lpm", ports)
+        return [
+            *routing_arguments(ports, _LCORE),
+            f"--routes_ipv4={files.ipv4}",
+            f"--routes_ipv6={files.ipv6}",
+            f"--executor={self.executor}",
+        ]
+
+    def command(
+        self, cpu: int, memory: Memory, prefix: str, wire: Wire, *, probed: bool = False
+    ) -> Command:
+        if any(vdev.startswith(_MAKERS) and _FRAMES not in vdev for vdev in wire.vdevs):
+            raise UsageError(
+                f"--forwarders {self.name}: frames of this link have no addresses to route by",
+                "--link memif, memif2 or nearfree2-ip",
+            )
+        return super().command(cpu, memory, prefix, wire, probed=probed)
