@@ -2,7 +2,7 @@
 /*
  * net_nearfree: virtual ports that cost next to nothing, for comparing what forwarders themselves
  * cost. Loaded by EAL's -d; then
- * --vdev=net_nearfree0[,size=BYTES][,ring=PACKETS][,dense=1].
+ * --vdev=net_nearfree0[,size=BYTES][,ring=PACKETS][,dense=1][,frames=FILE].
  *
  * Each queue has a ring of packets. Receiving takes a burst out of it and sending on the same
  * queue number of the port puts a burst into it: two copies of pointers per burst and no work per
@@ -15,6 +15,9 @@
  * a full ring, or into one that nobody receives from, is freed and counts as sent. Starting fills
  * each ring; stopping frees what is in it. With dense=1 fresh packets come from a pool of the
  * driver's own (dense.h) instead of the queue's.
+ *
+ * With frames=FILE packets hold frames of a file, in turn, for forwarders that route (frames.h). Then
+ * there is work per packet: one word of each is written anew when it is received.
  *
  * Threads: one may receive from a queue while another sends on it.
  *
@@ -33,6 +36,7 @@
 
 #include "dense.h"
 #include "driver_abi.h"
+#include "frames.h"
 #include "self_test.h"
 
 #define DRIVER "net_nearfree"
@@ -57,6 +61,9 @@ struct queue {
 	uint32_t mask;
 	uint32_t limit;
 	struct rte_mempool *pool;
+	/* Null unless packets have contents. */
+	const struct frames *frames;
+	uint32_t next_frame;
 	uint16_t port;
 	uint16_t size;
 
@@ -73,6 +80,7 @@ struct nearfree {
 	struct rte_ether_addr mac;
 	/* Null unless fresh packets come from there. */
 	struct rte_mempool *dense;
+	struct frames *frames;
 	uint32_t ring;
 	uint16_t size;
 };
@@ -81,6 +89,7 @@ struct arguments {
 	uint32_t size;
 	uint32_t ring;
 	uint32_t dense;
+	struct frames *frames;
 };
 
 /* Counters have one writer and are read by others at any time. */
@@ -110,6 +119,8 @@ static __rte_noinline uint16_t fresh(struct queue *queue, struct rte_mbuf **pkts
 		pkts[i]->data_len = queue->size;
 		pkts[i]->pkt_len = queue->size;
 		pkts[i]->port = queue->port;
+		if (queue->frames != NULL)
+			frames_put(queue->frames, queue->next_frame++, pkts[i]);
 	}
 	return n;
 }
@@ -131,6 +142,8 @@ static uint16_t receive(void *raw, struct rte_mbuf **pkts, uint16_t n)
 	const uint16_t taken = RTE_MIN((uint32_t)n, there);
 
 	take(queue, pkts, taken);
+	if (queue->frames != NULL)
+		frames_renew(pkts, taken);
 	if (unlikely(taken < n))
 		n = taken + fresh(queue, pkts + taken, n - taken);
 	count(&queue->received, n);
@@ -220,6 +233,7 @@ static int fill(struct nearfree *own, struct queue *queue, uint16_t port)
 
 	queue->port = port;
 	queue->size = own->size;
+	queue->frames = own->frames;
 	queue->slots = rte_zmalloc(DRIVER, slots * sizeof(*queue->slots), RTE_CACHE_LINE_SIZE);
 	if (queue->slots == NULL)
 		return -ENOMEM;
@@ -262,6 +276,8 @@ static int close_port(struct abi_port *port)
 	stop(port);
 	if (of(port)->dense != NULL)
 		dense_release();
+	free(of(port)->frames);
+	of(port)->frames = NULL;
 	/* It lies inside the private data, which ethdev frees, as it would free this. */
 	port->data->macs = NULL;
 	return 0;
@@ -382,20 +398,34 @@ static int read_number(struct rte_kvargs *list, const char *key, uint32_t larges
 	return rte_kvargs_process(list, key, number, value);
 }
 
+static int read_frames(const char *key, const char *path, void *raw)
+{
+	struct arguments *arguments = raw;
+
+	RTE_SET_USED(key);
+	if (arguments->size < FRAME_BYTES || arguments->frames != NULL || path == NULL) {
+		SAY(ERR, "frames=FILE is wanted once, and a size of %d or more\n", FRAME_BYTES);
+		return -EINVAL;
+	}
+	arguments->frames = frames_read(path);
+	return arguments->frames ? 0 : -EINVAL;
+}
+
 static int read_arguments(const char *text, struct arguments *arguments)
 {
-	static const char *const keys[] = {"size", "ring", "dense", NULL};
+	static const char *const keys[] = {"size", "ring", "dense", "frames", NULL};
 	struct rte_kvargs *list = rte_kvargs_parse(text ? text : "", keys);
 	int ret = -EINVAL;
 
 	if (list == NULL) {
-		SAY(ERR, "arguments are size=BYTES, ring=PACKETS and dense=1, not %s\n", text);
+		SAY(ERR, "arguments are size=BYTES, ring=PACKETS, dense=1 and frames=FILE, not %s\n", text);
 		return ret;
 	}
 	*arguments = (struct arguments){.size = DEFAULT_SIZE, .ring = DEFAULT_RING};
 	if (read_number(list, "size", RTE_MBUF_DEFAULT_DATAROOM, &arguments->size) == 0 &&
 	    read_number(list, "ring", MAX_RING, &arguments->ring) == 0 &&
-	    read_number(list, "dense", 1, &arguments->dense) == 0)
+	    read_number(list, "dense", 1, &arguments->dense) == 0 &&
+	    rte_kvargs_process(list, "frames", read_frames, arguments) == 0)
 		ret = 0;
 	rte_kvargs_free(list);
 	return ret;
@@ -436,12 +466,14 @@ static int make_port(struct rte_device *device, const char *name, const struct a
 			SAY(ERR, FOREIGN "%s\n", wrong);
 		if (dense != NULL)
 			dense_release();
+		free(arguments->frames);
 		rte_free(own);
 		return port ? -ENOTSUP : -ENOMEM;
 	}
 	own->size = arguments->size;
 	own->ring = arguments->ring;
 	own->dense = dense;
+	own->frames = arguments->frames;
 	complete(port, device, own);
 	wrong = self_test_port(port);
 	if (wrong != NULL) {
@@ -458,7 +490,7 @@ static int probe(struct abi_vdev *vdev)
 	struct rte_device *device = abi_device(vdev);
 	const char *name = rte_dev_name(device);
 	const char *wrong = self_test_symbols();
-	struct arguments arguments;
+	struct arguments arguments = {0};
 
 	if (wrong == NULL && (name == NULL || strncmp(name, DRIVER, strlen(DRIVER)) != 0))
 		wrong = "the device of the bus is somewhere else";
@@ -468,8 +500,10 @@ static int probe(struct abi_vdev *vdev)
 	}
 	if (rte_eal_process_type() != RTE_PROC_PRIMARY)
 		return -ENOTSUP;
-	if (read_arguments(rte_dev_devargs(device)->args, &arguments) != 0)
+	if (read_arguments(rte_dev_devargs(device)->args, &arguments) != 0) {
+		free(arguments.frames);
 		return -EINVAL;
+	}
 	return make_port(device, name, &arguments);
 }
 

@@ -3,10 +3,11 @@
 
     python -m linerate.instructions FORWARDER...
 
-Each program runs twice on two net_nearfree ports, a short and a longer time. Start and end cancel
+Each program runs twice on two net_nearfree ports (with frames to route, if it routes), a short and
+a longer time. Start and end cancel
 in the difference of the two, and nearly so what runs between the last look at the packet counters
 and the end, so that figures of two calls differ by about a hundredth. Libraries other than the
-driver (libc, DPDK's own) are not counted.
+driver and those of DPDK's graph (libc, DPDK's others) are not counted.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from linerate.links.base import LinkContext
 from linerate.process import Child, Command, RunDirectory
 from linerate.telemetry import connect, socket_path
 
-LINK = "nearfree2"
+LINK, ROUTED_LINK = "nearfree2", "nearfree2-ip"
 SHORT_S, LONG_S = 1.0, 4.0
 START_TIMEOUT_S = 60.0
+# DPDK's libraries that nodes of its graphs are in and call, whoever's program it is.
+_NODES = re.compile(r"/librte_(graph|node|acl|lpm)\.so")
 _OBJECT = re.compile(r"ob=\((\d+)\)(?: (.*))?$")
 _CALLED_OBJECT = re.compile(r"cob=\((\d+)\)(?: (.*))?$")
 
@@ -70,8 +73,9 @@ def run(name: str, seconds: float, directory: RunDirectory, cores: Cores) -> Cou
     program.prepare()
     profile = directory.path / f"callgrind-{name}-{seconds:g}"
     prefix = directory.new_prefix("callgrind")
-    ports = link(LINK).ports
-    with link(LINK).open(LinkContext(directory.path, 64)) as wire:
+    place = link(ROUTED_LINK if program.routes else LINK)
+    ports = place.ports
+    with place.open(LinkContext(directory.path, 64)) as wire:
         command = program.command(cores.forwarder, Memory(hugepages=False), prefix, wire)
         assert command is not None  # on this link only programs forward
         valgrind = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}")
@@ -80,7 +84,8 @@ def run(name: str, seconds: float, directory: RunDirectory, cores: Cores) -> Cou
     found = costs(profile)
     driver = sum(n for path, n in found.items() if "nearfree" in path)
     own = Path(command.argv[len(valgrind)]).resolve()
-    return Count(sum(n for path, n in found.items() if Path(path) == own), driver, packets)
+    executed = sum(n for path, n in found.items() if Path(path) == own or _NODES.search(path))
+    return Count(executed, driver, packets)
 
 
 def _packets(

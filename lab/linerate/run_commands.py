@@ -152,7 +152,7 @@ def overload(
     link: Annotated[
         list[str] | None,
         typer.Option(
-            help="null, null2, nearfree2, memif, memif2, veth, veth1, "
+            help="null, null2, nearfree2, nearfree2-ip, memif, memif2, veth, veth1, "
             "veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, or "
             "repeated. "
             "Default: null,memif."

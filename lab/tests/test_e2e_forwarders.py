@@ -21,11 +21,11 @@ from test_e2e import (
     runtime,
 )
 
-from linerate import flows, records
+from linerate import flows, records, rules
 from linerate.c_examples import example_source
 from linerate.cpus import Cores
 from linerate.eal import Memory
-from linerate.forwarders import forwarder, rules
+from linerate.forwarders import forwarder
 from linerate.generator import Generator
 from linerate.links import LinkContext, Wire, link
 from linerate.otg import Traffic

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from linerate import c_examples, flows
+from linerate import c_examples, flows, rules
 from linerate.eal import Memory
 from linerate.errors import LabError, MissingError, UsageError
-from linerate.forwarders import FORWARDERS, forwarder, kernel, rules, rust_l3fwd
+from linerate.forwarders import FORWARDERS, forwarder, kernel, rust_l3fwd
 from linerate.links import Wire
 from linerate.netns import Interface
 from linerate.otg import OtgClient, Traffic

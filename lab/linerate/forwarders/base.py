@@ -54,6 +54,8 @@ class Forwarder(ABC):
     interfaces_only: bool = False
     # And only between those that the lab made: it sets the kernel up around them.
     made_interfaces_only: bool = False
+    # It looks at addresses of IP.
+    routes: bool = False
     # Its ports are pairs.
     even_ports: bool = False
     # What it collects before it sends, if it does.

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from linerate import c_examples
+from linerate import c_examples, rules
 from linerate.c_examples import CExample
 from linerate.eal import Memory, two_threads
-from linerate.forwarders import rules
 from linerate.forwarders.base import DpdkForwarder, routing_arguments
 from linerate.links import Wire
 from linerate.process import Command
@@ -28,6 +27,7 @@ class _Routing(DpdkForwarder):
     """What both have in common: how they are built, and the options that both know."""
 
     language = "C"
+    routes = True
     example: str
     lookup: str
     include: str

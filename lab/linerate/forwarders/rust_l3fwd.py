@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from linerate import rules
 from linerate.eal import Memory, two_threads
 from linerate.errors import UsageError
-from linerate.forwarders import rules
 from linerate.forwarders.base import DpdkForwarder, routing_arguments
 from linerate.links import Wire
 from linerate.places import rust_binary
@@ -25,6 +25,7 @@ class RustL3fwdGraph(DpdkForwarder):
     """`executor`: DPDK's librte_graph, or one function that the compiler makes of all nodes."""
 
     language = "Rust"
+    routes = True
 
     def __init__(self, executor: Literal["dpdk", "fused"]) -> None:
         self.executor = executor

@@ -20,7 +20,16 @@ from linerate.links.veth import Veth
 LINKS: dict[str, Link] = {
     link.name: link
     for link in (
-        *(Null(1), Null(2), NearFree(2), Memif(1), Memif(2), Veth(1), Veth(2)),
+        *(
+            Null(1),
+            Null(2),
+            NearFree(2),
+            NearFree(2, ip=True),
+            Memif(1),
+            Memif(2),
+            Veth(1),
+            Veth(2),
+        ),
         *(Veth(1, af_xdp=True), Veth(2, af_xdp=True), Tap(1), Tap(2), Ports()),
     )
 }
