@@ -85,18 +85,25 @@ impl<'b, M: Object> Batch<'b, M> {
         mut hand_over: impl FnMut(K, Self),
     ) {
         let Some(first) = self.first_mut() else { return };
-        let (mut run, mut chosen) = (1, choose(first));
-        while run < self.len {
-            let next = choose(&mut self[run]);
-            if next == chosen {
+        let mut chosen = choose(first);
+        loop {
+            // Out of the batch, so that they stay in registers: nodes write through pointers.
+            let (first, len) = (self.first, self.len);
+            let mut run = 1;
+            let other = loop {
+                if run == len {
+                    return hand_over(chosen, self);
+                }
+                // SAFETY: `run` is less than the number of objects, which this batch owns.
+                let next = choose(unsafe { &mut *first.add(run) });
+                if next != chosen {
+                    break next;
+                }
                 run += 1;
-            } else {
-                let front = self.split_front(run);
-                hand_over(std::mem::replace(&mut chosen, next), front);
-                run = 1;
-            }
+            };
+            let front = self.split_front(run);
+            hand_over(std::mem::replace(&mut chosen, other), front);
         }
-        hand_over(chosen, self);
     }
 
     /// Takes the objects one by one. Those not taken are dropped and counted.
