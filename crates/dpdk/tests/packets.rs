@@ -60,7 +60,10 @@ fn headers(pool: &Mempool<'_>) {
     let mut mbuf = pool.alloc().unwrap();
     mbuf.resize(12).unwrap().fill(7);
     assert!(mbuf.header_mut::<13>().is_none(), "longer than the packet");
+    assert!(mbuf.header::<13>().is_none(), "longer than the packet");
     *mbuf.header_mut().unwrap() = [1, 2, 3];
+    mbuf.prefetch();
+    assert_eq!(mbuf.header(), Some(&[1, 2, 3]));
     assert_eq!(mbuf.data()[..4], [1, 2, 3, 7]);
     assert_eq!(mbuf.header_mut::<12>().unwrap().len(), 12);
 }

@@ -23,6 +23,9 @@ pub struct Batch<'b, M: Object> {
     stream: PhantomData<&'b mut [M]>,
 }
 
+/// How far ahead of the object that is looked at the processor fetches another.
+const AHEAD: usize = 6;
+
 impl<'b, M: Object> Batch<'b, M> {
     /// # Safety
     /// `len` objects lie at `first`, which this batch alone owns and whose memory nothing else uses for
@@ -84,25 +87,38 @@ impl<'b, M: Object> Batch<'b, M> {
         mut choose: impl FnMut(&mut M) -> K,
         mut hand_over: impl FnMut(K, Self),
     ) {
-        let Some(first) = self.first_mut() else { return };
-        let mut chosen = choose(first);
-        loop {
+        // One call of `choose` in all, so that it becomes a part of the loop.
+        let mut chosen = None;
+        let mut run = 0;
+        while run < self.len {
             // Out of the batch, so that they stay in registers: nodes write through pointers.
             let (first, len) = (self.first, self.len);
-            let mut run = 1;
             let other = loop {
-                if run == len {
-                    return hand_over(chosen, self);
+                if run + AHEAD < len {
+                    // SAFETY: it is one of the objects, which this batch owns.
+                    unsafe { (*first.add(run + AHEAD)).prefetch() };
                 }
-                // SAFETY: `run` is less than the number of objects, which this batch owns.
-                let next = choose(unsafe { &mut *first.add(run) });
+                // SAFETY: as above; `run` is less than `len`.
+                let next = Some(choose(unsafe { &mut *first.add(run) }));
                 if next != chosen {
                     break next;
                 }
                 run += 1;
+                if run == len {
+                    break None;
+                }
             };
-            let front = self.split_front(run);
-            hand_over(std::mem::replace(&mut chosen, other), front);
+            if let Some(before) = std::mem::replace(&mut chosen, other) {
+                if run == self.len {
+                    return hand_over(before, self);
+                }
+                let front = self.split_front(run);
+                hand_over(before, front);
+            }
+            run = 1;
+        }
+        if let Some(last) = chosen {
+            hand_over(last, self);
         }
     }
 

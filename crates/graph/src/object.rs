@@ -8,10 +8,19 @@ use dpdk::Mbuf;
 /// # Safety
 /// A value is a pointer that is not null, and nothing else: librte_graph keeps it as a `void *` between
 /// two nodes, and a C node may read it as one.
-pub unsafe trait Object: Sized + Send {}
+pub unsafe trait Object: Sized + Send {
+    /// Has the processor fetch what a node will read of it. By default nothing is done.
+    #[inline(always)]
+    fn prefetch(&self) {}
+}
 
 // SAFETY: transparent over a pointer to an mbuf that is not null; the C nodes of DPDK take the same.
-unsafe impl Object for Mbuf<'_> {}
+unsafe impl Object for Mbuf<'_> {
+    #[inline(always)]
+    fn prefetch(&self) {
+        Mbuf::prefetch(self);
+    }
+}
 // SAFETY: a reference is a pointer that is not null.
 unsafe impl<T: Sync> Object for &T {}
 // SAFETY: as above.

@@ -68,7 +68,15 @@ pub(crate) const MOST_EDGES: usize = 64;
 #[must_use]
 pub fn target<T: Topology, X: Next, const I: usize>(next: X) -> usize {
     let targets = const { &Targets::<T, X, I>::BY_INDEX };
-    targets[checked(next)]
+    // Where the compiler follows a node to one of its edges, it then follows it to the next node, too; through
+    // a table it does not.
+    match checked(next) {
+        0 => targets[0],
+        1 => targets[1],
+        2 => targets[2],
+        3 => targets[3],
+        index => targets[index],
+    }
 }
 
 /// Where the edges `X` of the node `I` lead, checked when the program is compiled.
@@ -275,7 +283,7 @@ macro_rules! topology {
     };
     (@straight each $self:ident $field:ident $at:ident $object:ident $passes:ident [$index:expr] $type:ty) => {
         if $at == $index {
-            $passes($at);
+            $passes($index);
             let next = $crate::EachNode::<$type>::each(&mut $self.$field, $object);
             $at = $crate::target::<Self, _, $index>(next);
         }

@@ -86,6 +86,17 @@ impl<'m> Mbuf<'m> {
         (port != layout::MBUF_PORT_INVALID).then_some(port)
     }
 
+    /// Has the processor fetch the first bytes while other packets are worked on. Changes nothing.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: SSE is part of x86_64, and any address may be prefetched; the mbuf is valid.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(self.start().cast::<i8>());
+        }
+    }
+
     /// Gives the packet the number of another port: forwarders keep there, between a lookup and
     /// [`TxQueue::send`](crate::TxQueue::send), the port that it is to leave by. Drivers do not look at it.
     #[inline]
@@ -157,6 +168,25 @@ impl<'m> Mbuf<'m> {
         // SAFETY: as in `data`; unshared, so this borrow is the only way to the bytes.
         self.is_unshared()
             .then(|| unsafe { std::slice::from_raw_parts_mut(self.start(), self.data_len()) })
+    }
+
+    /// The first `N` bytes, 64 at most; `None` when the first segment is shorter. Cheaper than
+    /// [`data`](Self::data), which has to find the end.
+    #[inline]
+    #[must_use]
+    pub fn header<const N: usize>(&self) -> Option<&[u8; N]> {
+        const { assert!(N <= 64, "a header is 64 bytes long at most") };
+        // SAFETY: the mbuf is valid.
+        if !unsafe { fast::mbuf::has_header(self.as_ptr(), N as u16) } {
+            return None;
+        }
+        // SAFETY: the segment has that many bytes, which lie in its buffer (see `has_header`), and that is not
+        // at address 0; it is initialised, and nobody writes there (see `data`).
+        unsafe {
+            let start = self.start();
+            std::hint::assert_unchecked(!start.is_null());
+            Some(&*start.cast())
+        }
     }
 
     /// The first `N` bytes for writing, 64 at most; `None` when somebody else can see them or the first

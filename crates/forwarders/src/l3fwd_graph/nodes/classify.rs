@@ -13,7 +13,7 @@ graph::edges! {
         Ipv4,
         /// IPv6.
         Ipv6,
-        /// Another, a header that is cut short, or bytes that somebody else can see.
+        /// Another, or a header that is cut short.
         Other,
     }
 }
@@ -26,10 +26,10 @@ impl<'m> EachNode<Mbuf<'m>> for Classify {
 
     #[inline]
     fn each(&mut self, packet: &mut Mbuf<'m>) -> Family {
-        let Some(header) = packet.header_mut::<IPV4>() else { return Family::Other };
+        let Some(header) = packet.header::<IPV4>() else { return Family::Other };
         match ether_type(header) {
             TYPE_IPV4 => Family::Ipv4,
-            TYPE_IPV6 if packet.header_mut::<IPV6>().is_some() => Family::Ipv6,
+            TYPE_IPV6 if packet.header::<IPV6>().is_some() => Family::Ipv6,
             _ => Family::Other,
         }
     }

@@ -9,13 +9,13 @@ pub const IPV4: usize = ETHERNET + 20;
 pub const IPV6: usize = ETHERNET + 40;
 
 /// The EtherTypes.
-pub const TYPE_IPV4: [u8; 2] = [0x08, 0x00];
-pub const TYPE_IPV6: [u8; 2] = [0x86, 0xdd];
+pub const TYPE_IPV4: u16 = 0x0800;
+pub const TYPE_IPV6: u16 = 0x86dd;
 
 /// The EtherType of a frame.
 #[inline(always)]
-pub fn ether_type<const N: usize>(frame: &[u8; N]) -> [u8; 2] {
-    field(frame, 12)
+pub fn ether_type<const N: usize>(frame: &[u8; N]) -> u16 {
+    u16::from_be_bytes(field(frame, 12))
 }
 
 /// `K` bytes at `at`, which the compiler sees to be inside.

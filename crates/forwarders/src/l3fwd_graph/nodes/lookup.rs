@@ -30,7 +30,7 @@ impl<'m> EachNode<Mbuf<'m>> for Ip4Lookup<'_> {
 
     #[inline]
     fn each(&mut self, packet: &mut Mbuf<'m>) -> Found {
-        let Some(header) = packet.header_mut::<IPV4>() else { return Found::NoRoute };
+        let Some(header) = packet.header::<IPV4>() else { return Found::NoRoute };
         let (ttl, destination) = (header[ETHERNET + 8], field(header, ETHERNET + 16));
         if ttl < LEAST_TTL {
             return Found::Expired;
@@ -51,7 +51,7 @@ impl<'m> EachNode<Mbuf<'m>> for Ip6Lookup<'_> {
 
     #[inline]
     fn each(&mut self, packet: &mut Mbuf<'m>) -> Found {
-        let Some(header) = packet.header_mut::<IPV6>() else { return Found::NoRoute };
+        let Some(header) = packet.header::<IPV6>() else { return Found::NoRoute };
         let (hops, destination) = (header[ETHERNET + 7], field(header, ETHERNET + 24));
         if hops < LEAST_TTL {
             return Found::Expired;
