@@ -22,6 +22,7 @@ from test_e2e import (
 )
 
 from linerate import flows, records, rules
+from linerate.benchmarks import nearfree_obstacle
 from linerate.c_examples import example_source
 from linerate.cpus import Cores
 from linerate.eal import Memory
@@ -41,12 +42,15 @@ assert runtime
 TESTPMD = ["testpmd-mac", "testpmd-macswap", "testpmd-csum", "testpmd-5tswap"]
 L3FWD = ["c-l3fwd-lpm", "c-l3fwd-em", "c-l3fwd-acl"]
 GRAPH = ["c-l3fwd-graph"]
+OURS = ["rust-l3fwd-graph", "rust-l3fwd-graph-fused"]
 GROUPS = [TESTPMD, L3FWD, GRAPH]
 NULL, MEMIF = ["null", "null2"], ["memif", "memif2"]
 
 
 def obstacle(name: str) -> str | None:
     """Why this forwarder cannot run: what it is made of is not installed."""
+    if name in OURS:
+        return None
     example = "l3fwd-graph" if name.endswith("graph") else "l3fwd"
     if name.startswith("testpmd"):
         if shutil.which("dpdk-testpmd") is None:
@@ -195,7 +199,7 @@ def run_between(run: RunDirectory, name: str, wire: Wire) -> tuple[Sent, Counter
         generator.close()
 
 
-@pytest.mark.parametrize("name", [*L3FWD, *GRAPH])
+@pytest.mark.parametrize("name", [*L3FWD, *GRAPH, *OURS])
 def test_frames_leave_by_the_port_that_the_rules_name(runtime: Path, name: str) -> None:
     """Exactly so many by each port: whoever does not know a flow would send it back, or drop it."""
     need("generator")
@@ -210,3 +214,38 @@ def test_frames_leave_by_the_port_that_the_rules_name(runtime: Path, name: str) 
     share = Counter(rules.out_port(flow.destination, 2) for flow in flows.flows())
     assert share[0] != share[1]
     assert left == {port: 2 * FRAMES // flows.FLOWS * count for port, count in share.items()}
+
+
+@pytest.mark.skipif(nearfree_obstacle() is not None, reason=str(nearfree_obstacle()))
+@pytest.mark.parametrize("name", [*GRAPH, *OURS])
+def test_frames_that_a_driver_makes_are_routed_again_and_again(runtime: Path, name: str) -> None:
+    """More often than they have hops to live, and none is dropped."""
+    can_run([name])
+    if name in OURS:
+        need("l3fwd-graph")
+    forwarder(name).prepare()
+    place = link("nearfree2-ip")
+    place.prepare()
+    with (
+        RunDirectory(runtime) as run,
+        place.open(LinkContext(run.path, 64)) as wire,
+    ):
+        prefix = run.new_prefix("forwarder")
+        command = forwarder(name).command(
+            Cores.choose().forwarder, Memory(hugepages=False), prefix, wire
+        )
+        assert command is not None
+        with (
+            Child(command, run) as child,
+            connect(socket_path(run.path, prefix), 20, child.check) as telemetry,
+        ):
+
+            def sent() -> list[int]:
+                return [int(telemetry.ask(f"/ethdev/stats,{port}")["opackets"]) for port in (0, 1)]
+
+            # Each ring has a thousand packets at most, and 64 hops are to live in each.
+            child.wait_until(lambda: min(sent()) > 1_000_000, 20, "a million packets: not")
+            if name in OURS:
+                nodes = telemetry.ask("/linerate/graph/nodes")
+                assert sum(int(node["dropped"]) for node in nodes) == 0
+            assert child.stop() == 0
