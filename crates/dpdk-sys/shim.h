@@ -15,6 +15,7 @@
 #include <rte_lpm.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
+#include <rte_node_eth_api.h>
 #include <rte_rcu_qsbr.h>
 
 /* Thread-local variables of a shared library: bindgen takes them for plain statics. */
@@ -84,10 +85,30 @@ uint16_t lr_graph_create(const char *name, int socket, const char **nodes, uint1
 /* The graph as Graphviz draws it, to be freed with lr_free. Returns 0 or -errno. */
 int lr_graph_export(const char *name, char **text);
 void lr_free(void *memory);
+/* What happened in a node, summed over graphs. */
+typedef void (*lr_node_stats_fn)(void *cookie, const char *name, uint64_t calls, uint64_t objs,
+				 uint64_t cycles, uint64_t reallocs);
+/* Tells each node of the graphs that these shell patterns match. Returns 0 or -errno. */
+int lr_graph_cluster_stats(const char **patterns, uint16_t count, lr_node_stats_fn fn,
+			   void *cookie);
+/* Whether a shell pattern matches a name, as those for graphs are matched. */
+int lr_matches(const char *pattern, const char *name);
+/*
+ * Makes the nodes of a port: one for each RX queue that it is configured with, one for transmission.
+ * Returns the number of RX queues, or -errno.
+ */
+int lr_node_eth_config(uint16_t port);
 /* Oracles. */
 void lr_graph_walk(struct rte_graph *graph);
 void lr_node_enqueue(struct rte_graph *graph, struct rte_node *node, uint16_t next, void **objs,
 		     uint16_t n);
+void lr_node_enqueue_x1(struct rte_graph *graph, struct rte_node *node, uint16_t next, void *obj);
+void lr_node_enqueue_x2(struct rte_graph *graph, struct rte_node *node, uint16_t next, void **objs);
+void lr_node_enqueue_x4(struct rte_graph *graph, struct rte_node *node, uint16_t next, void **objs);
+void **lr_node_next_stream_get(struct rte_graph *graph, struct rte_node *node, uint16_t next,
+			       uint16_t n);
+void lr_node_next_stream_put(struct rte_graph *graph, struct rte_node *node, uint16_t next,
+			     uint16_t n);
 void lr_node_next_stream_move(struct rte_graph *graph, struct rte_node *node, uint16_t next);
 
 #endif

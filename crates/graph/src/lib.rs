@@ -35,7 +35,10 @@ mod topology;
 pub use batch::{Batch, Drain, Room};
 pub use executor::Executor;
 pub use fused::Fused;
-pub use librte::{Graph, GraphBuilder, GraphError, Librte};
+pub use librte::{
+    ClusterError, ClusterNode, Graph, GraphBuilder, GraphError, Ip4NextHop, Ip4Route, Librte,
+    cluster_stats,
+};
 pub use next::{Next, Nowhere};
 pub use node::{EachNode, Node, Outlet, Source};
 pub use object::Object;

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 
 use dpdk::Eal;
 
+use super::c_nodes::CNodes;
 use super::created::Created;
 use super::error::GraphError;
 use super::plan::Planned;
@@ -71,6 +72,7 @@ pub struct GraphBuilder<'eal, M: Object> {
     name: String,
     /// What was asked for, in order; the first error is what `build` returns.
     planned: Result<Vec<Planned>, GraphError>,
+    pub(super) c_nodes: CNodes,
     owned: Vec<Owned<'eal>>,
     object: PhantomData<M>,
 }
@@ -104,9 +106,15 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
             eal,
             name: name.to_owned(),
             planned: Ok(Vec::new()),
+            c_nodes: CNodes::default(),
             owned: Vec::new(),
             object: PhantomData,
         }
+    }
+
+    /// Keeps something for as long as the graph lives.
+    pub(super) fn keep<T: 'eal>(&mut self, it: T) {
+        self.owned.push(Owned::new(it).0);
     }
 
     fn plan(mut self, node: Result<Planned, GraphError>) -> Self {
@@ -165,7 +173,8 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
     /// Its function takes what `M` points to, sends each object to one of its edges or frees it, and keeps
     /// to the rules of librte_graph; what it has to be told before it runs, it was told.
     pub unsafe fn foreign_node(self, name: &str) -> Self {
-        self.plan(Planned::of_c(name))
+        // The library does not tell whether it is a source: one that nothing leads to is.
+        self.plan(Planned::of_c(name).map(|node| Planned { maybe_source: true, ..node }))
     }
 
     /// The graph.
@@ -174,8 +183,10 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
     /// The first thing that is wrong, see [`GraphError`].
     pub fn build<const STATS: bool>(self) -> Result<Graph<'eal, M, STATS>, GraphError> {
         // SAFETY: what the nodes point to lives in `owned` until the graph has ended, and nothing else
-        // looks at it; each node takes `M`.
-        let graph = unsafe { Created::new(self.eal, &self.name, &self.planned?) }?;
+        // looks at it, as do the queues of DPDK's nodes; each node takes `M`, and DPDK's are added to graphs of
+        // `Mbuf`s alone.
+        let graph =
+            unsafe { Created::new(self.eal, &self.name, self.planned?, &self.c_nodes, STATS) }?;
         Ok(Graph { graph, _owned: self.owned, object: PhantomData })
     }
 }

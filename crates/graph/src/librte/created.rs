@@ -9,16 +9,13 @@ use std::ptr::NonNull;
 use dpdk::{Eal, Errno};
 use dpdk_sys::{layout, rte_graph, rte_node};
 
+use super::c_nodes::{self, CNodes};
 use super::error::GraphError;
+use super::library::{self, Library, NO_GRAPH};
 use super::plan::{self, Planned, c_name};
 use super::raw::{field, node_at, walk};
 use super::register;
 use crate::stats::{Counters, NodeStats};
-
-/// Any NUMA node.
-const ANY_SOCKET: i32 = -1;
-/// `RTE_GRAPH_ID_INVALID`
-const NO_GRAPH: u16 = u16::MAX;
 
 /// A node of ours, as it was registered.
 struct Ours {
@@ -33,53 +30,75 @@ pub(super) struct Created<'eal> {
     name: CString,
     /// Our nodes, by name.
     ours: BTreeMap<String, Ours>,
+    /// Whether `ip4_rewrite` is among its nodes.
+    rewrites: bool,
     eal: PhantomData<&'eal Eal>,
 }
 
 impl<'eal> Created<'eal> {
-    /// Makes a graph of these nodes.
+    /// Makes a graph of these nodes and of DPDK's own. `counted` says whether it will be walked with
+    /// statistics.
     ///
     /// # Safety
     /// What the nodes' `Work` points to lives as long as this, and is touched by nothing else while the
-    /// graph is walked; all nodes take the same type of object.
+    /// graph is walked; all nodes take the same type of object. It is `Mbuf` where there are nodes of DPDK's,
+    /// whose queues are this graph's alone.
     pub(super) unsafe fn new(
-        _eal: &'eal Eal,
+        eal: &'eal Eal,
         name: &str,
-        nodes: &[Planned],
+        mut nodes: Vec<Planned>,
+        c_nodes: &CNodes,
+        counted: bool,
     ) -> Result<Self, GraphError> {
-        plan::check(nodes)?;
         let c_graph = c_name(name, "graph")?;
+        let mut library = library::lock();
+        nodes.extend(c_nodes.plan(&mut library)?);
+        if c_nodes.routes.is_some() {
+            c_nodes::check(&nodes)?;
+        }
+        plan::check(&nodes)?;
         for node in nodes.iter().filter(|node| node.work.is_some()) {
             register::node(node)?;
         }
-        let names: Vec<CString> =
-            nodes.iter().map(|node| c_name(&node.name, "node")).collect::<Result<_, _>>()?;
-        let mut patterns: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
-        let refused = || GraphError::Refused {
-            graph: name.to_owned(),
-            // SAFETY: reads a thread-local integer.
-            errno: Errno(unsafe { dpdk_sys::lr_errno() }),
-        };
-        // SAFETY: names are C strings; DPDK copies them.
-        let id = unsafe {
-            dpdk_sys::lr_graph_create(
-                c_graph.as_ptr(),
-                ANY_SOCKET,
-                patterns.as_mut_ptr(),
-                patterns.len() as u16,
-            )
-        };
-        if id == NO_GRAPH {
-            return Err(refused());
+        let socket = c_nodes.socket(eal)?;
+        let refused = |errno| GraphError::Refused { graph: name.to_owned(), errno };
+        let (id, graph) = create(&c_graph, &nodes, socket)?.map_err(refused)?;
+        if !library::is_first(id, &c_graph) {
+            // It stays for ever: DPDK would end another one.
+            return Err(GraphError::NumberTaken(name.to_owned()));
         }
-        // SAFETY: the name of a graph that exists.
-        let graph = NonNull::new(unsafe { dpdk_sys::rte_graph_lookup(c_graph.as_ptr()) });
-        let graph = graph.ok_or_else(refused)?;
-        let mut created =
-            Self { graph, id, name: c_graph, ours: BTreeMap::new(), eal: PhantomData };
-        // SAFETY: the contract is the caller's.
-        unsafe { created.install(nodes) };
+        let mut created = Self {
+            graph,
+            id,
+            name: c_graph,
+            ours: BTreeMap::new(),
+            rewrites: false,
+            eal: PhantomData,
+        };
+        // SAFETY: the contract is the caller's; the graph was made of these nodes.
+        unsafe { created.install(&nodes) };
+        // SAFETY: as above.
+        let told = unsafe { c_nodes.install(id, &created.nodes()) }
+            .and_then(|()| c_nodes.routes.as_ref().map_or(Ok(()), |it| library.add_routes(it)));
+        if let Err(error) = told {
+            created.end(&mut library);
+            return Err(error);
+        }
+        created.rewrites = nodes.iter().any(|node| node.name == c_nodes::REWRITE);
+        library.rewriting += usize::from(created.rewrites);
+        if !counted {
+            library.uncounted.insert(created.name.clone());
+        }
         Ok(created)
+    }
+
+    /// Ends the graph, which is dropped next.
+    fn end(&mut self, library: &mut Library) {
+        library.rewriting -= usize::from(self.rewrites);
+        library.uncounted.remove(&self.name);
+        // SAFETY: the graph is ours, the only one of its number when it was made, and nothing walks it.
+        unsafe { dpdk_sys::rte_graph_destroy(self.id) };
+        self.id = NO_GRAPH;
     }
 
     /// Tells the graph's nodes what to run, again after what they run has moved or was touched. Panics
@@ -173,7 +192,33 @@ fn name_of(node: *mut rte_node) -> String {
 
 impl Drop for Created<'_> {
     fn drop(&mut self) {
-        // SAFETY: the graph is ours, and nothing walks it.
-        unsafe { dpdk_sys::rte_graph_destroy(self.id) };
+        if self.id != NO_GRAPH {
+            self.end(&mut library::lock());
+        }
+    }
+}
+
+/// Lets DPDK make a graph of nodes that it knows. The outer error is ours, the inner one DPDK's. The caller
+/// holds the lock.
+fn create(
+    graph: &CStr,
+    nodes: &[Planned],
+    socket: i32,
+) -> Result<Result<(u16, NonNull<rte_graph>), Errno>, GraphError> {
+    let names: Vec<CString> =
+        nodes.iter().map(|node| c_name(&node.name, "node")).collect::<Result<_, _>>()?;
+    let mut patterns: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
+    let _led = register::Led::new(nodes)?;
+    let count = patterns.len() as u16;
+    // SAFETY: names are C strings; DPDK copies them, and finds a graph by the name that it was made with.
+    unsafe {
+        let id = dpdk_sys::lr_graph_create(graph.as_ptr(), socket, patterns.as_mut_ptr(), count);
+        let made = if id == NO_GRAPH {
+            None
+        } else {
+            NonNull::new(dpdk_sys::rte_graph_lookup(graph.as_ptr()))
+        };
+        // What a node's own function returned comes as it is, less than 0.
+        Ok(made.map(|graph| (id, graph)).ok_or_else(|| Errno(dpdk_sys::lr_errno().abs())))
     }
 }

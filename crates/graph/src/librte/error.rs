@@ -3,6 +3,8 @@
 
 use dpdk::Errno;
 
+use super::ip4::Ip4Route;
+
 /// Why a graph was not made. Nothing is left of it, but nodes that were registered stay known by name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
@@ -41,7 +43,7 @@ pub enum GraphError {
     UnknownTarget {
         /// The node.
         node: String,
-        /// Its edge: the name, or for a C node the number.
+        /// Its edge: the name, or for a C node the target that it had at first.
         edge: String,
         /// The target.
         target: String,
@@ -77,7 +79,8 @@ pub enum GraphError {
         /// The reason.
         errno: Errno,
     },
-    /// DPDK refused to make it: `EEXIST` for a name in use, `ENOMEM`.
+    /// DPDK refused to make it: `EEXIST` for a name in use, `ENOMEM` (the tables of `ip4_lookup` take 64 MB
+    /// and more).
     #[error("DPDK did not make the graph {graph:?}: {errno}")]
     Refused {
         /// The graph.
@@ -85,4 +88,84 @@ pub enum GraphError {
         /// The reason.
         errno: Errno,
     },
+    /// DPDK gave it the number of another graph, as old releases do after one that was not the last has
+    /// ended.
+    #[error(
+        "DPDK gave the graph {0:?} the number of another one, and would end that instead: \
+         end graphs in the reverse order, or use a later release of DPDK"
+    )]
+    NumberTaken(String),
+    /// An edge of a node that is not one of DPDK's in this graph was to lead elsewhere.
+    #[error("no node of DPDK's in the graph is named {0:?}, whose edge is to lead elsewhere")]
+    NotOfDpdk(String),
+    /// A node of DPDK's lacks the edge that was to lead elsewhere.
+    #[error("the node {node:?} has no edge {edge:?} that could lead elsewhere: it has {}", .known.join(", "))]
+    NoEdge {
+        /// The node.
+        node: String,
+        /// The edge.
+        edge: String,
+        /// Those that it has.
+        known: Vec<String>,
+    },
+    /// `ip4_rewrite` believes what `ip4_lookup` has left in a packet.
+    #[error(
+        "an edge of the node {0:?} leads to \"ip4_rewrite\", which takes packets from ip4_lookup alone"
+    )]
+    Unlooked(String),
+    /// The nodes of a port cannot be made now.
+    #[error(
+        "port {0} has no nodes yet, and gets none while a graph with ip4_rewrite exists: \
+         let the first graph send to all ports"
+    )]
+    PortLate(u16),
+    /// DPDK made no nodes for a port.
+    #[error("DPDK made no nodes for port {port}: {errno}")]
+    PortRefused {
+        /// The port.
+        port: u16,
+        /// The reason.
+        errno: Errno,
+    },
+    /// A receive queue that a port has been given since its nodes were made.
+    #[error(
+        "port {port} has no node for receive queue {queue}: when a graph first used it, which is when \
+         DPDK makes them, it had {queues}"
+    )]
+    NoQueueNode {
+        /// The port.
+        port: u16,
+        /// The queue.
+        queue: u16,
+        /// Queues that it had.
+        queues: u16,
+    },
+    /// DPDK's transmit node does not say its queue as is known of it.
+    #[error("the node {0:?} of this DPDK keeps its queue where nobody knows")]
+    QueueUnknown(String),
+    /// A route that cannot be.
+    #[error("route {route}: {what}")]
+    Route {
+        /// The route.
+        route: Ip4Route,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Too many next hops.
+    #[error("{0} next hops: DPDK's ip4_rewrite has room for 64")]
+    NextHops(usize),
+    /// DPDK did not take a route: `ENOSPC` when its table is full, which has room for 1,024.
+    #[error("DPDK did not take the route {route}: {errno}")]
+    RouteRefused {
+        /// The route.
+        route: Ip4Route,
+        /// The reason.
+        errno: Errno,
+    },
+    /// The process has one table of routes for these nodes, which does not change.
+    #[error("ip4_lookup has other routes already: all graphs of a process give it the same ones")]
+    RoutesDiffer,
+    /// The system does not say which NUMA node an lcore is on.
+    #[error("ip4_lookup has a table for each NUMA node, and nobody says on which one the lcore is")]
+    NoSocket,
 }

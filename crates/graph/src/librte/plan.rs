@@ -12,13 +12,17 @@ use super::run::Work;
 use crate::next::Next;
 
 /// A node of a graph that is to be.
+#[derive(Clone)]
 pub(super) struct Planned {
     pub(super) name: String,
     pub(super) source: bool,
-    /// Name and target of each edge, in the order of their indexes.
+    /// Name and target of each edge, in the order of their indexes. An edge of a C node has the name of the
+    /// target that DPDK knows.
     pub(super) edges: Vec<(String, String)>,
     /// What it runs; `None` for a C node.
     pub(super) work: Option<Work>,
+    /// Whether nobody says that it is no source.
+    pub(super) maybe_source: bool,
 }
 
 impl Planned {
@@ -44,16 +48,21 @@ impl Planned {
             }
             edges.push(((*edge).to_owned(), (*target).to_owned()));
         }
-        Ok(Self { name: name.to_owned(), source, edges, work: Some(work) })
+        Ok(Self { name: name.to_owned(), source, edges, work: Some(work), maybe_source: false })
     }
 
     /// A node that a C library has registered, with the edges that it has there.
     pub(super) fn of_c(name: &str) -> Result<Self, GraphError> {
         let known = register::edges(&c_name(name, "node")?)
             .ok_or_else(|| GraphError::UnknownNode(name.to_owned()))?;
-        let edges = known.into_iter().enumerate().map(|(i, target)| (i.to_string(), target));
-        // The library does not tell whether it is a source: one that nothing leads to is.
-        Ok(Self { name: name.to_owned(), source: false, edges: edges.collect(), work: None })
+        let edges = known.into_iter().map(|target| (target.clone(), target));
+        Ok(Self {
+            name: name.to_owned(),
+            source: false,
+            edges: edges.collect(),
+            work: None,
+            maybe_source: false,
+        })
     }
 }
 
@@ -101,7 +110,7 @@ pub(super) fn check(nodes: &[Planned]) -> Result<(), GraphError> {
         if reached.contains(node.name.as_str()) {
             continue;
         }
-        if !node.source && node.work.is_some() {
+        if !node.source && !node.maybe_source {
             return Err(GraphError::Unreached(node.name.clone()));
         }
         sources += 1;

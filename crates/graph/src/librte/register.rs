@@ -48,6 +48,42 @@ pub(super) fn node(node: &Planned) -> Result<(), GraphError> {
     Ok(())
 }
 
+/// Lets edges of C nodes lead where a graph that is made now wants them, and back when dropped: a graph keeps
+/// the edges that it was made with.
+pub(super) struct Led(Vec<(u32, u16, CString)>);
+
+impl Led {
+    pub(super) fn new(nodes: &[Planned]) -> Result<Self, GraphError> {
+        let mut led = Self(Vec::new());
+        for node in nodes.iter().filter(|node| node.work.is_none()) {
+            let Some(id) = id(&c_name(&node.name, "node")?) else { continue };
+            for (edge, (known, target)) in node.edges.iter().enumerate() {
+                if known != target {
+                    lead(id, edge as u16, &c_name(target, "node")?);
+                    led.0.push((id, edge as u16, c_name(known, "node")?));
+                }
+            }
+        }
+        Ok(led)
+    }
+}
+
+impl Drop for Led {
+    fn drop(&mut self) {
+        for (node, edge, target) in &self.0 {
+            lead(*node, *edge, target);
+        }
+    }
+}
+
+/// Lets an edge that a node has lead to another node.
+fn lead(node: u32, edge: u16, target: &CStr) {
+    let mut targets = [target.as_ptr()];
+    // SAFETY: the node exists and has the edge, so that DPDK writes the name over the one before, and moves
+    // nothing.
+    unsafe { dpdk_sys::rte_node_edge_update(node, edge, targets.as_mut_ptr(), 1) };
+}
+
 /// The number of a node that DPDK knows.
 fn id(name: &CStr) -> Option<u32> {
     // SAFETY: a C string.
@@ -58,8 +94,8 @@ fn id(name: &CStr) -> Option<u32> {
 /// The targets of a node that DPDK knows, in the order of its edges.
 pub(super) fn edges(name: &CStr) -> Option<Vec<String>> {
     let id = id(name)?;
-    // SAFETY: the node exists; DPDK writes as many pointers to names, which live as long as the process,
-    // as it says that the node has edges.
+    // SAFETY: the node exists; DPDK writes as many pointers to names as it says that
+    // the node has edges; they are read before anything changes, for the caller holds the lock.
     unsafe {
         let count = dpdk_sys::rte_node_edge_count(id);
         let mut next: Vec<*mut c_char> = vec![std::ptr::null_mut(); count.into()];

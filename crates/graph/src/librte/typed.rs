@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 
 use dpdk::Eal;
 
+use super::c_nodes::CNodes;
 use super::created::Created;
 use super::error::GraphError;
 use super::plan::Planned;
@@ -52,7 +53,7 @@ impl<'eal, T: Topology, const BURST: usize, const STATS: bool> Librte<'eal, T, B
         };
         let planned = parts.plan::<BURST>();
         // SAFETY: the parts live until the graph has ended, and are touched only through `&mut self`.
-        let graph = unsafe { Created::new(eal, name, &planned) }?;
+        let graph = unsafe { Created::new(eal, name, planned, &CNodes::default(), STATS) }?;
         let (nodes, counters) = parts.into_inner();
         Ok(Self { graph, nodes, counters, owns: PhantomData })
     }
@@ -187,6 +188,7 @@ impl<T: Topology, const BURST: usize> Plan<T, BURST> {
             source: node.source,
             edges: edges.collect(),
             work: Some(work),
+            maybe_source: false,
         });
     }
 }

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! DPDK's own nodes beside ours: frames in and frames out, byte by byte; and what is refused.
+#![allow(clippy::unwrap_used, missing_docs)] // A test may.
+
+use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig, Port, RxQueue, Started, TxQueue};
+use graph::{
+    Batch, EachNode, Executor, GraphBuilder, GraphError, Ip4NextHop, Ip4Route, Node, NodeStats,
+    Nowhere, Outlet,
+};
+
+#[path = "../../dpdk/tests/support/mod.rs"]
+mod support;
+
+graph::edges! { pub enum Checked { Allowed, Denied } }
+
+/// Denies what a plain access list would: UDP to port 53.
+struct Acl;
+
+impl<'m> EachNode<Mbuf<'m>> for Acl {
+    type Next = Checked;
+
+    fn each(&mut self, packet: &mut Mbuf<'m>) -> Checked {
+        let frame = packet.data();
+        if frame.len() >= 38 && frame[36..38] == [0, 53] {
+            Checked::Denied
+        } else {
+            Checked::Allowed
+        }
+    }
+}
+
+/// A sink of ours for packets of C nodes.
+struct Discard;
+
+impl<'m> Node<Mbuf<'m>> for Discard {
+    type Next = Nowhere;
+
+    fn process<O: Outlet<Mbuf<'m>, Nowhere>>(&mut self, _: Batch<'_, Mbuf<'m>>, _: &mut O) {}
+}
+
+const FIRST: Ip4NextHop =
+    Ip4NextHop { port: 0, destination: [2, 0, 0, 0, 0, 10], source: [2, 0, 0, 0, 0, 11] };
+const SECOND: Ip4NextHop =
+    Ip4NextHop { port: 1, destination: [2, 0, 0, 0, 0, 20], source: [2, 0, 0, 0, 0, 21] };
+
+fn routes() -> [Ip4Route; 3] {
+    [
+        Ip4Route { address: [198, 18, 0, 0].into(), length: 16, next_hop: FIRST },
+        Ip4Route { address: [198, 19, 0, 0].into(), length: 16, next_hop: SECOND },
+        Ip4Route { address: [198, 19, 7, 0].into(), length: 24, next_hop: FIRST },
+    ]
+}
+
+/// What a frame is, and where it goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// To this address.
+    To([u8; 4]),
+    Denied,
+    Ipv6,
+    Short,
+    /// Bytes that the test sees too.
+    Shared,
+}
+
+impl Kind {
+    fn next_hop(self) -> Option<Ip4NextHop> {
+        match self {
+            Self::To([198, 18, ..] | [198, 19, 7, _]) => Some(FIRST),
+            Self::To([198, 19, ..]) => Some(SECOND),
+            _ => None,
+        }
+    }
+
+    fn frame(self, number: u16) -> Vec<u8> {
+        let mut frame = vec![0u8; 14];
+        frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+        frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 2]);
+        frame[12..].copy_from_slice(if self == Self::Ipv6 { &[0x86, 0xdd] } else { &[8, 0] });
+        let address = if let Self::To(address) = self { address } else { [198, 18, 0, 1] };
+        let mut header = [0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 0, 0, 0, 0];
+        header[4..6].copy_from_slice(&number.to_be_bytes());
+        header[16..].copy_from_slice(&address);
+        let sum = checksum(&header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        frame.extend(header);
+        let port = if self == Self::Denied { 53u16 } else { 9 };
+        frame.extend([0x10, 0x01]);
+        frame.extend(port.to_be_bytes());
+        frame.extend((0..22).map(|byte| byte ^ number as u8));
+        frame.truncate(if self == Self::Short { 33 } else { 60 });
+        frame
+    }
+}
+
+/// The checksum of an IPv4 header whose own checksum is 0.
+fn checksum(header: &[u8]) -> u16 {
+    let words = header.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
+    let mut sum: u32 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// The frame as a router sends it.
+fn routed(mut frame: Vec<u8>, hop: Ip4NextHop) -> Vec<u8> {
+    frame[..6].copy_from_slice(&hop.destination);
+    frame[6..12].copy_from_slice(&hop.source);
+    frame[22] -= 1;
+    frame[24..26].fill(0);
+    let sum = checksum(&frame[14..34]);
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    frame
+}
+
+fn frames(queue: &mut RxQueue<'_>) -> Vec<Vec<u8>> {
+    let mut burst = Burst::<64>::new();
+    let mut frames = Vec::new();
+    while queue.receive(&mut burst) > 0 {
+        frames.extend(burst.drain().map(|packet| packet.data().to_vec()));
+    }
+    frames
+}
+
+fn stat<'s>(stats: &'s [NodeStats], name: &str) -> &'s NodeStats {
+    stats.iter().find(|node| node.name == name).unwrap()
+}
+
+fn router<'q>(
+    eal: &'q Eal,
+    name: &str,
+    rx: RxQueue<'q>,
+    tx: [TxQueue<'q>; 2],
+) -> GraphBuilder<'q, Mbuf<'q>> {
+    tx.into_iter()
+        .fold(acl(GraphBuilder::new(eal, name)), GraphBuilder::ethdev_tx)
+        .ethdev_rx(rx, "acl")
+        .pkt_cls()
+        .ip4(&routes())
+        .pkt_drop()
+}
+
+fn acl<'q>(graph: GraphBuilder<'q, Mbuf<'q>>) -> GraphBuilder<'q, Mbuf<'q>> {
+    graph.each("acl", Acl, &[(Checked::Allowed, "pkt_cls"), (Checked::Denied, "pkt_drop")])
+}
+
+/// Sends frames to a graph by a ring, walks it, and looks at all that comes out.
+fn route<'q>(
+    pool: &Mempool<'q>,
+    graph: &mut impl Executor,
+    kinds: &[Kind],
+    inject: &mut TxQueue<'q>,
+    sinks: [&mut RxQueue<'q>; 2],
+) {
+    let before = graph.stats();
+    let mut expected = [Vec::new(), Vec::new()];
+    let mut shared = Vec::new();
+    for (kinds, first) in kinds.chunks(64).zip((0..).step_by(64)) {
+        let mut burst = Burst::<64>::new();
+        for (kind, number) in kinds.iter().zip(first..) {
+            let mut packet = pool.alloc().unwrap();
+            let frame = kind.frame(number);
+            packet.resize(frame.len()).unwrap().copy_from_slice(&frame);
+            if *kind == Kind::Shared {
+                let whole = packet.share();
+                packet = whole.clone_into(pool).unwrap();
+                shared.push((whole, frame));
+            } else if let Some(hop) = kind.next_hop() {
+                expected[usize::from(hop.port)].push(routed(frame, hop));
+            }
+            assert!(burst.push(packet).is_ok());
+        }
+        assert_eq!(inject.send(&mut burst), kinds.len());
+    }
+    let (start, mut came) = (received(&before), 0);
+    while came < kinds.len() as u64 {
+        graph.walk();
+        let now = received(&graph.stats()) - start;
+        assert!(now > came, "frames are lost");
+        came = now;
+    }
+    for (sink, mut expected) in sinks.into_iter().zip(expected) {
+        let mut found = frames(sink);
+        // Nodes may reorder flows: all that one node sends one way keeps its order, which none other has.
+        found.sort();
+        expected.sort();
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert_eq!(*found, expected);
+        }
+    }
+    let count = |kind: &dyn Fn(Kind) -> bool| kinds.iter().filter(|it| kind(**it)).count() as u64;
+    let after = graph.stats();
+    let objects = |name| stat(&after, name).objects.unwrap() - stat(&before, name).objects.unwrap();
+    assert_eq!(objects("acl"), kinds.len() as u64);
+    assert_eq!(objects("pkt_cls"), count(&|kind| kind != Kind::Denied));
+    assert_eq!(objects("ip4_lookup"), count(&|kind| !matches!(kind, Kind::Denied | Kind::Ipv6)));
+    assert_eq!(objects("ip4_rewrite"), count(&|kind| kind.next_hop().is_some()));
+    assert_eq!(objects("pkt_drop"), count(&|kind| kind.next_hop().is_none()));
+    for (whole, frame) in shared {
+        assert_eq!(whole.data(), frame, "bytes that others see were written");
+    }
+}
+
+fn received(stats: &[NodeStats]) -> u64 {
+    stats.iter().find(|node| node.name.starts_with("ethdev_rx-")).unwrap().objects.unwrap()
+}
+
+/// Some of each kind, in runs and alternating.
+fn mixed(count: usize) -> Vec<Kind> {
+    let all = [
+        Kind::To([198, 18, 3, 4]),
+        Kind::To([198, 19, 3, 4]),
+        Kind::To([198, 19, 7, 4]),
+        Kind::To([203, 0, 113, 1]),
+        Kind::Denied,
+        Kind::Ipv6,
+        Kind::Short,
+        Kind::Shared,
+    ];
+    (0..count).map(|n| all[if n < count / 2 { n % 8 } else { n / 5 % 8 }]).collect()
+}
+
+/// One process has one Eal, so that this is one test.
+#[test]
+fn nodes_of_dpdk() {
+    let eal = support::eal(&["net_ring0", "net_ring1", "net_ring2"]);
+    let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets")).unwrap();
+    let mut first = support::started_with(&eal, &pool, "net_ring0", 4);
+    let mut second = support::started_with(&eal, &pool, "net_ring1", 4);
+    let mut third = support::started_with(&eal, &pool, "net_ring2", 1);
+    {
+        let (first, second) = (first.queues(), second.queues());
+        // A ring gives back on its queue what was sent there. Frames come in by queue 0 of the first port and
+        // leave by queues 2 and 3, whatever the number of the graph; a second graph has its own.
+        let [mut in0, mut in1, tx2, tx3] = <[_; 4]>::try_from(first.tx).ok().unwrap();
+        let [rx0, rx1, mut out2, mut out3] = <[_; 4]>::try_from(first.rx).ok().unwrap();
+        let [_, _, other_tx2, other_tx3] = <[_; 4]>::try_from(second.tx).ok().unwrap();
+        let [spare, _, mut other_out2, mut other_out3] =
+            <[_; 4]>::try_from(second.rx).ok().unwrap();
+
+        refusals(&eal);
+        let mut one = router(&eal, "one", rx0, [tx2, other_tx2]).build::<true>().unwrap();
+        let kinds = mixed(300);
+        route(&pool, &mut one, &kinds, &mut in0, [&mut out2, &mut other_out2]);
+        route(
+            &pool,
+            &mut one,
+            &[Kind::To([198, 19, 1, 1])],
+            &mut in0,
+            [&mut out2, &mut other_out2],
+        );
+        assert!(pool.is_full());
+
+        let mut two = router(&eal, "two", rx1, [tx3, other_tx3]).build::<true>().unwrap();
+        route(&pool, &mut two, &kinds, &mut in1, [&mut out3, &mut other_out3]);
+        route(&pool, &mut one, &kinds[3..9], &mut in0, [&mut out2, &mut other_out2]);
+        assert!(pool.is_full());
+
+        let dot = one.dot();
+        for edge in [
+            r#""ethdev_rx-0-0"->"acl""#,
+            r#""acl"->"pkt_cls""#,
+            r#""pkt_cls"->"ip4_lookup""#,
+            r#""ip4_rewrite"->"ethdev_tx-1""#,
+        ] {
+            assert!(dot.contains(edge), "{dot}");
+        }
+
+        cluster(&eal, &one, &two);
+        while_they_live(&eal, &mut third);
+
+        // None ends with another's end, whatever the order.
+        drop(one);
+        let again = lonely(&eal, "again", spare).build::<true>().unwrap();
+        drop(again);
+        route(&pool, &mut two, &kinds, &mut in1, [&mut out3, &mut other_out3]);
+        assert!(pool.is_full());
+    }
+    redirected(&eal, &pool, &mut third);
+    assert!(pool.is_full());
+}
+
+fn lonely<'q>(eal: &'q Eal, name: &str, rx: RxQueue<'q>) -> GraphBuilder<'q, Mbuf<'q>> {
+    GraphBuilder::new(eal, name).ethdev_rx(rx, "pkt_drop").pkt_drop()
+}
+
+fn refused<'q>(builder: GraphBuilder<'q, Mbuf<'q>>) -> String {
+    match builder.build::<true>() {
+        Ok(_) => panic!("a graph was made"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What no port is needed for.
+fn refusals(eal: &Eal) {
+    let new = || GraphBuilder::<Mbuf<'_>>::new(eal, "refused");
+    let route = |length, next_hop| Ip4Route { address: [10, 0, 0, 0].into(), length, next_hop };
+    assert_eq!(refused(new().pkt_drop()), r#"no edge leads to the node "pkt_drop""#);
+    assert_eq!(
+        refused(acl(new()).pkt_drop()),
+        r#"the edge "Allowed" of the node "acl" leads to "pkt_cls", which is not in the graph"#
+    );
+    assert_eq!(
+        refused(acl(new()).pkt_cls().pkt_drop()),
+        r#"the edge "ip4_lookup" of the node "pkt_cls" leads to "ip4_lookup", which is not in the graph"#
+    );
+    assert_eq!(
+        refused(acl(new()).pkt_cls().pkt_drop().lead("pkt_cls", "ip4_lookup", "nide")),
+        r#"the edge "ip4_lookup" of the node "pkt_cls" leads to "nide", which is not in the graph"#
+    );
+    assert_eq!(
+        refused(new().pkt_drop().lead("pkt_cls", "ip4_lookup", "pkt_drop")),
+        r#"no node of DPDK's in the graph is named "pkt_cls", whose edge is to lead elsewhere"#
+    );
+    let said = refused(new().pkt_cls().lead("pkt_cls", "ip4_rewrite", "pkt_drop"));
+    let known =
+        r#"the node "pkt_cls" has no edge "ip4_rewrite" that could lead elsewhere: it has "#;
+    assert!(said.starts_with(known), "{said}");
+    let said = refused(new().ip4(&[]).pkt_drop().lead("ip4_lookup", "ip4_rewrite", "pkt_drop"));
+    assert!(said.contains(r#"no edge "ip4_rewrite" that could lead elsewhere"#), "{said}");
+    assert_eq!(
+        refused(new().pkt_cls().ip4(&[]).pkt_drop().lead("pkt_cls", "ip4_lookup", "ip4_rewrite")),
+        r#"an edge of the node "pkt_cls" leads to "ip4_rewrite", which takes packets from ip4_lookup alone"#
+    );
+    assert_eq!(
+        refused(new().ip4(&[route(0, FIRST)])),
+        "route 10.0.0.0/0: a prefix has 1 to 32 bits"
+    );
+    assert_eq!(
+        refused(new().ip4(&[route(8, FIRST)])),
+        "route 10.0.0.0/8: the graph has no node ethdev_tx-0"
+    );
+}
+
+/// What is refused while graphs with `ip4_rewrite` live.
+fn while_they_live<'eal>(eal: &'eal Eal, third: &mut Port<'eal, Started>) {
+    let queue = third.queues().rx.remove(0);
+    assert_eq!(
+        refused(lonely(eal, "late", queue)),
+        "port 2 has no nodes yet, and gets none while a graph with ip4_rewrite exists: \
+         let the first graph send to all ports"
+    );
+}
+
+fn cluster(eal: &Eal, one: &impl Executor, two: &impl Executor) {
+    let cluster = graph::cluster_stats(eal, &["one", "t*"]).unwrap();
+    let sum = |name: &str| {
+        stat(&one.stats(), name).objects.unwrap() + stat(&two.stats(), name).objects.unwrap()
+    };
+    for name in ["acl", "ip4_rewrite", "pkt_drop", "ethdev_tx-1"] {
+        let node = cluster.iter().find(|node| node.name == name).unwrap();
+        assert_eq!(node.objects, sum(name));
+        assert!(node.calls > 0 && node.cycles > 0);
+    }
+    let alone = graph::cluster_stats(eal, &["two"]).unwrap();
+    let node = alone.iter().find(|node| node.name == "acl").unwrap();
+    assert_eq!(Some(node.objects), stat(&two.stats(), "acl").objects);
+    assert!(!alone.iter().any(|node| node.name == "ethdev_rx-0-0"));
+    let none = graph::cluster_stats(eal, &["no-such-*"]).unwrap_err();
+    assert!(
+        none.to_string().starts_with(r#"DPDK has no statistics of graphs named ["no-such-*"]"#)
+    );
+    assert!(graph::cluster_stats(eal, &["a\0"]).is_err());
+}
+
+/// Edges of C nodes that lead elsewhere in one graph.
+fn redirected<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, port: &mut Port<'eal, Started>) {
+    let mut queues = port.queues();
+    let (rx, mut tx) = (queues.rx.remove(0), queues.tx.remove(0));
+    let mut burst = Burst::<64>::new();
+    for kind in [Kind::Ipv6, Kind::Denied, Kind::Short] {
+        let mut packet = pool.alloc().unwrap();
+        let frame = kind.frame(1);
+        packet.resize(frame.len()).unwrap().copy_from_slice(&frame);
+        assert!(burst.push(packet).is_ok());
+    }
+    assert_eq!(tx.send(&mut burst), 3);
+    let mut graph = GraphBuilder::<Mbuf<'_>>::new(eal, "redirected")
+        .ethdev_rx(rx, "pkt_cls")
+        .pkt_cls()
+        .lead("pkt_cls", "ip4_lookup", "discard")
+        .node("discard", Discard, &[])
+        .pkt_drop()
+        .build::<false>()
+        .unwrap();
+    graph.walk();
+    let stats = graph.stats();
+    assert_eq!(stat(&stats, "discard").dropped, 2);
+    assert_eq!(stat(&stats, "discard").objects, None);
+    assert_eq!(
+        graph::cluster_stats(eal, &["redirect*"]).unwrap_err().to_string(),
+        r#"the graph "redirected" counts nothing: build it with STATS, or leave it out"#
+    );
+    drop(graph);
+    let other = [Ip4Route { length: 17, ..routes()[0] }];
+    let said = GraphBuilder::<Mbuf<'_>>::new(eal, "other").ip4(&other).ethdev_tx(tx);
+    assert!(matches!(said.build::<true>(), Err(GraphError::Route { .. })));
+    assert!(matches!(
+        GraphBuilder::<Mbuf<'_>>::new(eal, "other").ip4(&[]).build::<true>(),
+        Err(GraphError::RoutesDiffer)
+    ));
+}
