@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,22 +42,6 @@ uint16_t lr_graph_create(const char *name, int socket, const char **nodes, uint1
 	param.nb_node_patterns = count;
 	param.node_patterns = nodes;
 	return rte_graph_create(name, &param);
-}
-
-int lr_graph_export(const char *name, char **text)
-{
-	size_t size;
-	FILE *file = open_memstream(text, &size);
-	int ret;
-
-	if (file == NULL)
-		return -errno;
-	ret = rte_graph_export(name, file) == 0 ? 0 : -rte_errno;
-	if (fclose(file) != 0 && ret == 0)
-		ret = -errno;
-	if (ret != 0)
-		free(*text);
-	return ret;
 }
 
 struct stats_reader {
@@ -114,8 +97,6 @@ int lr_node_eth_config(uint16_t port)
 }
 
 int lr_matches(const char *pattern, const char *name) { return fnmatch(pattern, name, 0) == 0; }
-
-void lr_free(void *memory) { free(memory); }
 
 void lr_graph_walk(struct rte_graph *graph) { rte_graph_walk(graph); }
 

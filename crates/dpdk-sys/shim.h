@@ -82,9 +82,6 @@ uint32_t lr_node_register(const char *name, int source, rte_node_process_t proce
 			  const char *const *next, uint16_t edges);
 /* Makes a graph of the nodes with these names. Returns its id, or RTE_GRAPH_ID_INVALID with rte_errno. */
 uint16_t lr_graph_create(const char *name, int socket, const char **nodes, uint16_t count);
-/* The graph as Graphviz draws it, to be freed with lr_free. Returns 0 or -errno. */
-int lr_graph_export(const char *name, char **text);
-void lr_free(void *memory);
 /* What happened in a node, summed over graphs. */
 typedef void (*lr_node_stats_fn)(void *cookie, const char *name, uint64_t calls, uint64_t objs,
 				 uint64_t cycles, uint64_t reallocs);

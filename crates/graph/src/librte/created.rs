@@ -2,7 +2,7 @@
 //! A graph that librte_graph has made, and its end.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -13,8 +13,9 @@ use super::c_nodes::{self, CNodes};
 use super::error::GraphError;
 use super::library::{self, Library, NO_GRAPH};
 use super::plan::{self, Planned, c_name};
-use super::raw::{field, node_at, walk};
+use super::raw::{field, next, node_at, walk};
 use super::register;
+use crate::dot::Picture;
 use crate::stats::{Counters, NodeStats};
 
 /// A node of ours, as it was registered.
@@ -167,20 +168,26 @@ impl<'eal> Created<'eal> {
         self.nodes().into_iter().map(stats).collect()
     }
 
-    /// The graph as DPDK draws it for Graphviz.
+    /// The graph for Graphviz.
     pub(super) fn dot(&self) -> String {
-        let mut text: *mut c_char = std::ptr::null_mut();
-        // SAFETY: the graph exists; on success the text is a C string, which is ours to free.
+        let graph = self.graph.as_ptr();
+        let mut picture = Picture::new(&self.name.to_string_lossy());
+        // SAFETY: the graph is valid; its ring begins with the offsets of its sources, as many as its head
+        // is less than 0; each node has as many targets as edges.
         unsafe {
-            if dpdk_sys::lr_graph_export(self.name.as_ptr(), &raw mut text) != 0 {
-                return String::new(); // No memory for it.
+            let sources: u32 = field(graph, layout::GRAPH_HEAD);
+            let ring: *const u32 = field(graph, layout::GRAPH_CIR_START);
+            let is_source = |node| {
+                (sources as i32..0).any(|at| node_at(graph, *ring.offset(at as isize)) == node)
+            };
+            for node in self.nodes() {
+                for edge in 0..field::<u16, _>(node, layout::NODE_NB_EDGES) {
+                    let target = name_of(next(node, edge.into()));
+                    picture.edge(&name_of(node), &target, is_source(node));
+                }
             }
-            let dot = CStr::from_ptr(text).to_string_lossy().into_owned();
-            dpdk_sys::lr_free(text.cast::<c_void>());
-            // DPDK writes the name as it is, which Graphviz takes for words of its own.
-            let name = self.name.to_string_lossy();
-            dot.replacen(&format!("Digraph {name} "), &format!("Digraph \"{name}\" "), 1)
         }
+        picture.done()
     }
 }
 
