@@ -393,6 +393,7 @@ fn redirected<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, port: &mut Port<'eal, 
         graph::cluster_stats(eal, &["redirect*"]).unwrap_err().to_string(),
         r#"the graph "redirected" counts nothing: build it with STATS, or leave it out"#
     );
+    assert!(graph.traced().is_none());
     drop(graph);
     let other = [Ip4Route { length: 17, ..routes()[0] }];
     let said = GraphBuilder::<Mbuf<'_>>::new(eal, "other").ip4(&other).ethdev_tx(tx);

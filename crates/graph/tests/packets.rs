@@ -116,8 +116,14 @@ fn packets() {
     assert!(pool.is_full());
     let librte = ten_walks(&eal, &pool, |nodes, walk| {
         let mut graph: Librte<'_, Thirds<'_>> = Librte::new(&eal, "thirds", nodes).unwrap();
+        assert!(graph.traced().is_none());
+        graph.trace(Vec::new(), 10);
+        // Another one in its place; nodes that are looked at stay traced.
+        graph.trace(Vec::new(), 3000);
+        graph.with_nodes(|_| ());
         let counts = walk(&mut graph);
         assert_eq!(graph.with_nodes(|nodes| nodes.send.sent) as u64, counts.0[2]);
+        assert_eq!(graph.traced().unwrap().unwrap(), 3000);
         counts
     });
     assert!(pool.is_full());

@@ -11,6 +11,7 @@ use super::created::Created;
 use super::error::GraphError;
 use super::plan::Planned;
 use super::run::Work;
+use super::trace::{Trace, Traced};
 use crate::executor::Executor;
 use crate::node::{EachNode, Node, Source};
 use crate::object::{Object, assert_one_word};
@@ -69,10 +70,11 @@ const BURST: usize = 256;
 #[must_use = "a builder makes nothing until `build`"]
 pub struct GraphBuilder<'eal, M: Object> {
     eal: &'eal Eal,
-    name: String,
+    pub(super) name: String,
     /// What was asked for, in order; the first error is what `build` returns.
     planned: Result<Vec<Planned>, GraphError>,
     pub(super) c_nodes: CNodes,
+    pub(super) trace: Option<Trace>,
     owned: Vec<Owned<'eal>>,
     object: PhantomData<M>,
 }
@@ -107,6 +109,7 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
             name: name.to_owned(),
             planned: Ok(Vec::new()),
             c_nodes: CNodes::default(),
+            trace: None,
             owned: Vec::new(),
             object: PhantomData,
         }
@@ -187,13 +190,16 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
         // `Mbuf`s alone.
         let graph =
             unsafe { Created::new(self.eal, &self.name, self.planned?, &self.c_nodes, STATS) }?;
-        Ok(Graph { graph, _owned: self.owned, object: PhantomData })
+        // SAFETY: only a graph of packets has a trace, which its drop order ends first.
+        let trace = self.trace.map(|trace| unsafe { Traced::new(trace, &graph) });
+        Ok(Graph { trace, graph, _owned: self.owned, object: PhantomData })
     }
 }
 
 /// A graph that librte_graph walks, put together by a [`GraphBuilder`].
 pub struct Graph<'eal, M: Object, const STATS: bool = true> {
-    /// First, so that the graph ends before what its nodes point to.
+    /// First, so that no node looks for it, and the graph ends before what its nodes point to.
+    trace: Option<Traced>,
     graph: Created<'eal>,
     _owned: Vec<Owned<'eal>>,
     object: PhantomData<M>,
@@ -201,6 +207,16 @@ pub struct Graph<'eal, M: Object, const STATS: bool = true> {
 
 // SAFETY: nodes are `Send`, and used by the walk alone, which needs `&mut self`.
 unsafe impl<M: Object, const STATS: bool> Send for Graph<'_, M, STATS> {}
+
+impl<M: Object, const STATS: bool> Graph<'_, M, STATS> {
+    /// Packets that the graph's [trace](GraphBuilder::trace) has written; `None` for a graph without one.
+    ///
+    /// # Errors
+    /// The error at which the trace ended, once.
+    pub fn traced(&self) -> Option<std::io::Result<u64>> {
+        self.trace.as_ref().map(Traced::written)
+    }
+}
 
 impl<M: Object, const STATS: bool> Executor for Graph<'_, M, STATS> {
     #[inline]

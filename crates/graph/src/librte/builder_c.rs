@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! DPDK's own nodes beside ours.
 
+use std::io::Write;
+
 use dpdk::{Lcore, Mbuf, RxQueue, TxQueue};
 
 use super::builder::GraphBuilder;
 use super::c_nodes::{CLASSIFY, DROP};
 use super::ip4::Ip4Route;
+use super::trace::Trace;
 
 /// # DPDK's own nodes
 /// Nodes of librte_node stand in a graph of packets beside ours, under the names that they have there. Our
@@ -99,6 +102,15 @@ impl<'eal, 'm> GraphBuilder<'eal, Mbuf<'m>> {
     /// for graphs with [`ip4`](Self::ip4), and any for others.
     pub fn on(mut self, lcore: Lcore) -> Self {
         self.c_nodes.lcore = Some(lcore);
+        self
+    }
+
+    /// Writes packets as they come to nodes, at most so many in all (a packet counts at each node), to a pcapng file,
+    /// each with a comment that names the graph and the node. It is for looking, not for speed: each packet is copied
+    /// and each node takes a lock. A walk goes on when nothing can be written; [`Graph::traced`](crate::Graph::traced)
+    /// tells.
+    pub fn trace(mut self, out: impl Write + Send + 'static, packets: u64) -> Self {
+        self.trace = Some(Trace::new(Box::new(out), &self.name, packets));
         self
     }
 }

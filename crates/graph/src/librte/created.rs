@@ -135,7 +135,7 @@ impl<'eal> Created<'eal> {
         unsafe { walk::<STATS>(self.graph.as_ptr()) };
     }
 
-    fn nodes(&self) -> Vec<*mut rte_node> {
+    pub(super) fn nodes(&self) -> Vec<*mut rte_node> {
         let graph = self.graph.as_ptr();
         // SAFETY: the graph is valid; each of its nodes has the offset of the next.
         unsafe {
@@ -168,10 +168,14 @@ impl<'eal> Created<'eal> {
         self.nodes().into_iter().map(stats).collect()
     }
 
+    pub(super) fn name(&self) -> String {
+        self.name.to_string_lossy().into_owned()
+    }
+
     /// The graph for Graphviz.
     pub(super) fn dot(&self) -> String {
         let graph = self.graph.as_ptr();
-        let mut picture = Picture::new(&self.name.to_string_lossy());
+        let mut picture = Picture::new(&self.name());
         // SAFETY: the graph is valid; its ring begins with the offsets of its sources, as many as its head
         // is less than 0; each node has as many targets as edges.
         unsafe {
@@ -192,7 +196,7 @@ impl<'eal> Created<'eal> {
 }
 
 /// The name of a node of a graph.
-fn name_of(node: *mut rte_node) -> String {
+pub(super) fn name_of(node: *mut rte_node) -> String {
     // SAFETY: the node is valid, and its name is a C string inside it.
     unsafe { CStr::from_ptr((*node).name.as_ptr()) }.to_string_lossy().into_owned()
 }

@@ -14,6 +14,7 @@ mod plan;
 mod raw;
 mod register;
 mod run;
+mod trace;
 mod typed;
 
 pub use builder::{Graph, GraphBuilder};

@@ -2,6 +2,7 @@
 //! The inline functions of `rte_graph_worker.h`.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dpdk_sys::{layout, rte_graph, rte_node};
 
@@ -77,12 +78,15 @@ pub(super) unsafe fn walk<const STATS: bool>(graph: *mut rte_graph) {
     }
 }
 
+/// Other threads may read the counter meanwhile (`cluster_stats`); this one alone writes it.
+///
 /// # Safety
 /// The node is valid and has a counter there.
 #[inline(always)]
 unsafe fn add(node: *mut rte_node, counter: usize, amount: u64) {
     // SAFETY: the contract is the caller's.
-    unsafe { set_field(node, counter, field::<u64, _>(node, counter).wrapping_add(amount)) };
+    let counter = unsafe { AtomicU64::from_ptr(node.cast::<u8>().add(counter).cast()) };
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
 }
 
 /// `__rte_node_next_node_get`.

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A topology run by librte_graph.
 
+use std::io::Write;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use dpdk::Eal;
+use dpdk::{Eal, Mbuf};
 
 use super::c_nodes::CNodes;
 use super::created::Created;
 use super::error::GraphError;
 use super::plan::Planned;
 use super::run::Work;
+use super::trace::{Trace, Traced};
 use crate::executor::Executor;
 use crate::next::Next;
 use crate::node::{EachNode, Node, Source};
@@ -24,7 +26,8 @@ use crate::topology::{Targets, Topology, Visitor};
 /// `BURST` is the most objects that a source is asked for; `STATS` says whether cycles, calls and objects
 /// are counted for each node.
 pub struct Librte<'eal, T: Topology, const BURST: usize = 256, const STATS: bool = true> {
-    /// First, so that the graph ends before what its nodes point to.
+    /// First, so that no node looks for it, and the graph ends before what its nodes point to.
+    trace: Option<Traced>,
     graph: Created<'eal>,
     /// A box: the graph points into it.
     nodes: NonNull<T>,
@@ -55,7 +58,7 @@ impl<'eal, T: Topology, const BURST: usize, const STATS: bool> Librte<'eal, T, B
         // SAFETY: the parts live until the graph has ended, and are touched only through `&mut self`.
         let graph = unsafe { Created::new(eal, name, planned, &CNodes::default(), STATS) }?;
         let (nodes, counters) = parts.into_inner();
-        Ok(Self { graph, nodes, counters, owns: PhantomData })
+        Ok(Self { trace: None, graph, nodes, counters, owns: PhantomData })
     }
 
     /// Does something with the nodes, between two walks.
@@ -69,6 +72,28 @@ impl<'eal, T: Topology, const BURST: usize, const STATS: bool> Librte<'eal, T, B
     }
 }
 
+impl<'m, T, const BURST: usize, const STATS: bool> Librte<'_, T, BURST, STATS>
+where
+    T: Topology<Object = Mbuf<'m>>,
+{
+    /// Writes packets down as [`GraphBuilder::trace`](crate::GraphBuilder::trace) does, from now on.
+    pub fn trace(&mut self, out: impl Write + Send + 'static, packets: u64) {
+        self.trace = None; // Nodes forget the old one first.
+        let name = self.graph.name();
+        let trace = Trace::new(Box::new(out), &name, packets);
+        // SAFETY: a graph of packets, which the trace is dropped before.
+        self.trace = Some(unsafe { Traced::new(trace, &self.graph) });
+    }
+
+    /// Packets that the trace has written; `None` without one.
+    ///
+    /// # Errors
+    /// The error at which the trace ended, once.
+    pub fn traced(&self) -> Option<std::io::Result<u64>> {
+        self.trace.as_ref().map(Traced::written)
+    }
+}
+
 /// Gives the graph new pointers to its nodes when they may have changed: also after a panic.
 struct Relink<'r, 'eal, T: Topology, const BURST: usize, const STATS: bool>(
     &'r mut Librte<'eal, T, BURST, STATS>,
@@ -79,6 +104,10 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Drop for Relink<'_, '_,
         let planned = plan::<T, BURST>(self.0.nodes, self.0.counters);
         // SAFETY: as in `new`.
         unsafe { self.0.graph.install(&planned) };
+        if let Some(trace) = &self.0.trace {
+            // SAFETY: it is this graph's, and a node's type does not change.
+            unsafe { trace.renew(&self.0.graph) };
+        }
     }
 }
 
