@@ -269,6 +269,7 @@ fn nodes_of_dpdk() {
         }
 
         cluster(&eal, &one, &two);
+        watched(&eal, &mut two);
         while_they_live(&eal, &mut third);
 
         // None ends with another's end, whatever the order.
@@ -345,12 +346,12 @@ fn while_they_live<'eal>(eal: &'eal Eal, third: &mut Port<'eal, Started>) {
 }
 
 fn cluster(eal: &Eal, one: &impl Executor, two: &impl Executor) {
-    let cluster = graph::cluster_stats(eal, &["one", "t*"]).unwrap();
+    let all = graph::cluster_stats(eal, &["one", "t*"]).unwrap();
     let sum = |name: &str| {
         stat(&one.stats(), name).objects.unwrap() + stat(&two.stats(), name).objects.unwrap()
     };
     for name in ["acl", "ip4_rewrite", "pkt_drop", "ethdev_tx-1"] {
-        let node = cluster.iter().find(|node| node.name == name).unwrap();
+        let node = all.iter().find(|node| node.name == name).unwrap();
         assert_eq!(node.objects, sum(name));
         assert!(node.calls > 0 && node.cycles > 0);
     }
@@ -363,6 +364,25 @@ fn cluster(eal: &Eal, one: &impl Executor, two: &impl Executor) {
         none.to_string().starts_with(r#"DPDK has no statistics of graphs named ["no-such-*"]"#)
     );
     assert!(graph::cluster_stats(eal, &["a\0"]).is_err());
+}
+
+/// Statistics of a graph that another lcore walks.
+fn watched(eal: &Eal, two: &mut (impl Executor + Send)) {
+    let polls = || {
+        let stats = graph::cluster_stats(eal, &["two"]).unwrap();
+        stats.iter().find(|node| node.name == "ethdev_rx-0-1").unwrap().calls
+    };
+    let before = polls();
+    eal.scope(|scope| {
+        scope.launch(eal.workers()[0], || (0..100_000).for_each(|_| two.walk())).unwrap();
+        let (mut last, mut looks) = (before, 0);
+        while last < before + 100_000 && looks < 10_000_000 {
+            let now = polls();
+            assert!(now >= last);
+            (last, looks) = (now, looks + 1);
+        }
+    });
+    assert_eq!(polls(), before + 100_000);
 }
 
 /// Edges of C nodes that lead elsewhere in one graph.
