@@ -2,13 +2,20 @@
 //! DPDK's own nodes beside ours: frames in and frames out, byte by byte; and what is refused.
 #![allow(clippy::unwrap_used, missing_docs)] // A test may.
 
+use std::cell::RefCell;
+
 use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig, Port, RxQueue, Started, TxQueue};
 use graph::{
-    Batch, EachNode, Executor, GraphBuilder, GraphError, Ip4NextHop, Ip4Route, Node, NodeStats,
-    Nowhere, Outlet,
+    Batch, EachNode, Executor, GraphBuilder, GraphError, Ip4Route, Node, NodeStats, Nowhere, Outlet,
 };
 
-#[path = "../../dpdk/tests/support/mod.rs"]
+use frames::{Kind, mixed, random_kinds, routed, routes};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+mod frames;
+mod refusals;
+#[path = "../../../dpdk/tests/support/mod.rs"]
 mod support;
 
 graph::edges! { pub enum Checked { Allowed, Denied } }
@@ -38,83 +45,7 @@ impl<'m> Node<Mbuf<'m>> for Discard {
     fn process<O: Outlet<Mbuf<'m>, Nowhere>>(&mut self, _: Batch<'_, Mbuf<'m>>, _: &mut O) {}
 }
 
-const FIRST: Ip4NextHop =
-    Ip4NextHop { port: 0, destination: [2, 0, 0, 0, 0, 10], source: [2, 0, 0, 0, 0, 11] };
-const SECOND: Ip4NextHop =
-    Ip4NextHop { port: 1, destination: [2, 0, 0, 0, 0, 20], source: [2, 0, 0, 0, 0, 21] };
-
-fn routes() -> [Ip4Route; 3] {
-    [
-        Ip4Route { address: [198, 18, 0, 0].into(), length: 16, next_hop: FIRST },
-        Ip4Route { address: [198, 19, 0, 0].into(), length: 16, next_hop: SECOND },
-        Ip4Route { address: [198, 19, 7, 0].into(), length: 24, next_hop: FIRST },
-    ]
-}
-
-/// What a frame is, and where it goes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    /// To this address.
-    To([u8; 4]),
-    Denied,
-    Ipv6,
-    Short,
-    /// Bytes that the test sees too.
-    Shared,
-}
-
-impl Kind {
-    fn next_hop(self) -> Option<Ip4NextHop> {
-        match self {
-            Self::To([198, 18, ..] | [198, 19, 7, _]) => Some(FIRST),
-            Self::To([198, 19, ..]) => Some(SECOND),
-            _ => None,
-        }
-    }
-
-    fn frame(self, number: u16) -> Vec<u8> {
-        let mut frame = vec![0u8; 14];
-        frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
-        frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 2]);
-        frame[12..].copy_from_slice(if self == Self::Ipv6 { &[0x86, 0xdd] } else { &[8, 0] });
-        let address = if let Self::To(address) = self { address } else { [198, 18, 0, 1] };
-        let mut header = [0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 0, 0, 0, 0];
-        header[4..6].copy_from_slice(&number.to_be_bytes());
-        header[16..].copy_from_slice(&address);
-        let sum = checksum(&header);
-        header[10..12].copy_from_slice(&sum.to_be_bytes());
-        frame.extend(header);
-        let port = if self == Self::Denied { 53u16 } else { 9 };
-        frame.extend([0x10, 0x01]);
-        frame.extend(port.to_be_bytes());
-        frame.extend((0..22).map(|byte| byte ^ number as u8));
-        frame.truncate(if self == Self::Short { 33 } else { 60 });
-        frame
-    }
-}
-
-/// The checksum of an IPv4 header whose own checksum is 0.
-fn checksum(header: &[u8]) -> u16 {
-    let words = header.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
-    let mut sum: u32 = words.sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
-/// The frame as a router sends it.
-fn routed(mut frame: Vec<u8>, hop: Ip4NextHop) -> Vec<u8> {
-    frame[..6].copy_from_slice(&hop.destination);
-    frame[6..12].copy_from_slice(&hop.source);
-    frame[22] -= 1;
-    frame[24..26].fill(0);
-    let sum = checksum(&frame[14..34]);
-    frame[24..26].copy_from_slice(&sum.to_be_bytes());
-    frame
-}
-
-fn frames(queue: &mut RxQueue<'_>) -> Vec<Vec<u8>> {
+fn drain(queue: &mut RxQueue<'_>) -> Vec<Vec<u8>> {
     let mut burst = Burst::<64>::new();
     let mut frames = Vec::new();
     while queue.receive(&mut burst) > 0 {
@@ -181,7 +112,7 @@ fn route<'q>(
         came = now;
     }
     for (sink, mut expected) in sinks.into_iter().zip(expected) {
-        let mut found = frames(sink);
+        let mut found = drain(sink);
         // Nodes may reorder flows: all that one node sends one way keeps its order, which none other has.
         found.sort();
         expected.sort();
@@ -207,21 +138,6 @@ fn received(stats: &[NodeStats]) -> u64 {
     stats.iter().find(|node| node.name.starts_with("ethdev_rx-")).unwrap().objects.unwrap()
 }
 
-/// Some of each kind, in runs and alternating.
-fn mixed(count: usize) -> Vec<Kind> {
-    let all = [
-        Kind::To([198, 18, 3, 4]),
-        Kind::To([198, 19, 3, 4]),
-        Kind::To([198, 19, 7, 4]),
-        Kind::To([203, 0, 113, 1]),
-        Kind::Denied,
-        Kind::Ipv6,
-        Kind::Short,
-        Kind::Shared,
-    ];
-    (0..count).map(|n| all[if n < count / 2 { n % 8 } else { n / 5 % 8 }]).collect()
-}
-
 /// One process has one Eal, so that this is one test.
 #[test]
 fn nodes_of_dpdk() {
@@ -240,7 +156,7 @@ fn nodes_of_dpdk() {
         let [spare, _, mut other_out2, mut other_out3] =
             <[_; 4]>::try_from(second.rx).ok().unwrap();
 
-        refusals(&eal);
+        refusals::without_a_port(&eal);
         let mut one = router(&eal, "one", rx0, [tx2, other_tx2]).build::<true>().unwrap();
         let kinds = mixed(300);
         route(&pool, &mut one, &kinds, &mut in0, [&mut out2, &mut other_out2]);
@@ -252,6 +168,18 @@ fn nodes_of_dpdk() {
             [&mut out2, &mut other_out2],
         );
         assert!(pool.is_full());
+        let config = Config { cases: 100, failure_persistence: None, ..Config::default() };
+        let (graph, inject) = (RefCell::new(&mut one), RefCell::new(&mut in0));
+        let sinks = RefCell::new([&mut out2, &mut other_out2]);
+        TestRunner::new(config)
+            .run(&random_kinds(), |kinds| {
+                let [first, second] = &mut *sinks.borrow_mut();
+                let (graph, inject) = (&mut **graph.borrow_mut(), &mut **inject.borrow_mut());
+                route(&pool, graph, &kinds, inject, [first, second]);
+                prop_assert!(pool.is_full());
+                Ok(())
+            })
+            .unwrap();
 
         let mut two = router(&eal, "two", rx1, [tx3, other_tx3]).build::<true>().unwrap();
         route(&pool, &mut two, &kinds, &mut in1, [&mut out3, &mut other_out3]);
@@ -287,59 +215,11 @@ fn lonely<'q>(eal: &'q Eal, name: &str, rx: RxQueue<'q>) -> GraphBuilder<'q, Mbu
     GraphBuilder::new(eal, name).ethdev_rx(rx, "pkt_drop").pkt_drop()
 }
 
-fn refused<'q>(builder: GraphBuilder<'q, Mbuf<'q>>) -> String {
-    match builder.build::<true>() {
-        Ok(_) => panic!("a graph was made"),
-        Err(error) => error.to_string(),
-    }
-}
-
-/// What no port is needed for.
-fn refusals(eal: &Eal) {
-    let new = || GraphBuilder::<Mbuf<'_>>::new(eal, "refused");
-    let route = |length, next_hop| Ip4Route { address: [10, 0, 0, 0].into(), length, next_hop };
-    assert_eq!(refused(new().pkt_drop()), r#"no edge leads to the node "pkt_drop""#);
-    assert_eq!(
-        refused(acl(new()).pkt_drop()),
-        r#"the edge "Allowed" of the node "acl" leads to "pkt_cls", which is not in the graph"#
-    );
-    assert_eq!(
-        refused(acl(new()).pkt_cls().pkt_drop()),
-        r#"the edge "ip4_lookup" of the node "pkt_cls" leads to "ip4_lookup", which is not in the graph"#
-    );
-    assert_eq!(
-        refused(acl(new()).pkt_cls().pkt_drop().lead("pkt_cls", "ip4_lookup", "nide")),
-        r#"the edge "ip4_lookup" of the node "pkt_cls" leads to "nide", which is not in the graph"#
-    );
-    assert_eq!(
-        refused(new().pkt_drop().lead("pkt_cls", "ip4_lookup", "pkt_drop")),
-        r#"no node of DPDK's in the graph is named "pkt_cls", whose edge is to lead elsewhere"#
-    );
-    let said = refused(new().pkt_cls().lead("pkt_cls", "ip4_rewrite", "pkt_drop"));
-    let known =
-        r#"the node "pkt_cls" has no edge "ip4_rewrite" that could lead elsewhere: it has "#;
-    assert!(said.starts_with(known), "{said}");
-    let said = refused(new().ip4(&[]).pkt_drop().lead("ip4_lookup", "ip4_rewrite", "pkt_drop"));
-    assert!(said.contains(r#"no edge "ip4_rewrite" that could lead elsewhere"#), "{said}");
-    assert_eq!(
-        refused(new().pkt_cls().ip4(&[]).pkt_drop().lead("pkt_cls", "ip4_lookup", "ip4_rewrite")),
-        r#"an edge of the node "pkt_cls" leads to "ip4_rewrite", which takes packets from ip4_lookup alone"#
-    );
-    assert_eq!(
-        refused(new().ip4(&[route(0, FIRST)])),
-        "route 10.0.0.0/0: a prefix has 1 to 32 bits"
-    );
-    assert_eq!(
-        refused(new().ip4(&[route(8, FIRST)])),
-        "route 10.0.0.0/8: the graph has no node ethdev_tx-0"
-    );
-}
-
 /// What is refused while graphs with `ip4_rewrite` live.
 fn while_they_live<'eal>(eal: &'eal Eal, third: &mut Port<'eal, Started>) {
     let queue = third.queues().rx.remove(0);
     assert_eq!(
-        refused(lonely(eal, "late", queue)),
+        refusals::refused(lonely(eal, "late", queue)),
         "port 2 has no nodes yet, and gets none while a graph with ip4_rewrite exists: \
          let the first graph send to all ports"
     );
