@@ -121,15 +121,19 @@ pub fn compare(
 ) -> Result<(), TestCaseError> {
     for header in [1, 0, 0, 0, 0, 0, 0, 0] {
         prop_assert!(pairs.are_paired(native, c), "the pools' orders have come apart");
-        // Everything between the addresses at the start and the pool, then what follows the pool but
-        // `next` and `shinfo`.
+        // Everything between the addresses at the start and the pool but the port, then what follows the pool
+        // but `next` and `shinfo`.
         for range in [
-            layout::MBUF_DATA_OFF..layout::MBUF_POOL,
+            layout::MBUF_DATA_OFF..layout::MBUF_PORT,
+            layout::MBUF_PORT + 2..layout::MBUF_POOL,
             layout::MBUF_TX_OFFLOAD..layout::MBUF_SHINFO,
             layout::MBUF_SHINFO + 8..layout::MBUF_DYNFIELD1 + layout::MBUF_DYNFIELD1_SIZE,
         ] {
             prop_assert_eq!(bytes(native, range.clone()), bytes(c, range));
         }
+        // Rings of later releases write their port there: 0 is the native side's, 1 is C's.
+        let ports: (u16, u16) = (field(native, layout::MBUF_PORT), field(c, layout::MBUF_PORT));
+        prop_assert!(ports.0 == ports.1 || ports == (0, 1), "{:?}", ports);
         let (buffer, c_buffer): (*const u8, *const u8) =
             (field(native, layout::MBUF_BUF_ADDR), field(c, layout::MBUF_BUF_ADDR));
         if field::<u64>(c, layout::MBUF_OL_FLAGS) & layout::MBUF_F_EXTERNAL == 0 {
