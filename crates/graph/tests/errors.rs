@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::Arc;
 
-use graph::{Executor, GraphBuilder, GraphError};
+use graph::{Executor, GraphBuilder, GraphError, Nowhere, Outlet, Room, Source};
 use support::{Choose, Found, Four, Keep, Numbers, Object, Way};
 
 type Builder<'eal> = GraphBuilder<'eal, Object>;
@@ -99,6 +99,17 @@ fn errors() {
             .node("s4-sink", Keep::default(), &[])
             .node("s4-sink", Keep::default(), &[])),
         r#"two nodes are named "s4-sink""#
+    );
+
+    // A source without an edge.
+    struct Endless;
+    impl Source<Object> for Endless {
+        type Next = Nowhere;
+        fn poll<O: Outlet<Object, Nowhere>>(&mut self, _: Room<'_, Object>, _: &mut O) {}
+    }
+    assert_eq!(
+        refused(&|graph| graph.source("s5-source", Endless, &[])),
+        r#"the source "s5-source" has no edge: nothing takes what comes from it"#
     );
 
     // Names.

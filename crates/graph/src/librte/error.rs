@@ -62,6 +62,9 @@ pub enum GraphError {
     /// No objects would come in.
     #[error("the graph has no source")]
     NoSource,
+    /// A source that nothing consumes from.
+    #[error("the source {0:?} has no edge: nothing takes what comes from it")]
+    NoSink(String),
     /// A node that nothing comes to.
     #[error("no edge leads to the node {0:?}")]
     Unreached(String),

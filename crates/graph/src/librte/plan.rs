@@ -88,6 +88,9 @@ pub(super) fn check(nodes: &[Planned]) -> Result<(), GraphError> {
     }
     let mut reached = BTreeSet::new();
     for node in nodes {
+        if node.source && node.edges.is_empty() {
+            return Err(GraphError::NoSink(node.name.clone()));
+        }
         for (edge, target) in &node.edges {
             let Some(to) = by_name.get(target.as_str()) else {
                 return Err(GraphError::UnknownTarget {
