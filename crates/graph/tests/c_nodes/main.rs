@@ -295,6 +295,9 @@ fn redirected<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, port: &mut Port<'eal, 
     );
     assert!(graph.traced().is_none());
     drop(graph);
+    // Its edges are its own.
+    let said = refusals::refused(acl(GraphBuilder::new(eal, "unled")).pkt_cls().pkt_drop());
+    assert!(said.contains(r#""ip4_lookup", which is not in the graph"#), "{said}");
     let other = [Ip4Route { length: 17, ..routes()[0] }];
     let said = GraphBuilder::<Mbuf<'_>>::new(eal, "other").ip4(&other).ethdev_tx(tx);
     assert!(matches!(said.build::<true>(), Err(GraphError::Route { .. })));
