@@ -6,7 +6,8 @@ use std::cell::RefCell;
 
 use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig, Port, RxQueue, Started, TxQueue};
 use graph::{
-    Batch, EachNode, Executor, GraphBuilder, GraphError, Ip4Route, Node, NodeStats, Nowhere, Outlet,
+    Batch, EachNode, Executor, GraphBuilder, GraphError, Ip4Route, Node, NodeStats, Nowhere,
+    Outlet, Room, Source,
 };
 
 use frames::{Kind, mixed, random_kinds, routed, routes};
@@ -208,6 +209,7 @@ fn nodes_of_dpdk() {
         assert!(pool.is_full());
     }
     redirected(&eal, &pool, &mut third);
+    full(&eal, &pool, &mut third);
     assert!(pool.is_full());
 }
 
@@ -305,4 +307,34 @@ fn redirected<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, port: &mut Port<'eal, 
         GraphBuilder::<Mbuf<'_>>::new(eal, "other").ip4(&[]).build::<true>(),
         Err(GraphError::RoutesDiffer)
     ));
+}
+
+graph::edges! { enum Made { Packets } }
+
+/// As many packets as there is room for.
+struct Endless<'p>(Mempool<'p>);
+
+impl<'p: 'm, 'm> Source<Mbuf<'m>> for Endless<'p> {
+    type Next = Made;
+
+    fn poll<O: Outlet<Mbuf<'m>, Made>>(&mut self, mut room: Room<'_, Mbuf<'m>>, out: &mut O) {
+        room.fill(&mut std::iter::from_fn(|| self.0.alloc()));
+        out.forward(Made::Packets, room.into_batch());
+    }
+}
+
+/// What a queue does not take is dropped and counted.
+fn full<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, port: &mut Port<'eal, Started>) {
+    let mut queues = port.queues();
+    let (mut rx, tx) = (queues.rx.remove(0), queues.tx.remove(0));
+    let mut graph = GraphBuilder::<Mbuf<'_>>::new(eal, "full")
+        .source("endless", Endless(*pool), &[(Made::Packets, "ethdev_tx-2")])
+        .ethdev_tx(tx)
+        .pkt_drop()
+        .build::<true>()
+        .unwrap();
+    (0..5).for_each(|_| graph.walk());
+    let dropped = stat(&graph.stats(), "pkt_drop").objects.unwrap();
+    assert_eq!(drain(&mut rx).len() as u64 + dropped, 5 * 256);
+    assert!(dropped > 0, "no queue was full");
 }
