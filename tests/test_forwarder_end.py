@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 RELEASE = Path(__file__).resolve().parents[1] / "target" / "release"
-EAL = ["--no-pci", "--no-huge", "--no-shconf", "-m", "128", "--file-prefix", "watched"]
+EAL = ["--no-pci", "--no-huge", "--no-shconf", "-m", "256", "--file-prefix", "watched"]
 TIMEOUT_S = 15.0
 
 
@@ -48,7 +48,7 @@ def watch(peer: socket.socket, asked: threading.Semaphore) -> None:
         return
 
 
-@pytest.mark.parametrize("program", ["l2fwd", "reflect", "impair"])
+@pytest.mark.parametrize("program", ["l2fwd", "reflect", "impair", "l3fwd-graph"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_watched_forwarder_ends_cleanly(program: str, number: int, tmp_path: Path) -> None:
     command = [str(RELEASE / program), *EAL, "--vdev", "net_null0", "--", "-p", "1"]

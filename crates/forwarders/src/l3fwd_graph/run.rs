@@ -164,13 +164,13 @@ impl<'port> QueuesByPort<'port> {
             .collect();
         let by_port = addresses_by_port(addresses);
         Router {
-            ethdev_rx: Receive::new(rx),
-            pkt_cls: Classify,
-            ip4_lookup: Ip4Lookup(routes.ipv4.of(lcore).routes()),
-            ip6_lookup: Ip6Lookup(routes.ipv6.of(lcore)),
-            ip4_rewrite: Ip4Rewrite(by_port),
-            ip6_rewrite: Ip6Rewrite(by_port),
-            ethdev_tx: Transmit::new(tx),
+            rx: Receive::new(rx),
+            classify: Classify,
+            lookup4: Ip4Lookup(routes.ipv4.of(lcore).routes()),
+            lookup6: Ip6Lookup(routes.ipv6.of(lcore)),
+            rewrite4: Ip4Rewrite(by_port),
+            rewrite6: Ip6Rewrite(by_port),
+            tx: Transmit::new(tx),
             not_ip: Discard,
             no_route: Discard,
             expired: Discard,

@@ -102,7 +102,7 @@ mod tests {
 
     fn node(calls: Option<u64>, objects: u64) -> NodeStats {
         let (cycles, dropped) = (calls.map(|n| n * 100), 1);
-        NodeStats { name: "pkt_cls".to_owned(), calls, objects: Some(objects), cycles, dropped }
+        NodeStats { name: "classify".to_owned(), calls, objects: Some(objects), cycles, dropped }
     }
 
     #[test]
@@ -111,9 +111,9 @@ mod tests {
         assert_eq!(sum, [NodeStats { dropped: 2, ..node(Some(5), 15) }]);
         let text = table(&sum, &[5], 2.0);
         let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
-        assert_eq!(row, ["pkt_cls", "5", "15", "2", "5", "3.0", "100.0"]);
+        assert_eq!(row, ["classify", "5", "15", "2", "5", "3.0", "100.0"]);
         let text = table(&[node(None, 15)], &[], 1.0);
         let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
-        assert_eq!(row, ["pkt_cls", "-", "15", "1", "15", "-", "-"]);
+        assert_eq!(row, ["classify", "-", "15", "1", "15", "-", "-"]);
     }
 }

@@ -13,13 +13,13 @@ use super::options;
 topology! {
     /// Packets are routed.
     pub struct Router<'port> for Mbuf<'port> {
-        source ethdev_rx: Receive<'port> => { Packets => pkt_cls },
-        each pkt_cls: Classify => { Ipv4 => ip4_lookup, Ipv6 => ip6_lookup, Other => not_ip },
-        each ip4_lookup: Ip4Lookup<'port> => { Route => ip4_rewrite, NoRoute => no_route, Expired => expired },
-        each ip6_lookup: Ip6Lookup<'port> => { Route => ip6_rewrite, NoRoute => no_route, Expired => expired },
-        each ip4_rewrite: Ip4Rewrite => { Send => ethdev_tx, Drop => unsent },
-        each ip6_rewrite: Ip6Rewrite => { Send => ethdev_tx, Drop => unsent },
-        node ethdev_tx: Transmit<'port> => { Unsent => unsent },
+        source rx: Receive<'port> => { Packets => classify },
+        each classify: Classify => { Ipv4 => lookup4, Ipv6 => lookup6, Other => not_ip },
+        each lookup4: Ip4Lookup<'port> => { Route => rewrite4, NoRoute => no_route, Expired => expired },
+        each lookup6: Ip6Lookup<'port> => { Route => rewrite6, NoRoute => no_route, Expired => expired },
+        each rewrite4: Ip4Rewrite => { Send => tx, Drop => unsent },
+        each rewrite6: Ip6Rewrite => { Send => tx, Drop => unsent },
+        node tx: Transmit<'port> => { Unsent => unsent },
         node not_ip: Discard,
         node no_route: Discard,
         node expired: Discard,
@@ -30,14 +30,14 @@ topology! {
 topology! {
     /// Packets are asked for first.
     pub struct FilteringRouter<'port, 'eal> for Mbuf<'port> {
-        source ethdev_rx: Receive<'port> => { Packets => pkt_acl },
-        node pkt_acl: Filter<'port, 'eal> => { Pass => pkt_cls, Deny => denied },
-        each pkt_cls: Classify => { Ipv4 => ip4_lookup, Ipv6 => ip6_lookup, Other => not_ip },
-        each ip4_lookup: Ip4Lookup<'port> => { Route => ip4_rewrite, NoRoute => no_route, Expired => expired },
-        each ip6_lookup: Ip6Lookup<'port> => { Route => ip6_rewrite, NoRoute => no_route, Expired => expired },
-        each ip4_rewrite: Ip4Rewrite => { Send => ethdev_tx, Drop => unsent },
-        each ip6_rewrite: Ip6Rewrite => { Send => ethdev_tx, Drop => unsent },
-        node ethdev_tx: Transmit<'port> => { Unsent => unsent },
+        source rx: Receive<'port> => { Packets => acl },
+        node acl: Filter<'port, 'eal> => { Pass => classify, Deny => denied },
+        each classify: Classify => { Ipv4 => lookup4, Ipv6 => lookup6, Other => not_ip },
+        each lookup4: Ip4Lookup<'port> => { Route => rewrite4, NoRoute => no_route, Expired => expired },
+        each lookup6: Ip6Lookup<'port> => { Route => rewrite6, NoRoute => no_route, Expired => expired },
+        each rewrite4: Ip4Rewrite => { Send => tx, Drop => unsent },
+        each rewrite6: Ip6Rewrite => { Send => tx, Drop => unsent },
+        node tx: Transmit<'port> => { Unsent => unsent },
         node denied: Discard,
         node not_ip: Discard,
         node no_route: Discard,
@@ -48,16 +48,16 @@ topology! {
 
 impl<'port> Router<'port> {
     /// The same with a filter behind the queues.
-    pub fn filtered<'eal>(self, pkt_acl: Filter<'port, 'eal>) -> FilteringRouter<'port, 'eal> {
+    pub fn filtered<'eal>(self, acl: Filter<'port, 'eal>) -> FilteringRouter<'port, 'eal> {
         FilteringRouter {
-            ethdev_rx: self.ethdev_rx,
-            pkt_acl,
-            pkt_cls: self.pkt_cls,
-            ip4_lookup: self.ip4_lookup,
-            ip6_lookup: self.ip6_lookup,
-            ip4_rewrite: self.ip4_rewrite,
-            ip6_rewrite: self.ip6_rewrite,
-            ethdev_tx: self.ethdev_tx,
+            rx: self.rx,
+            acl,
+            classify: self.classify,
+            lookup4: self.lookup4,
+            lookup6: self.lookup6,
+            rewrite4: self.rewrite4,
+            rewrite6: self.rewrite6,
+            tx: self.tx,
             denied: Discard,
             not_ip: self.not_ip,
             no_route: self.no_route,

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Routing programs between capture files, and frames for them."""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from ipaddress import IPv6Address
+from pathlib import Path
+
+from linerate.process import Child, Command, RunDirectory
+from linerate.telemetry import Telemetry, connect, socket_path
+
+CPUS = sorted(os.sched_getaffinity(0))
+MEMORY = ("--no-pci", "--no-huge", "--no-shconf", "-m", "512")
+TIMEOUT_S = 30.0
+ETHERNET = bytes.fromhex("020000000009020000000008")
+IPV4, IPV6, ARP = b"\x08\x00", b"\x86\xdd", b"\x08\x06"
+
+
+def checksum(header: bytes) -> int:
+    """Of an IPv4 header whose checksum field is 0 (RFC 1071)."""
+    total = sum(struct.unpack(f"!{len(header) // 2}H", header))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def ipv4(
+    destination: str,
+    source: str = "10.0.0.1",
+    *,
+    ttl: int = 64,
+    protocol: int = 17,
+    ports: tuple[int, int] = (1000, 2000),
+    wrong_checksum: int | None = None,
+    size: int = 60,
+) -> bytes:
+    addresses = bytes(int(octet) for octet in f"{source}.{destination}".split("."))
+    header = struct.pack("!BBHHHBBH", 0x45, 0, size - 14, 1, 0, ttl, protocol, 0) + addresses
+    right = checksum(header) if wrong_checksum is None else wrong_checksum
+    header = header[:10] + struct.pack("!H", right) + header[12:]
+    return (ETHERNET + IPV4 + header + struct.pack("!HH", *ports)).ljust(size, b"\0")
+
+
+def ipv6(destination: str, *, hops: int = 64, size: int = 80) -> bytes:
+    header = struct.pack("!IHBB", 0x60000000, size - 54, 17, hops)
+    header += IPv6Address("2001:db8::1").packed + IPv6Address(destination).packed
+    return (ETHERNET + IPV6 + header + struct.pack("!HH", 1000, 2000)).ljust(size, b"\0")
+
+
+def of_every_kind(rng: random.Random, count: int, port: int) -> list[bytes]:
+    """Frames that are routed, that lead nowhere, that are no IP, cut short, with wrong checksums.
+
+    None has a time to live of less than 2. Sources are in 10.PORT.0.0/16. Wrong checksums are not
+    0xffff and 0xfeff, with which the C node's answer depends on a packet's place in its batch.
+    """
+
+    def one() -> bytes:
+        dice = rng.random()
+        routed = f"198.18.{rng.randrange(4)}.{rng.randrange(256)}"
+        if dice < 0.65:
+            size = rng.choice([60, 61, 64, 128, 1000, 1514])
+            return ipv4(
+                routed,
+                f"10.{port}.0.{rng.randrange(256)}",
+                ttl=rng.choice([2, 3, 64, 255]),
+                size=size,
+            )
+        if dice < 0.8:
+            wrong = rng.choice([0, 0xFFFE, 0xFF00, 0x00FF, rng.randrange(0xFE00)])
+            return ipv4(routed, f"10.{port}.1.1", wrong_checksum=wrong)
+        if dice < 0.9:
+            return ipv4(".".join(str(rng.randrange(256)) for _ in range(4)))
+        if dice < 0.95:
+            return (ETHERNET + ARP).ljust(60, b"\1")
+        return rng.randbytes(rng.choice([14, 20, 33, 34, 60]))
+
+    return [one() for _ in range(count)]
+
+
+def write_capture(path: Path, frames: Sequence[bytes]) -> Path:
+    records = (struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame for frame in frames)
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    path.write_bytes(header + b"".join(records))
+    return path
+
+
+def read_capture(path: Path) -> list[bytes]:
+    data, at, frames = path.read_bytes(), 24, []
+    while at < len(data):
+        length = struct.unpack_from("<I", data, at + 8)[0]
+        frames.append(data[at + 16 : at + 16 + length])
+        at += 16 + length
+    return frames
+
+
+@contextmanager
+def routing(
+    run: RunDirectory,
+    program: Path,
+    vdevs: Sequence[str],
+    options: Sequence[str],
+    *,
+    workers: bool = True,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[tuple[Child, Telemetry]]:
+    """A program that routes, with lcore 1 as its worker or lcore 0 alone."""
+    prefix = run.new_prefix("routing")
+    lcores = f"0@{CPUS[0]},1@{CPUS[-1]}" if workers else f"0@{CPUS[-1]}"
+    argv = [str(program), *MEMORY, "--file-prefix", prefix, "--lcores", lcores]
+    argv += [f"--vdev={vdev}" for vdev in vdevs]
+    command = Command(
+        program.name, (*argv, "--", *options), (CPUS[0], CPUS[-1]), dict(environment or {})
+    )
+    with (
+        Child(command, run) as child,
+        connect(socket_path(run.path, prefix), TIMEOUT_S, child.check) as telemetry,
+    ):
+        yield child, telemetry
+
+
+def count(telemetry: Telemetry, name: str, ports: int) -> int:
+    """A counter of all ports."""
+    return sum(int(telemetry.ask(f"/ethdev/stats,{port}")[name]) for port in range(ports))
+
+
+def through(
+    run: RunDirectory,
+    program: Path,
+    frames: Sequence[Sequence[bytes]],
+    options: Sequence[str],
+    **how: object,
+) -> list[list[bytes]]:
+    """What leaves by each port when these frames have come in by each."""
+    folder = run.path / run.new_prefix("frames")
+    folder.mkdir()
+    vdevs, sent = [], []
+    for port, coming in enumerate(frames):
+        capture = write_capture(folder / f"in{port}.pcap", coming)
+        sent.append(folder / f"out{port}.pcap")
+        vdevs.append(f"net_pcap{port},rx_pcap={capture},tx_pcap={sent[-1]}")
+    total = sum(map(len, frames))
+    with routing(run, program, vdevs, options, **how) as (child, telemetry):  # type: ignore[arg-type]
+        child.wait_until(
+            lambda: count(telemetry, "ipackets", len(frames)) == total, TIMEOUT_S, "frames: not"
+        )
+        # What an lcore received it also sends before it looks whether it is to end.
+        assert child.stop() == 0, child.output()
+    return [read_capture(path) for path in sent]
