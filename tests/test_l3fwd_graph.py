@@ -276,7 +276,8 @@ def refused_stay_out(telemetry: Telemetry, child: Any, now: Path, folder: Path) 
 
 def edges(dot: str) -> set[tuple[str, str]]:
     """Of a picture for Graphviz."""
-    chains = (re.findall(r"\w+", line) for line in dot.splitlines() if "->" in line)
+    lines = (line.partition("[")[0] for line in dot.splitlines() if "->" in line)
+    chains = (re.findall(r"\w+", line) for line in lines)
     return {pair for chain in chains for pair in pairwise(chain)}
 
 
