@@ -25,24 +25,31 @@ PLUGIN_FLAGS = "-march=native" + (" -mno-avx512f" if platform.machine() == "x86_
 
 
 @functools.cache
-def _build(name: str, product: str, place: Path, cflags: str) -> Path:
+def _build(
+    name: str, product: str, place: Path, cflags: str, compiler: str = COMPILER
+) -> Path:
     """Make `product` of `bench/NAME` below `place`, once for each state of what it is made of."""
     source = project_root() / "bench" / name
     if not (source / "Makefile").is_file():
         raise MissingError(f"{source} is not there", "run the lab from a checkout")
     digest = hashlib.sha256()
-    for path in sorted(source.iterdir()):
+    for path in sorted(each for each in source.iterdir() if each.is_file()):
         digest.update(path.read_bytes())
-    made_with = [first_line(COMPILER, "--version"), dpdk_version(), cflags]
+    made_with = [first_line(compiler, "--version"), dpdk_version(), cflags]
     digest.update(json.dumps(made_with).encode())
-    out = place / f"{name}-{digest.hexdigest()[:16]}"
+    out = place / f"{name.replace('/', '-')}-{digest.hexdigest()[:16]}"
     with locked(out, f"bench/{name}"):
-        make(f"bench/{name}", source, [f"OUT={out}", f"CC={COMPILER}", f"CFLAGS={cflags}"])
+        make(f"bench/{name}", source, [f"OUT={out}", f"CC={compiler}", f"CFLAGS={cflags}"])
     return out / product
 
 
 def bench_program(name: str, product: str) -> Path:
     return _build(name, product, build_directory(), "")
+
+
+def built_library(name: str, product: str, compiler: str, cflags: str) -> Path:
+    """The same program part by several compilers and flags, each in a place of its own."""
+    return _build(name, product, build_directory(), cflags, compiler)
 
 
 def nearfree_obstacle() -> str | None:

@@ -19,7 +19,7 @@ from linerate.ceiling import cost_loads
 from linerate.design import AA_SUFFIX
 from linerate.links import link
 from linerate.metrics import COST, FORWARDED, METRICS, RECEIVED, Metric, TrialMetric
-from linerate.records import Trial
+from linerate.records import Trial, is_graph
 from linerate.stats import Paired, Shifted
 from linerate.summary import AA, CellSummary, Comparison, Difference
 from linerate.verdict import (
@@ -258,7 +258,7 @@ def led(rates: list[CellPairs], costs: list[CellPairs], *, costs_lead: bool) -> 
 
 # Metric, link and arm; of its members, the load and the size.
 _Family = tuple[str, str, str]
-_Member = tuple[float | None, int]
+_Member = tuple[float | None, int, str]
 
 
 @dataclass(frozen=True)
@@ -284,11 +284,13 @@ def adjusted(cells: list[CellPairs]) -> dict[tuple[_Family, _Member], Corrected]
 
 
 def _family(pairs: CellPairs, label: str) -> _Family:
-    return pairs.metric, pairs.cell.link, label
+    # A graph's cells stand for one place, as a link does: only the graphs differ.
+    where = "" if is_graph(pairs.cell.link) else pairs.cell.link
+    return pairs.metric, where, label
 
 
 def _member(pairs: CellPairs) -> _Member:
-    return pairs.load_share, pairs.cell.size
+    return pairs.load_share, pairs.cell.size, pairs.cell.link
 
 
 def control_of(pairs: CellPairs) -> AA | None:
@@ -411,7 +413,7 @@ def _limited(arm: bool, baseline: bool) -> Limited | None:
 
 def ungated(cell: CellSummary) -> list[str]:
     """A warning when loss at a low load, half of the stability gate, was not measured."""
-    if not link(cell.link).has_generator:
+    if is_graph(cell.link) or not link(cell.link).has_generator:
         return []
     measured = {
         entry.arm

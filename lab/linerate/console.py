@@ -18,7 +18,7 @@ from rich.table import Table
 
 from linerate.ceiling import cost_leads, cost_loads, limits
 from linerate.links import link
-from linerate.records import Trial
+from linerate.records import Trial, cell_words
 from linerate.sentences import no_lower_load
 from linerate.summary import ArmSummary, CellSummary, Summary
 from linerate.summary_figures import LowerLoad, Quartiles
@@ -86,7 +86,7 @@ class Monitor:
         self.done += 1
         elapsed = time.monotonic() - self._started
         left = remaining(elapsed / (self.done - self._earlier) * (self.total - self.done))
-        what = f"{trial.link} {trial.size} B {trial.arm}"
+        what = f"{cell_words(trial.link, trial.size)} {trial.arm}"
         if trial.invalid:
             self._progress.console.print(
                 f"invalid: {what}, block {trial.block}: {trial.invalid}",

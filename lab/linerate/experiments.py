@@ -188,7 +188,11 @@ def find(name: str) -> Experiment:
         from linerate.latency.runs import LatencyRuns  # noqa: PLC0415
 
         return LatencyRuns()
+    if name == "graph":
+        from linerate.graph.runs import GraphRuns  # noqa: PLC0415
+
+        return GraphRuns()
     raise RunError(
         f"experiment {name!r} is unknown to this version of linerate",
-        "it knows: overload, rfc2544, paths, latency",
+        "it knows: overload, rfc2544, paths, latency, graph",
     )

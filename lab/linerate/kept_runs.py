@@ -20,7 +20,7 @@ from linerate.links import remember_ports
 from linerate.links.ports import MAX_PORTS, NAME
 from linerate.metrics import COST, TrialMetric, words_of
 from linerate.options import Options
-from linerate.records import Trial, first_complaint
+from linerate.records import Trial, cell_words, first_complaint
 from linerate.run_file import RUN
 from linerate.run_summary import Design
 from linerate.summary import CellSummary
@@ -112,7 +112,7 @@ def _refuse_to_merge(
     first: Design, other: Design, further: Sequence[tuple[str, str]], free: str
 ) -> None:
     def cells_of(design: Design) -> list[str]:
-        return [f"{cell.link} {cell.size} B" for cell in design.cells]
+        return [cell_words(cell.link, cell.size) for cell in design.cells]
 
     def asked(design: Design) -> dict[str, object]:
         return {

@@ -168,12 +168,18 @@ ROUND_TRIP = {each: _round_trip(each, "0.5", "median") for each in _PROTOCOLS}
 HIGH_ROUND_TRIP = {each: _round_trip(each, "0.99", "99 % quantile") for each in _PROTOCOLS}
 INSIDE = {each: _inside(each) for each in _PROTOCOLS}
 
+OBJECTS = TrialMetric(
+    name="objects_per_s",
+    words="objects per second through the graph",
+    value=lambda trial: trial.graph.objects_per_s if trial.graph else None,
+)
+
 METRICS = {
     each.name: each
     for each in (
         RECEIVED, FORWARDED, COST, CPU_TIME, COMMON_MEDIAN_LATENCY, COMMON_HIGH_LATENCY, NDR, PDR,
         MEDIAN_LATENCY, HIGH_LATENCY, VARIATION, BUFFER, LOSS, RECOVERY, *ROUND_TRIP.values(),
-        *HIGH_ROUND_TRIP.values(), *INSIDE.values(),
+        *HIGH_ROUND_TRIP.values(), *INSIDE.values(), OBJECTS,
     )
 }  # fmt: skip
 

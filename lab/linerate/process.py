@@ -190,6 +190,8 @@ class Command:
     environment: dict[str, str] = field(default_factory=dict)
     # The child reads end-of-file from its standard input, unless this holds it open.
     hold_stdin: bool = False
+    # What it prints on standard output is for the lab to read; only its errors go to its log.
+    answers: bool = False
     # The network namespace that it starts in, by its name; None: the lab's.
     namespace: str | None = None
 
@@ -265,6 +267,7 @@ class Child:
         self.command = command
         stem = f"{command.role}-{time.monotonic_ns()}"
         self.log = run.path / f"{stem}.log"
+        self._unread = b""
         parent = os.getpid()
         cpus = set(command.cpus)
 
@@ -286,8 +289,8 @@ class Child:
                 self._popen = subprocess.Popen(
                     command.argv,
                     stdin=subprocess.PIPE if command.hold_stdin else subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
+                    stdout=subprocess.PIPE if command.answers else log,
+                    stderr=log,
                     env={**run.environment(), **command.environment},
                     cwd=run.path,
                     process_group=0,
@@ -323,6 +326,27 @@ class Child:
         except BrokenPipeError:
             self.check()
             raise
+
+    def answer(self, timeout_s: float) -> str:
+        """The next line of a child that answers; raises `ProcessError` when none comes in time."""
+        assert self._popen.stdout is not None
+        descriptor = self._popen.stdout.fileno()
+        deadline = time.monotonic() + timeout_s
+        while b"\n" not in self._unread:
+            rest = deadline - time.monotonic()
+            if rest <= 0:
+                raise ProcessError(f"{self.command.role} gave no answer within {timeout_s:g} s")
+            if not select.select([descriptor], [], [], min(rest, 0.2))[0]:
+                checkpoint()
+                continue
+            chunk = os.read(descriptor, 1 << 16)
+            if not chunk:
+                self.wait(1.0)
+                self.check()
+                raise ProcessError(f"{self.command.role} closed its standard output")
+            self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode(errors="replace")
 
     @property
     def running(self) -> bool:
@@ -364,9 +388,10 @@ class Child:
         if self._pidfd >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
-        if self._popen.stdin:
-            with contextlib.suppress(OSError):
-                self._popen.stdin.close()
+        for stream in (self._popen.stdin, self._popen.stdout):
+            if stream:
+                with contextlib.suppress(OSError):
+                    stream.close()
         with contextlib.suppress(OSError):
             self.log.unlink()
         return -signal.SIGKILL if code is None else code

@@ -8,7 +8,7 @@ an arm is one program on one machine, and its ratio to the baseline is one figur
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -56,7 +56,12 @@ def programs(
     ):
         if wanted:
             found[name] = rust_binary(name)
-    return {name: digest for name, path in found.items() if (digest := _digest(path))}
+    return digests(found)
+
+
+def digests(files: Mapping[str, Path]) -> dict[str, str]:
+    """SHA-256 of those that can be read, by their names in the lab."""
+    return {name: digest for name, path in files.items() if (digest := _digest(path))}
 
 
 def _digest(path: Path) -> str | None:

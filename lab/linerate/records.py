@@ -41,10 +41,10 @@ Directions = Literal["one", "both"]
 DIRECTIONS: dict[str, Directions] = {"one": "one", "both": "both"}
 # Why a trial does not count, for programs; `invalid` says it in words.
 # ended: a process; starved: of its CPU; idle: nothing was carried; kept: not passed on;
-# unreadable: counters could not be read in time.
+# unreadable: counters could not be read in time; work: a graph did other work than the baseline.
 InvalidCode = Literal[
     "ended", "starved", "late", "books", "idle", "kept", "unreadable", "telemetry", "generator",
-    "link", "error",
+    "link", "error", "work",
 ]  # fmt: skip
 CpuPart = Literal["process", "napi", "softirq"]
 
@@ -161,6 +161,51 @@ class CpuTime(_Strict):
     seconds: Seconds
 
 
+class GraphNode(_Strict):
+    """What one node of a graph did in a window, by its statistics."""
+
+    name: str
+    calls: Count
+    objects: Count
+    cycles: Count
+
+
+class GraphWindow(_Strict):
+    """One window of experiment graph: so many walks of a graph over objects that its sources make.
+
+    work: a digest of what the nodes left in the objects, by which windows of as many walks compare.
+    """
+
+    walks: Count
+    objects: Count = Field(description="that the sources made")
+    sunk: Count = Field(description="that the sinks got")
+    tsc_cycles: Count
+    tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
+    work: str
+    path_nodes: Count | None = Field(
+        default=None, description="nodes that each object passes, source and sink included"
+    )
+    nodes: list[GraphNode] | None = Field(default=None, description="with statistics")
+
+    @property
+    def objects_per_s(self) -> float | None:
+        return self.objects * self.tsc_hz / self.tsc_cycles if self.tsc_cycles else None
+
+    @property
+    def cycles_per_object(self) -> float | None:
+        return self.tsc_cycles / self.objects if self.objects else None
+
+
+def is_graph(link: str) -> bool:
+    """Whether a record's `link` is a cell of experiment graph: no link has such a name."""
+    return "/" in link
+
+
+def cell_words(link: str, size: int, between: str = " ") -> str:
+    """A cell as it is called in sentences and tables; a graph's name has all in it."""
+    return link if is_graph(link) else f"{link}{between}{size} B"
+
+
 class Trial(_Strict):
     """One trial: one independent run of the forwarder."""
 
@@ -175,8 +220,13 @@ class Trial(_Strict):
     role: Role
     arm: str
     forwarder: str
-    link: str
-    size: int = Field(description="frame size in bytes, the 4-byte FCS included")
+    link: str = Field(
+        description="of experiment graph: the cell, such as chain4/swap/hash5/nostats/256"
+    )
+    size: int = Field(
+        description="frame size in bytes, the 4-byte FCS included; of experiment graph: objects in "
+        "a batch"
+    )
     load: Load
     load_share: float | None = Field(default=None, description="of the ceiling, when paced")
     probe: bool = Field(default=False, description="the probe looked at the forwarder's polls")
@@ -240,6 +290,7 @@ class Trial(_Strict):
         default=None,
         description="what the window cost the forwarder's core, if known",
     )
+    graph: GraphWindow | None = None
     build: dict[str, str] = Field(default_factory=dict, description="of what the lab built")
     memory: Literal["hugepages", "no-huge"] | None = None
 

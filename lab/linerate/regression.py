@@ -32,6 +32,7 @@ from linerate.experiments import Comparable, Control, Experiment, Gate, Sample, 
 from linerate.kept_runs import refuse_unlike
 from linerate.provenance import changed_programs, deciding, telling
 from linerate.rebuild import Stored
+from linerate.records import cell_words
 from linerate.run_file import made_of
 from linerate.stats import ALPHA, MIN_COUNT
 from linerate.unpaired import Shift
@@ -335,7 +336,7 @@ def _middle(logs: tuple[float, ...]) -> float:
 
 def sentence(change: Change, words: str, margin: float) -> str:
     """The verdict in words; decides nothing."""
-    where = f"On {change.link} at {change.size} B"
+    where = f"On {cell_words(change.link, change.size, ' at ')}"
     what = f"{change.arm} against {change.baseline}"
     if change.ratio is None:
         return f"{where}, nothing can be said of {what}: {change.reason}."
@@ -374,6 +375,6 @@ def _notes(before: Stored, after: Stored, first: Comparable, second: Comparable)
     ours, theirs = ({sample.key for sample in each.samples} for each in (first, second))
     for run, mine, others in ((before, ours, theirs), (after, theirs, ours)):
         if alone := sorted({(key[0], key[1], key[2]) for key in mine - others}):
-            named = ", ".join(f"{arm} on {link} at {size} B" for link, size, arm in alone)
+            named = ", ".join(f"{arm} on {cell_words(link, size, ' at ')}" for link, size, arm in alone)
             notes.append(f"figures only {run.directory} has, not compared: {named}")
     return notes

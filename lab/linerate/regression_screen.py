@@ -14,6 +14,7 @@ from rich.table import Table
 
 from linerate.errors import UsageError
 from linerate.rebuild import stored
+from linerate.records import is_graph
 from linerate.regression import Change, Regression, compare
 from linerate.session import say, torn_line
 
@@ -71,7 +72,7 @@ def _row(change: Change) -> list[str]:
         interval = f"{change.ci_low:.3f} - {change.ci_high:.3f}"
     figure = "rate" if change.load_share is None else f"cost at {change.load_share * 100:.0f} %"
     return [
-        f"{change.link} {change.size}",
+        f"{change.link}" if is_graph(change.link) else f"{change.link} {change.size}",
         change.arm,
         figure,
         _figure(change.before),

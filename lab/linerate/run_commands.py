@@ -480,3 +480,62 @@ def latency(
         forwarder_ports=forwarder_port or [],
     )
     _run(context, "latency", asdict(options), resume, out)
+
+
+@run_app.command()
+def graph(
+    context: typer.Context,
+    preset: Annotated[
+        str, typer.Option(help="demo (a minute), quick (minutes) or full (every cell).")
+    ] = "quick",
+    cells: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Cells or patterns, a list, such as 'chain4/*/hash5/nostats/256'. Default: the "
+            "preset's."
+        ),
+    ] = None,
+    arms: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="c-graph, rust-graph, fused, one-loop; a list. Default: all. The first that is "
+            "there, in this order, is the baseline."
+        ),
+    ] = None,
+    blocks: Annotated[
+        int | None,
+        typer.Option(help="Starts of the programs, instead of the preset's; half of them choose."),
+    ] = None,
+    out: Out = None,
+    resume: Resume = None,
+    seed: Seed = 1,
+    hugepages: Hugepages = "auto",
+    keep_going: KeepGoing = False,
+) -> None:
+    """Pass objects through graphs: what does a node cost in C, in Rust, fused, and in one loop?"""
+    _check_machine_options(hugepages, None)
+    asked_cells = _words("--cells", cells)
+    asked_arms = _words("--arms", arms)
+
+    from dataclasses import asdict, replace  # noqa: PLC0415 - as all commands
+
+    from linerate.graph.design import OPTIONS, Options, check, planned  # noqa: PLC0415
+    from linerate.graph.experiment import look  # noqa: PLC0415
+    from linerate.graph.presets import preset as find_preset  # noqa: PLC0415
+
+    options = Options(
+        preset=find_preset(preset),
+        cells=asked_cells,
+        arms=asked_arms,
+        blocks=blocks,
+        seed=seed,
+        hugepages=hugepages,
+        keep_going=keep_going,
+    )
+    check(options)
+    if resume:
+        _run(context, "graph", asdict(options), resume, out)
+        return
+    offered, left_out = look(options)
+    options = replace(options, plan=planned(options, offered), left_out=left_out)
+    _run(context, "graph", OPTIONS.dump_python(options, mode="json"), resume, out)

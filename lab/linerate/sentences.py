@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from linerate.metrics import METRICS, Metric, at_load, words_of
+from linerate.records import cell_words
 from linerate.summary import AA, CellSummary, Comparison
 from linerate.verdict import MARGIN, MIN_BLOCKS
 
@@ -27,7 +28,7 @@ def sentence(found: Comparison) -> str:
 
 def _sentence(found: Comparison) -> str:
     metric = METRICS[found.metric]
-    where = f"On {found.link} at {found.size} B"
+    where = f"On {cell_words(found.link, found.size, ' at ')}"
     what = words_of(found.metric, found.load_share)
     numbers = _numbers(found, metric)
     if numbers is None:

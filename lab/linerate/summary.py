@@ -14,6 +14,8 @@ from pydantic import ConfigDict, Field
 from linerate.machine import Machine
 from linerate.records import Clock
 from linerate.summary_figures import (
+    GraphAnswers,
+    GraphFigures,
     InvalidReason,
     LatencySummary,
     LowerLoad,
@@ -96,6 +98,7 @@ class ArmSummary(Strict):
     search: SearchFigures | None = None
     latency: LatencySummary | None = None
     path: PathFigures | None = None
+    graph: GraphFigures | None = None
 
 
 class Ceiling(Strict):
@@ -177,10 +180,10 @@ class Comparison(Strict):
 
 
 class CellSummary(Strict):
-    """One link and one frame size."""
+    """One link and one frame size; of experiment graph, one graph."""
 
-    link: str
-    size: int
+    link: str = Field(description="of experiment graph: the cell's name")
+    size: int = Field(description="bytes with FCS; of experiment graph: objects in a batch")
     blocks: int
     ceiling: Ceiling | None = None
     common_pps: float | None = Field(
@@ -251,6 +254,9 @@ class Summary(Strict):
     versions: dict[str, str]
     bands: list[Band] = Field(
         default_factory=list, description="experiment paths: published ratios, ours beside them"
+    )
+    graph: GraphAnswers | None = Field(
+        default=None, description="experiment graph: published orderings, looked for here"
     )
     warnings: list[str]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from linerate.records import CpuPart, InvalidCode, Protocol
+from linerate.verdict import Answer
 
 
 class Strict(BaseModel):
@@ -40,6 +41,64 @@ class Quartiles(Strict):
             low=scale(self.low),
             high=scale(self.high),
         )
+
+
+class GraphFigures(Strict):
+    """Of an arm in a cell of experiment graph."""
+
+    build: str = Field(description="the program behind the arm: the best of its builds")
+    mobjects_per_s: Quartiles | None = Field(
+        default=None, description="million objects per second through the graph"
+    )
+    cycles_per_object: Quartiles | None = None
+    path_nodes: int | None = Field(
+        default=None, description="nodes that each object passes, source and sink included"
+    )
+    cycles_per_object_per_node: Quartiles | None = None
+    node_cycles: dict[str, float] | None = Field(
+        default=None, description="with statistics: cycles per object in each node, medians"
+    )
+
+
+class CellRatio(Strict):
+    """Two cells of one arm, paired in blocks: the first over the second."""
+
+    first: str
+    second: str
+    n: int
+    ratio: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+
+
+class Ordering(Strict):
+    """A published ordering of passing mechanisms, looked for in one arm: each over the next."""
+
+    arm: str
+    work: str
+    stats: str
+    steps: list[CellRatio]
+    holds: Answer
+    reason: str = ""
+
+
+class Splitting(Strict):
+    """What each doubling of the ways that a batch is split costs one arm."""
+
+    arm: str
+    passing: str
+    work: str
+    stats: str
+    doublings: list[CellRatio] = Field(description="objects/s with twice the ways over without")
+    alike: Answer = Field(description="whether every doubling costs as much as the one before")
+    reason: str = ""
+
+
+class GraphAnswers(Strict):
+    """What was published without numbers, and whether it holds here."""
+
+    orderings: list[Ordering]
+    splitting: list[Splitting]
 
 
 class GoalFigure(Strict):

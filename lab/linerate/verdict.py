@@ -23,6 +23,8 @@ Verdict = Literal["faster", "slower", "equal", "undecided", "invalid"]
 # What limits a forwarder when it is not the forwarder itself, and whom of a comparison.
 Limiter = Literal["generator", "link", "line rate"]
 Limited = Literal["arm", "baseline", "both"]
+# To a question about the cells of one arm.
+Answer = Literal["yes", "no", "untold"]
 
 MARGIN = 0.02
 MIN_BLOCKS = MIN_COUNT
@@ -109,6 +111,22 @@ def judge(
     if paired.ci_low > 1:
         return Judgement("faster" if higher_is_better else "slower", "the interval lies above 1")
     return Judgement("slower" if higher_is_better else "faster", "the interval lies below 1")
+
+
+def greater(paired: Paired | None) -> Answer:
+    """Whether the first of two cells of one arm has the greater figure, by the whole interval."""
+    if paired is None or paired.n < MIN_BLOCKS or paired.ci_low is None or paired.ci_high is None:
+        return "untold"
+    return "yes" if paired.ci_low > 1 else "no" if paired.ci_high < 1 else "untold"
+
+
+def alike(paired: Paired | None) -> Answer:
+    """Whether two figures of one arm are the same: the whole interval lies inside the margin."""
+    if paired is None or paired.n < MIN_BLOCKS or paired.ci_low is None or paired.ci_high is None:
+        return "untold"
+    if paired.ci_low > 1 - MARGIN and paired.ci_high < 1 + MARGIN:
+        return "yes"
+    return "untold" if paired.ci_low <= 1 <= paired.ci_high else "no"
 
 
 def found_shift(found: Shifted) -> bool:

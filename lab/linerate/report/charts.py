@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from linerate.design import AA_SUFFIX
+from linerate.records import cell_words
 from linerate.summary import CellSummary, Summary
 
 # All colours can be told apart on light and on dark paper; the page replaces INK and MUTED in text.
@@ -89,7 +90,7 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
     """Forest plot: every primary comparison's ratio with its interval, and the +-2 % margin."""
     rows = [
         {
-            "what": f"{c.arm} / {c.baseline}, {c.link} {c.size} B" + _load(c.load_share),
+            "what": f"{c.arm} / {c.baseline}, {cell_words(c.link, c.size)}" + _load(c.load_share),
             "ratio": c.ratio,
             "low": c.ci_low,
             "high": c.ci_high,

@@ -30,7 +30,7 @@ from linerate.forwarders import FORWARDERS
 from linerate.links import link
 from linerate.metrics import METRICS, words_of
 from linerate.places import build_directory
-from linerate.records import Trial
+from linerate.records import Trial, cell_words, is_graph
 from linerate.report import charts
 from linerate.summary import AA, Comparison, Summary
 
@@ -66,6 +66,7 @@ def render_page(
     )
     environment.filters.update(number=console.number, share=console.share, median=console.median)
     environment.filters.update(bursts=console.bursts)
+    environment.globals.update(cell_words=cell_words)
     environment.filters.update(compared_by=_compared_by, difference=_difference)
     environment.filters.update(control=sentences.control, controls=sentences.controls)
     ratio_chart = placed.place(charts.ratios(summary))
@@ -183,7 +184,7 @@ def commands(trials: list[Trial]) -> list[Commands]:
         }[role]
         result.append(
             Commands(
-                f"{link_name}, {size} B{kind}",
+                f"{cell_words(link_name, size, ', ')}{kind}",
                 arm,
                 [
                     (process.role, shlex.join(process.argv), ",".join(map(str, process.cpus)))
@@ -210,6 +211,10 @@ class Bed:
 
 
 def bed_of(summary: Summary, trials: list[Trial]) -> Bed:
+    # A graph has no links.
+    summary = summary.model_copy(
+        update={"cells": [cell for cell in summary.cells if not is_graph(cell.link)]}
+    )
     generator = [link(cell.link).has_generator for cell in summary.cells]
     return Bed(
         carried=any(generator),

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiment `graph` as the lab's commands know it: begun, told, merged, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from linerate.comparisons import pairs_of
+from linerate.design import AA_SUFFIX
+from linerate.experiments import Comparable, Experiment
+from linerate.graph.choice import judged, last_windows
+from linerate.graph.design import DESIGN, NAME, OPTIONS, blocks_of, design_of
+from linerate.graph.experiment import GraphSession
+from linerate.graph.summarise import pairs_of_cells, summarise
+from linerate.graph.table import print_summary
+from linerate.journal import Journal
+from linerate.kept_runs import (
+    as_stored,
+    control_sample,
+    interrupted_blocks,
+    merge_designs,
+    rate_sample,
+    read,
+)
+from linerate.metrics import OBJECTS
+from linerate.output import REPORT
+from linerate.process import RunDirectory
+from linerate.records import Trial
+from linerate.report import graph_page
+from linerate.run_file import Run
+from linerate.run_summary import setup_of
+from linerate.summary import SUMMARY, Summary, dump
+
+
+@dataclass(frozen=True)
+class Found:
+    """The summary with the trials that the report draws."""
+
+    summary: Summary
+    trials: list[Trial]
+
+    def files(self) -> dict[str, str]:
+        return {SUMMARY: dump(self.summary), REPORT: graph_page.render(self.summary, self.trials)}
+
+    def show(self, console: Console) -> None:
+        print_summary(console, self.summary)
+
+
+class GraphRuns(Experiment):
+    name = NAME
+
+    def design(self, options: dict[str, Any]) -> dict[str, Any]:
+        return as_stored(DESIGN, design_of(read(OPTIONS, options, "options")))
+
+    def given(self, options: dict[str, Any]) -> dict[str, object]:
+        asked = read(OPTIONS, options, "options")
+        return {
+            "--preset": asked.preset.name,
+            "--cells": asked.cells,
+            "--arms": asked.arms,
+            "--blocks": asked.blocks,
+            "--seed": asked.seed,
+            "--hugepages": asked.hugepages,
+            "--keep-going": asked.keep_going,
+        }
+
+    def kept(self, options: dict[str, Any]) -> dict[str, object]:
+        asked = read(OPTIONS, options, "options")
+        return {**self.given(options), "--blocks": blocks_of(asked)}
+
+    def begin(
+        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
+    ) -> GraphSession:
+        return GraphSession(read(OPTIONS, options, "options"), run, journal, console)
+
+    def findings(self, run: Run, trials: list[Trial]) -> Found:
+        design = read(DESIGN, run.design, "design")
+        setup = setup_of(NAME, run, design, trials)
+        setup.warnings += interrupted_blocks([t for t in trials if t.role == "measure"])
+        return Found(summarise(setup, trials, interrupted=not run.complete(len(trials))), trials)
+
+    def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        every = [read(DESIGN, each, "design") for each in designs]
+        free = "seed and number of blocks may differ"
+        further = [("builds", "builds")]
+        return as_stored(DESIGN, merge_designs(every, further, free=free))
+
+    def decisive(self, design: dict[str, Any]) -> dict[str, object]:
+        return {"window": read(DESIGN, design, "design").window_s}
+
+    def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
+        found = self.findings(run, trials)
+        labels = [arm.label for arm in read(DESIGN, run.design, "design").arms]
+        mine = judged(last_windows(trials)).trials
+        result = Comparable()
+        for pairs in pairs_of_cells(found.summary, mine, labels):
+            here = [trial for trial in mine if trial.link == pairs.cell.link]
+            for label in pairs.pairs:
+                both = pairs_of(here, label, pairs.baseline, OBJECTS)
+                result.samples.append(rate_sample(pairs, label, *both))
+            itself, _ = pairs_of(here, pairs.baseline + AA_SUFFIX, pairs.baseline, OBJECTS)
+            result.controls.append(control_sample(pairs, itself))
+        return result
