@@ -25,9 +25,7 @@ PLUGIN_FLAGS = "-march=native" + (" -mno-avx512f" if platform.machine() == "x86_
 
 
 @functools.cache
-def _build(
-    name: str, product: str, place: Path, cflags: str, compiler: str = COMPILER
-) -> Path:
+def _build(name: str, product: str, place: Path, cflags: str, compiler: str = COMPILER) -> Path:
     """Make `product` of `bench/NAME` below `place`, once for each state of what it is made of."""
     source = project_root() / "bench" / name
     if not (source / "Makefile").is_file():

@@ -284,8 +284,9 @@ def adjusted(cells: list[CellPairs]) -> dict[tuple[_Family, _Member], Corrected]
 
 
 def _family(pairs: CellPairs, label: str) -> _Family:
-    # A graph's cells stand for one place, as a link does: only the graphs differ.
-    where = "" if is_graph(pairs.cell.link) else pairs.cell.link
+    # A graph's cells are as the sizes of one link; that which answers the question stands alone.
+    further = is_graph(pairs.cell.link) and not pairs.primary
+    where = "" if further else pairs.cell.link
     return pairs.metric, where, label
 
 

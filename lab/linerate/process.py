@@ -190,10 +190,10 @@ class Command:
     environment: dict[str, str] = field(default_factory=dict)
     # The child reads end-of-file from its standard input, unless this holds it open.
     hold_stdin: bool = False
-    # What it prints on standard output is for the lab to read; only its errors go to its log.
-    answers: bool = False
     # The network namespace that it starts in, by its name; None: the lab's.
     namespace: str | None = None
+    # What it prints on standard output is for the lab to read; only its errors go to its log.
+    answers: bool = False
 
 
 @dataclass(frozen=True)

@@ -375,6 +375,8 @@ def _notes(before: Stored, after: Stored, first: Comparable, second: Comparable)
     ours, theirs = ({sample.key for sample in each.samples} for each in (first, second))
     for run, mine, others in ((before, ours, theirs), (after, theirs, ours)):
         if alone := sorted({(key[0], key[1], key[2]) for key in mine - others}):
-            named = ", ".join(f"{arm} on {cell_words(link, size, ' at ')}" for link, size, arm in alone)
+            named = ", ".join(
+                f"{arm} on {cell_words(link, size, ' at ')}" for link, size, arm in alone
+            )
             notes.append(f"figures only {run.directory} has, not compared: {named}")
     return notes

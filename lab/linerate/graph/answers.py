@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was published without numbers, looked for in each arm: an ordering, and costs that are alike.
+"""What was published without numbers, looked for in each arm: an ordering, and alike costs.
 
 Cells of one arm are compared within blocks, as arms are within cells. Where the A/A arm of one of
 the cells found a difference, nothing is told.
@@ -35,9 +35,7 @@ def answers(trials: Sequence[Trial], labels: Sequence[str], controls: Sequence[A
     cells = {name: parse(name) for name in dict.fromkeys(trial.link for trial in trials)}
     found = GraphAnswers(orderings=[], splitting=[])
     base = {(c.work, c.stats): None for c in cells.values() if _on_ordering(c)}
-    ways = {
-        (c.passing, c.work, c.stats): None for c in cells.values() if c.shape in WAYS.values()
-    }
+    ways = {(c.passing, c.work, c.stats): None for c in cells.values() if c.shape in WAYS.values()}
     for arm in labels:
         mine = {cell: values for (label, cell), values in rates.items() if label == arm}
         for work, kind in base:
@@ -91,9 +89,7 @@ def _together(found: Sequence[Answer]) -> Answer:
     return "yes" if found and all(each == "yes" for each in found) else "untold"
 
 
-def _ordering(
-    arm: str, work: str, kind: str, rates: Rates, unsound: set[str]
-) -> Ordering | None:
+def _ordering(arm: str, work: str, kind: str, rates: Rates, unsound: set[str]) -> Ordering | None:
     """None for an arm that has fewer than two of the mechanisms."""
     names = [f"chain4/{passing}/{work}/{kind}/256" for passing in ORDERING]
     there = [name for name in names if name in rates]
@@ -114,7 +110,7 @@ def _ordering(
     return result
 
 
-def _splitting(
+def _splitting(  # noqa: PLR0917 - the names of a cell
     arm: str, passing: str, work: str, kind: str, rates: Rates, unsound: set[str]
 ) -> Splitting | None:
     """None for an arm without two neighbours."""

@@ -44,11 +44,12 @@ _BASE = GraphCell("chain4", "swap", "hash5", "nostats", 256)
 
 
 def parse(name: str) -> GraphCell:
-    """Raises `RunError` for what is no cell's name: it comes from a program or a run's directory."""
+    """Raises `RunError` for what is no cell's name, in a program's answer or a run's directory."""
     parts = name.split("/")
     if len(parts) != 5 or not all(parts) or not parts[4].isascii() or not parts[4].isdigit():
         raise RunError(f"{name!r} is no cell: SHAPE/PASS/WORK/STATS/BATCH, such as {BASE}")
-    return GraphCell(*parts[:4], int(parts[4]))
+    shape, passing, work, stats, batch = parts
+    return GraphCell(shape, passing, work, stats, int(batch))
 
 
 def groups(cell: GraphCell) -> list[str]:
@@ -75,7 +76,7 @@ def family(arm: str) -> str:
 
 
 def chosen(words: Sequence[str], there: Sequence[str]) -> list[str]:
-    """The cells that these names and patterns (`*`, `?`) mean, in the order in which they are there.
+    """The cells that these names and patterns (`*`, `?`) mean, in the order of `there`.
 
     Raises `UsageError` with near names for a word that means none.
     """
@@ -93,7 +94,9 @@ def _near(word: str, there: Sequence[str]) -> str:
     if near:
         return f"near to it: {', '.join(near)}"
     shapes = dict.fromkeys(name.partition("/")[0] for name in there)
-    return f"the cells here are of the shapes {', '.join(shapes)}; for instance {BASE} or 'chain4/*'"
+    return (
+        f"the cells here are of the shapes {', '.join(shapes)}; for instance {BASE} or 'chain4/*'"
+    )
 
 
 def ordered_arms(arms: Iterable[str]) -> list[str]:

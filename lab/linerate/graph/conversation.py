@@ -77,7 +77,9 @@ class Conversation:
         except ValueError:
             answer = None
         if not isinstance(answer, dict):
-            raise ProcessError(f"{self.child.command.role} answered {line[:80]!r}, which is no JSON")
+            raise ProcessError(
+                f"{self.child.command.role} answered {line[:80]!r}, which is no JSON"
+            )
         self.in_step = True
         if "error" in answer:
             raise RefusedError(str(answer["error"]))
@@ -95,8 +97,8 @@ class Conversation:
         ran = self._read(_Ran, self._ask(asked))
         if (ran.cell, ran.arm) != (cell, arm) or (walks is not None and ran.walks != walks):
             raise ProcessError(
-                f"{self.child.command.role} ran {ran.walks} walks of {ran.arm} in {ran.cell}, where "
-                f"{walks or 'some'} of {arm} in {cell} were asked for"
+                f"{self.child.command.role} ran {ran.walks} walks of {ran.arm} in {ran.cell}, not "
+                f"{walks or 'some'} of {arm} in {cell}"
             )
         return GraphWindow(**ran.model_dump(exclude={"cell", "arm"}))
 

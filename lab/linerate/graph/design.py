@@ -69,9 +69,7 @@ def planned(options: Options, offers: Sequence[CellOffer]) -> list[CellOffer]:
     found = []
     for offer in offers:
         arms = [
-            arm
-            for arm in ordered_arms(offer.arms)
-            if family(arm) in (options.arms or FAMILIES)
+            arm for arm in ordered_arms(offer.arms) if family(arm) in (options.arms or FAMILIES)
         ]
         if offer.cell in asked and arms:
             found.append(CellOffer(cell=offer.cell, arms=arms, path_nodes=offer.path_nodes))

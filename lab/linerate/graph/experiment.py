@@ -148,15 +148,16 @@ class GraphSession:
         """One that counts, or the last of those that do not."""
         due = {"link": offer.cell, "role": role, "arm": arm.label, "block": place}
         for attempt in range(1, ATTEMPTS + 1):
-            if trial := self.journal.replay(**due, attempt=attempt):
-                fresh = False
-            else:
+            replayed = self.journal.replay(**due, attempt=attempt)
+            if replayed is None:
                 checkpoint()
-                trial, fresh = self._attempt(block, offer, arm, place, role, attempt), True
+                trial = self._attempt(block, offer, arm, place, role, attempt)
                 self.journal.add(trial)
+            else:
+                trial = replayed
             if trial.invalid_code != "starved":
                 break
-        if fresh:
+        if replayed is None:
             self.monitor.finished(trial)
             self._failures = self._failures + 1 if trial.invalid else 0
             if self._failures >= MAX_FAILURES and not self.options.keep_going:
@@ -170,7 +171,7 @@ class GraphSession:
             self._failures = 0
         return trial
 
-    def _attempt(
+    def _attempt(  # noqa: PLR0917 - as a record has them
         self, block: _Block, offer: CellOffer, arm: Arm, place: int, role: Role, attempt: int
     ) -> Trial:
         trial = Trial(
@@ -205,9 +206,7 @@ class GraphSession:
     def _stolen(self) -> int:
         return cpu_times()[self.cores.forwarder].steal
 
-    def _enter(
-        self, trial: Trial, talk: Conversation, before: Activity, ran: GraphWindow
-    ) -> None:
+    def _enter(self, trial: Trial, talk: Conversation, before: Activity, ran: GraphWindow) -> None:
         trial.graph = ran
         trial.tsc_hz = ran.tsc_hz
         trial.duration_s = ran.tsc_cycles / ran.tsc_hz
@@ -233,7 +232,9 @@ def _check(trial: Trial, calibrated: GraphWindow | None, reference: str) -> None
     ran = trial.graph
     assert ran
     if ran.objects != ran.sunk:
-        trial.reject("books", f"the sources made {ran.objects} objects and the sinks got {ran.sunk}")
+        trial.reject(
+            "books", f"the sources made {ran.objects} objects and the sinks got {ran.sunk}"
+        )
     elif not ran.objects or not ran.tsc_cycles:
         trial.reject("idle", "no object went through the graph")
     elif trial.role == "measure" and calibrated and ran.work != calibrated.work:

@@ -52,12 +52,14 @@ class Programs:
 
 
 def find() -> Programs:
-    """Builds the C nodes where that was not done yet; raises `MissingError` without `graph-bench`."""
+    """Builds the C nodes that are not there; raises `MissingError` without `graph-bench`."""
     left_out: list[str] = []
     libraries: dict[str, Path] = {}
     for name, compiler, flags in _builds():
         if compiler is None:
-            left_out.append(f"c-graph/{name} is left out: there is no {name.partition('-')[0]} here")
+            left_out.append(
+                f"c-graph/{name} is left out: there is no {name.partition('-')[0]} here"
+            )
             continue
         try:
             libraries[name] = built_library("graph/c", "libgraph_c.so", compiler, flags)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A program that speaks as graph-bench does and runs nothing: its figures are drawn.
+
+It takes graph-bench's options. LINERATE_FAKE_GRAPH, in JSON, makes it lie: see `LIES`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from typing import Any
+
+HZ = 2_000_000_000
+# Cycles per object and node, by mechanism.
+COST = {"swap": 0.5, "copy8": 1.0, "assign1": 3.0, "assign4": 2.0, "speculate": 1.5}
+SPEED = {"c-graph": 1.0, "rust-graph": 1.02, "fused": 1.5, "one-loop": 2.0}
+NODES = {"chain1": 3, "chain4": 6, "split2": 4, "split4": 5, "split8": 6, "tree": 5}
+# other_work, losing, refusing, dying: the arm that does; noise: relative.
+LIES: dict[str, Any] = {"other_work": None, "losing": None, "refusing": None, "dying": None, "noise": 0.005}
+LIES |= json.loads(os.environ.get("LINERATE_FAKE_GRAPH", "{}"))
+# The native program is another file.
+NATIVE = sys.argv[0].endswith("-native")
+
+
+def cells() -> list[dict[str, object]]:
+    libraries = [word.partition("=")[0] for word in sys.argv if "=" in word]
+    rust = ["rust-graph", "fused", "one-loop"]
+    found = []
+    names = [f"chain4/{each}/{work}/nostats/256" for each in COST for work in ("none", "hash5")]
+    names += [f"chain4/swap/hash5/{each}" for each in ("nostats/8", "nostats/64", "stats/256")]
+    names += [f"{each}/assign1/hash5/nostats/256" for each in NODES if each != "chain4"]
+    for name in names:
+        arms = [f"c-graph/{each}" for each in libraries] + rust
+        if "copy" in name:
+            arms.remove("fused")
+        if NATIVE:
+            arms = [f"{each}/native" for each in arms]
+        found.append({"cell": name, "arms": arms, "path_nodes": NODES[name.partition("/")[0]]})
+    return found
+
+
+def run(cell: str, arm: str, walks: int) -> dict[str, object]:
+    shape, passing, work, stats, batch = cell.split("/")
+    if arm == LIES["refusing"]:
+        return {"error": f"{cell}: {arm} would rather not"}
+    if arm == LIES["dying"]:
+        sys.exit("graph-bench: cannot go on")
+    objects = walks * int(batch)
+    cost = COST[passing] * NODES[shape] + (4 if work == "hash5" else 0) + 50 / int(batch)
+    speed = SPEED[arm.partition("/")[0]] * (1.05 if arm.endswith("native") else 1)
+    cycles = objects * cost / speed * random.gauss(1, LIES["noise"])
+    answer: dict[str, object] = {
+        "cell": cell,
+        "arm": arm,
+        "walks": walks,
+        "objects": objects,
+        "sunk": objects - (arm == LIES["losing"]),
+        "tsc_cycles": round(cycles),
+        "tsc_hz": HZ,
+        "work": f"{walks:x}" + ("ff" if arm == LIES["other_work"] else ""),
+    }
+    if stats == "stats":
+        answer["nodes"] = [
+            {"name": "source", "calls": walks, "objects": objects, "cycles": round(cycles / 3)},
+            {"name": "sink", "calls": walks, "objects": objects, "cycles": round(cycles / 3)},
+        ]
+    return answer
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["do"] == "cells":
+        told: dict[str, object] = {"cells": cells()}
+    else:
+        told = run(request["cell"], request["arm"], request.get("walks") or 1000)
+    print(json.dumps(told), flush=True)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whole runs of experiment `graph` with a program that draws its figures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulated import quiet
+
+from linerate import cpus, session
+from linerate.graph import experiment, programs
+from linerate.graph.design import NAME, OPTIONS, Options, planned
+from linerate.graph.presets import PRESETS
+from linerate.graph.programs import Programs
+from linerate.graph.runs import Found
+from linerate.process import Activity, Child
+
+FAKE = Path(__file__).with_name("fake_graph_bench.py")
+
+
+class Fake:
+    """The fake programs of a test. `lies`: what they do wrong. `stolen`: windows to be void."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, folder: Path) -> None:
+        self._patch = patch
+        self.stolen = 0
+        for name in ("graph-bench", "graph-bench-native"):
+            path = folder / name
+            path.write_text(f"#!{sys.executable}\n" + FAKE.read_text(encoding="utf-8"))
+            path.chmod(0o755)
+        library = folder / "nodes.so"
+        library.touch()
+        self.programs = Programs(
+            folder / "graph-bench",
+            folder / "graph-bench-native",
+            {"gcc": library, "gcc-native": library},
+            ["c-graph/clang is left out: there is no clang here"],
+        )
+        patch.setattr(programs, "find", lambda: self.programs)
+        patch.setattr(cpus, "await_free", lambda cpu: None)
+        # What the machine of the tests does beside is no part of them.
+        patch.setattr(Child, "activity", lambda child: self._activity())
+        patch.setattr(experiment.GraphSession, "_stolen", lambda found: 0)
+        self._looked = 0
+
+    def _activity(self) -> Activity:
+        """Of the second look at each window that is to be void: others had the CPU."""
+        self._looked += 1
+        waited = 1.0 if self._looked % 2 == 0 and self.stolen > 0 else 0.0
+        self.stolen -= waited > 0
+        return Activity(0, 0, 0.0, waited, {1: (0.0, waited)})
+
+    def lie(self, **lies: object) -> None:
+        self._patch.setenv("LINERATE_FAKE_GRAPH", json.dumps(lies))
+
+
+def options(**values: Any) -> dict[str, Any]:
+    preset = PRESETS[values.pop("preset", "quick")]
+    asked = Options(preset=preset, **({"blocks": 14} | values))
+    offered, left_out = experiment.look(asked)
+    asked.plan, asked.left_out = planned(asked, offered), left_out
+    found: dict[str, Any] = OPTIONS.dump_python(asked, mode="json")
+    return found
+
+
+def start(out: Path, **values: Any) -> Found:
+    found = session.start(NAME, options(**values), out, quiet(), "linerate run graph")
+    assert isinstance(found, Found)
+    return found
