@@ -18,7 +18,13 @@ COST = {"swap": 0.5, "copy8": 1.0, "assign1": 3.0, "assign4": 2.0, "speculate": 
 SPEED = {"c-graph": 1.0, "rust-graph": 1.02, "fused": 1.5, "one-loop": 2.0}
 NODES = {"chain1": 3, "chain4": 6, "split2": 4, "split4": 5, "split8": 6, "tree": 5}
 # other_work, losing, refusing, dying: the arm that does; noise: relative.
-LIES: dict[str, Any] = {"other_work": None, "losing": None, "refusing": None, "dying": None, "noise": 0.005}
+LIES: dict[str, Any] = {
+    "other_work": None,
+    "losing": None,
+    "refusing": None,
+    "dying": None,
+    "noise": 0.005,
+}
 LIES |= json.loads(os.environ.get("LINERATE_FAKE_GRAPH", "{}"))
 # The native program is another file.
 NATIVE = sys.argv[0].endswith("-native")

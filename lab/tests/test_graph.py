@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiment `graph`, with a program that draws its figures: what is run, chosen, told and kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from simulated import quiet
+from simulated_graph import Fake, options, start
+from typer.testing import CliRunner
+
+from linerate.commands import app
+from linerate.errors import RunError, UsageError
+from linerate.graph import goals
+from linerate.graph.cells import BASE, chosen, groups, parse
+from linerate.graph.choice import judged
+from linerate.graph.design import Options, check
+from linerate.graph.presets import PRESETS
+from linerate.rebuild import merge, stored
+from linerate.records import RECORDS, GraphWindow, Trial, read
+from linerate.regression import compare
+from linerate.session import resume
+
+FEW = ["chain4/swap/hash5/*/256", "chain4/copy8/hash5/*", "chain4/assign1/hash5/*"]
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake:
+    return Fake(monkeypatch, tmp_path)
+
+
+def window(arm: str, block: int, objects: int) -> Trial:
+    """So many objects in a second."""
+    return Trial(
+        experiment="graph", seed=1, arm=arm, forwarder=arm, link=BASE, size=256, block=block,
+        position=block, role="measure", load="self-driven", started_at="",
+        graph=GraphWindow(
+            walks=1, objects=objects, sunk=objects, tsc_cycles=10**9, tsc_hz=10**9, work="0"
+        ),
+    )  # fmt: skip
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+def test_a_cell_is_named_whole_or_by_a_pattern() -> None:
+    there = [BASE, "chain4/copy8/hash5/nostats/256", "tree/assign1/none/stats/256"]
+    assert chosen(["tree/*", BASE], there) == [BASE, there[2]]
+    with pytest.raises(UsageError, match="no such cell") as error:
+        chosen(["chain4/swop/hash5/nostats/256"], there)
+    assert BASE in (error.value.hint or "")
+    with pytest.raises(UsageError) as error:
+        chosen(["zzz"], there)
+    assert "chain4, tree" in (error.value.hint or "")
+
+
+@pytest.mark.parametrize("name", ["", "chain4", "a/b/c/d/x", "a/b/c//256", "a/b/c/d/256/7"])
+def test_what_is_no_cells_name_is_refused(name: str) -> None:
+    with pytest.raises(RunError, match="is no cell"):
+        parse(name)
+
+
+def test_each_question_has_its_cells() -> None:
+    assert groups(parse(BASE)) == ["passing", "shapes", "batch"]
+    assert groups(parse("split4/assign1/none/stats/256")) == ["splitting"]
+    assert groups(parse("chain4/swap/hash5/nostats/8")) == ["batch"]
+    assert groups(parse("chain4/swap/hash5/nostats/1")) == ["shapes"]
+    assert groups(parse("tree/assign1/hash5/nostats/8")) == []
+
+
+# -- builds --------------------------------------------------------------------------------------
+
+
+def test_the_best_build_is_chosen_in_other_blocks_than_it_is_judged_in() -> None:
+    trials = [window("c-graph/gcc", block, (9, 1)[block % 2]) for block in range(8)]
+    trials += [window("c-graph/clang", block, (1, 9)[block % 2]) for block in range(8)]
+    found = judged(trials)
+    assert found.builds == {(BASE, "c-graph"): "c-graph/gcc"}
+    assert [(t.arm, t.block) for t in found.trials] == [("c-graph", b) for b in (1, 3, 5, 7)]
+
+
+def test_where_there_is_no_choice_all_blocks_judge() -> None:
+    assert len(judged([window("rust-graph", block, 5) for block in range(8)]).trials) == 8
+
+
+# -- runs ----------------------------------------------------------------------------------------
+
+
+def test_a_run_compares_the_arms_by_their_names(fake: Fake, tmp_path: Path) -> None:
+    found = start(tmp_path / "run", cells=FEW)
+    compared = {(c.link, c.arm): c for c in found.summary.comparisons}
+    assert {c.baseline for c in compared.values()} == {"c-graph"}
+    assert {arm for _, arm in compared} == {"rust-graph", "fused", "one-loop"}
+    fused = compared[BASE, "fused"]
+    assert (fused.verdict, fused.primary, fused.n) == ("faster", True, 7)
+    # What has no meaning is absent.
+    copy = next(c for c in found.summary.cells if "copy8" in c.link)
+    assert [arm.arm for arm in copy.arms] == [
+        "c-graph", "c-graph-again", "rust-graph", "one-loop",
+    ]  # fmt: skip
+    assert (copy.link, "fused") not in compared
+    base = next(c for c in found.summary.cells if c.link == BASE)
+    assert base.arms[0].graph is not None
+    assert base.arms[0].graph.path_nodes == 6
+    assert base.arms[2].graph is not None
+    assert base.arms[2].graph.build == "rust-graph/native"
+    assert len(found.summary.aa) == len(found.summary.cells)
+    assert "c-graph/clang is left out: there is no clang here" in found.summary.warnings
+
+
+def test_the_published_ordering_is_looked_for_in_each_arm(fake: Fake, tmp_path: Path) -> None:
+    found = start(tmp_path / "run", cells=[*FEW, "chain1/*", "split*"]).summary.graph
+    assert found is not None
+    told = {each.arm: each for each in found.orderings if each.stats == "nostats"}
+    assert [told[arm].holds for arm in ("c-graph", "rust-graph", "one-loop")] == ["yes"] * 3
+    assert told["fused"].holds == "untold"
+    assert "no copy8" in told["fused"].reason
+    split = {each.arm: each for each in found.splitting}
+    assert [len(each.doublings) for each in split.values()] == [3] * 4
+    assert split["c-graph"].alike == "no"
+    assert (split["c-graph"].doublings[0].ratio or 1) < 1
+
+
+def test_other_work_is_invalid_by_name(fake: Fake, tmp_path: Path) -> None:
+    fake.lie(other_work="fused")
+    found = start(tmp_path / "run", cells=[BASE], blocks=2)
+    bad = [trial for trial in found.trials if trial.invalid]
+    assert {trial.arm for trial in bad} == {"fused"}
+    assert {trial.invalid_code for trial in bad} == {"work"}
+    assert "fused did other work than c-graph/gcc" in (bad[0].invalid or "")
+
+
+def test_lost_objects_and_refusals_are_invalid(fake: Fake, tmp_path: Path) -> None:
+    fake.lie(losing="fused", refusing="one-loop")
+    found = start(tmp_path / "run", cells=[BASE], blocks=2)
+    codes = {trial.arm: trial.invalid_code for trial in found.trials if trial.invalid}
+    assert codes == {"fused": "books", "one-loop": "error"}
+
+
+def test_a_program_that_ends_is_started_anew(fake: Fake, tmp_path: Path) -> None:
+    fake.lie(dying="fused")
+    found = start(tmp_path / "run", cells=[BASE], blocks=2)
+    codes = {trial.arm: trial.invalid_code for trial in found.trials if trial.invalid}
+    assert codes == {"fused": "ended"}
+    assert all(t.valid for t in found.trials if t.arm != "fused")
+    assert any("cannot go on" in (t.invalid or "") for t in found.trials)
+
+
+def test_a_window_whose_cpu_others_had_is_void_and_repeated(fake: Fake, tmp_path: Path) -> None:
+    fake.stolen = 2
+    found = start(tmp_path / "run", cells=[BASE], blocks=2)
+    void = [trial for trial in found.trials if trial.invalid_code == "starved"]
+    assert [trial.attempt for trial in void] == [1, 2]
+    last = found.trials[found.trials.index(void[-1]) + 1]
+    assert (last.attempt, last.valid, last.arm) == (3, True, void[0].arm)
+
+
+def test_a_run_goes_on_where_it_stopped(fake: Fake, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    whole = start(out, cells=FEW[:1], blocks=4)
+    lines = (out / RECORDS).read_text().splitlines(keepends=True)
+    (out / RECORDS).write_text("".join(lines[:17]))
+    found = resume("graph", out, {"--cells": FEW[:1]}, quiet(), "linerate --resume")
+    again = found.trials  # type: ignore[attr-defined]
+    assert len(again) == len(whole.trials)
+    assert [t.model_dump() for t in again[:17]] == [t.model_dump() for t in whole.trials[:17]]
+    places = [(t.link, t.arm, t.block, t.role) for t in again]
+    assert places == [(t.link, t.arm, t.block, t.role) for t in whole.trials]
+    with pytest.raises(UsageError, match="--cells"):
+        resume("graph", out, {"--cells": ["tree/*"]}, quiet(), "linerate --resume")
+
+
+def test_runs_are_merged_and_compared(fake: Fake, tmp_path: Path) -> None:
+    for seed in (1, 2):
+        start(tmp_path / str(seed), cells=FEW[:1], seed=seed)
+    parts = [stored(tmp_path / str(seed)) for seed in (1, 2)]
+    found = merge(parts, tmp_path / "both", quiet())
+    assert max(c.n for c in found.summary.comparisons) == 14  # type: ignore[attr-defined]
+    told = compare(parts[0], parts[1], 0.05)
+    assert {change.arm for change in told.changes} == {"rust-graph", "fused", "one-loop"}
+
+
+def test_unknown_arms_and_no_cells_are_refused(fake: Fake) -> None:
+    with pytest.raises(UsageError, match="--arms rust: no such arm"):
+        check(Options(preset=PRESETS["quick"], arms=["rust"]))
+    with pytest.raises(UsageError, match="no such cell"):
+        options(cells=["nothing/at/all/is/1"])
+
+
+def test_the_command_line_runs_and_goes_on(fake: Fake, tmp_path: Path) -> None:
+    out = str(tmp_path / "run")
+    asked = ["run", "graph", "--cells", "chain4/swap/hash5/nostats/*", "--blocks", "2"]
+    done = CliRunner().invoke(app, [*asked, "--out", out])
+    assert done.exit_code == 0, done.output
+    assert "3 cells, 63 windows of 20 ms in 2 blocks: about" in done.output
+    done = CliRunner().invoke(app, ["run", "graph", "--resume", out, "--blocks", "2"])
+    assert "all 63 trials are done" in done.output
+    done = CliRunner().invoke(app, [*asked[:2], "--arms", "rust", "--out", str(tmp_path / "no")])
+    assert done.exit_code != 0
+    assert not (tmp_path / "no").exists()
+
+
+def test_without_c_the_next_arm_is_the_baseline(fake: Fake, tmp_path: Path) -> None:
+    found = start(tmp_path / "run", cells=[BASE], arms=["fused", "rust-graph"])
+    assert [(c.arm, c.baseline) for c in found.summary.comparisons] == [("fused", "rust-graph")]
+
+
+def test_the_goals_are_held_against_the_lower_bounds(fake: Fake, tmp_path: Path) -> None:
+    start(tmp_path / "run", cells=FEW)
+    rows, reasons = goals.table(read(tmp_path / "run" / RECORDS))
+    told = {(row.cell, row.arm): row.state for row in rows}
+    assert reasons == []
+    assert told[BASE, "rust-graph"] == "PASS"
+    assert told[BASE, "fused"] == "PASS"
+    assert told[BASE, "one-loop"] == ""
+    assert told["chain4/copy8/hash5/nostats/256", "rust-graph"] == "FAIL"

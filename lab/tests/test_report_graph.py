@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page and the tables of experiment `graph`, of a program that draws its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pages
+import pytest
+from browser import Browser, Page
+from simulated import printed, quiet
+from simulated_graph import Fake, start
+
+from linerate.graph.runs import Found
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Found, Path]]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("graph")
+        Fake(patch, folder)
+        yield start(folder / "run"), folder / "run" / "report.html"
+
+
+@pytest.fixture(scope="module")
+def text(run: tuple[Found, Path]) -> str:
+    return run[1].read_text(encoding="utf-8").replace("&#39;", "'")
+
+
+def test_every_sentence_is_there(run: tuple[Found, Path], text: str) -> None:
+    for comparison in run[0].summary.comparisons:
+        assert comparison.sentence in text
+        # A graph has no frames.
+        assert f"{comparison.link} 256 B" not in text
+
+
+def test_what_was_published_is_named_and_has_no_figures(text: str) -> None:
+    assert "Published: pointer swap &gt; memory copy &gt; pointer assignment" in text
+    assert "Xeon 8336C" in text
+
+
+def test_the_console_says_the_same(run: tuple[Found, Path]) -> None:
+    console = quiet()
+    run[0].show(console)
+    told = printed(console)
+    for comparison in run[0].summary.comparisons:
+        assert (comparison.sentence in told) is comparison.primary
+    assert "c-graph, hash5, nostats: holds here: swap / copy8 1.4" in told
+    assert "chain1 to split2 -1" in told
+    # The arm that a cell lacks has no row.
+    assert told.count("chain4/copy8/hash5/nostats/256") == 3
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, run: tuple[Found, Path]) -> Iterator[Page]:
+    shown = browser.open(run[1])
+    yield shown
+    pages.assert_loads_nothing(shown, run[1])
+
+
+def test_every_chart_is_drawn(page: Page) -> None:
+    # Mechanisms, doublings, shapes, batch sizes, and the differences.
+    assert pages.assert_draws_every_chart(page) == 5
+
+
+def test_every_heading_sorts(page: Page) -> None:
+    pages.assert_sorts_by_every_heading(page)
+
+
+def test_it_can_be_read(page: Page) -> None:
+    pages.assert_fits(page)
+    pages.assert_is_accessible(page)
+    pages.assert_can_be_read(page)
