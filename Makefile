@@ -25,7 +25,7 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages lint-packages venv programs build demo bench bench-trust test soak kills lint sanitize clean
+.PHONY: help setup packages bench-packages lint-packages venv programs native-graph build demo bench bench-trust test soak kills lint sanitize clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -49,6 +49,9 @@ bench: build bench-packages ## compare l2fwd and the generator with C, count ins
 	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.probe_cost | tee '$(OUT)/probe.txt'
 	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.generator_bench | tee '$(OUT)/generator.txt'
 	$(Q)scripts/count-instructions $(subst $(comma), ,$(BENCH_ARMS)) | tee '$(OUT)/instructions.txt'
+	$(Q)$(MAKE) --no-print-directory native-graph
+	$(Q)$(LINERATE) run graph --preset full --out '$(OUT)/graph'
+	$(Q).venv/bin/python -m linerate.graph.goals '$(OUT)/graph/records.jsonl' | tee '$(OUT)/graph-goals.txt'
 
 # Rounds of real comparisons; 0 for those on the simulated machine alone, which take a minute.
 REAL ?= 40
@@ -91,6 +94,10 @@ lint-packages: packages
 
 venv: packages
 	$(Q)scripts/setup-python
+
+# The graph benchmark for this processor alone, which native C is compared with.
+native-graph: packages
+	$(Q)RUSTFLAGS='-C target-cpu=native' $(CARGO) build --release --locked --bin graph-bench --target-dir target/native
 
 programs: packages
 	$(Q)$(CARGO) build --workspace --release --locked
