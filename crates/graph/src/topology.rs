@@ -206,8 +206,8 @@ macro_rules! topology {
 
         impl<$($generics)*> $crate::Topology for $name<$($arguments)*> {
             type Object = $object;
-            type PerNode<X> = [X; 0 $(+ $crate::topology!(@one $field))+];
-            type PerSource<X> = [X; 0 $(+ $crate::topology!(@source $kind))+];
+            type PerNode<PerItem> = [PerItem; 0 $(+ $crate::topology!(@one $field))+];
+            type PerSource<PerItem> = [PerItem; 0 $(+ $crate::topology!(@source $kind))+];
             const NODES: &'static [$crate::NodeInfo] = {
                 #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
                 enum Index { $($field),+ }
@@ -233,7 +233,7 @@ macro_rules! topology {
                 }),+]
             };
 
-            fn per_node<X>(make: impl FnMut(usize) -> X) -> Self::PerNode<X> {
+            fn per_node<PerItem>(make: impl FnMut(usize) -> PerItem) -> Self::PerNode<PerItem> {
                 ::std::array::from_fn(make)
             }
 

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! C nodes in librte_graph, from a library that `c/Makefile` builds.
+
+use std::ffi::{CString, OsStr, c_char, c_int};
+use std::ptr::null_mut;
+
+use libloading::Library;
+
+use crate::arm::{Arm, Parts};
+use crate::packet::{Packet, seed};
+
+/// As in `c/graph.c`.
+#[repr(C)]
+struct Node {
+    is_source: u8,
+    edges: u8,
+    shift: u8,
+    mask: u8,
+    next: [u8; 8],
+    seed: u64,
+    first: *mut Packet,
+    batch: u64,
+}
+
+/// A build of the C side.
+pub struct CNodes {
+    pub build: String,
+    open: unsafe extern "C" fn(*const c_char, *const Node, c_int, c_int, c_int) -> c_int,
+    walk: unsafe extern "C" fn(u64, c_int),
+    sunk: unsafe extern "C" fn() -> u64,
+    close: unsafe extern "C" fn(),
+}
+
+impl CNodes {
+    /// Loads a library, for as long as the process lives.
+    pub fn load(build: &str, file: &OsStr) -> Result<Self, libloading::Error> {
+        // SAFETY: what is named on the command line is one of ours: it has no constructors of its own.
+        let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(file) }?));
+        // SAFETY: the functions are declared as in `c/graph.c`.
+        unsafe {
+            Ok(Self {
+                build: build.to_owned(),
+                open: *library.get(b"bench_open\0")?,
+                walk: *library.get(b"bench_walk\0")?,
+                sunk: *library.get(b"bench_sunk\0")?,
+                close: *library.get(b"bench_close\0")?,
+            })
+        }
+    }
+
+    /// A graph of a cell. There is one of each library at a time, which the borrow sees to.
+    pub fn open<'l>(&'l mut self, parts: &Parts<'_>) -> Result<Open<'l>, String> {
+        let cell = parts.cell;
+        let nodes: Vec<Node> = (parts.places.iter().enumerate())
+            .map(|(at, place)| {
+                let split = parts.split(at);
+                let mut next = [0; 8];
+                for (to, from) in next.iter_mut().zip(&place.next) {
+                    *to = *from as u8;
+                }
+                Node {
+                    is_source: place.is_source.into(),
+                    edges: place.next.len() as u8,
+                    shift: split.shift,
+                    mask: split.mask,
+                    next,
+                    seed: seed(at),
+                    first: if place.is_source { parts.packets.of(at) } else { null_mut() },
+                    batch: cell.batch.into(),
+                }
+            })
+            .collect();
+        // The functions of a node are known under its name for ever, so the name says which they are.
+        let name = format!("{}-{}-{}-{}", self.build, cell.shape.name(), cell.way, cell.work);
+        let name = CString::new(name).map_err(|_| "a build's name with a NUL byte".to_owned())?;
+        let (way, work) = (cell.way.into(), cell.work.into());
+        // SAFETY: as many nodes as are counted, of a shape that C has room for.
+        match unsafe { (self.open)(name.as_ptr(), nodes.as_ptr(), nodes.len() as c_int, way, work) }
+        {
+            0 => Ok(Open { nodes: self, stats: cell.stats }),
+            1 => Err(format!("librte_graph refused a node of {name:?}")),
+            _ => Err(format!("librte_graph refused the graph {name:?}")),
+        }
+    }
+}
+
+/// A graph of C nodes; it ends when it is dropped.
+pub struct Open<'l> {
+    nodes: &'l CNodes,
+    stats: bool,
+}
+
+impl Arm for Open<'_> {
+    fn walk(&mut self, walks: u64) {
+        // SAFETY: the graph is open.
+        unsafe { (self.nodes.walk)(walks, self.stats.into()) }
+    }
+
+    fn sunk(&mut self) -> u64 {
+        // SAFETY: reads a counter.
+        unsafe { (self.nodes.sunk)() }
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the graph is open and not walked.
+        unsafe { (self.nodes.close)() }
+    }
+}

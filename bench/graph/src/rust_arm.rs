@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Rust nodes, in librte_graph and fused, and one loop that does their work without a graph.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dpdk::Eal;
+use graph::{Executor, Fused, GraphError, Librte, Topology};
+
+use crate::arm::{Arm, Packets, Parts};
+use crate::cell::{ASSIGN1, COPY1, COPY8, Cell, SPECULATE, SWAP};
+use crate::nodes::{Each, Eight, Four, Object, One, Two, Worker};
+use crate::packet::{HASH5, LINE, NOTHING, Packet, seed};
+use crate::shape::Shape;
+use crate::topologies::{Sunk, batches, singles};
+
+struct InLibrte<T: Topology, const BURST: usize, const STATS: bool>(
+    Librte<'static, T, BURST, STATS>,
+);
+
+impl<T: Topology + Sunk, const BURST: usize, const STATS: bool> Arm for InLibrte<T, BURST, STATS> {
+    fn walk(&mut self, walks: u64) {
+        for _ in 0..walks {
+            self.0.walk();
+        }
+    }
+
+    fn sunk(&mut self) -> u64 {
+        self.0.with_nodes(|nodes| nodes.sunk())
+    }
+}
+
+struct InOne<T: Topology, const BURST: usize, const STATS: bool>(Fused<T, BURST, STATS>);
+
+impl<T: Topology + Sunk, const BURST: usize, const STATS: bool> Arm for InOne<T, BURST, STATS> {
+    fn walk(&mut self, walks: u64) {
+        for _ in 0..walks {
+            self.0.walk();
+            // Each walk's work is to be seen by somebody.
+            black_box(&mut self.0);
+        }
+    }
+
+    fn sunk(&mut self) -> u64 {
+        self.0.nodes().sunk()
+    }
+}
+
+type Boxed = Box<dyn Arm>;
+type Made = Result<Option<Boxed>, GraphError>;
+
+fn in_librte<T: Topology + Sunk + 'static, const BURST: usize>(
+    eal: &'static Eal,
+    stats: bool,
+    nodes: T,
+) -> Made {
+    static GRAPHS: AtomicU64 = AtomicU64::new(0);
+    let name = format!("rust-{}", GRAPHS.fetch_add(1, Ordering::Relaxed));
+    Ok(Some(if stats {
+        Box::new(InLibrte::<T, BURST, true>(Librte::new(eal, &name, nodes)?))
+    } else {
+        Box::new(InLibrte::<T, BURST, false>(Librte::new(eal, &name, nodes)?))
+    }))
+}
+
+fn fused<T: Topology + Sunk + 'static, const BURST: usize>(stats: bool, nodes: T) -> Option<Boxed> {
+    Some(if stats {
+        Box::new(InOne::<T, BURST, true>(Fused::new(nodes)))
+    } else {
+        Box::new(InOne::<T, BURST, false>(Fused::new(nodes)))
+    })
+}
+
+/// A function for each kind of work, called for the cell's.
+macro_rules! by_work {
+    ($work:expr, $function:ident ($($argument:expr),*)) => {
+        match $work {
+            NOTHING => $function::<NOTHING>($($argument),*),
+            LINE => $function::<LINE>($($argument),*),
+            _ => $function::<HASH5>($($argument),*),
+        }
+    };
+}
+
+/// Rust nodes in librte_graph; `None` where there are none for the cell.
+pub fn librte(eal: &'static Eal, parts: &Parts<'_>) -> Made {
+    by_work!(parts.cell.work, librte_of(eal, parts))
+}
+
+fn librte_of<const WORK: u8>(eal: &'static Eal, parts: &Parts<'_>) -> Made {
+    /// One shape with one way to pass.
+    macro_rules! graph {
+        ($shape:ident<$($edges:ident),+>, $way:expr) => {
+            in_librte::<batches::$shape<$(Worker<$edges, { $way }, WORK>),+>, 256>(
+                eal, parts.cell.stats, batches::$shape::new(parts),
+            )
+        };
+    }
+    /// One shape, with the ways that cells have for it.
+    macro_rules! of_four_ways {
+        ($shape:ident<$edges:ident>) => {
+            match parts.cell.way {
+                SWAP => graph!($shape<$edges>, SWAP),
+                COPY8 => graph!($shape<$edges>, COPY8),
+                ASSIGN1 => graph!($shape<$edges>, ASSIGN1),
+                SPECULATE => graph!($shape<$edges>, SPECULATE),
+                _ => Ok(None),
+            }
+        };
+    }
+    if parts.cell.batch > 256 {
+        type Nodes<const WORK: u8> = batches::Chain4<Worker<One, SWAP, WORK>>;
+        return in_librte::<Nodes<WORK>, 512>(eal, parts.cell.stats, batches::Chain4::new(parts));
+    }
+    match parts.cell.shape {
+        Shape::Chain1 => of_four_ways!(Chain1<One>),
+        Shape::Split2 => of_four_ways!(Split2<Two>),
+        Shape::Split4 => of_four_ways!(Split4<Four>),
+        Shape::Split8 => of_four_ways!(Split8<Eight>),
+        Shape::Src2 => graph!(Src2<One>, SWAP),
+        Shape::Sink2 => graph!(Sink2<One, Two>, SWAP),
+        Shape::Tree => graph!(Tree<One, Two>, SWAP),
+        Shape::RevTree => graph!(RevTree<One, Four>, SWAP),
+        Shape::ParTree => graph!(ParTree<One, Four>, SWAP),
+        Shape::Chain4 => match parts.cell.way {
+            SWAP => graph!(Chain4<One>, SWAP),
+            1 => graph!(Chain4<One>, 1),
+            2 => graph!(Chain4<One>, 2),
+            3 => graph!(Chain4<One>, 3),
+            4 => graph!(Chain4<One>, 4),
+            5 => graph!(Chain4<One>, 5),
+            6 => graph!(Chain4<One>, 6),
+            7 => graph!(Chain4<One>, 7),
+            8 => graph!(Chain4<One>, 8),
+            9 => graph!(Chain4<One>, 9),
+            10 => graph!(Chain4<One>, 10),
+            11 => graph!(Chain4<One>, 11),
+            _ => graph!(Chain4<One>, SPECULATE),
+        },
+    }
+}
+
+/// Rust nodes fused; `None` where that is without meaning: there is no memory to copy pointers between.
+pub fn fused_nodes(parts: &Parts<'_>) -> Option<Boxed> {
+    if (COPY1..ASSIGN1).contains(&parts.cell.way) {
+        return None;
+    }
+    by_work!(parts.cell.work, fused_of(parts))
+}
+
+fn fused_of<const WORK: u8>(parts: &Parts<'_>) -> Option<Boxed> {
+    macro_rules! graph {
+        ($shape:ident<$($edges:ident),+>, $look:literal, $burst:literal) => {
+            fused::<singles::$shape<$(Each<$edges, $look, WORK>),+>, $burst>(
+                parts.cell.stats, singles::$shape::new(parts),
+            )
+        };
+    }
+    let look = parts.cell.way == SPECULATE;
+    match parts.cell.shape {
+        Shape::Chain1 if look => graph!(Chain1<One>, true, 256),
+        Shape::Chain1 => graph!(Chain1<One>, false, 256),
+        Shape::Chain4 if parts.cell.batch > 256 => graph!(Chain4<One>, false, 512),
+        Shape::Chain4 if look => graph!(Chain4<One>, true, 256),
+        Shape::Chain4 => graph!(Chain4<One>, false, 256),
+        Shape::Split2 => graph!(Split2<Two>, false, 256),
+        Shape::Split4 => graph!(Split4<Four>, false, 256),
+        Shape::Split8 => graph!(Split8<Eight>, false, 256),
+        Shape::Src2 => graph!(Src2<One>, false, 256),
+        Shape::Sink2 => graph!(Sink2<One, Two>, false, 256),
+        Shape::Tree => graph!(Tree<One, Two>, false, 256),
+        Shape::RevTree => graph!(RevTree<One, Four>, false, 256),
+        Shape::ParTree => graph!(ParTree<One, Four>, false, 256),
+    }
+}
+
+/// A loop over the packets.
+struct Loop<const WORKERS: usize, const WORK: u8> {
+    sources: Vec<*mut Packet>,
+    batch: usize,
+    seeds: [u64; WORKERS],
+    sunk: u64,
+}
+
+impl<const WORKERS: usize, const WORK: u8> Arm for Loop<WORKERS, WORK> {
+    fn walk(&mut self, walks: u64) {
+        for _ in 0..walks {
+            for first in &self.sources {
+                for at in 0..self.batch {
+                    // SAFETY: so many packets lie there, and this arm alone uses them.
+                    let packet: Object = unsafe { &mut *first.add(at) };
+                    for seed in self.seeds {
+                        packet.work::<WORK>(seed);
+                    }
+                    self.sunk += 1;
+                }
+            }
+            black_box(&mut *self);
+        }
+    }
+
+    fn sunk(&mut self) -> u64 {
+        self.sunk
+    }
+}
+
+/// The same work in one loop, where all objects go the same way and there is work.
+pub fn one_loop(cell: Cell, packets: &Packets) -> Option<Boxed> {
+    if cell.work == NOTHING {
+        return None;
+    }
+    by_work!(cell.work, loop_of(cell, packets))
+}
+
+fn loop_of<const WORK: u8>(cell: Cell, packets: &Packets) -> Option<Boxed> {
+    let sources = cell.shape.sources();
+    let all: Vec<*mut Packet> = (0..sources).map(|source| packets.of(source)).collect();
+    let (batch, sunk) = (usize::from(cell.batch), 0);
+    match cell.shape {
+        Shape::Chain1 | Shape::Split2 | Shape::Split4 | Shape::Split8 => {
+            Some(Box::new(Loop::<1, WORK> { sources: all, batch, seeds: [seed(1)], sunk }))
+        }
+        Shape::Chain4 | Shape::Src2 | Shape::Sink2 => {
+            let seeds = std::array::from_fn(|worker| seed(sources + worker));
+            Some(Box::new(Loop::<4, WORK> { sources: all, batch, seeds, sunk }))
+        }
+        Shape::Tree | Shape::RevTree | Shape::ParTree => None,
+    }
+}

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`graph-bench`: every arm of a cell does the same work, and what cannot be asked is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from linerate.graph.programs import find
+
+EAL = ["--no-huge", "--no-pci", "--no-shconf", "-m", "256", "--log-level", "warning"]
+TIMEOUT_S = 60.0
+
+
+class Bench:
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def tell(self, line: str) -> dict[str, Any]:
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        return self.tell(json.dumps(request))
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """The program with every build of the C nodes that there is."""
+    programs = find()
+    assert programs.libraries, programs.left_out
+    runtime = str(tmp_path_factory.mktemp("graph-bench"))
+    argv = [str(programs.rust), *EAL, "--file-prefix", "graph-bench", "--"]
+    for name, path in programs.libraries.items():
+        argv += ["--library", f"{name}={path}"]
+    with subprocess.Popen(
+        argv,
+        env={**os.environ, "RUNTIME_DIRECTORY": runtime, "XDG_RUNTIME_DIR": runtime},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield Bench(process)
+            assert process.stdin
+            process.stdin.close()
+            assert process.wait(TIMEOUT_S) == 0
+        finally:
+            process.kill()
+
+
+def test_all_arms_of_every_cell_do_the_same_work(bench: Bench) -> None:
+    cells = bench.ask(do="cells")["cells"]
+    arms = {arm for each in cells for arm in each["arms"]}
+    assert {"c-graph/gcc", "rust-graph", "fused", "one-loop"} <= arms
+    for each in cells:
+        cell, walks = each["cell"], 3
+        work = set()
+        for arm in each["arms"]:
+            ran = bench.ask(do="run", cell=cell, arm=arm, walks=walks)
+            assert "error" not in ran, ran
+            assert (ran["cell"], ran["arm"], ran["walks"]) == (cell, arm, walks)
+            assert ran["objects"] == ran["sunk"] > 0, ran
+            work.add(ran["work"])
+        assert len(work) == 1, (cell, work)
+        kind = cell.split("/")[2]
+        assert (work == {untouched(bench)}) == (kind == "none"), cell
+
+
+def untouched(bench: Bench) -> str:
+    """The digest of packets that no node has written to."""
+    ran = bench.ask(do="run", cell="chain4/swap/none/nostats/256", arm="fused", walks=1)
+    return str(ran["work"])
+
+
+def test_copies_between_fused_nodes_are_absent(bench: Bench) -> None:
+    for each in bench.ask(do="cells")["cells"]:
+        passing, work = each["cell"].split("/")[1:3]
+        assert ("fused" in each["arms"]) == (not passing.startswith("copy"))
+        if work == "none":
+            assert "one-loop" not in each["arms"]
+
+
+def test_a_time_is_as_good_as_a_number_of_walks(bench: Bench) -> None:
+    ran = bench.ask(do="run", cell="chain4/swap/hash5/nostats/256", arm="rust-graph", ms=5)
+    assert ran["walks"] > 1
+    assert ran["objects"] == ran["sunk"] == ran["walks"] * 256
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("walk", "no JSON"),
+        ("{}", '"do" is "cells" or "run"'),
+        ('{"do":"run","cell":"chain9","arm":"fused","walks":1}', 'there is no cell "chain9"'),
+        (
+            '{"do":"run","cell":"chain4/copy8/none/nostats/256","arm":"fused","walks":1}',
+            "has no arm",
+        ),
+        (
+            '{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"c-graph/tcc","walks":1}',
+            "has no arm",
+        ),
+        ('{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"fused"}', '"walks" is 1 to'),
+        (
+            '{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"fused","walks":0}',
+            '"walks" is 1 to',
+        ),
+        (
+            '{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"fused","ms":99999}',
+            '"ms" 1 to 10000',
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_said_and_it_goes_on(bench: Bench, line: str, said: str) -> None:
+    assert said in bench.tell(line)["error"]
+    assert bench.ask(do="cells")["cells"]
+
+
+def test_mistakes_of_its_command_line_end_it(tmp_path: Path) -> None:
+    programs = find()
+    for options, said in (
+        (["--library", "x"], "--library takes BUILD=FILE, not"),
+        (["--library", f"x={tmp_path}/none.so"], f"--library x={tmp_path}/none.so"),
+        (["--cells"], 'unknown option "--cells"'),
+    ):
+        done = subprocess.run(
+            [str(programs.rust), *EAL, "--file-prefix", "wrong", "--", *options],
+            env={"RUNTIME_DIRECTORY": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert said in done.stderr
