@@ -23,7 +23,8 @@ class Bench:
         self._process = process
 
     def tell(self, line: str) -> dict[str, Any]:
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin
+        assert self._process.stdout
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())
