@@ -54,6 +54,17 @@ impl<'o> LibrteOutlet<'o> {
             }
         }
     }
+
+    /// [`append`](Self::append) in a function of its own: where a swap is the usual way, a node saves no
+    /// registers for it that only the copy needs.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(never)]
+    unsafe fn append_apart<M: Object>(&mut self, edge: usize, first: *mut M, count: usize) {
+        // SAFETY: the contract is the caller's.
+        unsafe { self.append(edge, first, count) };
+    }
 }
 
 impl<M: Object, X: Next> Outlet<M, X> for LibrteOutlet<'_> {
@@ -81,17 +92,19 @@ impl<M: Object, X: Next> Outlet<M, X> for LibrteOutlet<'_> {
         // SAFETY: the node has an edge for each value of `X`, and none leads to itself. No other batch lies
         // in the memory that changes hands when this one is whole and begins where it does.
         unsafe {
-            let target = raw::next(self.node, checked(next));
+            let edge = checked(next);
+            let target = raw::next(self.node, edge);
             let own: *mut M = raw::field(self.node, layout::NODE_OBJS);
+            let whole = batch.is_whole();
+            let (first, len) = batch.into_raw();
             if raw::field::<u16, _>(target, layout::NODE_IDX) == 0
-                && batch.is_whole()
-                && batch.start() == own
-                && !batch.is_empty()
+                && whole
+                && first == own
+                && len > 0
             {
-                let (_, len) = batch.into_raw();
                 raw::swap(self.graph, self.node, target, len as u16);
             } else {
-                self.send_batch(next, batch);
+                self.append_apart(edge, first, len);
             }
         }
     }
