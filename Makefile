@@ -52,6 +52,7 @@ bench: build bench-packages ## compare l2fwd and the generator with C, count ins
 	$(Q)$(MAKE) --no-print-directory native-graph
 	$(Q)$(LINERATE) run graph --preset full --out '$(OUT)/graph'
 	$(Q).venv/bin/python -m linerate.graph.goals '$(OUT)/graph/records.jsonl' | tee '$(OUT)/graph-goals.txt'
+	$(Q).venv/bin/python -m linerate.acl_bench | tee '$(OUT)/acl.txt'
 
 # Rounds of real comparisons; 0 for those on the simulated machine alone, which take a minute.
 REAL ?= 40

@@ -23,7 +23,8 @@ IPV4, IPV6, ARP = b"\x08\x00", b"\x86\xdd", b"\x08\x06"
 
 def checksum(header: bytes) -> int:
     """Of an IPv4 header whose checksum field is 0 (RFC 1071)."""
-    total = sum(struct.unpack(f"!{len(header) // 2}H", header))
+    words: tuple[int, ...] = struct.unpack(f"!{len(header) // 2}H", header)
+    total = sum(words)
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

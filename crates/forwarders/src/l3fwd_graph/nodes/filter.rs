@@ -20,6 +20,9 @@ graph::edges! {
     }
 }
 
+/// Packets between the one that is looked at and the one whose bytes are fetched meanwhile.
+const AHEAD: usize = 8;
+
 /// Asks the access control lists.
 pub struct Filter<'t, 'eal> {
     tables: &'t Tables<'t, 'eal>,
@@ -43,9 +46,11 @@ impl<'t, 'eal> Filter<'t, 'eal> {
             Asked::new(self.tables.ipv4.as_ref().map(|table| table.read(&online)), self.place);
         let mut ipv6 =
             Asked::new(self.tables.ipv6.as_ref().map(|table| table.read(&online)), self.place);
-        for ((packet, passes), place) in packets.iter().zip(&mut *passes).zip(0..) {
-            let family = packet.data().first_chunk::<ETHERNET>().map(ether_type);
-            *passes = match family {
+        for ((packet, passes), place) in packets.iter().zip(&mut *passes).zip(0_u8..) {
+            if let Some(later) = packets.get(usize::from(place) + AHEAD) {
+                later.prefetch();
+            }
+            *passes = match packet.header::<ETHERNET>().map(ether_type) {
                 Some(TYPE_IPV4) => ipv4.ask(packet, place),
                 Some(TYPE_IPV6) => ipv6.ask(packet, place),
                 // What becomes of these is for the next node to say.
