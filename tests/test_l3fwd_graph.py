@@ -313,6 +313,19 @@ def without_filter(drawn: set[tuple[str, str]]) -> set[tuple[str, str]]:
     return rest | {("rx", "classify")}
 
 
+def test_it_can_be_ended_while_it_reads_its_routes(tmp_path: Path) -> None:
+    """DPDK takes minutes for so many prefixes that are longer than 24 bits."""
+    routes = tmp_path / "routes"
+    addresses = (f"10.{n >> 8}.{n & 255}.128" for n in range(65_536))
+    routes.write_text("".join(f"R{address}/25 0\n" for address in addresses))
+    with RunDirectory() as run:
+        options = ["-p", "1", "--routes_ipv4", str(routes)]
+        program = rust_binary("l3fwd-graph")
+        with routing(run, program, ["net_null0"], options) as (child, telemetry):
+            assert "/linerate/polling" not in telemetry.commands()
+            assert child.stop() == 0, child.output()
+
+
 def test_mistakes_are_told(tmp_path: Path) -> None:
     rules = tmp_path / "rules"
     rules.write_text("R1.2.3.4/33 0.0.0.0/0 0 : 1 0 : 1 0/0 0\n")

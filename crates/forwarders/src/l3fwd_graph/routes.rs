@@ -11,6 +11,7 @@ use forwarding::rules::{Address, Prefix, Route, read_routes};
 
 use super::error::SetupError;
 use crate::options::ports_of;
+use crate::stop::Stop;
 
 /// Ports that the C examples have routes for.
 const BUILT_IN: u16 = 8;
@@ -22,12 +23,14 @@ pub struct Tables<'eal> {
 }
 
 impl<'eal> Tables<'eal> {
-    /// Reads the files where there are some.
+    /// Reads the files where there are some. Ends early, with some of the routes, when `stop` is raised: DPDK
+    /// looks for a free group from the first on, which takes minutes for tens of thousands of long prefixes.
     pub fn load(
         eal: &'eal Eal,
         ports: u32,
         ipv4: Option<&Path>,
         ipv6: Option<&Path>,
+        stop: &Stop,
     ) -> Result<Self, SetupError> {
         let ipv4 =
             ipv4.map_or_else(|| Ok(built_in(ports, net4)), |file| read_routes(file, ports))?;
@@ -36,12 +39,12 @@ impl<'eal> Tables<'eal> {
         Ok(Self {
             ipv4: PerSocket::try_new(eal, |socket| {
                 let mut table = Lpm::new(eal, &config("ipv4", socket, &ipv4, 24))?;
-                add(&ipv4, |at, len, port| table.add(at, len, port))?;
+                add(&ipv4, stop, |at, len, port| table.add(at, len, port))?;
                 Ok::<_, SetupError>(table)
             })?,
             ipv6: PerSocket::try_new(eal, |socket| {
                 let mut table = Lpm6::new(eal, &config("ipv6", socket, &ipv6, 24))?;
-                add(&ipv6, |at, len, port| table.add(at, len, port))?;
+                add(&ipv6, stop, |at, len, port| table.add(at, len, port))?;
                 Ok::<_, SetupError>(table)
             })?,
         })
@@ -85,9 +88,13 @@ fn config<A: Address>(
 
 fn add<A: Address>(
     routes: &[Route<A>],
+    stop: &Stop,
     mut into: impl FnMut(A, u8, u32) -> Result<(), dpdk::lpm::RouteError>,
 ) -> Result<(), SetupError> {
     for Route { destination: Prefix { network, len }, port, .. } in routes {
+        if stop.is_raised() {
+            break;
+        }
         into(*network, *len, (*port).into())
             .map_err(|reason| SetupError::Route { prefix: format!("{network}/{len}"), reason })?;
     }

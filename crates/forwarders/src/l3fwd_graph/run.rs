@@ -50,10 +50,14 @@ pub fn start(eal: &Eal, options: &Options, stop: &Stop) -> Result<(), RunError> 
     let lcores: Vec<Lcore> =
         eal.lcores().into_iter().filter(|lcore| plan.lcores.contains(&lcore.id())).collect();
     let (ipv4, ipv6) = (options.routes_ipv4.as_deref(), options.routes_ipv6.as_deref());
-    let routes = routes::Tables::load(eal, options.port_mask, ipv4, ipv6)?;
+    let routes = routes::Tables::load(eal, options.port_mask, ipv4, ipv6, stop)?;
     // The main lcore reads too, when somebody asks for counters.
     let qsbr = Qsbr::new(lcores.len() as u16 + 1);
     let filters = Filters::load(eal, &qsbr, options, &lcores)?;
+    if stop.is_raised() {
+        stop.announce();
+        return Ok(());
+    }
 
     let (mut started, addresses) = ports::start(eal, &plan, options)?;
     let controls: Vec<PortControl<'_>> = started.iter().map(Port::control).collect();
