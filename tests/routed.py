@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from ipaddress import IPv6Address
 from pathlib import Path
 
+from linerate.flows import checksum
 from linerate.process import Child, Command, RunDirectory
 from linerate.telemetry import Telemetry, connect, socket_path
 
@@ -19,15 +20,6 @@ MEMORY = ("--no-pci", "--no-huge", "--no-shconf", "-m", "512")
 TIMEOUT_S = 30.0
 ETHERNET = bytes.fromhex("020000000009020000000008")
 IPV4, IPV6, ARP = b"\x08\x00", b"\x86\xdd", b"\x08\x06"
-
-
-def checksum(header: bytes) -> int:
-    """Of an IPv4 header whose checksum field is 0 (RFC 1071)."""
-    words: tuple[int, ...] = struct.unpack(f"!{len(header) // 2}H", header)
-    total = sum(words)
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
 
 
 def ipv4(

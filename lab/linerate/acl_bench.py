@@ -31,6 +31,7 @@ from linerate.benchmarks import nearfree_plugin
 from linerate.cpus import Cores
 from linerate.eal import Memory
 from linerate.errors import LabError, MissingError, TrialError
+from linerate.goals import interval, reached
 from linerate.links import Wire
 from linerate.places import rust_binary
 from linerate.process import Child, Command, RunDirectory
@@ -210,9 +211,9 @@ def table(rounds: list[dict[str, float]]) -> list[str]:
         if name != ALONE:
             found = stats.compare([each[ALONE] for each in rounds], cycles)
             line += f"  {found.ratio:6.3f}"
-            if found.ci_low is not None and found.ci_high is not None:
-                reached = "reached" if found.ci_low >= GOAL else "not reached"
-                line += f"  {found.ci_low:.3f} to {found.ci_high:.3f} (goal {GOAL}: {reached})"
+            if found.ci_low is not None:
+                told = "reached" if reached(found, GOAL) else "not reached"
+                line += f"  {interval(found)} (goal {GOAL}: {told})"
         lines.append(line)
     return lines
 

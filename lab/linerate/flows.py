@@ -57,14 +57,14 @@ def frame(flow: Flow) -> bytes:
     length = FRAME_BYTES - len(macs) - 2
     addresses = flow.source.packed + flow.destination.packed
     fields = (0x45, 0, length, 0, 0, _TTL, _UDP)
-    check = _checksum(struct.pack("!BBHHHBBH", *fields, 0) + addresses)
+    check = checksum(struct.pack("!BBHHHBBH", *fields, 0) + addresses)
     ipv4 = struct.pack("!BBHHHBBH", *fields, check) + addresses
     # A UDP checksum of zero: there is none (RFC 768).
     udp = struct.pack("!HHHH", flow.port, flow.port, length - len(ipv4), 0)
     return (macs + _IPV4.to_bytes(2, "big") + ipv4 + udp).ljust(FRAME_BYTES, b"\0")
 
 
-def _checksum(header: bytes) -> int:
+def checksum(header: bytes) -> int:
     """The Internet checksum (RFC 1071) of an even number of bytes."""
     total = sum(int.from_bytes(header[at : at + 2], "big") for at in range(0, len(header), 2))
     while total >> 16:

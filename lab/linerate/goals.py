@@ -39,6 +39,18 @@ SAFE_GOAL = 0.99
 METRIC = FORWARDED
 
 
+def interval(found: Paired) -> str:
+    """The interval of a ratio; a dash where there is none."""
+    if found.ci_low is None or found.ci_high is None:
+        return "-"
+    return f"{found.ci_low:.3f} to {found.ci_high:.3f}"
+
+
+def reached(found: Paired, goal: float) -> bool:
+    """Whether the lower end of the interval is not below the goal."""
+    return found.ci_low is not None and found.ci_low >= goal
+
+
 @dataclass(frozen=True)
 class Row:
     """One ratio and the goal for the lower end of its interval, where there is one."""
@@ -56,16 +68,13 @@ class Row:
             return ""
         if self.forbidden:
             return "no verdict"
-        low = self.found.ci_low
-        return "reached" if low is not None and low >= self.goal else "not reached"
+        return "reached" if reached(self.found, self.goal) else "not reached"
 
     def __str__(self) -> str:
-        low, high = self.found.ci_low, self.found.ci_high
-        interval = "-" if low is None or high is None else f"{low:.3f} to {high:.3f}"
         goal = "-" if self.goal is None else f"{self.goal:.2f}"
         return (
             f"{self.link:10} {self.arm:17} {self.baseline:22} {self.found.n:6} "
-            f"{self.found.ratio:6.3f}  {interval:16} {goal:>5}  {self.state}"
+            f"{self.found.ratio:6.3f}  {interval(self.found):16} {goal:>5}  {self.state}"
         ).rstrip()
 
 

@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 
 use graph::{Batch, EachNode, Next, Node, Nowhere, Outlet, Room, Source};
 
-use crate::cell::{ASSIGN1, ASSIGN2, ASSIGN4, COPY1, COPY256, SPECULATE, SWAP};
+use crate::cell::{ASSIGN1, ASSIGN2, ASSIGN4, COPY1, COPY256, SPECULATE};
 use crate::packet::{NOTHING, Packet};
 use crate::shape::Split;
 
@@ -240,6 +240,3 @@ impl<X: Ways, const LOOK: bool, const WORK: u8> EachNode<Object> for Each<X, LOO
         X::at(packet.lane >> self.split.shift & u32::from(self.split.mask))
     }
 }
-
-/// That a swap is the way numbered 0, as in C.
-const _: () = assert!(SWAP == 0);

@@ -119,6 +119,21 @@ fn number(text: &str, radix: u32) -> Option<Number<'_>> {
     (end > 0).then_some(Number { negative, magnitude, rest })
 }
 
+/// What stands in each pair of brackets, as the C examples find it: what is between two pairs is passed over.
+/// `None` when one is not closed, or holds `limit` bytes or more.
+#[must_use]
+pub fn in_brackets(text: &str, limit: usize) -> Option<Vec<&str>> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('(') {
+        let inner = &rest[start + 1..];
+        let end = inner.find(')').filter(|end| *end < limit)?;
+        found.push(&inner[..end]);
+        rest = &inner[end..];
+    }
+    Some(found)
+}
+
 /// The value of `-p`: a hexadecimal mask of ports that is not empty. Longer ones are cut to 32 bits,
 /// as in C.
 ///
@@ -172,6 +187,15 @@ mod tests {
         assert_eq!(strtoul("", 10), None);
         assert_eq!(strtoul("x", 10), None);
         assert_eq!(strtoul("ä", 16), None);
+    }
+
+    #[test]
+    fn brackets_are_found_wherever_they_are() {
+        assert_eq!(in_brackets("(a),x(b)", 9), Some(vec!["a", "b"]));
+        assert_eq!(in_brackets("none", 9), Some(vec![]));
+        assert_eq!(in_brackets("(a)(b", 9), None);
+        assert_eq!(in_brackets("(abc)", 4), Some(vec!["abc"]));
+        assert_eq!(in_brackets("(abc)", 3), None);
     }
 
     #[test]

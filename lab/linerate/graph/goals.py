@@ -15,6 +15,7 @@ from pathlib import Path
 
 from linerate.comparisons import pair
 from linerate.design import AA_SUFFIX
+from linerate.goals import interval, reached
 from linerate.graph.cells import GraphCell, parse
 from linerate.graph.choice import judged, last_windows
 from linerate.metrics import OBJECTS
@@ -54,16 +55,13 @@ class Row:
             return ""
         if self.forbidden:
             return "no verdict"
-        low = self.found.ci_low
-        return "PASS" if low is not None and low >= self.goal else "FAIL"
+        return "PASS" if reached(self.found, self.goal) else "FAIL"
 
     def __str__(self) -> str:
-        low, high = self.found.ci_low, self.found.ci_high
-        interval = "-" if low is None or high is None else f"{low:.3f} to {high:.3f}"
         told = "-" if self.goal is None else f"{self.goal:.2f}"
         return (
             f"{self.cell:36} {self.arm:12} {self.found.n:6} {self.found.ratio:6.3f}  "
-            f"{interval:16} {told:>5}  {self.state}"
+            f"{interval(self.found):16} {told:>5}  {self.state}"
         ).rstrip()
 
 

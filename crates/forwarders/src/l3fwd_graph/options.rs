@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::plan::Polled;
 use crate::getopt::{Opt, flag, valued};
-use crate::options::{CommandLine, OptionsError, port_mask, strtoul, wrong};
+use crate::options::{CommandLine, OptionsError, in_brackets, port_mask, strtoul, wrong};
 
 /// Ports that a process can have (`RTE_MAX_ETHPORTS` of the distribution's DPDK).
 const MAX_PORTS: u64 = 32;
@@ -126,11 +126,8 @@ fn config(value: &OsStr) -> Result<Vec<Polled>, OptionsError> {
 /// passed over, and so is what follows a number.
 fn queues(text: &str) -> Option<Vec<Polled>> {
     let mut queues = Vec::new();
-    let mut rest = text;
-    while let Some(start) = rest.find('(') {
-        let inner = &rest[start + 1..];
-        let end = inner.find(')').filter(|end| *end < MAX_QUEUE_TEXT)?;
-        let mut fields = inner[..end].splitn(3, ',').map(|field| strtoul(field, 0));
+    for inner in in_brackets(text, MAX_QUEUE_TEXT)? {
+        let mut fields = inner.splitn(3, ',').map(|field| strtoul(field, 0));
         let mut below = |limit: u64| match fields.next()?? {
             (number, _) if number < limit => Some(number),
             _ => None,
@@ -142,7 +139,6 @@ fn queues(text: &str) -> Option<Vec<Polled>> {
             return None;
         }
         queues.push(Polled { port, queue, lcore });
-        rest = &inner[end..];
     }
     (!queues.is_empty()).then_some(queues)
 }

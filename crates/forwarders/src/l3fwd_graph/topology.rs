@@ -10,39 +10,41 @@ use super::nodes::{
 };
 use super::options;
 
-topology! {
-    /// Packets are routed.
-    pub struct Router<'port> for Mbuf<'port> {
-        source rx: Receive<'port> => { Packets => classify },
-        each classify: Classify => { Ipv4 => lookup4, Ipv6 => lookup6, Other => not_ip },
-        each lookup4: Ip4Lookup<'port> => { Route => rewrite4, NoRoute => no_route, Expired => expired },
-        each lookup6: Ip6Lookup<'port> => { Route => rewrite6, NoRoute => no_route, Expired => expired },
-        each rewrite4: Ip4Rewrite => { Send => tx, Drop => unsent },
-        each rewrite6: Ip6Rewrite => { Send => tx, Drop => unsent },
-        node tx: Transmit<'port> => { Unsent => unsent },
-        node not_ip: Discard,
-        node no_route: Discard,
-        node expired: Discard,
-        node unsent: Discard,
-    }
+/// A graph of packets that ends in routing: in front of that stand `first`, behind it `last`.
+macro_rules! routing {
+    ($(#[$doc:meta])* $name:ident<$($lifetime:lifetime),+> { $($first:tt)+ } { $($last:tt)* }) => {
+        topology! {
+            $(#[$doc])*
+            pub struct $name<$($lifetime),+> for Mbuf<'port> {
+                $($first)+
+                each classify: Classify => { Ipv4 => lookup4, Ipv6 => lookup6, Other => not_ip },
+                each lookup4: Ip4Lookup<'port> => { Route => rewrite4, NoRoute => no_route, Expired => expired },
+                each lookup6: Ip6Lookup<'port> => { Route => rewrite6, NoRoute => no_route, Expired => expired },
+                each rewrite4: Ip4Rewrite => { Send => tx, Drop => unsent },
+                each rewrite6: Ip6Rewrite => { Send => tx, Drop => unsent },
+                node tx: Transmit<'port> => { Unsent => unsent },
+                $($last)*
+                node not_ip: Discard,
+                node no_route: Discard,
+                node expired: Discard,
+                node unsent: Discard,
+            }
+        }
+    };
 }
 
-topology! {
+routing! {
+    /// Packets are routed.
+    Router<'port> { source rx: Receive<'port> => { Packets => classify }, } {}
+}
+
+routing! {
     /// Packets are asked for first.
-    pub struct FilteringRouter<'port, 'eal> for Mbuf<'port> {
+    FilteringRouter<'port, 'eal> {
         source rx: Receive<'port> => { Packets => acl },
         node acl: Filter<'port, 'eal> => { Pass => classify, Deny => denied },
-        each classify: Classify => { Ipv4 => lookup4, Ipv6 => lookup6, Other => not_ip },
-        each lookup4: Ip4Lookup<'port> => { Route => rewrite4, NoRoute => no_route, Expired => expired },
-        each lookup6: Ip6Lookup<'port> => { Route => rewrite6, NoRoute => no_route, Expired => expired },
-        each rewrite4: Ip4Rewrite => { Send => tx, Drop => unsent },
-        each rewrite6: Ip6Rewrite => { Send => tx, Drop => unsent },
-        node tx: Transmit<'port> => { Unsent => unsent },
+    } {
         node denied: Discard,
-        node not_ip: Discard,
-        node no_route: Discard,
-        node expired: Discard,
-        node unsent: Discard,
     }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use crate::getopt::{Opt, flag, valued};
-use crate::options::{CommandLine, OptionsError, period, port_mask, strtoul, wrong};
+use crate::options::{CommandLine, OptionsError, in_brackets, period, port_mask, strtoul, wrong};
 
 /// Ports that a process can have (`RTE_MAX_ETHPORTS` of the distribution's DPDK).
 const MAX_PORTS: u64 = 32;
@@ -117,11 +117,8 @@ fn port_map(value: &OsStr) -> Result<Vec<[u16; 2]>, OptionsError> {
 /// brackets is passed over, and so is what follows a number.
 fn pairs(text: &str) -> Option<Vec<[u16; 2]>> {
     let mut pairs = Vec::new();
-    let mut rest = text;
-    while let Some(start) = rest.find('(') {
-        let inner = &rest[start + 1..];
-        let end = inner.find(')').filter(|end| *end < MAX_PAIR_TEXT)?;
-        let (first, second) = inner[..end].split_once(',')?;
+    for inner in in_brackets(text, MAX_PAIR_TEXT)? {
+        let (first, second) = inner.split_once(',')?;
         let port = |field: &str| match strtoul(field, 0) {
             Some((port @ 0..MAX_PORTS, _)) => Some(port as u16),
             _ => None,
@@ -130,7 +127,6 @@ fn pairs(text: &str) -> Option<Vec<[u16; 2]>> {
             return None;
         }
         pairs.push([port(first)?, port(second)?]);
-        rest = &inner[end..];
     }
     Some(pairs)
 }

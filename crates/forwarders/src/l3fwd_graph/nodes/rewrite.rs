@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use dpdk::Mbuf;
 use graph::EachNode;
 
-use super::header::{ETHERNET, IPV4, IPV6};
+use super::header::{ETHERNET, IPV4, IPV6, field};
 use crate::ethernet::{Addresses, halves, write_halves};
 
 graph::edges! {
@@ -39,8 +39,8 @@ impl<'m> EachNode<Mbuf<'m>> for Ip4Rewrite {
         let Some(header) = packet.header_mut::<IPV4>() else { return Rewritten::Drop };
         write(header, front, back);
         header[ETHERNET + 8] = header[ETHERNET + 8].wrapping_sub(1);
-        let [.., low, high] = *header.first_chunk::<{ ETHERNET + 12 }>().unwrap_or(&[0; 26]);
-        header[ETHERNET + 10..ETHERNET + 12].copy_from_slice(&checksum_of_one_less([low, high]));
+        let checksum = checksum_of_one_less(field(header, ETHERNET + 10));
+        header[ETHERNET + 10..ETHERNET + 12].copy_from_slice(&checksum);
         Rewritten::Send
     }
 }
