@@ -103,10 +103,13 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Standard output and what the lcores logged, but for addresses that the null driver makes up and
-    /// the order in which lcores came to speak.
+    /// Standard output and what the lcores logged, but for addresses that the null driver makes up, the
+    /// order in which lcores came to speak, and screens of statistics: the first one is due when the time
+    /// stamp counter, which may count since the machine's start, has passed the period, and whether the
+    /// signal to end came before it is chance.
     fn lines(&self) -> (Vec<String>, Vec<&str>) {
-        let out = self.out.lines().map(|line| match line.split_once("MAC address: ") {
+        let out = without_screens(&self.out);
+        let out = out.lines().map(|line| match line.split_once("MAC address: ") {
             Some((port, mac)) if mac.len() == 17 => format!("{port}, a MAC address"),
             _ => line.to_owned(),
         });
@@ -115,6 +118,18 @@ impl Outcome {
         log.sort_unstable();
         (out.collect(), log)
     }
+}
+
+const SCREEN_STARTS: &str = "\u{1b}[2J";
+const SCREEN_ENDS: &str = "\n====================================================\n";
+
+fn without_screens(out: &str) -> String {
+    let mut parts = out.split(SCREEN_STARTS);
+    let mut rest = parts.next().unwrap().to_owned();
+    for part in parts {
+        rest += part.split_once(SCREEN_ENDS).expect("a whole screen").1;
+    }
+    rest
 }
 
 fn run(program: &Path, words: &[String]) -> Outcome {
@@ -183,10 +198,9 @@ fn screens(c: &Path, ours: &Path) {
         let mut screen = None;
         wait_until("screen", || {
             let out = forwarder.out();
-            let from = out.find("\u{1b}[2J");
+            let from = out.find(SCREEN_STARTS);
             screen = from.and_then(|from| {
-                let end = "\n====================================================\n";
-                out[from..].split_once(end).map(|(screen, _)| screen.to_owned())
+                out[from..].split_once(SCREEN_ENDS).map(|(screen, _)| screen.to_owned())
             });
             screen.is_some()
         });
