@@ -142,16 +142,7 @@ impl<X, const WAY: u8, const WORK: u8> Worker<X, WAY, WORK> {
         X: Ways,
     {
         self.work_on(&mut batch);
-        if K <= 16 {
-            while let Some(some) = batch.take_array::<K>() {
-                out.send_array(next, some);
-            }
-        } else {
-            while batch.len() > K {
-                let some = batch.split_front(K);
-                out.send_batch(next, some);
-            }
-        }
+        while out.send_front::<K>(next, &mut batch) {}
         if !batch.is_empty() {
             out.send_batch(next, batch);
         }

@@ -23,8 +23,33 @@ pub struct Batch<'b, M: Object> {
     stream: PhantomData<&'b mut [M]>,
 }
 
-/// How far ahead of the object that is looked at the processor fetches another.
-const AHEAD: usize = 6;
+/// How far ahead of the object that is looked at the processor fetches another, and how far ahead of it a node
+/// is told of one: by then it was fetched.
+const FETCHED: usize = 12;
+const TOLD: usize = 6;
+const _: () = assert!(TOLD < FETCHED);
+
+/// Who says of one object after the other where it goes.
+pub(crate) trait Chooser<M> {
+    /// What is said.
+    type Choice: PartialEq;
+
+    /// Is told of an object that comes later. By default nothing is done.
+    #[inline(always)]
+    fn ahead(&mut self, _object: &M) {}
+
+    /// Says it.
+    fn choose(&mut self, object: &mut M) -> Self::Choice;
+}
+
+impl<M, K: PartialEq, F: FnMut(&mut M) -> K> Chooser<M> for F {
+    type Choice = K;
+
+    #[inline(always)]
+    fn choose(&mut self, object: &mut M) -> K {
+        self(object)
+    }
+}
 
 impl<'b, M: Object> Batch<'b, M> {
     /// # Safety
@@ -82,10 +107,10 @@ impl<'b, M: Object> Batch<'b, M> {
     /// Hands over, in order, each run of neighbours for which `choose` says the same; the batch itself when
     /// that is all of it.
     #[inline]
-    pub(crate) fn for_runs<K: PartialEq>(
+    pub(crate) fn for_runs<C: Chooser<M>>(
         mut self,
-        mut choose: impl FnMut(&mut M) -> K,
-        mut hand_over: impl FnMut(K, Self),
+        mut chooser: C,
+        mut hand_over: impl FnMut(C::Choice, Self),
     ) {
         // One call of `choose` in all, so that it becomes a part of the loop.
         let mut chosen = None;
@@ -94,12 +119,16 @@ impl<'b, M: Object> Batch<'b, M> {
             // Out of the batch, so that they stay in registers: nodes write through pointers.
             let (first, len) = (self.first, self.len);
             let other = loop {
-                if run + AHEAD < len {
-                    // SAFETY: it is one of the objects, which this batch owns.
-                    unsafe { (*first.add(run + AHEAD)).prefetch() };
+                // One look at where the batch ends: the last objects do without.
+                if run + FETCHED < len {
+                    // SAFETY: both are among the objects, which this batch owns.
+                    unsafe {
+                        (*first.add(run + FETCHED)).prefetch();
+                        chooser.ahead(&*first.add(run + TOLD));
+                    }
                 }
                 // SAFETY: as above; `run` is less than `len`.
-                let next = Some(choose(unsafe { &mut *first.add(run) }));
+                let next = Some(chooser.choose(unsafe { &mut *first.add(run) }));
                 if next != chosen {
                     break next;
                 }

@@ -40,6 +40,12 @@ pub trait EachNode<M: Object>: Send {
     /// The edges.
     type Next: Next;
 
+    /// Is told of an object some time before `each` may get it, so that the processor can be asked to fetch what
+    /// this will look up, such as an entry of a large table. By default nothing is done. Objects for other nodes
+    /// come here, too, and others never do: nothing may depend on it.
+    #[inline(always)]
+    fn ahead(&self, _object: &M) {}
+
     /// Processes an object, and says where it goes.
     fn each(&mut self, object: &mut M) -> Self::Next;
 }
@@ -60,6 +66,17 @@ pub trait Outlet<M: Object, X: Next> {
 
     /// Sends `K` objects with one look at the edge.
     fn send_array<const K: usize>(&mut self, next: X, objects: [M; K]);
+
+    /// Sends the first `K` objects of a batch, as [`send_array`](Self::send_array) would, straight from where they
+    /// lie; sends none, and says `false`, when there are fewer.
+    #[inline]
+    fn send_front<const K: usize>(&mut self, next: X, batch: &mut Batch<'_, M>) -> bool {
+        match batch.take_array::<K>() {
+            Some(objects) => self.send_array(next, objects),
+            None => return false,
+        }
+        true
+    }
 
     /// Sends objects by copying their pointers behind those that wait there.
     fn send_batch(&mut self, next: X, batch: Batch<'_, M>);

@@ -33,6 +33,9 @@ pub trait Topology: Send + Sized {
     /// Shows each node in turn.
     fn visit<V: Visitor<Self>>(&mut self, visitor: &mut V);
 
+    /// Tells the nodes that look at one object at a time, from the node `at` on, of one that may come to them.
+    fn ahead(&self, at: usize, object: &Self::Object);
+
     /// Takes an object through the nodes that look at one at a time, from the node `at` on, to the first of
     /// another kind, and returns its place. `passes` is told each node on the way.
     fn straight(
@@ -251,6 +254,16 @@ macro_rules! topology {
             }
 
             #[inline(always)]
+            #[allow(unused_variables)]
+            fn ahead(&self, at: usize, object: &$object) {
+                #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+                enum Index { $($field),+ }
+                $(
+                    $crate::topology!(@ahead $kind self $field at object [{ Index::$field as usize }] $object);
+                )+
+            }
+
+            #[inline(always)]
             #[allow(unused_variables, unused_mut)]
             fn straight(
                 &mut self,
@@ -281,6 +294,12 @@ macro_rules! topology {
     (@visit $kind:ident $visitor:ident $self:ident $field:ident [$index:expr] $node:ty) => {
         $visitor.$kind::<$index, $node>(&mut $self.$field)
     };
+    (@ahead each $self:ident $field:ident $at:ident $object:ident [$index:expr] $type:ty) => {
+        if $at <= $index {
+            $crate::EachNode::<$type>::ahead(&$self.$field, $object);
+        }
+    };
+    (@ahead $kind:ident $($rest:tt)*) => {};
     (@straight each $self:ident $field:ident $at:ident $object:ident $passes:ident [$index:expr] $type:ty) => {
         if $at == $index {
             $passes($index);

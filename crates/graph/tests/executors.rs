@@ -6,10 +6,10 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use dpdk::Eal;
-use graph::{Batch, Executor, Fused, GraphBuilder, Librte, Node, Outlet, topology};
+use graph::{Batch, EachNode, Executor, Fused, GraphBuilder, Librte, Node, Outlet, topology};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use support::{Choose, ChooseEach, Found, Four, Keep, Numbers, Object, Way};
@@ -39,6 +39,33 @@ topology! {
         each s_late: ChooseEach => { A => s_sink, B => s_other, C => s_other, D => s_other },
         node s_sink: Keep,
         node s_other: Keep,
+    }
+}
+
+/// Writes down what it is told of, and what comes.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<(&'static str, u64)>>>);
+
+impl EachNode<Object> for Told {
+    type Next = Found;
+
+    fn ahead(&self, item: &Object) {
+        self.0.lock().unwrap().push(("ahead", item.number));
+    }
+
+    fn each(&mut self, item: &mut Object) -> Found {
+        self.0.lock().unwrap().push(("each", item.number));
+        Found::Items
+    }
+}
+
+topology! {
+    /// A node that is told of what comes later, behind another one.
+    struct Ahead for Object {
+        source a_source: Numbers => { Items => a_first },
+        each a_first: ChooseEach => { A => a_told, B => a_told, C => a_told, D => a_told },
+        each a_told: Told => { Items => a_sink },
+        node a_sink: Keep,
     }
 }
 
@@ -127,6 +154,7 @@ fn executors() {
     straight_code_agrees(&eal);
     more_than_there_is_room_for(&eal);
     random_graphs(&eal);
+    nodes_are_told_of_objects_ahead(&eal);
 }
 
 fn agree(eal: &Eal) {
@@ -334,4 +362,40 @@ fn random_graphs(eal: &Eal) {
         Ok(())
     });
     run.unwrap();
+}
+
+/// Each object but the first and last ones, once and before it comes; and nothing else changes.
+fn nodes_are_told_of_objects_ahead(eal: &Eal) {
+    let nodes = |told: &Told, sink: &Keep| Ahead {
+        a_source: Numbers { next: 0, counts: vec![40, 3, 0], live: Arc::new(()) },
+        a_first: ChooseEach(Choose { seed: 1, way: Way::Each }),
+        a_told: told.clone(),
+        a_sink: sink.clone(),
+    };
+    let look = |walk: &dyn Fn(&Told, &Keep)| {
+        let (told, sink) = (Told::default(), Keep::default());
+        walk(&told, &sink);
+        let numbers: Vec<u64> = sink.numbers().iter().map(|number| number & 0xffff_ffff).collect();
+        assert_eq!(numbers, (0..43).collect::<Vec<_>>());
+        let seen = told.0.lock().unwrap().clone();
+        let of = |what| -> Vec<u64> {
+            seen.iter().filter(|(kind, _)| *kind == what).map(|(_, number)| *number).collect()
+        };
+        assert_eq!(of("each"), (0..43).collect::<Vec<_>>());
+        // None of a batch of 3; of 40 neither those that are too near nor those that nothing is behind.
+        let ahead = of("ahead");
+        assert!(ahead.len() > 20 && ahead.is_sorted(), "{ahead:?}");
+        for number in ahead {
+            let place = |kind| seen.iter().position(|found| *found == (kind, number)).unwrap();
+            assert!(number >= 3 && place("ahead") < place("each"), "{number}: {seen:?}");
+        }
+    };
+    look(&|told, sink| {
+        let mut graph: Fused<Ahead> = Fused::new(nodes(told, sink));
+        (0..3).for_each(|_| graph.walk());
+    });
+    look(&|told, sink| {
+        let mut graph: Librte<Ahead> = Librte::new(eal, "ahead", nodes(told, sink)).unwrap();
+        (0..3).for_each(|_| graph.walk());
+    });
 }

@@ -39,6 +39,23 @@ const _: () = {
     assert!(layout::LPM_EXTENDED & VALUE == 0 && layout::LPM_FOUND & layout::LPM_EXTENDED != 0);
 };
 
+/// Has the processor fetch the first entry that an address leads to.
+///
+/// # Safety
+/// `lpm` is a table that lives.
+#[inline(always)]
+pub(crate) unsafe fn prefetch(lpm: *const rte_lpm, address: u32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE is part of x86_64; the first table has an entry for each 24 bits.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let table = lpm.cast::<u8>().add(layout::LPM_TBL24).cast::<u32>();
+        _mm_prefetch::<_MM_HINT_T0>(table.add((address >> 8) as usize).cast::<i8>());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (lpm, address);
+}
+
 /// `rte_lpm_lookup`.
 ///
 /// # Safety

@@ -16,9 +16,14 @@ use crate::stop::Stop;
 /// Ports that the C examples have routes for.
 const BUILT_IN: u16 = 8;
 
+/// Routes that a cache near the core holds the entries of, for which to ask ahead costs more than it gains.
+const NEAR: usize = 4096;
+
 /// Routes of both families, for each NUMA node.
 pub struct Tables<'eal> {
     pub ipv4: PerSocket<Lpm<'eal>>,
+    /// Whether lookups of IPv4 are of so many places in memory that they have to be fetched ahead.
+    pub spread: bool,
     pub ipv6: PerSocket<Lpm6<'eal>>,
 }
 
@@ -37,6 +42,7 @@ impl<'eal> Tables<'eal> {
         let ipv6 =
             ipv6.map_or_else(|| Ok(built_in(ports, net6)), |file| read_routes(file, ports))?;
         Ok(Self {
+            spread: ipv4.len() > NEAR,
             ipv4: PerSocket::try_new(eal, |socket| {
                 let mut table = Lpm::new(eal, &config("ipv4", socket, &ipv4, 24))?;
                 add(&ipv4, stop, |at, len, port| table.add(at, len, port))?;

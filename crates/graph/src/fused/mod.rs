@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use crate::batch::{Batch, Room};
+use crate::batch::{Batch, Chooser, Room};
 use crate::dot;
 use crate::executor::Executor;
 use crate::node::{EachNode, Node, Source};
@@ -200,27 +200,48 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Visitor<T> for Walk<'_,
     ) {
         self.run::<I>(|walk| {
             let counters = &*walk.counters;
-            let passes = |node: usize| {
-                if STATS && node < T::NODES.len() {
-                    // SAFETY: there is one for each node, see `walk`.
-                    let objects: &Cell<u64> = unsafe { &counters.get_unchecked(node).objects };
-                    objects.set(objects.get() + 1);
-                }
-            };
             let start = if STATS { dpdk::tsc::now() } else { 0 };
             // SAFETY: objects are put into slots behind this one alone.
             let batch = unsafe { take::<_, I>(&mut walk.slots, &counters[I]) };
             let slots = &mut walk.slots;
-            batch.for_runs(
-                |object| nodes.straight(I, object, passes),
-                |end, run| send::<_, I>(slots, end, run),
-            );
+            let straight = Straight::<T, I, STATS> { nodes: &mut *nodes, counters };
+            batch.for_runs(straight, |end, run| send::<_, I>(slots, end, run));
             if STATS {
                 let counters = &mut walk.counters[I];
                 counters.cycles += dpdk::tsc::now().wrapping_sub(start);
                 counters.calls += 1;
             }
         });
+    }
+}
+
+/// Takes objects through the nodes that look at one at a time, from the node `I` on.
+struct Straight<'s, T, const I: usize, const STATS: bool> {
+    nodes: &'s mut T,
+    /// One for each node.
+    counters: &'s [Counters],
+}
+
+impl<T: Topology, const I: usize, const STATS: bool> Chooser<T::Object>
+    for Straight<'_, T, I, STATS>
+{
+    type Choice = usize;
+
+    #[inline(always)]
+    fn ahead(&mut self, object: &T::Object) {
+        self.nodes.ahead(I, object);
+    }
+
+    #[inline(always)]
+    fn choose(&mut self, object: &mut T::Object) -> usize {
+        let counters = self.counters;
+        self.nodes.straight(I, object, |node| {
+            if STATS && node < T::NODES.len() {
+                // SAFETY: there is one for each node, see `walk`.
+                let objects: &Cell<u64> = unsafe { &counters.get_unchecked(node).objects };
+                objects.set(objects.get() + 1);
+            }
+        })
     }
 }
 

@@ -29,6 +29,17 @@ impl<T: Topology, X: Next, const I: usize> Outlet<T::Object, X> for FusedOutlet<
     }
 
     #[inline]
+    fn send_front<const K: usize>(&mut self, next: X, batch: &mut Batch<'_, T::Object>) -> bool {
+        if batch.len() < K {
+            return false;
+        }
+        let (first, _) = batch.split_front(K).into_raw();
+        // SAFETY: as in `send_batch`: so many objects lie there, which nobody owns any more.
+        unsafe { self.slots.append(target::<T, X, I>(next), first, K) };
+        true
+    }
+
+    #[inline]
     fn send_batch(&mut self, next: X, batch: Batch<'_, T::Object>) {
         let (first, len) = batch.into_raw();
         // SAFETY: targets are slots; a batch lies in the memory of the slot of the node that got it, which

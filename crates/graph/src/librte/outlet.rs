@@ -81,6 +81,18 @@ impl<M: Object, X: Next> Outlet<M, X> for LibrteOutlet<'_> {
     }
 
     #[inline]
+    fn send_front<const K: usize>(&mut self, next: X, batch: &mut Batch<'_, M>) -> bool {
+        if batch.len() < K {
+            return false;
+        }
+        let (first, _) = batch.split_front(K).into_raw();
+        // SAFETY: so many objects lie there, which nobody owns any more; the node has an edge for each value
+        // of `X`.
+        unsafe { self.append(checked(next), first, K) };
+        true
+    }
+
+    #[inline]
     fn send_batch(&mut self, next: X, batch: Batch<'_, M>) {
         let (first, len) = batch.into_raw();
         // SAFETY: the batch owned them; the node has an edge for each value of `X`.

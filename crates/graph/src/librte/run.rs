@@ -10,7 +10,7 @@ use dpdk_sys::{layout, rte_graph, rte_node};
 
 use super::outlet::LibrteOutlet;
 use super::raw::{self, Process};
-use crate::batch::{Batch, Room};
+use crate::batch::{Batch, Chooser, Room};
 use crate::node::{EachNode, Node, Outlet, Source};
 use crate::object::Object;
 use crate::stats::Counters;
@@ -93,6 +93,23 @@ unsafe extern "C" fn process<M: Object, N: Node<M>>(
     count
 }
 
+/// A node that looks at one object at a time.
+struct One<'s, N>(&'s mut N);
+
+impl<M: Object, N: EachNode<M>> Chooser<M> for One<'_, N> {
+    type Choice = N::Next;
+
+    #[inline(always)]
+    fn ahead(&mut self, object: &M) {
+        self.0.ahead(object);
+    }
+
+    #[inline(always)]
+    fn choose(&mut self, object: &mut M) -> N::Next {
+        self.0.each(object)
+    }
+}
+
 unsafe extern "C" fn each<M: Object, N: EachNode<M>>(
     graph: *mut rte_graph,
     node: *mut rte_node,
@@ -104,7 +121,7 @@ unsafe extern "C" fn each<M: Object, N: EachNode<M>>(
         let (state, counters) = state::<N>(node);
         let batch = Batch::new(objects.cast::<M>(), count.into(), &counters.dropped);
         let mut out = LibrteOutlet::new(graph, node, &counters.dropped);
-        out.sort(batch, |object| state.each(object));
+        batch.for_runs(One(state), |next, run| out.forward(next, run));
     }
     count
 }

@@ -135,9 +135,11 @@ impl Node<Object> for Choose {
                 }
             }
             Way::Fours => {
-                while let Some(items) = batch.take_array::<4>() {
-                    out.send_array(self.edge(items[0].number), items);
+                while batch.len() >= 4 {
+                    assert!(out.send_front::<4>(self.edge(batch[0].number), &mut batch));
                 }
+                let edge = self.edge(0);
+                assert!(!out.send_front::<4>(edge, &mut batch));
             }
             Way::Sort => out.sort(batch, |item| self.edge(item.number)),
             Way::Forward => out.forward(self.edge(batch[0].number), batch),

@@ -23,10 +23,30 @@ graph::edges! {
 const LEAST_TTL: u8 = 2;
 
 /// Looks IPv4 destinations up.
-pub struct Ip4Lookup<'t>(pub Routes<'t>);
+pub struct Ip4Lookup<'t> {
+    routes: Routes<'t>,
+    spread: bool,
+}
+
+impl<'t> Ip4Lookup<'t> {
+    /// `spread`: the table is larger than a cache near by, and is to be fetched ahead.
+    pub fn new(routes: Routes<'t>, spread: bool) -> Self {
+        Self { routes, spread }
+    }
+}
 
 impl<'m> EachNode<Mbuf<'m>> for Ip4Lookup<'_> {
     type Next = Found;
+
+    #[inline(always)]
+    fn ahead(&self, packet: &Mbuf<'m>) {
+        if !self.spread {
+            return;
+        }
+        if let Some(header) = packet.header::<IPV4>() {
+            self.routes.prefetch(u32::from_be_bytes(field(header, ETHERNET + 16)));
+        }
+    }
 
     #[inline]
     fn each(&mut self, packet: &mut Mbuf<'m>) -> Found {
@@ -35,7 +55,7 @@ impl<'m> EachNode<Mbuf<'m>> for Ip4Lookup<'_> {
         if ttl < LEAST_TTL {
             return Found::Expired;
         }
-        let Some(port) = self.0.lookup(u32::from_be_bytes(destination)) else {
+        let Some(port) = self.routes.lookup(u32::from_be_bytes(destination)) else {
             return Found::NoRoute;
         };
         packet.set_port(port as u16);
