@@ -9,12 +9,20 @@
  * Frames of ports that make their own (net_null, net_nearfree) are whatever lies in the buffer, and
  * who routes would find no address in it. Before the first port starts, every buffer is given a frame
  * of the file that LINERATE_FRAMES names: records of 60 bytes, in turn. The packet path stays as it is.
+ *
+ * Tables of IPv4 routes have room for as many as a file may have. The examples' and DPDK's own node make them for
+ * 1,024; the room costs memory where routes are added, and nothing where packets look them up.
  */
 #ifndef LINERATE_PORTS_H
 #define LINERATE_PORTS_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
 #include <rte_config.h>
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +31,7 @@
 
 #include <rte_common.h>
 #include <rte_ethdev.h>
+#include <rte_lpm.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
@@ -30,6 +39,7 @@
 #define LINERATE_FRAME 60
 /* The lab has a thousand flows. */
 #define LINERATE_MAX_FRAMES 4096
+#define LINERATE_MAX_ROUTES (1 << 17)
 
 struct linerate_frames {
 	uint8_t bytes[LINERATE_MAX_FRAMES][LINERATE_FRAME];
@@ -130,6 +140,22 @@ linerate_eth_dev_start(uint16_t port)
 		filled = 1;
 	}
 	return ret != 0 ? ret : rte_eth_dev_start(port);
+}
+
+/*
+ * In the place of DPDK's, for its libraries too: a program's own comes first when they are loaded. Weak, for
+ * every source of an example has it.
+ */
+__attribute__((weak)) struct rte_lpm *
+rte_lpm_create(const char *name, int socket, const struct rte_lpm_config *asked)
+{
+	struct rte_lpm *(*create)(const char *, int, const struct rte_lpm_config *) =
+		(struct rte_lpm * (*)(const char *, int, const struct rte_lpm_config *))
+			dlsym(RTLD_NEXT, "rte_lpm_create");
+	struct rte_lpm_config config = *asked;
+
+	config.max_rules = RTE_MAX(config.max_rules, (uint32_t)LINERATE_MAX_ROUTES);
+	return create(name, socket, &config);
 }
 
 #define rte_eth_dev_configure linerate_eth_dev_configure

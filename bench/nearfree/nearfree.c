@@ -17,7 +17,7 @@
  * driver's own (dense.h) instead of the queue's.
  *
  * With frames=FILE packets hold frames of a file, in turn, for forwarders that route (frames.h). Then
- * there is work per packet: one word of each is written anew when it is received.
+ * there is work per packet: 16 bytes of each are written anew when it is received.
  *
  * Threads: one may receive from a queue while another sends on it.
  *
@@ -68,6 +68,7 @@ struct queue {
 	uint16_t size;
 
 	uint32_t head __rte_cache_aligned;
+	uint32_t next_flow;
 	uint64_t received;
 	uint64_t no_mbuf;
 
@@ -143,7 +144,7 @@ static uint16_t receive(void *raw, struct rte_mbuf **pkts, uint16_t n)
 
 	take(queue, pkts, taken);
 	if (queue->frames != NULL)
-		frames_renew(pkts, taken);
+		queue->next_flow = frames_renew(queue->frames, queue->next_flow, pkts, taken);
 	if (unlikely(taken < n))
 		n = taken + fresh(queue, pkts + taken, n - taken);
 	count(&queue->received, n);
@@ -276,7 +277,7 @@ static int close_port(struct abi_port *port)
 	stop(port);
 	if (of(port)->dense != NULL)
 		dense_release();
-	free(of(port)->frames);
+	frames_free(of(port)->frames);
 	of(port)->frames = NULL;
 	/* It lies inside the private data, which ethdev frees, as it would free this. */
 	port->data->macs = NULL;
@@ -466,7 +467,7 @@ static int make_port(struct rte_device *device, const char *name, const struct a
 			SAY(ERR, FOREIGN "%s\n", wrong);
 		if (dense != NULL)
 			dense_release();
-		free(arguments->frames);
+		frames_free(arguments->frames);
 		rte_free(own);
 		return port ? -ENOTSUP : -ENOMEM;
 	}
@@ -501,7 +502,7 @@ static int probe(struct abi_vdev *vdev)
 	if (rte_eal_process_type() != RTE_PROC_PRIMARY)
 		return -ENOTSUP;
 	if (read_arguments(rte_dev_devargs(device)->args, &arguments) != 0) {
-		free(arguments.frames);
+		frames_free(arguments.frames);
 		return -EINVAL;
 	}
 	return make_port(device, name, &arguments);
