@@ -100,6 +100,10 @@ class BlockRun(ABC):
     def cell(self, cell: Cell) -> None:
         """Measure one cell."""
 
+    def arms_of(self, cell: Cell) -> list[Arm]:
+        """Those that take part in this cell."""
+        return self.arms
+
     @property
     def trials(self) -> list[Trial]:
         return self.journal.trials
@@ -168,7 +172,7 @@ class BlockRun(ABC):
         self.monitor.announce(f"{cell.link} {cell.size} B: fixed lower loads")
         lowered = replace(cell, blocks=blocks)
         self._failures = 0
-        for block, shuffled in enumerate(order(self.arms, lowered, self.options.seed)):
+        for block, shuffled in enumerate(order(self.arms_of(cell), lowered, self.options.seed)):
             with self._bed(cell, flood=False) as bed:
                 for arm in shuffled:
                     self._fixed_loads_of(bed, arm, block, full_pps, shares)

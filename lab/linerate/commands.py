@@ -10,7 +10,8 @@ import typer
 
 from linerate import __version__
 from linerate.errors import UsageError
-from linerate.run_commands import run_app, wide_console
+from linerate.run_commands import run_app
+from linerate.run_commands.options import wide_console
 
 app = typer.Typer(
     add_completion=False,

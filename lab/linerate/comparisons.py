@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from linerate import stats
 from linerate.ceiling import cost_loads
 from linerate.design import AA_SUFFIX
-from linerate.links import link
+from linerate.links import base_name, link
 from linerate.metrics import COST, FORWARDED, METRICS, RECEIVED, Metric, TrialMetric
 from linerate.records import Trial, is_graph
 from linerate.stats import Paired, Shifted
@@ -270,7 +270,7 @@ class Corrected:
 
 
 def adjusted(cells: list[CellPairs]) -> dict[tuple[_Family, _Member], Corrected]:
-    """Holm's p of each family and member: corrected over the sizes and loads of one arm."""
+    """Holm's p of each family and member: over the sizes, tables and loads of one arm."""
     families: dict[_Family, dict[_Member, float]] = {}
     for each in cells:
         for label, found in each.pairs.items():
@@ -286,7 +286,7 @@ def adjusted(cells: list[CellPairs]) -> dict[tuple[_Family, _Member], Corrected]
 def _family(pairs: CellPairs, label: str) -> _Family:
     # A graph's cells are as the sizes of one link; that which answers the question stands alone.
     further = is_graph(pairs.cell.link) and not pairs.primary
-    where = "" if further else pairs.cell.link
+    where = "" if further else base_name(pairs.cell.link)
     return pairs.metric, where, label
 
 

@@ -234,7 +234,7 @@ def limit_lines(cell: CellSummary) -> list[str]:
     ]
 
 
-def _print_cell(console: Console, cell: CellSummary) -> None:
+def print_cell(console: Console, cell: CellSummary) -> None:
     console.print()
     if not link(cell.link).has_generator:
         console.print(null_table(cell))
@@ -266,7 +266,12 @@ def _print_polls(console: Console, cell: CellSummary) -> None:
 def print_summary(console: Console, summary: Summary) -> None:
     """Tables, then one sentence per primary comparison."""
     for cell in summary.cells:
-        _print_cell(console, cell)
+        print_cell(console, cell)
+    print_answers(console, summary)
+
+
+def print_answers(console: Console, summary: Summary) -> None:
+    """One sentence per primary comparison, and what else must be known."""
     console.print()
     for comparison in summary.comparisons:
         if comparison.primary:

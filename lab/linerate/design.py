@@ -88,6 +88,8 @@ def takes(name: str, on: str) -> bool:
 def _unfit(name: str, on: str) -> str | None:
     """What this forwarder's ports must be and are not on this link."""
     found, program = link(on), forwarder(name)
+    if found.tables and not program.holds(found.tables):
+        return "of a program that has such tables"
     if program.even_ports and found.ports % 2:
         return "even in number"
     if program.interfaces_only and not found.interfaces:

@@ -192,7 +192,11 @@ def find(name: str) -> Experiment:
         from linerate.graph.runs import GraphRuns  # noqa: PLC0415
 
         return GraphRuns()
+    if name == "l3fwd":
+        from linerate.l3fwd.runs import L3fwdRuns  # noqa: PLC0415
+
+        return L3fwdRuns()
     raise RunError(
         f"experiment {name!r} is unknown to this version of linerate",
-        "it knows: overload, rfc2544, paths, latency, graph",
+        "it knows: overload, rfc2544, paths, latency, graph, l3fwd",
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import statistics
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -73,22 +74,22 @@ class Row:
     def __str__(self) -> str:
         goal = "-" if self.goal is None else f"{self.goal:.2f}"
         return (
-            f"{self.link:10} {self.arm:17} {self.baseline:22} {self.found.n:6} "
+            f"{self.link:26} {self.arm:23} {self.baseline:20} {self.found.n:6} "
             f"{self.found.ratio:6.3f}  {interval(self.found):16} {goal:>5}  {self.state}"
         ).rstrip()
 
 
 HEADING = (
-    f"{'link':10} {'forwarder':17} {'against':22} {'blocks':>6} {'ratio':>6}  "
+    f"{'link':26} {'forwarder':23} {'against':20} {'blocks':>6} {'ratio':>6}  "
     f"{'95 % interval':16} {'goal':>5}"
 )
 
 
-def best_build(trials: list[Trial]) -> str | None:
+def best_build(trials: list[Trial], builds: Sequence[str] = C_BUILDS) -> str | None:
     """The fastest C build by the median over the even blocks."""
     medians = {
         name: statistics.median(rates)
-        for name in C_BUILDS
+        for name in builds
         if (
             rates := [
                 rate

@@ -102,8 +102,11 @@ class Overload(BlockRun):
     def __init__(
         self, options: Options, run: RunDirectory, journal: Journal, console: Console
     ) -> None:
-        chosen = arms(options.forwarders or DEFAULT_FORWARDERS)
-        super().__init__(options, chosen, cells(options), run, journal, console)
+        super().__init__(options, *self.plan(options), run, journal, console)
+
+    @staticmethod
+    def plan(options: Options) -> tuple[list[Arm], list[Cell]]:
+        return arms(options.forwarders or DEFAULT_FORWARDERS), cells(options)
 
     def planned(self) -> int:
         """A limited arm adds some."""
@@ -115,7 +118,7 @@ class Overload(BlockRun):
 
     def _schedule(self, cell: Cell) -> list[list[tuple[Role, Arm]]]:
         return schedule(
-            self.arms,
+            self.arms_of(cell),
             cell,
             self.options.seed,
             self.options.preset.self_test,
@@ -123,7 +126,7 @@ class Overload(BlockRun):
         )
 
     def _lower_load_trials(self, cell: Cell, shares: Sequence[float]) -> int:
-        return self._lower_load_blocks(cell) * len(self.arms) * len(shares)
+        return self._lower_load_blocks(cell) * len(self.arms_of(cell)) * len(shares)
 
     def _lower_load_blocks(self, cell: Cell) -> int:
         """As the preset has it, and enough for a verdict over all sizes and loads of the link."""
@@ -135,7 +138,7 @@ class Overload(BlockRun):
         self.floods(cell, self._schedule(cell))
         if not link(cell.link).has_generator:
             return
-        summary = summarise_cell(cell, self.arms, self.trials, self.options.line_rate)
+        summary = summarise_cell(cell, self.arms_of(cell), self.trials, self.options.line_rate)
         if summary.ceiling is None:
             # Without a ceiling no share of it can be offered; the summary warns of it.
             self.monitor.skip(self._lower_load_trials(cell, LOW_LOADS))

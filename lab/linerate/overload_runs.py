@@ -14,7 +14,7 @@ from linerate import report
 from linerate.block_run import Options
 from linerate.comparisons import metrics_of, pair_cell, pairs_of
 from linerate.console import print_summary
-from linerate.design import AA_SUFFIX
+from linerate.design import AA_SUFFIX, Cell
 from linerate.experiments import Comparable, Experiment
 from linerate.journal import Journal
 from linerate.kept_runs import (
@@ -39,7 +39,7 @@ from linerate.overload import (
     cells,
     design_of,
 )
-from linerate.overload_summary import OverloadDesign, summarise
+from linerate.overload_summary import ArmsOf, OverloadDesign, summarise
 from linerate.process import RunDirectory
 from linerate.records import Trial
 from linerate.run_file import Run
@@ -124,20 +124,24 @@ class OverloadRuns(Experiment):
         return {"window": asked.window_s, "--probe": asked.probe, **ports_of(asked)}
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
-        found = self.findings(run, trials)
-        design = read(DESIGN, run.design, "design")
-        result = Comparable()
-        for cell in found.summary.cells:
-            mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
-            measured = [t for t in mine if t.role == "measure"]
-            labels = [arm.label for arm in design.arms]
-            # The first metric answers the experiment's question.
-            pairs = pair_cell(cell, measured, labels)[0]
-            metric, baseline = metrics_of(cell)[0], pairs.baseline
-            for label in pairs.pairs:
-                found_pairs = pairs_of(measured, label, baseline, metric)
-                result.samples.append(rate_sample(pairs, label, *found_pairs))
-            itself, _ = pairs_of(measured, baseline + AA_SUFFIX, baseline, metric)
-            result.controls.append(control_sample(pairs, itself))
-            result.add(compared_costs(cell, [t for t in mine if t.role == "lower-load"], labels))
-        return result
+        every = read(DESIGN, run.design, "design").arms
+        return compared(self.findings(run, trials).summary, trials, lambda _: every)
+
+
+def compared(summary: Summary, trials: list[Trial], arms_of: ArmsOf) -> Comparable:
+    """What another run's floods and fixed loads can be compared with."""
+    result = Comparable()
+    for cell in summary.cells:
+        mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+        measured = [t for t in mine if t.role == "measure"]
+        labels = [arm.label for arm in arms_of(Cell(cell.link, cell.size, cell.blocks))]
+        # The first metric answers the experiment's question.
+        pairs = pair_cell(cell, measured, labels)[0]
+        metric, baseline = metrics_of(cell)[0], pairs.baseline
+        for label in pairs.pairs:
+            found_pairs = pairs_of(measured, label, baseline, metric)
+            result.samples.append(rate_sample(pairs, label, *found_pairs))
+        itself, _ = pairs_of(measured, baseline + AA_SUFFIX, baseline, metric)
+        result.controls.append(control_sample(pairs, itself))
+        result.add(compared_costs(cell, [t for t in mine if t.role == "lower-load"], labels))
+    return result

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from linerate.arms import summarise_arm, summarise_lower_load
@@ -14,6 +15,9 @@ from linerate.links import link
 from linerate.records import Trial
 from linerate.run_summary import Design, Setup, books_of, summary_of
 from linerate.summary import CellSummary, Summary
+
+# Which arms a cell has.
+ArmsOf = Callable[[Cell], list[Arm]]
 
 
 @dataclass(kw_only=True)
@@ -48,10 +52,13 @@ def summarise_cell(
         )
         for name in sorted({t.arm for t in tests})
     ]
+    tables = link(cell.link).tables
     return CellSummary(
         link=cell.link,
         size=cell.size,
         blocks=cell.blocks,
+        routes=tables.routes if tables else None,
+        rules=tables.rules if tables else None,
         ceiling=ceiling,
         arms=found,
         references=references,
@@ -60,10 +67,10 @@ def summarise_cell(
     )
 
 
-def _pairs(setup: Setup, found: list[CellSummary], trials: list[Trial]) -> list[CellPairs]:
-    labels = [arm.label for arm in setup.arms]
+def _pairs(found: list[CellSummary], trials: list[Trial], arms_of: ArmsOf) -> list[CellPairs]:
     result = []
     for cell in found:
+        labels = [arm.label for arm in arms_of(Cell(cell.link, cell.size, cell.blocks))]
         mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
         low = [t for t in mine if t.role == "lower-load"]
         rates = pair_cell(cell, [t for t in mine if t.role == "measure"], labels)
@@ -72,12 +79,15 @@ def _pairs(setup: Setup, found: list[CellSummary], trials: list[Trial]) -> list[
     return result
 
 
-def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summary:
-    """Everything that summary.json says."""
+def summarise(
+    setup: Setup, trials: list[Trial], *, interrupted: bool, arms_of: ArmsOf | None = None
+) -> Summary:
+    """Everything that summary.json says. `arms_of`: unless every cell has all."""
+    arms = arms_of or (lambda _: setup.arms)
     done = {(t.link, t.size) for t in trials}
     found = [
-        summarise_cell(cell, setup.arms, trials, setup.line_rate)
+        summarise_cell(cell, arms(cell), trials, setup.line_rate)
         for cell in setup.cells
         if (cell.link, cell.size) in done
     ]
-    return summary_of(setup, trials, found, _pairs(setup, found, trials), interrupted=interrupted)
+    return summary_of(setup, trials, found, _pairs(found, trials, arms), interrupted=interrupted)

@@ -104,31 +104,39 @@ def rule_files(lookup: str, ports: int) -> RuleFiles:
     """The files for one of `LOOKUPS`, written unless they are there."""
     texts = {version: LOOKUPS[lookup](version, ports) for version in (4, 6)}
     paths = {
-        version: _kept(f"{lookup}-ipv{version}-{ports}", ".cfg", text.encode())
+        version: kept(f"{lookup}-ipv{version}-{ports}", ".cfg", text.encode())
         for version, text in texts.items()
     }
     return RuleFiles(paths[4], paths[6])
 
 
-def frame_file(ports: int) -> Path:
+def mixed_frame_file(ports: int) -> Path:
     """Frames of the flows, one behind the other: for ports that make frames without contents.
 
     As many leave by each port, in turn. Drivers use few buffers again and again, and what few there
     are must not all leave by one port.
     """
-    leaving: list[list[bytes]] = [[] for _ in range(ports)]
-    for flow in flows.flows():
-        leaving[out_port(flow.destination, ports)].append(flows.frame(flow))
     # The shortest of them ends it.
-    turns = zip(*leaving, strict=False)
-    return _kept(f"frames-{ports}", ".bin", b"".join(b"".join(turn) for turn in turns))
+    turns = zip(*(_leaving(port, ports) for port in range(ports)), strict=False)
+    return kept(f"frames-{ports}", ".bin", b"".join(b"".join(turn) for turn in turns))
+
+
+def frame_file(leaving: int, ports: int) -> Path:
+    """Frames of the flows that leave by this port."""
+    return kept(f"frames-{leaving}-of-{ports}", ".bin", b"".join(_leaving(leaving, ports)))
+
+
+def _leaving(port: int, ports: int) -> Iterator[bytes]:
+    for flow in flows.flows():
+        if out_port(flow.destination, ports) == port:
+            yield flows.frame(flow)
 
 
 def _lines(lines: Iterator[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _kept(name: str, suffix: str, content: bytes) -> Path:
+def kept(name: str, suffix: str, content: bytes) -> Path:
     """A file of this content; it is there whole or not at all."""
     digest = hashlib.sha256(content).hexdigest()
     path = build_directory() / "rules" / f"{name}-{digest[:16]}{suffix}"

@@ -185,6 +185,8 @@ class CellSummary(Strict):
     link: str = Field(description="of experiment graph: the cell's name")
     size: int = Field(description="bytes with FCS; of experiment graph: objects in a batch")
     blocks: int
+    routes: int | None = Field(default=None, description="experiment l3fwd: of IPv4, in the table")
+    rules: int | None = Field(default=None, description="experiment l3fwd: past which packets go")
     ceiling: Ceiling | None = None
     common_pps: float | None = Field(
         default=None, description="experiment paths: the rate of which its loads are shares"

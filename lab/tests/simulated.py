@@ -75,6 +75,7 @@ class Simulation:
             block=plan.block, position=plan.position,
         )  # fmt: skip
         found.seed, found.session, found.role = bench.seed, bench.session, plan.role
+        found.experiment = bench.experiment
         factor = self.slower.get(plan.arm.label, 1.0)
         for name in ("forwarder_rx", "forwarder_tx", "accepted", "received"):
             if (count := getattr(found, name)) is not None:

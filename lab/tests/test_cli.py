@@ -78,7 +78,11 @@ def test_a_process_with_an_error_says_so_and_no_more(
     ("arguments", "code", "message"),
     [
         (["--preset", "huge"], 2, "choose from: demo, quick, screen, claim"),
-        (["--link", "wire"], 2, "choose from: null, null2, nearfree2, nearfree2-ip, memif, memif2"),
+        (
+            ["--link", "wire"],
+            2,
+            "choose from: null, null2, nearfree2, nearfree1-ip, nearfree2-ip, memif",
+        ),
         (["--sizes", "big"], 2, "for instance --sizes 64,1518"),
         (["--sizes", "64,abc"], 2, "--sizes abc: not a whole number"),
         (["--sizes", "-64"], 2, "--sizes -64: not a whole number"),

@@ -249,3 +249,30 @@ def test_frames_that_a_driver_makes_are_routed_again_and_again(runtime: Path, na
                 nodes = telemetry.ask("/linerate/graph/nodes")
                 assert sum(int(node["dropped"]) for node in nodes) == 0
             assert child.stop() == 0
+
+
+@pytest.mark.skipif(nearfree_obstacle() is not None, reason=str(nearfree_obstacle()))
+def test_large_tables_are_routed_and_filtered_by_without_a_packet_lost(tmp_path: Path) -> None:
+    """More routes than the C programs have room for, and as many flows: each finds its route."""
+    need("reflect", "l3fwd-graph")
+    can_run(["c-l3fwd-lpm", "c-l3fwd-graph"])
+    with empty_before_and_after() as base:
+        run = Run(
+            base, tmp_path / "run", "--link", "nearfree2-ip", "--routes", "3000", "--rules", "50",
+            "--blocks", "1", "--no-probe", experiment="l3fwd",
+        )  # fmt: skip
+        code, output, errors = run.finish(300)
+        assert code == 0, errors
+    check_files(run)
+    assert "By routes, on nearfree2-ip" in output
+    trials = [trial for trial in run.trials() if trial.role == "measure"]
+    by = {
+        (trial.link.rpartition(":")[2], trial.forwarder)
+        for trial in trials
+        # Nothing is kept back, or dropped: what is received is sent.
+        if trial.valid or disturbed(trial, STARVED)
+    }
+    assert by == {
+        *(("3000-routes", name) for name in ("c-l3fwd-lpm", *GRAPH, *OURS)),
+        *(("50-rules", name) for name in ("c-l3fwd-acl", *OURS)),
+    }, [(trial.forwarder, trial.invalid) for trial in trials]

@@ -234,7 +234,7 @@ def test_ports_without_frames_are_given_the_lab_s(build: Path, name: str) -> Non
 
 
 def test_frames_of_two_ports_leave_by_them_in_turn(build: Path) -> None:
-    frames = rules.frame_file(2).read_bytes()
+    frames = rules.mixed_frame_file(2).read_bytes()
     step = flows.FRAME_BYTES
     assert len(frames) > 0.9 * flows.FLOWS * step
     to = [ip_address(frames[at + 30 : at + 34]) for at in range(0, len(frames), step)]

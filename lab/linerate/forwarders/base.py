@@ -15,6 +15,7 @@ from linerate.errors import UsageError
 from linerate.links import Wire
 from linerate.plugins import probe_plugin
 from linerate.process import Command
+from linerate.tables import Tables
 
 # What a wire of the kernel's interfaces calls its devices.
 _INTERFACE = "net_af_packet"
@@ -81,6 +82,10 @@ class Forwarder(ABC):
         environment = {**command.environment, "LINERATE_PROBE_ONE_IN": str(one_in)}
         return replace(command, environment=environment)
 
+    def holds(self, tables: Tables) -> bool:
+        """Whether it can forward by such tables."""
+        return False
+
     def configured(self, wire: Wire) -> AbstractContextManager[None]:
         """What it needs set in the kernel at its end of the wire, for as long as it forwards."""
         return nullcontext()
@@ -106,10 +111,10 @@ class DpdkForwarder(Forwarder):
         """The executable, after `prepare`."""
 
     @abstractmethod
-    def arguments(self, ports: int) -> list[str]:
+    def arguments(self, wire: Wire) -> list[str]:
         """What follows `--`."""
 
-    def environment(self, ports: int) -> dict[str, str]:
+    def environment(self, wire: Wire) -> dict[str, str]:
         """What it is told beside its command line."""
         return {}
 
@@ -120,11 +125,11 @@ class DpdkForwarder(Forwarder):
         self, cpu: int, memory: Memory, prefix: str, wire: Wire, *, probed: bool = False
     ) -> Command:
         options = eal.options(self.lcores(cpu), memory, prefix, wire, mib=self.memory_mib)
-        environment = self.environment(wire.ports)
+        environment = self.environment(wire)
         if probed:
             options += ["-d", str(probe_plugin())]
             environment |= {"LINERATE_PROBE_ONE_IN": "0", "LINERATE_PROBE_REQUIRED": "1"}
-        argv = [str(self.program()), *options, "--", *self.arguments(wire.ports)]
+        argv = [str(self.program()), *options, "--", *self.arguments(wire)]
         return Command(
             "forwarder", tuple(argv), (cpu,), environment, self.hold_stdin, wire.namespace
         )

@@ -7,14 +7,15 @@ from pathlib import Path
 
 from linerate.benchmarks import bench_program
 from linerate.forwarders.base import DpdkForwarder, l2fwd_arguments
+from linerate.links import Wire
 from linerate.places import rust_binary
 
 
 class _L2fwdOptions(DpdkForwarder):
     burst: bool
 
-    def arguments(self, ports: int) -> list[str]:
-        return l2fwd_arguments(ports, burst=self.burst)
+    def arguments(self, wire: Wire) -> list[str]:
+        return l2fwd_arguments(wire.ports, burst=self.burst)
 
 
 class Plain(_L2fwdOptions):
@@ -48,8 +49,8 @@ class Slowed(DpdkForwarder):
     def program(self) -> Path:
         return bench_program("plain", "slowed")
 
-    def arguments(self, ports: int) -> list[str]:
-        return [*l2fwd_arguments(ports, burst=True), "--slower", str(self.percent)]
+    def arguments(self, wire: Wire) -> list[str]:
+        return [*l2fwd_arguments(wire.ports, burst=True), "--slower", str(self.percent)]
 
 
 class Raw(_L2fwdOptions):

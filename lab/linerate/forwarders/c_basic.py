@@ -10,6 +10,7 @@ from pathlib import Path
 from linerate import c_examples
 from linerate.c_examples import CExample
 from linerate.forwarders.base import DpdkForwarder
+from linerate.links import Wire
 
 
 class CBasic(DpdkForwarder):
@@ -32,7 +33,7 @@ class CBasic(DpdkForwarder):
         assert self._built is not None
         return self._built.program
 
-    def arguments(self, ports: int) -> list[str]:
+    def arguments(self, wire: Wire) -> list[str]:
         return []
 
     def build_facts(self) -> dict[str, str]:

@@ -9,6 +9,7 @@ from linerate import c_examples, compilers
 from linerate.c_examples import CExample
 from linerate.errors import MissingError
 from linerate.forwarders.base import L2FWD_BUFFER, DpdkForwarder, l2fwd_arguments
+from linerate.links import Wire
 
 
 class CL2fwd(DpdkForwarder):
@@ -41,8 +42,8 @@ class CL2fwd(DpdkForwarder):
         assert self._built is not None
         return self._built.program
 
-    def arguments(self, ports: int) -> list[str]:
-        return l2fwd_arguments(ports)
+    def arguments(self, wire: Wire) -> list[str]:
+        return l2fwd_arguments(wire.ports)
 
     def build_facts(self) -> dict[str, str]:
         return dict(self._built.facts) if self._built else {}

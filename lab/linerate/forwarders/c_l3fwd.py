@@ -16,9 +16,9 @@ from linerate.eal import Memory, two_threads
 from linerate.forwarders.base import DpdkForwarder, routing_arguments
 from linerate.links import Wire
 from linerate.process import Command
+from linerate.rules import RuleFiles
+from linerate.tables import Tables
 
-# Experiments have one port or two.
-_PORTS = (1, 2)
 # The drivers of virtual devices that tell what kind of packet they received.
 _KNOW_PACKET_TYPES = ("net_tap",)
 
@@ -35,14 +35,12 @@ class _Routing(DpdkForwarder):
     # The lcore that forwards.
     lcore: int
 
-    def __init__(self) -> None:
+    def __init__(self, *, native: bool = False) -> None:
+        self.native = native
         self._built: CExample | None = None
 
     def prepare(self) -> None:
-        self._built = c_examples.build(self.example, include=self.include)
-        for ports in _PORTS:
-            self.environment(ports)
-            self.arguments(ports)
+        self._built = c_examples.build(self.example, native=self.native, include=self.include)
 
     def program(self) -> Path:
         if self._built is None:
@@ -50,11 +48,18 @@ class _Routing(DpdkForwarder):
         assert self._built is not None
         return self._built.program
 
-    def arguments(self, ports: int) -> list[str]:
-        return routing_arguments(ports, self.lcore)
+    def arguments(self, wire: Wire) -> list[str]:
+        return routing_arguments(wire.ports, self.lcore)
 
-    def environment(self, ports: int) -> dict[str, str]:
-        return {"LINERATE_FRAMES": str(rules.frame_file(ports))}
+    def environment(self, wire: Wire) -> dict[str, str]:
+        return {"LINERATE_FRAMES": str(rules.mixed_frame_file(wire.ports))}
+
+    def files(self, wire: Wire) -> RuleFiles:
+        """What the frames of this wire are forwarded by."""
+        if wire.tables is None:
+            return rules.rule_files(self.lookup, wire.ports)
+        by_rules = self.lookup == "acl"
+        return (wire.tables.rules_files if by_rules else wire.tables.routes_files)(wire.ports)
 
     def build_facts(self) -> dict[str, str]:
         return {**self._built.facts, "changes": self.changes} if self._built else {}
@@ -67,14 +72,15 @@ class CL3fwd(_Routing):
     include = "linerate_ports.h"
     changes = (
         "RX offloads that a port lacks are not asked for (checksums are then not checked); "
-        "buffers of ports that make their own frames hold frames of the lab's flows"
+        "buffers of ports that make their own frames hold frames of the lab's flows; the IPv4 "
+        "table has room for as many routes as there are"
     )
     lcore = 0
 
-    def __init__(self, lookup: str) -> None:
-        super().__init__()
+    def __init__(self, lookup: str, *, native: bool = False) -> None:
+        super().__init__(native=native)
         self.lookup = lookup
-        self.name = f"c-l3fwd-{lookup}"
+        self.name = f"c-l3fwd-{lookup}" + "-native" * native
         if lookup == "em":
             # Two hash tables of four million entries each, whatever is put into them.
             self.memory_mib = 1024
@@ -83,10 +89,14 @@ class CL3fwd(_Routing):
         # Queues are given to lcores by their number.
         return ["--lcores", f"{self.lcore}@{cpu}"]
 
-    def arguments(self, ports: int) -> list[str]:
-        files = rules.rule_files(self.lookup, ports)
+    def holds(self, tables: Tables) -> bool:
+        # By ACL the rules are the routes; exact match knows no networks.
+        return {"lpm": not tables.rules, "acl": bool(tables.rules)}.get(self.lookup, False)
+
+    def arguments(self, wire: Wire) -> list[str]:
+        files = self.files(wire)
         return [
-            *super().arguments(ports),
+            *super().arguments(wire),
             f"--lookup={self.lookup}",
             f"--rule_ipv4={files.ipv4}",
             f"--rule_ipv6={files.ipv6}",
@@ -104,23 +114,28 @@ class CL3fwd(_Routing):
 class CL3fwdGraph(_Routing):
     """l3fwd-graph: the same by LPM, as a graph of nodes."""
 
-    name = "c-l3fwd-graph"
     example = "l3fwd-graph"
     lookup = "lpm"
     include = "linerate_graph.h"
     changes = (
         "RX offloads that a port lacks are not asked for; buffers of ports that make their own "
-        "frames hold frames of the lab's flows; routes of a file are added to its own; the main "
-        "lcore has no TX queue, and sleeps between two prints"
+        "frames hold frames of the lab's flows; routes of a file are added to its own, as many as "
+        "there are; the main lcore has no TX queue, and sleeps between two prints"
     )
     # It has no node for IPv6: such frames go to the one that drops.
     ips = (4,)
     # Its main lcore never forwards.
     lcore = 1
 
+    def __init__(self, *, native: bool = False) -> None:
+        super().__init__(native=native)
+        self.name = "c-l3fwd-graph" + "-native" * native
+
+    def holds(self, tables: Tables) -> bool:
+        return not tables.rules
+
     def lcores(self, cpu: int) -> list[str]:
         return two_threads(cpu)
 
-    def environment(self, ports: int) -> dict[str, str]:
-        routes = rules.rule_files(self.lookup, ports).ipv4
-        return {**super().environment(ports), "LINERATE_ROUTES": str(routes)}
+    def environment(self, wire: Wire) -> dict[str, str]:
+        return {**super().environment(wire), "LINERATE_ROUTES": str(self.files(wire).ipv4)}

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from linerate.forwarders.base import L2FWD_BUFFER, DpdkForwarder, l2fwd_arguments, port_mask
+from linerate.links import Wire
 from linerate.places import rust_binary
 
 
@@ -25,8 +26,8 @@ class RustL2fwd(DpdkForwarder):
     def program(self) -> Path:
         return rust_binary("l2fwd")
 
-    def arguments(self, ports: int) -> list[str]:
-        return l2fwd_arguments(ports, burst=self.burst)
+    def arguments(self, wire: Wire) -> list[str]:
+        return l2fwd_arguments(wire.ports, burst=self.burst)
 
 
 class Reflect(DpdkForwarder):
@@ -41,5 +42,5 @@ class Reflect(DpdkForwarder):
     def program(self) -> Path:
         return rust_binary("reflect")
 
-    def arguments(self, ports: int) -> list[str]:
-        return ["-p", port_mask(ports)]
+    def arguments(self, wire: Wire) -> list[str]:
+        return ["-p", port_mask(wire.ports)]

@@ -13,6 +13,7 @@ from linerate.forwarders.base import DpdkForwarder, routing_arguments
 from linerate.links import Wire
 from linerate.places import rust_binary
 from linerate.process import Command
+from linerate.tables import Tables
 
 # Its main lcore never forwards.
 _LCORE = 1
@@ -40,12 +41,18 @@ class RustL3fwdGraph(DpdkForwarder):
     def lcores(self, cpu: int) -> list[str]:
         return two_threads(cpu)
 
-    def arguments(self, ports: int) -> list[str]:
-        files = rules.rule_files("lpm", ports)
+    def holds(self, tables: Tables) -> bool:
+        return True
+
+    def arguments(self, wire: Wire) -> list[str]:
+        tables, ports = wire.tables, wire.ports
+        routes = tables.routes_files(ports) if tables else rules.rule_files("lpm", ports)
+        asked = [f"--rule_ipv4={tables.rules_files(ports).ipv4}"] if tables and tables.rules else []
         return [
             *routing_arguments(ports, _LCORE),
-            f"--routes_ipv4={files.ipv4}",
-            f"--routes_ipv6={files.ipv6}",
+            f"--routes_ipv4={routes.ipv4}",
+            f"--routes_ipv6={routes.ipv6}",
+            *asked,
             f"--executor={self.executor}",
         ]
 
@@ -55,6 +62,6 @@ class RustL3fwdGraph(DpdkForwarder):
         if any(vdev.startswith(_MAKERS) and _FRAMES not in vdev for vdev in wire.vdevs):
             raise UsageError(
                 f"--forwarders {self.name}: frames of this link have no addresses to route by",
-                "--link memif, memif2 or nearfree2-ip",
+                "--link memif, memif2, nearfree1-ip or nearfree2-ip",
             )
         return super().command(cpu, memory, prefix, wire, probed=probed)

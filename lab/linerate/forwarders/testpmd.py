@@ -48,17 +48,17 @@ class Testpmd(DpdkForwarder):
         # The main lcore of testpmd does not forward: it sleeps on standard input.
         return eal.two_threads(cpu)
 
-    def arguments(self, ports: int) -> list[str]:
+    def arguments(self, wire: Wire) -> list[str]:
         options = [
             f"--forward-mode={self.mode}",
             "--auto-start",
             "--nb-cores=1",
-            f"--port-topology={'loop' if ports == 1 else 'paired'}",
+            f"--port-topology={'loop' if wire.ports == 1 else 'paired'}",
             "--total-num-mbufs=16384",
             "--no-flush-rx",
         ]
         if self.mode in _NAME_THEIR_PEER:
-            options += [f"--eth-peer={n},{flows.sender_mac(n)}" for n in range(ports)]
+            options += [f"--eth-peer={n},{flows.sender_mac(n)}" for n in range(wire.ports)]
         return options
 
 

@@ -7,32 +7,15 @@ from rich.console import Console
 from rich.table import Table
 
 from linerate.console import interval, median, new_table
-from linerate.design import AA_SUFFIX
 from linerate.graph.answers import PUBLISHED_ORDERING, PUBLISHED_SPLITTING
 from linerate.graph.cells import parse
+from linerate.ratios import ratio_to_baseline, ratio_words, shown_arms
 from linerate.sentences import controls
-from linerate.summary import ArmSummary, CellSummary, Comparison, Summary
+from linerate.summary import Summary
 from linerate.summary_figures import CellRatio, GraphFigures, Ordering, Splitting
 
 HOLDS = {"yes": "holds here", "no": "does not hold here", "untold": "cannot be told"}
 ALIKE = {"yes": "alike here", "no": "not alike here", "untold": "cannot be told"}
-
-
-def ratio_to_baseline(summary: Summary, cell: CellSummary, arm: str) -> Comparison | None:
-    return next((c for c in summary.comparisons if (c.link, c.arm) == (cell.link, arm)), None)
-
-
-def shown_arms(cell: CellSummary) -> list[ArmSummary]:
-    return [arm for arm in cell.arms if not arm.arm.endswith(AA_SUFFIX)]
-
-
-def ratio_words(found: Comparison | CellRatio | None) -> str:
-    """The ratio with its interval; a dash for the baseline and what cannot be compared."""
-    if found is None or found.ratio is None:
-        return "-"
-    if found.ci_low is None or found.ci_high is None:
-        return f"{found.ratio:.3f}"
-    return f"{found.ratio:.3f} ({found.ci_low:.3f} to {found.ci_high:.3f})"
 
 
 def change_words(found: CellRatio) -> str:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from linerate.errors import UsageError, look_up
 from linerate.links.base import KernelThread, Link, LinkContext, Wire
 from linerate.links.memif import Memif
-from linerate.links.nearfree import NearFree
+from linerate.links.nearfree import NearFree, RoutedNearFree
 from linerate.links.null import Null
 from linerate.links.ports import FORWARDER, GENERATOR, Ports
 from linerate.links.tap import Tap
 from linerate.links.veth import Veth
+from linerate.tables import Tables
 
 LINKS: dict[str, Link] = {
     link.name: link
@@ -24,7 +25,8 @@ LINKS: dict[str, Link] = {
             Null(1),
             Null(2),
             NearFree(2),
-            NearFree(2, ip=True),
+            RoutedNearFree(1),
+            RoutedNearFree(2),
             Memif(1),
             Memif(2),
             Veth(1),
@@ -35,8 +37,24 @@ LINKS: dict[str, Link] = {
 }
 
 
+# Between a link's name and that of its tables.
+TABLES = ":"
+
+
+def base_name(name: str) -> str:
+    """A link's name without that of its tables."""
+    return name.partition(TABLES)[0]
+
+
 def link(name: str) -> Link:
-    return look_up(LINKS, name, "--link", "link")
+    """The link of that name; those that route have a variety for all tables: `LINK:TABLES`."""
+    base, _, tables = name.partition(TABLES)
+    found = look_up(LINKS, base, "--link", "link")
+    if not tables:
+        return found
+    if not isinstance(found, RoutedNearFree):
+        raise UsageError(f"--link {name}: {base} has no frames for tables")
+    return found.with_tables(Tables.named(tables))
 
 
 def use_ports(
@@ -75,5 +93,6 @@ def remember_ports(generator: Sequence[str], forwarder: Sequence[str]) -> None:
 
 
 __all__ = [
-    "LINKS", "KernelThread", "Link", "LinkContext", "Wire", "link", "remember_ports", "use_ports",
+    "LINKS", "KernelThread", "Link", "LinkContext", "RoutedNearFree", "Wire", "base_name",
+    "link", "remember_ports", "use_ports",
 ]  # fmt: skip

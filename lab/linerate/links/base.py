@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from linerate.cpus import Cores
 from linerate.netns import Interface
+from linerate.tables import Tables
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class Wire:
     what the generator's EAL needs beside them. `namespace`, `sender_namespace`: the network
     namespaces of the two ends, by name; None: the lab's. `interfaces`: those of the kernel whose
     counters name frames that are lost between the ends. `threads`: of the kernel, that work for
-    an end. `sender_has_xdp`: the generator puts XDP programs on its interfaces.
+    an end. `sender_has_xdp`: the generator puts XDP programs on its interfaces. `tables`: what the
+    frames are to be routed and filtered by; None: by the routes of the lab's flows.
     """
 
     vdevs: tuple[str, ...] = ()
@@ -69,6 +71,7 @@ class Wire:
     interfaces: tuple[Interface, ...] = ()
     threads: tuple[KernelThread, ...] = ()
     sender_has_xdp: bool = False
+    tables: Tables | None = None
 
     @property
     def ports(self) -> int:
@@ -93,6 +96,8 @@ class Link(ABC):
     # False: the forwarder's ports make and swallow frames themselves; there is no generator.
     has_generator: bool
     description: str
+    # Whose ports those are; of a link without a generator.
+    driver: str = ""
     # The forwarder's ports are, or may be, interfaces of the kernel.
     interfaces: bool = False
     # The lab makes those of both ends, in namespaces of its own.
@@ -103,6 +108,8 @@ class Link(ABC):
     packet_sender: bool = False
     # False: the size of the frames changes nothing on this link.
     size_matters: bool = True
+    # What its frames are for, unless they are of the lab's flows.
+    tables: Tables | None = None
 
     def prepare(self) -> None:  # noqa: B027 - most links need nothing
         """Find or build what the link needs; raises `LabError` with what mends it."""

@@ -1,33 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""net_nearfree ports: our own driver (bench/nearfree), which does no work per packet at all."""
+"""net_nearfree ports: our own driver (bench/nearfree), which does next to no work per packet."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from linerate import rules
 from linerate.benchmarks import nearfree_plugin
 from linerate.links.base import Link, LinkContext, Wire
+from linerate.tables import Tables
 
 
 class NearFree(Link):
     """What is left of a trial's time is the forwarder's own."""
 
     has_generator = False
+    driver = "net_nearfree"
     size_matters = False
 
-    def __init__(self, ports: int, *, ip: bool = False) -> None:
+    def __init__(self, ports: int) -> None:
         self.ports = ports
-        self._ip = ip
-        self.name = f"nearfree{ports}{'-ip' * ip}"
-        touches = (
-            "and writes one word of each packet: IPv4 frames of the lab's flows"
-            if ip
-            else "and touches no packet"
-        )
+        self.name = f"nearfree{ports}"
         self.description = (
-            f"{ports} net_nearfree ports: a driver that copies pointers {touches}; "
-            "what is measured is the forwarder's own instructions"
+            f"{_counted(ports)}: a driver that copies pointers and touches no packet; what is "
+            "measured is the forwarder's own instructions"
         )
 
     def prepare(self) -> None:
@@ -36,11 +33,57 @@ class NearFree(Link):
     def open(self, context: LinkContext) -> AbstractContextManager[Wire]:
         # The driver's size is without the FCS.
         arguments = f"size={context.size - 4},dense=1"
-        if self._ip:
-            arguments += f",frames={rules.frame_file(self.ports)}"
         return nullcontext(
             Wire(
-                vdevs=tuple(f"net_nearfree{n},{arguments}" for n in range(self.ports)),
+                vdevs=tuple(
+                    f"net_nearfree{port},{arguments}{self._further(port)}"
+                    for port in range(self.ports)
+                ),
                 eal_options=("-d", str(nearfree_plugin())),
+                tables=self.tables,
             )
         )
+
+    def _further(self, port: int) -> str:
+        """What else the port is told."""
+        return ""
+
+
+class RoutedNearFree(NearFree):
+    """The same with frames to route: of `tables`, or without them of the lab's flows.
+
+    What comes in by one port of two leaves by the other.
+    """
+
+    def __init__(self, ports: int, tables: Tables | None = None) -> None:
+        super().__init__(ports)
+        self.tables = tables
+        self.name += "-ip"
+        if tables:
+            self.name += f":{tables.name}"
+        self.description = self.describe(
+            f"flows over {tables.words}" if tables else "the lab's flows"
+        )
+
+    def describe(self, flows: str) -> str:
+        """What it is, with frames of such flows."""
+        return (
+            f"{_counted(self.ports)}: a driver that copies pointers and writes 16 bytes of each "
+            f"packet anew: IPv4 frames of {flows}; what is measured is the forwarder's own "
+            "instructions, and what its tables cost in the cache"
+        )
+
+    def with_tables(self, tables: Tables) -> RoutedNearFree:
+        return RoutedNearFree(self.ports, tables)
+
+    def _further(self, port: int) -> str:
+        return f",frames={self._frames((port + 1) % self.ports)}"
+
+    def _frames(self, leaving: int) -> Path:
+        if self.tables:
+            return self.tables.frame_file(leaving, self.ports)
+        return rules.frame_file(leaving, self.ports)
+
+
+def _counted(ports: int) -> str:
+    return f"{ports} net_nearfree port{'s' * (ports > 1)}"

@@ -12,6 +12,7 @@ class Null(Link):
     """DPDK's null driver without copying."""
 
     has_generator = False
+    driver = "net_null"
     size_matters = False
 
     def __init__(self, ports: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import altair as alt
 
 from linerate.graph.cells import FAMILIES, WAYS, GraphCell, parse
-from linerate.graph.table import shown_arms
+from linerate.ratios import shown_arms
 from linerate.report import charts
 from linerate.summary import CellSummary
 from linerate.summary_figures import Splitting

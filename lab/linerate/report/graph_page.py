@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linerate import ratios
 from linerate.graph import answers, table
 from linerate.graph.cells import GROUPS, groups, parse
 from linerate.records import Trial
@@ -60,7 +61,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         groups=found,
         holds=table.HOLDS,
         alike=table.ALIKE,
-        steps=lambda each: [(s.first, s.second, table.ratio_words(s)) for s in each],
+        steps=lambda each: [(s.first, s.second, ratios.ratio_words(s)) for s in each],
         changes=lambda each: [(s.second, s.first, table.change_words(s)) for s in each],
         published_source=answers.SOURCE,
         published_ordering=answers.PUBLISHED_ORDERING,
@@ -93,7 +94,7 @@ def _alike(cells: list[CellSummary]) -> dict[str, list[CellSummary]]:
 
 def _rows(summary: Summary, cells: list[CellSummary]) -> list[Row]:
     return [
-        Row(cell, arm, table.ratio_words(table.ratio_to_baseline(summary, cell, arm.arm)))
+        Row(cell, arm, ratios.ratio_words(ratios.ratio_to_baseline(summary, cell, arm.arm)))
         for cell in cells
-        for arm in table.shown_arms(cell)
+        for arm in ratios.shown_arms(cell)
     ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linerate import ceiling, console, sentences
@@ -27,14 +28,13 @@ class CellView:
     lower_chart: str | None
 
 
-def render(summary: Summary, trials: list[Trial]) -> str:
-    """The whole page as text."""
-    placed = Charts()
-    cells = []
-    for cell in summary.cells:
+def cell_views(cells: Sequence[CellSummary], trials: list[Trial], placed: Charts) -> list[CellView]:
+    """Each with its charts."""
+    found = []
+    for cell in cells:
         carried = link(cell.link).has_generator
         lower = overload_charts.lower_loads(cell) if carried else None
-        cells.append(
+        found.append(
             CellView(
                 cell=cell,
                 description=link(cell.link).description,
@@ -46,6 +46,13 @@ def render(summary: Summary, trials: list[Trial]) -> str:
                 lower_chart=placed.place(lower),
             )
         )
+    return found
+
+
+def render(summary: Summary, trials: list[Trial]) -> str:
+    """The whole page as text."""
+    placed = Charts()
+    cells = cell_views(summary.cells, trials, placed)
     ours = [view.cell for view in cells if view.carried and view.cell.size == 64]
     return render_page(
         "overload.html.j2",

@@ -27,7 +27,7 @@ from markupsafe import Markup
 from linerate import console, sentences
 from linerate.design import AA_SUFFIX
 from linerate.forwarders import FORWARDERS
-from linerate.links import link
+from linerate.links import base_name, link
 from linerate.metrics import METRICS, words_of
 from linerate.places import build_directory
 from linerate.records import Trial, cell_words, is_graph
@@ -206,6 +206,7 @@ class Bed:
     frames: str
     carried_ports: str
     null_ports: str
+    drivers: str
     arms: list[str]
     cores: dict[str, int]
 
@@ -223,6 +224,9 @@ def bed_of(summary: Summary, trials: list[Trial]) -> Bed:
         frames=_frames(trials),
         carried_ports=_ports(summary, carried=True),
         null_ports=_ports(summary, carried=False),
+        drivers=" / ".join(
+            dict.fromkeys(filter(None, (link(c.link).driver for c in summary.cells)))
+        ),
         arms=list(dict.fromkeys(arm.arm for cell in summary.cells for arm in cell.arms)),
         cores=_cores(trials),
     )
@@ -239,7 +243,7 @@ def _frames(trials: list[Trial]) -> str:
 def _families(summary: Summary, *, carried: bool) -> list[str]:
     """Names of the links without the number of their ports, which the drawing tells beside."""
     names = [cell.link for cell in summary.cells if link(cell.link).has_generator == carried]
-    return list(dict.fromkeys(name.rstrip("0123456789") for name in names))
+    return list(dict.fromkeys(base_name(name).rstrip("0123456789") for name in names))
 
 
 def _ports(summary: Summary, *, carried: bool) -> str:
