@@ -16,6 +16,7 @@ from linerate.graph import goals
 from linerate.graph.cells import BASE, chosen, groups, parse
 from linerate.graph.choice import judged
 from linerate.graph.design import Options, check
+from linerate.graph.experiment import ATTEMPTS
 from linerate.graph.presets import PRESETS
 from linerate.rebuild import merge, stored
 from linerate.records import RECORDS, GraphWindow, Trial, read
@@ -154,6 +155,16 @@ def test_a_window_whose_cpu_others_had_is_void_and_repeated(fake: Fake, tmp_path
     assert [trial.attempt for trial in void] == [1, 2]
     last = found.trials[found.trials.index(void[-1]) + 1]
     assert (last.attempt, last.valid, last.arm) == (3, True, void[0].arm)
+
+
+def test_a_cell_whose_first_window_was_always_starved_is_measured(
+    fake: Fake, tmp_path: Path
+) -> None:
+    fake.stolen = ATTEMPTS
+    found = start(tmp_path / "run", cells=[BASE], blocks=2)
+    first = found.trials[:ATTEMPTS]
+    assert {(trial.role, trial.invalid_code) for trial in first} == {("self-test", "starved")}
+    assert all(trial.valid for trial in found.trials[ATTEMPTS:])
 
 
 def test_a_run_goes_on_where_it_stopped(fake: Fake, tmp_path: Path) -> None:

@@ -136,10 +136,13 @@ class GraphSession:
         return orders
 
     def _calibrate(self, block: _Block, offer: CellOffer) -> None:
-        """How many walks fill a window, and the work that they come to: by the cell's first arm."""
+        """How many walks fill a window, and the work that they come to: by the cell's first arm.
+
+        A window that was starved to the last attempt says it, too: of fewer walks, and the same work.
+        """
         arm = Arm(offer.arms[0], offer.arms[0])
         trial = self._window(block, offer, arm, 0, role="self-test")
-        if trial.valid and trial.graph:
+        if trial.graph and trial.invalid_code in {None, "starved"}:
             self._walks[offer.cell] = trial.graph
 
     def _window(
@@ -196,7 +199,9 @@ class GraphSession:
             self._enter(trial, talk, before, ran)
             if trial.graph and offer.path_nodes:
                 trial.graph.path_nodes = offer.path_nodes
+            # First: what was starved did its work all the same.
             _check(trial, calibrated, offer.arms[0])
+            _reject_starved(trial)
         except TrialError as error:
             trial.invalid = None
             trial.reject(cast(InvalidCode, error.code), str(error.message))
@@ -219,12 +224,17 @@ class GraphSession:
             process.involuntary_switches = after.involuntary - before.involuntary
             process.ran_s = after.ran_s - before.ran_s
             process.waited_s = after.waited_for_others_s(before)
-            if process.waited_s > STOLEN * trial.duration_s:
-                trial.reject(
-                    "starved", f"others had the CPU for {process.waited_s * 1e3:.2f} ms of a window"
-                )
-        if any(ticks > 0 for ticks in trial.steal_ticks.values()):
-            trial.reject("starved", "the hypervisor gave the CPU to others during the window")
+
+
+def _reject_starved(trial: Trial) -> None:
+    assert trial.duration_s is not None
+    for process in trial.processes:
+        if process.waited_s and process.waited_s > STOLEN * trial.duration_s:
+            trial.reject(
+                "starved", f"others had the CPU for {process.waited_s * 1e3:.2f} ms of a window"
+            )
+    if any(ticks > 0 for ticks in trial.steal_ticks.values()):
+        trial.reject("starved", "the hypervisor gave the CPU to others during the window")
 
 
 def _check(trial: Trial, calibrated: GraphWindow | None, reference: str) -> None:
