@@ -213,17 +213,17 @@ macro_rules! topology {
             type PerSource<PerItem> = [PerItem; 0 $(+ $crate::topology!(@source $kind))+];
             const NODES: &'static [$crate::NodeInfo] = {
                 #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
-                enum Index { $($field),+ }
+                enum __Place { $($field),+ }
                 const SOURCES: &[bool] = &[$($crate::topology!(@source $kind) == 1),+];
                 $($($(
                     const _: () = {
                         assert!(
-                            (Index::$field as usize) < (Index::$target as usize),
+                            (__Place::$field as usize) < (__Place::$target as usize),
                             concat!("the edge from `", stringify!($field), "` to `", stringify!($target),
                                 "` leads back: a node stands after those that send to it")
                         );
                         assert!(
-                            !SOURCES[Index::$target as usize],
+                            !SOURCES[__Place::$target as usize],
                             concat!("the edge from `", stringify!($field), "` leads to `",
                                 stringify!($target), "`, which is a source")
                         );
@@ -232,7 +232,7 @@ macro_rules! topology {
                 &[$($crate::NodeInfo {
                     name: stringify!($field),
                     source: $crate::topology!(@source $kind) == 1,
-                    edges: &[$($((stringify!($edge), Index::$target as usize)),+)?],
+                    edges: &[$($((stringify!($edge), __Place::$target as usize)),+)?],
                 }),+]
             };
 
@@ -243,13 +243,13 @@ macro_rules! topology {
             #[inline]
             fn visit<VISITOR: $crate::Visitor<Self>>(&mut self, visitor: &mut VISITOR) {
                 #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
-                enum Index { $($field),+ }
+                enum __Place { $($field),+ }
                 $(
                     // That each edge has a target, and each target an edge.
                     let _ = |next: $crate::topology!(@next $kind $node, $object)| match next {
                         $($(<$crate::topology!(@next $kind $node, $object)>::$edge => ()),+)?
                     };
-                    $crate::topology!(@visit $kind visitor self $field [{ Index::$field as usize }] $node);
+                    $crate::topology!(@visit $kind visitor self $field [{ __Place::$field as usize }] $node);
                 )+
             }
 
@@ -257,9 +257,9 @@ macro_rules! topology {
             #[allow(unused_variables)]
             fn ahead(&self, at: usize, object: &$object) {
                 #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
-                enum Index { $($field),+ }
+                enum __Place { $($field),+ }
                 $(
-                    $crate::topology!(@ahead $kind self $field at object [{ Index::$field as usize }] $object);
+                    $crate::topology!(@ahead $kind self $field at object [{ __Place::$field as usize }] $object);
                 )+
             }
 
@@ -272,11 +272,11 @@ macro_rules! topology {
                 mut passes: impl FnMut(usize),
             ) -> usize {
                 #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
-                enum Index { $($field),+ }
+                enum __Place { $($field),+ }
                 // Edges lead forward, so that one look at each node is enough.
                 $(
                     $crate::topology!(
-                        @straight $kind self $field at object passes [{ Index::$field as usize }] $object
+                        @straight $kind self $field at object passes [{ __Place::$field as usize }] $object
                     );
                 )+
                 at

@@ -69,6 +69,34 @@ topology! {
     }
 }
 
+/// A node whose name a macro might think of, too.
+struct Index;
+
+impl EachNode<Object> for Index {
+    type Next = Found;
+
+    fn each(&mut self, _: &mut Object) -> Found {
+        Found::Items
+    }
+}
+
+topology! {
+    struct Named for Object {
+        source n_source: Numbers => { Items => n_index },
+        each n_index: Index => { Items => n_sink },
+        node n_sink: Keep,
+    }
+}
+
+#[test]
+fn a_node_may_have_any_name() {
+    let numbers = Numbers { next: 0, counts: vec![3], live: Arc::default() };
+    let nodes = Named { n_source: numbers, n_index: Index, n_sink: Keep::default() };
+    let mut graph: Fused<Named> = Fused::new(nodes);
+    graph.walk();
+    assert_eq!(graph.nodes().n_sink.numbers(), [0, 1, 2]);
+}
+
 #[derive(Clone, Debug)]
 struct Case {
     counts: [Vec<usize>; 2],

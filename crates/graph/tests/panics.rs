@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use graph::{Batch, Executor, Fused, Librte, Node, Outlet, topology};
-use support::{Keep, Numbers, Object, Two};
+use support::{Found, Keep, Numbers, Object, Two};
 
 /// Set in the process that is to end.
 const CHILD: &str = "LINERATE_TEST_PANIC";
@@ -35,6 +35,46 @@ topology! {
         node kept: Keep,
         node other: Keep,
     }
+}
+
+/// Sends at once what it has got in three walks, and panics.
+#[derive(Default)]
+struct Hoard(Vec<Object>);
+
+impl Node<Object> for Hoard {
+    type Next = Found;
+
+    fn process<O: Outlet<Object, Found>>(&mut self, batch: Batch<'_, Object>, out: &mut O) {
+        self.0.extend(batch.drain());
+        if self.0.len() >= 6 {
+            self.0.drain(..).for_each(|item| out.send(Found::Items, item));
+            panic!("a node has a fault");
+        }
+    }
+}
+
+topology! {
+    struct Spilling for Object {
+        source many: Numbers => { Items => hoard },
+        node hoard: Hoard => { Items => hoarded },
+        node hoarded: Keep,
+    }
+}
+
+#[test]
+fn what_found_no_room_does_not_outlive_a_panic() {
+    let live = Arc::new(());
+    let many = Numbers { next: 0, counts: vec![1, 2, 2, 2], live: live.clone() };
+    let nodes = Spilling { many, hoard: Hoard::default(), hoarded: Keep::default() };
+    let mut graph: Fused<Spilling, 2> = Fused::new(nodes);
+    graph.walk();
+    graph.walk();
+    assert!(catch_unwind(AssertUnwindSafe(|| graph.walk())).is_err());
+    // The test's, and the source's.
+    assert_eq!(Arc::strong_count(&live), 2);
+    graph.walk();
+    assert_eq!(graph.nodes().hoard.0.len(), 1);
+    assert!(graph.nodes().hoarded.numbers().is_empty());
 }
 
 fn breaking(live: &Arc<()>) -> Breaking {

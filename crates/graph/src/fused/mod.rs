@@ -36,6 +36,7 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Fused<T, BURST, STATS> 
     #[must_use]
     pub fn new(nodes: T) -> Self {
         const { assert_one_word::<T::Object>() };
+        const { assert!(BURST > 0, "a source is asked for at least one object") };
         Self {
             nodes,
             counters: T::NODES.iter().map(|_| Counters::default()).collect(),

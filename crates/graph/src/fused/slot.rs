@@ -87,8 +87,9 @@ impl<M> Slots<'_, M> {
 }
 
 impl<M> Drop for Slots<'_, M> {
-    /// After a node has panicked: what waits would leak.
+    /// After a node has panicked: what waits would leak, or come up in a later walk.
     fn drop(&mut self) {
+        self.spilt.iter_mut().for_each(Vec::clear);
         for slot in &mut *self.slots {
             let waiting = std::ptr::slice_from_raw_parts_mut(slot.first, slot.len);
             slot.len = 0;

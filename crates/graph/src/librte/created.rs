@@ -15,6 +15,7 @@ use super::library::{self, Library, NO_GRAPH};
 use super::plan::{self, Planned, c_name};
 use super::raw::{field, next, node_at, walk};
 use super::register;
+use super::run;
 use crate::dot::Picture;
 use crate::stats::{Counters, NodeStats};
 
@@ -122,6 +123,16 @@ impl<'eal> Created<'eal> {
             unsafe { work.install(node) };
             let edges = planned.edges.clone();
             self.ours.insert(name, Ours { counters: work.counters(), edges });
+        }
+    }
+
+    /// Makes our nodes end the program when they are walked, until they are told again what to run.
+    pub(super) fn uninstall(&mut self) {
+        for node in self.nodes() {
+            if self.ours.contains_key(&name_of(node)) {
+                // SAFETY: the node is valid, and `&mut self` says that none runs.
+                unsafe { run::uninstall(node) };
+            }
         }
     }
 

@@ -28,6 +28,7 @@ impl Work {
         source: *mut S,
         counters: *const Counters,
     ) -> Self {
+        const { assert!(BURST > 0, "a source is asked for at least one object") };
         const { assert!(BURST <= u16::MAX as usize, "a stream has at most 65,535 objects") };
         Self { process: poll::<M, S, BURST>, node: source.cast(), counters }
     }
@@ -41,6 +42,11 @@ impl Work {
         counters: *const Counters,
     ) -> Self {
         Self { process: each::<M, N>, node: node.cast(), counters }
+    }
+
+    /// Takes the node's place from another pointer to it: one that later looks at its neighbours leave valid.
+    pub(super) fn at(self, node: *mut c_void) -> Self {
+        Self { node, ..self }
     }
 
     pub(super) fn counters(&self) -> *const Counters {
@@ -144,6 +150,20 @@ unsafe extern "C" fn poll<M: Object, S: Source<M>, const BURST: usize>(
         state.poll(room, &mut LibrteOutlet::new(graph, node, &counters.dropped));
         (counters.objects.get() - before) as u16
     }
+}
+
+/// Makes a node end the program when it is walked, until a [`Work`] is installed again.
+///
+/// # Safety
+/// The graph's node is valid and does not run now.
+pub(super) unsafe fn uninstall(node: *mut rte_node) {
+    // SAFETY: the contract is the caller's.
+    unsafe { raw::set_field(node, layout::NODE_PROCESS, lost as Process) };
+}
+
+/// What a node runs whose state may have moved, and was not found again.
+unsafe extern "C" fn lost(_: *mut rte_graph, _: *mut rte_node, _: *mut *mut c_void, _: u16) -> u16 {
+    panic!("a graph is walked whose nodes could not be found again after a panic");
 }
 
 /// What a node is registered with: a graph that this crate did not make has no value for it to run.

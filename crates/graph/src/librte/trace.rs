@@ -139,28 +139,28 @@ impl Traced {
     /// # Safety
     /// The graph is one of packets, made whole, and not traced; this is dropped before it.
     pub(super) unsafe fn new(trace: Trace, graph: &Created<'_>) -> Self {
-        let trace = NonNull::from(Box::leak(Box::new(Mutex::new(trace))));
-        let mut traced = Self { trace, nodes: Vec::new() };
-        for node in graph.nodes() {
-            // SAFETY: the node is valid and does not run.
-            unsafe {
-                let process: Process = field(node, layout::NODE_PROCESS);
-                nodes().insert(node.addr(), (process, trace.as_ptr().expose_provenance()));
-                set_field(node, layout::NODE_PROCESS, run as Process);
-            }
-            traced.nodes.push(node);
-        }
+        let traced = Self {
+            trace: NonNull::from(Box::leak(Box::new(Mutex::new(trace)))),
+            nodes: graph.nodes(),
+        };
+        // SAFETY: the contract is the caller's.
+        unsafe { traced.renew() };
         traced
     }
 
     /// Traces the nodes again, after they were told what to run.
     ///
     /// # Safety
-    /// The graph is the one that this was made for, and its nodes are of the same types.
-    pub(super) unsafe fn renew(&self, graph: &Created<'_>) {
-        for node in graph.nodes() {
+    /// The graph is there, does not run, and each of its nodes was told what to run since it was traced.
+    pub(super) unsafe fn renew(&self) {
+        for &node in &self.nodes {
             // SAFETY: the node is valid and does not run.
-            unsafe { set_field(node, layout::NODE_PROCESS, run as Process) };
+            unsafe {
+                let process: Process = field(node, layout::NODE_PROCESS);
+                let trace = self.trace.as_ptr().expose_provenance();
+                nodes().insert(node.addr(), (process, trace));
+                set_field(node, layout::NODE_PROCESS, run as Process);
+            }
         }
     }
 

@@ -61,9 +61,15 @@ impl<'eal, T: Topology, const BURST: usize, const STATS: bool> Librte<'eal, T, B
         Ok(Self { trace: None, graph, nodes, counters, owns: PhantomData })
     }
 
-    /// Does something with the nodes, between two walks.
+    /// Does something with the nodes, between two walks. When [`Topology::visit`] panics afterwards, another walk
+    /// ends the program.
     pub fn with_nodes<R>(&mut self, work: impl FnOnce(&mut T) -> R) -> R {
         let nodes = self.nodes.as_ptr();
+        self.graph.uninstall();
+        if let Some(trace) = &self.trace {
+            // SAFETY: the trace is this graph's, whose nodes were all told just now.
+            unsafe { trace.renew() };
+        }
         let relink = Relink(self);
         // SAFETY: the box is the graph's, which is not walked now and borrowed mutably.
         let result = work(unsafe { &mut *nodes });
@@ -105,8 +111,8 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Drop for Relink<'_, '_,
         // SAFETY: as in `new`.
         unsafe { self.0.graph.install(&planned) };
         if let Some(trace) = &self.0.trace {
-            // SAFETY: it is this graph's, and a node's type does not change.
-            unsafe { trace.renew(&self.0.graph) };
+            // SAFETY: as in `with_nodes`.
+            unsafe { trace.renew() };
         }
     }
 }
@@ -167,6 +173,7 @@ fn plan<T: Topology, const BURST: usize>(
     counters: NonNull<[Counters]>,
 ) -> Vec<Planned> {
     let mut plan = Plan::<T, BURST> {
+        nodes,
         counters: counters.cast(),
         planned: Vec::new(),
         parts: Vec::new(),
@@ -174,24 +181,22 @@ fn plan<T: Topology, const BURST: usize>(
     };
     // SAFETY: the box is the caller's, and the graph is not walked now.
     unsafe { nodes.as_mut() }.visit(&mut plan);
-    // The graph keeps pointers to what it was shown: parts of the box, and no part twice.
-    let begin = nodes.as_ptr().addr();
-    let end = begin + size_of::<T>();
+    // The graph keeps pointers to what it was shown: to no part twice.
     plan.parts.retain(|part| !part.is_empty());
     plan.parts.sort_by_key(|part| part.start);
     assert!(
         plan.planned.len() == T::NODES.len()
-            && plan.parts.iter().all(|part| begin <= part.start && part.end <= end)
             && plan.parts.is_sorted_by(|one, next| one.end <= next.start),
-        "a topology shows nodes that are not its own, one twice, or not all"
+        "a topology shows one node twice, or not all"
     );
     plan.planned
 }
 
 struct Plan<T, const BURST: usize> {
+    nodes: NonNull<T>,
     counters: NonNull<Counters>,
     planned: Vec<Planned>,
-    /// Where each node lies.
+    /// Where in the topology each node lies.
     parts: Vec<Range<usize>>,
     topology: PhantomData<T>,
 }
@@ -203,10 +208,16 @@ impl<T: Topology, const BURST: usize> Plan<T, BURST> {
         unsafe { self.counters.add(I).as_ptr() }
     }
 
-    fn push<X: Next, const I: usize>(&mut self, source: bool, part: Range<usize>, work: Work) {
+    fn push<X: Next, N, const I: usize>(&mut self, source: bool, node: *const N, work: Work) {
         let inorder = self.planned.len() == I && T::NODES[I].source == source;
         assert!(inorder, "a topology shows its nodes in another order than it names them");
-        self.parts.push(part);
+        let start = node.addr().wrapping_sub(self.nodes.as_ptr().addr());
+        let inside = start <= size_of::<T>() && size_of::<N>() <= size_of::<T>() - start;
+        assert!(inside, "a topology shows a node that is not its own");
+        self.parts.push(start..start + size_of::<N>());
+        // By way of the box: what was shown is a borrow, which the next one ends.
+        // SAFETY: just looked at.
+        let work = work.at(unsafe { self.nodes.as_ptr().byte_add(start) }.cast());
         let targets = const { &Targets::<T, X, I>::BY_INDEX };
         let edges = X::NAMES.iter().zip(targets);
         let edges =
@@ -224,15 +235,13 @@ impl<T: Topology, const BURST: usize> Plan<T, BURST> {
 
 impl<T: Topology, const BURST: usize> Visitor<T> for Plan<T, BURST> {
     fn source<const I: usize, S: Source<T::Object>>(&mut self, source: &mut S) {
-        let part = range(source);
         let work = Work::of_source::<T::Object, S, BURST>(source, self.counters::<I>());
-        self.push::<S::Next, I>(true, part, work);
+        self.push::<S::Next, S, I>(true, source, work);
     }
 
     fn node<const I: usize, N: Node<T::Object>>(&mut self, node: &mut N) {
-        let part = range(node);
         let work = Work::of_node::<T::Object, N>(node, self.counters::<I>());
-        self.push::<N::Next, I>(false, part, work);
+        self.push::<N::Next, N, I>(false, node, work);
     }
 
     fn each<const I: usize, N: EachNode<T::Object>>(
@@ -242,11 +251,6 @@ impl<T: Topology, const BURST: usize> Visitor<T> for Plan<T, BURST> {
     ) {
         let node: *mut N = node(nodes);
         let work = Work::of_each::<T::Object, N>(node, self.counters::<I>());
-        self.push::<N::Next, I>(false, range(node), work);
+        self.push::<N::Next, N, I>(false, node, work);
     }
-}
-
-/// The addresses of a value.
-fn range<N>(node: *const N) -> Range<usize> {
-    node.addr()..node.addr() + size_of::<N>()
 }
