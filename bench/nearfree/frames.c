@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include <rte_log.h>
+#include <rte_common.h>
+
+#include "say.h"
 
 #define MAX_FRAMES 65536
 
@@ -44,8 +47,8 @@ struct frames *frames_read(const char *path)
 		frames = filled(file);
 	}
 	if (frames == NULL)
-		rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, "net_nearfree: frames=%s: %s\n", path,
-			errno ? strerror(errno) : "shorter than a frame of 60 bytes");
+		SAY(ERR, "frames=%s: %s\n", path,
+		    errno ? strerror(errno) : "shorter than a frame of 60 bytes");
 	if (file != NULL)
 		fclose(file);
 	return frames;

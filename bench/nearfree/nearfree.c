@@ -29,28 +29,20 @@
 #include <string.h>
 
 #include <rte_ethdev.h>
-#include <rte_kvargs.h>
-#include <rte_log.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 
+#include "arguments.h"
 #include "dense.h"
 #include "driver_abi.h"
 #include "frames.h"
+#include "say.h"
 #include "self_test.h"
 
-#define DRIVER "net_nearfree"
 #define QUEUES 16
-#define MAX_RING 4096
-/* Few enough that the packets of two ports fit the first-level cache. */
-#define DEFAULT_RING 32
 /* A sender may be some bursts ahead of the receiver. */
 #define MIN_SLOTS 512u
-/* The smallest Ethernet frame, without its FCS. */
-#define DEFAULT_SIZE 60
 #define SPEED RTE_ETH_SPEED_NUM_100G
-
-#define SAY(level, ...) rte_log(RTE_LOG_##level, RTE_LOGTYPE_USER1, DRIVER ": " __VA_ARGS__)
 
 /* One ring. head and tail count packets and wrap; only the receiver writes what is beside head, only
  * the sender what is beside tail. */
@@ -84,13 +76,6 @@ struct nearfree {
 	struct frames *frames;
 	uint32_t ring;
 	uint16_t size;
-};
-
-struct arguments {
-	uint32_t size;
-	uint32_t ring;
-	uint32_t dense;
-	struct frames *frames;
 };
 
 /* Counters have one writer and are read by others at any time. */
@@ -372,66 +357,6 @@ static const abi_slot operations[OP_COUNT] = {
 	[OP_TX_SETUP] = (abi_slot)tx_setup,
 };
 
-/* A number from 1 to the largest allowed, in place of the largest. */
-static int number(const char *key, const char *text, void *raw)
-{
-	uint32_t *value = raw;
-	char *end;
-	unsigned long found;
-
-	errno = 0;
-	found = text ? strtoul(text, &end, 10) : 0;
-	if (text == NULL || errno != 0 || end == text || *end != '\0' || found < 1 || found > *value) {
-		SAY(ERR, "%s=%s: a number from 1 to %" PRIu32 " is wanted\n", key, text ? text : "",
-		    *value);
-		return -EINVAL;
-	}
-	*value = found;
-	return 0;
-}
-
-/* Reads a number into `value`, which is the default, unless it is not there. */
-static int read_number(struct rte_kvargs *list, const char *key, uint32_t largest, uint32_t *value)
-{
-	if (rte_kvargs_count(list, key) == 0)
-		return 0;
-	*value = largest;
-	return rte_kvargs_process(list, key, number, value);
-}
-
-static int read_frames(const char *key, const char *path, void *raw)
-{
-	struct arguments *arguments = raw;
-
-	RTE_SET_USED(key);
-	if (arguments->size < FRAME_BYTES || arguments->frames != NULL || path == NULL) {
-		SAY(ERR, "frames=FILE is wanted once, and a size of %d or more\n", FRAME_BYTES);
-		return -EINVAL;
-	}
-	arguments->frames = frames_read(path);
-	return arguments->frames ? 0 : -EINVAL;
-}
-
-static int read_arguments(const char *text, struct arguments *arguments)
-{
-	static const char *const keys[] = {"size", "ring", "dense", "frames", NULL};
-	struct rte_kvargs *list = rte_kvargs_parse(text ? text : "", keys);
-	int ret = -EINVAL;
-
-	if (list == NULL) {
-		SAY(ERR, "arguments are size=BYTES, ring=PACKETS, dense=1 and frames=FILE, not %s\n", text);
-		return ret;
-	}
-	*arguments = (struct arguments){.size = DEFAULT_SIZE, .ring = DEFAULT_RING};
-	if (read_number(list, "size", RTE_MBUF_DEFAULT_DATAROOM, &arguments->size) == 0 &&
-	    read_number(list, "ring", MAX_RING, &arguments->ring) == 0 &&
-	    read_number(list, "dense", 1, &arguments->dense) == 0 &&
-	    rte_kvargs_process(list, "frames", read_frames, arguments) == 0)
-		ret = 0;
-	rte_kvargs_free(list);
-	return ret;
-}
-
 static void complete(struct abi_port *port, struct rte_device *device, struct nearfree *own)
 {
 	/* Locally administered, the port's number last. */
@@ -501,7 +426,7 @@ static int probe(struct abi_vdev *vdev)
 	}
 	if (rte_eal_process_type() != RTE_PROC_PRIMARY)
 		return -ENOTSUP;
-	if (read_arguments(rte_dev_devargs(device)->args, &arguments) != 0) {
+	if (arguments_read(rte_dev_devargs(device)->args, &arguments) != 0) {
 		frames_free(arguments.frames);
 		return -EINVAL;
 	}
