@@ -12,7 +12,12 @@ from typing import Any
 
 import pytest
 
-from linerate.graph.programs import find
+from linerate import cpus
+from linerate.eal import Memory
+from linerate.graph.cells import BASE
+from linerate.graph.conversation import Conversation
+from linerate.graph.programs import NATIVE_SUFFIX, find
+from linerate.process import RunDirectory
 
 EAL = ["--no-huge", "--no-pci", "--no-shconf", "-m", "256", "--log-level", "warning"]
 TIMEOUT_S = 60.0
@@ -89,6 +94,21 @@ def test_copies_between_fused_nodes_are_absent(bench: Bench) -> None:
         assert ("fused" in each["arms"]) == (not passing.startswith("copy"))
         if work == "none":
             assert "one-loop" not in each["arms"]
+
+
+def test_the_arms_of_another_build_have_names_of_their_own() -> None:
+    with RunDirectory() as run:
+        command = find().command(
+            native=True,
+            cpu=cpus.Cores.choose().forwarder,
+            memory=Memory.choose("no"),
+            prefix=run.new_prefix("graph"),
+        )
+        with Conversation(command, run, NATIVE_SUFFIX) as talk:
+            arms = {arm for offer in talk.cells() for arm in offer.arms}
+            assert arms == {"rust-graph/native", "fused/native", "one-loop/native"}
+            ran = talk.run(BASE, "rust-graph/native", walks=3)
+            assert (ran.walks, ran.sunk) == (3, 3 * 256)
 
 
 def test_a_time_is_as_good_as_a_number_of_walks(bench: Bench) -> None:

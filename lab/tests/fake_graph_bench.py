@@ -30,6 +30,11 @@ LIES |= json.loads(os.environ.get("LINERATE_FAKE_GRAPH", "{}"))
 NATIVE = sys.argv[0].endswith("-native")
 
 
+def liar(about: str) -> str | None:
+    """The arm that does; none of the native program."""
+    return None if NATIVE else LIES[about]
+
+
 def cells() -> list[dict[str, object]]:
     libraries = [word.partition("=")[0] for word in sys.argv if "=" in word]
     rust = ["rust-graph", "fused", "one-loop"]
@@ -41,31 +46,29 @@ def cells() -> list[dict[str, object]]:
         arms = [f"c-graph/{each}" for each in libraries] + rust
         if "copy" in name:
             arms.remove("fused")
-        if NATIVE:
-            arms = [f"{each}/native" for each in arms]
         found.append({"cell": name, "arms": arms, "path_nodes": NODES[name.partition("/")[0]]})
     return found
 
 
 def run(cell: str, arm: str, walks: int) -> dict[str, object]:
     shape, passing, work, stats, batch = cell.split("/")
-    if arm == LIES["refusing"]:
+    if arm == liar("refusing"):
         return {"error": f"{cell}: {arm} would rather not"}
-    if arm == LIES["dying"]:
+    if arm == liar("dying"):
         sys.exit("graph-bench: cannot go on")
     objects = walks * int(batch)
     cost = COST[passing] * NODES[shape] + (4 if work == "hash5" else 0) + 50 / int(batch)
-    speed = SPEED[arm.partition("/")[0]] * (1.05 if arm.endswith("native") else 1)
+    speed = SPEED[arm.partition("/")[0]] * (1.05 if NATIVE or arm.endswith("native") else 1)
     cycles = objects * cost / speed * random.gauss(1, LIES["noise"])
     answer: dict[str, object] = {
         "cell": cell,
         "arm": arm,
         "walks": walks,
         "objects": objects,
-        "sunk": objects - (arm == LIES["losing"]),
+        "sunk": objects - (arm == liar("losing")),
         "tsc_cycles": round(cycles),
         "tsc_hz": HZ,
-        "work": f"{walks:x}" + ("ff" if arm == LIES["other_work"] else ""),
+        "work": f"{walks:x}" + ("ff" if arm == liar("other_work") else ""),
     }
     if stats == "stats":
         answer["nodes"] = [

@@ -52,10 +52,12 @@ class _Ran(BaseModel):
 
 
 class Conversation:
-    """One process, asked one thing at a time."""
+    """One process, asked one thing at a time. `build`: what the names of its arms end in here, for
+    the program does not know how it was built."""
 
-    def __init__(self, command: Command, run: RunDirectory) -> None:
+    def __init__(self, command: Command, run: RunDirectory, build: str = "") -> None:
         self.child = Child(command, run)
+        self._build = build
         # Whether every request had its answer: after one that had none, answers are of others.
         self.in_step = True
 
@@ -86,16 +88,20 @@ class Conversation:
         return answer
 
     def cells(self) -> list[CellOffer]:
-        return self._read(_Cells, self._ask({"do": "cells"})).cells
+        offers = self._read(_Cells, self._ask({"do": "cells"})).cells
+        for offer in offers:
+            offer.arms = [arm + self._build for arm in offer.arms]
+        return offers
 
     def run(
         self, cell: str, arm: str, *, walks: int | None = None, ms: int | None = None
     ) -> GraphWindow:
         """One window of so many walks, or of about so many milliseconds."""
-        asked: dict[str, Any] = {"do": "run", "cell": cell, "arm": arm}
+        name = arm.removesuffix(self._build)
+        asked: dict[str, Any] = {"do": "run", "cell": cell, "arm": name}
         asked |= {"walks": walks} if walks is not None else {"ms": ms}
         ran = self._read(_Ran, self._ask(asked))
-        if (ran.cell, ran.arm) != (cell, arm) or (walks is not None and ran.walks != walks):
+        if (ran.cell, ran.arm) != (cell, name) or (walks is not None and ran.walks != walks):
             raise ProcessError(
                 f"{self.child.command.role} ran {ran.walks} walks of {ran.arm} in {ran.cell}, not "
                 f"{walks or 'some'} of {arm} in {cell}"

@@ -138,7 +138,7 @@ class GraphSession:
     def _calibrate(self, block: _Block, offer: CellOffer) -> None:
         """How many walks fill a window, and the work that they come to: by the cell's first arm.
 
-        A window that was starved to the last attempt says it, too: of fewer walks, and the same work.
+        One that was starved to the last attempt says it, too: of fewer walks, and the same work.
         """
         arm = Arm(offer.arms[0], offer.arms[0])
         trial = self._window(block, offer, arm, 0, role="self-test")
@@ -291,11 +291,11 @@ def _talk(found: Programs, bench: Bench, *, native: bool) -> Conversation:
         memory=bench.memory,
         prefix=bench.run.new_prefix("graph"),
     )
-    return Conversation(command, bench.run)
+    return Conversation(command, bench.run, NATIVE_SUFFIX if native else "")
 
 
 def offers(found: Programs, bench: Bench) -> list[CellOffer]:
-    """The cells of the plain program, with those arms of the native one that are native."""
+    """The cells of the plain program, with the arms of the native one beside its own."""
     with _talk(found, bench, native=False) as talk:
         plain = talk.cells()
     native: dict[str, list[str]] = {}
@@ -303,7 +303,7 @@ def offers(found: Programs, bench: Bench) -> list[CellOffer]:
         with _talk(found, bench, native=True) as talk:
             native = {each.cell: each.arms for each in talk.cells()}
     for offer in plain:
-        offer.arms += [arm for arm in native.get(offer.cell, []) if is_native(arm)]
+        offer.arms += native.get(offer.cell, [])
     return plain
 
 
