@@ -185,9 +185,8 @@ impl Side {
         // SAFETY: the contract is the caller's.
         unsafe {
             match *step {
-                Step::Enqueue(edge, _) | Step::Few(edge, _) | Step::Stream(edge, _) => {
-                    self.append(edge, objects);
-                }
+                Step::Enqueue(edge, _) | Step::Few(edge, _) => self.append(edge, objects),
+                Step::Stream(edge, _) => self.stream(edge, objects),
                 Step::Move(edge, count) => {
                     self.load(objects);
                     let target = raw::next(self.source, edge);
@@ -213,6 +212,22 @@ impl Side {
         unsafe {
             let room = raw::claim(self.graph, raw::next(self.source, edge), objects.len());
             room.copy_from_nonoverlapping(objects.as_ptr(), objects.len());
+        }
+    }
+
+    /// # Safety
+    /// The edge exists.
+    unsafe fn stream(&self, edge: usize, objects: &[*mut c_void]) {
+        if objects.is_empty() {
+            return;
+        }
+        // SAFETY: the contract is the caller's; the stream has room for as many.
+        unsafe {
+            let target = raw::next(self.source, edge);
+            let stream = raw::get(self.graph, target, objects.len());
+            assert!(stream.has(objects.len()));
+            stream.at.copy_from_nonoverlapping(objects.as_ptr(), objects.len());
+            raw::put(target, stream.at.add(objects.len()));
         }
     }
 

@@ -7,77 +7,221 @@ use std::mem::ManuallyDrop;
 
 use dpdk_sys::{layout, rte_graph, rte_node};
 
-use super::raw;
+use super::raw::{self, Stream};
 use crate::batch::Batch;
 use crate::next::{Next, checked};
 use crate::node::Outlet;
 use crate::object::Object;
 
+/// No edge: what none is numbered.
+const NOWHERE: usize = usize::MAX;
+
+/// Changes of the edge in one run of a node after which no stream is held open any more: the processor cannot foretell
+/// changes that follow no pattern, and each costs it as much as several objects whose targets are told of them at
+/// once.
+const MOST_CHANGES: u32 = 8;
+
+/// The edge that objects were sent to last, and where the next one is to be written. Its target is told how many it
+/// got when another edge is used, and at the end: a count in the target's memory would be read back for each object,
+/// which takes longer than all else that is done for one.
+#[derive(Clone, Copy)]
+struct Open {
+    edge: usize,
+    stream: Stream,
+    /// When it is 0, no stream is open.
+    changes_left: u32,
+}
+
+#[derive(Clone, Copy)]
 pub(super) struct LibrteOutlet<'o> {
     graph: *mut rte_graph,
     node: *mut rte_node,
     dropped: &'o Cell<u64>,
+    open: Open,
+}
+
+/// Tells the target of the edge `from`, if that is one, what it got up to `at`, and opens the stream of that of `to`,
+/// for `count` objects at least; [`Stream::NONE`] when there can be no room. Values come and go in registers, so that
+/// an outlet can stay there.
+///
+/// # Safety
+/// As for [`LibrteOutlet::room`], of the outlet that these are parts of.
+#[inline(never)]
+unsafe fn reopen(
+    (graph, node): (*mut rte_graph, *mut rte_node),
+    (from, at): (usize, *mut *mut c_void),
+    to: usize,
+    count: usize,
+) -> Stream {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        if from != NOWHERE {
+            raw::put(raw::next(node, from), at);
+        }
+        raw::get(graph, raw::next(node, to), count)
+    }
 }
 
 impl<'o> LibrteOutlet<'o> {
     /// # Safety
     /// The node belongs to the graph, is the one that runs, and has as many edges as the `Next` that this
-    /// is used with; none of them leads to itself.
+    /// is used with; none of them leads to itself. [`close`](Self::close) is called before it ends.
     #[inline(always)]
     pub(super) unsafe fn new(
         graph: *mut rte_graph,
         node: *mut rte_node,
         dropped: &'o Cell<u64>,
     ) -> Self {
-        Self { graph, node, dropped }
+        let open = Open { edge: NOWHERE, stream: Stream::NONE, changes_left: MOST_CHANGES };
+        Self { graph, node, dropped, open }
+    }
+
+    /// Tells the last target what it got.
+    #[inline(always)]
+    pub(super) fn close(&mut self) {
+        let Open { edge, stream, .. } = self.open;
+        if edge != NOWHERE {
+            // SAFETY: the stream is that target's, and what lies before the place to write at are objects.
+            unsafe { raw::put(raw::next(self.node, edge), stream.at) };
+            (self.open.edge, self.open.stream) = (NOWHERE, Stream::NONE);
+        }
+    }
+
+    /// Whether an edge's stream is open, and has room.
+    #[inline(always)]
+    fn is_open(&self, edge: usize, count: usize) -> bool {
+        edge == self.open.edge && self.open.stream.has(count)
+    }
+
+    /// Room for objects behind those that wait for the target of an edge; null when there can be none.
+    ///
+    /// # Safety
+    /// The edge exists; `count` is not 0; the caller writes the objects there before it does anything else with this.
+    #[inline(always)]
+    unsafe fn room(&mut self, edge: usize, count: usize) -> *mut *mut c_void {
+        // SAFETY: the contract is the caller's.
+        unsafe {
+            if self.open.changes_left == 0 {
+                self.close();
+                return raw::claim(self.graph, raw::next(self.node, edge), count);
+            }
+            let Open { edge: from, stream, changes_left } = self.open;
+            let stream = reopen((self.graph, self.node), (from, stream.at), edge, count);
+            let changes_left = changes_left - u32::from(edge != from);
+            self.open = Open { edge: NOWHERE, stream: Stream::NONE, changes_left };
+            if stream.has(count) {
+                self.open.edge = edge;
+                self.open.stream = Stream { at: stream.at.add(count), end: stream.end };
+            }
+            stream.at
+        }
     }
 
     /// Appends objects to what waits for the target of an edge.
     ///
     /// # Safety
-    /// `count` objects lie at `first`, which the caller gives up; the edge exists.
+    /// `count` objects lie at `first`, in the memory of the node that runs, which the caller gives up; the edge exists.
     #[inline(always)]
     unsafe fn append<M: Object>(&mut self, edge: usize, first: *mut M, count: usize) {
         if count == 0 {
             return;
         }
-        // SAFETY: the contract is the caller's. What lies at `first` is an array of its own, or the memory
-        // of the node that runs, which is not the target.
+        // SAFETY: the contract is the caller's; the target is another node.
         unsafe {
-            let target = raw::next(self.node, edge);
-            let room = raw::claim(self.graph, target, count);
-            if room.is_null() {
-                // SAFETY: nobody else owns them.
-                drop(Batch::new(first, count, self.dropped));
+            if self.is_open(edge, count) {
+                std::ptr::copy_nonoverlapping(first.cast(), self.open.stream.at, count);
+                self.open.stream.at = self.open.stream.at.add(count);
             } else {
-                std::ptr::copy_nonoverlapping(first.cast::<*mut c_void>(), room, count);
+                self.open = (*self).append_elsewhere(edge, first, count);
             }
         }
     }
 
-    /// [`append`](Self::append) in a function of its own: where a swap is the usual way, a node saves no
-    /// registers for it that only the copy needs.
+    /// [`append`](Self::append) where the stream is not open or has no room: apart, so that what is left is small
+    /// enough to become part of a node. The outlet goes by value, for its address would keep it out of registers.
     ///
     /// # Safety
-    /// As there.
+    /// As there; `count` is not 0.
     #[inline(never)]
-    unsafe fn append_apart<M: Object>(&mut self, edge: usize, first: *mut M, count: usize) {
+    unsafe fn append_elsewhere<M: Object>(
+        mut self,
+        edge: usize,
+        first: *mut M,
+        count: usize,
+    ) -> Open {
         // SAFETY: the contract is the caller's.
-        unsafe { self.append(edge, first, count) };
+        unsafe {
+            let room = self.room(edge, count);
+            if room.is_null() {
+                // SAFETY: nobody else owns them.
+                drop(Batch::new(first, count, self.dropped));
+            } else {
+                std::ptr::copy_nonoverlapping(first.cast(), room, count);
+            }
+        }
+        self.open
+    }
+
+    /// [`append`](Self::append) for all that a node got, in a function of its own: where a swap is the usual way, a
+    /// node saves no registers for it that only the copy needs.
+    ///
+    /// # Safety
+    /// As there; no stream is open.
+    #[inline(never)]
+    unsafe fn append_apart<M: Object>(&self, edge: usize, first: *mut M, count: usize) {
+        // SAFETY: the contract is the caller's.
+        unsafe {
+            let mut apart = Self::new(self.graph, self.node, self.dropped);
+            apart.append(edge, first, count);
+            apart.close();
+        }
     }
 }
 
 impl<M: Object, X: Next> Outlet<M, X> for LibrteOutlet<'_> {
     #[inline]
     fn send(&mut self, next: X, object: M) {
-        self.send_array(next, [object]);
+        let edge = checked(next);
+        if self.is_open(edge, 1) {
+            // SAFETY: there is room for it.
+            unsafe {
+                self.open.stream.at.cast::<M>().write(object);
+                self.open.stream.at = self.open.stream.at.add(1);
+            }
+            return;
+        }
+        // SAFETY: the node has an edge for each value of `X`.
+        unsafe {
+            let room = self.room(edge, 1);
+            if room.is_null() {
+                drop(object);
+                self.dropped.set(self.dropped.get() + 1);
+            } else {
+                room.cast::<M>().write(object);
+            }
+        }
     }
 
     #[inline]
     fn send_array<const K: usize>(&mut self, next: X, objects: [M; K]) {
-        let mut objects = ManuallyDrop::new(objects);
-        // SAFETY: the array is ours, and given up; the node has an edge for each value of `X`.
-        unsafe { self.append(checked(next), objects.as_mut_ptr(), K) };
+        let edge = checked(next);
+        let objects = ManuallyDrop::new(objects);
+        // SAFETY: there is room for them, and they are given up; the node has an edge for each value of `X`.
+        unsafe {
+            if self.is_open(edge, K) {
+                let first = objects.as_ptr().cast();
+                std::ptr::copy_nonoverlapping(first, self.open.stream.at, K);
+                self.open.stream.at = self.open.stream.at.add(K);
+            } else if K > 0 {
+                let room = self.room(edge, K);
+                if room.is_null() {
+                    drop(ManuallyDrop::into_inner(objects));
+                    self.dropped.set(self.dropped.get() + K as u64);
+                } else {
+                    std::ptr::copy_nonoverlapping(objects.as_ptr().cast(), room, K);
+                }
+            }
+        }
     }
 
     #[inline]
@@ -101,6 +245,7 @@ impl<M: Object, X: Next> Outlet<M, X> for LibrteOutlet<'_> {
 
     #[inline]
     fn forward(&mut self, next: X, batch: Batch<'_, M>) {
+        self.close();
         // SAFETY: the node has an edge for each value of `X`, and none leads to itself. No other batch lies
         // in the memory that changes hands when this one is whole and begins where it does.
         unsafe {

@@ -147,6 +147,57 @@ pub(super) unsafe fn claim(
     }
 }
 
+/// Where objects may be written for a node: behind those that wait for it, up to the end of its memory.
+#[derive(Clone, Copy)]
+pub(super) struct Stream {
+    pub(super) at: *mut *mut c_void,
+    pub(super) end: *mut *mut c_void,
+}
+
+impl Stream {
+    /// No memory at all.
+    pub(super) const NONE: Self = Self { at: std::ptr::null_mut(), end: std::ptr::null_mut() };
+
+    /// Whether there is room for so many.
+    #[inline(always)]
+    pub(super) fn has(&self, count: usize) -> bool {
+        self.end.addr() - self.at.addr() >= count * size_of::<*mut c_void>()
+    }
+}
+
+/// `rte_node_next_stream_get`: the stream of a node, with room for `count` objects (not 0) at least, and the node
+/// is one that is to run. [`Stream::NONE`] when there can be no room: more than 65,535.
+///
+/// # Safety
+/// The node belongs to the graph, and runs not now; the caller writes an object there and says so to [`put`] before
+/// anything else is done with the node.
+#[inline(always)]
+pub(super) unsafe fn get(graph: *mut rte_graph, node: *mut rte_node, count: usize) -> Stream {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        let at = claim(graph, node, count);
+        if at.is_null() {
+            return Stream::NONE;
+        }
+        let first: *mut *mut c_void = field(node, layout::NODE_OBJS);
+        let size: u16 = field(node, layout::NODE_SIZE);
+        Stream { at, end: first.add(size.into()) }
+    }
+}
+
+/// `rte_node_next_stream_put`: all places before `at` hold objects now.
+///
+/// # Safety
+/// They do; and `at` lies in the stream that [`get`] gave for the node.
+#[inline(always)]
+pub(super) unsafe fn put(node: *mut rte_node, at: *mut *mut c_void) {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        let first: *mut *mut c_void = field(node, layout::NODE_OBJS);
+        set_field(node, layout::NODE_IDX, at.offset_from(first) as u16);
+    }
+}
+
 /// Gives the node memory for `filled` objects at least; DPDK makes it twice that. False for more than a
 /// stream can have, on which the C functions do not look and DPDK ends the program.
 ///

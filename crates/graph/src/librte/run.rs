@@ -94,7 +94,9 @@ unsafe extern "C" fn process<M: Object, N: Node<M>>(
     unsafe {
         let (state, counters) = state::<N>(node);
         let batch = Batch::new(objects.cast::<M>(), count.into(), &counters.dropped);
-        state.process(batch, &mut LibrteOutlet::new(graph, node, &counters.dropped));
+        let mut out = LibrteOutlet::new(graph, node, &counters.dropped);
+        state.process(batch, &mut out);
+        out.close();
     }
     count
 }
@@ -128,6 +130,7 @@ unsafe extern "C" fn each<M: Object, N: EachNode<M>>(
         let batch = Batch::new(objects.cast::<M>(), count.into(), &counters.dropped);
         let mut out = LibrteOutlet::new(graph, node, &counters.dropped);
         batch.for_runs(One(state), |next, run| out.forward(next, run));
+        out.close();
     }
     count
 }
@@ -147,7 +150,9 @@ unsafe extern "C" fn poll<M: Object, S: Source<M>, const BURST: usize>(
         let spare: *mut MaybeUninit<M> = raw::field(node, layout::NODE_OBJS);
         let before = counters.objects.get();
         let room = Room::new(std::slice::from_raw_parts_mut(spare, BURST), counters);
-        state.poll(room, &mut LibrteOutlet::new(graph, node, &counters.dropped));
+        let mut out = LibrteOutlet::new(graph, node, &counters.dropped);
+        state.poll(room, &mut out);
+        out.close();
         (counters.objects.get() - before) as u16
     }
 }
