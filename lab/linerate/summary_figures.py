@@ -6,7 +6,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from linerate.records import CpuPart, InvalidCode, Protocol
-from linerate.verdict import Answer
+from linerate.verdict import Answer, Verdict
 
 
 class Strict(BaseModel):
@@ -71,13 +71,24 @@ class CellRatio(Strict):
     ci_high: float | None = None
 
 
+class JudgedRatio(CellRatio):
+    """One with a verdict, by the rules of all comparisons."""
+
+    p: float | None = None
+    p_holm: float | None = Field(
+        default=None, description="over the pairs of one arm's ordering or splitting"
+    )
+    verdict: Verdict
+    reason: str
+
+
 class Ordering(Strict):
     """A published ordering of passing mechanisms, looked for in one arm: each over the next."""
 
     arm: str
     work: str
     stats: str
-    steps: list[CellRatio]
+    steps: list[JudgedRatio]
     holds: Answer
     reason: str = ""
 
@@ -90,6 +101,11 @@ class Splitting(Strict):
     work: str
     stats: str
     doublings: list[CellRatio] = Field(description="objects/s with twice the ways over without")
+    changes: list[JudgedRatio] = Field(
+        default_factory=list,
+        description="each doubling over the one before it; `first` and `second` are the cells that "
+        "these two led to",
+    )
     alike: Answer = Field(description="whether every doubling costs as much as the one before")
     reason: str = ""
 

@@ -36,6 +36,7 @@ LOW_LOAD_LOSS = 0.001
 # Share of blocks that may be lost to invalid trials.
 LOST_BLOCKS = 0.5
 _AA_TOO_FEW = "the A/A arm has too few valid blocks"
+_FAMILY = "the sizes and loads of this arm"
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,13 @@ def judge(
     limited_by: tuple[Limiter | None, Limiter | None] = (None, None),
     zero_blocks: int = 0,
     higher_is_better: bool = True,
+    family: str = _FAMILY,
 ) -> Judgement:
     """Apply the rules, in the order of what forbids a verdict first.
 
     `planned`: blocks that there should be. `worst_spread` and `low_load_loss` are the cell's, over
-    all of its arms; `limited_by` is what held back the arm and the baseline.
+    all of its arms; `limited_by` is what held back the arm and the baseline; `family`: over what
+    Holm's p was corrected, in words.
     """
     if paired is None or p_holm is None:
         lacking = "can be compared" if zero_blocks else "has a valid trial of both"
@@ -101,7 +104,7 @@ def judge(
     if paired.ci_low <= 1 <= paired.ci_high:
         return Judgement("undecided", "the interval neither excludes 1 nor lies inside the margin")
     if p_holm >= ALPHA:
-        return Judgement("undecided", _holm_says(p_holm))
+        return Judgement("undecided", _holm_says(p_holm, family))
     if aa is not None and _explained(paired, aa):
         return Judgement(
             "undecided",
@@ -113,20 +116,18 @@ def judge(
     return Judgement("slower" if higher_is_better else "faster", "the interval lies below 1")
 
 
-def greater(paired: Paired | None) -> Answer:
-    """Whether the first of two cells of one arm has the greater figure, by the whole interval."""
-    if paired is None or paired.n < MIN_BLOCKS or paired.ci_low is None or paired.ci_high is None:
-        return "untold"
-    return "yes" if paired.ci_low > 1 else "no" if paired.ci_high < 1 else "untold"
-
-
-def alike(paired: Paired | None) -> Answer:
-    """Whether two figures of one arm are the same: the whole interval lies inside the margin."""
-    if paired is None or paired.n < MIN_BLOCKS or paired.ci_low is None or paired.ci_high is None:
-        return "untold"
-    if paired.ci_low > 1 - MARGIN and paired.ci_high < 1 + MARGIN:
+def greater(verdict: Verdict) -> Answer:
+    """Whether the first of two is greater, of which `judge` said this: no, where they are alike."""
+    if verdict == "faster":
         return "yes"
-    return "untold" if paired.ci_low <= 1 <= paired.ci_high else "no"
+    return "no" if verdict in {"slower", "equal"} else "untold"
+
+
+def alike(verdict: Verdict) -> Answer:
+    """Whether two are the same, of which `judge` said this."""
+    if verdict == "equal":
+        return "yes"
+    return "no" if verdict in {"faster", "slower"} else "untold"
 
 
 def found_shift(found: Shifted) -> bool:
@@ -173,10 +174,8 @@ def judge_shift(
     return Judgement("faster" if better else "slower", f"the interval lies {side} 0")
 
 
-def _holm_says(p_holm: float | None) -> str:
-    return (
-        f"Holm's p over the sizes and loads of this arm is {p_holm or 1:.3f}, not below {ALPHA:g}"
-    )
+def _holm_says(p_holm: float | None, family: str = _FAMILY) -> str:
+    return f"Holm's p over {family} is {p_holm or 1:.3f}, not below {ALPHA:g}"
 
 
 def _too_few(paired: Paired | Shifted, planned: int, zero_blocks: int) -> Judgement | None:

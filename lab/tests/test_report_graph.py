@@ -35,6 +35,15 @@ def test_every_sentence_is_there(run: tuple[Found, Path], text: str) -> None:
         assert f"{comparison.link} 256 B" not in text
 
 
+def test_what_decides_an_ordering_is_told(run: tuple[Found, Path], text: str) -> None:
+    graph = run[0].summary.graph
+    assert graph
+    reasons = {each.reason for each in graph.orderings if each.reason}
+    reasons |= {each.reason for each in graph.splitting if each.reason}
+    assert any(reason.startswith("the doubling to split4 over that to") for reason in reasons)
+    assert not [reason for reason in reasons if reason not in text]
+
+
 def test_what_was_published_is_named_and_has_no_figures(text: str) -> None:
     assert "Published: pointer swap &gt; memory copy &gt; pointer assignment" in text
     assert "Xeon 8336C" in text

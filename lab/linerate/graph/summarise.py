@@ -97,7 +97,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         pairs.append(_pairs(summarised, mine, labels, primary=cell.link == primary))
     summary = summary_of(setup, trials, cells, pairs, interrupted=interrupted)
     shown = [label for label in labels if not label.endswith(AA_SUFFIX)]
-    summary.graph = answers(found.trials, shown, summary.aa)
+    summary.graph = answers(found.trials, shown, pairs)
     return summary
 
 
