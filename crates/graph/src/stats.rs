@@ -13,8 +13,9 @@ pub struct NodeStats {
     /// Objects that came to it; for a source, that it put into its room. `None` where that is
     /// not counted.
     pub objects: Option<u64>,
-    /// TSC cycles spent in it. In a fused graph the first of several nodes that look at one object at a time
-    /// is counted the cycles of all of them; the others have none.
+    /// TSC cycles spent in it; `None` where that is not counted. In a fused graph the first of several nodes
+    /// that look at one object at a time is counted the cycles of all of them. The others run inside it: those
+    /// that get objects from such nodes alone have neither calls nor cycles.
     pub cycles: Option<u64>,
     /// Objects that it left in their batch, and which were dropped for that.
     pub dropped: u64,

@@ -180,6 +180,7 @@ fn executors() {
     let eal = support::eal();
     agree(&eal);
     straight_code_agrees(&eal);
+    what_runs_inside_another_node_has_no_calls(&eal);
     more_than_there_is_room_for(&eal);
     random_graphs(&eal);
     nodes_are_told_of_objects_ahead(&eal);
@@ -250,6 +251,27 @@ fn straight_code_agrees(eal: &Eal) {
         Ok(())
     });
     run.unwrap();
+}
+
+/// Its objects are counted; it is never called, and has no time of its own.
+fn what_runs_inside_another_node_has_no_calls(eal: &Eal) {
+    let case = Case { counts: [vec![100], vec![100]], nodes: [(7, Way::Each); 4] };
+    let live = Arc::new(());
+    let without = |graph: &mut dyn Executor| {
+        graph.walk();
+        let stats = graph.stats();
+        assert!(stats.iter().all(|node| node.objects > Some(0)));
+        assert!(stats.iter().all(|node| node.calls.is_some() == node.cycles.is_some()));
+        assert!(stats.iter().all(|node| node.calls.is_none_or(|calls| calls > 0)));
+        let without = stats.into_iter().filter(|node| node.calls.is_none());
+        without.map(|node| node.name).collect::<Vec<_>>()
+    };
+    let mut fused: Fused<Straight> = Fused::new(straight(&case, &live));
+    // Behind `s_split` alone; to `s_late` batches come from `s_join`, too.
+    assert_eq!(without(&mut fused), ["s_early"]);
+    let mut librte: Librte<'_, Straight> =
+        Librte::new(eal, "inside", straight(&case, &live)).unwrap();
+    assert_eq!(without(&mut librte), [""; 0]);
 }
 
 /// Sends each object and so many copies, one by one or all together.

@@ -2,6 +2,7 @@
 //! The fused executor: a topology compiled into one function, without function pointers, its objects
 //! waiting on the stack.
 
+mod inside;
 mod outlet;
 mod slot;
 
@@ -28,18 +29,22 @@ pub struct Fused<T: Topology, const BURST: usize = 256, const STATS: bool = true
     nodes: T,
     /// One for each node, as is the next. Boxed, and no arrays of the topology's, so that a graph is `Send`.
     counters: Box<[Counters]>,
+    /// Whether a node runs inside others alone: then it has no calls and no cycles of its own.
+    inside: Box<[bool]>,
     spilt: Box<[Vec<T::Object>]>,
 }
 
 impl<T: Topology, const BURST: usize, const STATS: bool> Fused<T, BURST, STATS> {
     /// A graph of these nodes.
     #[must_use]
-    pub fn new(nodes: T) -> Self {
+    pub fn new(mut nodes: T) -> Self {
         const { assert_one_word::<T::Object>() };
         const { assert!(BURST > 0, "a source is asked for at least one object") };
+        let inside = inside::of(&mut nodes);
         Self {
             nodes,
             counters: T::NODES.iter().map(|_| Counters::default()).collect(),
+            inside,
             spilt: T::NODES.iter().map(|_| Vec::new()).collect(),
         }
     }
@@ -87,14 +92,14 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Executor for Fused<T, B
     }
 
     fn stats(&self) -> Vec<NodeStats> {
-        let stats = |(counters, node): (&Counters, &NodeInfo)| NodeStats {
+        let stats = |((counters, node), inside): ((&Counters, &NodeInfo), &bool)| NodeStats {
             name: node.name.to_owned(),
-            calls: STATS.then_some(counters.calls),
+            calls: (STATS && !inside).then_some(counters.calls),
             objects: STATS.then_some(counters.objects.get()),
-            cycles: STATS.then_some(counters.cycles),
+            cycles: (STATS && !inside).then_some(counters.cycles),
             dropped: counters.dropped.get(),
         };
-        self.counters.iter().zip(T::NODES).map(stats).collect()
+        self.counters.iter().zip(T::NODES).zip(&self.inside).map(stats).collect()
     }
 
     fn dot(&self) -> String {
