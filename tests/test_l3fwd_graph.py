@@ -43,6 +43,21 @@ def nodes(telemetry: Telemetry) -> dict[str, dict[str, int]]:
     return {each["node"]: each for each in telemetry.ask("/linerate/graph/nodes")}
 
 
+def check_nodes(telemetry: Telemetry, executor: str) -> None:
+    """Which nodes have calls and cycles of their own; and what one lcore is asked for alone."""
+    found = nodes(telemetry)
+    inside = {name for name, each in found.items() if "calls" not in each}
+    assert inside == {name for name, each in found.items() if "cycles" not in each}
+    both = {f"{what}{family}" for what in ("lookup", "rewrite") for family in (4, 6)}
+    assert inside == (both if executor == "fused" else set())
+    lcore = found["rx"]["lcore"]
+    alone = telemetry.ask(f"/linerate/graph/nodes,{lcore}")
+    assert [each["node"] for each in alone] == list(found)
+    assert not telemetry.ask(f"/linerate/graph/nodes,{lcore + 1}")
+    with pytest.raises(UnknownCommandError):
+        telemetry.ask("/linerate/graph/nodes,x")
+
+
 @pytest.fixture(scope="module")
 def c_frames() -> tuple[list[list[bytes]], list[list[bytes]]]:
     """Frames, and what the C l3fwd-graph makes of them."""
@@ -139,6 +154,7 @@ def test_every_frame_has_one_end_and_is_counted_there(executor: str, tmp_path: P
                 lambda: nodes(telemetry)["rx"]["packets"] == total, TIMEOUT_S, "frames: not"
             )
             counted = {name: each["packets"] for name, each in nodes(telemetry).items()}
+            check_nodes(telemetry, executor)
             polls = telemetry.ask("/linerate/polling")
             assert count(telemetry, "opackets", 2) == counted["tx"]
             assert child.stop() == 0

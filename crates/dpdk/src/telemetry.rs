@@ -10,8 +10,8 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-pub use ::telemetry::Value;
 use ::telemetry::pieces;
+pub use ::telemetry::{Value, room};
 use dpdk_sys::rte_tel_data;
 
 use crate::eal::Eal;
@@ -50,8 +50,9 @@ impl Telemetry<'_> {
     }
 
     /// Answers `command` (such as `/linerate/clock`) by `handler`, which gets what follows the
-    /// command's comma, or an empty text. `None` is answered as `null`: bad parameters. A command that
-    /// was registered here before gets the new handler.
+    /// command's comma, or an empty text. `None` is answered as `null`: bad parameters. So is a value that
+    /// [does not fit](Value::fits), of which DPDK would leave out a part and say nothing. A command that was
+    /// registered here before gets the new handler.
     ///
     /// # Errors
     /// See [`RegisterError`].
@@ -97,6 +98,7 @@ unsafe extern "C" fn answer(
     data: *mut rte_tel_data,
 ) -> c_int {
     const EINVAL: c_int = -22;
+    const ENOSPC: c_int = -28;
     // SAFETY: DPDK passes the registered name, the parameters or NULL, and a place for the answer.
     let (command, parameters) = unsafe {
         let parameters = match parameters.is_null() {
@@ -116,6 +118,9 @@ unsafe extern "C" fn answer(
         Ok(None) => return EINVAL,
         Err(panic) => lcore::abort(&*panic),
     };
+    if !value.fits(&command.to_string_lossy()) {
+        return ENOSPC;
+    }
     // SAFETY: `data` is DPDK's place for this answer.
     match unsafe { fill(data, &value) } {
         Some(()) => 0,

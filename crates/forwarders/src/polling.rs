@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dpdk::Eal;
 use dpdk::telemetry::RegisterError;
 pub use forwarding::polling::{BURST, Meter, QueueFigures, entries};
+use forwarding::polling::{COMMAND, HELP, answer};
 
 /// Answers `/linerate/polling` with these figures, and `/linerate/clock`.
 ///
@@ -14,7 +15,5 @@ pub use forwarding::polling::{BURST, Meter, QueueFigures, entries};
 pub fn register(eal: &Eal, figures: Vec<Arc<QueueFigures>>) -> Result<(), RegisterError> {
     let telemetry = eal.telemetry();
     telemetry.register_clock()?;
-    telemetry.register("/linerate/polling", "Polls of each receive queue", move |_| {
-        Some(entries(&figures))
-    })
+    telemetry.register(COMMAND, HELP, move |parameters| answer(&figures, parameters))
 }

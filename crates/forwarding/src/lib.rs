@@ -13,6 +13,7 @@ pub mod getopt;
 pub mod l2fwd;
 pub mod options;
 pub mod polling;
+pub mod queues;
 pub mod rules;
 pub mod stats_file;
 pub mod stop;

@@ -10,8 +10,18 @@ use std::sync::Arc;
 use measure::{Cell, clock};
 use telemetry::Value;
 
+use crate::queues::Queues;
+
+/// The telemetry command that tells of these figures.
+pub const COMMAND: &str = "/linerate/polling";
+/// What it does.
+pub const HELP: &str =
+    "Polls of each receive queue. Parameters: PORT,QUEUE; null: too much at once, ask by PORT";
+
 /// Most packets that a poll asks for, where nothing else is said.
 pub const BURST: usize = 32;
+
+const HISTOGRAM: &str = "burst_histogram";
 
 /// What became of the polls of one receive queue.
 #[repr(align(64))]
@@ -67,7 +77,7 @@ impl QueueFigures {
             ("empty_polls", bursts[0].into()),
             ("packets", packets.into()),
             ("burst_limit", (bursts.len() as u64 - 1).into()),
-            ("burst_histogram", Value::Numbers(bursts)),
+            (HISTOGRAM, Value::Numbers(bursts)),
             // The lcore goes on while this is read: what it adds meanwhile is not of this moment.
             ("busy_tsc", self.busy_tsc.get().min(total).into()),
             ("total_tsc", total.into()),
@@ -108,11 +118,37 @@ impl<'f> Meter<'f> {
     }
 }
 
-/// The answer to `/linerate/polling`: an entry for each receive queue.
+/// An entry for each receive queue.
 #[must_use]
 pub fn entries(figures: &[Arc<QueueFigures>]) -> Value {
     let now = clock::now();
     Value::List(figures.iter().map(|figures| figures.entry(now)).collect())
+}
+
+/// The answer to [`COMMAND`]: the entries of all queues, of a port's, or of one, without histograms where they
+/// have no room together. `None` for parameters that are neither, and where there is no room even so.
+#[must_use]
+pub fn answer(figures: &[Arc<QueueFigures>], parameters: &str) -> Option<Value> {
+    let asked = Queues::named(parameters)?;
+    let asked = |each: &&Arc<QueueFigures>| asked.have(each.port, each.queue);
+    let figures: Vec<_> = figures.iter().filter(asked).cloned().collect();
+    let whole = entries(&figures);
+    if whole.fits(COMMAND) {
+        return Some(whole);
+    }
+    let short = without_histograms(whole);
+    short.fits(COMMAND).then_some(short)
+}
+
+fn without_histograms(entries: Value) -> Value {
+    match entries {
+        Value::List(entries) => Value::List(entries.into_iter().map(without_histograms).collect()),
+        Value::Dict(mut entry) => {
+            entry.retain(|(name, _)| name != HISTOGRAM);
+            Value::Dict(entry)
+        }
+        other => other,
+    }
 }
 
 #[cfg(test)]
@@ -150,5 +186,45 @@ mod tests {
         assert_eq!(number(&second, "busy_tsc"), 100);
         assert_eq!(number(&second, "total_tsc"), 1000);
         assert_eq!(number(&second, "packets"), 32);
+    }
+
+    /// So many queues of two ports, polled by an lcore each.
+    fn many(queues: u16) -> Vec<Arc<QueueFigures>> {
+        let of = |number: u16| QueueFigures::new(number.into(), number % 2, number / 2);
+        (0..queues).map(|number| Arc::new(of(number))).collect()
+    }
+
+    fn told(answer: Option<Value>) -> Vec<Value> {
+        match answer {
+            Some(Value::List(entries)) => entries,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn is_whole(entry: &Value) -> bool {
+        matches!(entry, Value::Dict(entries) if entries.iter().any(|(name, _)| name == HISTOGRAM))
+    }
+
+    #[test]
+    fn what_has_no_room_is_asked_for_queue_by_queue() {
+        let most = |fits: fn(&[Arc<QueueFigures>]) -> bool| {
+            (1..).take_while(|queues| fits(&many(*queues))).last().unwrap()
+        };
+        let whole = most(|figures| entries(figures).fits(COMMAND));
+        let answered = most(|figures| answer(figures, "").is_some());
+        assert!(whole > 10 && answered > whole, "{whole}, {answered}");
+        for queues in [whole, whole + 1, answered] {
+            let entries = told(answer(&many(queues), ""));
+            assert_eq!(entries.len(), usize::from(queues), "each is told of");
+            assert!(entries.iter().all(|entry| is_whole(entry) == (queues == whole)));
+        }
+        let figures = many(answered + 1);
+        assert_eq!(answer(&figures, ""), None);
+        assert_eq!(told(answer(&figures, "1")).len(), figures.len() / 2);
+        let one = told(answer(&figures, "1,3"));
+        assert_eq!((one.len(), number(&one[0], "lcore")), (1, 7));
+        assert!(is_whole(&one[0]));
+        assert_eq!(told(answer(&figures, "2")).len(), 0);
+        assert_eq!(answer(&figures, "x"), None);
     }
 }

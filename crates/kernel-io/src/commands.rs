@@ -58,7 +58,7 @@ pub(crate) fn commands(facts: Facts, own: Vec<OwnCommand>) -> Commands {
             "Returns the device info for a port. Parameters: int port_id",
             with(info),
         )
-        .with("/linerate/polling", "Polls of each receive queue", with(polls))
+        .with(polling::COMMAND, polling::HELP, with(polls))
         .with("/linerate/clock", "Rate of the TSC and cost of reading it", |_| Some(clock(hz())));
     let all = own.into_iter();
     all.fold(commands, |commands, each| commands.with(each.name, each.help, each.answer))
@@ -108,6 +108,6 @@ fn info(facts: &Facts, parameters: &str) -> Option<Value> {
     ]))
 }
 
-fn polls(facts: &Facts, _parameters: &str) -> Option<Value> {
-    Some(polling::entries(&facts.figures))
+fn polls(facts: &Facts, parameters: &str) -> Option<Value> {
+    polling::answer(&facts.figures, parameters)
 }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use forwarding::queues::Queues;
 use measure::{Cell, Distribution, clock, histogram};
 use telemetry::Value;
 
@@ -98,24 +99,9 @@ pub(crate) fn command(books: Vec<Arc<SpanBook>>) -> OwnCommand {
 /// The answer of `/linerate/latency`, of all lanes or of those that send on a port, or on one queue of it:
 /// without histograms where they have no room. None for parameters that are neither.
 fn answer(books: &[Arc<SpanBook>], parameters: &str) -> Option<Value> {
-    let wanted: Vec<u16> = match parameters.trim() {
-        "" => Vec::new(),
-        numbers => {
-            numbers.split(',').map(|word| word.trim().parse()).collect::<Result<_, _>>().ok()?
-        }
-    };
-    let asked = |book: &&Arc<SpanBook>| match wanted[..] {
-        [] => Some(true),
-        [port] => Some(book.tx_port == port),
-        [port, queue] => Some((book.tx_port, book.queue) == (port, queue)),
-        _ => None,
-    };
-    let mut entries = Vec::new();
-    for book in books {
-        if asked(&book)? {
-            entries.extend(book.entries());
-        }
-    }
+    let asked = Queues::named(parameters)?;
+    let asked = books.iter().filter(|book| asked.have(book.tx_port, book.queue));
+    let entries: Vec<Entry> = asked.flat_map(|book| book.entries()).collect();
     let whole = entries.iter().map(Entry::size).sum::<usize>() <= ROOM;
     Some(Value::List(entries.into_iter().map(|entry| entry.value(whole)).collect()))
 }

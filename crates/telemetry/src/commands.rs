@@ -6,10 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use crate::json::Told;
+use crate::room::LONGEST_ANSWER;
 use crate::value::Value;
-
-/// Longest answer in bytes, as DPDK tells its clients.
-pub(crate) const LONGEST_ANSWER: usize = 16384;
 
 type Handler = Box<dyn Fn(&str) -> Option<Value> + Send + Sync>;
 

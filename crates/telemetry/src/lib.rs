@@ -11,6 +11,7 @@ mod commands;
 mod json;
 #[cfg(feature = "server")]
 mod place;
+mod room;
 #[cfg(feature = "server")]
 mod server;
 mod value;
@@ -19,6 +20,7 @@ mod value;
 pub use commands::Commands;
 #[cfg(feature = "server")]
 pub use place::{Place, PlaceError};
+pub use room::room;
 #[cfg(feature = "server")]
 pub use server::{Server, ServerError};
 pub use value::{Value, pieces};

@@ -8,10 +8,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use dpdk::Eal;
-use dpdk::telemetry::{RegisterError, Value};
+use dpdk::telemetry::{RegisterError, Value, room};
 use graph::NodeStats;
 
 use super::desk::Desk;
+
+/// The command about nodes.
+const NODES: &str = "/linerate/graph/nodes";
 
 /// Rules that one answer tells of: as many as telemetry has room for.
 pub const PAGE: usize = 512;
@@ -60,9 +63,9 @@ pub fn register(
     let (requests, receiver) = channel();
     let desks = desks.to_vec();
     telemetry.register(
-        "/linerate/graph/nodes",
-        "Counters of each node on each lcore. Takes no parameters",
-        move |_| Some(Value::List(desks.iter().flat_map(|desk| nodes(desk)).collect())),
+        NODES,
+        "Counters of each node on each lcore. Parameters: LCORE; left_off: lcores to ask for one by one",
+        move |parameters| nodes(&desks, parameters),
     )?;
     telemetry.register(
         "/linerate/graph/dot",
@@ -110,26 +113,128 @@ fn replace(parameters: &str) -> Option<Wish> {
     Some(Wish::Replace(Family::named(family)?, PathBuf::from(file.trim())))
 }
 
-fn nodes(desk: &Desk) -> Vec<Value> {
-    let entry = |node: NodeStats| {
-        let mut entries = vec![
-            ("lcore".to_owned(), u64::from(desk.lcore).into()),
-            ("node".to_owned(), Value::String(node.name)),
-        ];
-        let counts = [("calls", node.calls), ("packets", node.objects), ("cycles", node.cycles)];
-        // What was not counted is absent.
-        let counted =
-            counts.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?.into())));
-        entries.extend(counted);
-        entries.push(("dropped".to_owned(), node.dropped.into()));
-        Value::Dict(entries)
+/// Of all lcores, or of one. `None` for parameters that are neither.
+fn nodes(desks: &[Arc<Desk>], parameters: &str) -> Option<Value> {
+    let only: Option<u32> = match parameters.trim() {
+        "" => None,
+        lcore => Some(lcore.parse().ok()?),
     };
-    desk.stats().into_iter().map(entry).collect()
+    let asked = desks.iter().filter(|desk| only.is_none_or(|lcore| lcore == desk.lcore));
+    Some(those_with_room(asked.map(|desk| (desk.lcore, desk.stats()))))
+}
+
+/// The nodes of as many lcores as one answer has room for. The others are named in a last entry, `left_off`.
+fn those_with_room(lcores: impl Iterator<Item = (u32, Vec<NodeStats>)>) -> Value {
+    let told: Vec<(u32, Vec<Value>)> = lcores
+        .map(|(lcore, nodes)| (lcore, nodes.into_iter().map(|node| entry(lcore, node)).collect()))
+        .collect();
+    // Each entry has a comma or a bracket behind it, and the first a bracket before it.
+    let size = |entries: &[Value]| entries.iter().map(|entry| entry.size() + 1).sum::<usize>();
+    let room = room(NODES) - 1;
+    let left_off = |lcores: Vec<u64>| Value::dict([("left_off", Value::Numbers(lcores))]);
+    let most = left_off(told.iter().map(|(lcore, _)| (*lcore).into()).collect()).size() + 1;
+    let all = told.iter().map(|(_, entries)| size(entries)).sum::<usize>() <= room;
+    let mut free = if all { room } else { room.saturating_sub(most) };
+    let (mut entries, mut others) = (Vec::new(), Vec::new());
+    for (lcore, nodes) in told {
+        match free.checked_sub(size(&nodes)) {
+            Some(rest) if others.is_empty() => {
+                free = rest;
+                entries.extend(nodes);
+            }
+            _ => others.push(lcore.into()),
+        }
+    }
+    if !others.is_empty() {
+        entries.push(left_off(others));
+    }
+    Value::List(entries)
+}
+
+fn entry(lcore: u32, node: NodeStats) -> Value {
+    let mut entries = vec![
+        ("lcore".to_owned(), u64::from(lcore).into()),
+        ("node".to_owned(), Value::String(node.name)),
+    ];
+    let counts = [("calls", node.calls), ("packets", node.objects), ("cycles", node.cycles)];
+    // What was not counted is absent.
+    let counted =
+        counts.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?.into())));
+    entries.extend(counted);
+    entries.push(("dropped".to_owned(), node.dropped.into()));
+    Value::Dict(entries)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn field<'v>(entry: &'v Value, wanted: &str) -> Option<&'v Value> {
+        match entry {
+            Value::Dict(fields) => {
+                fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+
+    /// How many lcores are told of with all of their nodes, and which are left off.
+    fn whole_and_left_off(answer: &Value) -> (usize, Vec<u64>) {
+        let Value::List(entries) = answer else { panic!("{answer:?}") };
+        let told = entries.iter().filter(|entry| field(entry, "node").is_some()).count();
+        assert_eq!(told % COUNT, 0, "no lcore in part");
+        match entries.last().and_then(|entry| field(entry, "left_off")) {
+            Some(Value::Numbers(lcores)) => {
+                assert_eq!(entries.len(), told + 1);
+                (told / COUNT, lcores.clone())
+            }
+            _ => {
+                assert_eq!(entries.len(), told);
+                (told / COUNT, Vec::new())
+            }
+        }
+    }
+
+    const COUNT: usize = 13;
+
+    fn counted(lcores: u32) -> Value {
+        let count = Some(u64::MAX);
+        let node = |at: usize| NodeStats {
+            name: format!("lookup{at}"),
+            calls: count,
+            objects: count,
+            cycles: (at > 3).then_some(7),
+            dropped: 0,
+        };
+        those_with_room((0..lcores).map(|lcore| (lcore, (0..COUNT).map(node).collect())))
+    }
+
+    #[test]
+    fn lcores_whose_nodes_have_no_room_are_named() {
+        let most = (1..).take_while(|n| whole_and_left_off(&counted(*n)).1.is_empty()).last();
+        let most = most.unwrap();
+        assert!(most > 5);
+        let whole = counted(most);
+        assert!(whole.fits(NODES));
+        assert_eq!(whole_and_left_off(&whole), (most as usize, vec![]));
+        // One more would not have had room.
+        assert!(whole.size() + whole.size() / most as usize > room(NODES));
+        for lcores in [most + 1, most + 2, 128, 512] {
+            let answer = counted(lcores);
+            assert!(answer.fits(NODES), "{lcores}");
+            let (told, left_off) = whole_and_left_off(&answer);
+            assert_eq!(left_off, (told as u64..lcores.into()).collect::<Vec<_>>());
+            assert!(told > 0);
+        }
+        assert_eq!(counted(0), Value::List(vec![]));
+    }
+
+    #[test]
+    fn one_lcore_is_asked_for_by_its_number() {
+        let desks = [Arc::new(Desk::new(1)), Arc::new(Desk::new(2))];
+        assert_eq!(nodes(&desks, "x"), None);
+        assert_eq!(nodes(&desks, "7"), Some(Value::List(vec![])));
+    }
 
     #[test]
     fn parameters_are_read() {
