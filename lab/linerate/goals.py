@@ -4,9 +4,8 @@
     python -m linerate.goals RECORDS.jsonl
 
 The best of the unmodified C builds is chosen in every second block and judged in the others: chosen
-and judged in the same ones, it would look better than it is (measuring.md 12). A goal is reached
-when the lower bound of the ratio's interval is not below it; printed, never asserted. Where the
-lab's gates (the A/A arm, the spread) forbid a verdict on a link, none is given here either.
+and judged in the same ones, it would look better than it is (measuring.md 12). `goal_table` says
+when a goal is reached, and prints.
 """
 
 from __future__ import annotations
@@ -14,15 +13,13 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from linerate.comparisons import pair
 from linerate.design import AA_SUFFIX
-from linerate.metrics import FORWARDED
+from linerate.goal_table import Row, gated, lines
+from linerate.metrics import FORWARDED, TrialMetric
 from linerate.records import Trial, read
-from linerate.stats import Paired
-from linerate.verdict import unsound
 
 C_BUILDS = ("c-l2fwd", "c-l2fwd-native", "c-l2fwd-clang", "c-l2fwd-clang-native")
 ARMS = ("plain-c", "plain-c-burst", "rust-l2fwd", "rust-l2fwd-burst", "raw-rust", "raw-rust-burst")
@@ -38,51 +35,6 @@ SAFE_AND_RAW = (("rust-l2fwd", "raw-rust"), ("rust-l2fwd-burst", "raw-rust-burst
 SAFE_GOAL = 0.99
 
 METRIC = FORWARDED
-
-
-def interval(found: Paired) -> str:
-    """The interval of a ratio; a dash where there is none."""
-    if found.ci_low is None or found.ci_high is None:
-        return "-"
-    return f"{found.ci_low:.3f} to {found.ci_high:.3f}"
-
-
-def reached(found: Paired, goal: float) -> bool:
-    """Whether the lower end of the interval is not below the goal."""
-    return found.ci_low is not None and found.ci_low >= goal
-
-
-@dataclass(frozen=True)
-class Row:
-    """One ratio and the goal for the lower end of its interval, where there is one."""
-
-    link: str
-    arm: str
-    baseline: str
-    found: Paired
-    goal: float | None
-    forbidden: bool = False
-
-    @property
-    def state(self) -> str:
-        if self.goal is None:
-            return ""
-        if self.forbidden:
-            return "no verdict"
-        return "reached" if reached(self.found, self.goal) else "not reached"
-
-    def __str__(self) -> str:
-        goal = "-" if self.goal is None else f"{self.goal:.2f}"
-        return (
-            f"{self.link:26} {self.arm:23} {self.baseline:20} {self.found.n:6} "
-            f"{self.found.ratio:6.3f}  {interval(self.found):16} {goal:>5}  {self.state}"
-        ).rstrip()
-
-
-HEADING = (
-    f"{'link':26} {'forwarder':23} {'against':20} {'blocks':>6} {'ratio':>6}  "
-    f"{'95 % interval':16} {'goal':>5}"
-)
 
 
 def best_build(trials: list[Trial], builds: Sequence[str] = C_BUILDS) -> str | None:
@@ -102,10 +54,17 @@ def best_build(trials: list[Trial], builds: Sequence[str] = C_BUILDS) -> str | N
     return max(medians, key=lambda name: medians[name]) if medians else None
 
 
-def row(link: str, trials: list[Trial], arm: str, baseline: str, goal: float | None) -> Row | None:
+def row(  # noqa: PLR0917 - what a row has
+    cell: str,
+    trials: list[Trial],
+    arm: str,
+    baseline: str,
+    goal: float | None,
+    metric: TrialMetric = METRIC,
+) -> Row | None:
     """Compared in the blocks in which both are valid."""
-    found = pair(trials, arm, baseline, METRIC).paired
-    return Row(link, arm, baseline, found, goal) if found else None
+    found = pair(trials, arm, baseline, metric).paired
+    return Row(cell, arm, baseline, found, goal) if found else None
 
 
 def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
@@ -122,13 +81,9 @@ def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
             found += [row(link, odd, arm, best, GOALS.get((arm, link))) for arm in ARMS]
         found += [row(link, mine, safe, raw, SAFE_GOAL) for safe, raw in SAFE_AND_RAW]
         base = C_BUILDS[0]
-        control = row(link, mine, base + AA_SUFFIX, base, None)
-        rows = [each for each in (control, *found) if each]
-        spread = max((each.found.spread for each in rows), default=0.0)
-        forbidden = unsound(control.found if control else None, spread, None)
-        if forbidden:
-            reasons.append(f"{link}: no verdict, for {forbidden.reason}")
-        every += [replace(each, forbidden=forbidden is not None) for each in rows]
+        rows, why = gated(link, row(link, mine, base + AA_SUFFIX, base, None), found)
+        every += rows
+        reasons += why
     return every, reasons
 
 
@@ -137,8 +92,7 @@ def main() -> None:
         sys.exit("usage: python -m linerate.goals RECORDS.jsonl")
     rows, reasons = table(read(Path(sys.argv[1])))
     print("How fast (the best C build is chosen in half of the blocks, judged in the other):")
-    print(HEADING)
-    for line in [*rows, *reasons]:
+    for line in lines(rows, reasons):
         print(line)
 
 

@@ -4,19 +4,20 @@
     python -m linerate.l3fwd.goals RECORDS.jsonl
 
 Chosen, judged and told as `linerate.goals` does. The nodes of the C program are those of the
-distribution's librte_node; its builds differ in what walks them.
+distribution's librte_node; its builds differ in what walks them. Links with a generator are left
+out: on these it is not the forwarder alone that decides how many packets come.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from linerate.design import AA_SUFFIX
-from linerate.goals import HEADING, Row, best_build, row
+from linerate.goal_table import Row, gated, lines
+from linerate.goals import best_build, row
+from linerate.links import link
 from linerate.records import Trial, read
-from linerate.verdict import unsound
 
 C_BUILDS = ("c-l3fwd-graph", "c-l3fwd-graph-native")
 # For the lower end of the interval.
@@ -27,21 +28,19 @@ def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
     """Each executor against the best C build, and the control; and why a cell has no verdict."""
     every: list[Row] = []
     reasons: list[str] = []
-    for link in dict.fromkeys(trial.link for trial in trials):
-        mine = [trial for trial in trials if trial.link == link and trial.role == "measure"]
+    for cell in dict.fromkeys(trial.link for trial in trials):
+        if link(cell).has_generator:
+            continue
+        mine = [trial for trial in trials if trial.link == cell and trial.role == "measure"]
         best = best_build(mine, C_BUILDS)
         if best is None:
             continue
         odd = [trial for trial in mine if trial.block % 2 == 1]
         base = C_BUILDS[0]
-        control = row(link, mine, base + AA_SUFFIX, base, None)
-        found = [row(link, odd, arm, best, goal) for arm, goal in GOALS.items()]
-        rows = [each for each in (control, *found) if each]
-        spread = max((each.found.spread for each in rows), default=0.0)
-        forbidden = unsound(control.found if control else None, spread, None)
-        if forbidden:
-            reasons.append(f"{link}: no verdict, for {forbidden.reason}")
-        every += [replace(each, forbidden=forbidden is not None) for each in rows]
+        control = row(cell, mine, base + AA_SUFFIX, base, None)
+        rows, why = gated(cell, control, [row(cell, odd, arm, best, g) for arm, g in GOALS.items()])
+        every += rows
+        reasons += why
     return every, reasons
 
 
@@ -50,8 +49,7 @@ def main() -> None:
         sys.exit("usage: python -m linerate.l3fwd.goals RECORDS.jsonl")
     rows, reasons = table(read(Path(sys.argv[1])))
     print("l3fwd-graph (the best C build is chosen in half of the blocks, judged in the other):")
-    print(HEADING)
-    for line in [*rows, *reasons]:
+    for line in lines(rows, reasons):
         print(line)
 
 
