@@ -35,6 +35,7 @@ from linerate.search.bed_device import BedDevice, Terms
 from linerate.search.replay import Resumed
 from linerate.telemetry import ask_when_known, connect, socket_path
 from linerate.trial import Bench, Plan, run_trial
+from linerate.words import counted
 
 # A run whose every trial fails ends early, unless it is to keep going.
 MAX_FAILURES = 8
@@ -159,11 +160,12 @@ class BlockRun(ABC):
 
     def floods(self, cell: Cell, blocks: Sequence[Sequence[tuple[Role, Arm]]]) -> None:
         """Every arm of every block is started once and gets all that it can take."""
-        self.monitor.announce(f"{cell.link} {cell.size} B: {cell.blocks} blocks")
+        self.monitor.announce(f"{cell.link} {cell.size} B: {counted(cell.blocks, 'block')}")
         for block, shuffled in enumerate(blocks):
             with self._bed(cell, flood=True) as bed:
                 for role, arm in shuffled:
                     self._trial(bed, arm, block, role=role)
+            self.monitor.block_over()
 
     def fixed_loads(
         self, cell: Cell, blocks: int, full_pps: float, shares: Sequence[float]
@@ -176,6 +178,7 @@ class BlockRun(ABC):
             with self._bed(cell, flood=False) as bed:
                 for arm in shuffled:
                     self._fixed_loads_of(bed, arm, block, full_pps, shares)
+            self.monitor.block_over()
         if self._hopeless:
             self._failures = 0
             self.warnings.append(

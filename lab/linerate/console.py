@@ -22,6 +22,7 @@ from linerate.records import Trial, cell_words
 from linerate.sentences import no_lower_load
 from linerate.summary import ArmSummary, CellSummary, Summary
 from linerate.summary_figures import LowerLoad, Quartiles
+from linerate.words import counted
 
 PLAIN_EVERY_S = 5.0
 
@@ -32,7 +33,10 @@ def remaining(seconds: float) -> str:
 
 
 class Monitor:
-    """Counts trials and guesses the end from how long they took so far."""
+    """Counts trials and guesses the end from how long they took so far, once a block is over.
+
+    A block's first trials say little: they pay for its start.
+    """
 
     def __init__(self, console: Console, total: int) -> None:
         self.console = console
@@ -40,6 +44,7 @@ class Monitor:
         self.done = 0
         self._earlier = 0
         self._started = time.monotonic()
+        self._telling = False
         self._printed = 0.0
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -54,6 +59,8 @@ class Monitor:
         self._task = self._progress.add_task("starting", total=total, left="")
 
     def __enter__(self) -> Monitor:
+        # Whatever was prepared until now takes no time of the trials.
+        self._started = time.monotonic()
         self._progress.start()
         self._progress.refresh()
         return self
@@ -81,11 +88,21 @@ class Monitor:
         self.done += 1
         self._earlier += 1
 
+    def block_over(self) -> None:
+        """The last trial was that of a block, of which at least one was run just now."""
+        self._telling = self._telling or self.done > self._earlier
+
+    def _left(self) -> str:
+        """The remaining time; "" as long as nothing tells of it."""
+        if not self._telling:
+            return ""
+        elapsed = time.monotonic() - self._started
+        return remaining(elapsed / (self.done - self._earlier) * (self.total - self.done))
+
     def finished(self, trial: Trial) -> None:
         """It was run just now."""
         self.done += 1
-        elapsed = time.monotonic() - self._started
-        left = remaining(elapsed / (self.done - self._earlier) * (self.total - self.done))
+        left = self._left()
         what = f"{cell_words(trial.link, trial.size)} {trial.arm}"
         if trial.invalid:
             self._progress.console.print(
@@ -101,7 +118,7 @@ class Monitor:
         elif time.monotonic() - self._printed >= PLAIN_EVERY_S or self.done == self.total:
             self._printed = time.monotonic()
             self.console.print(
-                f"{self.done}/{self.total} trials, {what}, {left}",
+                f"{self.done}/{self.total} trials, {what}{left and f', {left}'}",
                 markup=False,
                 highlight=False,
                 soft_wrap=True,
@@ -163,7 +180,7 @@ def new_table(title: str, columns: Sequence[str], text_columns: int = 1) -> Tabl
 
 def null_table(cell: CellSummary) -> Table:
     columns = ("forwarder", "Mpps", "cycles/packet", "95 % interval", BURSTS, "valid")
-    table = new_table(f"{cell.link}, {cell.size} B, {cell.blocks} blocks", columns)
+    table = new_table(f"{cell.link}, {cell.size} B, {counted(cell.blocks, 'block')}", columns)
     for arm in [*cell.arms, *cell.peers]:
         cycles = arm.cycles_per_packet
         table.add_row(
@@ -182,7 +199,9 @@ def flood_table(cell: CellSummary) -> Table:
         "forwarder", "gen TX", "gen RX", "fwd RX", "fwd TX", "drops", "lost before",
         "refused offers", BURSTS, "valid",
     )  # fmt: skip
-    title = f"{cell.link}, {cell.size} B, {cell.blocks} blocks, flood (Mpps of this machine)"
+    title = (
+        f"{cell.link}, {cell.size} B, {counted(cell.blocks, 'block')}, flood (Mpps of this machine)"
+    )
     table = new_table(title, columns)
     for arm in [*cell.arms, *cell.peers]:
         table.add_row(*flood_row(arm))

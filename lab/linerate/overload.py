@@ -36,6 +36,7 @@ from linerate.process import RunDirectory
 from linerate.records import Role
 from linerate.search.bed_device import Terms
 from linerate.verdict import LOW_LOAD
+from linerate.words import counted
 
 NAME = "overload"
 QUESTION = (
@@ -77,7 +78,7 @@ def design_of(options: Options) -> OverloadDesign:
         question=QUESTION,
         preset=options.preset.name,
         preset_note=(
-            f"{options.blocks} blocks per cell (--blocks)"
+            f"{counted(options.blocks, 'block')} per cell (--blocks)"
             if options.blocks
             else options.preset.note
         ),

@@ -9,6 +9,7 @@ from linerate.metrics import METRICS, Metric, at_load, words_of
 from linerate.records import cell_words
 from linerate.summary import AA, CellSummary, Comparison
 from linerate.verdict import MARGIN, MIN_BLOCKS
+from linerate.words import counted
 
 # Before what does not answer the experiment's question: it is compared by its own families alone.
 EXPLORATORY = "exploratory"
@@ -80,7 +81,8 @@ def _numbers(found: Comparison, metric: Metric) -> str | None:
             )
         return (
             (
-                f"{numbers}, Cliff's delta {difference.cliffs_delta:+.2f}, {found.n} blocks; "
+                f"{numbers}, Cliff's delta {difference.cliffs_delta:+.2f}, "
+                f"{counted(found.n, 'block')}; "
                 f"{difference.arm_zeros:.0%} of the runs of {found.arm} {metric.zero} and "
                 f"{difference.baseline_zeros:.0%} of {found.baseline}'s"
             )
@@ -92,7 +94,7 @@ def _numbers(found: Comparison, metric: Metric) -> str | None:
     numbers = f"ratio {found.ratio:.3f}"
     if found.ci_low is not None and found.ci_high is not None:
         numbers += f", 95 % interval {found.ci_low:.3f} to {found.ci_high:.3f}"
-    numbers += f", {found.n} blocks"
+    numbers += f", {counted(found.n, 'block')}"
     if found.zero_blocks:
         numbers += f", {found.zero_blocks} more left out because a value was 0"
     return numbers

@@ -26,6 +26,7 @@ from linerate.process import RunDirectory, interruptible
 from linerate.provenance import now, refuse_to_resume, telling, versions
 from linerate.records import RECORDS, RecordWriter, Trial, scan
 from linerate.run_file import RUN, End, Run, Session, made_of
+from linerate.words import counted
 
 
 @contextmanager
@@ -99,7 +100,7 @@ def resume(
             say(console, f"{directory}: all {len(earlier)} trials are done, nothing is to be run")
             with made_of(directory):
                 return publish(experiment, run, output, earlier, console)
-        say(console, f"{directory}: going on after {len(earlier)} trials")
+        say(console, f"{directory}: going on after {counted(len(earlier), 'trial')}")
         return _session(experiment, run, output, earlier=earlier, console=console, command=command)
 
 

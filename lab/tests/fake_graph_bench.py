@@ -17,7 +17,7 @@ HZ = 2_000_000_000
 COST = {"swap": 0.5, "copy8": 1.0, "assign1": 3.0, "assign4": 2.0, "speculate": 1.5}
 SPEED = {"c-graph": 1.0, "rust-graph": 1.02, "fused": 1.5, "one-loop": 2.0}
 NODES = {"chain1": 3, "chain4": 6, "split2": 4, "split4": 5, "split8": 6, "tree": 5}
-# other_work, losing, refusing, dying: the arm that does; noise: relative.
+# other_work, losing, refusing, dying: the arm that does; of dying also "every". noise: relative.
 LIES: dict[str, Any] = {
     "other_work": None,
     "losing": None,
@@ -54,7 +54,7 @@ def run(cell: str, arm: str, walks: int) -> dict[str, object]:
     shape, passing, work, stats, batch = cell.split("/")
     if arm == liar("refusing"):
         return {"error": f"{cell}: {arm} would rather not"}
-    if arm == liar("dying"):
+    if LIES["dying"] == "every" or arm == liar("dying"):
         sys.exit("graph-bench: cannot go on")
     objects = walks * int(batch)
     cost = COST[passing] * NODES[shape] + (4 if work == "hash5" else 0) + 50 / int(batch)

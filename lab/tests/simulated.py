@@ -29,6 +29,7 @@ from linerate.errors import DisturbedError
 from linerate.experiments import Findings
 from linerate.machine import Machine
 from linerate.records import Role, Test, Trial
+from linerate.run_commands.options import WIDE
 from linerate.search.bed_device import Terms, outcome_of
 from linerate.search.device import Outcome
 from linerate.trial import Bench, Plan
@@ -174,6 +175,14 @@ def options(**values: Any) -> dict[str, Any]:
 
 def quiet() -> Console:
     return Console(file=io.StringIO(), width=200)
+
+
+def assert_nothing_wraps(show: Callable[[Console], None]) -> None:
+    """What is printed is the same however wide a pipe is."""
+    piped, endless = (Console(file=io.StringIO(), width=width) for width in (WIDE, 10 * WIDE))
+    show(piped)
+    show(endless)
+    assert printed(piped) == printed(endless)
 
 
 def printed(console: Console) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from simulated import quiet
+from simulated import printed, quiet
 from simulated_graph import Fake, options, start
 from typer.testing import CliRunner
 
@@ -146,6 +146,27 @@ def test_a_program_that_ends_is_started_anew(fake: Fake, tmp_path: Path) -> None
     assert codes == {"fused": "ended"}
     assert all(t.valid for t in found.trials if t.arm != "fused")
     assert any("cannot go on" in (t.invalid or "") for t in found.trials)
+
+
+def test_without_a_valid_window_a_sentence_says_so(fake: Fake, tmp_path: Path) -> None:
+    fake.lie(dying="every")
+    found = start(tmp_path / "run", cells=FEW[1:2], blocks=2, keep_going=True)
+    assert not any(trial.valid for trial in found.trials)
+    console = quiet()
+    found.show(console)
+    told = printed(console)
+    assert "No cell has any figures: there is nothing to compare." in told
+    assert "Every cell" not in told
+    cell = "chain4/copy8/hash5/nostats/256"
+    assert f"note: {cell} has no figures: no window of it is valid, the last because: " in told
+
+
+def test_a_single_block_has_no_figures_where_builds_are_chosen(fake: Fake, tmp_path: Path) -> None:
+    found = start(tmp_path / "run", cells=[BASE], blocks=1)
+    assert all(trial.valid for trial in found.trials)
+    console = quiet()
+    found.show(console)
+    assert f"{BASE} has no figures: builds are chosen in one half of the blocks" in printed(console)
 
 
 def test_a_window_whose_cpu_others_had_is_void_and_repeated(fake: Fake, tmp_path: Path) -> None:

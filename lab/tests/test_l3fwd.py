@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 from conftest import simulated_trial
-from simulated import KilledError, Simulation, install, printed, quiet
+from simulated import (
+    KilledError,
+    Simulation,
+    assert_nothing_wraps,
+    install,
+    printed,
+    quiet,
+)
 from typer.testing import CliRunner
 
 from linerate import session
@@ -172,6 +179,10 @@ def test_the_console_has_levels_side_by_side(ran: tuple[Found, Path]) -> None:
     assert "c-l3fwd-graph" not in by_rules.replace("rust-l3fwd-graph", "")
     for comparison in ran[0].summary.comparisons:
         assert (comparison.sentence in told) is comparison.primary
+
+
+def test_no_row_wraps_in_a_pipe(ran: tuple[Found, Path]) -> None:
+    assert_nothing_wraps(ran[0].show)
 
 
 def test_the_page_has_every_level_and_sentence(ran: tuple[Found, Path]) -> None:

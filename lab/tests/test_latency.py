@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import simulated_latency
-from simulated import KilledError, printed, quiet
+from simulated import KilledError, assert_nothing_wraps, printed, quiet
 from simulated_latency import (
     CHECKED_HZ,
     COST,
@@ -33,6 +33,7 @@ from linerate.latency import plan
 from linerate.latency.figures import insides
 from linerate.latency.plan import IDLE_PPS, LOADS, Step
 from linerate.latency.summarise import clock_of
+from linerate.latency.table import print_latency
 from linerate.latency.values import COMMON_SPAN, inside_cycles, round_trip_cycles
 from linerate.links import link
 from linerate.output import FILES
@@ -73,6 +74,10 @@ def test_a_run_writes_what_its_schemas_say(run: tuple[Path, Summary, str]) -> No
     validator = jsonschema.Draft202012Validator(schemas.stored("trial-1.json"))
     for line in (out / RECORDS).read_text().splitlines():
         validator.validate(json.loads(line))
+
+
+def test_no_row_wraps_in_a_pipe(run: tuple[Path, Summary, str]) -> None:
+    assert_nothing_wraps(lambda console: print_latency(console, run[1]))
 
 
 def test_every_load_and_kind_of_frame_in_every_block(run: tuple[Path, Summary, str]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import at_lower_load, simulated_run
 from rich.console import Console
+from simulated import assert_nothing_wraps
 
 from linerate import report, sentences
 from linerate.ceiling import limits
@@ -32,6 +33,10 @@ def on_console(found: Summary) -> str:
     printed = io.StringIO()
     print_summary(Console(file=printed, width=110), found)
     return printed.getvalue()
+
+
+def test_no_row_wraps_in_a_pipe(run: tuple[Summary, str]) -> None:
+    assert_nothing_wraps(lambda console: print_summary(console, run[0]))
 
 
 def test_every_sentence_is_there(run: tuple[Summary, str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pages
 import pytest
 from browser import Browser, Page
-from simulated import printed, quiet
+from simulated import assert_nothing_wraps, printed, quiet
 from simulated_graph import Fake, start
 
 from linerate.graph.runs import Found
@@ -63,6 +63,10 @@ def test_the_console_says_the_same(run: tuple[Found, Path]) -> None:
     assert "c-graph" in rows
     assert "rust-graph" in rows
     assert "fused" not in rows
+
+
+def test_no_row_wraps_in_a_pipe(run: tuple[Found, Path]) -> None:
+    assert_nothing_wraps(run[0].show)
 
 
 @pytest.fixture(scope="module")

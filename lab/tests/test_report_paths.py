@@ -10,7 +10,7 @@ from pathlib import Path
 import pages
 import pytest
 from browser import Browser, Page
-from simulated import install, printed, quiet
+from simulated import assert_nothing_wraps, install, printed, quiet
 from simulated_paths import Wire, start
 
 from linerate.paths.runs import Found
@@ -59,6 +59,7 @@ def test_the_console_says_the_same(run: tuple[Found, Path]) -> None:
     assert "100 % of the common rate is 13" in told
     assert "the generator put up to 700.0 kpps on the wire" in told
     assert told.count("published: ") == 3
+    assert_nothing_wraps(run[0].show)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from rfc2544_pages import BLOCKS, SIZES, Page, number, render, told, whole
-from simulated import printed
+from simulated import assert_nothing_wraps, printed
 from simulated_lab import SimulatedLab, quiet
 
 from linerate.metrics import words_of
@@ -122,6 +122,7 @@ def test_a_goal_that_forgives_says_so(found: Found, page: Page) -> None:
     text = printed(console)
     assert f"A load reaches NDR when {trials} nothing." in text
     assert text.index("A load reaches PDR when") < text.index("throughput")
+    assert_nothing_wraps(found.show)
 
 
 def test_comparisons_are_told_with_their_load_and_as_differences(found: Found, page: Page) -> None:

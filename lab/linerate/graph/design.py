@@ -15,6 +15,7 @@ from linerate.graph.conversation import CellOffer
 from linerate.graph.presets import GraphPreset
 from linerate.options import Options as CommonOptions
 from linerate.run_summary import Design
+from linerate.words import counted
 
 NAME = "graph"
 QUESTION = (
@@ -111,7 +112,9 @@ def design_of(options: Options) -> GraphDesign:
     return GraphDesign(
         question=QUESTION,
         preset=options.preset.name,
-        preset_note=f"{blocks} blocks (--blocks)" if options.blocks else options.preset.note,
+        preset_note=f"{counted(blocks, 'block')} (--blocks)"
+        if options.blocks
+        else options.preset.note,
         seed=options.seed,
         window_s=options.preset.window_s,
         cells=[Cell(each.cell, parse(each.cell).batch, blocks) for each in options.plan],

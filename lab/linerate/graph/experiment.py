@@ -31,6 +31,7 @@ from linerate.process import Activity, RunDirectory, checkpoint
 from linerate.provenance import digests
 from linerate.records import GraphWindow, InvalidCode, Process, Role, Trial
 from linerate.trial import Bench
+from linerate.words import counted
 
 # A window in which others had the CPU for more of its time than this is void.
 STOLEN = 0.01
@@ -106,8 +107,8 @@ class GraphSession:
         seconds = self.monitor.total * (self.bench.window_s + _REQUEST_S) + blocks * _START_S
         with self.monitor:
             self.monitor.announce(
-                f"{len(self.plan)} cells, {self.monitor.total} windows of "
-                f"{self.bench.window_s * 1e3:g} ms in {blocks} blocks: about "
+                f"{counted(len(self.plan), 'cell')}, {counted(self.monitor.total, 'window')} of "
+                f"{self.bench.window_s * 1e3:g} ms in {counted(blocks, 'block')}: about "
                 f"{remaining(seconds).removesuffix(' left')}"
             )
             with _Block(self) as block:
@@ -118,6 +119,7 @@ class GraphSession:
                     for offer, arms in order:
                         for arm in arms:
                             self._window(block, offer, arm, place)
+                self.monitor.block_over()
         self.journal.finish()
 
     def _orders(self, blocks: int) -> list[list[tuple[CellOffer, list[Arm]]]]:

@@ -96,9 +96,31 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
         cells.append(summarised)
         pairs.append(_pairs(summarised, mine, labels, primary=cell.link == primary))
     summary = summary_of(setup, trials, cells, pairs, interrupted=interrupted)
+    summary.warnings += _without_figures(setup, trials, cells)
     shown = [label for label in labels if not label.endswith(AA_SUFFIX)]
     summary.graph = answers(found.trials, shown, pairs)
     return summary
+
+
+def _without_figures(
+    setup: Setup, trials: Sequence[Trial], found: Sequence[CellSummary]
+) -> list[str]:
+    """A warning for each cell that was begun and is in no table."""
+    there = {cell.link for cell in found}
+    told = []
+    for cell in setup.cells:
+        tried = [t for t in trials if t.link == cell.link and t.role == "measure"]
+        if not tried or cell.link in there:
+            continue
+        if any(t.valid for t in tried):
+            why = (
+                "builds are chosen in one half of the blocks and judged in the other, and one of "
+                "the halves has no valid window"
+            )
+        else:
+            why = f"no window of it is valid, the last because: {tried[-1].invalid}"
+        told.append(f"{cell.link} has no figures: {why}")
+    return told
 
 
 def _primary(cells: Sequence[str]) -> str:

@@ -78,7 +78,10 @@ def _say(console: Console, text: str, style: str = "") -> None:
 def print_summary(console: Console, summary: Summary) -> None:
     """Tables, then one sentence per primary comparison, then the published orderings."""
     console.print()
-    console.print(cell_table(summary))
+    if summary.cells:
+        console.print(cell_table(summary))
+    else:
+        _say(console, "No cell has any figures: there is nothing to compare.")
     for comparison in summary.comparisons:
         if comparison.primary:
             _say(console, comparison.sentence)

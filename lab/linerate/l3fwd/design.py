@@ -20,6 +20,7 @@ from linerate.links import LINKS, TABLES, RoutedNearFree, link
 from linerate.overload import MAX_SIZE, MIN_SIZE
 from linerate.overload_summary import OverloadDesign
 from linerate.tables import Tables
+from linerate.words import counted
 
 NAME = "l3fwd"
 QUESTION = (
@@ -188,7 +189,7 @@ def design_of(options: Options) -> L3fwdDesign:
         question=QUESTION,
         preset=options.preset.name,
         preset_note=(
-            f"{options.blocks} blocks per cell (--blocks)"
+            f"{counted(options.blocks, 'block')} per cell (--blocks)"
             if options.blocks
             else options.preset.note
         ),

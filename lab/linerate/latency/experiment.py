@@ -41,6 +41,7 @@ from linerate.records import Role, Test, Trial
 from linerate.search.bed_device import DISTURBED, BedDevice, Terms
 from linerate.search.replay import Resumed
 from linerate.trial import Bench, Plan, run_trial
+from linerate.words import counted
 
 # Shares of what came back of a flood that are tried as 100 %, until the sender is on time at the
 # greatest load.
@@ -158,7 +159,7 @@ class Latency:
 
     def _cell(self, cell: Cell) -> None:
         capacity = self._capacities(cell)
-        self.monitor.announce(f"{cell.link} {cell.size} B: {cell.blocks} blocks")
+        self.monitor.announce(f"{cell.link} {cell.size} B: {counted(cell.blocks, 'block')}")
         seed = self.options.seed
         blocks = zip(
             order(self._units(cell), cell, seed), order(self._pinged(cell), cell, seed), strict=True
@@ -171,6 +172,7 @@ class Latency:
                 with Bed(link(cell.link), self._context(cell)) as bed:
                     for arm in pinged:
                         self._ping(bed, arm, block)
+            self.monitor.block_over()
 
     def _capacities(self, cell: Cell) -> dict[str, float]:
         """100 % of each forwarder, in frames per second; without those that are not known."""

@@ -23,6 +23,7 @@ from linerate.paths.presets import PATHS, PathsPreset
 from linerate.paths.summarise import PathsDesign, summarise_cell
 from linerate.process import RunDirectory
 from linerate.search.bed_device import Terms
+from linerate.words import counted
 
 NAME = "paths"
 QUESTION = (
@@ -74,7 +75,7 @@ def design_of(options: Options) -> PathsDesign:
         question=QUESTION,
         preset=options.preset.name,
         preset_note=(
-            f"{options.blocks} blocks per cell (--blocks)"
+            f"{counted(options.blocks, 'block')} per cell (--blocks)"
             if options.blocks
             else options.preset.note
         ),

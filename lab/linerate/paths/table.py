@@ -9,6 +9,7 @@ from rich.table import Table
 from linerate.console import interval, median, new_table, number, share
 from linerate.summary import Band, CellSummary, Summary
 from linerate.summary_figures import PathFigures
+from linerate.words import counted
 
 
 def flood_table(cell: CellSummary) -> Table:
@@ -16,7 +17,9 @@ def flood_table(cell: CellSummary) -> Table:
         "path", "sent", "back", "95 % interval", "lost", "process", "NAPI", "ns/packet", "core",
         "valid",
     )  # fmt: skip
-    title = f"{cell.link}, {cell.size} B, {cell.blocks} blocks, flood (kpps of this machine)"
+    title = (
+        f"{cell.link}, {cell.size} B, {counted(cell.blocks, 'block')}, flood (kpps of this machine)"
+    )
     table = new_table(title, columns)
     for arm in cell.arms:
         path = arm.path or PathFigures()

@@ -33,6 +33,7 @@ from linerate.places import build_directory
 from linerate.records import Trial, cell_words, is_graph
 from linerate.report import charts
 from linerate.summary import AA, Comparison, Summary
+from linerate.words import counted
 
 
 class Charts:
@@ -65,7 +66,7 @@ def render_page(
         undefined=jinja2.StrictUndefined,
     )
     environment.filters.update(number=console.number, share=console.share, median=console.median)
-    environment.filters.update(bursts=console.bursts)
+    environment.filters.update(bursts=console.bursts, counted=counted)
     environment.globals.update(cell_words=cell_words)
     environment.filters.update(compared_by=_compared_by, difference=_difference)
     environment.filters.update(control=sentences.control, controls=sentences.controls)

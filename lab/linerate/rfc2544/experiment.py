@@ -36,6 +36,7 @@ from linerate.search.bed_device import DISTURBED
 from linerate.search.replay import Resumed
 from linerate.summary import Ceiling
 from linerate.trial import Bench
+from linerate.words import counted
 
 NAME = "rfc2544"
 QUESTION = "How many frames a second can each forwarder carry, and how does it then do?"
@@ -216,7 +217,8 @@ class Rfc2544:
         flooded = self._flood(cell)
         max_pps, peer = self._maximum(cell, flooded)
         self.monitor.announce(
-            f"{cell.link} {cell.size} B: 100 % = {max_pps / 1e6:.3f} Mpps, {cell.blocks} blocks"
+            f"{cell.link} {cell.size} B: 100 % = {max_pps / 1e6:.3f} Mpps, "
+            f"{counted(cell.blocks, 'block')}"
         )
         # The peer shows what link and sender allow where the arms meet them.
         units = [*self.arms, Arm(peer, peer)]

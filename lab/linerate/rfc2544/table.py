@@ -15,6 +15,7 @@ from linerate.rfc2544.summarise import lacking
 from linerate.sentences import controls
 from linerate.summary import ArmSummary, CellSummary, Comparison, Summary
 from linerate.summary_figures import SearchFigures
+from linerate.words import counted
 
 _GIGA = 1e9
 
@@ -29,7 +30,9 @@ def throughput_table(cell: CellSummary) -> Table | None:
         "forwarder", "goal", "loss up to", "Mpps", "95 % interval", "L1 Gbit/s", "L2 Gbit/s",
         "of 100 %", "searches",
     )  # fmt: skip
-    found = new_table(f"{cell.link}, {cell.size} B, {cell.blocks} blocks: throughput", columns, 2)
+    found = new_table(
+        f"{cell.link}, {cell.size} B, {counted(cell.blocks, 'block')}: throughput", columns, 2
+    )
     for arm, figures in _searched(cell):
         for goal in figures.goals:
             mega = goal.pps.scaled(1e-6) if goal.pps else None

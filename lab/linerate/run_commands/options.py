@@ -96,11 +96,15 @@ def check_machine_options(hugepages: str, line_rate: float | None) -> None:
         raise UsageError(f"--line-rate {line_rate:g}: must be a number above 0, frames per second")
 
 
+# Wider than every table: in a pipe or a file nothing is gained by breaking a figure in two.
+WIDE = 200
+
+
 def wide_console() -> Console:
     """A terminal's own width; elsewhere wide enough for every table."""
     if sys.stdout is None:
         raise OutputError("standard output is closed")
-    return Console(width=None if sys.stdout.isatty() else 110)
+    return Console(width=None if sys.stdout.isatty() else WIDE)
 
 
 def _given(context: typer.Context) -> list[str]:
