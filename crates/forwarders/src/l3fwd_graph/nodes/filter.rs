@@ -46,8 +46,8 @@ impl<'t, 'eal> Filter<'t, 'eal> {
             Asked::new(self.tables.ipv4.as_ref().map(|table| table.read(&online)), self.place);
         let mut ipv6 =
             Asked::new(self.tables.ipv6.as_ref().map(|table| table.read(&online)), self.place);
-        for ((packet, passes), place) in packets.iter().zip(&mut *passes).zip(0_u8..) {
-            if let Some(later) = packets.get(usize::from(place) + AHEAD) {
+        for (place, (packet, passes)) in packets.iter().zip(&mut *passes).enumerate() {
+            if let Some(later) = packets.get(place + AHEAD) {
                 later.prefetch();
             }
             *passes = match packet.header::<ETHERNET>().map(ether_type) {
@@ -119,11 +119,11 @@ impl<'a, 'eal, const FIELDS: usize> Asked<'a, 'eal, FIELDS> {
 
     /// Whether a packet passes without being asked. One that is cut short matches no rule.
     #[inline]
-    fn ask(&mut self, packet: &'a Mbuf<'_>, place: u8) -> bool {
+    fn ask(&mut self, packet: &'a Mbuf<'_>, place: usize) -> bool {
         let Some(inputs) = &mut self.inputs else { return true };
         let at = inputs.len();
         if inputs.push_packet(packet, ETHERNET).is_ok() {
-            self.places[at] = place;
+            self.places[at] = place as u8;
         } else if let Some(rules) = self.rules {
             rules.count(self.lcore, Count::Unmatched);
         }

@@ -9,6 +9,8 @@ mod header;
 mod lookup;
 mod receive;
 mod rewrite;
+#[cfg(test)]
+mod tests;
 mod transmit;
 
 pub use classify::Classify;

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Filter: the first rule that matches decides; what none matches is denied, and what no rules are about
+//! passes. Rules count what they decided.
+
+use std::fs;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use dpdk::qsbr::{Qsbr, Replaceable};
+
+use super::alone::{Bench, ByEdge, CAME, EXECUTORS, SIZES, alone, assert_alike, mixed, run};
+use super::frames::{Ip4, cut, ethernet, ip6};
+use crate::l3fwd_graph::nodes::{BURST, Filter};
+use crate::l3fwd_graph::options::Executor;
+use crate::l3fwd_graph::rules::{Tables, load};
+
+alone!(Alone<'port, 'eal>:
+    filter_left, filter_right => node filter: Filter<'port, 'eal> => Pass, Deny);
+
+/// By the destination's port, and one by the bytes where ports are behind a header without options.
+const RULES4: &str = "\
+    @0.0.0.0/0 198.18.0.0/16 0 : 65535 7 : 7 17/0xff\n\
+    R0.0.0.0/0 198.18.0.0/16 0 : 65535 7 : 9 17/0xff 0\n\
+    @0.0.0.0/0 198.18.0.0/16 0x0101 : 0x0101 0x0101 : 0x0101 0/0\n";
+const RULES6: &str = "\
+    R::/0 2001:db8:1::/48 0 : 65535 0 : 65535 0/0 0\n\
+    @::/0 2001:db8::/32 0 : 65535 0 : 65535 0/0\n";
+
+/// What decides about a packet.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum By {
+    /// The rule of the family at this place.
+    Ip4(usize),
+    Ip6(usize),
+    /// None matches.
+    Nothing4,
+    Nothing6,
+    /// There are no rules about it.
+    Nobody,
+}
+
+/// Which rules there are.
+#[derive(Clone, Copy, Debug)]
+struct Given {
+    ip4: bool,
+    ip6: bool,
+}
+
+impl By {
+    /// As it is where only these rules are given.
+    fn given(self, given: Given) -> Self {
+        match self {
+            Self::Ip4(_) | Self::Nothing4 if !given.ip4 => Self::Nobody,
+            Self::Ip6(_) | Self::Nothing6 if !given.ip6 => Self::Nobody,
+            by => by,
+        }
+    }
+
+    fn edge(self) -> &'static str {
+        match self {
+            Self::Ip4(1) | Self::Ip6(0) | Self::Nobody => "Pass",
+            _ => "Deny",
+        }
+    }
+}
+
+fn frames() -> Vec<(Vec<u8>, By)> {
+    let to = |port| Ip4::to([198, 18, 0, 1]).ports(1000, port);
+    let tcp = Ip4 { protocol: 6, ..to(7) };
+    vec![
+        (to(6).frame(), By::Nothing4),
+        (to(7).frame(), By::Ip4(0)),
+        (to(8).frame(), By::Ip4(1)),
+        (to(9).frame(), By::Ip4(1)),
+        (to(10).frame(), By::Nothing4),
+        (tcp.frame(), By::Nothing4),
+        (Ip4::to([198, 19, 0, 1]).ports(1000, 8).frame(), By::Nothing4),
+        // Nobody looks at the time to live or at the version.
+        (to(8).ttl(0).frame(), By::Ip4(1)),
+        (to(8).version(6).frame(), By::Ip4(1)),
+        // Ports are read where options stand.
+        (to(8).options(&[[1; 4]]).frame(), By::Ip4(2)),
+        (to(8).options(&[[0, 0, 0, 8]]).frame(), By::Ip4(1)),
+        // With their ports, and without a byte of them.
+        (cut(to(8).frame(), 38), By::Ip4(1)),
+        (cut(to(8).frame(), 37), By::Nothing4),
+        (cut(to(8).frame(), 14), By::Nothing4),
+        // Too short to be anything: for the next node to say.
+        (cut(to(8).frame(), 13), By::Nobody),
+        (Vec::new(), By::Nobody),
+        (ethernet(0x0806, &[0; 46]), By::Nobody),
+        (ip6("2001:db8:1::1", 64), By::Ip6(0)),
+        (ip6("2001:db8:2::1", 0), By::Ip6(1)),
+        (ip6("2001:db9::1", 64), By::Nothing6),
+        (cut(ip6("2001:db8:1::1", 64), 58), By::Ip6(0)),
+        (cut(ip6("2001:db8:1::1", 64), 57), By::Nothing6),
+    ]
+}
+
+pub fn alone(bench: Bench<'_>) {
+    let frames = frames();
+    let one = |by| frames.iter().find(|(_, decided)| *decided == by).unwrap();
+    for executor in EXECUTORS {
+        for (ip4, ip6) in [(true, false), (false, true), (true, true)] {
+            let given = Given { ip4, ip6 };
+            for frame in &frames {
+                decide(bench, executor, given, &[frame]);
+            }
+            for size in SIZES {
+                decide(bench, executor, given, &mixed(&frames).take(size).collect::<Vec<_>>());
+                // Of one family each of them is an input.
+                for by in [By::Ip4(1), By::Ip4(0), By::Ip6(0), By::Ip6(1)] {
+                    decide(bench, executor, given, &vec![one(by); size]);
+                }
+                // All alike but the last, which has the highest place.
+                if let Some(others) = size.checked_sub(1) {
+                    for [by, last] in [[By::Ip4(1), By::Ip4(0)], [By::Ip4(0), By::Ip4(1)]] {
+                        let mut batch = vec![one(by); others];
+                        batch.push(one(last));
+                        decide(bench, executor, given, &batch);
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(SIZES.iter().max(), Some(&(2 * BURST)), "no batch is longer than a poll's");
+}
+
+/// Sends frames through a filter of new rules. Each leaves by its edge, in order, and is counted once.
+fn decide(bench: Bench<'_>, executor: Executor, given: Given, frames: &[&(Vec<u8>, By)]) {
+    let lcores = [bench.eal.main_lcore()];
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, rules: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, rules).unwrap();
+        path
+    };
+    let qsbr = Qsbr::new(2);
+    let ip4 = || load::<Ipv4Addr, 5>(bench.eal, &file("4", RULES4), 1, &lcores, 0).unwrap();
+    let ip6 = || load::<Ipv6Addr, 11>(bench.eal, &file("6", RULES6), 1, &lcores, 0).unwrap();
+    let tables = Tables {
+        ipv4: given.ip4.then(|| Replaceable::new(&qsbr, ip4())),
+        ipv6: given.ip6.then(|| Replaceable::new(&qsbr, ip6())),
+    };
+    let (mut packets, mut expected) = (Vec::new(), ByEdge::new());
+    for (frame, by) in frames {
+        packets.push(bench.packet(frame, CAME));
+        let edge = by.given(given).edge();
+        expected.entry(edge).or_default().push((frame.clone(), Some(CAME)));
+    }
+    let node = Filter::new(&tables, qsbr.register().unwrap(), 0);
+    let (seen, stats) =
+        run(bench.eal, executor, packets, |feeds, seen| Alone::of(node, feeds, seen));
+    let context = format!("{executor:?}, {given:?}, {} frames", frames.len());
+    assert_alike(&seen, &expected, &context);
+    assert_eq!(stats.dropped, 0);
+
+    let decided = |by| frames.iter().filter(|(_, decided)| *decided == by).count() as u64;
+    let mut reader = qsbr.register().unwrap();
+    let online = reader.online();
+    if let Some(table) = &tables.ipv4 {
+        let rules = table.read(&online);
+        let hits = [0, 1, 2].map(|rule| rules.hits(rule));
+        assert_eq!(hits, [0, 1, 2].map(|rule| decided(By::Ip4(rule))), "{context}");
+        assert_eq!(rules.unmatched(), decided(By::Nothing4), "{context}");
+    }
+    if let Some(table) = &tables.ipv6 {
+        let rules = table.read(&online);
+        let hits = [0, 1].map(|rule| rules.hits(rule));
+        assert_eq!(hits, [0, 1].map(|rule| decided(By::Ip6(rule))), "{context}");
+        assert_eq!(rules.unmatched(), decided(By::Nothing6), "{context}");
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Frames of all kinds, right ones and others.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use packet::checksum::checksum;
+
+/// The addresses that frames come with.
+const FRONT: [u8; 12] = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
+
+/// A frame of IPv4 in the making.
+#[derive(Clone)]
+pub struct Ip4 {
+    pub destination: Ipv4Addr,
+    pub ttl: u8,
+    pub protocol: u8,
+    /// Of UDP, or what stands there.
+    pub ports: (u16, u16),
+    /// Words of 4 bytes behind the header.
+    pub options: Vec<[u8; 4]>,
+    /// What stands where a 4 belongs.
+    pub version: u8,
+}
+
+impl Ip4 {
+    pub fn to(destination: [u8; 4]) -> Self {
+        Self {
+            destination: destination.into(),
+            ttl: 64,
+            protocol: 17,
+            ports: (1000, 2000),
+            options: Vec::new(),
+            version: 4,
+        }
+    }
+
+    pub fn ttl(self, ttl: u8) -> Self {
+        Self { ttl, ..self }
+    }
+
+    pub fn ports(self, from: u16, to: u16) -> Self {
+        Self { ports: (from, to), ..self }
+    }
+
+    pub fn options(self, options: &[[u8; 4]]) -> Self {
+        Self { options: options.to_vec(), ..self }
+    }
+
+    pub fn version(self, version: u8) -> Self {
+        Self { version, ..self }
+    }
+
+    /// The frame, with a right checksum, padded to 60 bytes.
+    pub fn frame(&self) -> Vec<u8> {
+        let words = 5 + self.options.len() as u8;
+        let mut header = vec![self.version << 4 | words, 0, 0, 46, 0, 1, 0, 0, self.ttl];
+        header.extend([self.protocol, 0, 0, 10, 0, 0, 1]);
+        header.extend(self.destination.octets());
+        header.extend(self.options.iter().flatten());
+        let sum = checksum(&header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        let mut frame = ethernet(0x0800, &header);
+        frame.extend(self.ports.0.to_be_bytes());
+        frame.extend(self.ports.1.to_be_bytes());
+        frame.resize(frame.len().max(60), 0x5a);
+        frame
+    }
+}
+
+/// A frame whose destination ends with this number.
+pub fn numbered(number: usize) -> Vec<u8> {
+    Ip4::to([198, 18, (number >> 8) as u8, number as u8]).frame()
+}
+
+/// A frame of IPv6, of 80 bytes.
+pub fn ip6(destination: &str, hops: u8) -> Vec<u8> {
+    let mut header = vec![0x60, 0, 0, 0, 0, 26, 17, hops];
+    header.extend(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).octets());
+    header.extend(destination.parse::<Ipv6Addr>().unwrap().octets());
+    header.extend([0x03, 0xe8, 0x07, 0xd0]);
+    let mut frame = ethernet(0x86dd, &header);
+    frame.resize(80, 0x5a);
+    frame
+}
+
+/// A frame of this type.
+pub fn ethernet(kind: u16, payload: &[u8]) -> Vec<u8> {
+    [&FRONT[..], &kind.to_be_bytes(), payload].concat()
+}
+
+/// The first bytes of a frame.
+pub fn cut(mut frame: Vec<u8>, len: usize) -> Vec<u8> {
+    assert!(len < frame.len());
+    frame.truncate(len);
+    frame
+}
