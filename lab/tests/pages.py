@@ -46,13 +46,10 @@ CHARTS = """
 
 def marks_of(specification: dict[str, Any]) -> int:
     """How many marks the rows of a specification make, a line counting once."""
-    layers = specification.get("layer", [specification])
-    count = 0
-    for layer in layers:
-        mark = layer["mark"]["type"] if isinstance(layer["mark"], dict) else layer["mark"]
-        rows = layer.get("data", specification.get("data"))["values"]
-        count += 1 if mark in ("line", "area", "trail") else len(rows)
-    return count
+    return sum(
+        1 if layer["mark"]["type"] in ("line", "area", "trail") else len(layer["data"]["values"])
+        for layer in specification["layer"]
+    )
 
 
 def assert_draws_every_chart(page: Page) -> int:

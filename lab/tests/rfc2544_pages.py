@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 from simulated_lab import SimulatedLab, options, start
 
@@ -139,11 +137,6 @@ def whole() -> Found:
     result = told(SimulatedLab(late=lambda _: 0.1), sizes=SIZES)
     fill(result.summary)
     return result
-
-
-def specifications(html: str) -> dict[str, dict[str, Any]]:
-    begin = html.index('id="charts">') + len('id="charts">')
-    return dict(json.loads(html[begin : html.index("</script>", begin)]))
 
 
 def number(text: str) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chart_specs import valid_charts
 from conftest import simulated_trial
 from simulated import (
     KilledError,
@@ -196,6 +197,11 @@ def test_the_page_has_every_level_and_sentence(ran: tuple[Found, Path]) -> None:
     assert ">net_nearfree</text>" in text
     # One level draws no curve.
     assert "by the number of rules" not in text
+
+
+def test_every_chart_of_the_page_is_valid(ran: tuple[Found, Path]) -> None:
+    # Ratios; by routes; of two sizes every trial, and the lower loads.
+    assert valid_charts((ran[1] / "report.html").read_text()) == 1 + 1 + 2 * 2
 
 
 # -- what is kept --------------------------------------------------------------------------------

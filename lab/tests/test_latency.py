@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import simulated_latency
+from chart_specs import valid_charts
 from simulated import KilledError, assert_nothing_wraps, printed, quiet
 from simulated_latency import (
     CHECKED_HZ,
@@ -168,6 +169,11 @@ def test_what_is_printed_fits_and_names_the_clock(run: tuple[Path, Summary, str]
     assert "by CLOCK_MONOTONIC it is 2,596.000 MHz to 100 ppm (-0.154 %)" in text
     assert "reflect: 100 % = 4.000 Mpps, what came back of a flood" in text
     assert "…" not in text
+
+
+def test_every_chart_of_the_report_is_valid(run: tuple[Path, Summary, str]) -> None:
+    # Ratios; of both kinds of frames the round trips, and the span inside.
+    assert valid_charts((run[0] / "report.html").read_text()) == 1 + 2 + 2
 
 
 def test_the_report_shows_published_spans_apart(run: tuple[Path, Summary, str]) -> None:

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from chart_specs import valid_charts
 from conftest import at_lower_load, simulated_run
 from rich.console import Console
 from simulated import assert_nothing_wraps
@@ -44,6 +45,14 @@ def test_every_sentence_is_there(run: tuple[Summary, str]) -> None:
     text = page.replace("&#39;", "'")
     for comparison in found.comparisons:
         assert comparison.sentence in text
+
+
+def test_every_chart_is_valid() -> None:
+    setup, trials = simulated_run([Cell("null", 64, 8), Cell("memif", 64, 8)])
+    trials += at_lower_load([trial for trial in trials if trial.link == "memif"])
+    found = summarise(setup, trials, interrupted=False)
+    # Ratios; every trial of each cell; lower loads of one.
+    assert valid_charts(report.render(found, trials)) == 1 + 2 + 1
 
 
 def test_nothing_is_loaded(run: tuple[Summary, str]) -> None:

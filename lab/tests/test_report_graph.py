@@ -9,6 +9,7 @@ from pathlib import Path
 import pages
 import pytest
 from browser import Browser, Page
+from chart_specs import valid_charts
 from simulated import assert_nothing_wraps, printed, quiet
 from simulated_graph import Fake, start
 
@@ -42,6 +43,10 @@ def test_what_decides_an_ordering_is_told(run: tuple[Found, Path], text: str) ->
     reasons |= {each.reason for each in graph.splitting if each.reason}
     assert any(reason.startswith("the doubling to split4 over that to") for reason in reasons)
     assert not [reason for reason in reasons if reason not in text]
+
+
+def test_every_chart_is_valid(text: str) -> None:
+    assert valid_charts(text) == 5
 
 
 def test_what_was_published_is_named_and_has_no_figures(text: str) -> None:

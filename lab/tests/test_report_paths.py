@@ -10,6 +10,7 @@ from pathlib import Path
 import pages
 import pytest
 from browser import Browser, Page
+from chart_specs import valid_charts
 from simulated import assert_nothing_wraps, install, printed, quiet
 from simulated_paths import Wire, start
 
@@ -34,6 +35,10 @@ def text(run: tuple[Found, Path]) -> str:
 def test_every_sentence_is_there(run: tuple[Found, Path], text: str) -> None:
     for comparison in run[0].summary.comparisons:
         assert comparison.sentence in text
+
+
+def test_every_chart_is_valid(text: str) -> None:
+    assert valid_charts(text) == 7
 
 
 def test_published_ratios_are_marked_and_not_mixed(text: str) -> None:

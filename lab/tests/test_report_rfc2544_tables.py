@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Iterable
 
 import pytest
+from chart_specs import specifications
 from rfc2544_pages import (
     ARMS,
     BLOCKS,
@@ -19,7 +20,6 @@ from rfc2544_pages import (
     Page,
     number,
     render,
-    specifications,
     told,
     whole,
 )

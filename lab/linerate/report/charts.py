@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import altair as alt
+from altair.utils.schemapi import disable_debug_mode
 
 from linerate.design import AA_SUFFIX
 from linerate.records import cell_words
 from linerate.summary import CellSummary, Summary
+
+# Altair checks each part as it is made, which takes most of a report's time. What becomes of all
+# the parts is checked by the tests, in a report of each experiment.
+disable_debug_mode()
 
 # All colours can be told apart on light and on dark paper; the page replaces INK and MUTED in text.
 INK, MUTED, GRID, BAND = "#1f2933", "#66727f", "#9aa5b14d", "#2f855a2e"
@@ -24,6 +29,33 @@ VERDICT_COLOURS = {
 ARM_COLOURS = ("#4a6fa5", "#8593a1", "#c2410c", "#0d8a7f", "#8b5cf6", "#d6336c", "#5c8a14")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
+# Of every chart. Altair could join layers and this, but would copy and check all of them each time.
+CONFIG = {
+    "font": FONT,
+    "background": "transparent",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": MUTED,
+        "gridColor": GRID,
+        "domainColor": "#9aa5b1",
+        "tickColor": "#9aa5b1",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelLimit": 260,
+        "tickCount": 8,
+    },
+    "legend": {
+        "labelColor": INK,
+        "titleColor": MUTED,
+        "labelFontSize": 12,
+        "titleFontWeight": "normal",
+        "orient": "top",
+        "title": None,
+    },
+}
+
 RATIO_TITLE = "ratio to the baseline, with its 95 % interval"
 
 
@@ -36,44 +68,26 @@ def with_interval(rows: list[dict[str, Any]]) -> alt.Chart:
     return alt.Chart(inline([row for row in rows if row["low"] is not None]))
 
 
-def styled(chart: Any, height: int, description: str | None = None) -> dict[str, Any]:
-    """One look for all charts; the width follows the page.
+def styled(layers: Sequence[alt.Chart], height: int, description: str) -> dict[str, Any]:
+    """One look for all charts, of layers over each other; the width follows the page.
 
     `description` is for those who cannot see it: what is drawn, not how it came out.
     """
-    if description:
-        chart = chart.properties(description=description)
-    chart = (
-        chart.properties(width="container", height=height)
-        .configure(font=FONT, background="transparent")
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelColor=INK,
-            titleColor=MUTED,
-            gridColor=GRID,
-            domainColor="#9aa5b1",
-            tickColor="#9aa5b1",
-            labelFontSize=12,
-            titleFontSize=12,
-            titleFontWeight="normal",
-            labelLimit=260,
-            tickCount=8,
-        )
-        .configure_legend(
-            labelColor=INK,
-            titleColor=MUTED,
-            labelFontSize=12,
-            titleFontWeight="normal",
-            orient="top",
-            title=None,
-        )
-    )
-    spec: dict[str, Any] = chart.to_dict()
-    # Of a layer without data Vega warns that its extent is infinite.
-    if "layer" in spec:
-        spec["layer"] = [each for each in spec["layer"] if each.get("data", {}).get("values") != []]
-    spec["autosize"] = {"type": "fit-x", "contains": "padding"}
-    return spec
+    drawn = [
+        layer.to_dict(validate=False, context={"top_level": False})
+        for layer in layers
+        # Of a layer without data Vega warns that its extent is infinite.
+        if layer.data["values"]
+    ]
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "config": CONFIG,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "width": "container",
+        "height": height,
+        "description": description,
+        "layer": drawn,
+    }
 
 
 def arms_of(cells: Iterable[CellSummary]) -> dict[str, str]:
@@ -124,22 +138,24 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
         alt.Tooltip("ratio:Q", format=".4f"),
         alt.Tooltip("low:Q", format=".4f"),
         alt.Tooltip("high:Q", format=".4f"),
-        "verdict:N",
-        "blocks:Q",
+        alt.Tooltip("verdict:N"),
+        alt.Tooltip("blocks:Q"),
     ]
     band = (
         alt.Chart(inline([{"from": 0.98, "to": 1.02}]))
         .mark_rect(color=BAND)
-        .encode(x=alt.X("from:Q", title=RATIO_TITLE), x2="to:Q")
+        .encode(x=alt.X("from:Q", title=RATIO_TITLE), x2=alt.X2("to:Q"))
     )
     one = (
-        alt.Chart(inline([{"one": 1}])).mark_rule(color=MUTED, strokeDash=[4, 3]).encode(x="one:Q")
+        alt.Chart(inline([{"one": 1}]))
+        .mark_rule(color=MUTED, strokeDash=[4, 3])
+        .encode(x=alt.X("one:Q"))
     )
     base = alt.Chart(data)
     intervals = (
         with_interval(rows)
         .mark_rule(strokeWidth=3)
-        .encode(x=alt.X("low:Q"), x2="high:Q", y=y, color=colour, tooltip=tips)
+        .encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), y=y, color=colour, tooltip=tips)
     )
     points = base.mark_point(filled=True, size=110, opacity=1).encode(
         x=x, y=y, color=colour, tooltip=tips
@@ -148,7 +164,7 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
         x=x, y=y, text=alt.Text("ratio:Q", format=".3f")
     )
     return styled(
-        band + one + intervals + points + labels,
+        [band, one, intervals, points, labels],
         56 * len(rows),
         "Forest plot: for each comparison the ratio to the baseline with its 95 % interval, beside "
         "a band of 2 % around 1. The sentences above say the same in words.",

@@ -80,7 +80,7 @@ def _points(
 ) -> Spec:
     x = alt.X("value:Q", title=f"{title}: {_X}", scale=alt.Scale(zero=True))
     colour = alt.Color("arm:N", scale=_COLOURS)
-    tips = ["cell:N", "arm:N", alt.Tooltip("value:Q", format=".1f")]
+    tips = [alt.Tooltip("cell:N"), alt.Tooltip("arm:N"), alt.Tooltip("value:Q", format=".1f")]
     points = (
         alt.Chart(charts.inline(rows))
         .mark_point(filled=True, size=60, opacity=1)
@@ -89,9 +89,11 @@ def _points(
     intervals = (
         charts.with_interval(rows)
         .mark_rule(strokeWidth=3)
-        .encode(x=alt.X("low:Q", title=f"{title}: {_X}"), x2="high:Q", color=colour, **place)
+        .encode(
+            x=alt.X("low:Q", title=f"{title}: {_X}"), x2=alt.X2("high:Q"), color=colour, **place
+        )
     )
-    return charts.styled(intervals + points, height, description)
+    return charts.styled([intervals, points], height, description)
 
 
 def batches(cells: Sequence[CellSummary], title: str) -> Spec | None:
@@ -102,7 +104,7 @@ def batches(cells: Sequence[CellSummary], title: str) -> Spec | None:
     x = alt.X("batch:Q", title="objects in a batch", scale=alt.Scale(type="log", base=2))
     y = alt.Y("value:Q", title="million objects per second", scale=alt.Scale(zero=True))
     colour = alt.Color("arm:N", scale=_COLOURS)
-    tips = ["cell:N", "arm:N", alt.Tooltip("value:Q", format=".1f")]
+    tips = [alt.Tooltip("cell:N"), alt.Tooltip("arm:N"), alt.Tooltip("value:Q", format=".1f")]
     base = alt.Chart(charts.inline(rows))
     lines = base.mark_line().encode(x=x, y=y, color=colour)
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
@@ -112,11 +114,14 @@ def batches(cells: Sequence[CellSummary], title: str) -> Spec | None:
         charts.with_interval(rows)
         .mark_rule(strokeWidth=3)
         .encode(
-            x=x, y=alt.Y("low:Q", title="million objects per second"), y2="high:Q", color=colour
+            x=x,
+            y=alt.Y("low:Q", title="million objects per second"),
+            y2=alt.Y2("high:Q"),
+            color=colour,
         )
     )
     return charts.styled(
-        lines + intervals + points,
+        [lines, intervals, points],
         260,
         f"Throughput by the number of objects in a batch ({title}), a curve for each arm: medians "
         "with 95 % intervals.",
@@ -154,7 +159,7 @@ def doublings(splitting: Sequence[Splitting]) -> Spec | None:
     }
     title = "change of objects per second with twice the ways, %"
     colour = alt.Color("arm:N", scale=_COLOURS)
-    tips = ["cell:N", "arm:N", alt.Tooltip("value:Q", format="+.1f")]
+    tips = [alt.Tooltip("cell:N"), alt.Tooltip("arm:N"), alt.Tooltip("value:Q", format="+.1f")]
     points = (
         alt.Chart(charts.inline(rows))
         .mark_point(filled=True, size=60, opacity=1)
@@ -163,10 +168,10 @@ def doublings(splitting: Sequence[Splitting]) -> Spec | None:
     intervals = (
         charts.with_interval(rows)
         .mark_rule(strokeWidth=3)
-        .encode(x=alt.X("low:Q", title=title), x2="high:Q", color=colour, **place)
+        .encode(x=alt.X("low:Q", title=title), x2=alt.X2("high:Q"), color=colour, **place)
     )
     return charts.styled(
-        intervals + points,
+        [intervals, points],
         _ROW * len(names) * len({row["arm"] for row in rows}) + 20,
         "The per cent change of the throughput as a batch is split into twice as many, for each "
         "arm, with 95 % intervals.",

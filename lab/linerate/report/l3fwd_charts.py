@@ -37,7 +37,7 @@ def levels(of: str, on: str, cells: Sequence[CellSummary]) -> dict[str, Any] | N
     y = alt.Y("value:Q", title=_Y, scale=alt.Scale(zero=True))
     colour = alt.Color("arm:N", scale=charts.colours(names), sort=names)
     tips = [
-        "arm:N",
+        alt.Tooltip("arm:N"),
         alt.Tooltip("level:Q", title=of, format=","),
         alt.Tooltip("value:Q", title="median", format=".1f"),
         alt.Tooltip("low:Q", format=".1f"),
@@ -51,10 +51,10 @@ def levels(of: str, on: str, cells: Sequence[CellSummary]) -> dict[str, Any] | N
     intervals = (
         charts.with_interval(rows)
         .mark_rule(strokeWidth=3)
-        .encode(x=x, y=alt.Y("low:Q", title=_Y), y2="high:Q", color=colour)
+        .encode(x=x, y=alt.Y("low:Q", title=_Y), y2=alt.Y2("high:Q"), color=colour)
     )
     return charts.styled(
-        lines + intervals + points,
+        [lines, intervals, points],
         300,
         f"Cycles per packet by the number of {of} on {on}, a curve for each forwarder: medians "
         "with 95 % intervals, as in the table below.",

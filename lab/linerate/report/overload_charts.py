@@ -58,12 +58,16 @@ def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | N
             x=alt.X("value:Q", title=title, scale=scale),
             y=y,
             color=colour,
-            tooltip=["arm:N", alt.Tooltip("value:Q", format=".3f"), "block:Q"],
+            tooltip=[
+                alt.Tooltip("arm:N"),
+                alt.Tooltip("value:Q", format=".3f"),
+                alt.Tooltip("block:Q"),
+            ],
         )
     )
     summary = alt.Chart(charts.inline(medians))
     tips = [
-        "arm:N",
+        alt.Tooltip("arm:N"),
         alt.Tooltip("value:Q", title="median", format=".3f"),
         alt.Tooltip("low:Q", format=".3f"),
         alt.Tooltip("high:Q", format=".3f"),
@@ -72,14 +76,18 @@ def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | N
         charts.with_interval(medians)
         .mark_rule(strokeWidth=3, yOffset=15)
         .encode(
-            x=alt.X("low:Q", title=title, scale=scale), x2="high:Q", y=y, color=colour, tooltip=tips
+            x=alt.X("low:Q", title=title, scale=scale),
+            x2=alt.X2("high:Q"),
+            y=y,
+            color=colour,
+            tooltip=tips,
         )
     )
     tick = summary.mark_tick(thickness=3, size=16, yOffset=15).encode(
         x=alt.X("value:Q", title=title, scale=scale), y=y, color=colour, tooltip=tips
     )
     return charts.styled(
-        dots + rule + tick,
+        [dots, rule, tick],
         54 * len(labels),
         f"Every valid trial on {cell.link} at {cell.size} B as a dot, a row for each forwarder, "
         f"with the median and its 95 % interval below: {title}. The table below has the medians.",
@@ -115,8 +123,8 @@ def lower_loads(cell: CellSummary) -> dict[str, Any] | None:
         "arm:N", scale=alt.Scale(domain=used, range=[places[label] for label in used])
     )
     tips = [
-        "arm:N",
-        "load:N",
+        alt.Tooltip("arm:N"),
+        alt.Tooltip("load:N"),
         alt.Tooltip("value:Q", title="median", format=".1f"),
         alt.Tooltip("low:Q", format=".1f"),
         alt.Tooltip("high:Q", format=".1f"),
@@ -126,7 +134,7 @@ def lower_loads(cell: CellSummary) -> dict[str, Any] | None:
         .mark_rule(strokeWidth=3)
         .encode(
             x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False, padding=12)),
-            x2="high:Q",
+            x2=alt.X2("high:Q"),
             y=y,
             yOffset=offset,
             color=colour,
@@ -137,7 +145,7 @@ def lower_loads(cell: CellSummary) -> dict[str, Any] | None:
         x=x, y=y, yOffset=offset, color=colour, tooltip=tips
     )
     return charts.styled(
-        rule + point,
+        [rule, point],
         44 * len({row["load"] for row in rows}) * max(1, len(used)),
         f"Busy cycles per packet of each forwarder at fixed loads on {cell.link} at {cell.size} B: "
         "medians with 95 % intervals, as in the table below.",

@@ -15,6 +15,7 @@ import re
 import shlex
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
@@ -58,6 +59,38 @@ def render_page(
     The charts that the template shows are placed in `placed` beforehand; that of the ratios,
     which every experiment has, is added here. So is all that base.html.j2 shows itself.
     """
+    ratio_chart = placed.place(charts.ratios(summary))
+    specifications = placed.specifications
+    # Sorting and printing work without a chart.
+    texts = [_resource("sort.js"), _resource("print.js")]
+    if specifications:
+        texts += [_bundle(), _resource("charts.js")]
+    scripts = [_script_safe(text) for text in texts]
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            summary=summary,
+            aa_suffix=AA_SUFFIX,
+            ratio_chart=ratio_chart,
+            primary=[c for c in summary.comparisons if c.primary],
+            secondary=[c for c in summary.comparisons if not c.primary],
+            bed=bed_of(summary, trials),
+            commands=commands(trials),
+            languages={name: each.language for name, each in FORWARDERS.items()},
+            style=Markup(_resource("style.css")),
+            charts_json=_json_safe(specifications) if specifications else "",
+            scripts=scripts,
+            policy=_policy(scripts),
+            stolen=sum(sum(t.steal_ticks.values()) for t in trials) / 100,
+            **context,
+        )
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Made once, and with it each template."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("linerate", "report"),
         autoescape=True,
@@ -70,29 +103,7 @@ def render_page(
     environment.globals.update(cell_words=cell_words)
     environment.filters.update(compared_by=_compared_by, difference=_difference)
     environment.filters.update(control=sentences.control, controls=sentences.controls)
-    ratio_chart = placed.place(charts.ratios(summary))
-    specifications = placed.specifications
-    # Sorting and printing work without a chart.
-    texts = [_resource("sort.js"), _resource("print.js")]
-    if specifications:
-        texts += [_bundle(), _resource("charts.js")]
-    scripts = [_script_safe(text) for text in texts]
-    return environment.get_template(template).render(
-        summary=summary,
-        aa_suffix=AA_SUFFIX,
-        ratio_chart=ratio_chart,
-        primary=[c for c in summary.comparisons if c.primary],
-        secondary=[c for c in summary.comparisons if not c.primary],
-        bed=bed_of(summary, trials),
-        commands=commands(trials),
-        languages={name: each.language for name, each in FORWARDERS.items()},
-        style=Markup(_resource("style.css")),
-        charts_json=_json_safe(specifications) if specifications else "",
-        scripts=scripts,
-        policy=_policy(scripts),
-        stolen=sum(sum(t.steal_ticks.values()) for t in trials) / 100,
-        **context,
-    )
+    return environment
 
 
 def _compared_by(found: AA | Comparison) -> str:

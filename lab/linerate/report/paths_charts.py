@@ -61,11 +61,16 @@ def cpu(cell: CellSummary) -> Spec | None:
                 legend=alt.Legend(labelLimit=320),
             ),
             order=alt.Order("part:N", sort="descending"),
-            tooltip=["path:N", "load:N", "part:N", alt.Tooltip("value:Q", format=".0f")],
+            tooltip=[
+                alt.Tooltip("path:N"),
+                alt.Tooltip("load:N"),
+                alt.Tooltip("part:N"),
+                alt.Tooltip("value:Q", format=".0f"),
+            ],
         )
     )
     return charts.styled(
-        bars,
+        [bars],
         _ROW * len(loads) * len(paths),
         f"CPU time per packet of each path at {cell.size} B, a bar for each load from low to high, "
         "in two parts: the process and the kernel's threads that receive for it. Medians.",
@@ -97,15 +102,15 @@ def latency(cell: CellSummary) -> Spec | None:
     offset = alt.YOffset("load:N", sort=loads)
     colour = alt.Color("load:N", sort=loads, scale=charts.colours(loads))
     tips = [
-        "path:N",
-        "load:N",
+        alt.Tooltip("path:N"),
+        alt.Tooltip("load:N"),
         alt.Tooltip("value:Q", title="median", format=".1f"),
         alt.Tooltip("high:Q", title="99 %", format=".1f"),
     ]
     base = alt.Chart(charts.inline(rows))
     rule = base.mark_rule(strokeWidth=3).encode(
         x=alt.X("value:Q", title=title, scale=scale),
-        x2="high:Q",
+        x2=alt.X2("high:Q"),
         y=y,
         yOffset=offset,
         color=colour,
@@ -119,7 +124,7 @@ def latency(cell: CellSummary) -> Spec | None:
         tooltip=tips,
     )
     return charts.styled(
-        rule + point,
+        [rule, point],
         _ROW * len(loads) * len(paths),
         f"Latency of each path at {cell.size} B and at each load: a point at the median, a line "
         "from there to the 99 % quantile; medians over trials, on a logarithmic scale.",
@@ -150,8 +155,8 @@ def ratio_bands(bands: Sequence[Band]) -> Spec | None:
     )
     scale = alt.Scale(type="log")
     tips = [
-        "path:N",
-        "what:N",
+        alt.Tooltip("path:N"),
+        alt.Tooltip("what:N"),
         *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("value", "low", "high")),
     ]
     rule = (
@@ -159,7 +164,7 @@ def ratio_bands(bands: Sequence[Band]) -> Spec | None:
         .mark_rule(strokeWidth=4)
         .encode(
             x=alt.X("low:Q", title=title, scale=scale),
-            x2="high:Q",
+            x2=alt.X2("high:Q"),
             y=y,
             yOffset=offset,
             color=colour,
@@ -178,7 +183,7 @@ def ratio_bands(bands: Sequence[Band]) -> Spec | None:
         )
     )
     return charts.styled(
-        rule + point,
+        [rule, point],
         56 * len(bands),
         "Published ratios of other paths to DPDK with bands of 25 % around them, as published, and "
         "beside each the ratio of this run, where there is one. The table below says the same.",
@@ -210,8 +215,8 @@ def _points(
     offset = alt.YOffset("place:N", sort=places)
     colour = alt.Color("place:N", sort=places, scale=charts.colours(places))
     tips = [
-        "path:N",
-        "place:N",
+        alt.Tooltip("path:N"),
+        alt.Tooltip("place:N"),
         *(alt.Tooltip(f"{name}:Q", format=".1f") for name in ("value", "low", "high")),
     ]
     rule = (
@@ -219,7 +224,7 @@ def _points(
         .mark_rule(strokeWidth=3)
         .encode(
             x=alt.X("low:Q", title=title),
-            x2="high:Q",
+            x2=alt.X2("high:Q"),
             y=y,
             yOffset=offset,
             color=colour,
@@ -231,4 +236,4 @@ def _points(
         .mark_point(filled=True, size=80, opacity=1)
         .encode(x=alt.X("value:Q", title=title), y=y, yOffset=offset, color=colour, tooltip=tips)
     )
-    return charts.styled(rule + point, (_ROW * len(places) + 12) * len(paths), description)
+    return charts.styled([rule, point], (_ROW * len(places) + 12) * len(paths), description)

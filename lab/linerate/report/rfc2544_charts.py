@@ -90,7 +90,7 @@ def by_size(
         scale=alt.Scale(domain=names, range=ranges),
         legend=_legend(names),
     )
-    tips = _tips([alt.Tooltip("what:N", title="forwarder"), "size:O"])
+    tips = _tips([alt.Tooltip("what:N", title="forwarder"), alt.Tooltip("size:O")])
     layers: list[Any] = _margin() if margin else []
     if theory:
         layers += _theory(theory, sizes, x, y, colour)
@@ -108,7 +108,7 @@ def by_size(
         .encode(
             x=x,
             y=alt.Y("low:Q", title=title),
-            y2="high:Q",
+            y2=alt.Y2("high:Q"),
             xOffset=offset,
             color=colour,
             tooltip=tips,
@@ -119,7 +119,7 @@ def by_size(
             x=x, y=y, xOffset=offset, color=colour, tooltip=tips
         )
     )
-    return charts.styled(alt.layer(*layers), HEIGHT, description)
+    return charts.styled(layers, HEIGHT, description)
 
 
 def _theory(theory: Theory, sizes: list[int], x: Any, y: Any, colour: Any) -> list[Any]:
@@ -130,7 +130,11 @@ def _theory(theory: Theory, sizes: list[int], x: Any, y: Any, colour: Any) -> li
         if size in theory.by_size
     ]
     base = alt.Chart(charts.inline(data))
-    tips = [alt.Tooltip("what:N", title="limit"), "size:O", alt.Tooltip("value:Q", format=",.4~f")]
+    tips = [
+        alt.Tooltip("what:N", title="limit"),
+        alt.Tooltip("size:O"),
+        alt.Tooltip("value:Q", format=",.4~f"),
+    ]
     return [
         base.mark_line(strokeWidth=1.5, strokeDash=[5, 4]).encode(x=x, y=y, color=colour),
         base.mark_tick(orient="horizontal", thickness=2, size=14).encode(
@@ -144,10 +148,10 @@ def _margin() -> list[Any]:
     return [
         alt.Chart(charts.inline([{"from": -percent, "to": percent}]))
         .mark_rect(color=charts.BAND)
-        .encode(y="from:Q", y2="to:Q"),
+        .encode(y=alt.Y("from:Q"), y2=alt.Y2("to:Q")),
         alt.Chart(charts.inline([{"none": 0}]))
         .mark_rule(color=charts.MUTED, strokeDash=[4, 3])
-        .encode(y="none:Q"),
+        .encode(y=alt.Y("none:Q")),
     ]
 
 
@@ -244,14 +248,17 @@ def by_load(
     offset = alt.XOffset("slot:N", sort=[f"{kind} {arm}" for kind in kinds for arm in used])
     colour = _of_arms(used, colours)
     y = alt.Y("value:Q", title=title, scale=scale, axis=axis)
-    tips = _tips(["arm:N", "load:O"] + (["what:N"] if len(kinds) > 1 else []))
+    tips = _tips(
+        [alt.Tooltip("arm:N"), alt.Tooltip("load:O")]
+        + ([alt.Tooltip("what:N")] if len(kinds) > 1 else [])
+    )
     rule = (
         charts.with_interval(data)
         .mark_rule(strokeWidth=3, opacity=0.55)
         .encode(
             x=x,
             y=alt.Y("low:Q", title=title, scale=scale, axis=axis),
-            y2="high:Q",
+            y2=alt.Y2("high:Q"),
             xOffset=offset,
             color=colour,
             tooltip=tips,
@@ -275,7 +282,7 @@ def by_load(
                 ),
             )
         )
-    return charts.styled(rule + point, HEIGHT, description)
+    return charts.styled([rule, point], HEIGHT, description)
 
 
 def loss_curve(cell: CellSummary, colours: dict[str, str], description: str) -> Spec | None:
@@ -299,18 +306,18 @@ def loss_curve(cell: CellSummary, colours: dict[str, str], description: str) -> 
     x = alt.X("load:Q", title="offered load, % of 100 %", scale=alt.Scale(zero=False))
     y = alt.Y("value:Q", title=title, scale=_linear(data))
     colour = _of_arms(used, colours)
-    tips = _tips(["arm:N", "load:Q"])
+    tips = _tips([alt.Tooltip("arm:N"), alt.Tooltip("load:Q")])
     band = (
         charts.with_interval(data)
         .mark_area(opacity=0.18)
-        .encode(x=x, y=alt.Y("low:Q", title=title), y2="high:Q", color=colour)
+        .encode(x=x, y=alt.Y("low:Q", title=title), y2=alt.Y2("high:Q"), color=colour)
     )
     base = alt.Chart(charts.inline(data))
     line = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour)
     point = base.mark_point(filled=True, size=45, opacity=1).encode(
         x=x, y=y, color=colour, tooltip=tips
     )
-    return charts.styled(band + line + point, HEIGHT, description)
+    return charts.styled([band, line, point], HEIGHT, description)
 
 
 def _of_arms(used: list[str], colours: dict[str, str]) -> alt.Color:
