@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Why the program did not start.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dpdk::acl::{AclError, BuildError, RuleError};
 use dpdk::lpm::{LpmError, RouteError};
@@ -50,8 +50,12 @@ pub enum SetupError {
     #[error(transparent)]
     Routes(#[from] LpmError),
     /// A route did not get in.
-    #[error("the route {prefix}: {reason}")]
+    #[error("{}the route {prefix}: {reason}", place(file.as_deref(), *line))]
     Route {
+        /// The file; `None` for the routes that are built in.
+        file: Option<PathBuf>,
+        /// Its line there.
+        line: usize,
         /// Its prefix.
         prefix: String,
         /// What DPDK says.
@@ -63,4 +67,8 @@ pub enum SetupError {
     /// Too many lcores read the rules.
     #[error(transparent)]
     Readers(#[from] TooManyReaders),
+}
+
+fn place(file: Option<&Path>, line: usize) -> String {
+    file.map(|file| format!("{}: line {line}: ", file.display())).unwrap_or_default()
 }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::fields::{Fields, number};
+use super::lines::Kind;
 use super::{Address, Mistake, Prefix, RuleFileError, lines};
 
 /// What a rule asks of a packet.
@@ -44,14 +45,16 @@ pub struct AclRule<A> {
     pub line: usize,
 }
 
+const RULES: Kind = Kind { name: "rules", again: Mistake::Duplicate };
+
 /// Reads a file of rules. The first of them that matches a packet is the one that counts. `ports` is the mask
 /// of the program's ports.
 ///
 /// # Errors
 /// See [`RuleFileError`].
 pub fn read_acl<A: Address>(path: &Path, ports: u32) -> Result<Vec<AclRule<A>>, RuleFileError> {
-    let rules =
-        lines::read(path, |text, line| rule(text, line, ports), |rule| rule.matches.clone())?;
+    let key = |rule: &AclRule<A>| rule.matches.clone();
+    let rules = lines::read(path, &RULES, |text, line| rule(text, line, ports), key)?;
     if rules.iter().all(|rule| rule.action == Action::Deny) {
         return Err(RuleFileError::NothingPasses(path.to_owned()));
     }
@@ -63,6 +66,9 @@ fn rule<A: Address>(text: &str, line: usize, ports: u32) -> Result<AclRule<A>, M
     if !matches!(found, '@' | 'R') {
         return Err(Mistake::Lead { found, expected: "@ (deny), R (forward) or #" });
     }
+    if found == 'R' && fields.are_a_route() {
+        return Err(Mistake::Route);
+    }
     let matches = five_tuple(&mut fields)?;
     let action = if found == '@' { Action::Deny } else { Action::Forward(fields.device(ports)?) };
     fields.end()?;
@@ -70,7 +76,7 @@ fn rule<A: Address>(text: &str, line: usize, ports: u32) -> Result<AclRule<A>, M
 }
 
 fn five_tuple<A: Address>(fields: &mut Fields<'_>) -> Result<FiveTuple<A>, Mistake> {
-    let prefix = |text: &str| Prefix::parse(text, 0, A::of_rule);
+    let prefix = |text: &str| Prefix::parse(text, A::of_rule);
     let source = fields.next("source", A::RULE, prefix)?;
     let destination = fields.next("destination", A::RULE, prefix)?;
     let source_ports = fields.ports("source ports")?;

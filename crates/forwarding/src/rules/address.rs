@@ -24,6 +24,8 @@ pub(super) mod sealed {
         const RULE: &'static str;
         /// What belongs where a prefix of a route is.
         const ROUTE: &'static str;
+        /// Two prefixes that are all addresses together.
+        const HALVES: &'static str;
 
         /// An address as l3fwd's rules have it.
         fn of_rule(text: &str) -> Option<Self>;
@@ -44,6 +46,7 @@ impl Address for Ipv4Addr {
 impl sealed::Family for Ipv4Addr {
     const RULE: &'static str = "an IPv4 prefix such as 10.0.0.0/8, with a length of 0 to 32";
     const ROUTE: &'static str = "an IPv4 prefix such as 10.0.0.0/8, with a length of 1 to 32";
+    const HALVES: &'static str = "0.0.0.0/1 and 128.0.0.0/1";
 
     /// Its four numbers may be hexadecimal or octal.
     fn of_rule(text: &str) -> Option<Self> {
@@ -70,6 +73,7 @@ impl Address for Ipv6Addr {
 impl sealed::Family for Ipv6Addr {
     const RULE: &'static str = "an IPv6 prefix such as 2001:db8::/32, with a length of 0 to 128";
     const ROUTE: &'static str = "an IPv6 prefix such as 2001:db8::/32, with a length of 1 to 128";
+    const HALVES: &'static str = "::/1 and 8000::/1";
 
     fn of_rule(text: &str) -> Option<Self> {
         text.parse().ok()
@@ -90,15 +94,11 @@ pub struct Prefix<A> {
 }
 
 impl<A: Address> Prefix<A> {
-    /// A prefix that `address` has, from its text and a length of at least `shortest`.
-    pub(super) fn parse(
-        text: &str,
-        shortest: u8,
-        address: impl Fn(&str) -> Option<A>,
-    ) -> Option<Self> {
+    /// A prefix from its text, whose address `address` reads.
+    pub(super) fn parse(text: &str, address: impl Fn(&str) -> Option<A>) -> Option<Self> {
         let (before, behind) = text.split_once('/')?;
         let len = u8::try_from(number(behind)?).ok()?;
         let network = address(before)?.network(len.min(A::BITS));
-        (shortest..=A::BITS).contains(&len).then_some(Self { network, len })
+        (len <= A::BITS).then_some(Self { network, len })
     }
 }

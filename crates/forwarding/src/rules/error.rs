@@ -72,15 +72,36 @@ pub enum Mistake {
         /// Where it ends.
         high: u16,
     },
+    /// The colon of a range is not a word of its own.
+    #[error("{field}: {given:?} has no blanks around its colon: write {range}")]
+    Colon {
+        /// Which ports.
+        field: &'static str,
+        /// What is there.
+        given: String,
+        /// How it is written.
+        range: String,
+    },
+    /// A route in a file of rules.
+    #[error(
+        "a route: R, a network and a port belong into a file of routes (--routes_ipv4, --routes_ipv6)"
+    )]
+    Route,
+    /// A route to all addresses.
+    #[error("destination: DPDK's tables have no default route (a length of 0): give {0}")]
+    DefaultRoute(&'static str),
     /// The port is not one of the program's.
     #[error("port {0} is not enabled: see -p")]
     PortNotEnabled(u16),
     /// There is the same before it.
     #[error("matches the same packets as line {0}, which hides it")]
     Duplicate(usize),
+    /// There is a route to the same network before it.
+    #[error("the same network as in line {0}")]
+    SameNetwork(usize),
     /// There are enough before it.
-    #[error("more than {MAX_RULES} rules")]
-    TooMany,
+    #[error("more than {MAX_RULES} {0}")]
+    TooMany(&'static str),
     /// It has more bytes than any rule needs.
     #[error("longer than {0} bytes")]
     TooLong(usize),

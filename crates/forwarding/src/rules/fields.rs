@@ -16,6 +16,11 @@ pub fn number(text: &str) -> Option<u64> {
     }
 }
 
+/// A port of UDP or TCP.
+fn port(text: &str) -> Option<u16> {
+    u16::try_from(number(text)?).ok()
+}
+
 /// What is left of a line.
 pub struct Fields<'l>(std::str::SplitAsciiWhitespace<'l>);
 
@@ -38,10 +43,21 @@ impl<'l> Fields<'l> {
         read(text).ok_or_else(|| Mistake::Field { field, takes, given: shown(text) })
     }
 
+    /// Whether a network and a number are all that is left.
+    pub fn are_a_route(&self) -> bool {
+        let mut words = self.0.clone();
+        let (network, port) = (words.next(), words.next());
+        network.is_some_and(|network| network.contains('/'))
+            && port.is_some_and(|port| number(port).is_some())
+            && words.next().is_none()
+    }
+
     /// Three: a port, a colon, a port that is not before it.
     pub fn ports(&mut self, field: &'static str) -> Result<RangeInclusive<u16>, Mistake> {
         const PORT: &str = "a port, 0 to 65535";
-        let port = |text: &str| u16::try_from(number(text)?).ok();
+        if let Some((given, range)) = self.glued() {
+            return Err(Mistake::Colon { field, given, range });
+        }
         let low = self.next(field, PORT, port)?;
         self.next(field, "a colon with blanks around it", |text| (text == ":").then_some(()))?;
         let high = self.next(field, PORT, port)?;
@@ -49,6 +65,20 @@ impl<'l> Fields<'l> {
             return Err(Mistake::Range { field, low, high });
         }
         Ok(low..=high)
+    }
+
+    /// A range whose colon is a part of another word, and how it is written.
+    fn glued(&self) -> Option<(String, String)> {
+        let mut words = self.0.clone();
+        let (first, second) = (words.next()?, words.next());
+        let (given, low, high) = match (first.split_once(':'), second) {
+            (Some((low, "")), Some(high)) => (first, low, high),
+            (Some((low, high)), _) => (first, low, high),
+            (None, Some(second)) => (second, first, second.strip_prefix(':')?),
+            (None, None) => return None,
+        };
+        port(low).and(port(high))?;
+        Some((shown(given), format!("{low} : {high}")))
     }
 
     /// A port of the program's, of those in the mask.

@@ -14,10 +14,19 @@ const MAX_LINE: usize = 4096;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a file, has `parse` make something of every line that is neither blank nor a comment, and refuses
+/// What the lines of a file are.
+pub struct Kind {
+    /// How they are called.
+    pub name: &'static str,
+    /// What is wrong with one that says what the line of this number says.
+    pub again: fn(usize) -> Mistake,
+}
+
+/// Reads a file of these, has `parse` make something of every line that is neither blank nor a comment, and refuses
 /// a line whose `key` an earlier one has.
 pub fn read<T, K: Hash + Eq>(
     path: &Path,
+    kind: &Kind,
     mut parse: impl FnMut(&str, usize) -> Result<T, Mistake>,
     key: impl Fn(&T) -> K,
 ) -> Result<Vec<T>, RuleFileError> {
@@ -47,12 +56,12 @@ pub fn read<T, K: Hash + Eq>(
             continue;
         }
         if all.len() == MAX_RULES {
-            return Err(wrong(Mistake::TooMany));
+            return Err(wrong(Mistake::TooMany(kind.name)));
         }
         let text = std::str::from_utf8(&bytes).map_err(|_| wrong(Mistake::NotText))?;
         let made = parse(text, line).map_err(wrong)?;
         if let Some(earlier) = seen.insert(key(&made), line) {
-            return Err(wrong(Mistake::Duplicate(earlier)));
+            return Err(wrong((kind.again)(earlier)));
         }
         all.push(made);
     }

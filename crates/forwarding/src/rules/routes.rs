@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::fields::Fields;
+use super::lines::Kind;
 use super::{Address, Mistake, Prefix, RuleFileError, lines};
 
 /// A route.
@@ -17,14 +18,16 @@ pub struct Route<A> {
     pub line: usize,
 }
 
+const ROUTES: Kind = Kind { name: "routes", again: Mistake::SameNetwork };
+
 /// Reads a file of routes. Prefixes have a length of 1 or more: DPDK's tables have no default route. `ports`
 /// is the mask of the program's ports.
 ///
 /// # Errors
 /// See [`RuleFileError`].
 pub fn read_routes<A: Address>(path: &Path, ports: u32) -> Result<Vec<Route<A>>, RuleFileError> {
-    let routes =
-        lines::read(path, |text, line| route(text, line, ports), |route| route.destination)?;
+    let key = |route: &Route<A>| route.destination;
+    let routes = lines::read(path, &ROUTES, |text, line| route(text, line, ports), key)?;
     if routes.is_empty() {
         return Err(RuleFileError::NothingPasses(path.to_owned()));
     }
@@ -36,8 +39,11 @@ fn route<A: Address>(text: &str, line: usize, ports: u32) -> Result<Route<A>, Mi
     if found != 'R' {
         return Err(Mistake::Lead { found, expected: "R or #" });
     }
-    let prefix = |text: &str| Prefix::parse(text, 1, A::of_route);
+    let prefix = |text: &str| Prefix::parse(text, A::of_route);
     let destination = fields.next("destination", A::ROUTE, prefix)?;
+    if destination.len == 0 {
+        return Err(Mistake::DefaultRoute(A::HALVES));
+    }
     let port = fields.device(ports)?;
     fields.end()?;
     Ok(Route { destination, port, line })

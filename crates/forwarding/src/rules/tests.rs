@@ -106,6 +106,16 @@ fn each_mistake_in_a_rule_is_told_with_its_line() {
         (format!("@{any} {any} 0 : 1 0 :"), "no destination ports"),
         (format!("@{any} {any} 0 : 1 0 : 1"), "no protocol"),
         (format!("R{any} {any} 0 : 1 0 : 1 0/0"), "no port"),
+        (
+            "R10.0.0.0/8 0".to_owned(),
+            "a route: R, a network and a port belong into a file of routes",
+        ),
+        (
+            "R 10.0.0.0/8 0".to_owned(),
+            "a route: R, a network and a port belong into a file of routes",
+        ),
+        ("@10.0.0.0/8 0".to_owned(), "destination: \"0\" is not an IPv4 prefix"),
+        ("R10.0.0.0/8 0 0".to_owned(), "destination: \"0\" is not an IPv4 prefix"),
         (format!("@{any} {any} 0 : 1 0 : 1 0/0 1"), "\"1\" behind the last field"),
         (format!("{PASS} # why"), "\"#\" behind the last field"),
         (
@@ -119,7 +129,21 @@ fn each_mistake_in_a_rule_is_told_with_its_line() {
         (format!("@1.2.3.-1/32 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.-1/32\" is not"),
         (format!("@{any} 1.2.3.4/ 0 : 1 0 : 1 0/0"), "destination: \"1.2.3.4/\" is not"),
         (format!("@{any} ::/0 0 : 1 0 : 1 0/0"), "destination: \"::/0\" is not an IPv4 prefix"),
-        (format!("@{any} {any} 0:1 0 : 1 0/0"), "source ports: \"0:1\" is not a port, 0 to 65535"),
+        (
+            format!("@{any} {any} 0:65535 0 : 1 0/0"),
+            "source ports: \"0:65535\" has no blanks around its colon: write 0 : 65535",
+        ),
+        (
+            format!("@{any} {any} 0 : 1 0x10: 0x1f 0/0"),
+            "destination ports: \"0x10:\" has no blanks around its colon: write 0x10 : 0x1f",
+        ),
+        (
+            format!("@{any} {any} 0 : 1 0 :1 0/0"),
+            "destination ports: \":1\" has no blanks around its colon: write 0 : 1",
+        ),
+        (format!("@{any} {any} 0:65536 0 : 1 0/0"), "source ports: \"0:65536\" is not a port"),
+        (format!("@{any} {any} :1 0 : 1 0/0"), "source ports: \":1\" is not a port, 0 to 65535"),
+        (format!("@{any} {any} 0: : 1 0/0"), "source ports: \"0:\" is not a port, 0 to 65535"),
         (format!("@{any} {any} 0 1 0 : 1 0/0"), "source ports: \"1\" is not a colon with blanks"),
         (format!("@{any} {any} 0 : 65536 0 : 1 0/0"), "source ports: \"65536\" is not a port"),
         (format!("@{any} {any} 0 : 1 +1 : 1 0/0"), "destination ports: \"+1\" is not a port"),
@@ -168,15 +192,30 @@ fn each_mistake_in_a_route_is_told_with_its_line() {
         ("R", "no destination"),
         ("R10.0.0.0/8", "no port"),
         ("R10.0.0.0/8 0 0", "\"0\" behind the last field"),
-        ("R10.0.0.0/0 0", "destination: \"10.0.0.0/0\" is not an IPv4 prefix"),
+        (
+            "R0.0.0.0/0 0",
+            "destination: DPDK's tables have no default route (a length of 0): give 0.0.0.0/1 and \
+             128.0.0.0/1",
+        ),
+        ("R10.0.0.0/0x0 0", "destination: DPDK's tables have no default route"),
+        ("R10.0.0.0/33 0", "destination: \"10.0.0.0/33\" is not an IPv4 prefix"),
         ("R010.0.0.0/8 0", "destination: \"010.0.0.0/8\" is not"),
         ("R10.0.0.0/8 1", "port 1 is not enabled"),
-        ("R198.18.0.255/24 0", "matches the same packets as line 1, which hides it"),
+        ("R10.0.0.0/8 32", "port: \"32\" is not a port of the program's, 0 to 31"),
+        ("R198.18.0.255/24 0", "the same network as in line 1"),
     ] {
         let said = complaint(routes4(format!("R198.18.0.0/24 2\n{line}\n")));
         let told = said.strip_prefix("line 2: ").unwrap_or_else(|| panic!("{line}: {said}"));
         assert!(told.starts_with(expected), "{line}: {said}");
     }
+    let said = complaint(read_routes::<Ipv6Addr>(&file("R::/0 0\n").1, PORTS));
+    let expected =
+        "destination: DPDK's tables have no default route (a length of 0): give ::/1 and 8000::/1";
+    assert_eq!(said, format!("line 1: {expected}"));
+    // What it says to give.
+    assert_eq!(routes4("R0.0.0.0/1 0\nR128.0.0.0/1 0\n").unwrap().len(), 2);
+    let halves = read_routes::<Ipv6Addr>(&file("R::/1 0\nR8000::/1 0\n").1, PORTS);
+    assert_eq!(halves.unwrap().len(), 2);
 }
 
 #[test]
@@ -218,7 +257,13 @@ fn there_may_be_so_many_and_no_more() {
     }
     assert_eq!(routes4(&content).unwrap().len(), MAX_RULES);
     content.push_str("# a comment is none\n\nR10.0.0.0/8 0\n");
-    assert_eq!(complaint(routes4(&content)), "line 100003: more than 100000 rules");
+    assert_eq!(complaint(routes4(&content)), "line 100003: more than 100000 routes");
+    let mut content = String::new();
+    for n in 0..=MAX_RULES {
+        let network = Ipv4Addr::from_bits(n as u32);
+        writeln!(content, "R{network}/32 0.0.0.0/0 0 : 1 0 : 1 0/0 0").unwrap();
+    }
+    assert_eq!(complaint(rules4(&content)), "line 100001: more than 100000 rules");
 }
 
 /// A generator of numbers, the same at each run.
