@@ -25,7 +25,7 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages lint-packages venv programs native-graph build demo bench bench-trust test soak kills lint sanitize clean
+.PHONY: help setup packages bench-packages lint-packages venv programs graph-bench native-graph build demo bench bench-trust test soak kills lint sanitize clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -34,7 +34,7 @@ help: ## list the targets
 setup: packages venv ## install what is missing: Debian packages (root), .venv, Rust crates
 	$(Q)$(CARGO) fetch --locked $(if $(filter 0,$(V)),--quiet)
 
-build: setup programs ## build the Rust programs into target/release
+build: setup programs ## build the Rust programs into target/release, all but the graph benchmark
 
 demo: build ## compare l2fwd in C and in Rust on virtual links, and write a report (6 minutes)
 	$(Q)$(LINERATE) run overload --preset demo --out '$(OUT)'
@@ -65,7 +65,7 @@ bench-trust: $(if $(filter 0,$(REAL)),setup,build) ## count wrong verdicts and s
 	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.trust --json '$(OUT)/trust.json' \
 	  $(if $(filter 0,$(REAL)),--simulated-only,--real $(REAL) --records '$(OUT)/records.jsonl') | tee '$(OUT)/trust.txt'
 
-test: build ## run every test, Rust and Python
+test: build graph-bench ## run every test, Rust and Python
 	$(Q)env -u MAKELEVEL scripts/run-tests
 
 MINUTES ?= 10
@@ -100,9 +100,13 @@ lint-packages: packages
 venv: packages
 	$(Q)scripts/setup-python
 
-# The graph benchmark for this processor alone, which native C is compared with.
-native-graph: packages
+# By itself, for one core takes minutes for it: each cell is a program of its own to the compiler.
+graph-bench: packages
+	$(Q)$(CARGO) build --release --locked --bin graph-bench
+
+# For any processor of the architecture, and for this one alone, which native C is compared with.
+native-graph: graph-bench ## build the graph benchmark, which run graph needs, portable and native (5 minutes)
 	$(Q)RUSTFLAGS='-C target-cpu=native' $(CARGO) build --release --locked --bin graph-bench --target-dir target/native
 
 programs: packages
-	$(Q)$(CARGO) build --workspace --release --locked
+	$(Q)$(CARGO) build --workspace --exclude linerate-bench-graph --release --locked

@@ -31,6 +31,7 @@ from linerate.eal import Memory
 from linerate.errors import LabError, TrialError
 from linerate.forwarders.testpmd import Testpmd
 from linerate.generator import Generator
+from linerate.goal_table import state
 from linerate.links import Wire
 from linerate.otg import Traffic
 from linerate.places import rust_binary
@@ -268,10 +269,9 @@ def table(bed: Bed, rounds: list[Round], hz: int) -> list[str]:
         found = stats.compare(
             [rates[OURS].sent for rates in both], [rates[peer].sent for rates in both]
         )
-        reached = found.ci_low is not None and found.ci_low >= goal
         lines.append(
             f"  {name:18} {found.ratio:10.3f}  95 %: {_interval(found)}  goal >= {goal:g}: "
-            f"{'reached' if reached else 'not reached'}"
+            f"{state(found, goal)}"
         )
     return lines
 

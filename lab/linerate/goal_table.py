@@ -37,13 +37,16 @@ class Row:
     def state(self) -> str:
         if self.goal is None:
             return ""
-        if self.forbidden:
-            return "no verdict"
-        if self.found.ci_low is not None and self.found.ci_low >= self.goal:
-            return "reached"
-        if self.found.ci_high is not None and self.found.ci_high < self.goal:
-            return "not reached"
-        return "not shown"
+        return "no verdict" if self.forbidden else state(self.found, self.goal)
+
+
+def state(found: Paired, goal: float) -> str:
+    """Whether the goal is reached, by the interval alone."""
+    if found.ci_low is not None and found.ci_low >= goal:
+        return "reached"
+    if found.ci_high is not None and found.ci_high < goal:
+        return "not reached"
+    return "not shown"
 
 
 def interval(found: Paired) -> str:

@@ -17,11 +17,11 @@ def project_root() -> Path:
     return Path.cwd()
 
 
-def rust_binary(name: str) -> Path:
-    """What cargo builds of this project's Rust workspace."""
+def rust_binary(name: str, *, target: str = "build") -> Path:
+    """What cargo builds of this project's Rust workspace. `target`: that of `make` which does."""
     path = project_root() / "target" / "release" / name
     if not path.is_file():
-        raise MissingError(f"{path} is not built", "make build")
+        raise MissingError(f"{path} is not built", f"make {target}")
     return path
 
 

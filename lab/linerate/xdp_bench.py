@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from linerate import link_drops, netns, stats
 from linerate.cpus import Cores
 from linerate.errors import LabError, LinkError, MissingError, TrialError
+from linerate.goal_table import state
 from linerate.links import KernelThread, LinkContext, Wire, link
 from linerate.netns import Interface, ip
 from linerate.places import rust_binary
@@ -248,8 +249,7 @@ def _ratio(rounds: Sequence[Round], ours: str, other: str) -> str:
     told = f"{found.ratio:.3f} ({found.ci_low:.3f} to {found.ci_high:.3f}, n = {found.n})"
     if other.startswith(OURS):
         return told
-    reached = "reached" if found.ci_low >= GOAL else "not reached"
-    return f"{told}, goal >= {GOAL}: {reached}"
+    return f"{told}, goal >= {GOAL}: {state(found, GOAL)}"
 
 
 def main() -> None:

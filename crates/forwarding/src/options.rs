@@ -52,6 +52,14 @@ pub enum OptionsError {
         /// The value that it was given.
         given: String,
     },
+    /// What this machine or the release of a library that is here cannot do.
+    #[error("{option}: {reason}")]
+    Unsupported {
+        /// The option, with its value where that matters.
+        option: String,
+        /// What cannot, and what not.
+        reason: String,
+    },
     /// No such option, or a value where none belongs or none where one does.
     #[error(transparent)]
     Getopt(#[from] GetoptError),

@@ -2,7 +2,7 @@
 """The programs that run the windows: `graph-bench`, built twice, with the C nodes built four times.
 
 The C nodes are built here by `bench/graph/c/Makefile` when they are first needed. `graph-bench` is
-built by cargo; the one for this processor alone (`-C target-cpu=native`) by `make bench`.
+built by `make native-graph`, the one for this processor alone (`-C target-cpu=native`), too.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Programs:
 
 def find() -> Programs:
     """Builds the C nodes that are not there; raises `MissingError` without `graph-bench`."""
+    rust = rust_binary(PROGRAM, target="native-graph")
     left_out: list[str] = []
     libraries: dict[str, Path] = {}
     for name, compiler, flags in _builds():
@@ -69,7 +70,7 @@ def find() -> Programs:
     if native is not None and not native.is_file():
         native = None
         left_out.append("the Rust arms' native builds are left out: make native-graph builds them")
-    return Programs(rust_binary(PROGRAM), native, libraries, left_out)
+    return Programs(rust, native, libraries, left_out)
 
 
 def _builds() -> list[tuple[str, str | None, str]]:

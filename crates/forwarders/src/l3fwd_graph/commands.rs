@@ -65,7 +65,7 @@ pub fn register(
     telemetry.register(
         NODES,
         "Counters of each node on each lcore. Parameters: LCORE; left_off: lcores to ask for one by one",
-        move |parameters| nodes(&desks, parameters),
+        move |parameters| Some(nodes(&desks, parameters).unwrap_or_else(|| usage("LCORE, or none for all"))),
     )?;
     telemetry.register(
         "/linerate/graph/dot",
@@ -88,12 +88,18 @@ pub fn register(
     telemetry.register(
         "/linerate/rules/hits",
         "Packets that each rule decided. Parameters: ipv4 or ipv6[,first rule]",
-        move |parameters| ask(&to, hits(parameters)?),
+        move |parameters| match hits(parameters) {
+            Some(wish) => ask(&to, wish),
+            None => Some(usage("ipv4 or ipv6[,first rule]")),
+        },
     )?;
     telemetry.register(
         "/linerate/rules/replace",
         "Reads rules anew, between two packets. Parameters: ipv4 or ipv6,FILE",
-        move |parameters| ask(&requests, replace(parameters)?),
+        move |parameters| match replace(parameters) {
+            Some(wish) => ask(&requests, wish),
+            None => Some(usage("ipv4 or ipv6,FILE")),
+        },
     )?;
     Ok(receiver)
 }
@@ -103,6 +109,11 @@ pub fn error(reason: impl Display) -> Value {
     Value::dict([("error", Value::Text(reason.to_string()))])
 }
 
+/// The answer to parameters that cannot be read.
+fn usage(takes: &str) -> Value {
+    error(format_args!("takes {takes}"))
+}
+
 fn hits(parameters: &str) -> Option<Wish> {
     let (family, first) = parameters.split_once(',').unwrap_or((parameters, "0"));
     Some(Wish::Hits(Family::named(family)?, first.trim().parse().ok()?))
@@ -110,7 +121,8 @@ fn hits(parameters: &str) -> Option<Wish> {
 
 fn replace(parameters: &str) -> Option<Wish> {
     let (family, file) = parameters.split_once(',')?;
-    Some(Wish::Replace(Family::named(family)?, PathBuf::from(file.trim())))
+    let (family, file) = (Family::named(family)?, file.trim());
+    (!file.is_empty()).then(|| Wish::Replace(family, PathBuf::from(file)))
 }
 
 /// Of all lcores, or of one. `None` for parameters that are neither.
@@ -245,7 +257,7 @@ mod tests {
         for wrong in ["", "ipv5", "ipv4,", "ipv4,-1", "ipv4,x"] {
             assert_eq!(hits(wrong), None, "{wrong:?}");
         }
-        for wrong in ["", "ipv4", "ipv5,/a", "/a"] {
+        for wrong in ["", "ipv4", "ipv4,", "ipv5,/a", "/a"] {
             assert_eq!(replace(wrong), None, "{wrong:?}");
         }
     }

@@ -20,6 +20,7 @@ const USAGE: &str = "\
 l3fwd-graph [EAL options] -- -p PORTMASK [-P] [--config (port,queue,lcore)[,(port,queue,lcore)]]
     [--eth-dest=X,MM:MM:MM:MM:MM:MM] [--max-pkt-len PKTLEN] [--no-numa] [--per-port-pool]
     [--rule_ipv4 FILE] [--rule_ipv6 FILE] [--routes_ipv4 FILE] [--routes_ipv6 FILE] [--executor dpdk|fused]
+    [--model rtc]
   -p PORTMASK: Hexadecimal bitmask of ports to configure
   -P : Enable promiscuous mode
   --config (port,queue,lcore): Rx queue configuration
@@ -34,6 +35,7 @@ l3fwd-graph [EAL options] -- -p PORTMASK [-P] [--config (port,queue,lcore)[,(por
   --routes_ipv4 FILE, --routes_ipv6 FILE: routes, as l3fwd --lookup=lpm has them
       Default: 198.18.X.0/24 and 2001:200:0:X::/64 to port X
   --executor dpdk|fused: what walks the graph, DPDK's librte_graph (default) or one function made of all nodes
+  --model rtc: each lcore walks its own graph from end to end, the one model of this DPDK's librte_graph
 ";
 
 /// What walks the graphs.
@@ -88,6 +90,10 @@ const OPTIONS: &[Opt] = &[
     valued("routes_ipv4"),
     valued("routes_ipv6"),
     valued("executor"),
+    valued("model"),
+    flag("pcap-enable"),
+    valued("pcap-num-cap"),
+    valued("pcap-file-name"),
 ];
 
 impl CommandLine for Options {
@@ -110,7 +116,9 @@ impl CommandLine for Options {
             "rule_ipv6" => self.rules_ipv6 = Some(value.into()),
             "routes_ipv4" => self.routes_ipv4 = Some(value.into()),
             "routes_ipv6" => self.routes_ipv6 = Some(value.into()),
-            _ => self.executor = executor(value)?,
+            "executor" => self.executor = executor(value)?,
+            "model" => model(value)?,
+            pcap => return Err(not_in_this_dpdk(&format!("--{pcap}"), "trace packets")),
         }
         Ok(())
     }
@@ -176,6 +184,23 @@ fn executor(value: &OsStr) -> Result<Executor, OptionsError> {
     }
 }
 
+/// To completion (`rtc`) is how a graph is walked anyway.
+fn model(value: &OsStr) -> Result<(), OptionsError> {
+    match value.to_str() {
+        Some("rtc") => Ok(()),
+        Some("dispatch") => {
+            Err(not_in_this_dpdk("--model dispatch", "hand packets from lcore to lcore"))
+        }
+        _ => Err(wrong("Invalid model", "--model", "rtc", value)),
+    }
+}
+
+/// What the C example of later releases can do.
+fn not_in_this_dpdk(option: &str, what: &str) -> OptionsError {
+    let reason = format!("librte_graph of {} cannot {what}", dpdk::version());
+    OptionsError::Unsupported { option: option.to_owned(), reason }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,6 +237,7 @@ mod tests {
             }
         );
         assert_eq!(parse("--executor dpdk").unwrap().executor, Executor::Dpdk);
+        assert_eq!(parse("--model rtc").unwrap(), Options::default());
     }
 
     #[test]
@@ -232,6 +258,11 @@ mod tests {
             ("--max-pkt-len 63", "--max-pkt-len"),
             ("--max-pkt-len 9601", "--max-pkt-len"),
             ("--executor c", "--executor"),
+            ("--model one", "--model takes rtc"),
+            ("--model dispatch", "--model dispatch: librte_graph of DPDK 22.11"),
+            ("--pcap-enable", "--pcap-enable: librte_graph of DPDK 22.11"),
+            ("--pcap-num-cap 3", "--pcap-num-cap: "),
+            ("--pcap-file-name=x", "--pcap-file-name: "),
             ("--bogus", "--bogus"),
         ] {
             let error = parse(line).unwrap_err().to_string();

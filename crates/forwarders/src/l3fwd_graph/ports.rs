@@ -92,6 +92,9 @@ pub fn start<'eal>(
                 rx.push(RxConfig::new(&pools.of(port, lcore)?));
             }
         }
+        if rx.is_empty() {
+            say!("WARNING, port {id} has no queue in --config: what it receives is not routed.");
+        }
         let queues = (rx.len(), plan.lcores.len());
         say_on!(
             "Initializing port {id} ... Creating queues: nb_rxq={} nb_txq={}... ",
