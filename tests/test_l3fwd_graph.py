@@ -349,9 +349,9 @@ def test_a_port_without_a_queue_is_told() -> None:
         program = rust_binary("l3fwd-graph")
         with routing(run, program, ["net_null0", "net_null1"], options) as (child, telemetry):
             ask_when_known(telemetry, "/linerate/graph/nodes", TIMEOUT_S, child.check)
+            said = child.output(1 << 20)
             assert child.stop() == 0
-            said = re.findall(r"WARNING, port (\d) has no queue", child.output())
-    assert said == ["1"]
+    assert re.findall(r"WARNING, port (\d) has no queue", said) == ["1"]
 
 
 def test_mistakes_are_told(tmp_path: Path) -> None:
