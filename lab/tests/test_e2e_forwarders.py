@@ -44,7 +44,8 @@ L3FWD = ["c-l3fwd-lpm", "c-l3fwd-em", "c-l3fwd-acl"]
 GRAPH = ["c-l3fwd-graph"]
 OURS = ["rust-l3fwd-graph", "rust-l3fwd-graph-fused"]
 GROUPS = [TESTPMD, L3FWD, GRAPH]
-NULL, MEMIF = ["null", "null2"], ["memif", "memif2"]
+# One port and two, where nothing can be lost and where books close.
+NULL, MEMIF = ["null"], ["memif2"]
 
 
 def obstacle(name: str) -> str | None:
@@ -110,9 +111,8 @@ def test_all_that_is_received_is_sent_where_nothing_can_be_lost(
     for trial in measured(every_trial, names, NULL):
         received, sent = trial.forwarder_rx or 0, trial.forwarder_tx or 0
         assert received > 100_000
-        # One port tells both at once; two are read one after the other, on a busy machine later.
-        under_way = 256 if trial.link == "null" else received / 10
-        assert abs(received - sent) <= under_way
+        # A burst is under way.
+        assert abs(received - sent) <= 256
 
 
 @pytest.mark.parametrize("names", GROUPS, ids=lambda names: str(names[-1]))
