@@ -6,7 +6,6 @@ mod inside;
 mod outlet;
 mod slot;
 
-use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
@@ -210,7 +209,8 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Visitor<T> for Walk<'_,
             // SAFETY: objects are put into slots behind this one alone.
             let batch = unsafe { take::<_, I>(&mut walk.slots, &counters[I]) };
             let slots = &mut walk.slots;
-            let straight = Straight::<T, I, STATS> { nodes: &mut *nodes, counters };
+            let passed = T::per_node(|_| 0);
+            let straight = Straight::<T, I, STATS> { nodes: &mut *nodes, counters, passed };
             batch.for_runs(straight, |end, run| send::<_, I>(slots, end, run));
             if STATS {
                 let counters = &mut walk.counters[I];
@@ -222,10 +222,13 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Visitor<T> for Walk<'_,
 }
 
 /// Takes objects through the nodes that look at one at a time, from the node `I` on.
-struct Straight<'s, T, const I: usize, const STATS: bool> {
+struct Straight<'s, T: Topology, const I: usize, const STATS: bool> {
     nodes: &'s mut T,
-    /// One for each node.
+    /// One for each node, as is the next.
     counters: &'s [Counters],
+    /// Objects that have come to each. Here and not in the counters, so that the compiler sees that counting
+    /// changes no object: what one node has read of it, the next one need not read again.
+    passed: T::PerNode<u64>,
 }
 
 impl<T: Topology, const I: usize, const STATS: bool> Chooser<T::Object>
@@ -240,14 +243,25 @@ impl<T: Topology, const I: usize, const STATS: bool> Chooser<T::Object>
 
     #[inline(always)]
     fn choose(&mut self, object: &mut T::Object) -> usize {
-        let counters = self.counters;
+        let passed = self.passed.as_mut();
         self.nodes.straight(I, object, |node| {
-            if STATS && node < T::NODES.len() {
-                // SAFETY: there is one for each node, see `walk`.
-                let objects: &Cell<u64> = unsafe { &counters.get_unchecked(node).objects };
-                objects.set(objects.get() + 1);
+            if STATS {
+                if let Some(passed) = passed.get_mut(node) {
+                    *passed += 1;
+                }
             }
         })
+    }
+}
+
+impl<T: Topology, const I: usize, const STATS: bool> Drop for Straight<'_, T, I, STATS> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if STATS {
+            for (counters, passed) in self.counters.iter().zip(self.passed.as_ref()) {
+                counters.objects.set(counters.objects.get() + passed);
+            }
+        }
     }
 }
 
