@@ -107,7 +107,8 @@ impl Bench {
             arms.push("rust-graph".to_owned());
             let parts = Parts::new(*cell, &self.packets);
             let others = [
-                ("fused", rust_arm::fused_nodes(&parts)),
+                ("fused/singles", rust_arm::fused_nodes(&parts)),
+                ("fused/batches", rust_arm::fused_batches(&parts)),
                 ("one-loop", rust_arm::one_loop(*cell, &self.packets)),
             ];
             arms.extend(others.into_iter().filter_map(|(name, arm)| arm.map(|_| name.to_owned())));
@@ -128,7 +129,8 @@ impl Bench {
                 let made = rust_arm::librte(self.eal, &parts).map_err(|error| error.to_string())?;
                 made.ok_or_else(absent)?
             }
-            "fused" => rust_arm::fused_nodes(&parts).ok_or_else(absent)?,
+            "fused/singles" => rust_arm::fused_nodes(&parts).ok_or_else(absent)?,
+            "fused/batches" => rust_arm::fused_batches(&parts).ok_or_else(absent)?,
             "one-loop" => rust_arm::one_loop(cell, &self.packets).ok_or_else(absent)?,
             other => {
                 let build = other.strip_prefix("c-graph/").ok_or_else(absent)?;

@@ -70,7 +70,7 @@ impl Source<Object> for Make {
     fn poll<O: Outlet<Object, One>>(&mut self, mut room: Room<'_, Object>, out: &mut O) {
         let first = self.first;
         // SAFETY: the contract of `new`; each packet is handed out once in a walk.
-        room.fill(&mut (0..self.batch).map(|at| unsafe { &mut *first.add(at) }));
+        room.fill_with(self.batch, |at| unsafe { &mut *first.add(at) });
         out.forward(One::A, room.into_batch());
     }
 }

@@ -140,12 +140,44 @@ fn librte_of<const WORK: u8>(eal: &'static Eal, parts: &Parts<'_>) -> Made {
     }
 }
 
-/// Rust nodes fused; `None` where that is without meaning: there is no memory to copy pointers between.
+/// Nodes that look at one object at a time, fused; `None` where that is without meaning: there is no memory to
+/// copy pointers between.
 pub fn fused_nodes(parts: &Parts<'_>) -> Option<Boxed> {
     if (COPY1..ASSIGN1).contains(&parts.cell.way) {
         return None;
     }
     by_work!(parts.cell.work, fused_of(parts))
+}
+
+/// The nodes of `rust-graph`, which pass batches on as they are, fused; `None` where there is no such cell.
+pub fn fused_batches(parts: &Parts<'_>) -> Option<Boxed> {
+    if parts.cell.way != SWAP {
+        return None;
+    }
+    by_work!(parts.cell.work, fused_batches_of(parts))
+}
+
+fn fused_batches_of<const WORK: u8>(parts: &Parts<'_>) -> Option<Boxed> {
+    macro_rules! graph {
+        ($shape:ident<$($edges:ident),+>, $burst:literal) => {
+            fused::<batches::$shape<$(Worker<$edges, SWAP, WORK>),+>, $burst>(
+                parts.cell.stats, batches::$shape::new(parts),
+            )
+        };
+    }
+    match parts.cell.shape {
+        Shape::Chain1 => graph!(Chain1<One>, 256),
+        Shape::Chain4 if parts.cell.batch > 256 => graph!(Chain4<One>, 512),
+        Shape::Chain4 => graph!(Chain4<One>, 256),
+        Shape::Split2 => graph!(Split2<Two>, 256),
+        Shape::Split4 => graph!(Split4<Four>, 256),
+        Shape::Split8 => graph!(Split8<Eight>, 256),
+        Shape::Src2 => graph!(Src2<One>, 256),
+        Shape::Sink2 => graph!(Sink2<One, Two>, 256),
+        Shape::Tree => graph!(Tree<One, Two>, 256),
+        Shape::RevTree => graph!(RevTree<One, Four>, 256),
+        Shape::ParTree => graph!(ParTree<One, Four>, 256),
+    }
 }
 
 fn fused_of<const WORK: u8>(parts: &Parts<'_>) -> Option<Boxed> {

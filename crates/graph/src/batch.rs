@@ -258,6 +258,19 @@ pub struct Room<'b, M: Object> {
     counters: &'b Counters,
 }
 
+/// Objects more than a room has counted.
+struct Made<'r> {
+    len: &'r mut usize,
+    count: usize,
+}
+
+impl Drop for Made<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        *self.len += self.count;
+    }
+}
+
 impl<'b, M: Object> Room<'b, M> {
     #[inline]
     pub(crate) fn new(spare: &'b mut [MaybeUninit<M>], counters: &'b Counters) -> Self {
@@ -296,6 +309,21 @@ impl<'b, M: Object> Room<'b, M> {
             slot.write(object);
             self.len += 1;
         }
+    }
+
+    /// Appends `count` objects, or as many as there is room for, and says how many: `make` is given their
+    /// numbers, from 0 on. Quicker than [`fill`](Self::fill), for where it ends is known before.
+    #[inline]
+    pub fn fill_with(&mut self, count: usize, mut make: impl FnMut(usize) -> M) -> usize {
+        let count = count.min(self.spare());
+        // Should `make` panic, those that are there are dropped with the room.
+        let mut made = Made { len: &mut self.len, count: 0 };
+        let spare = &mut self.spare[*made.len..];
+        for (at, slot) in spare.iter_mut().take(count).enumerate() {
+            slot.write(make(at));
+            made.count = at + 1;
+        }
+        count
     }
 
     /// The memory behind the objects that are inside, for a function that writes there itself.

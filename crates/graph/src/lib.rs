@@ -22,6 +22,7 @@
 //! to a node that several edges lead to may differ between the two; where each object goes does not.
 
 mod batch;
+mod copy;
 mod dot;
 mod executor;
 mod fused;

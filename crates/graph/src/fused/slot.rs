@@ -2,6 +2,7 @@
 //! Where objects wait for a node.
 
 use crate::batch::Batch;
+use crate::copy::copy;
 use crate::object::Object;
 
 /// The objects that wait for one node.
@@ -38,7 +39,7 @@ impl<M> Slots<'_, M> {
             return;
         }
         // SAFETY: there is room for so many behind those inside, apart from where they lie now.
-        unsafe { std::ptr::copy_nonoverlapping(first, slot.first.add(slot.len), count) };
+        unsafe { copy(first, slot.first.add(slot.len), count) };
         slot.len += count;
     }
 

@@ -9,6 +9,7 @@ use dpdk_sys::{layout, rte_graph, rte_node};
 
 use super::raw::{self, Stream};
 use crate::batch::Batch;
+use crate::copy::copy;
 use crate::next::{Next, checked};
 use crate::node::Outlet;
 use crate::object::Object;
@@ -20,6 +21,9 @@ const NOWHERE: usize = usize::MAX;
 /// changes that follow no pattern, and each costs it as much as several objects whose targets are told of them at
 /// once.
 const MOST_CHANGES: u32 = 8;
+
+/// Objects of one call for which to hold the stream open costs more than the target's count does.
+const MANY: usize = 32;
 
 /// The edge that objects were sent to last, and where the next one is to be written. Its target is told how many it
 /// got when another edge is used, and at the end: a count in the target's memory would be read back for each object,
@@ -129,8 +133,11 @@ impl<'o> LibrteOutlet<'o> {
         // SAFETY: the contract is the caller's; the target is another node.
         unsafe {
             if self.is_open(edge, count) {
-                std::ptr::copy_nonoverlapping(first.cast(), self.open.stream.at, count);
+                copy(first, self.open.stream.at.cast::<M>(), count);
                 self.open.stream.at = self.open.stream.at.add(count);
+            } else if count >= MANY {
+                self.close();
+                self.append_apart(edge, first, count);
             } else {
                 self.open = (*self).append_elsewhere(edge, first, count);
             }
@@ -156,24 +163,31 @@ impl<'o> LibrteOutlet<'o> {
                 // SAFETY: nobody else owns them.
                 drop(Batch::new(first, count, self.dropped));
             } else {
-                std::ptr::copy_nonoverlapping(first.cast(), room, count);
+                copy(first, room.cast::<M>(), count);
             }
         }
         self.open
     }
 
-    /// [`append`](Self::append) for all that a node got, in a function of its own: where a swap is the usual way, a
-    /// node saves no registers for it that only the copy needs.
+    /// [`append`](Self::append) for many, whose target is told at once. In a function of its own: where a swap is the
+    /// usual way, a node saves no registers for it that only the copy needs.
     ///
     /// # Safety
     /// As there; no stream is open.
     #[inline(never)]
     unsafe fn append_apart<M: Object>(&self, edge: usize, first: *mut M, count: usize) {
-        // SAFETY: the contract is the caller's.
+        if count == 0 {
+            return;
+        }
+        // SAFETY: the contract is the caller's; the target is another node.
         unsafe {
-            let mut apart = Self::new(self.graph, self.node, self.dropped);
-            apart.append(edge, first, count);
-            apart.close();
+            let room = raw::claim(self.graph, raw::next(self.node, edge), count);
+            if room.is_null() {
+                // SAFETY: nobody else owns them.
+                drop(Batch::new(first, count, self.dropped));
+            } else {
+                copy(first, room.cast::<M>(), count);
+            }
         }
     }
 }
