@@ -4,6 +4,9 @@
 /// Objects that are copied in one turn of the loop.
 const BLOCK: usize = 8;
 
+/// Up to so many the compiler copies in place by itself, where it knows how many they are.
+const FEW: usize = 16;
+
 /// Copies `count` objects. Where wide registers may be used it does so in place, as `rte_memcpy` does: to call the
 /// C library, which has as wide ones, takes longer than to copy the few hundred words of a stream.
 ///
@@ -11,7 +14,7 @@ const BLOCK: usize = 8;
 /// So many objects lie at `from`, and there is memory for them at `to`, apart from it.
 #[inline(always)]
 pub(crate) unsafe fn copy<M>(from: *const M, to: *mut M, count: usize) {
-    if !cfg!(target_feature = "avx") {
+    if !cfg!(target_feature = "avx") || count <= FEW {
         // SAFETY: the contract is the caller's.
         return unsafe { std::ptr::copy_nonoverlapping(from, to, count) };
     }

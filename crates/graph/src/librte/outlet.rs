@@ -23,7 +23,7 @@ const NOWHERE: usize = usize::MAX;
 const MOST_CHANGES: u32 = 8;
 
 /// Objects of one call for which to hold the stream open costs more than the target's count does.
-const MANY: usize = 32;
+const MANY: usize = 64;
 
 /// The edge that objects were sent to last, and where the next one is to be written. Its target is told how many it
 /// got when another edge is used, and at the end: a count in the target's memory would be read back for each object,
@@ -137,7 +137,7 @@ impl<'o> LibrteOutlet<'o> {
                 self.open.stream.at = self.open.stream.at.add(count);
             } else if count >= MANY {
                 self.close();
-                self.append_apart(edge, first, count);
+                Self::append_apart((self.graph, self.node), self.dropped, edge, first, count);
             } else {
                 self.open = (*self).append_elsewhere(edge, first, count);
             }
@@ -160,8 +160,7 @@ impl<'o> LibrteOutlet<'o> {
         unsafe {
             let room = self.room(edge, count);
             if room.is_null() {
-                // SAFETY: nobody else owns them.
-                drop(Batch::new(first, count, self.dropped));
+                drop_all(first, count, self.dropped);
             } else {
                 copy(first, room.cast::<M>(), count);
             }
@@ -170,26 +169,43 @@ impl<'o> LibrteOutlet<'o> {
     }
 
     /// [`append`](Self::append) for many, whose target is told at once. In a function of its own: where a swap is the
-    /// usual way, a node saves no registers for it that only the copy needs.
+    /// usual way, a node saves no registers for it that only the copy needs. It is given parts of an outlet, for the
+    /// address of one would keep that out of registers.
     ///
     /// # Safety
-    /// As there; no stream is open.
+    /// As there, of the outlet that these are parts of; no stream is open.
     #[inline(never)]
-    unsafe fn append_apart<M: Object>(&self, edge: usize, first: *mut M, count: usize) {
+    unsafe fn append_apart<M: Object>(
+        (graph, node): (*mut rte_graph, *mut rte_node),
+        dropped: &Cell<u64>,
+        edge: usize,
+        first: *mut M,
+        count: usize,
+    ) {
         if count == 0 {
             return;
         }
         // SAFETY: the contract is the caller's; the target is another node.
         unsafe {
-            let room = raw::claim(self.graph, raw::next(self.node, edge), count);
+            let room = raw::claim(graph, raw::next(node, edge), count);
             if room.is_null() {
-                // SAFETY: nobody else owns them.
-                drop(Batch::new(first, count, self.dropped));
+                drop_all(first, count, dropped);
             } else {
                 copy(first, room.cast::<M>(), count);
             }
         }
     }
+}
+
+/// Drops objects for which there can be no room, and counts them.
+///
+/// # Safety
+/// So many lie there, and nobody else owns them.
+#[cold]
+#[inline(never)]
+unsafe fn drop_all<M: Object>(first: *mut M, count: usize, dropped: &Cell<u64>) {
+    // SAFETY: the contract is the caller's.
+    drop(unsafe { Batch::new(first, count, dropped) });
 }
 
 impl<M: Object, X: Next> Outlet<M, X> for LibrteOutlet<'_> {
@@ -275,7 +291,7 @@ impl<M: Object, X: Next> Outlet<M, X> for LibrteOutlet<'_> {
             {
                 raw::swap(self.graph, self.node, target, len as u16);
             } else {
-                self.append_apart(edge, first, len);
+                Self::append_apart((self.graph, self.node), self.dropped, edge, first, len);
             }
         }
     }
