@@ -22,7 +22,9 @@ const NOWHERE: usize = usize::MAX;
 /// once.
 const MOST_CHANGES: u32 = 8;
 
-/// Objects of one call for which to hold the stream open costs more than the target's count does.
+/// Objects of one call for which to hold the stream open costs more than the target's count does: where the compiler
+/// knows how many they are, and where it does not.
+const SOME: usize = 32;
 const MANY: usize = 64;
 
 /// The edge that objects were sent to last, and where the next one is to be written. Its target is told how many it
@@ -176,15 +178,30 @@ impl<'o> LibrteOutlet<'o> {
     /// As there, of the outlet that these are parts of; no stream is open.
     #[inline(never)]
     unsafe fn append_apart<M: Object>(
+        parts: (*mut rte_graph, *mut rte_node),
+        dropped: &Cell<u64>,
+        edge: usize,
+        first: *mut M,
+        count: usize,
+    ) {
+        if count > 0 {
+            // SAFETY: the contract is the caller's.
+            unsafe { Self::append_now(parts, dropped, edge, first, count) };
+        }
+    }
+
+    /// The same in place.
+    ///
+    /// # Safety
+    /// As there; `count` is not 0.
+    #[inline(always)]
+    unsafe fn append_now<M: Object>(
         (graph, node): (*mut rte_graph, *mut rte_node),
         dropped: &Cell<u64>,
         edge: usize,
         first: *mut M,
         count: usize,
     ) {
-        if count == 0 {
-            return;
-        }
         // SAFETY: the contract is the caller's; the target is another node.
         unsafe {
             let room = raw::claim(graph, raw::next(node, edge), count);
@@ -260,9 +277,17 @@ impl<M: Object, X: Next> Outlet<M, X> for LibrteOutlet<'_> {
             return false;
         }
         let (first, _) = batch.split_front(K).into_raw();
+        let edge = checked(next);
         // SAFETY: so many objects lie there, which nobody owns any more; the node has an edge for each value
         // of `X`.
-        unsafe { self.append(checked(next), first, K) };
+        unsafe {
+            if K < SOME {
+                self.append(edge, first, K);
+            } else {
+                self.close();
+                Self::append_now((self.graph, self.node), self.dropped, edge, first, K);
+            }
+        }
         true
     }
 
