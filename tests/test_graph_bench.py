@@ -21,6 +21,8 @@ from linerate.process import RunDirectory
 
 EAL = ["--no-huge", "--no-pci", "--no-shconf", "-m", "256", "--log-level", "warning"]
 TIMEOUT_S = 60.0
+# Nodes that look at one object at a time, and those of batches.
+FUSED = ("fused/singles", "fused/batches")
 
 
 class Bench:
@@ -67,7 +69,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 def test_all_arms_of_every_cell_do_the_same_work(bench: Bench) -> None:
     cells = bench.ask(do="cells")["cells"]
     arms = {arm for each in cells for arm in each["arms"]}
-    assert {"c-graph/gcc", "rust-graph", "fused", "one-loop"} <= arms
+    assert {"c-graph/gcc", "rust-graph", *FUSED, "one-loop"} <= arms
     for each in cells:
         cell, walks = each["cell"], 3
         work = set()
@@ -84,14 +86,16 @@ def test_all_arms_of_every_cell_do_the_same_work(bench: Bench) -> None:
 
 def untouched(bench: Bench) -> str:
     """The digest of packets that no node has written to."""
-    ran = bench.ask(do="run", cell="chain4/swap/none/nostats/256", arm="fused", walks=1)
+    ran = bench.ask(do="run", cell="chain4/swap/none/nostats/256", arm="fused/singles", walks=1)
     return str(ran["work"])
 
 
 def test_copies_between_fused_nodes_are_absent(bench: Bench) -> None:
     for each in bench.ask(do="cells")["cells"]:
         passing, work = each["cell"].split("/")[1:3]
-        assert ("fused" in each["arms"]) == (not passing.startswith("copy"))
+        singles, batches = (arm in each["arms"] for arm in FUSED)
+        assert singles == (not passing.startswith("copy"))
+        assert batches == (passing == "swap")
         if work == "none":
             assert "one-loop" not in each["arms"]
 
@@ -106,7 +110,8 @@ def test_the_arms_of_another_build_have_names_of_their_own() -> None:
         )
         with Conversation(command, run, NATIVE_SUFFIX) as talk:
             arms = {arm for offer in talk.cells() for arm in offer.arms}
-            assert arms == {"rust-graph/native", "fused/native", "one-loop/native"}
+            ours = ("rust-graph", *FUSED, "one-loop")
+            assert arms == {arm + NATIVE_SUFFIX for arm in ours}
             ran = talk.run(BASE, "rust-graph/native", walks=3)
             assert (ran.walks, ran.sunk) == (3, 3 * 256)
 
@@ -122,22 +127,28 @@ def test_a_time_is_as_good_as_a_number_of_walks(bench: Bench) -> None:
     [
         ("walk", "no JSON"),
         ("{}", '"do" is "cells" or "run"'),
-        ('{"do":"run","cell":"chain9","arm":"fused","walks":1}', 'there is no cell "chain9"'),
         (
-            '{"do":"run","cell":"chain4/copy8/none/nostats/256","arm":"fused","walks":1}',
+            '{"do":"run","cell":"chain9","arm":"fused/singles","walks":1}',
+            'there is no cell "chain9"',
+        ),
+        (
+            '{"do":"run","cell":"chain4/copy8/none/nostats/256","arm":"fused/singles","walks":1}',
             "has no arm",
         ),
         (
             '{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"c-graph/tcc","walks":1}',
             "has no arm",
         ),
-        ('{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"fused"}', '"walks" is 1 to'),
         (
-            '{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"fused","walks":0}',
+            '{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"fused/singles"}',
             '"walks" is 1 to',
         ),
         (
-            '{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"fused","ms":99999}',
+            '{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"fused/singles","walks":0}',
+            '"walks" is 1 to',
+        ),
+        (
+            '{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"fused/singles","ms":99999}',
             '"ms" 1 to 10000',
         ),
     ],

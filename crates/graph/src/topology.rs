@@ -17,7 +17,11 @@ pub struct NodeInfo {
 }
 
 /// Nodes and the edges between them. Made by [`topology!`](crate::topology).
-pub trait Topology: Send + Sized {
+///
+/// # Safety
+/// Executors keep pointers to what [`visit`](Self::visit) shows. A node that it has shown stays where it is, and of its
+/// type, until `visit` is called anew or others are lent the nodes to change them.
+pub unsafe trait Topology: Send + Sized {
     /// What travels through it.
     type Object: Object;
     /// An array with one element for each node.
@@ -30,7 +34,7 @@ pub trait Topology: Send + Sized {
     /// Makes an array with one element for each node.
     fn per_node<X>(make: impl FnMut(usize) -> X) -> Self::PerNode<X>;
 
-    /// Shows each node in turn.
+    /// Shows each node in turn, in the order of [`NODES`](Self::NODES). Objects that wait for one that is not shown are lost.
     fn visit<V: Visitor<Self>>(&mut self, visitor: &mut V);
 
     /// Tells the nodes that look at one object at a time, from the node `at` on, of one that may come to them.
@@ -207,7 +211,8 @@ macro_rules! topology {
             ),+
         }
 
-        impl<$($generics)*> $crate::Topology for $name<$($arguments)*> {
+        // SAFETY: what is shown are fields, which nothing here replaces or moves.
+        unsafe impl<$($generics)*> $crate::Topology for $name<$($arguments)*> {
             type Object = $object;
             type PerNode<PerItem> = [PerItem; 0 $(+ $crate::topology!(@one $field))+];
             type PerSource<PerItem> = [PerItem; 0 $(+ $crate::topology!(@source $kind))+];

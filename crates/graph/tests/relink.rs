@@ -64,7 +64,8 @@ struct Changing<'m> {
     sink: Sink,
 }
 
-impl<'m> Topology for Changing<'m> {
+// SAFETY: what is shown are fields, or what is inside one, which nothing here replaces.
+unsafe impl<'m> Topology for Changing<'m> {
     type Object = Mbuf<'m>;
     type PerNode<X> = [X; 2];
     type PerSource<X> = [X; 1];

@@ -76,7 +76,8 @@ pub struct GraphBuilder<'eal, M: Object> {
     pub(super) c_nodes: CNodes,
     pub(super) trace: Option<Trace>,
     owned: Vec<Owned<'eal>>,
-    object: PhantomData<M>,
+    /// Both taken and given: else a node for objects that live long could be followed by a source of some that do not.
+    object: PhantomData<fn(M) -> M>,
 }
 
 /// A node, or what a node is to run, on the heap; freed on drop.

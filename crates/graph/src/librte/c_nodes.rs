@@ -164,12 +164,13 @@ fn lead(
     Err(GraphError::NoEdge { node: name.clone(), edge: from.clone(), known: known.collect() })
 }
 
-/// Whether `ip4_lookup` alone sends to `ip4_rewrite`.
+/// Whether `ip4_lookup` alone sends to `ip4_rewrite`, and only what it has found a route for.
 pub(super) fn check(nodes: &[Planned]) -> Result<(), GraphError> {
-    let other = nodes
-        .iter()
-        .find(|node| node.name != LOOKUP && node.edges.iter().any(|(_, target)| target == REWRITE));
-    other.map_or(Ok(()), |node| Err(GraphError::Unlooked(node.name.clone())))
+    let other = |node: &&Planned| {
+        let found = |edge: &str| node.name == LOOKUP && edge == REWRITE;
+        node.edges.iter().any(|(edge, target)| target == REWRITE && !found(edge))
+    };
+    nodes.iter().find(other).map_or(Ok(()), |node| Err(GraphError::Unlooked(node.name.clone())))
 }
 
 /// What `ip4_lookup` runs, and its edge to `pkt_drop`: the same in every graph.

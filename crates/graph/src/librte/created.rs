@@ -231,7 +231,7 @@ fn create(
         nodes.iter().map(|node| c_name(&node.name, "node")).collect::<Result<_, _>>()?;
     let mut patterns: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
     let _led = register::Led::new(nodes)?;
-    let count = patterns.len() as u16;
+    let count = u16::try_from(patterns.len()).map_err(|_| GraphError::TooMany(patterns.len()))?;
     // SAFETY: names are C strings; DPDK copies them, and finds a graph by the name that it was made with.
     unsafe {
         let id = dpdk_sys::lr_graph_create(graph.as_ptr(), socket, patterns.as_mut_ptr(), count);

@@ -68,11 +68,14 @@ pub enum GraphError {
     /// A node that nothing comes to.
     #[error("no edge leads to the node {0:?}")]
     Unreached(String),
+    /// More nodes than DPDK can count.
+    #[error("a graph has at most 65,535 nodes, not {0}")]
+    TooMany(usize),
     /// A C node that no library has registered.
     #[error("no node named {0:?} is known to DPDK: is the library that has it loaded?")]
     UnknownNode(String),
     /// The name belongs to another node.
-    #[error("a node named {0:?} is already known to DPDK, with other edges: choose another name")]
+    #[error("a node named {0:?} is already known to DPDK, and is another one: choose another name")]
     NodeTaken(String),
     /// DPDK refused to make it.
     #[error("DPDK did not register the node {node:?}: {errno}")]
@@ -113,7 +116,7 @@ pub enum GraphError {
     },
     /// `ip4_rewrite` believes what `ip4_lookup` has left in a packet.
     #[error(
-        "an edge of the node {0:?} leads to \"ip4_rewrite\", which takes packets from ip4_lookup alone"
+        "an edge of the node {0:?} leads to \"ip4_rewrite\", which takes packets that ip4_lookup has found a route for alone"
     )]
     Unlooked(String),
     /// The nodes of a port cannot be made now.

@@ -10,6 +10,7 @@ use super::error::GraphError;
 use super::register;
 use super::run::Work;
 use crate::next::Next;
+use crate::topology::MOST_EDGES;
 
 /// A node of a graph that is to be.
 #[derive(Clone)]
@@ -33,6 +34,8 @@ impl Planned {
         targets: &[(X, &str)],
         work: Work,
     ) -> Result<Self, GraphError> {
+        // DPDK counts edges in 16 bits, and what is no edge of a node is never looked at again.
+        const { assert!(X::NAMES.len() <= MOST_EDGES, "a node has at most 64 edges") };
         let mut edges = Vec::with_capacity(X::NAMES.len());
         for (index, edge) in X::NAMES.iter().enumerate() {
             let mut named = targets.iter().filter(|(next, _)| next.index() == index);

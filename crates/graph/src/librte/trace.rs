@@ -37,10 +37,15 @@ impl Trace {
         trace
     }
 
+    /// Whether nothing is written any more.
+    fn is_over(&self) -> bool {
+        self.left == 0 || self.error.is_some()
+    }
+
     fn write(&mut self, node: &str, packets: &[Mbuf<'_>]) {
         let comment = format!("{}: {node}", self.graph);
         for packet in packets {
-            if self.left == 0 || self.error.is_some() {
+            if self.is_over() {
                 return;
             }
             let data: Vec<u8> = packet.segment_data().flatten().copied().collect();
@@ -191,7 +196,7 @@ impl Drop for Traced {
     }
 }
 
-/// Writes down what has come to a node, and runs it.
+/// Writes down what has come to a node, and runs it; by itself again when the trace is over.
 unsafe extern "C" fn run(
     graph: *mut rte_graph,
     node: *mut rte_node,
@@ -201,12 +206,16 @@ unsafe extern "C" fn run(
     let Some((process, trace)) = nodes().get(&node.addr()).copied() else { return 0 };
     // SAFETY: the walk calls this with packets that nobody else owns; the trace lives while the graph is walked.
     unsafe {
-        if count > 0 {
-            let trace = &*std::ptr::with_exposed_provenance::<Mutex<Trace>>(trace);
+        let trace = &*std::ptr::with_exposed_provenance::<Mutex<Trace>>(trace);
+        let mut trace = trace.lock().unwrap_or_else(PoisonError::into_inner);
+        if count > 0 && !trace.is_over() {
             let packets = std::slice::from_raw_parts(objects.cast::<Mbuf<'_>>(), count.into());
-            let mut trace = trace.lock().unwrap_or_else(PoisonError::into_inner);
             trace.write(&name_of(node), packets);
         }
+        if trace.is_over() {
+            set_field(node, layout::NODE_PROCESS, process);
+        }
+        drop(trace);
         process(graph, node, objects, count)
     }
 }

@@ -43,7 +43,11 @@ pub fn without_a_port(eal: &Eal) {
     assert!(said.contains(r#"no edge "ip4_rewrite" that could lead elsewhere"#), "{said}");
     assert_eq!(
         refused(new().pkt_cls().ip4(&[]).pkt_drop().lead("pkt_cls", "ip4_lookup", "ip4_rewrite")),
-        r#"an edge of the node "pkt_cls" leads to "ip4_rewrite", which takes packets from ip4_lookup alone"#
+        r#"an edge of the node "pkt_cls" leads to "ip4_rewrite", which takes packets that ip4_lookup has found a route for alone"#
+    );
+    assert_eq!(
+        refused(new().pkt_cls().ip4(&[]).pkt_drop().lead("ip4_lookup", "pkt_drop", "ip4_rewrite")),
+        r#"an edge of the node "ip4_lookup" leads to "ip4_rewrite", which takes packets that ip4_lookup has found a route for alone"#
     );
     assert_eq!(
         refused(new().ip4(&[route(0, FIRST)])),
