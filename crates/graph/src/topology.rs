@@ -16,6 +16,26 @@ pub struct NodeInfo {
     pub edges: &'static [(&'static str, usize)],
 }
 
+impl NodeInfo {
+    /// Whether an edge of some node leads to the node at `place`: `edges` are those of each.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn led_to(edges: &[&[(&str, usize)]], place: usize) -> bool {
+        let mut node = 0;
+        while node < edges.len() {
+            let mut edge = 0;
+            while edge < edges[node].len() {
+                if edges[node][edge].1 == place {
+                    return true;
+                }
+                edge += 1;
+            }
+            node += 1;
+        }
+        false
+    }
+}
+
 /// Nodes and the edges between them. Made by [`topology!`](crate::topology).
 ///
 /// # Safety
@@ -220,24 +240,26 @@ macro_rules! topology {
                 #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
                 enum __Place { $($field),+ }
                 const SOURCES: &[bool] = &[$($crate::topology!(@source $kind) == 1),+];
-                $($($(
+                const EDGES: &[&[(&str, usize)]] = &[$(&[$($(
+                    (stringify!($edge), $crate::topology!(@target $field $edge $target))
+                ),+)?]),+];
+                $(
                     const _: () = {
+                        let place = __Place::$field as usize;
                         assert!(
-                            (__Place::$field as usize) < (__Place::$target as usize),
-                            concat!("the edge from `", stringify!($field), "` to `", stringify!($target),
-                                "` leads back: a node stands after those that send to it")
+                            !SOURCES[place] || !EDGES[place].is_empty(),
+                            concat!("the source `", stringify!($field), "` has no edges")
                         );
                         assert!(
-                            !SOURCES[__Place::$target as usize],
-                            concat!("the edge from `", stringify!($field), "` leads to `",
-                                stringify!($target), "`, which is a source")
+                            SOURCES[place] || $crate::NodeInfo::led_to(EDGES, place),
+                            concat!("nothing leads to the node `", stringify!($field), "`")
                         );
                     };
-                )+)?)+
+                )+
                 &[$($crate::NodeInfo {
                     name: stringify!($field),
-                    source: $crate::topology!(@source $kind) == 1,
-                    edges: &[$($((stringify!($edge), __Place::$target as usize)),+)?],
+                    source: SOURCES[__Place::$field as usize],
+                    edges: EDGES[__Place::$field as usize],
                 }),+]
             };
 
@@ -249,10 +271,31 @@ macro_rules! topology {
             fn visit<VISITOR: $crate::Visitor<Self>>(&mut self, visitor: &mut VISITOR) {
                 #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
                 enum __Place { $($field),+ }
+                // Named after the nodes, for the compiler to say.
+                #[allow(non_camel_case_types, dead_code, clippy::upper_case_acronyms)]
+                mod __node {
+                    $(pub enum $field<__Edge> { None, edge(__Edge) })+
+                }
                 $(
                     // That each edge has a target, and each target an edge.
-                    let _ = |next: $crate::topology!(@next $kind $node, $object)| match next {
-                        $($(<$crate::topology!(@next $kind $node, $object)>::$edge => ()),+)?
+                    #[allow(non_upper_case_globals, dead_code, unreachable_code)]
+                    let _ = |next: $crate::topology!(@next $kind $node, $object)| {
+                        // The edges' own names come first: these are what others stand for.
+                        trait __Missing: Sized {
+                            $($(
+                                const $edge: Self = panic!(
+                                    concat!("the node `", stringify!($field), "` has no edge `",
+                                        stringify!($edge), "`")
+                                );
+                            )+)?
+                        }
+                        impl<__Edges> __Missing for __Edges {}
+                        match __node::$field::edge(next) {
+                            __node::$field::None => (),
+                            $($(__node::$field::edge(
+                                <$crate::topology!(@next $kind $node, $object)>::$edge
+                            ) => ()),+)?
+                        }
                     };
                     $crate::topology!(@visit $kind visitor self $field [{ __Place::$field as usize }] $node);
                 )+
@@ -288,6 +331,32 @@ macro_rules! topology {
             }
         }
     };
+    // The place of a target, among what `NODES` has. A node comes first: the trait is what other names stand for.
+    (@target $field:ident $edge:ident $target:ident) => {{
+        const TARGET: usize = {
+            #[allow(non_upper_case_globals, dead_code)]
+            trait __Missing: Sized {
+                const $target: Self = panic!(
+                    concat!("the edge `", stringify!($edge), "` of the node `", stringify!($field), "` leads to `",
+                        stringify!($target), "`, which is no node")
+                );
+            }
+            impl __Missing for __Place {}
+            let target = __Place::$target as usize;
+            assert!(
+                (__Place::$field as usize) < target,
+                concat!("the edge `", stringify!($edge), "` of the node `", stringify!($field), "` leads back to `",
+                    stringify!($target), "`: a node stands after those that send to it")
+            );
+            assert!(
+                !SOURCES[target],
+                concat!("the edge `", stringify!($edge), "` of the node `", stringify!($field), "` leads to `",
+                    stringify!($target), "`, which is a source")
+            );
+            target
+        };
+        TARGET
+    }};
     (@one $field:ident) => { 1 };
     (@source source) => { 1 };
     (@source node) => { 0 };

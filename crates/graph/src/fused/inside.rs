@@ -13,7 +13,7 @@ pub(super) fn of<T: Topology>(nodes: &mut T) -> Box<[bool]> {
         (0..each.len())
             .filter(move |sender| T::NODES[*sender].edges.iter().any(|(_, to)| *to == target))
     };
-    // What nobody sends to is never run, and has been called 0 times.
+    // What nobody sends to (`topology!` makes no such node) is never run, and has been called 0 times.
     let inside = |node: usize| {
         each[node]
             && senders_of(node).next().is_some()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0080
+// says: split, A, even
 //! An edge to a node that stands before.
 
 #[path = "../support/numbers.rs"]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: E0599
+// expect: E0080
+// says: split, C
 //! An edge that the node does not have.
 
 #[path = "../support/numbers.rs"]

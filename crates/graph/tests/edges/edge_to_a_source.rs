@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0080
+// says: split, B, late
 //! An edge to a source.
 
 #[path = "../support/numbers.rs"]
@@ -24,7 +25,6 @@ topology! {
         source numbers: Numbers => { Items => split },
         each split: Split => { A => even, B => late },
         node even: Sink,
-        node odd: Sink,
         source late: Numbers => { Items => last },
         node last: Sink,
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0080
+// says: split, A
 //! An edge to the node itself.
 
 #[path = "../support/numbers.rs"]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0004
+// says: split, B
 //! An edge that leads nowhere.
 
 #[path = "../support/numbers.rs"]
@@ -24,6 +25,5 @@ topology! {
         source numbers: Numbers => { Items => split },
         each split: Split => { A => even },
         node even: Sink,
-        node odd: Sink,
     }
 }

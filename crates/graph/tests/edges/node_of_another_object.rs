@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0277
+// says: OtherSink
 //! A node that takes other objects.
 
 #[path = "../support/numbers.rs"]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0597
+// says: short
 //! A source of objects that live shorter than those that a node before it takes, and may keep.
 
 use graph::{Batch, GraphBuilder, Node, Nowhere, Outlet, Room, Source};

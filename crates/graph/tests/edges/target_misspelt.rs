@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: E0599
+// expect: E0080
+// says: split, B, oddd
 //! A target that is no node.
 
 #[path = "../support/numbers.rs"]
