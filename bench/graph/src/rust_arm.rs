@@ -11,7 +11,7 @@ use crate::arm::{Arm, Packets, Parts};
 use crate::cell::{ASSIGN1, COPY1, COPY8, Cell, SPECULATE, SWAP};
 use crate::nodes::{Each, Eight, Four, Object, One, Two, Worker};
 use crate::packet::{HASH5, LINE, NOTHING, Packet, seed};
-use crate::shape::Shape;
+use crate::shape::{self, Shape};
 use crate::topologies::{Sunk, batches, singles};
 
 struct InLibrte<T: Topology, const BURST: usize, const STATS: bool>(
@@ -206,22 +206,27 @@ fn fused_of<const WORK: u8>(parts: &Parts<'_>) -> Option<Boxed> {
     }
 }
 
-/// A loop over the packets.
-struct Loop<const WORKERS: usize, const WORK: u8> {
-    sources: Vec<*mut Packet>,
-    batch: usize,
+/// Neighbours in a batch, and the seeds of the workers that they pass.
+struct Stretch<const WORKERS: usize> {
+    first: *mut Packet,
+    count: usize,
     seeds: [u64; WORKERS],
+}
+
+/// A loop over the packets: what differs from one to the next is outside of the innermost.
+struct Loop<const WORKERS: usize, const WORK: u8> {
+    stretches: Vec<Stretch<WORKERS>>,
     sunk: u64,
 }
 
 impl<const WORKERS: usize, const WORK: u8> Arm for Loop<WORKERS, WORK> {
     fn walk(&mut self, walks: u64) {
         for _ in 0..walks {
-            for first in &self.sources {
-                for at in 0..self.batch {
+            for Stretch { first, count, seeds } in &self.stretches {
+                for at in 0..*count {
                     // SAFETY: so many packets lie there, and this arm alone uses them.
                     let packet: Object = unsafe { &mut *first.add(at) };
-                    for seed in self.seeds {
+                    for seed in *seeds {
                         packet.work::<WORK>(seed);
                     }
                     self.sunk += 1;
@@ -236,26 +241,35 @@ impl<const WORKERS: usize, const WORK: u8> Arm for Loop<WORKERS, WORK> {
     }
 }
 
-/// The same work in one loop, where all objects go the same way and there is work.
+/// The same work in one loop, where there is any.
 pub fn one_loop(cell: Cell, packets: &Packets) -> Option<Boxed> {
     if cell.work == NOTHING {
         return None;
     }
-    by_work!(cell.work, loop_of(cell, packets))
+    Some(by_work!(cell.work, loop_of(cell, packets)))
 }
 
-fn loop_of<const WORK: u8>(cell: Cell, packets: &Packets) -> Option<Boxed> {
-    let sources = cell.shape.sources();
-    let all: Vec<*mut Packet> = (0..sources).map(|source| packets.of(source)).collect();
-    let (batch, sunk) = (usize::from(cell.batch), 0);
+fn loop_of<const WORK: u8>(cell: Cell, packets: &Packets) -> Boxed {
     match cell.shape {
         Shape::Chain1 | Shape::Split2 | Shape::Split4 | Shape::Split8 => {
-            Some(Box::new(Loop::<1, WORK> { sources: all, batch, seeds: [seed(1)], sunk }))
+            looped::<1, WORK>(cell, packets)
         }
-        Shape::Chain4 | Shape::Src2 | Shape::Sink2 => {
-            let seeds = std::array::from_fn(|worker| seed(sources + worker));
-            Some(Box::new(Loop::<4, WORK> { sources: all, batch, seeds, sunk }))
+        Shape::ParTree => looped::<2, WORK>(cell, packets),
+        Shape::Tree => looped::<3, WORK>(cell, packets),
+        Shape::Chain4 | Shape::Src2 | Shape::Sink2 | Shape::RevTree => {
+            looped::<4, WORK>(cell, packets)
         }
-        Shape::Tree | Shape::RevTree | Shape::ParTree => None,
     }
+}
+
+/// For a shape in which each object passes so many workers.
+fn looped<const WORKERS: usize, const WORK: u8>(cell: Cell, packets: &Packets) -> Boxed {
+    let stretch = |each: shape::Stretch| Stretch {
+        // SAFETY: each source has as many packets as any batch, and lanes are places in it.
+        first: unsafe { packets.of(each.source).add(each.lanes.start) },
+        count: each.lanes.len(),
+        seeds: std::array::from_fn(|worker| seed(each.workers[worker])),
+    };
+    let stretches = cell.shape.stretches(cell.batch).into_iter().map(stretch).collect();
+    Box::new(Loop::<WORKERS, WORK> { stretches, sunk: 0 })
 }

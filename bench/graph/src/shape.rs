@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Shapes of graphs, as lists of nodes: sources first, then each node after those that send to it.
 
+use std::ops::Range;
+
 /// A shape. Behind the chains and splits are the rest of the seven that DPDK's graph_perf_autotest times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
@@ -38,6 +40,17 @@ pub struct Place {
     pub next: Vec<usize>,
     /// Parts that a source's batch is cut into before it comes here.
     pub parts: usize,
+}
+
+/// Neighbours in a source's batch that pass the same workers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The place of the source, which is its number.
+    pub source: usize,
+    /// The lanes of its objects.
+    pub lanes: Range<usize>,
+    /// Places of the workers, in the order in which they are passed.
+    pub workers: Vec<usize>,
 }
 
 impl Shape {
@@ -129,15 +142,34 @@ impl Shape {
 
     /// Workers that each object passes: as many on every way.
     pub fn path(self) -> usize {
-        let places = self.places();
-        let mut at = places.iter().position(|place| place.is_source).unwrap_or(0);
-        let mut workers = 0;
-        while let Some(next) = places[at].next.first() {
-            at = *next;
-            workers += usize::from(!places[at].next.is_empty());
-        }
-        workers
+        way(&self.places(), 1, 0, 0).len()
     }
+
+    /// The batches of all sources, cut where the way changes.
+    pub fn stretches(self, batch: u16) -> Vec<Stretch> {
+        let places = self.places();
+        let mut found: Vec<Stretch> = Vec::new();
+        for source in (0..places.len()).filter(|at| places[*at].is_source) {
+            for lane in 0..usize::from(batch) {
+                let workers = way(&places, batch, source, lane);
+                match found.last_mut() {
+                    Some(last) if last.source == source && last.workers == workers => {
+                        last.lanes.end += 1;
+                    }
+                    _ => found.push(Stretch { source, lanes: lane..lane + 1, workers }),
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The workers that a source's object with this lane passes.
+fn way(places: &[Place], batch: u16, source: usize, lane: usize) -> Vec<usize> {
+    let edge = |at: usize| Split::of(batch, &places[at]).edge(lane);
+    let next = |at: &usize| places[*at].next.get(edge(*at)).copied();
+    let there = std::iter::successors(next(&source), next);
+    there.filter(|at| !places[*at].next.is_empty()).collect()
 }
 
 /// The edge of an object with this lane: `lane >> shift & mask`.
@@ -153,6 +185,10 @@ impl Split {
         let edges = place.next.len().max(1);
         let part = usize::from(batch) / (place.parts * edges);
         Self { shift: part.max(1).ilog2() as u8, mask: (edges - 1) as u8 }
+    }
+
+    fn edge(self, lane: usize) -> usize {
+        lane >> self.shift & usize::from(self.mask)
     }
 }
 
@@ -189,8 +225,32 @@ mod tests {
         let places = Shape::Tree.places();
         let root = Split::of(256, &places[1]);
         let branch = Split::of(256, &places[2]);
-        let edge = |split: Split, lane: u32| lane >> split.shift & u32::from(split.mask);
-        assert_eq!([0, 127, 128, 255].map(|lane| edge(root, lane)), [0, 0, 1, 1]);
-        assert_eq!([0, 63, 64, 127, 128, 191].map(|lane| edge(branch, lane)), [0, 0, 1, 1, 0, 0]);
+        assert_eq!([0, 127, 128, 255].map(|lane| root.edge(lane)), [0, 0, 1, 1]);
+        assert_eq!([0, 63, 64, 127, 128, 191].map(|lane| branch.edge(lane)), [0, 0, 1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn stretches_are_as_long_as_their_way_is_the_same() {
+        let told = |shape: Shape| -> Vec<(usize, Range<usize>, Vec<usize>)> {
+            let found = shape.stretches(256).into_iter();
+            found.map(|each| (each.source, each.lanes, each.workers)).collect()
+        };
+        assert_eq!(told(Shape::Sink2), [(0, 0..256, vec![1, 2, 3, 4])]);
+        assert_eq!(
+            told(Shape::Src2),
+            [(0, 0..256, vec![2, 3, 4, 5]), (1, 0..256, vec![2, 3, 4, 5])]
+        );
+        assert_eq!(
+            told(Shape::Tree),
+            [
+                (0, 0..64, vec![1, 2, 4]),
+                (0, 64..128, vec![1, 2, 5]),
+                (0, 128..192, vec![1, 3, 6]),
+                (0, 192..256, vec![1, 3, 7]),
+            ]
+        );
+        assert_eq!(told(Shape::RevTree)[2], (0, 128..192, vec![1, 4, 7, 8]));
+        assert_eq!(told(Shape::ParTree).len(), 16);
+        assert_eq!(told(Shape::ParTree)[7], (1, 192..256, vec![5, 11]));
     }
 }
