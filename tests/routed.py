@@ -39,13 +39,21 @@ def ipv4(
     return (ETHERNET + IPV4 + header + struct.pack("!HH", *ports)).ljust(size, b"\0")
 
 
-def ipv6(destination: str, *, hops: int = 64, size: int = 80) -> bytes:
-    header = struct.pack("!IHBB", 0x60000000, size - 54, 17, hops)
-    header += IPv6Address("2001:db8::1").packed + IPv6Address(destination).packed
-    return (ETHERNET + IPV6 + header + struct.pack("!HH", 1000, 2000)).ljust(size, b"\0")
+def ipv6(
+    destination: str,
+    source: str = "2001:db8::1",
+    *,
+    hops: int = 64,
+    protocol: int = 17,
+    ports: tuple[int, int] = (1000, 2000),
+    size: int = 80,
+) -> bytes:
+    header = struct.pack("!IHBB", 0x60000000, size - 54, protocol, hops)
+    header += IPv6Address(source).packed + IPv6Address(destination).packed
+    return (ETHERNET + IPV6 + header + struct.pack("!HH", *ports)).ljust(size, b"\0")
 
 
-def of_every_kind(rng: random.Random, count: int, port: int) -> list[bytes]:
+def of_every_kind(rng: random.Random, count: int, port: int, longest: int = 1514) -> list[bytes]:
     """Frames that are routed, that lead nowhere, that are no IP, cut short, with wrong checksums.
 
     None has a time to live of less than 2. Sources are in 10.PORT.0.0/16. Wrong checksums are not
@@ -56,7 +64,7 @@ def of_every_kind(rng: random.Random, count: int, port: int) -> list[bytes]:
         dice = rng.random()
         routed = f"198.18.{rng.randrange(4)}.{rng.randrange(256)}"
         if dice < 0.65:
-            size = rng.choice([60, 61, 64, 128, 1000, 1514])
+            size = rng.choice([60, 61, 64, 128, 1000, longest])
             return ipv4(
                 routed,
                 f"10.{port}.0.{rng.randrange(256)}",
@@ -98,22 +106,36 @@ def routing(
     vdevs: Sequence[str],
     options: Sequence[str],
     *,
-    workers: bool = True,
+    workers: int = 1,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[Child, Telemetry]]:
-    """A program that routes, with lcore 1 as its worker or lcore 0 alone."""
+    """A program that routes, with lcore 0 as its main one and 1 and so on as its workers.
+
+    The first has another CPU than the main lcore, where there are two. Without any, 0 is alone.
+    """
     prefix = run.new_prefix("routing")
-    lcores = f"0@{CPUS[0]},1@{CPUS[-1]}" if workers else f"0@{CPUS[-1]}"
+    cpus = [CPUS[-lcore % len(CPUS)] for lcore in range(workers + 1)] if workers else [CPUS[-1]]
+    lcores = ",".join(f"{lcore}@{cpu}" for lcore, cpu in enumerate(cpus))
     argv = [str(program), *MEMORY, "--file-prefix", prefix, "--lcores", lcores]
     argv += [f"--vdev={vdev}" for vdev in vdevs]
-    command = Command(
-        program.name, (*argv, "--", *options), (CPUS[0], CPUS[-1]), dict(environment or {})
-    )
+    command = Command(program.name, (*argv, "--", *options), tuple(cpus), dict(environment or {}))
     with (
         Child(command, run) as child,
         connect(socket_path(run.path, prefix), TIMEOUT_S, child.check) as telemetry,
     ):
         yield child, telemetry
+
+
+def between_captures(port: int, capture: Path, sent: Sequence[Path]) -> str:
+    """A port that receives a capture once and sends into files, one for each queue that sends."""
+    return ",".join([f"net_pcap{port},rx_pcap={capture}", *(f"tx_pcap={path}" for path in sent)])
+
+
+def endless(port: int, capture: Path, queues: int) -> str:
+    """A port that receives a capture again and again, and has so many queues to send by."""
+    # It sends by as many as it could receive by. Nobody polls those behind the first.
+    received = [f"rx_pcap={capture}"] * queues
+    return ",".join([f"net_pcap{port}", *received, "infinite_rx=1"])
 
 
 def count(telemetry: Telemetry, name: str, ports: int) -> int:
@@ -126,21 +148,22 @@ def through(
     program: Path,
     frames: Sequence[Sequence[bytes]],
     options: Sequence[str],
-    **how: object,
+    *,
+    workers: int = 1,
 ) -> list[list[bytes]]:
-    """What leaves by each port when these frames have come in by each."""
+    """What leaves by each port when these frames have come in by each, queue after queue."""
     folder = run.path / run.new_prefix("frames")
     folder.mkdir()
     vdevs, sent = [], []
     for port, coming in enumerate(frames):
         capture = write_capture(folder / f"in{port}.pcap", coming)
-        sent.append(folder / f"out{port}.pcap")
-        vdevs.append(f"net_pcap{port},rx_pcap={capture},tx_pcap={sent[-1]}")
+        sent.append([folder / f"out{port}.{queue}.pcap" for queue in range(max(workers, 1))])
+        vdevs.append(between_captures(port, capture, sent[-1]))
     total = sum(map(len, frames))
-    with routing(run, program, vdevs, options, **how) as (child, telemetry):  # type: ignore[arg-type]
+    with routing(run, program, vdevs, options, workers=workers) as (child, telemetry):
         child.wait_until(
             lambda: count(telemetry, "ipackets", len(frames)) == total, TIMEOUT_S, "frames: not"
         )
         # What an lcore received it also sends before it looks whether it is to end.
         assert child.stop() == 0, child.output()
-    return [read_capture(path) for path in sent]
+    return [[frame for queue in port for frame in read_capture(queue)] for port in sent]

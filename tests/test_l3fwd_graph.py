@@ -7,6 +7,8 @@ import random
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from ipaddress import IPv6Address
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +19,9 @@ from routed import (
     IPV6,
     MEMORY,
     TIMEOUT_S,
+    between_captures,
     count,
+    endless,
     ipv4,
     ipv6,
     of_every_kind,
@@ -33,51 +37,138 @@ from linerate.telemetry import Telemetry, ask_when_known
 
 ROOT = Path(__file__).resolve().parents[1]
 EXECUTORS = ["dpdk", "fused"]
+# Two ports, by the number of worker lcores that poll them.
 BOTH = ["-p", "3", "-P", "--config", "(0,0,1),(1,0,1)"]
+POLLED = {1: BOTH, 2: [*BOTH[:-1], "(0,0,1),(1,0,2)"]}
+# What changes buffers and ports. The C program takes lengths of more than 1518 only where the
+# driver says that it sends several buffers as one frame; those here do not say so.
+POOLS = ["--no-numa", "--per-port-pool"]
+SHORT, LONG = ["--max-pkt-len", "1400"], ["--max-pkt-len", "9600"]
 ANY = "0.0.0.0/0 0.0.0.0/0 0 : 65535 0 : 65535 0/0"
 
+each_executor = pytest.mark.parametrize("executor", EXECUTORS)
+each_workers = pytest.mark.parametrize("workers", POLLED, ids="workers{}".format)
 
-def nodes(telemetry: Telemetry) -> dict[str, dict[str, int]]:
-    """Counters of the only lcore that has nodes."""
-    return {each["node"]: each for each in telemetry.ask("/linerate/graph/nodes")}
+Nodes = dict[str, dict[str, int]]
 
 
-def check_nodes(telemetry: Telemetry, executor: str) -> None:
-    """Which nodes have calls and cycles of their own; and what one lcore is asked for alone."""
-    found = nodes(telemetry)
-    inside = {name for name, each in found.items() if "calls" not in each}
-    assert inside == {name for name, each in found.items() if "cycles" not in each}
+def by_lcore(telemetry: Telemetry) -> dict[int, Nodes]:
+    """Counters of each node on each lcore."""
+    found: dict[int, Nodes] = {}
+    for each in telemetry.ask("/linerate/graph/nodes"):
+        found.setdefault(each["lcore"], {})[each["node"]] = each
+    return found
+
+
+def packets(telemetry: Telemetry) -> Counter[str]:
+    """Packets of each node, on all lcores."""
+    counted: Counter[str] = Counter()
+    for nodes in by_lcore(telemetry).values():
+        counted.update({name: each["packets"] for name, each in nodes.items()})
+    return counted
+
+
+def check_nodes(telemetry: Telemetry, executor: str, workers: int) -> None:
+    """Which nodes have calls and cycles of their own; and what one lcore is asked for alone.
+
+    Only while no packet comes.
+    """
+    found = by_lcore(telemetry)
+    assert list(found) == list(range(1, workers + 1))
     both = {f"{what}{family}" for what in ("lookup", "rewrite") for family in (4, 6)}
-    assert inside == (both if executor == "fused" else set())
-    lcore = found["rx"]["lcore"]
-    alone = telemetry.ask(f"/linerate/graph/nodes,{lcore}")
-    assert [each["node"] for each in alone] == list(found)
-    assert not telemetry.ask(f"/linerate/graph/nodes,{lcore + 1}")
+    counts = ("lcore", "node", "packets", "dropped")
+    for lcore, nodes in found.items():
+        inside = {name for name, each in nodes.items() if "calls" not in each}
+        assert inside == {name for name, each in nodes.items() if "cycles" not in each}
+        assert inside == (both if executor == "fused" else set())
+        alone = telemetry.ask(f"/linerate/graph/nodes,{lcore}")
+        told = [[each[count] for count in counts] for each in alone]
+        assert told == [[each[count] for count in counts] for each in nodes.values()]
+    assert not telemetry.ask(f"/linerate/graph/nodes,{workers + 1}")
     told = telemetry.ask("/linerate/graph/nodes,x")
     assert "".join(told["error"]) == "takes LCORE, or none for all"
 
 
-@pytest.fixture(scope="module")
-def c_frames() -> tuple[list[list[bytes]], list[list[bytes]]]:
-    """Frames, and what the C l3fwd-graph makes of them."""
+def c_program() -> Path:
+    return c_examples.build("l3fwd-graph", include="linerate_graph.h").program
+
+
+@dataclass(frozen=True)
+class Example:
+    """Frames, what is added to our options, and what the C l3fwd-graph makes of the frames."""
+
+    frames: list[list[bytes]]
+    options: list[str]
+    made: list[list[bytes]]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[([], [], 1514), ([*SHORT, *POOLS], [], 1396), (POOLS, LONG, 9596)],
+    ids=["plain", "short", "long"],
+)
+def in_c(request: pytest.FixtureRequest) -> Example:
+    """Options of both, those of ours alone, and bytes of the longest frame without its FCS."""
     rng = random.Random(1)
-    frames = [of_every_kind(rng, 3000, 0), of_every_kind(rng, 2000, 1)]
-    program = c_examples.build("l3fwd-graph", include="linerate_graph.h").program
+    options, ours, longest = request.param
+    frames = [of_every_kind(rng, 3000, 0, longest), of_every_kind(rng, 2000, 1, longest)]
     with RunDirectory() as run:
-        made = through(run, program, frames, [*BOTH, "--eth-dest=0,02:00:00:00:00:AA"])
+        arguments = [*BOTH, "--eth-dest=0,02:00:00:00:00:AA", *options]
+        made = through(run, c_program(), frames, arguments)
     assert min(map(len, made)) > 500
-    return frames, made
+    assert [max(map(len, port)) for port in made] == [longest] * 2
+    return Example(frames, [*options, *ours], made)
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@each_workers
+@each_executor
 def test_frames_are_those_of_the_c_program_byte_by_byte(
-    c_frames: tuple[list[list[bytes]], list[list[bytes]]], executor: str
+    in_c: Example, executor: str, workers: int
 ) -> None:
-    frames, expected = c_frames
-    options = [*BOTH, "--eth-dest=0,02:00:00:00:00:aa", "--executor", executor]
+    """Also where two lcores share the ports that one polls in C."""
+    options = [*POLLED[workers], "--eth-dest=0,02:00:00:00:00:aa", "--executor", executor]
     with RunDirectory() as run:
-        made = through(run, rust_binary("l3fwd-graph"), frames, options)
-    assert by_way(made) == by_way(expected)
+        program = rust_binary("l3fwd-graph")
+        made = through(run, program, in_c.frames, [*options, *in_c.options], workers=workers)
+    assert by_way(made) == by_way(in_c.made)
+
+
+@pytest.mark.parametrize(
+    ("options", "mtu", "pools"),
+    [([], 1500, 1), ([*SHORT, *POOLS], 1382, 2)],
+    ids=["plain", "short"],
+)
+def test_ports_and_pools_are_those_of_the_c_program(
+    options: list[str], mtu: int, pools: int
+) -> None:
+    """What `--no-numa` changes is not seen on a machine of one NUMA node."""
+    in_c = ports_and_pools(c_program(), [*BOTH, *options])
+    assert [port["mtu"] for port in in_c[0]] == [mtu] * 2
+    assert len(in_c[1]) == pools
+    for executor in EXECUTORS:
+        more = [*options, "--executor", executor]
+        assert ports_and_pools(rust_binary("l3fwd-graph"), [*BOTH, *more]) == in_c
+
+
+def ports_and_pools(program: Path, options: list[str]) -> tuple[list[dict[str, int]], list[str]]:
+    """What DPDK's own telemetry says of two ports, and the names of the pools of buffers."""
+    vdevs = ["net_null0", "net_null1"]
+    with (
+        RunDirectory() as run,
+        routing(run, program, vdevs, options) as (child, telemetry),
+    ):
+
+        def ports() -> list[dict[str, int]]:
+            return [telemetry.ask(f"/ethdev/info,{port}") for port in range(2)]
+
+        child.wait_until(
+            lambda: all(port["dev_started"] for port in ports()), TIMEOUT_S, "ports: not started"
+        )
+        told = ("mtu", "nb_rx_queues", "nb_tx_queues", "rx_mbuf_size_min", "scattered_rx")
+        found = [{name: port[name] for name in told} for port in ports()]
+        pools = [name for name in telemetry.ask("/mempool/list") if name.startswith("mbuf_pool")]
+        assert child.stop() == 0
+    return found, sorted(pools)
 
 
 def by_way(made: list[list[bytes]]) -> list[list[bytes]]:
@@ -85,7 +176,7 @@ def by_way(made: list[list[bytes]]) -> list[list[bytes]]:
     return [[frame for frame in port if frame[27] == came] for port in made for came in (0, 1)]
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@each_executor
 def test_ipv6_frames_are_those_of_the_c_l3fwd(executor: str, tmp_path: Path) -> None:
     """But for the hop limit, which the C l3fwd leaves as it is."""
     rng = random.Random(2)
@@ -110,7 +201,7 @@ def test_ipv6_frames_are_those_of_the_c_l3fwd(executor: str, tmp_path: Path) -> 
             frames,
             ["-p", "3", "-P", "--config", "(0,0,0),(1,0,0)", "--lookup=lpm", "--parse-ptype",
              f"--rule_ipv4={routes4}", f"--rule_ipv6={routes6}"],
-            workers=False,
+            workers=0,
         )  # fmt: skip
         options = [
             "--routes_ipv4",
@@ -129,8 +220,12 @@ def test_ipv6_frames_are_those_of_the_c_l3fwd(executor: str, tmp_path: Path) -> 
     assert list(map(sorted, as_in_c)) == list(map(sorted, with_route))
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_every_frame_has_one_end_and_is_counted_there(executor: str, tmp_path: Path) -> None:
+@each_workers
+@each_executor
+def test_every_frame_has_one_end_and_is_counted_there(
+    executor: str, workers: int, tmp_path: Path
+) -> None:
+    """On the lcore that received it; the screen adds the lcores up."""
     frames = [
         *[ipv4("198.18.0.1")] * 3,
         *[ipv4("198.18.1.1", ttl=ttl) for ttl in (0, 1, 2)],
@@ -143,27 +238,70 @@ def test_every_frame_has_one_end_and_is_counted_there(executor: str, tmp_path: P
         bytes(13),
     ]
     capture = write_capture(tmp_path / "in.pcap", frames)
-    vdevs = [f"net_pcap{port},rx_pcap={capture},tx_pcap={tmp_path}/out{port}" for port in range(2)]
+    vdevs = [
+        between_captures(port, capture, [tmp_path / f"{port}.{queue}" for queue in range(workers)])
+        for port in range(2)
+    ]
     with RunDirectory() as run:
-        options = [*BOTH, "--executor", executor]
-        with routing(run, rust_binary("l3fwd-graph"), vdevs, options) as (child, telemetry):
+        options = [*POLLED[workers], "--executor", executor]
+        program = rust_binary("l3fwd-graph")
+        with routing(run, program, vdevs, options, workers=workers) as (child, telemetry):
             ask_when_known(telemetry, "/linerate/graph/nodes", TIMEOUT_S, child.check)
             total = 2 * len(frames)
-            child.wait_until(
-                lambda: nodes(telemetry)["rx"]["packets"] == total, TIMEOUT_S, "frames: not"
-            )
-            counted = {name: each["packets"] for name, each in nodes(telemetry).items()}
-            check_nodes(telemetry, executor)
+            child.wait_until(lambda: packets(telemetry)["rx"] == total, TIMEOUT_S, "frames: not")
+            counted = by_lcore(telemetry)
+            check_nodes(telemetry, executor, workers)
             polls = telemetry.ask("/linerate/polling")
-            assert count(telemetry, "opackets", 2) == counted["tx"]
+            assert count(telemetry, "opackets", 2) == packets(telemetry)["tx"]
+            shown = re.compile(rf"^rx +\d+ +{total} ", re.MULTILINE)
+            child.wait_until(lambda: shown.search(child.output()), TIMEOUT_S, "sums: not shown")
             assert child.stop() == 0
     assert [entry["packets"] for entry in polls] == [len(frames)] * 2
     assert [entry["burst_limit"] for entry in polls] == [256] * 2
-    ends = {name: counted[name] // 2 for name in ("tx", "not_ip", "no_route", "expired")}
-    assert ends == {"tx": 5, "not_ip": 3, "no_route": 2, "expired": 3}
-    assert counted["unsent"] == 0
-    assert counted["rx"] == 2 * sum(ends.values())
+    assert [entry["lcore"] for entry in polls] == [1, workers]
+    ends = {"tx": 5, "not_ip": 3, "no_route": 2, "expired": 3}
+    assert sum(ends.values()) == len(frames)
+    ports_each = 2 // workers
+    for nodes in counted.values():
+        for name, expected in {**ends, "rx": len(frames), "unsent": 0}.items():
+            assert nodes[name]["packets"] == ports_each * expected, name
 
+
+@dataclass(frozen=True)
+class Family:
+    """Frames of a family of addresses, and rules about them."""
+
+    name: str
+    frame: Callable[..., bytes]
+    # Bytes of a frame before the ports.
+    headers: int
+    # All addresses; how long one is; some that port 0 leads to, and one of them; one of nobody's.
+    all: str
+    whole: int
+    behind: str
+    there: str
+    stranger: str
+
+    def source(self, port: int) -> str:
+        """Where frames come from that come in by this port."""
+        return f"10.{port}.0.1" if self.name == "ipv4" else f"2001:db8:{port}::1"
+
+    def coming(self, port: int, to: int = 9, **how: int) -> bytes:
+        """A frame that comes in by a port of the program's, to a port of UDP's."""
+        return self.frame(self.there, self.source(port), ports=(1, to), **how)
+
+    def rule(self, lead: str, source: str | None = None, rest: str | None = None) -> str:
+        """A line; `rest` stands for what comes behind the source."""
+        source = f"{source}/{self.whole}" if source else self.all
+        line = f"{lead}{source} {rest or self.all + ANY[19:]}"
+        return f"{line} 0\n" if lead == "R" else f"{line}\n"
+
+
+FAMILIES = {
+    "ipv4": Family("ipv4", ipv4, 34, "0.0.0.0/0", 32, "198.18.0.0/16", "198.18.0.9", "1.2.3.4"),
+    "ipv6": Family("ipv6", ipv6, 54, "::/0", 128, "2001:200::/32", "2001:200::9", "2001:db9::1"),
+}
+each_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 
 # Leads and ranges of destination ports.
 RULES = [("@", 7, 7), ("R", 8, 8), ("@", 8, 9), ("R", 9, 11), ("@", 10, 10)]
@@ -175,43 +313,55 @@ def deciding(port: int) -> tuple[int, str] | None:
     return next(matching, None)
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_rules_decide_in_their_order_and_each_is_counted(executor: str, tmp_path: Path) -> None:
-    """Also where packets of families with and without rules are mixed."""
+@each_workers
+@each_family
+@each_executor
+def test_rules_decide_in_their_order_and_each_is_counted(
+    executor: str, family: Family, workers: int, tmp_path: Path
+) -> None:
+    """Also where packets of families with and without rules are mixed; lcores are added up."""
     rng = random.Random(3)
     file = tmp_path / "rules"
-    lines = ["# by the destination's port"]
+    lines = ["# by the destination's port\n"]
     for lead, low, high in RULES:
-        line = f"{lead}0.0.0.0/0 198.18.0.0/16 0 : 65535 {low} : {high} 17/0xff"
-        lines.append(f"{line} 0" if lead == "R" else line)
-    file.write_text("\n".join(lines))
+        lines.append(family.rule(lead, rest=f"{family.behind} 0 : 65535 {low} : {high} 17/0xff"))
+    file.write_text("".join(lines))
+    (other,) = (each for each in FAMILIES.values() if each is not family)
     ports = [rng.randrange(6, 13) for _ in range(5000)]
-    frames = [ipv4("198.18.0.9", ports=(1, port)) for port in ports]
-    others = [ipv6("2001:200::1") for _ in range(1000)]
+    frames = [family.coming(0, port) for port in ports]
+    others = [other.coming(0) for _ in range(1000)]
     # Too short to have ports, and of another protocol.
-    none = [ipv4("198.18.0.9", ports=(1, 8))[:36], ipv4("198.18.0.9", protocol=6, ports=(1, 8))]
+    none = [family.coming(0, 8)[: family.headers + 2], family.coming(0, 8, protocol=6)]
     mixed = frames + others + none
     rng.shuffle(mixed)
     decided = Counter(map(deciding, ports))
     passing = sum(n for rule, n in decided.items() if rule and rule[1] == "R")
-    capture = write_capture(tmp_path / "in.pcap", mixed)
-    vdevs = [f"net_pcap0,rx_pcap={capture},tx_pcap={tmp_path}/out"]
+    coming = [mixed[:2000], mixed[2000:]]
+    vdevs = [
+        between_captures(
+            port,
+            write_capture(tmp_path / f"in{port}.pcap", coming[port]),
+            [tmp_path / f"out{port}.{queue}" for queue in range(workers)],
+        )
+        for port in range(2)
+    ]
     with RunDirectory() as run:
-        options = ["-p", "1", "--rule_ipv4", str(file), "--executor", executor]
-        with routing(run, rust_binary("l3fwd-graph"), vdevs, options) as (child, telemetry):
+        options = [*POLLED[workers], f"--rule_{family.name}", str(file), "--executor", executor]
+        program = rust_binary("l3fwd-graph")
+        with routing(run, program, vdevs, options, workers=workers) as (child, telemetry):
             ask_when_known(telemetry, "/linerate/graph/nodes", TIMEOUT_S, child.check)
             child.wait_until(
-                lambda: nodes(telemetry)["acl"]["packets"] == len(mixed),
-                TIMEOUT_S,
-                "frames: not",
+                lambda: packets(telemetry)["acl"] == len(mixed), TIMEOUT_S, "frames: not"
             )
-            counted = nodes(telemetry)
-            hits = telemetry.ask("/linerate/rules/hits,ipv4")
+            counted = packets(telemetry)
+            asked = [nodes["acl"]["packets"] for nodes in by_lcore(telemetry).values()]
+            hits = telemetry.ask(f"/linerate/rules/hits,{family.name}")
             summary = telemetry.ask("/linerate/rules")
-            part = telemetry.ask("/linerate/rules/hits,ipv4,3")
-            none_there = telemetry.ask("/linerate/rules/hits,ipv6")
+            part = telemetry.ask(f"/linerate/rules/hits,{family.name},3")
+            none_there = telemetry.ask(f"/linerate/rules/hits,{other.name}")
             misspelt = [telemetry.ask(f"/linerate/rules/hits{rest}") for rest in ("", ",ipv5")]
             assert child.stop() == 0
+    assert asked == ([len(mixed)] if workers == 1 else [len(each) for each in coming])
     assert hits["line"] == [2, 3, 4, 5, 6]
     assert hits["denies"] == [1, 0, 1, 0, 1]
     assert hits["hits"] == [
@@ -219,74 +369,94 @@ def test_rules_decide_in_their_order_and_each_is_counted(executor: str, tmp_path
     ]
     assert (part["first"], part["line"], part["hits"]) == (3, [5, 6], hits["hits"][3:])
     unmatched = decided[None] + len(none)
-    assert "".join(summary["ipv4"].pop("file")) == str(file)
-    assert summary == {"ipv4": {"rules": 5, "denying": 3, "unmatched": unmatched}}
+    assert "".join(summary[family.name].pop("file")) == str(file)
+    assert summary == {family.name: {"rules": 5, "denying": 3, "unmatched": unmatched}}
     assert "no rules" in "".join(none_there["error"])
     for told in misspelt:
         assert "".join(told["error"]) == "takes ipv4 or ipv6[,first rule]"
-    assert counted["classify"]["packets"] == passing + len(others)
-    assert counted["denied"]["packets"] == len(frames) - passing + len(none)
-    assert counted["tx"]["packets"] == passing + len(others)
+    assert counted["classify"] == passing + len(others)
+    assert counted["denied"] == len(frames) - passing + len(none)
+    assert counted["tx"] == passing + len(others)
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@each_workers
+@each_family
+@each_executor
 def test_rules_are_replaced_under_traffic_and_no_packet_is_lost(
-    executor: str, tmp_path: Path
+    executor: str, family: Family, workers: int, tmp_path: Path
 ) -> None:
+    """Frames of each port have a rule of their own, which tells that their lcore asks it."""
     one, other = tmp_path / "one", tmp_path / "other"
-    one.write_text(f"@1.2.3.4/32 {ANY[10:]}\nR{ANY} 0\n")
-    other.write_text(f"R10.0.0.0/8 {ANY[10:]} 0\nR{ANY} 0\n")
-    capture = write_capture(tmp_path / "in.pcap", [ipv4("198.18.0.9")] * 100)
-    vdevs = [f"net_pcap0,rx_pcap={capture},infinite_rx=1"]
+    passing = "".join(family.rule("R", family.source(port)) for port in range(2))
+    one.write_text(passing)
+    other.write_text(family.rule("@", family.stranger) + passing)
+    vdevs = [
+        endless(
+            port,
+            write_capture(tmp_path / f"in{port}.pcap", [family.coming(port)] * 100),
+            workers,
+        )
+        for port in range(2)
+    ]
     with RunDirectory() as run:
-        options = ["-p", "1", "--rule_ipv4", str(one), "--executor", executor]
-        with routing(run, rust_binary("l3fwd-graph"), vdevs, options) as (child, telemetry):
+        options = [*POLLED[workers], f"--rule_{family.name}", str(one), "--executor", executor]
+        program = rust_binary("l3fwd-graph")
+        with routing(run, program, vdevs, options, workers=workers) as (child, telemetry):
             ask_when_known(telemetry, "/linerate/rules", TIMEOUT_S, child.check)
+
+            def hits() -> list[int]:
+                found: list[int] = telemetry.ask(f"/linerate/rules/hits,{family.name}")["hits"]
+                return found
+
             for turn in range(20):
-                file = (other, one)[turn % 2]
-                told = telemetry.ask(f"/linerate/rules/replace,ipv4,{file}")
+                file, stranger = ((other, [0]), (one, []))[turn % 2]
+                told = telemetry.ask(f"/linerate/rules/replace,{family.name},{file}")
                 assert "".join(told["file"]) == str(file), told
-                before = nodes(telemetry)["acl"]["packets"]
-                child.wait_until(
-                    lambda before=before: nodes(telemetry)["acl"]["packets"] > before,  # type: ignore[misc]
-                    TIMEOUT_S,
-                    "packets after the change: not",
-                )
+                child.wait_until(lambda: all(hits()[-2:]), TIMEOUT_S, "new rules: not asked")
                 # Counters are those of the rules that are in force.
-                assert sum(telemetry.ask("/linerate/rules/hits,ipv4")["hits"]) > 0
-            refused_stay_out(telemetry, child, one, tmp_path)
-            counted = nodes(telemetry)
+                assert hits()[:-2] == stranger
+            refused_stay_out(telemetry, child, family, one, tmp_path)
+            summary = telemetry.ask("/linerate/rules")[family.name]
+            counted = packets(telemetry)
             assert child.stop() == 0
-    assert counted["denied"]["packets"] == 0
-    assert counted["unsent"]["packets"] == counted["no_route"]["packets"] == 0
-    # Counted by the lcore between two walks.
-    assert counted["tx"]["packets"] == counted["rx"]["packets"]
+    assert summary["unmatched"] == counted["denied"] == 0
+    assert counted["unsent"] == counted["no_route"] == 0
+    # Counted by each lcore between two walks.
+    assert counted["tx"] == counted["rx"]
 
 
-def refused_stay_out(telemetry: Telemetry, child: Any, now: Path, folder: Path) -> None:
+def refused_stay_out(
+    telemetry: Telemetry, child: Any, family: Family, now: Path, folder: Path
+) -> None:
     """Files with mistakes are told, and the old rules stay."""
     wrong = folder / "wrong"
-    many = "".join(
-        f"R{n >> 16}.{n >> 8 & 255}.{n & 255}.0/32 {ANY[10:]} 0\n" for n in range(100_001)
+    name, every = family.name, family.rule("R")
+    sources = (
+        f"{n >> 16}.{n >> 8 & 255}.{n & 255}.0"
+        if name == "ipv4"
+        else f"2001:db8::{n >> 16:x}:{n & 65535:x}"
+        for n in range(100_001)
     )
+    many = "".join(family.rule("R", source) for source in sources)
     for content, said in (
-        (f"R{ANY} 0\nR{ANY} 0\n", "line 2: matches the same packets as line 1, which hides it"),
-        (f"R{ANY} 1\n", "line 1: port 1 is not enabled: see -p"),
-        (f"R{ANY}\n", "line 1: no port"),
-        (f"@{ANY}\n", "no line begins with R: every packet would be dropped"),
-        (f"\ufeffR{ANY} 0\n", "line 1: begins with a UTF-8 byte order mark"),
+        (every + every, "line 2: matches the same packets as line 1, which hides it"),
+        (every.replace(" 0\n", " 2\n"), "line 1: port 2 is not enabled: see -p"),
+        (every.replace(" 0\n", "\n"), "line 1: no port"),
+        (family.rule("@"), "no line begins with R: every packet would be dropped"),
+        (f"\ufeff{every}", "line 1: begins with a UTF-8 byte order mark"),
         (many, "line 100001: more than 100000 rules"),
         ("", "no line begins with R: every packet would be dropped"),
     ):
         wrong.write_text(content)
-        told = telemetry.ask(f"/linerate/rules/replace,ipv4,{wrong}")
+        told = telemetry.ask(f"/linerate/rules/replace,{name},{wrong}")
         assert f"{wrong}: {said}" in "".join(told["error"])
-        assert "".join(telemetry.ask("/linerate/rules")["ipv4"]["file"]) == str(now)
-    told = telemetry.ask(f"/linerate/rules/replace,ipv4,{folder / 'none'}")
+        assert "".join(telemetry.ask("/linerate/rules")[name]["file"]) == str(now)
+    told = telemetry.ask(f"/linerate/rules/replace,{name},{folder / 'none'}")
     assert "No such file" in "".join(told["error"])
-    told = telemetry.ask(f"/linerate/rules/replace,ipv6,{now}")
-    assert "started without --rule_ipv6" in "".join(told["error"])
-    told = telemetry.ask("/linerate/rules/replace,ipv4")
+    (other,) = FAMILIES.keys() - {name}
+    told = telemetry.ask(f"/linerate/rules/replace,{other},{now}")
+    assert f"started without --rule_{other}" in "".join(told["error"])
+    told = telemetry.ask(f"/linerate/rules/replace,{name}")
     assert "".join(told["error"]) == "takes ipv4 or ipv6,FILE"
     child.check()
 
@@ -298,7 +468,7 @@ def edges(dot: str) -> set[tuple[str, str]]:
     return {pair for chain in chains for pair in pairwise(chain)}
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@each_executor
 def test_the_picture_is_that_of_the_architecture(executor: str, tmp_path: Path) -> None:
     """It is printed, and telemetry tells it."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
