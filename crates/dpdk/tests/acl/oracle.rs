@@ -185,7 +185,7 @@ fn compare<const FIELDS: usize, const CATEGORIES: usize>(
         1..most_packets,
     );
     let all = u32::MAX >> (32 - CATEGORIES);
-    let (hits, refused) = (Cell::new(0), Cell::new(0));
+    let hits = Cell::new(0);
     TestRunner::new(Config {
         cases: CASES,
         max_shrink_iters: 200,
@@ -239,6 +239,4 @@ fn compare<const FIELDS: usize, const CATEGORIES: usize>(
     })
     .unwrap();
     assert!(hits.get() > 1000, "hardly anything matched");
-    println!("{FIELDS} fields: {} cases needed too much memory", refused.get());
-    assert!(refused.get() < CASES / 4);
 }
