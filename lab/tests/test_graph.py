@@ -247,3 +247,12 @@ def test_the_goals_are_held_against_the_lower_bounds(fake: Fake, tmp_path: Path)
     assert told[BASE, "fused"] == "reached"
     assert told[BASE, "one-loop"] == told[BASE, "c-graph-again"] == ""
     assert told["chain4/copy8/hash5/nostats/256", "rust-graph"] == "not reached"
+
+
+@pytest.mark.parametrize(
+    ("passing", "goal"),
+    [("swap", 0.97), ("assign1", 0.97), ("assign2", 1.15), ("assign4", 1.15), ("copy1", 1.15),
+     ("copy32", 1.15), ("copy256", 1.15), ("speculate", 0.97)],
+)  # fmt: skip
+def test_nodes_that_enqueue_in_bulk_are_to_be_faster(passing: str, goal: float) -> None:
+    assert goals.goal("rust-graph", parse(f"chain4/{passing}/hash5/nostats/256")) == goal

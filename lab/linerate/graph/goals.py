@@ -20,8 +20,8 @@ from linerate.metrics import OBJECTS
 from linerate.records import Trial, read
 
 BASELINE = "c-graph"
-# Mechanisms that pass objects several at a time.
-BULK = ("copy",)
+# What mechanisms that pass objects several at a time begin with.
+BULK = ("copy", "assign2", "assign4")
 
 
 def goal(arm: str, cell: GraphCell) -> float | None:
