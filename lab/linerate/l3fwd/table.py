@@ -20,25 +20,29 @@ TITLES = {
 }
 
 
-def factor(cell: CellSummary) -> str:
-    """Which one a cell is a level of."""
+def factors(cell: CellSummary) -> tuple[str, ...]:
+    """Which ones a cell is a level of: routes alone, as many as are behind rules, are 0 rules."""
     if cell.routes is None:
-        return "sizes"
-    return "rules" if cell.rules else "routes"
+        return ("sizes",)
+    if cell.rules:
+        return ("rules",)
+    return ("routes", "rules") if cell.routes == BASE_ROUTES else ("routes",)
 
 
 def by_link(summary: Summary, of: str) -> Iterator[tuple[str, list[CellSummary]]]:
-    """The cells of a factor, for each link."""
+    """The cells of a factor, for each link where it is varied."""
     found: dict[str, list[CellSummary]] = {}
     for cell in summary.cells:
-        if factor(cell) == of:
+        if of in factors(cell):
             found.setdefault(cell.link.partition(":")[0], []).append(cell)
-    yield from found.items()
+    for on, cells in found.items():
+        if of != "rules" or any(cell.rules for cell in cells):
+            yield on, cells
 
 
-def level(cell: CellSummary) -> int:
+def level(of: str, cell: CellSummary) -> int:
     """How many routes or rules the cell has."""
-    return cell.rules or cell.routes or 0
+    return (cell.rules if of == "rules" else cell.routes) or 0
 
 
 def level_table(summary: Summary, of: str, on: str, cells: list[CellSummary]) -> Table:
@@ -50,7 +54,7 @@ def level_table(summary: Summary, of: str, on: str, cells: list[CellSummary]) ->
     for cell in cells:
         for place, arm in enumerate(shown_arms(cell)):
             table.add_row(
-                f"{level(cell):,}" if place == 0 else "",
+                f"{level(of, cell):,}" if place == 0 else "",
                 arm.arm,
                 median(arm.cycles_per_packet, 1),
                 interval(arm.cycles_per_packet, 1),

@@ -20,7 +20,7 @@ def levels(of: str, on: str, cells: Sequence[CellSummary]) -> dict[str, Any] | N
     """A curve for each forwarder."""
     rows = [
         {
-            "level": level(cell),
+            "level": level(of, cell),
             "arm": arm.arm,
             "value": cost.median,
             "low": cost.low,
@@ -30,10 +30,13 @@ def levels(of: str, on: str, cells: Sequence[CellSummary]) -> dict[str, Any] | N
         for arm in shown_arms(cell)
         if (cost := arm.cycles_per_packet)
     ]
-    if len({row["level"] for row in rows}) < 2:
+    there = sorted({level(of, cell) for cell in cells})
+    if len(there) < 2:
         return None
     names = list(dict.fromkeys(str(row["arm"]) for row in rows))
-    x = alt.X("level:Q", title=of, scale=alt.Scale(type="log"))
+    # 0 has a place on a scale that is linear there.
+    scale = alt.Scale(type="log" if there[0] else "symlog")
+    x = alt.X("level:Q", title=of, scale=scale, axis=alt.Axis(values=there, format=","))
     y = alt.Y("value:Q", title=_Y, scale=alt.Scale(zero=True))
     colour = alt.Color("arm:N", scale=charts.colours(names), sort=names)
     tips = [

@@ -46,12 +46,12 @@ def render(summary: Summary, trials: list[Trial]) -> str:
             link=on,
             description=_description(on),
             chart=placed.place(l3fwd_charts.levels(of, on, cells)),
-            rows=_rows(summary, cells),
+            rows=_rows(summary, of, cells),
         )
         for of in ("routes", "rules")
         for on, cells in table.by_link(summary, of)
     ]
-    sizes = [cell for cell in summary.cells if table.factor(cell) == "sizes"]
+    sizes = [cell for _, cells in table.by_link(summary, "sizes") for cell in cells]
     return render_page(
         "l3fwd.html.j2",
         placed,
@@ -70,11 +70,11 @@ def _description(on: str) -> str:
     return found.describe("flows over all routes of the table")
 
 
-def _rows(summary: Summary, cells: list[CellSummary]) -> list[Row]:
+def _rows(summary: Summary, of: str, cells: list[CellSummary]) -> list[Row]:
     return [
         Row(
             cell,
-            table.level(cell),
+            table.level(of, cell),
             arm,
             ratios.ratio_words(ratios.ratio_to_baseline(summary, cell, arm.arm)),
         )
