@@ -54,7 +54,7 @@ bench: build bench-packages ## compare l2fwd and the generator with C, count ins
 	$(Q).venv/bin/python -m linerate.graph.goals '$(OUT)/graph/records.jsonl' | tee '$(OUT)/graph-goals.txt'
 	$(Q).venv/bin/python -m linerate.acl_bench | tee '$(OUT)/acl.txt'
 	$(Q)$(LINERATE) run l3fwd --link nearfree1-ip,nearfree2-ip --routes 1000 --rules 0 --no-probe \
-	  --forwarders c-l3fwd-graph,c-l3fwd-graph-native,rust-l3fwd-graph,rust-l3fwd-graph-fused \
+	  --forwarders c-l3fwd-graph,c-l3fwd-graph-native,c-l3fwd-graph-clang,c-l3fwd-graph-clang-native,rust-l3fwd-graph,rust-l3fwd-graph-fused \
 	  --blocks $(BLOCKS) --out '$(OUT)/l3fwd'
 	$(Q).venv/bin/python -m linerate.l3fwd.goals '$(OUT)/l3fwd/records.jsonl' | tee '$(OUT)/l3fwd-goals.txt'
 

@@ -41,6 +41,8 @@ FORWARDERS: dict[str, Forwarder] = {
         CL3fwd("acl", native=True),
         CL3fwdGraph(),
         CL3fwdGraph(native=True),
+        CL3fwdGraph(clang=True),
+        CL3fwdGraph(clang=True, native=True),
         RustL3fwdGraph("dpdk"),
         RustL3fwdGraph("fused"),
         CBasic("skeleton"),

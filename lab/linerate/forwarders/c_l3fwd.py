@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from linerate import c_examples, rules
+from linerate import c_examples, compilers, rules
 from linerate.c_examples import CExample
 from linerate.eal import Memory, two_threads
+from linerate.errors import MissingError
 from linerate.forwarders.base import DpdkForwarder, routing_arguments
 from linerate.links import Wire
 from linerate.process import Command
@@ -24,7 +25,11 @@ _KNOW_PACKET_TYPES = ("net_tap",)
 
 
 class _Routing(DpdkForwarder):
-    """What both have in common: how they are built, and the options that both know."""
+    """What both have in common: how they are built, and the options that both know.
+
+    `clang`: built by clang instead of the system's compiler. `native`: with -march=native instead
+    of the -march of the distribution's DPDK.
+    """
 
     language = "C"
     routes = True
@@ -35,12 +40,21 @@ class _Routing(DpdkForwarder):
     # The lcore that forwards.
     lcore: int
 
-    def __init__(self, *, native: bool = False) -> None:
-        self.native = native
+    def __init__(self, name: str, *, clang: bool = False, native: bool = False) -> None:
+        self.name = "-".join([name, *["clang"] * clang, *["native"] * native])
+        self._clang = clang
+        self._native = native
         self._built: CExample | None = None
 
     def prepare(self) -> None:
-        self._built = c_examples.build(self.example, native=self.native, include=self.include)
+        compiler = None
+        if self._clang and (compiler := compilers.clang()) is None:
+            raise MissingError(
+                f"clang is missing, which one of the C {self.example} is built with", "make bench"
+            )
+        self._built = c_examples.build(
+            self.example, compiler, native=self._native, include=self.include
+        )
 
     def program(self) -> Path:
         if self._built is None:
@@ -78,9 +92,8 @@ class CL3fwd(_Routing):
     lcore = 0
 
     def __init__(self, lookup: str, *, native: bool = False) -> None:
-        super().__init__(native=native)
+        super().__init__(f"c-l3fwd-{lookup}", native=native)
         self.lookup = lookup
-        self.name = f"c-l3fwd-{lookup}" + "-native" * native
         if lookup == "em":
             # Two hash tables of four million entries each, whatever is put into them.
             self.memory_mib = 1024
@@ -127,9 +140,8 @@ class CL3fwdGraph(_Routing):
     # Its main lcore never forwards.
     lcore = 1
 
-    def __init__(self, *, native: bool = False) -> None:
-        super().__init__(native=native)
-        self.name = "c-l3fwd-graph" + "-native" * native
+    def __init__(self, *, clang: bool = False, native: bool = False) -> None:
+        super().__init__("c-l3fwd-graph", clang=clang, native=native)
 
     def holds(self, tables: Tables) -> bool:
         return not tables.rules

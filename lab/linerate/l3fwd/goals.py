@@ -19,7 +19,9 @@ from linerate.goals import best_build, row
 from linerate.links import link
 from linerate.records import Trial, read
 
-C_BUILDS = ("c-l3fwd-graph", "c-l3fwd-graph-native")
+C_BUILDS = (
+    "c-l3fwd-graph", "c-l3fwd-graph-native", "c-l3fwd-graph-clang", "c-l3fwd-graph-clang-native",
+)  # fmt: skip
 # For the lower end of the interval.
 GOALS = {"rust-l3fwd-graph": 1.0, "rust-l3fwd-graph-fused": 1.15}
 
