@@ -18,7 +18,7 @@ _Y = "cycles per packet (fewer is better)"
 
 def levels(of: str, on: str, cells: Sequence[CellSummary]) -> dict[str, Any] | None:
     """A curve for each forwarder."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "level": level(of, cell),
             "arm": arm.arm,
@@ -30,7 +30,7 @@ def levels(of: str, on: str, cells: Sequence[CellSummary]) -> dict[str, Any] | N
         for arm in shown_arms(cell)
         if (cost := arm.cycles_per_packet)
     ]
-    there = sorted({level(of, cell) for cell in cells})
+    there = sorted({row["level"] for row in rows})
     if len(there) < 2:
         return None
     names = list(dict.fromkeys(str(row["arm"]) for row in rows))
