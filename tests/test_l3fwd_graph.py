@@ -150,6 +150,17 @@ def test_ports_and_pools_are_those_of_the_c_program(
         assert ports_and_pools(rust_binary("l3fwd-graph"), [*BOTH, *more]) == in_c
 
 
+@each_executor
+def test_a_frame_of_the_greatest_length_has_room_in_one_buffer(executor: str) -> None:
+    """In C it takes several."""
+    options = [*BOTH, *LONG, "--executor", executor]
+    ports, _ = ports_and_pools(rust_binary("l3fwd-graph"), options)
+    for port in ports:
+        assert port["mtu"] == 9582
+        # Its bytes, and room in front of them.
+        assert port["rx_mbuf_size_min"] == 9600 + 128
+
+
 def ports_and_pools(program: Path, options: list[str]) -> tuple[list[dict[str, int]], list[str]]:
     """What DPDK's own telemetry says of two ports, and the names of the pools of buffers."""
     vdevs = ["net_null0", "net_null1"]
