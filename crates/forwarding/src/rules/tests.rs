@@ -83,6 +83,10 @@ fn ipv6_addresses_are_whole_or_abbreviated() {
     assert_eq!(rules[1].matches.source.network, "2001:db8:8000::".parse::<Ipv6Addr>().unwrap());
     assert_eq!(rules[1].matches.destination.network, "fe80::".parse::<Ipv6Addr>().unwrap());
     assert_eq!(rules[1].matches.destination.len, 10);
+    let rules = rules6("R::ffff:1.2.3.4/0x80 2001:DB8::/040 0 : 1 0 : 1 0/0 0\n").unwrap();
+    let (source, destination) = (rules[0].matches.source, rules[0].matches.destination);
+    assert_eq!((source.network, source.len), ("::ffff:102:304".parse().unwrap(), 128));
+    assert_eq!((destination.network, destination.len), ("2001:db8::".parse().unwrap(), 32));
 }
 
 #[test]
@@ -127,7 +131,19 @@ fn each_mistake_in_a_rule_is_told_with_its_line() {
         (format!("@1.2.3.4.5/32 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.4.5/32\" is not"),
         (format!("@1.2.3.256/32 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.256/32\" is not"),
         (format!("@1.2.3.-1/32 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.-1/32\" is not"),
+        (format!("@1..3.4/32 {any} 0 : 1 0 : 1 0/0"), "source: \"1..3.4/32\" is not"),
+        (format!("@1.2.3.0x/32 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.0x/32\" is not"),
+        (format!("@1.2.3.08/32 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.08/32\" is not"),
+        (format!("@/32 {any} 0 : 1 0 : 1 0/0"), "source: \"/32\" is not"),
+        (format!("@1.2.3.4/-1 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.4/-1\" is not"),
+        (format!("@1.2.3.4/288 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.4/288\" is not"),
+        (format!("@1.2.3.4/8/8 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.4/8/8\" is not"),
+        (format!("@1.2.3.4 /8 {any} 0 : 1 0 : 1 0/0"), "source: \"1.2.3.4\" is not"),
         (format!("@{any} 1.2.3.4/ 0 : 1 0 : 1 0/0"), "destination: \"1.2.3.4/\" is not"),
+        (
+            format!("@{any} 1.2.3.4/33 0 : 1 0 : 1 0/0"),
+            "destination: \"1.2.3.4/33\" is not an IPv4 prefix",
+        ),
         (format!("@{any} ::/0 0 : 1 0 : 1 0/0"), "destination: \"::/0\" is not an IPv4 prefix"),
         (
             format!("@{any} {any} 0:65535 0 : 1 0/0"),
@@ -145,6 +161,18 @@ fn each_mistake_in_a_rule_is_told_with_its_line() {
         (format!("@{any} {any} :1 0 : 1 0/0"), "source ports: \":1\" is not a port, 0 to 65535"),
         (format!("@{any} {any} 0: : 1 0/0"), "source ports: \"0:\" is not a port, 0 to 65535"),
         (format!("@{any} {any} 0 1 0 : 1 0/0"), "source ports: \"1\" is not a colon with blanks"),
+        (format!("@{any} {any} 0 - 1 0 : 1 0/0"), "source ports: \"-\" is not a colon with blanks"),
+        (format!("@{any} {any} -1 : 1 0 : 1 0/0"), "source ports: \"-1\" is not a port"),
+        (format!("@{any} {any} 0x : 1 0 : 1 0/0"), "source ports: \"0x\" is not a port"),
+        (
+            // More than 64 bits.
+            format!("@{any} {any} 0 : 0x10000000000000000 0 : 1 0/0"),
+            "source ports: \"0x10000000000000000\" is not a port",
+        ),
+        (
+            format!("@{any} {any} 1 : 0 0 : 1 0/0"),
+            "source ports: the range ends at 0, before it begins at 1",
+        ),
         (format!("@{any} {any} 0 : 65536 0 : 1 0/0"), "source ports: \"65536\" is not a port"),
         (format!("@{any} {any} 0 : 1 +1 : 1 0/0"), "destination ports: \"+1\" is not a port"),
         (format!("@{any} {any} 0 : 1 09 : 1 0/0"), "destination ports: \"09\" is not a port"),
@@ -156,6 +184,16 @@ fn each_mistake_in_a_rule_is_told_with_its_line() {
             format!("@{any} {any} 0 : 1 0 : 1 256/0"),
             "protocol: \"256/0\" is not a protocol and its mask",
         ),
+        (
+            format!("@{any} {any} 0 : 1 0 : 1 0/256"),
+            "protocol: \"0/256\" is not a protocol and its mask such as 6/0xff, both 0 to 255",
+        ),
+        (format!("@{any} {any} 0 : 1 0 : 1 6/0x100"), "protocol: \"6/0x100\" is not"),
+        (format!("@{any} {any} 0 : 1 0 : 1 6/-1"), "protocol: \"6/-1\" is not"),
+        (format!("@{any} {any} 0 : 1 0 : 1 6/"), "protocol: \"6/\" is not"),
+        (format!("@{any} {any} 0 : 1 0 : 1 /0xff"), "protocol: \"/0xff\" is not"),
+        (format!("@{any} {any} 0 : 1 0 : 1 6/0xff/0"), "protocol: \"6/0xff/0\" is not"),
+        (format!("@{any} {any} 0 : 1 0 : 1 6 / 0xff"), "protocol: \"6\" is not"),
         (format!("@{any} {any} 0 : 1 0 : 1 6"), "protocol: \"6\" is not"),
         (format!("@{any} {any} 0 : 1 0 : 1 tcp/0xff"), "protocol: \"tcp/0xff\" is not"),
         (format!("R{any} {any} 0 : 1 0 : 1 0/0 1"), "port 1 is not enabled: see -p"),
@@ -181,8 +219,49 @@ fn each_mistake_in_a_rule_is_told_with_its_line() {
         let told = said.strip_prefix("line 3: ").unwrap_or_else(|| panic!("{line}: {said}"));
         assert!(told.starts_with(expected), "{line}: {said}");
     }
-    let said = complaint(rules6("@2001:db8::/129 ::/0 0 : 1 0 : 1 0/0"));
-    assert!(said.starts_with("line 1: source: \"2001:db8::/129\" is not an IPv6 prefix"), "{said}");
+}
+
+#[test]
+fn what_is_no_ipv6_prefix_is_told() {
+    for wrong in [
+        "2001:db8::/129",
+        "2001:db8::/-1",
+        "2001:db8::/384",
+        "2001:db8::/",
+        "2001:db8::/x",
+        "2001:db8::/32/32",
+        "2001:db8::",
+        "/32",
+        ":/0",
+        ":::/0",
+        // One group too few, one too many, and none left for the colons to stand for.
+        "2001:db8:3:4:5:6:7/128",
+        "2001:db8:3:4:5:6:7:8:9/128",
+        "2001:db8:3:4::5:6:7:8/128",
+        "2001::db8::/32",
+        ":2001:db8:3:4:5:6:7/128",
+        "2001:db8:3:4:5:6:7:/128",
+        "2001:db8::10000/128",
+        "2001:db8::00001/128",
+        "2001:db8::g/128",
+        "2001:db8::0x1/128",
+        "2001:db8::-1/128",
+        "[2001:db8::1]/128",
+        "fe80::1%eth0/128",
+        "::ffff:1.2.3/128",
+        "::ffff:1.2.3.256/128",
+        "1.2.3.4/32",
+    ] {
+        let expected = format!("{wrong:?} is not an IPv6 prefix such as 2001:db8::/32");
+        for (rule, field) in
+            [(format!("{wrong} ::/0"), "source"), (format!("::/0 {wrong}"), "destination")]
+        {
+            let said = complaint(rules6(format!("@{rule} 0 : 1 0 : 1 0/0\n")));
+            assert!(said.starts_with(&format!("line 1: {field}: {expected}")), "{said}");
+        }
+        let said = complaint(read_routes::<Ipv6Addr>(&file(format!("R{wrong} 0\n")).1, PORTS));
+        assert!(said.starts_with(&format!("line 1: destination: {expected}")), "{said}");
+    }
 }
 
 #[test]
