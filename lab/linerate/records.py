@@ -161,15 +161,6 @@ class CpuTime(_Strict):
     seconds: Seconds
 
 
-class GraphNode(_Strict):
-    """What one node of a graph did in a window, by its statistics."""
-
-    name: str
-    calls: Count
-    objects: Count
-    cycles: Count
-
-
 class GraphWindow(_Strict):
     """One window of experiment graph: so many walks of a graph over objects that its sources make.
 
@@ -183,9 +174,8 @@ class GraphWindow(_Strict):
     tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
     work: str
     path_nodes: Count | None = Field(
-        default=None, description="nodes that each object passes, source and sink included"
+        default=None, description="workers that each object passes: neither source nor sink"
     )
-    nodes: list[GraphNode] | None = Field(default=None, description="with statistics")
 
     @property
     def objects_per_s(self) -> float | None:

@@ -52,12 +52,9 @@ class GraphFigures(Strict):
     )
     cycles_per_object: Quartiles | None = None
     path_nodes: int | None = Field(
-        default=None, description="nodes that each object passes, source and sink included"
+        default=None, description="workers that each object passes: neither source nor sink"
     )
     cycles_per_object_per_node: Quartiles | None = None
-    node_cycles: dict[str, float] | None = Field(
-        default=None, description="with statistics: cycles per object in each node, medians"
-    )
 
 
 class CellRatio(Strict):

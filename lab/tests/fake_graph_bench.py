@@ -16,6 +16,9 @@ HZ = 2_000_000_000
 # Cycles per object and node, by mechanism.
 COST = {"swap": 0.5, "copy8": 1.0, "assign1": 3.0, "assign4": 2.0, "speculate": 1.5}
 SPEED = {"c-graph": 1.0, "rust-graph": 1.02, "fused": 1.5, "one-loop": 2.0}
+# Workers that an object passes.
+WORKERS = {"chain1": 1, "chain4": 4, "split2": 1, "split4": 1, "split8": 1, "tree": 3}
+# Nodes that are drawn as dear as each other.
 NODES = {"chain1": 3, "chain4": 6, "split2": 4, "split4": 5, "split8": 6, "tree": 5}
 # other_work, losing, refusing, dying: the arm that does; of dying also "every". noise: relative.
 LIES: dict[str, Any] = {
@@ -46,12 +49,12 @@ def cells() -> list[dict[str, object]]:
         arms = [f"c-graph/{each}" for each in libraries] + rust
         if "copy" in name:
             arms.remove("fused")
-        found.append({"cell": name, "arms": arms, "path_nodes": NODES[name.partition("/")[0]]})
+        found.append({"cell": name, "arms": arms, "path_nodes": WORKERS[name.partition("/")[0]]})
     return found
 
 
 def run(cell: str, arm: str, walks: int) -> dict[str, object]:
-    shape, passing, work, stats, batch = cell.split("/")
+    shape, passing, work, _, batch = cell.split("/")
     if arm == liar("refusing"):
         return {"error": f"{cell}: {arm} would rather not"}
     if LIES["dying"] == "every" or arm == liar("dying"):
@@ -60,7 +63,7 @@ def run(cell: str, arm: str, walks: int) -> dict[str, object]:
     cost = COST[passing] * NODES[shape] + (4 if work == "hash5" else 0) + 50 / int(batch)
     speed = SPEED[arm.partition("/")[0]] * (1.05 if NATIVE or arm.endswith("native") else 1)
     cycles = objects * cost / speed * random.gauss(1, LIES["noise"])
-    answer: dict[str, object] = {
+    return {
         "cell": cell,
         "arm": arm,
         "walks": walks,
@@ -70,12 +73,6 @@ def run(cell: str, arm: str, walks: int) -> dict[str, object]:
         "tsc_hz": HZ,
         "work": f"{walks:x}" + ("ff" if arm == liar("other_work") else ""),
     }
-    if stats == "stats":
-        answer["nodes"] = [
-            {"name": "source", "calls": walks, "objects": objects, "cycles": round(cycles / 3)},
-            {"name": "sink", "calls": walks, "objects": objects, "cycles": round(cycles / 3)},
-        ]
-    return answer
 
 
 for line in sys.stdin:

@@ -103,7 +103,7 @@ def test_a_run_compares_the_arms_by_their_names(fake: Fake, tmp_path: Path) -> N
     assert (copy.link, "fused") not in compared
     base = next(c for c in found.summary.cells if c.link == BASE)
     assert base.arms[0].graph is not None
-    assert base.arms[0].graph.path_nodes == 6
+    assert base.arms[0].graph.path_nodes == 4
     assert base.arms[2].graph is not None
     assert base.arms[2].graph.build == "rust-graph/native"
     assert len(found.summary.aa) == len(found.summary.cells)

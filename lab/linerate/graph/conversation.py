@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from linerate.errors import ProcessError, TrialError
 from linerate.process import Child, Command, RunDirectory
-from linerate.records import Count, GraphNode, GraphWindow, first_complaint
+from linerate.records import Count, GraphWindow, first_complaint
 
 # A window lasts milliseconds; EAL takes its time before the first answer.
 TIMEOUT_S = 30.0
@@ -26,7 +26,7 @@ class RefusedError(TrialError):
 
 
 class CellOffer(BaseModel):
-    """A cell and the arms that it has. `path_nodes`: nodes that each object passes."""
+    """A cell and the arms that it has. `path_nodes`: workers that each object passes."""
 
     cell: str
     arms: list[str]
@@ -48,7 +48,6 @@ class _Ran(BaseModel):
     tsc_cycles: Count
     tsc_hz: int = Field(gt=0, lt=2**63)
     work: str
-    nodes: list[GraphNode] | None = None
 
 
 class Conversation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linerate.arms import median_of, quartiles
+from linerate.arms import quartiles
 from linerate.comparisons import CellPairs, blocks_of, pair
 from linerate.design import AA_SUFFIX
 from linerate.graph.answers import answers
@@ -29,7 +29,6 @@ def figures(trials: Sequence[Trial], build: str) -> GraphFigures:
         cycles_per_object=quartiles(each.cycles_per_object for each in windows),
         path_nodes=next((each.path_nodes for each in windows if each.path_nodes), None),
         cycles_per_object_per_node=quartiles(map(_per_node, windows)),
-        node_cycles=_node_cycles(windows),
     )
 
 
@@ -38,22 +37,8 @@ def _mega(value: float | None) -> float | None:
 
 
 def _per_node(window: GraphWindow) -> float | None:
-    """Told by the program; else by the statistics, where there are any."""
     cost = window.cycles_per_object
-    if window.path_nodes and cost is not None:
-        return cost / window.path_nodes
-    visits = sum(node.objects for node in window.nodes or ())
-    return window.tsc_cycles / visits if visits else None
-
-
-def _node_cycles(windows: Sequence[GraphWindow]) -> dict[str, float] | None:
-    found: dict[str, list[float]] = {}
-    for window in windows:
-        for node in window.nodes or ():
-            if node.objects:
-                found.setdefault(node.name, []).append(node.cycles / node.objects)
-    medians = {name: median_of(values) for name, values in found.items()}
-    return {name: value for name, value in medians.items() if value is not None} or None
+    return cost / window.path_nodes if window.path_nodes and cost is not None else None
 
 
 def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summary:
