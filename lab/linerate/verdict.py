@@ -36,7 +36,8 @@ LOW_LOAD_LOSS = 0.001
 # Share of blocks that may be lost to invalid trials.
 LOST_BLOCKS = 0.5
 _AA_TOO_FEW = "the A/A arm has too few valid blocks"
-_FAMILY = "the sizes and loads of this arm"
+# True of sizes and loads, of tables, and of the cells of graphs.
+_FAMILY = "this arm's family of comparisons"
 
 
 @dataclass(frozen=True)

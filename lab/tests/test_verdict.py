@@ -135,7 +135,7 @@ def test_the_spread_of_the_cell_counts_not_that_of_the_pair() -> None:
 
 def test_holm_is_named_when_it_decides() -> None:
     found = judge(FASTER, 0.2, planned=20, aa=CALM, worst_spread=0.02)
-    assert "Holm's p over the sizes and loads of this arm is 0.200" in found.reason
+    assert "Holm's p over this arm's family of comparisons is 0.200" in found.reason
 
 
 @pytest.mark.parametrize(
