@@ -34,7 +34,7 @@ const MANY: usize = 64;
 struct Open {
     edge: usize,
     stream: Stream,
-    /// When it is 0, no stream is open.
+    /// When it is 0, no other stream is opened.
     changes_left: u32,
 }
 
@@ -47,11 +47,13 @@ pub(super) struct LibrteOutlet<'o> {
 }
 
 /// Tells the target of the edge `from`, if that is one, what it got up to `at`, and opens the stream of that of `to`,
-/// for `count` objects at least; [`Stream::NONE`] when there can be no room. Values come and go in registers, so that
-/// an outlet can stay there.
+/// for `count` objects at least, which that one is told of at once; [`Stream::NONE`] when there can be no room. In a
+/// function of its own, for a node has many places where it may be needed; values come and go in registers, so that an
+/// outlet can stay there.
 ///
 /// # Safety
 /// As for [`LibrteOutlet::room`], of the outlet that these are parts of.
+#[cold]
 #[inline(never)]
 unsafe fn reopen(
     (graph, node): (*mut rte_graph, *mut rte_node),
@@ -99,67 +101,45 @@ impl<'o> LibrteOutlet<'o> {
         edge == self.open.edge && self.open.stream.has(count)
     }
 
-    /// Room for objects behind those that wait for the target of an edge; null when there can be none.
+    /// Opens the stream of an edge, and claims room for objects there; null when there can be none.
     ///
     /// # Safety
     /// The edge exists; `count` is not 0; the caller writes the objects there before it does anything else with this.
     #[inline(always)]
     unsafe fn room(&mut self, edge: usize, count: usize) -> *mut *mut c_void {
+        let Open { edge: from, stream, changes_left } = self.open;
         // SAFETY: the contract is the caller's.
         unsafe {
-            if self.open.changes_left == 0 {
-                self.close();
-                return raw::claim(self.graph, raw::next(self.node, edge), count);
-            }
-            let Open { edge: from, stream, changes_left } = self.open;
             let stream = reopen((self.graph, self.node), (from, stream.at), edge, count);
-            let changes_left = changes_left - u32::from(edge != from);
             self.open = Open { edge: NOWHERE, stream: Stream::NONE, changes_left };
-            if stream.has(count) {
-                self.open.edge = edge;
-                self.open.stream = Stream { at: stream.at.add(count), end: stream.end };
+            // The target was told of so many already: where no more follow there is nothing left to say.
+            if changes_left > 0 && stream.has(count) {
+                let stream = Stream { at: stream.at.add(count), end: stream.end };
+                let changes_left = changes_left - u32::from(edge != from);
+                self.open = Open { edge, stream, changes_left };
             }
             stream.at
         }
     }
 
-    /// Appends objects to what waits for the target of an edge.
+    /// Appends objects to what waits for the target of an edge. Where the compiler knows how many they are, it copies
+    /// them in place.
     ///
     /// # Safety
-    /// `count` objects lie at `first`, in the memory of the node that runs, which the caller gives up; the edge exists.
+    /// `count` objects lie at `first`, not in the memory of the edge's target, and the caller gives them up; the edge
+    /// exists.
     #[inline(always)]
     unsafe fn append<M: Object>(&mut self, edge: usize, first: *mut M, count: usize) {
         if count == 0 {
             return;
         }
-        // SAFETY: the contract is the caller's; the target is another node.
+        // SAFETY: the contract is the caller's.
         unsafe {
             if self.is_open(edge, count) {
                 copy(first, self.open.stream.at.cast::<M>(), count);
                 self.open.stream.at = self.open.stream.at.add(count);
-            } else if count >= MANY {
-                self.close();
-                Self::append_apart((self.graph, self.node), self.dropped, edge, first, count);
-            } else {
-                self.open = (*self).append_elsewhere(edge, first, count);
+                return;
             }
-        }
-    }
-
-    /// [`append`](Self::append) where the stream is not open or has no room: apart, so that what is left is small
-    /// enough to become part of a node. The outlet goes by value, for its address would keep it out of registers.
-    ///
-    /// # Safety
-    /// As there; `count` is not 0.
-    #[inline(never)]
-    unsafe fn append_elsewhere<M: Object>(
-        mut self,
-        edge: usize,
-        first: *mut M,
-        count: usize,
-    ) -> Open {
-        // SAFETY: the contract is the caller's.
-        unsafe {
             let room = self.room(edge, count);
             if room.is_null() {
                 drop_all(first, count, self.dropped);
@@ -167,6 +147,35 @@ impl<'o> LibrteOutlet<'o> {
                 copy(first, room.cast::<M>(), count);
             }
         }
+    }
+
+    /// The same where the compiler does not know how many they are: those of a held stream in a function of their own, and
+    /// many with the target told at once.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn append_some<M: Object>(&mut self, edge: usize, first: *mut M, count: usize) {
+        // SAFETY: the contract is the caller's.
+        unsafe {
+            if count >= MANY {
+                self.close();
+                Self::append_apart((self.graph, self.node), self.dropped, edge, first, count);
+            } else {
+                self.open = (*self).append_few(edge, first, count);
+            }
+        }
+    }
+
+    /// [`append`](Self::append) for up to [`MANY`]. The outlet goes by value, for its address would keep it out of
+    /// registers.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(never)]
+    unsafe fn append_few<M: Object>(mut self, edge: usize, first: *mut M, count: usize) -> Open {
+        // SAFETY: the contract is the caller's.
+        unsafe { self.append(edge, first, count) };
         self.open
     }
 
@@ -225,65 +234,34 @@ unsafe fn drop_all<M: Object>(first: *mut M, count: usize, dropped: &Cell<u64>) 
     drop(unsafe { Batch::new(first, count, dropped) });
 }
 
+// Always in place, what is not already: a call takes the outlet's address, which keeps it out of registers.
 impl<M: Object, X: Next> Outlet<M, X> for LibrteOutlet<'_> {
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, next: X, object: M) {
-        let edge = checked(next);
-        if self.is_open(edge, 1) {
-            // SAFETY: there is room for it.
-            unsafe {
-                self.open.stream.at.cast::<M>().write(object);
-                self.open.stream.at = self.open.stream.at.add(1);
-            }
-            return;
-        }
-        // SAFETY: the node has an edge for each value of `X`.
-        unsafe {
-            let room = self.room(edge, 1);
-            if room.is_null() {
-                drop(object);
-                self.dropped.set(self.dropped.get() + 1);
-            } else {
-                room.cast::<M>().write(object);
-            }
-        }
+        self.send_array(next, [object]);
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_array<const K: usize>(&mut self, next: X, objects: [M; K]) {
         let edge = checked(next);
-        let objects = ManuallyDrop::new(objects);
-        // SAFETY: there is room for them, and they are given up; the node has an edge for each value of `X`.
-        unsafe {
-            if self.is_open(edge, K) {
-                let first = objects.as_ptr().cast();
-                std::ptr::copy_nonoverlapping(first, self.open.stream.at, K);
-                self.open.stream.at = self.open.stream.at.add(K);
-            } else if K > 0 {
-                let room = self.room(edge, K);
-                if room.is_null() {
-                    drop(ManuallyDrop::into_inner(objects));
-                    self.dropped.set(self.dropped.get() + K as u64);
-                } else {
-                    std::ptr::copy_nonoverlapping(objects.as_ptr().cast(), room, K);
-                }
-            }
-        }
+        let mut objects = ManuallyDrop::new(objects);
+        // SAFETY: the array is ours, and given up; the node has an edge for each value of `X`.
+        unsafe { self.append(edge, objects.as_mut_ptr(), K) };
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_front<const K: usize>(&mut self, next: X, batch: &mut Batch<'_, M>) -> bool {
         if batch.len() < K {
             return false;
         }
-        let (first, _) = batch.split_front(K).into_raw();
         let edge = checked(next);
+        let (first, _) = batch.split_front(K).into_raw();
         // SAFETY: so many objects lie there, which nobody owns any more; the node has an edge for each value
         // of `X`.
         unsafe {
             if K < SOME {
                 self.append(edge, first, K);
-            } else {
+            } else if K > 0 {
                 self.close();
                 Self::append_now((self.graph, self.node), self.dropped, edge, first, K);
             }
@@ -293,9 +271,10 @@ impl<M: Object, X: Next> Outlet<M, X> for LibrteOutlet<'_> {
 
     #[inline]
     fn send_batch(&mut self, next: X, batch: Batch<'_, M>) {
+        let edge = checked(next);
         let (first, len) = batch.into_raw();
         // SAFETY: the batch owned them; the node has an edge for each value of `X`.
-        unsafe { self.append(checked(next), first, len) };
+        unsafe { self.append_some(edge, first, len) };
     }
 
     #[inline]
