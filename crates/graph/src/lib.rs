@@ -19,7 +19,8 @@
 //! [`Librte`] calls nodes by pointer and keeps what waits on the heap, as graphs in C do; a panic in a node
 //! ends the program. [`Fused`] is one function: edges are constants, what waits lies on the stack, nodes that
 //! look at one object at a time become straight code, and a panic unwinds. The order in which objects come
-//! to a node that several edges lead to may differ between the two; where each object goes does not.
+//! to a node that several edges lead to may differ between the two; where each object goes does not, but for what
+//! [`Librte`] has no room for: it drops, and counts, what would be more than 65,535 objects waiting for one node.
 
 mod batch;
 mod copy;

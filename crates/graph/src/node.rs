@@ -25,8 +25,7 @@ use crate::object::Object;
 ///     }
 /// }
 /// ```
-// That nodes are `Send`, and take batches and outlets of any lifetime, is why they cannot keep one: batches are not
-// `Send`. Executors count on it.
+// That nodes take batches and outlets of any lifetime is why they cannot keep one. Executors count on it.
 pub trait Node<M: Object>: Send {
     /// The edges; [`Nowhere`](crate::Nowhere) for a sink.
     type Next: Next;

@@ -17,7 +17,8 @@ pub struct NodeStats {
     /// that look at one object at a time is counted the cycles of all of them. The others run inside it: those
     /// that get objects from such nodes alone have neither calls nor cycles.
     pub cycles: Option<u64>,
-    /// Objects that it left in their batch, and which were dropped for that.
+    /// Objects that it left in their batch, and which were dropped for that; and in librte_graph those that it sent to
+    /// a node for which 65,535 waited already.
     pub dropped: u64,
 }
 

@@ -23,9 +23,11 @@ impl<T: Topology, X: Next, const I: usize> Outlet<T::Object, X> for FusedOutlet<
 
     #[inline]
     fn send_array<const K: usize>(&mut self, next: X, objects: [T::Object; K]) {
+        // First, for a `Next` of one's own may panic.
+        let to = target::<T, X, I>(next);
         let objects = ManuallyDrop::new(objects);
         // SAFETY: targets are slots; the array is ours, and given up.
-        unsafe { self.slots.append(target::<T, X, I>(next), objects.as_ptr(), K) };
+        unsafe { self.slots.append(to, objects.as_ptr(), K) };
     }
 
     #[inline]
@@ -33,23 +35,25 @@ impl<T: Topology, X: Next, const I: usize> Outlet<T::Object, X> for FusedOutlet<
         if batch.len() < K {
             return false;
         }
+        let to = target::<T, X, I>(next);
         let (first, _) = batch.split_front(K).into_raw();
         // SAFETY: as in `send_batch`: so many objects lie there, which nobody owns any more.
-        unsafe { self.slots.append(target::<T, X, I>(next), first, K) };
+        unsafe { self.slots.append(to, first, K) };
         true
     }
 
     #[inline]
     fn send_batch(&mut self, next: X, batch: Batch<'_, T::Object>) {
+        let to = target::<T, X, I>(next);
         let (first, len) = batch.into_raw();
-        // SAFETY: targets are slots; a batch lies in the memory of the slot of the node that got it, which
-        // is another one, for an edge leads forward, and nothing else owns its objects.
-        unsafe { self.slots.append(target::<T, X, I>(next), first, len) };
+        // SAFETY: targets are slots; a batch lies in the memory of the node that got it, in no slot behind that one's,
+        // and nothing else owns its objects.
+        unsafe { self.slots.append(to, first, len) };
     }
 
     #[inline]
     fn forward(&mut self, next: X, batch: Batch<'_, T::Object>) {
-        // SAFETY: a batch lies in the memory of the node that runs, and edges lead forward.
+        // SAFETY: edges lead forward, and a batch lies in the memory of the node that got it: in that of no slot behind it.
         unsafe { self.slots.hand_over(I, target::<T, X, I>(next), batch) };
     }
 }

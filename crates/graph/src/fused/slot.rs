@@ -91,7 +91,7 @@ impl<M> Drop for Slots<'_, M> {
     /// After a node has panicked: what waits would leak, or come up in a later walk.
     fn drop(&mut self) {
         self.spilt.iter_mut().for_each(Vec::clear);
-        for slot in &mut *self.slots {
+        for slot in self.slots.iter_mut().filter(|slot| slot.len > 0) {
             let waiting = std::ptr::slice_from_raw_parts_mut(slot.first, slot.len);
             slot.len = 0;
             // SAFETY: so many objects lie there, which the slot owned.

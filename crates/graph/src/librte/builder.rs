@@ -9,6 +9,7 @@ use dpdk::Eal;
 use super::c_nodes::CNodes;
 use super::created::Created;
 use super::error::GraphError;
+use super::library;
 use super::plan::Planned;
 use super::run::Work;
 use super::trace::{Trace, Traced};
@@ -177,6 +178,8 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
     /// Its function takes what `M` points to, sends each object to one of its edges or frees it, and keeps
     /// to the rules of librte_graph; what it has to be told before it runs, it was told.
     pub unsafe fn foreign_node(self, name: &str) -> Self {
+        // DPDK's list of nodes, and their edges, change under this lock.
+        let _library = library::lock();
         // The library does not tell whether it is a source: one that nothing leads to is.
         self.plan(Planned::of_c(name).map(|node| Planned { maybe_source: true, ..node }))
     }

@@ -13,7 +13,7 @@ use super::c_nodes::{self, CNodes};
 use super::error::GraphError;
 use super::library::{self, Library, NO_GRAPH};
 use super::plan::{self, Planned, c_name};
-use super::raw::{field, next, node_at, walk};
+use super::raw::{self, field, next, node_at, walk};
 use super::register;
 use super::run;
 use crate::dot::Picture;
@@ -65,8 +65,10 @@ impl<'eal> Created<'eal> {
         let socket = c_nodes.socket(eal)?;
         let refused = |errno| GraphError::Refused { graph: name.to_owned(), errno };
         let (id, graph) = create(&c_graph, &nodes, socket)?.map_err(refused)?;
+        let rewrites = nodes.iter().any(|node| node.name == c_nodes::REWRITE);
         if !library::is_first(id, &c_graph) {
-            // It stays for ever: DPDK would end another one.
+            // It stays for ever: DPDK would end another one. So do its pointers to what a port's nodes would move.
+            library.rewriting += usize::from(rewrites);
             return Err(GraphError::NumberTaken(name.to_owned()));
         }
         let mut created = Self {
@@ -77,6 +79,9 @@ impl<'eal> Created<'eal> {
             rewrites: false,
             eal: PhantomData,
         };
+        if nodes.iter().any(|node| node.work.is_none()) {
+            created.grow();
+        }
         // SAFETY: the contract is the caller's; the graph was made of these nodes.
         unsafe { created.install(&nodes) };
         // SAFETY: as above.
@@ -86,8 +91,8 @@ impl<'eal> Created<'eal> {
             created.end(&mut library);
             return Err(error);
         }
-        created.rewrites = nodes.iter().any(|node| node.name == c_nodes::REWRITE);
-        library.rewriting += usize::from(created.rewrites);
+        created.rewrites = rewrites;
+        library.rewriting += usize::from(rewrites);
         if !counted {
             library.uncounted.insert(created.name.clone());
         }
@@ -132,6 +137,20 @@ impl<'eal> Created<'eal> {
             if self.ours.contains_key(&name_of(node)) {
                 // SAFETY: the node is valid, and `&mut self` says that none runs.
                 unsafe { run::uninstall(node) };
+            }
+        }
+    }
+
+    /// Gives all nodes as much memory as there can be. C nodes ask for more by a number of 16 bits, which what
+    /// waits and what comes can exceed; they then write behind the end of what they got. Where there is no more to be
+    /// had, DPDK ends the program.
+    fn grow(&mut self) {
+        for node in self.nodes() {
+            // SAFETY: the node is this graph's, which is not walked now.
+            unsafe {
+                if field::<u16, _>(node, layout::NODE_SIZE) < u16::MAX {
+                    raw::grow(self.graph.as_ptr(), node, u16::MAX.into());
+                }
             }
         }
     }

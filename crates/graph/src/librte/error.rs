@@ -5,14 +5,15 @@ use dpdk::Errno;
 
 use super::ip4::Ip4Route;
 
-/// Why a graph was not made. Nothing is left of it, but nodes that were registered stay known by name.
+/// Why a graph was not made. Nothing is left of it but what [`NumberTaken`](Self::NumberTaken) says, and nodes that were
+/// registered stay known by name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
     /// A name that DPDK cannot take.
     #[error(
-        "{0:?} cannot be the name of a {1}: 1 to 63 bytes, without NUL and without any of * ? [ ] \\ \""
+        "{0:?} cannot be the name of a {1}: 1 to {2} bytes, without NUL and without any of * ? [ ] \\ \""
     )]
-    Name(String, &'static str),
+    Name(String, &'static str, usize),
     /// Two nodes with one name.
     #[error("two nodes are named {0:?}")]
     Duplicate(String),
@@ -95,7 +96,7 @@ pub enum GraphError {
         errno: Errno,
     },
     /// DPDK gave it the number of another graph, as old releases do after one that was not the last has
-    /// ended.
+    /// ended. It stays for ever, and its name is taken.
     #[error(
         "DPDK gave the graph {0:?} the number of another one, and would end that instead: \
          end graphs in the reverse order, or use a later release of DPDK"

@@ -69,14 +69,20 @@ impl Planned {
     }
 }
 
+/// A graph's memory has its name, and names of DPDK's memory zones end after so many bytes.
+const LONGEST_OF_GRAPHS: usize = dpdk_sys::RTE_MEMZONE_NAMESIZE as usize - 1;
+
 /// A name as C takes it.
 pub(super) fn c_name(name: &str, of: &'static str) -> Result<CString, GraphError> {
-    let longest = layout::NODE_NAME_SIZE.min(layout::GRAPH_NAME_SIZE) - 1;
+    let longest = match of {
+        "graph" => LONGEST_OF_GRAPHS.min(layout::GRAPH_NAME_SIZE - 1),
+        _ => layout::NODE_NAME_SIZE - 1,
+    };
     // DPDK takes names for patterns, and writes them into pictures.
     let fits = !name.is_empty()
         && name.len() <= longest
         && !name.contains(['*', '?', '[', ']', '\\', '"']);
-    let name_of = || GraphError::Name(name.to_owned(), of);
+    let name_of = || GraphError::Name(name.to_owned(), of, longest);
     if fits { CString::new(name).map_err(|_| name_of()) } else { Err(name_of()) }
 }
 

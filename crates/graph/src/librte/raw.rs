@@ -198,8 +198,8 @@ pub(super) unsafe fn put(node: *mut rte_node, at: *mut *mut c_void) {
     }
 }
 
-/// Gives the node memory for `filled` objects at least; DPDK makes it twice that. False for more than a
-/// stream can have, on which the C functions do not look and DPDK ends the program.
+/// Gives the node memory for `filled` objects at least; DPDK makes it twice that, as far as it goes. False for more than
+/// a stream can have: the C functions do not look, and ask for a number that has wrapped.
 ///
 /// # Safety
 /// The node belongs to the graph, and has memory for fewer.

@@ -91,7 +91,7 @@ fn id(name: &CStr) -> Option<u32> {
     (id != u32::MAX).then_some(id)
 }
 
-/// The targets of a node that DPDK knows, in the order of its edges.
+/// The targets of a node that DPDK knows, in the order of its edges. The caller holds the library's lock.
 pub(super) fn edges(name: &CStr) -> Option<Vec<String>> {
     let id = id(name)?;
     // SAFETY: the node exists; DPDK writes as many pointers to names as it says that

@@ -33,7 +33,8 @@ pub struct Librte<'eal, T: Topology, const BURST: usize = 256, const STATS: bool
     nodes: NonNull<T>,
     /// As above: made from a boxed slice.
     counters: NonNull<[Counters]>,
-    owns: PhantomData<T>,
+    /// One type only: another may have objects of another kind, though the compiler takes this one for it.
+    owns: PhantomData<fn(T) -> T>,
 }
 
 // SAFETY: nodes are `Send`, and the counters are used by the walk alone, which needs `&mut self`.
