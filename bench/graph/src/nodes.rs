@@ -22,27 +22,31 @@ pub trait Ways: Next {
     const ALL: &'static [Self];
 
     /// That edge. C would go where the number leads; so what is no edge's ends the program.
-    #[inline(always)]
-    fn at(edge: u32) -> Self {
-        match Self::ALL.get(edge as usize) {
-            Some(way) => *way,
-            None => std::process::abort(),
-        }
-    }
+    fn at(edge: u32) -> Self;
 }
 
-impl Ways for One {
-    const ALL: &'static [Self] = &[Self::A];
+/// A `match` for each, which the compiler sees to be the number itself; a look into a table it would do for each object.
+macro_rules! ways {
+    ($($edges:ident { $($number:literal => $edge:ident),+ })+) => {
+        $(impl Ways for $edges {
+            const ALL: &'static [Self] = &[$(Self::$edge),+];
+
+            #[inline(always)]
+            fn at(edge: u32) -> Self {
+                match edge {
+                    $($number => Self::$edge,)+
+                    _ => std::process::abort(),
+                }
+            }
+        })+
+    };
 }
-impl Ways for Two {
-    const ALL: &'static [Self] = &[Self::A, Self::B];
-}
-impl Ways for Four {
-    const ALL: &'static [Self] = &[Self::A, Self::B, Self::C, Self::D];
-}
-impl Ways for Eight {
-    const ALL: &'static [Self] =
-        &[Self::A, Self::B, Self::C, Self::D, Self::E, Self::F, Self::G, Self::H];
+
+ways! {
+    One { 0 => A }
+    Two { 0 => A, 1 => B }
+    Four { 0 => A, 1 => B, 2 => C, 3 => D }
+    Eight { 0 => A, 1 => B, 2 => C, 3 => D, 4 => E, 5 => F, 6 => G, 7 => H }
 }
 
 /// Hands out the same objects in every walk.
@@ -66,7 +70,8 @@ impl Make {
 impl Source<Object> for Make {
     type Next = One;
 
-    #[inline]
+    // As the C nodes' function, which is one piece, too.
+    #[inline(always)]
     fn poll<O: Outlet<Object, One>>(&mut self, mut room: Room<'_, Object>, out: &mut O) {
         let first = self.first;
         // SAFETY: the contract of `new`; each packet is handed out once in a walk.
@@ -181,7 +186,7 @@ impl<X, const WAY: u8, const WORK: u8> Worker<X, WAY, WORK> {
 impl<X: Ways, const WAY: u8, const WORK: u8> Node<Object> for Worker<X, WAY, WORK> {
     type Next = X;
 
-    #[inline]
+    #[inline(always)]
     fn process<O: Outlet<Object, X>>(&mut self, mut batch: Batch<'_, Object>, out: &mut O) {
         if WAY == SPECULATE {
             let (seed, Split { shift, mask }) = (self.seed, self.split);

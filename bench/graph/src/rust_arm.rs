@@ -149,34 +149,47 @@ pub fn fused_nodes(parts: &Parts<'_>) -> Option<Boxed> {
     by_work!(parts.cell.work, fused_of(parts))
 }
 
-/// The nodes of `rust-graph`, which pass batches on as they are, fused; `None` where there is no such cell.
+/// The nodes of `rust-graph`, which get batches, fused; `None` where there is no such cell.
 pub fn fused_batches(parts: &Parts<'_>) -> Option<Boxed> {
-    if parts.cell.way != SWAP {
-        return None;
+    match parts.cell.way {
+        SWAP => by_work!(parts.cell.work, fused_swap_of(parts)),
+        SPECULATE => by_work!(parts.cell.work, fused_speculate_of(parts)),
+        _ => None,
     }
-    by_work!(parts.cell.work, fused_batches_of(parts))
 }
 
-fn fused_batches_of<const WORK: u8>(parts: &Parts<'_>) -> Option<Boxed> {
-    macro_rules! graph {
-        ($shape:ident<$($edges:ident),+>, $burst:literal) => {
-            fused::<batches::$shape<$(Worker<$edges, SWAP, WORK>),+>, $burst>(
-                parts.cell.stats, batches::$shape::new(parts),
-            )
-        };
-    }
+macro_rules! batches {
+    ($parts:expr, $shape:ident<$($edges:ident),+>, $way:ident, $burst:literal) => {
+        fused::<batches::$shape<$(Worker<$edges, $way, WORK>),+>, $burst>(
+            $parts.cell.stats, batches::$shape::new($parts),
+        )
+    };
+}
+
+fn fused_speculate_of<const WORK: u8>(parts: &Parts<'_>) -> Option<Boxed> {
     match parts.cell.shape {
-        Shape::Chain1 => graph!(Chain1<One>, 256),
-        Shape::Chain4 if parts.cell.batch > 256 => graph!(Chain4<One>, 512),
-        Shape::Chain4 => graph!(Chain4<One>, 256),
-        Shape::Split2 => graph!(Split2<Two>, 256),
-        Shape::Split4 => graph!(Split4<Four>, 256),
-        Shape::Split8 => graph!(Split8<Eight>, 256),
-        Shape::Src2 => graph!(Src2<One>, 256),
-        Shape::Sink2 => graph!(Sink2<One, Two>, 256),
-        Shape::Tree => graph!(Tree<One, Two>, 256),
-        Shape::RevTree => graph!(RevTree<One, Four>, 256),
-        Shape::ParTree => graph!(ParTree<One, Four>, 256),
+        Shape::Chain1 => batches!(parts, Chain1<One>, SPECULATE, 256),
+        Shape::Chain4 => batches!(parts, Chain4<One>, SPECULATE, 256),
+        Shape::Split2 => batches!(parts, Split2<Two>, SPECULATE, 256),
+        Shape::Split4 => batches!(parts, Split4<Four>, SPECULATE, 256),
+        Shape::Split8 => batches!(parts, Split8<Eight>, SPECULATE, 256),
+        _ => None,
+    }
+}
+
+fn fused_swap_of<const WORK: u8>(parts: &Parts<'_>) -> Option<Boxed> {
+    match parts.cell.shape {
+        Shape::Chain1 => batches!(parts, Chain1<One>, SWAP, 256),
+        Shape::Chain4 if parts.cell.batch > 256 => batches!(parts, Chain4<One>, SWAP, 512),
+        Shape::Chain4 => batches!(parts, Chain4<One>, SWAP, 256),
+        Shape::Split2 => batches!(parts, Split2<Two>, SWAP, 256),
+        Shape::Split4 => batches!(parts, Split4<Four>, SWAP, 256),
+        Shape::Split8 => batches!(parts, Split8<Eight>, SWAP, 256),
+        Shape::Src2 => batches!(parts, Src2<One>, SWAP, 256),
+        Shape::Sink2 => batches!(parts, Sink2<One, Two>, SWAP, 256),
+        Shape::Tree => batches!(parts, Tree<One, Two>, SWAP, 256),
+        Shape::RevTree => batches!(parts, RevTree<One, Four>, SWAP, 256),
+        Shape::ParTree => batches!(parts, ParTree<One, Four>, SWAP, 256),
     }
 }
 
