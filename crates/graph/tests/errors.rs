@@ -130,6 +130,18 @@ fn errors() {
         r#"no node named "no_such_node" is known to DPDK: is the library that has it loaded?"#
     );
 
+    // A graph's name is that of its memory, too.
+    let named = |name: &str| {
+        Builder::new(&eal, name)
+            .source("n-source", numbers(), &[(Found::Items, "n-sink")])
+            .node("n-sink", Keep::default(), &[])
+            .build::<true>()
+    };
+    let Err(long) = named(&"g".repeat(32)) else { panic!("a name of 32 bytes was taken") };
+    let long = long.to_string();
+    assert!(long.contains("cannot be the name of a graph: 1 to 31 bytes"), "{long}");
+    drop(named(&"g".repeat(31)).unwrap());
+
     // A name that another graph has, and a node that is known with other edges.
     let made = |graph: &str, sink: &str| {
         Builder::new(&eal, graph)

@@ -211,6 +211,7 @@ fn nodes_of_dpdk() {
     redirected(&eal, &pool, &mut third);
     full(&eal, &pool, &mut third);
     assert!(pool.is_full());
+    more_than_sixteen_bits(&eal, &mut third);
 }
 
 fn lonely<'q>(eal: &'q Eal, name: &str, rx: RxQueue<'q>) -> GraphBuilder<'q, Mbuf<'q>> {
@@ -337,4 +338,57 @@ fn full<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, port: &mut Port<'eal, Starte
     let dropped = stat(&graph.stats(), "pkt_drop").objects.unwrap();
     assert_eq!(drain(&mut rx).len() as u64 + dropped, 5 * 256);
     assert!(dropped > 0, "no queue was full");
+}
+
+graph::edges! { enum Kept { Send, Drop } }
+
+/// Keeps packets until it has as many as it is to send to both edges, in one run.
+struct Hoard<'m> {
+    kept: Vec<Mbuf<'m>>,
+    send: usize,
+    drop: usize,
+}
+
+impl<'m> Node<Mbuf<'m>> for Hoard<'m> {
+    type Next = Kept;
+
+    fn process<O: Outlet<Mbuf<'m>, Kept>>(&mut self, batch: Batch<'_, Mbuf<'m>>, out: &mut O) {
+        self.kept.extend(batch.drain());
+        if self.kept.len() >= self.send + self.drop {
+            self.kept.drain(..self.send).for_each(|packet| out.send(Kept::Send, packet));
+            self.kept.drain(..self.drop).for_each(|packet| out.send(Kept::Drop, packet));
+        }
+    }
+}
+
+/// What a queue does not take goes to a node for which so many wait already that the memory which C's enqueueing would
+/// ask for is more than 16 bits can say: it would ask for little, and write all of it.
+fn more_than_sixteen_bits<'eal>(eal: &'eal Eal, port: &mut Port<'eal, Started>) {
+    let config = PoolConfig { count: 60_000, data_room: 192, ..PoolConfig::named("many") };
+    let pool = Mempool::packet_pool(eal, &config).unwrap();
+    let mut queues = port.queues();
+    let (mut rx, tx) = (queues.rx.remove(0), queues.tx.remove(0));
+    let hoard = Hoard { kept: Vec::new(), send: 34_000, drop: 20_000 };
+    let mut graph = GraphBuilder::<Mbuf<'_>>::new(eal, "many")
+        .source("packets", Endless(pool), &[(Made::Packets, "hoard")])
+        .node("hoard", hoard, &[(Kept::Send, "ethdev_tx-2"), (Kept::Drop, "pkt_drop")])
+        .ethdev_tx(tx)
+        .pkt_drop()
+        .build::<true>()
+        .unwrap();
+    let dropped = |graph: &graph::Graph<'_, _>| stat(&graph.stats(), "pkt_drop").objects.unwrap();
+    for _ in 0..=54_000 / 256 {
+        graph.walk();
+    }
+    let sent = drain(&mut rx).len() as u64;
+    assert!(sent > 0 && sent < 34_000, "{sent} packets were taken");
+    assert_eq!(sent + dropped(&graph), 54_000);
+    drop(graph);
+    assert!(pool.is_full());
+    // What was written behind the end of a node's memory would be found by who is given what lies there.
+    for number in 0..16 {
+        let name = format!("after-{number}");
+        let config = PoolConfig { count: 63, cache: 0, data_room: 192, ..PoolConfig::named(name) };
+        assert!(Mempool::packet_pool(eal, &config).unwrap().is_full());
+    }
 }
