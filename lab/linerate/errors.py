@@ -29,6 +29,10 @@ class UsageError(LabError):
     exit_code = 2
 
 
+class DesignError(UsageError):
+    """Observations do not fit their design, or a design cannot be analysed."""
+
+
 class RunError(UsageError):
     """A directory that was named holds no run, or none that this command can take."""
 
