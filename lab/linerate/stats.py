@@ -186,7 +186,8 @@ def sign_flip_p(differences: Sequence[float]) -> float:
 
     All signs are tried up to `EXACT_COUNT` values; beyond, so many drawn from a fixed seed.
     """
-    if not any(differences):
+    # One value is as far from 0 with either sign.
+    if len(differences) < 2 or not any(differences):
         return 1.0
     found = scipy_stats.permutation_test(
         (np.asarray(differences, dtype=np.float64),),

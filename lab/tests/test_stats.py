@@ -320,6 +320,7 @@ def test_sign_flips_of_few_and_of_many() -> None:
     assert stats.sign_flip_p([1.0] * 6) == 2 / 64
     assert stats.sign_flip_p([0.0] * 6) == 1.0
     assert stats.sign_flip_p([]) == 1.0
+    assert stats.sign_flip_p([0.3]) == 1.0
     # More than are all tried: drawn, and the same each time.
     many = [0.01 * (index % 7 - 2) for index in range(40)]
     assert stats.sign_flip_p(many) == stats.sign_flip_p(many)
