@@ -4,8 +4,8 @@
 Pure functions on data; nothing here measures, reads files or prints. The way through:
 `design` (what was observed) -> `effects` (main effects and interactions), `whole` (does a factor
 matter at all), `contrasts` (between levels), `losses` (the same where most values are 0), `trends`
-(over ordered levels) -> `takeaways` and `hypotheses` (statements with verdicts). `synthetic` makes
-data whose truth is known.
+(over ordered levels) -> `takeaways`, `generated` and `hypotheses` (statements with verdicts).
+`synthetic` makes data whose truth is known.
 
 The unit is an independent run: one value for each cell and block. What is missing stays so and is
 counted; nothing is imputed.

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Takeaways of everything that was tested: a statement for each effect and each trend.
+
+Nobody asked for them beforehand, so all of a kind are corrected together by Holm. Verdicts are as
+in `takeaways`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linerate import stats
+from linerate.factorial import sizes
+from linerate.factorial.contrasts import contrasts, inside_margin
+from linerate.factorial.design import Observations, crossed
+from linerate.factorial.effects import Analysis, Effect
+from linerate.factorial.takeaways import (
+    Answer,
+    Takeaway,
+    caveats,
+    difference_words,
+    estimate,
+    place_words,
+)
+from linerate.factorial.trends import Trend
+from linerate.stats import ALPHA, MIN_COUNT
+from linerate.verdict import MARGIN
+from linerate.words import counted
+
+
+def effects_found(analysis: Analysis, observations: Observations) -> list[Takeaway]:
+    """A statement for each main effect and interaction of an analysis, Holm's correction over all.
+
+    A main effect whose contrasts all lie inside the margin is not held; an interaction cannot be.
+    """
+    return [_effect(each, analysis, crossed(observations)) for each in analysis.effects]
+
+
+def _effect(effect: Effect, analysis: Analysis, observations: Observations) -> Takeaway:
+    alone = len(effect.term) == 1
+    interval = effect.interval()
+    verdict: Answer = "held" if effect.p_holm < ALPHA else "undecided"
+    reason = f"Holm's p over {counted(len(analysis.effects), 'effect')} is {effect.p_holm:.4f}"
+    if analysis.least_p * len(analysis.effects) >= ALPHA:
+        reason += f"; {analysis.permutations} permutations cannot reach {ALPHA:g}"
+    ranks = effect.ranked
+    if verdict == "held" and ranks and ranks.aligned and ranks.p >= ALPHA:
+        reason += f"; by aligned ranks p is {ranks.p:.3f}, so some extreme values may decide"
+    least = sizes.detectable_share(
+        effect.df, effect.df_error, ALPHA / max(1, len(analysis.effects))
+    )
+    if verdict == "undecided" and least is not None:
+        reason += (
+            f"; {counted(analysis.blocks, 'block')} find a partial eta squared of {least:.3f} "
+            "in four of five runs"
+        )
+    if alone and observations.scale == "log":
+        pairs = contrasts(observations, effect.term[0])
+        if all(each.verdict == "equal" for each in pairs):
+            verdict = "not held"
+            reason = f"on average all levels lie inside +-{MARGIN * 100:.0f} % of each other"
+    return Takeaway(
+        _effect_statement(effect.term, observations.metric),
+        observations.metric,
+        effect.term,
+        "Freedman-Lane permutation within blocks",
+        verdict,
+        reason + caveats(observations),
+        p=effect.p_holm,
+        measure="partial eta squared",
+        effect=effect.partial_eta2,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        compared=" x ".join(effect.term),
+        detectable=least,
+    )
+
+
+def _effect_statement(term: Sequence[str], metric: str) -> str:
+    if len(term) == 1:
+        return f"{metric} depends on {term[0]}, on average over the other factors"
+    *others, last = term
+    return f"how {metric} depends on {' and '.join(others)} depends on {last}"
+
+
+def trends_found(trends: Sequence[Trend], metric: str) -> list[Takeaway]:
+    """A statement for each trend, Holm's correction over all of them."""
+    adjusted = iter(stats.holm([each.found.p for each in trends if each.found]))
+    return [_trend(each, next(adjusted) if each.found else None, metric) for each in trends]
+
+
+def _trend(trend: Trend, p_holm: float | None, metric: str) -> Takeaway:
+    ends = f"{trend.levels[-1]} against {trend.levels[0]}{place_words(trend.within)}"
+    about = (trend.factor, *(name for name, _ in trend.within))
+    test = "Page's test in blocks, two-sided"
+    where = place_words(trend.within)
+    if trend.found is None or p_holm is None:
+        few = len(trend.levels) < 3
+        reason = "a trend takes three levels" if few else "no block has values of every level"
+        statement = f"{metric} changes with {trend.factor}{where}"
+        return Takeaway(statement, metric, about, test, "undecided", reason)
+    verdict: Answer = "undecided"
+    word = "changes"
+    reason = f"p {p_holm:.4f}, {counted(trend.blocks, 'block')}"
+    if trend.ends and inside_margin(trend.ends):
+        verdict = "not held"
+        reason = f"the last level lies inside +-{MARGIN * 100:.0f} % of the first"
+    elif p_holm < ALPHA:
+        verdict = "held"
+        word = "rises" if trend.found.statistic > trend.found.mean else "falls"
+    if verdict == "undecided" and trend.blocks < MIN_COUNT:
+        reason += f", of which {MIN_COUNT} or more are needed"
+    elif verdict == "undecided" and trend.detectable is None:
+        reason += "; how much the runs spread is not known"
+    elif verdict == "undecided":
+        words = difference_words(trend.detectable, trend.ends is not None)
+        reason += f"; {words} between the ends is found in four of five runs"
+    found = trend.ends or trend.shift
+    effect, low, high = estimate(found)
+    return Takeaway(
+        f"{metric} {word} with {trend.factor}{where}",
+        metric,
+        about,
+        test,
+        verdict,
+        reason,
+        p=p_holm,
+        measure="difference" if trend.shift else "ratio",
+        effect=effect,
+        low=low,
+        high=high,
+        compared=f"{trend.factor} {ends}" if found else "",
+        detectable=trend.detectable,
+    )
