@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import select
 import shutil
@@ -38,6 +39,8 @@ NAMESPACES = Path("/run/netns")
 _PREFIX = "linerate"
 # What ends a child, and how long each is waited for.
 _ENDINGS = ((signal.SIGINT, 3.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
+# Of what a child printed, in bytes, that is read at once.
+_MOST_HEARD = 1 << 20
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -347,6 +350,28 @@ class Child:
             self._unread += chunk
         line, _, self._unread = self._unread.partition(b"\n")
         return line.decode(errors="replace")
+
+    def widen_output(self) -> None:
+        """Let a child that answers print up to a megabyte that nobody has read yet, if allowed."""
+        assert self._popen.stdout is not None
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(self._popen.stdout, fcntl.F_SETPIPE_SZ, _MOST_HEARD)
+
+    def hear(self, timeout_s: float = 0.0) -> bytes:
+        """What a child that answers printed since it was last read; waits so long for some.
+
+        Nothing: none came in time, or its output is closed.
+        """
+        assert self._popen.stdout is not None
+        descriptor = self._popen.stdout.fileno()
+        heard, self._unread = self._unread, b""
+        while len(heard) < _MOST_HEARD:
+            if not select.select([descriptor], [], [], 0 if heard else timeout_s)[0]:
+                break
+            if not (chunk := os.read(descriptor, 1 << 16)):
+                break
+            heard += chunk
+        return heard
 
     @property
     def running(self) -> bool:

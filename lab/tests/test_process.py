@@ -51,6 +51,22 @@ def child(run: RunDirectory, *argv: str, hold_stdin: bool = False) -> Child:
     return Child(Command("forwarder", argv, (CPU,), hold_stdin=hold_stdin), run)
 
 
+def test_what_a_child_answers_is_heard_as_it_comes(tmp_path: Path) -> None:
+    script = "echo one; read line; echo $line; printf half"
+    with RunDirectory(tmp_path) as run:
+        argv = ("sh", "-c", script)
+        with Child(Command("guest", argv, (CPU,), hold_stdin=True, answers=True), run) as process:
+            process.widen_output()
+            assert process.answer(10) == "one"
+            assert process.hear() == b""
+            process.tell("two")
+            heard = b""
+            while chunk := process.hear(10):
+                heard += chunk
+            assert heard == b"two\nhalf"
+            assert process.wait(10)
+
+
 def gone(pid: int) -> bool:
     """No such process, or one that only waits to be reaped."""
     try:
