@@ -28,6 +28,14 @@ BENCH_NEEDS='
 probe_clang       | clang                  | clang, which also builds the C forwarder
 probe_valgrind    | valgrind               | valgrind, which counts instructions
 '
+# What only tenants of the cloud experiment use: their loads, and virtual machines.
+CLOUD_NEEDS='
+probe_stress_ng   | stress-ng              | stress-ng, the CPU load of tenants
+probe_fio         | fio                    | fio, their I/O load
+probe_iperf3      | iperf3                 | iperf3, their network load
+probe_qemu        | qemu-system-x86        | QEMU, which runs tenants that are virtual machines
+probe_busybox     | busybox-static         | busybox, which these machines start with
+'
 # Beside these and those of `make bench`, what only some tests use: they are skipped by hand without it,
 # but not in CI.
 CI_NEEDS='
@@ -53,6 +61,12 @@ probe_rust() { rust_directory >/dev/null; }
 probe_chromium() { command -v chromium >/dev/null || command -v google-chrome >/dev/null; }
 probe_pdftotext() { command -v pdftotext >/dev/null; }
 probe_clang() { compgen -c clang | grep -xE 'clang(-[0-9]+)?' >/dev/null; }
+probe_stress_ng() { command -v stress-ng >/dev/null; }
+probe_fio() { command -v fio >/dev/null; }
+probe_iperf3() { command -v iperf3 >/dev/null; }
+probe_qemu() { command -v qemu-system-x86_64 >/dev/null; }
+# A static one: it comes without libraries into a machine that has none.
+probe_busybox() { [[ -x /bin/busybox ]] && ! ldd /bin/busybox >/dev/null 2>&1; }
 probe_valgrind() { command -v valgrind >/dev/null; }
 probe_clippy() { "$ROOT/scripts/cargo" clippy --version >/dev/null 2>&1; }
 probe_rustfmt() { "$ROOT/scripts/cargo" fmt --version >/dev/null 2>&1; }

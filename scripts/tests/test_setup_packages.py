@@ -73,6 +73,12 @@ def test_ci_asks_for_what_is_optional_elsewhere(bare: Machine) -> None:
     assert "chromium" not in asked_for(bare.run("scripts/setup-packages").stderr)
 
 
+def test_tenants_are_asked_for_by_name_only(bare: Machine) -> None:
+    tenants = {"stress-ng", "fio", "iperf3", "qemu-system-x86"}
+    assert tenants <= set(asked_for(bare.run("scripts/setup-packages", "cloud").stderr))
+    assert tenants.isdisjoint(asked_for(bare.run("scripts/setup-packages").stderr))
+
+
 def test_where_debians_cargo_is_new_enough_it_is_asked_for(bare: Machine) -> None:
     bare.stub("apt-cache", "printf 'cargo:\\n  Candidate: 1.85.0+dfsg3-1\\n'")
     packages = asked_for(bare.run("scripts/setup-packages", "lint").stderr)
