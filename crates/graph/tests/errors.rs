@@ -4,9 +4,13 @@
 
 mod support;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use graph::{Executor, GraphBuilder, GraphError, Nowhere, Outlet, Room, Source};
+use graph::{
+    Batch, Executor, Fused, GraphBuilder, GraphError, Next, Node, Nowhere, Outlet, Room, Source,
+    topology,
+};
 use support::{Choose, Found, Four, Keep, Numbers, Object, Way};
 
 type Builder<'eal> = GraphBuilder<'eal, Object>;
@@ -21,6 +25,65 @@ fn choose() -> Choose {
 
 fn all_to(target: &str) -> [(Four, &str); 4] {
     [Four::A, Four::B, Four::C, Four::D].map(|edge| (edge, target))
+}
+
+/// An edge with a number that its type does not name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beyond {
+    Only,
+}
+
+impl Next for Beyond {
+    const NAMES: &'static [&'static str] = &["Only"];
+
+    fn index(self) -> usize {
+        1
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Array,
+    Front,
+    Batch,
+}
+
+/// Sends by that edge.
+struct Astray(By);
+
+impl Node<Object> for Astray {
+    type Next = Beyond;
+
+    fn process<O: Outlet<Object, Beyond>>(&mut self, mut batch: Batch<'_, Object>, out: &mut O) {
+        match self.0 {
+            By::Array => out.send_array(Beyond::Only, batch.take_array::<2>().unwrap()),
+            By::Front => assert!(out.send_front::<2>(Beyond::Only, &mut batch)),
+            By::Batch => out.send_batch(Beyond::Only, batch),
+        }
+    }
+}
+
+topology! {
+    struct Wrong for Object {
+        source w_numbers: Numbers => { Items => w_astray },
+        node w_astray: Astray => { Only => w_keep },
+        node w_keep: Keep,
+    }
+}
+
+#[test]
+fn what_goes_by_an_edge_that_is_none_is_not_leaked() {
+    for by in [By::Array, By::Front, By::Batch] {
+        let live = Arc::new(());
+        let w_numbers = Numbers { next: 0, counts: vec![5], live: live.clone() };
+        let nodes = Wrong { w_numbers, w_astray: Astray(by), w_keep: Keep::default() };
+        let mut graph: Fused<Wrong> = Fused::new(nodes);
+        let said = catch_unwind(AssertUnwindSafe(|| graph.walk())).unwrap_err();
+        let said = said.downcast_ref::<&str>();
+        assert_eq!(said, Some(&"an edge has a number that its type does not name"));
+        // The test's, and the source's.
+        assert_eq!(Arc::strong_count(&live), 2, "{by:?}");
+    }
 }
 
 /// One process has one Eal, so that this is one test.

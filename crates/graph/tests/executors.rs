@@ -177,6 +177,7 @@ fn executors() {
     straight_code_agrees(&eal);
     what_runs_inside_another_node_has_no_calls(&eal);
     more_than_there_is_room_for(&eal);
+    more_together_than_there_is_room_for(&eal);
     random_graphs(&eal);
     nodes_are_told_of_objects_ahead(&eal);
 }
@@ -330,6 +331,123 @@ fn more_than_there_is_room_for(eal: &Eal) {
         assert_eq!(told.sinks[0].len() + dropped.iter().sum::<usize>(), 456 * (copies + 1));
         drop(librte);
         assert_eq!(Arc::strong_count(&live), 1);
+    }
+}
+
+/// How a node sends what it has got.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Arrays,
+    Fronts,
+    ManyFronts,
+    Batches(usize),
+    Forward(usize),
+    ForwardWhole,
+}
+
+impl By {
+    /// How many go together, and whether fewer do, too, at the end.
+    fn together(self) -> (usize, bool) {
+        match self {
+            Self::Arrays | Self::Fronts => (4, false),
+            Self::ManyFronts => (32, false),
+            Self::Batches(count) | Self::Forward(count) => (count, true),
+            Self::ForwardWhole => (usize::MAX, true),
+        }
+    }
+}
+
+/// Sends so many objects one by one, and behind them what it has got.
+struct Overfill {
+    first: usize,
+    by: By,
+    live: Arc<()>,
+}
+
+const FILLER: u64 = 1_000_000;
+
+impl Node<Object> for Overfill {
+    type Next = Found;
+
+    fn process<O: Outlet<Object, Found>>(&mut self, mut batch: Batch<'_, Object>, out: &mut O) {
+        for _ in 0..self.first {
+            let item = support::Item { number: FILLER, visits: 0, live: self.live.clone() };
+            out.send(Found::Items, Box::new(item));
+        }
+        match self.by {
+            By::Arrays => {
+                while let Some(items) = batch.take_array::<4>() {
+                    out.send_array(Found::Items, items);
+                }
+            }
+            By::Fronts => while out.send_front::<4>(Found::Items, &mut batch) {},
+            By::ManyFronts => while out.send_front::<32>(Found::Items, &mut batch) {},
+            By::Batches(count) => {
+                while !batch.is_empty() {
+                    let front = batch.split_front(count);
+                    out.send_batch(Found::Items, front);
+                }
+            }
+            By::Forward(count) => {
+                while !batch.is_empty() {
+                    let front = batch.split_front(count);
+                    out.forward(Found::Items, front);
+                }
+            }
+            By::ForwardWhole => out.forward(Found::Items, batch),
+        }
+    }
+}
+
+topology! {
+    struct Overfilled for Object {
+        source o_numbers: Numbers => { Items => o_overfill },
+        node o_overfill: Overfill => { Items => o_keep },
+        node o_keep: Keep,
+    }
+}
+
+/// What goes together and does not fit into librte_graph's memory is dropped and counted as a whole; less that comes
+/// later may fit.
+fn more_together_than_there_is_room_for(eal: &Eal) {
+    const ROOM: usize = 75;
+    let first = usize::from(u16::MAX) - ROOM;
+    for by in [
+        By::Arrays,
+        By::Fronts,
+        By::ManyFronts,
+        By::Batches(10),
+        By::Batches(64),
+        By::Batches(200),
+        By::Forward(10),
+        By::Forward(64),
+        By::ForwardWhole,
+    ] {
+        let live = Arc::new(());
+        let nodes = Overfilled {
+            o_numbers: Numbers { next: 0, counts: vec![200], live: live.clone() },
+            o_overfill: Overfill { first, by, live: live.clone() },
+            o_keep: Keep::default(),
+        };
+        let sink = nodes.o_keep.clone();
+        let mut graph: Librte<'_, Overfilled> = Librte::new(eal, "overfilled", nodes).unwrap();
+        graph.walk();
+
+        let (together, fewer) = by.together();
+        let (mut room, mut expected) = (ROOM, Vec::new());
+        for numbers in (0..200u64).collect::<Vec<_>>().chunks(together) {
+            if numbers.len() <= room && (fewer || numbers.len() == together) {
+                room -= numbers.len();
+                expected.extend_from_slice(numbers);
+            }
+        }
+        let kept = sink.numbers();
+        let (fillers, kept) = kept.split_at(first);
+        assert!(fillers.iter().all(|number| *number == FILLER), "{by:?}");
+        assert_eq!(kept, expected, "{by:?}");
+        assert_eq!(graph.stats()[1].dropped, 200 - expected.len() as u64, "{by:?}");
+        drop(graph);
+        assert_eq!(Arc::strong_count(&live), 1, "{by:?}");
     }
 }
 
