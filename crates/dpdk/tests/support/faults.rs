@@ -47,7 +47,8 @@ fn expected(program: &Path) -> String {
     code.unwrap_or_else(|| panic!("{} says not what it expects", program.display())).to_owned()
 }
 
-struct Compiler {
+/// The compiler, and the library that programs are compiled against.
+pub struct Compiler {
     rustc: PathBuf,
     /// The library under test, by its name and its place.
     name: &'static str,
@@ -57,7 +58,8 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn new(name: &'static str) -> Self {
+    /// For programs that use the library of that name, as this test does.
+    pub fn new(name: &'static str) -> Self {
         let cargo = PathBuf::from(env!("CARGO"));
         let rustc = cargo.with_file_name("rustc");
         let rustc = if rustc.exists() { rustc } else { "rustc".into() };
@@ -70,8 +72,8 @@ impl Compiler {
         }
     }
 
-    /// The codes of a program's errors; empty when it compiles.
-    fn errors(&self, program: &Path, flags: &[&str]) -> BTreeSet<String> {
+    /// What is told of each error in a program; empty when it compiles.
+    pub fn diagnostics(&self, program: &Path, flags: &[&str]) -> Vec<Value> {
         let output = Command::new(&self.rustc)
             .args(["--edition=2024", "--crate-type=lib", "--emit=metadata", "--error-format=json"])
             .args(["--check-cfg", "cfg(fault)", "-A", "warnings"])
@@ -83,16 +85,21 @@ impl Compiler {
             .arg(program)
             .output()
             .unwrap();
-        let errors: BTreeSet<String> = messages(&output.stderr)
+        let errors: Vec<Value> = messages(&output.stderr)
             .filter(|message| message["level"] == "error")
             .filter(|message| !text(&message["message"]).starts_with("aborting due to"))
-            .map(|message| match &message["code"]["code"] {
-                Value::String(code) => code.clone(),
-                _ => text(&message["message"]),
-            })
             .collect();
         assert_eq!(errors.is_empty(), output.status.success(), "{output:?}");
         errors
+    }
+
+    /// The codes of a program's errors; empty when it compiles.
+    fn errors(&self, program: &Path, flags: &[&str]) -> BTreeSet<String> {
+        let code = |message: Value| match &message["code"]["code"] {
+            Value::String(code) => code.clone(),
+            _ => text(&message["message"]),
+        };
+        self.diagnostics(program, flags).into_iter().map(code).collect()
     }
 }
 
