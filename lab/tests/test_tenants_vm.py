@@ -49,7 +49,7 @@ from linerate.tenants.guest_console import (
 from linerate.tenants.qemu import Disk, Machine
 from linerate.tenants.vm import Shape, VirtualMachine
 from linerate.tenants.vm_network import Bridge, Tap, VhostUser
-from linerate.tenants.vm_types import Load, Work
+from linerate.tenants.base import Load, Work
 
 LAST_CPU = max(os.sched_getaffinity(0))
 LINK = IPv4Interface("198.19.255.10/24")
@@ -544,7 +544,7 @@ import sys
 from pathlib import Path
 from linerate.process import RunDirectory
 from linerate.tenants import accelerator, qemu, vm, vm_network
-from linerate.tenants.vm_types import Load
+from linerate.tenants.base import Load
 accelerator._Known.found = accelerator.Accelerator(qemu.TCG, "test")
 run = RunDirectory(Path(sys.argv[1]))
 with vm_network.bridge() as made:

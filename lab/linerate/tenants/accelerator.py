@@ -17,7 +17,7 @@ from linerate.process import RunDirectory
 from linerate.tenants import guest
 from linerate.tenants.guest_process import GuestProcess
 from linerate.tenants.qemu import KVM, TCG, Machine
-from linerate.tenants.vm_types import Load
+from linerate.tenants.base import Load
 
 DEVICE = Path("/dev/kvm")
 # With KVM a guest says that it is up within a second.

@@ -27,7 +27,7 @@ from linerate.make import locked
 from linerate.places import build_directory
 from linerate.tenants import cpio, kernel
 from linerate.tenants.packages import Installed, installed, told, versions, with_libraries
-from linerate.tenants.vm_types import Load
+from linerate.tenants.base import Load
 
 INIT = Path(__file__).with_name("init.sh")
 # What init.sh calls.

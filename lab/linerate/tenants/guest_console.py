@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from linerate.process import last_words
-from linerate.tenants.vm_types import Load, Work
+from linerate.tenants.base import Load, Work
 
 MARK = "@linerate "
 LONGEST_LINE = 4096

@@ -29,7 +29,7 @@ from linerate.tenants.guest_console import Network
 from linerate.tenants.guest_process import GuestProcess
 from linerate.tenants.qemu import PROGRAM, Disk, Machine
 from linerate.tenants.vm_network import Bridge, Tap, VhostUser, tap
-from linerate.tenants.vm_types import Load, Work
+from linerate.tenants.base import Load, Work
 
 TUN = Path("/dev/net/tun")
 # A guest that is emulated boots in seconds on a core of its own, and beside others in many.

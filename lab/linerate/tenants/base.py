@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a tenant is asked for, whatever it is made of, and what it answers.
+
+Lifecycle of a `Tenant`: made, `start`ed, `ready` when its load works, asked for its `work` any
+number of times, `stop`ped; leaving its context stops it, too, and removes all that was made for it.
+One lab process, its main thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import TracebackType
+from typing import Protocol, Self
+
+
+class Kind(StrEnum):
+    """What a tenant is: processes with namespaces of their own, or a virtual machine."""
+
+    CONTAINER = "container"
+    VM = "vm"
+
+
+class Load(StrEnum):
+    """The kinds of work; `mixed` is all three at once, `idle` none."""
+
+    IDLE = "idle"
+    CPU = "cpu"
+    IO = "io"
+    NETWORK = "network"
+    MIXED = "mixed"
+
+    @property
+    def has_cpu(self) -> bool:
+        return self in (Load.CPU, Load.MIXED)
+
+    @property
+    def has_io(self) -> bool:
+        return self in (Load.IO, Load.MIXED)
+
+    @property
+    def has_network(self) -> bool:
+        return self in (Load.NETWORK, Load.MIXED)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What was done since the tenant was ready; None: its load has nothing of the kind.
+
+    `bogo_ops`: of stress-ng, counted when one of its slices ends. `io_operations`, `io_bytes`:
+    reads and writes that the tenant's disk completed. `network_bytes`: in frames that the tenant's
+    interface sent and received, without FCS.
+    """
+
+    bogo_ops: int | None = None
+    io_operations: int | None = None
+    io_bytes: int | None = None
+    network_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the processes of a control group may use.
+
+    `cpus`: the CPUs they may run on. `cpu_quota`: of one CPU, so that 0.5 is half of it; None: no
+    quota. `cpu_weight`: against others on the same CPU, 1 to 10,000, of which 100 is everyone's.
+    `memory_mib`: swap included. `io_bytes_per_s`: read, and as much written, on the disk that
+    `io_device` names by `MAJOR:MINOR`. `pids`: processes and threads. None: no limit.
+    """
+
+    cpus: tuple[int, ...]
+    cpu_quota: float | None = None
+    cpu_weight: int = 100
+    memory_mib: int | None = None
+    io_bytes_per_s: int | None = None
+    io_device: str | None = None
+    pids: int | None = None
+
+
+class Tenant(Protocol):
+    """One neighbour of the forwarder."""
+
+    load: Load
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def pids(self) -> Sequence[int]:
+        """Processes of the host that are this tenant, by which its CPU time is shared."""
+
+    def start(self) -> None:
+        """Begin; nothing stays when that fails."""
+
+    def ready(self, timeout_s: float = ...) -> None:
+        """Wait until its load works; raises `LinkError` when it does not within the time."""
+
+    def check(self) -> None:
+        """Raise `ProcessError` when it is gone or its load failed."""
+
+    def work(self) -> Work:
+        """What it has done since it was ready, asked now."""
+
+    def stop(self) -> None:
+        """End it and remove what was made for it; again, nothing."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
