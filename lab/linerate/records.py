@@ -16,16 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
+from linerate.cloud_window import CloudWindow
 from linerate.errors import OutputError, RunError
+from linerate.record_types import Count, Difference, Quantiles, Rate, Seconds, Strict
 
 RECORDS = "records.jsonl"
 
 # burst: so many frames back to back.
 Load = Literal["self-driven", "flood", "paced", "burst"]
-# probed: like measure, for the figures of polls alone; search: asked for by a procedure.
-Role = Literal["measure", "self-test", "probed", "lower-load", "search"]
+# probed: like measure, for the figures of polls alone; search: asked for by a procedure; alone: of
+# experiment cloud, tenants without a forwarder.
+Role = Literal["measure", "self-test", "probed", "lower-load", "search", "alone"]
 # The tests of RFC 2544, 26.1 to 26.5; core-use: what a polling core does at fixed loads; low-load:
 # at it nothing may be lost (measuring.md, 10).
 # spans: how long frames are inside the forwarder, as it measures itself or the probe does.
@@ -41,28 +44,16 @@ Directions = Literal["one", "both"]
 DIRECTIONS: dict[str, Directions] = {"one": "one", "both": "both"}
 # Why a trial does not count, for programs; `invalid` says it in words.
 # ended: a process; starved: of its CPU; idle: nothing was carried; kept: not passed on;
-# unreadable: counters could not be read in time; work: a graph did other work than the baseline.
+# unreadable: counters could not be read in time; work: a graph did other work than the baseline;
+# tenant: one did not work, or not to the end.
 InvalidCode = Literal[
     "ended", "starved", "late", "books", "idle", "kept", "unreadable", "telemetry", "generator",
-    "link", "error", "work",
+    "link", "error", "work", "tenant",
 ]  # fmt: skip
 CpuPart = Literal["process", "napi", "softirq"]
 
 
-# Counters have 64 bits; what is greater was not counted, and cannot be computed with.
-Count = Annotated[int, Field(ge=0, lt=2**63)]
-Difference = Annotated[int, Field(gt=-(2**63), lt=2**63)]
-Seconds = Annotated[float, Field(ge=0)]
-Rate = Annotated[float, Field(ge=0)]
-# By quantile, such as 0.99.
-Quantiles = dict[Annotated[str, Field(pattern=r"^(0(\.[0-9]+)?|1)$")], float]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class Polling(_Strict):
+class Polling(Strict):
     """Core use of one (lcore, port, RX queue): differences over the window, telemetry.md."""
 
     lcore: int
@@ -77,7 +68,7 @@ class Polling(_Strict):
     total_tsc: Count
 
 
-class LatencyFigures(_Strict):
+class LatencyFigures(Strict):
     """Of the frames that came back, from the moment each was sent (stamped in software)."""
 
     count: Count
@@ -97,7 +88,7 @@ class LatencyFigures(_Strict):
     )
 
 
-class Clock(_Strict):
+class Clock(Strict):
     """The time stamp counter as the program that stamps knows it, and as the lab checked it."""
 
     tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
@@ -109,7 +100,7 @@ class Clock(_Strict):
     checked_within_ppm: Rate | None = Field(default=None, description="how exact that is")
 
 
-class Span(_Strict):
+class Span(Strict):
     """How long frames were inside the forwarder, of one (port, TX queue): /linerate/latency."""
 
     span: str
@@ -122,7 +113,7 @@ class Span(_Strict):
     quantiles_cycles: Quantiles
 
 
-class ChangeFigures(_Strict):
+class ChangeFigures(Strict):
     """A trial whose rate changed under way, without a pause: RFC 2544, 26.5."""
 
     before_intended: Count
@@ -135,7 +126,7 @@ class ChangeFigures(_Strict):
     slice_s: Seconds | None = Field(default=None, description="how long that slice is")
 
 
-class Process(_Strict):
+class Process(Strict):
     """One process of the trial."""
 
     role: str
@@ -149,7 +140,7 @@ class Process(_Strict):
     )
 
 
-class CpuTime(_Strict):
+class CpuTime(Strict):
     """Of the forwarder's end, within the window.
 
     process: all threads of the forwarder; napi: the kernel's threads that receive for it; softirq:
@@ -161,7 +152,7 @@ class CpuTime(_Strict):
     seconds: Seconds
 
 
-class GraphWindow(_Strict):
+class GraphWindow(Strict):
     """One window of experiment graph: so many walks of a graph over objects that its sources make.
 
     work: a digest of what the nodes left in the objects, by which windows of as many walks compare.
@@ -196,7 +187,7 @@ def cell_words(link: str, size: int, between: str = " ") -> str:
     return link if is_graph(link) else f"{link}{between}{size} B"
 
 
-class Trial(_Strict):
+class Trial(Strict):
     """One trial: one independent run of the forwarder."""
 
     schema_id: Literal["linerate/trial-1"] = Field(default="linerate/trial-1", alias="schema")
@@ -281,6 +272,9 @@ class Trial(_Strict):
         description="what the window cost the forwarder's core, if known",
     )
     graph: GraphWindow | None = None
+    cloud: CloudWindow | None = Field(
+        default=None, description="of experiment cloud: the cell, and what was beside the forwarder"
+    )
     build: dict[str, str] = Field(default_factory=dict, description="of what the lab built")
     memory: Literal["hugepages", "no-huge"] | None = None
 

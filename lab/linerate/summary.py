@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from linerate.cloud_summary import CloudAnswers, TakeawayEntry
 from linerate.machine import Machine
 from linerate.records import Clock
 from linerate.summary_figures import (
@@ -260,6 +261,10 @@ class Summary(Strict):
     graph: GraphAnswers | None = Field(
         default=None, description="experiment graph: published orderings, looked for here"
     )
+    takeaways: list[TakeawayEntry] = Field(
+        default_factory=list, description="experiment cloud: statements, and what the data say"
+    )
+    cloud: CloudAnswers | None = None
     warnings: list[str]
 
 

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from linerate.errors import ProcessError, TrialError
 from linerate.process import Child, Command, RunDirectory
-from linerate.records import Count, GraphWindow, first_complaint
+from linerate.record_types import Count
+from linerate.records import GraphWindow, first_complaint
 
 # A window lasts milliseconds; EAL takes its time before the first answer.
 TIMEOUT_S = 30.0
