@@ -58,9 +58,7 @@ class CoreWindow(Strict):
     softirqs: dict[str, Count] = Field(
         default_factory=dict, description="by kind: /proc/softirqs of this core"
     )
-    switches: Count | None = Field(
-        default=None, description="context switches of the whole machine: /proc/stat"
-    )
+    switches: Count | None = Field(default=None, description="context switches on this core")
     cache_references: Count | None = Field(
         default=None, description="of the last-level cache, where the core has such a counter"
     )
@@ -68,7 +66,8 @@ class CoreWindow(Strict):
         default=None, description="of the last-level cache: each moves a line of 64 bytes"
     )
     memory_bytes: Count | None = Field(
-        default=None, description="moved to and from memory, by resctrl, where it is mounted"
+        default=None,
+        description="moved to and from memory by all cores of the machine, where resctrl tells",
     )
 
 
