@@ -35,6 +35,7 @@ from linerate.tenants import (
     vm_network,
 )
 from linerate.tenants.accelerator import Accelerator
+from linerate.tenants.base import Load, Work
 from linerate.tenants.disk_image import DiskImage
 from linerate.tenants.guest_console import (
     Console,
@@ -49,7 +50,6 @@ from linerate.tenants.guest_console import (
 from linerate.tenants.qemu import Disk, Machine
 from linerate.tenants.vm import Shape, VirtualMachine
 from linerate.tenants.vm_network import Bridge, Tap, VhostUser
-from linerate.tenants.base import Load, Work
 
 LAST_CPU = max(os.sched_getaffinity(0))
 LINK = IPv4Interface("198.19.255.10/24")

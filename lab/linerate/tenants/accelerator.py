@@ -15,9 +15,9 @@ from pathlib import Path
 from linerate.errors import LinkError, ProcessError
 from linerate.process import RunDirectory
 from linerate.tenants import guest
+from linerate.tenants.base import Load
 from linerate.tenants.guest_process import GuestProcess
 from linerate.tenants.qemu import KVM, TCG, Machine
-from linerate.tenants.base import Load
 
 DEVICE = Path("/dev/kvm")
 # With KVM a guest says that it is up within a second.

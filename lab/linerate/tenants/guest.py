@@ -26,8 +26,8 @@ from linerate.errors import MissingError
 from linerate.make import locked
 from linerate.places import build_directory
 from linerate.tenants import cpio, kernel
-from linerate.tenants.packages import Installed, installed, told, versions, with_libraries
 from linerate.tenants.base import Load
+from linerate.tenants.packages import Installed, installed, told, versions, with_libraries
 
 INIT = Path(__file__).with_name("init.sh")
 # What init.sh calls.

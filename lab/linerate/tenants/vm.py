@@ -24,12 +24,12 @@ from linerate.errors import LabError, MissingError, ProcessError, UsageError
 from linerate.process import Child, Command, RunDirectory
 from linerate.tenants import disk_image, guest
 from linerate.tenants.accelerator import Accelerator, accelerator
+from linerate.tenants.base import Load, Work
 from linerate.tenants.disk_image import DiskImage
 from linerate.tenants.guest_console import Network
 from linerate.tenants.guest_process import GuestProcess
 from linerate.tenants.qemu import PROGRAM, Disk, Machine
 from linerate.tenants.vm_network import Bridge, Tap, VhostUser, tap
-from linerate.tenants.base import Load, Work
 
 TUN = Path("/dev/net/tun")
 # A guest that is emulated boots in seconds on a core of its own, and beside others in many.
