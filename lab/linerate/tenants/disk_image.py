@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The disk of a guest: a sparse file without a name, that can grow to its size and no further.
+"""The disk of a tenant: a sparse file without a name, that can grow to its size and no further.
 
-Lifecycle: the file is there as long as the lab or the guest has it open, however these end; nothing
-has to be removed. QEMU opens it by the lab's descriptor. Sizes are MiB.
+Lifecycle: the file is there as long as the lab or the tenant has it open, however these end;
+nothing has to be removed. The tenant opens it by the lab's descriptor. Sizes are MiB.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from pathlib import Path
 from types import TracebackType
 
 from linerate.errors import MachineError
+from linerate.process import checkpoint
 
 # Kept by systems until a reboot and longer: as a rule on a disk, where /tmp and /run may be memory.
 DIRECTORY = Path("/var/tmp")
+_PIECE = 1 << 20
 _IN_MEMORY = ("tmpfs", "ramfs")
 
 
@@ -40,7 +42,7 @@ class DiskImage:
             kind = filesystem(directory)
             if kind in _IN_MEMORY:
                 raise MachineError(
-                    f"{directory} is in memory ({kind}): a guest's I/O would reach no device",
+                    f"{directory} is in memory ({kind}): a tenant's I/O would reach no device",
                     "name a directory on a disk",
                 )
             self._file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 - closed by `close`
@@ -57,6 +59,24 @@ class DiskImage:
     def used_bytes(self) -> int:
         """What it takes of the disk."""
         return os.fstat(self._file.fileno()).st_blocks * 512
+
+    def fill(self) -> None:
+        """Write all of it: what was never written would be read from no device."""
+        piece = bytes(_PIECE)
+        try:
+            for at in range(0, self.size_mib << 20, _PIECE):
+                checkpoint()
+                os.pwrite(self._file.fileno(), piece, at)
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise MachineError(
+                f"no disk image of {self.size_mib} MiB can be written: {error.strerror}",
+                "free some space there, or name another directory",
+            ) from error
+
+    def let_anyone_open(self) -> None:
+        """Whoever has it open, by descriptor: it has no name for others."""
+        os.fchmod(self._file.fileno(), 0o666)
 
     def close(self) -> None:
         self._file.close()

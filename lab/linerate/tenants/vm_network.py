@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a guest's interface is connected with: a tap on a bridge of the kernel, or vhost-user.
+"""What a tenant's interface is connected with: a bridge of the kernel, or vhost-user.
 
-Lifecycle: `bridge` and `tap` make interfaces and remove them when their contexts end; all are in a
+A virtual machine is on a bridge by a tap, a container by a pair of virtual interfaces. Lifecycle:
+`bridge`, `tap` and `veth` make interfaces and remove them when their contexts end; all are in a
 network namespace of the lab's, which the next lab removes when this one was killed (`netns`).
 Addresses are of 198.18.0.0/15, which is for benchmarks and routed nowhere; no namespace and no
 guest has a route off its link.
@@ -16,11 +17,14 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
 
+from linerate import netns
 from linerate.errors import LinkError, UsageError
 from linerate.netns import Namespaces, ip
 
 _WORD = "tenants"
 _BRIDGE = "br0"
+# A container's interface, as it is called in there.
+_INSIDE = "eth0"
 # The bridge's own address, at which the host's end of a network load listens.
 ADDRESS = IPv4Interface("198.19.255.1/24")
 # Of the first guest, counted from the network's own.
@@ -51,6 +55,15 @@ class Tap:
     namespace: str
     name: str
     mac: str
+
+
+@dataclass(frozen=True)
+class Veth:
+    """The bridge's end of a container's interface; `inside`: the namespace of the other, `eth0`."""
+
+    namespace: str
+    name: str
+    inside: str
 
 
 @dataclass(frozen=True)
@@ -94,3 +107,37 @@ def tap(on: Bridge, number: int) -> Iterator[Tap]:
     finally:
         with contextlib.suppress(LinkError):
             ip("-n", made.namespace, "link", "del", made.name)
+
+
+@contextmanager
+def veth(on: Bridge, number: int, namespace: str) -> Iterator[Veth]:
+    """An interface with an address for the tenant of that number, in a namespace of its own."""
+    made = Veth(on.namespace, f"ct{number}", namespace)
+    there = ("peer", "name", _INSIDE, "netns", namespace)
+    ip("-n", made.namespace, "link", "add", made.name, "type", "veth", *there)
+    try:
+        ip("-n", namespace, "link", "set", _INSIDE, "address", mac_of(number))
+        # No route but that to the link itself.
+        ip("-n", namespace, "address", "add", str(on.guest_address(number)), "dev", _INSIDE)
+        ip("-n", namespace, "link", "set", _INSIDE, "up")
+        ip("-n", made.namespace, "link", "set", made.name, "master", on.name)
+        ip("-n", made.namespace, "link", "set", made.name, "up")
+        yield made
+    finally:
+        with contextlib.suppress(LinkError):
+            ip("-n", made.namespace, "link", "del", made.name)
+
+
+def carried_bytes(end: Veth) -> int:
+    """In frames that crossed an interface either way, without FCS."""
+    try:
+        with netns.inside(end.namespace):
+            told = Path("/proc/thread-self/net/dev").read_text()
+    except OSError as error:
+        raise LinkError(f"{end.namespace}: {error.strerror}") from error
+    for line in told.splitlines()[2:]:
+        name, _, numbers = line.strip().partition(":")
+        if name == end.name:
+            fields = numbers.split()
+            return int(fields[0]) + int(fields[8])
+    raise LinkError(f"{end.name}: gone from the namespace {end.namespace}")

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where control groups are mounted, and in which of them a process is. Reads only; any thread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc/self")
+_TYPES = {"cgroup": 1, "cgroup2": 2}
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True)
+class Mount:
+    """`path`: of the mount. `root`: the group that is seen there. `options`: v1's controllers."""
+
+    version: int
+    path: Path
+    root: str
+    options: frozenset[str]
+
+
+def mounts(proc: Path = PROC) -> list[Mount]:
+    """All that are mounted, in the order of /proc/self/mountinfo."""
+    found = []
+    for line in (proc / "mountinfo").read_text().splitlines():
+        mount, _, rest = line.partition(" - ")
+        fields, kinds = mount.split(), rest.split()
+        if len(fields) < 6 or not kinds or kinds[0] not in _TYPES:
+            continue
+        path = Path(_ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), fields[4]))
+        options = frozenset(kinds[2].split(",")) if len(kinds) > 2 else frozenset()
+        found.append(Mount(_TYPES[kinds[0]], path, fields[3], options))
+    return found
+
+
+def own_directory(mount: Mount, proc: Path = PROC) -> Path:
+    """The directory of the group that the process itself is in; the mount's when it is elsewhere.
+
+    In a container without a namespace of its own for groups, a mount shows a part of them only.
+    """
+    for line in (proc / "cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        named = set(filter(None, controllers.split(",")))
+        # The one tree of version 2 is told without controllers.
+        if (mount.version == 1) == bool(named) and named <= mount.options:
+            inside = _relative(path, mount.root)
+            directory = mount.path / inside if inside is not None else mount.path
+            return directory if directory.is_dir() else mount.path
+    return mount.path
+
+
+def _relative(path: str, root: str) -> str | None:
+    """Of a group below another; None when it is not."""
+    parts, above = Path(path).parts, Path(root).parts
+    if parts[: len(above)] != above or ".." in parts:
+        return None
+    return "/".join(parts[len(above) :])
+
+
+def of_version(found: Sequence[Mount], version: int) -> list[Mount]:
+    return [mount for mount in found if mount.version == version]
