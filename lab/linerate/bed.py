@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 from linerate.links import Link, LinkContext, Wire
 from linerate.sender import Sender
@@ -39,6 +40,10 @@ class Bed:
         if self._start and self._sender is None:
             self._sender = self._start(self._wire)
         return self._wire, self._sender
+
+    def resize(self, size: int) -> None:
+        """The next trials send frames of this size, on a link that is made alike for all sizes."""
+        self.context = replace(self.context, size=size)
 
     def close(self) -> None:
         sender, self._sender = self._sender, None

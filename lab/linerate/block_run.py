@@ -80,6 +80,7 @@ class BlockRun(ABC):
         self.arms = arms
         self.cells = cells
         self.warnings: list[str] = []
+        self.unfinished = False
         self.cores = cpus.Cores.choose()
         self.bench = Bench(
             run=run,

@@ -98,6 +98,12 @@ class ProcessError(TrialError):
     code = "ended"
 
 
+class TenantError(TrialError):
+    """A tenant did not begin its work, or did not go on with it."""
+
+    code = "tenant"
+
+
 class GeneratorError(TrialError):
     """The generator refused a configuration or did not finish."""
 

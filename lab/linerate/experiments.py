@@ -31,6 +31,9 @@ class Running(Protocol):
     @property
     def bench(self) -> Bench: ...
 
+    # A budget was used up before the run's end, so that it can go on.
+    unfinished: bool
+
     @property
     def cores(self) -> Cores: ...
 
@@ -196,7 +199,11 @@ def find(name: str) -> Experiment:
         from linerate.l3fwd.runs import L3fwdRuns  # noqa: PLC0415
 
         return L3fwdRuns()
+    if name == "cloud":
+        from linerate.cloud.runs import CloudRuns  # noqa: PLC0415
+
+        return CloudRuns()
     raise RunError(
         f"experiment {name!r} is unknown to this version of linerate",
-        "it knows: overload, rfc2544, paths, latency, graph, l3fwd",
+        "it knows: overload, rfc2544, paths, latency, graph, l3fwd, cloud",
     )

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from linerate.cloud_window import CloudWindow
+from linerate.cloud_window import CloudCell, CloudWindow
 from linerate.errors import OutputError, RunError
 from linerate.record_types import Count, Difference, Quantiles, Rate, Seconds, Strict
 
@@ -292,6 +292,11 @@ class Trial(Strict):
         resumed, the block's other trials ran on another bed, later (`linerate.journal`).
         """
         return self.block, self.session
+
+    @property
+    def cloud_cell(self) -> CloudCell | None:
+        """Of experiment cloud: which combination of levels it is of."""
+        return self.cloud.cell if self.cloud else None
 
     def reject(self, code: InvalidCode, why: str) -> None:
         """The trial does not count; the first reason stays."""

@@ -214,6 +214,8 @@ def _close_session(
     end: End = "complete"
     if stopped:
         end = "interrupted" if isinstance(stopped, Interrupted) else "failed"
+    elif running.unfinished:
+        end = "interrupted"
     session.trials, session.ended_at, session.end = trials, now(), end
     session.warnings = list(running.warnings)
 

@@ -22,7 +22,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from linerate.cloud.levels import Place
 from linerate.cloud_summary import NotRun
 from linerate.cloud_window import CloudCell, CpuName, KindName, LoadName
-from linerate.design import AA_SUFFIX, Preset
+from linerate.design import AA_SUFFIX, Cell, Preset, arms, check_blocks, check_fit
 from linerate.options import Options as CommonOptions
 from linerate.run_summary import Design
 
@@ -118,6 +118,32 @@ class CloudDesign(Design):
     def places(self) -> list[Place]:
         """Every cell of a block, in the order of the design, that this machine can hold."""
         return places_of(self.parts, self.reference if self.control else None)
+
+
+def design_of(options: Options) -> CloudDesign:
+    """What these options come to, with every default put in."""
+    preset = options.preset
+    blocks = options.blocks or preset.blocks
+    check_blocks(blocks)
+    frameworks = list(dict.fromkeys(name for part in options.parts for name in part.frameworks))
+    sizes = list(dict.fromkeys(size for part in options.parts for size in part.sizes))
+    check_fit(frameworks, options.links)
+    taking_part = arms(frameworks)
+    return CloudDesign(
+        question=QUESTION,
+        preset=preset.name,
+        preset_note=preset.note,
+        seed=options.seed,
+        window_s=preset.window_s,
+        cells=[Cell(name, size, blocks) for name in options.links for size in sizes],
+        arms=[arm for arm in taking_part if options.control or arm.label == arm.forwarder],
+        parts=options.parts,
+        tenant=options.tenant,
+        blocks=blocks,
+        control=options.control,
+        not_held=options.not_held,
+        minutes=options.minutes,
+    )
 
 
 OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(CloudDesign)

@@ -105,21 +105,26 @@ def names() -> list[str]:
 
 def read(design: str) -> Read:
     """One of `names`, or a file; raises `UsageError` that names file, line or field."""
+    name = design if design in names() else Path(design).stem
+    return Read(name, parse(text_of(design), design))
+
+
+def text_of(design: str) -> str:
+    """As it is written."""
     if design in names():
         found = resources.files("linerate.cloud").joinpath(_FOLDER, f"{design}.toml")
-        return Read(design, parse(found.read_text(encoding="utf-8"), design))
+        return found.read_text(encoding="utf-8")
     path = Path(design)
     if "/" not in design and not path.suffix:
         raise UsageError(
             f"--design {design}: no such design", f"a file, or one of: {', '.join(names())}"
         )
     try:
-        text = path.read_bytes().decode()
+        return path.read_bytes().decode()
     except OSError as error:
         raise UsageError(f"--design {design}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"--design {design}: not UTF-8 at byte {error.start}") from error
-    return Read(path.stem, parse(text, design))
 
 
 def parse(text: str, name: str) -> DesignFile:

@@ -61,6 +61,7 @@ class GraphSession:
         self.plan = options.plan
         self.baseline = baseline_of(options.plan)
         self.warnings: list[str] = list(options.left_out)
+        self.unfinished = False
         self.cores = cpus.Cores.choose()
         self.bench = Bench(
             run=run,

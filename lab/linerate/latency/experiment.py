@@ -69,6 +69,7 @@ class Latency:
         self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
         self.cells = cells(options)
         self.warnings: list[str] = []
+        self.unfinished = False
         self.cores = cpus.Cores.choose()
         self.bench = Bench(
             run=run,

@@ -157,6 +157,7 @@ class Rfc2544:
         self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
         self.cells = cells(options)
         self.warnings: list[str] = []
+        self.unfinished = False
         self._failures = 0
         blocks = self.cells[0].blocks
         self.estimate = estimate(

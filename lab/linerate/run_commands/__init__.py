@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typer
 
+from linerate.run_commands.cloud import cloud
 from linerate.run_commands.graph import graph
 from linerate.run_commands.l3fwd import l3fwd
 from linerate.run_commands.latency import latency
@@ -16,5 +17,5 @@ from linerate.run_commands.paths import paths
 from linerate.run_commands.rfc2544 import rfc2544
 
 run_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run an experiment.")
-for command in (overload, paths, rfc2544, latency, graph, l3fwd):
+for command in (overload, paths, rfc2544, latency, graph, l3fwd, cloud):
     run_app.command()(command)

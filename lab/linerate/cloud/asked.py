@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a design and the command line's options to what is asked of a run on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from linerate.cloud.design import Options
+from linerate.cloud.design_file import DesignFile, Read, parts_of
+from linerate.cloud.plan import Room, held
+from linerate.cpus import Cores
+from linerate.design import Preset
+from linerate.errors import UsageError
+from linerate.links import link
+from linerate.paths.presets import available
+
+
+def options_of(
+    read: Read,
+    *,
+    on: str | None = None,
+    forwarders: Sequence[str] = (),
+    sizes: Sequence[int] = (),
+    blocks: int | None = None,
+    seed: int = 1,
+    minutes: float | None = None,
+    hugepages: str = "auto",
+    keep_going: bool = False,
+) -> Options:
+    """`on`: the link; `forwarders` and `sizes` take the place of the design's, in all parts."""
+    file = _replaced(read.file, forwarders, sizes)
+    name = on or file.link
+    if not link(name).has_generator:
+        raise UsageError(
+            f"--link {name}: its ports make their own frames, so that nothing can be offered at a "
+            "rate",
+            "--link veth, which every forwarder fits",
+        )
+    frameworks, left_out = list(file.frameworks or []), []
+    if not frameworks:
+        frameworks, left_out = available([name])
+    cores = Cores.choose()
+    room = Room.of(cores, sorted(os.sched_getaffinity(0)))
+    parts, not_held = held(parts_of(file, frameworks), room)
+    if not parts:
+        raise UsageError(
+            f"{read.name}: this machine holds none of the cells: {not_held[0].reason}",
+            "--design quick",
+        )
+    return Options(
+        preset=Preset(read.name, file.blocks, file.window_s, 0, 0, file.note),
+        links=[name],
+        sizes=list(sizes),
+        forwarders=list(forwarders),
+        blocks=blocks,
+        seed=seed,
+        minutes=minutes,
+        hugepages=hugepages,
+        keep_going=keep_going,
+        parts=parts,
+        tenant=file.tenant,
+        control=file.control,
+        left_out=left_out,
+        not_held=not_held,
+    )
+
+
+def _replaced(file: DesignFile, forwarders: Sequence[str], sizes: Sequence[int]) -> DesignFile:
+    levels = {
+        **({"frameworks": list(forwarders)} if forwarders else {}),
+        **({"sizes": list(sizes)} if sizes else {}),
+    }
+    nothing = dict.fromkeys(levels)
+    parts = [part.model_copy(update=nothing) for part in file.part]
+    changed = file.model_copy(update={**levels, "part": parts})
+    return DesignFile.model_validate(changed.model_dump())

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How long a run will take, before it starts: from what starts and windows take on two slow cores.
+
+Once blocks are over the monitor knows better, and says so while the run goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linerate.cloud.design import CloudDesign
+from linerate.cloud.levels import NOBODY, Place
+from linerate.cloud.plan import alone, own_rates
+from linerate.stats import MIN_COUNT
+from linerate.words import counted
+
+# To find one NDR: a flood, then some dozens of short windows.
+SEARCH_S = 9.0
+# A forwarder's start, its warm-up, settling and reading.
+START_S = 1.6
+# Until a tenant works, beside its window.
+_READY_S = {"none": 0.0, "container": 0.7, "vm": 9.0}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """`search_s`: before the first block."""
+
+    search_s: float
+    block_s: float
+    blocks: int
+
+    @property
+    def seconds(self) -> float:
+        return self.search_s + self.blocks * self.block_s
+
+    def blocks_within(self, minutes: float) -> int:
+        """So many whole blocks fit."""
+        return max(min(int((minutes * 60 - self.search_s) / self.block_s), self.blocks), 0)
+
+
+def estimate(design: CloudDesign) -> Estimate:
+    places = design.places
+    steps = [*places, *alone(places)]
+    return Estimate(
+        search_s=SEARCH_S * len(own_rates(design)),
+        block_s=sum(seconds_of(step, design.window_s) for step in steps),
+        blocks=design.blocks,
+    )
+
+
+def seconds_of(place: Place, window_s: float) -> float:
+    """Of one attempt."""
+    start_s = 0.1 if place.framework == NOBODY else START_S
+    return window_s + start_s + place.cell.tenants * _READY_S[place.cell.kind]
+
+
+def told(found: Estimate, design: CloudDesign, minutes: float | None) -> list[str]:
+    """What is said before a run starts."""
+    cells = len(design.places)
+    lines = [
+        f"{counted(cells, 'cell')} x {counted(found.blocks, 'block')}: about "
+        f"{duration(found.seconds)} ({duration(found.search_s)} of it to find what each framework "
+        "carries alone)"
+    ]
+    if minutes is not None and (fit := found.blocks_within(minutes)) < found.blocks:
+        lines.append(
+            f"--minutes {minutes:g}: about {fit} of {counted(found.blocks, 'block')} will fit; what "
+            "does not is listed in the results, and --resume goes on with it"
+        )
+        if fit < MIN_COUNT:
+            lines.append(
+                f"with fewer than {MIN_COUNT} blocks no test can reject: take fewer levels, or more "
+                "minutes"
+            )
+    return lines
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiment `cloud` as the lab's commands know it: begun, told, merged, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rich.console import Console
+
+from linerate.cloud.design import DESIGN, NAME, OPTIONS, design_of
+from linerate.cloud.experiment import Cloud
+from linerate.cloud.summarise import summarise
+from linerate.cloud.table import print_summary
+from linerate.experiments import Comparable, Experiment
+from linerate.journal import Journal
+from linerate.kept_runs import as_stored, interrupted_blocks, merge_designs, read
+from linerate.output import REPORT
+from linerate.process import RunDirectory
+from linerate.records import Trial
+from linerate.report import cloud_page
+from linerate.run_file import Run
+from linerate.run_summary import setup_of
+from linerate.summary import SUMMARY, Summary, dump
+
+
+@dataclass(frozen=True)
+class Found:
+    """The summary with the trials that the report draws."""
+
+    summary: Summary
+    trials: list[Trial]
+
+    def files(self) -> dict[str, str]:
+        return {SUMMARY: dump(self.summary), REPORT: cloud_page.render(self.summary, self.trials)}
+
+    def show(self, console: Console) -> None:
+        print_summary(console, self.summary)
+
+
+class CloudRuns(Experiment):
+    name = NAME
+
+    def design(self, options: dict[str, Any]) -> dict[str, Any]:
+        return as_stored(DESIGN, design_of(read(OPTIONS, options, "options")))
+
+    def given(self, options: dict[str, Any]) -> dict[str, object]:
+        asked = read(OPTIONS, options, "options")
+        return {
+            "--design": asked.preset.name,
+            "--link": asked.links[0],
+            "--sizes": asked.sizes,
+            "--forwarders": asked.forwarders,
+            "--blocks": asked.blocks,
+            "--minutes": asked.minutes,
+            "--seed": asked.seed,
+            "--hugepages": asked.hugepages,
+            "--keep-going": asked.keep_going,
+        }
+
+    def kept(self, options: dict[str, Any]) -> dict[str, object]:
+        asked = read(OPTIONS, options, "options")
+        return {**self.given(options), "--blocks": asked.blocks or asked.preset.blocks}
+
+    def begin(
+        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
+    ) -> Cloud:
+        asked = read(OPTIONS, options, "options")
+        return Cloud(asked, design_of(asked), run, journal, console)
+
+    def findings(self, run: Run, trials: list[Trial]) -> Found:
+        design = read(DESIGN, run.design, "design")
+        setup = setup_of(NAME, run, design, trials)
+        setup.warnings += interrupted_blocks([t for t in trials if t.role == "measure"])
+        return Found(
+            summarise(setup, design, trials, interrupted=not run.complete(len(trials))), trials
+        )
+
+    def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        every = [read(DESIGN, each, "design") for each in designs]
+        free = "seed, number of blocks and --minutes may differ"
+        further = [("parts", "parts"), ("tenant", "tenant"), ("control", "control")]
+        found = merge_designs(every, further, free=free)
+        return as_stored(DESIGN, replace(found, blocks=sum(each.blocks for each in every)))
+
+    def decisive(self, design: dict[str, Any]) -> dict[str, object]:
+        asked = read(DESIGN, design, "design")
+        return {"window": asked.window_s, "parts": asked.parts, "tenant": asked.tenant}
+
+    def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
+        """Nothing: what each cell carries is a share of a rate that each run finds anew."""
+        return Comparable()

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run would do, printed without doing it."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from linerate.cloud import needs
+from linerate.cloud.design import Options, design_of
+from linerate.cloud.estimate import estimate, told
+from linerate.cloud.levels import FACTORS, in_order
+from linerate.cloud.plan import alone
+from linerate.words import counted
+
+
+def show(console: Console, options: Options) -> None:
+    """Parts with their levels, cells, time, and what this machine lacks."""
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    design = design_of(options)
+    say(f"design {design.preset}: {design.preset_note}")
+    for part in design.parts:
+        say(f"part {part.name}: {counted(len(part.places), 'cell')}")
+        for factor in FACTORS:
+            levels = in_order(factor, [place.level(factor) for place in part.places])
+            say(f"  {factor:<10}{', '.join(levels)}")
+    if design.control:
+        say(f"A/A control: {design.reference} twice in each of its cells")
+    say(f"tenants alone: {counted(len(alone(design.places)), 'combination')} in each block")
+    for line in told(estimate(design), design, options.minutes):
+        say(line)
+    for each in design.not_held:
+        say(f"not run: {each.what} ({counted(each.cells, 'cell')}): {each.reason}")
+    for text in options.left_out:
+        say(f"note: {text}")
+    for reason in needs.missing(design.places):
+        say(f"missing: {reason}")
