@@ -37,7 +37,8 @@ def options_of(
             "rate",
             "--link veth, which every forwarder fits",
         )
-    frameworks, left_out = list(file.frameworks or []), []
+    frameworks = list(file.frameworks or [])
+    left_out: list[str] = []
     if not frameworks:
         frameworks, left_out = available([name])
     cores = Cores.choose()

@@ -65,13 +65,13 @@ def told(found: Estimate, design: CloudDesign, minutes: float | None) -> list[st
     ]
     if minutes is not None and (fit := found.blocks_within(minutes)) < found.blocks:
         lines.append(
-            f"--minutes {minutes:g}: about {fit} of {counted(found.blocks, 'block')} will fit; what "
-            "does not is listed in the results, and --resume goes on with it"
+            f"--minutes {minutes:g}: about {fit} of {counted(found.blocks, 'block')} will fit; "
+            "what does not is listed in the results, and --resume goes on with it"
         )
         if fit < MIN_COUNT:
             lines.append(
-                f"with fewer than {MIN_COUNT} blocks no test can reject: take fewer levels, or more "
-                "minutes"
+                f"with fewer than {MIN_COUNT} blocks no test can reject: take fewer levels, or "
+                "more minutes"
             )
     return lines
 

@@ -54,7 +54,7 @@ MAX_FAILURES = 8
 class Cloud:
     """One session of a run; what was measured is in its journal."""
 
-    def __init__(  # noqa: PLR0917 - what a session is made of
+    def __init__(
         self,
         options: Options,
         design: CloudDesign,
@@ -152,7 +152,7 @@ class Cloud:
                 why = self.trials[-1].invalid if self.trials else None
                 self._warn(
                     f"{framework}, {size} B: what it carries alone was not found, so that none of "
-                    f"its cells can be run{why and f'; the last because: {why}' or ''}"
+                    f"its cells can be run{f'; the last because: {why}' if why else ''}"
                 )
             else:
                 self.console.print(
