@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from linerate.cloud.design import Options
-from linerate.cloud.design_file import DesignFile, Read, parts_of
+from linerate.cloud.design_file import MAX_SIZE, MIN_SIZE, DesignFile, Read, parts_of
 from linerate.cloud.plan import Room, held
 from linerate.cpus import Cores
 from linerate.design import Preset
@@ -68,6 +68,9 @@ def options_of(
 
 
 def _replaced(file: DesignFile, forwarders: Sequence[str], sizes: Sequence[int]) -> DesignFile:
+    for size in sizes:
+        if not MIN_SIZE <= size <= MAX_SIZE:
+            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
     levels = {
         **({"frameworks": list(forwarders)} if forwarders else {}),
         **({"sizes": list(sizes)} if sizes else {}),
