@@ -73,7 +73,8 @@ class Group:
     def add(self, pid: int) -> None:
         """Put a process in with all its threads, or a thread of the kernel; children follow.
 
-        What it did until now, its memory for instance, is counted where it was.
+        What it did until now, its memory for instance, is counted where it was. Raises
+        `MachineError` where the kernel refuses: threads of its own that belong to one CPU, say.
         """
         self._check_open()
         for directory in self._directories:
