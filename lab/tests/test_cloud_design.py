@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from linerate.cloud import asked, design_file, plan
 from linerate.cloud.design import DESIGN, OPTIONS, CloudDesign, Options, Part, design_of, places_of
@@ -234,7 +236,7 @@ def test_what_does_not_fit_the_link_is_refused() -> None:
 
 def test_design_and_options_outlive_run_json() -> None:
     asked_for = options(SMALL, minutes=3.5)
-    stored = as_stored(OPTIONS, asked_for)
+    stored = json.loads(json.dumps(asdict(asked_for), default=BaseModel.model_dump))
     again = read(OPTIONS, stored, "options")
     made = design_of(again)
     assert as_stored(DESIGN, made) == as_stored(DESIGN, design_of(asked_for))

@@ -20,7 +20,7 @@ from linerate.errors import TenantError, TrialError
 from linerate.netns import ip
 from linerate.process import RunDirectory
 from linerate.tenants.base import Kind, Limits, Load, Work
-from linerate.tenants.cgroups import Groups, Usage
+from linerate.tenants.cgroups import Group, Groups, Usage
 from linerate.tenants.container import Container
 from linerate.tenants.vm import Shape, VirtualMachine
 from linerate.tenants.vm_network import Bridge
@@ -67,6 +67,7 @@ class Neighbours:
         self._run = run
         self._groups = groups
         self._bridge = bridge
+        self._vm_groups: dict[int, Group] = {}
         self._held = ExitStack()
 
     def __enter__(self) -> Neighbours:
@@ -104,6 +105,7 @@ class Neighbours:
         if kind == Kind.VM:
             room = Shape((self._cpu,), disk_mib=shape.disk_mib, bound_s=_BOUND_S)
             group = self._held.enter_context(self._groups.group(f"vm{number}", limits))
+            self._vm_groups[number] = group
             return VirtualMachine(number, load, room, self._run, network, group=group)
         return Container(
             number,
@@ -125,7 +127,13 @@ class Neighbours:
                 raise TenantError(error.message) from error
 
     def usages(self) -> list[Usage]:
-        return [tenant.group.usage() for tenant in self.tenants]
+        """Of each tenant's control group, read now."""
+        return [
+            (
+                tenant.group if isinstance(tenant, Container) else self._vm_groups[tenant.number]
+            ).usage()
+            for tenant in self.tenants
+        ]
 
     def asked(self) -> list[Asked]:
         """What each has done, asked one after the other."""
