@@ -25,10 +25,14 @@ def options_of(
     blocks: int | None = None,
     seed: int = 1,
     minutes: float | None = None,
+    line_rate: float | None = None,
     hugepages: str = "auto",
     keep_going: bool = False,
 ) -> Options:
-    """`on`: the link; `forwarders` and `sizes` take the place of the design's, in all parts."""
+    """`on`: the link; `forwarders` and `sizes` take the place of the design's, in all parts.
+
+    `line_rate`: what each framework is said to carry alone, in frames per second.
+    """
     file = _replaced(read.file, forwarders, sizes)
     name = on or file.link
     if not link(name).has_generator:
@@ -57,6 +61,7 @@ def options_of(
         blocks=blocks,
         seed=seed,
         minutes=minutes,
+        line_rate=line_rate,
         hugepages=hugepages,
         keep_going=keep_going,
         parts=parts,

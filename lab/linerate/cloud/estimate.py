@@ -43,7 +43,7 @@ def estimate(design: CloudDesign) -> Estimate:
     places = design.places
     steps = [*places, *alone(places)]
     return Estimate(
-        search_s=SEARCH_S * len(own_rates(design)),
+        search_s=0.0 if design.line_rate else SEARCH_S * len(own_rates(design)),
         block_s=sum(seconds_of(step, design.window_s) for step in steps),
         blocks=design.blocks,
     )

@@ -142,6 +142,10 @@ class Cloud:
     # -- what each framework carries alone ---------------------------------------------------------
 
     def _own_rates(self) -> None:
+        if self.options.line_rate:
+            wanted = own_rates(self.design)
+            self._rates = dict.fromkeys(wanted, self.options.line_rate)
+            return
         self.monitor.announce("what each framework carries alone")
         for framework, size in own_rates(self.design):
             rate = search_rate(
