@@ -281,12 +281,15 @@ def test_a_process_that_does_not_end_is_told_in_bounded_time(
     fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cgroup_files.remove_all, "__defaults__", (0.05,))
+    monkeypatch.setattr(cgroup_files.empty, "__defaults__", (0.05,))
     groups = Groups(fake.found())
     groups.__enter__()
     group: Group = groups.group("a", Limits((0,)))
     group.add(4194999)
     fake.immortal = 4194999
     monkeypatch.setattr(cgroup_files, "remove", _busy)
+    with pytest.raises(MachineError, match=r"processes \[4194999\] do not end"):
+        group.kill()
     with pytest.raises(MachineError, match="could not be removed"):
         group.close()
     with pytest.raises(MachineError, match="could not be removed"):

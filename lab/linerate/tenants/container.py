@@ -158,6 +158,7 @@ class Container:
         """Begin; nothing stays when that fails."""
         if self._child is not None:
             raise UsageError(f"{self.name} was started already")
+        self._heard, self._is_up, self._bogo_ops = b"", False, 0
         try:
             self._child = self._begin()
         except BaseException:
