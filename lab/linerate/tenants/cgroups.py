@@ -106,17 +106,15 @@ class Group:
 
     def kill(self) -> None:
         """End all its processes; raises `MachineError` when some do not end in bounded time."""
-        for directory in () if self._closed else self._directories:
-            if not files.empty(self._hierarchy, directory):
-                raise MachineError(f"{directory}: processes {files.pids(directory)} do not end")
+        if not self._closed and (stuck := files.empty(self._hierarchy, self._directories)):
+            raise MachineError(f"{stuck[0]}: processes {files.pids(stuck[0])} do not end")
 
     def close(self) -> None:
         """End its processes and remove it, in bounded time; again, nothing."""
         if self._closed:
             return
         self._closed = True
-        stuck = [each for each in self._directories if not files.remove_all(self._hierarchy, each)]
-        if stuck:
+        if stuck := files.remove_all(self._hierarchy, self._directories):
             raise MachineError(f"{stuck[0]}: the control group could not be removed")
 
     def __enter__(self) -> Group:
@@ -166,8 +164,7 @@ class Groups:
         except FileExistsError as error:
             raise UsageError(f"there is a control group {word} already") from error
         except BaseException:
-            for directory in directories:
-                files.remove_all(found, directory)
+            files.remove_all(found, directories)
             raise
         self._made.append(made)
         return made
@@ -202,7 +199,7 @@ class Groups:
         for made in self._made:
             with contextlib.suppress(MachineError):
                 made.close()
-        stuck = [each for each in self._directories if not files.remove_all(found, each)]
+        stuck = files.remove_all(found, self._directories)
         for lock in self._locks:
             os.close(lock)
         self._made.clear()
@@ -229,7 +226,7 @@ def remove_stale(found: Hierarchy) -> list[Path]:
             with contextlib.suppress(OSError):
                 if (lock := hold(path, os.O_DIRECTORY)) is not None:
                     try:
-                        if files.remove_all(found, path):
+                        if not files.remove_all(found, [path]):
                             removed.append(path)
                     finally:
                         os.close(lock)
