@@ -126,8 +126,14 @@ def summary_of(
     pairs: list[CellPairs],
     *,
     interrupted: bool,
+    gated: bool = True,
+    undisturbed: list[Trial] | None = None,
 ) -> Summary:
-    """What any experiment says of its cells, with the verdicts that follow from the pairs."""
+    """What any experiment says of its cells, with the verdicts that follow from the pairs.
+
+    `gated`: whether loss at a low load, which some cells may lack, gates their verdicts.
+    `undisturbed`: trials in which the forwarder was to have its CPU alone; None: all were.
+    """
     comparisons = compare(pairs)
     for comparison in comparisons:
         comparison.sentence = sentence(comparison)
@@ -163,8 +169,12 @@ def summary_of(
         versions=setup.versions or versions(),
         warnings=[
             *setup.warnings,
-            *(warning for cell in found for warning in [*unproven(cell), *ungated(cell)]),
-            *crowding(trials),
+            *(
+                warning
+                for cell in found
+                for warning in [*unproven(cell), *(ungated(cell) if gated else [])]
+            ),
+            *crowding(trials if undisturbed is None else undisturbed),
         ],
     )
 

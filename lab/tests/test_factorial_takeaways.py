@@ -187,7 +187,7 @@ def test_every_effect_has_its_statement() -> None:
     )
     both = told["framework", "load"]
     assert both.verdict == "held"
-    assert both.statement == "how throughput depends on framework depends on load"
+    assert both.statement == "the effect of framework on throughput depends on load"
     assert both.effect is not None
     assert both.low is not None
     assert both.high is not None

@@ -80,24 +80,33 @@ def _effect_statement(term: Sequence[str], metric: str) -> str:
     if len(term) == 1:
         return f"{metric} depends on {term[0]}, on average over the other factors"
     *others, last = term
-    return f"how {metric} depends on {' and '.join(others)} depends on {last}"
+    whose = "effect" if len(others) == 1 else "joint effect"
+    return f"the {whose} of {' and '.join(others)} on {metric} depends on {last}"
 
 
-def trends_found(trends: Sequence[Trend], metric: str) -> list[Takeaway]:
-    """A statement for each trend, Holm's correction over all of them."""
+def trends_found(
+    trends: Sequence[Trend], metric: str, over: Sequence[str] | None = None
+) -> list[Takeaway]:
+    """A statement for each trend, Holm's correction over all of them.
+
+    `over`: what each metric goes with, in words, such as `the number of network tenants`.
+    """
+    words = over or [f"{each.factor}{place_words(each.within)}" for each in trends]
     adjusted = iter(stats.holm([each.found.p for each in trends if each.found]))
-    return [_trend(each, next(adjusted) if each.found else None, metric) for each in trends]
+    return [
+        _trend(each, next(adjusted) if each.found else None, metric, with_what)
+        for each, with_what in zip(trends, words, strict=True)
+    ]
 
 
-def _trend(trend: Trend, p_holm: float | None, metric: str) -> Takeaway:
+def _trend(trend: Trend, p_holm: float | None, metric: str, over: str) -> Takeaway:
     ends = f"{trend.levels[-1]} against {trend.levels[0]}{place_words(trend.within)}"
     about = (trend.factor, *(name for name, _ in trend.within))
     test = "Page's test in blocks, two-sided"
-    where = place_words(trend.within)
     if trend.found is None or p_holm is None:
         few = len(trend.levels) < 3
         reason = "a trend takes three levels" if few else "no block has values of every level"
-        statement = f"{metric} changes with {trend.factor}{where}"
+        statement = f"{metric} changes with {over}"
         return Takeaway(statement, metric, about, test, "undecided", reason)
     verdict: Answer = "undecided"
     word = "changes"
@@ -118,7 +127,7 @@ def _trend(trend: Trend, p_holm: float | None, metric: str) -> Takeaway:
     found = trend.ends or trend.shift
     effect, low, high = estimate(found)
     return Takeaway(
-        f"{metric} {word} with {trend.factor}{where}",
+        f"{metric} {word} with {over}",
         metric,
         about,
         test,

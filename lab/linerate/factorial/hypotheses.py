@@ -54,16 +54,28 @@ def study(
             permutations=permutations,
             seed=seed,
         ),
-        matters(
-            observations,
-            names.load,
-            f"the kind of load matters for {metric}",
-            permutations=permutations,
-            seed=seed,
-        ),
+        kind_matters(observations, names, permutations=permutations, seed=seed),
         network_worst(observations, names),
         differ(observations, names, permutations=permutations, seed=seed),
     ]
+
+
+def kind_matters(
+    observations: Observations, names: Names, *, permutations: int = PERMUTATIONS, seed: int = 1
+) -> Takeaway:
+    """Whether the kinds of load differ. Idle is none: that any load matters is another question."""
+    kinds = observations
+    if observations.has(names.load, names.idle):
+        levels = observations.factor(names.load).levels
+        if rest := [level for level in levels if level != names.idle]:
+            kinds = observations.keeping(names.load, rest)
+    return matters(
+        kinds,
+        names.load,
+        f"the kind of load matters for {observations.metric}",
+        permutations=permutations,
+        seed=seed,
+    )
 
 
 def differ(

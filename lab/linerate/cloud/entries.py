@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A tested statement as summary.json has it."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from linerate.cloud.charts import link_to
+from linerate.cloud.observations import CloudMetric
+from linerate.cloud_summary import TakeawayEntry
+from linerate.factorial.takeaways import Takeaway
+
+Origin = Literal["study", "tested"]
+
+
+def entry(found: Takeaway, metric: CloudMetric, origin: Origin, part: str = "") -> TakeawayEntry:
+    """`part`: of the design, where it has several."""
+    return TakeawayEntry(
+        origin=origin,
+        statement=found.statement,
+        metric=metric.name,
+        about=list(found.about),
+        part=part or None,
+        test=found.test,
+        p=_known(found.p),
+        measure=found.measure,
+        effect=_known(found.effect),
+        low=_known(found.low),
+        high=_known(found.high),
+        compared=found.compared,
+        detectable=_known(found.detectable),
+        verdict=found.verdict,
+        reason=found.reason,
+        chart=link_to(metric.name, found.about),
+    )
+
+
+def _known(value: float | None) -> float | None:
+    """What is no number is not written."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def size_of(found: TakeawayEntry) -> float:
+    """How far an effect is from none: log of a ratio, a difference, a share of variance."""
+    if found.effect is None:
+        return 0.0
+    if found.measure != "ratio":
+        return abs(found.effect)
+    return abs(math.log(found.effect)) if found.effect > 0 else math.inf
+
+
+def ranked(found: list[TakeawayEntry]) -> list[TakeawayEntry]:
+    """The study's first, then what held by size of effect, then what did not, then the rest."""
+    orders = {"held": 0, "not held": 1, "undecided": 2}
+
+    def order(each: TakeawayEntry) -> tuple[int, int, float]:
+        if each.origin == "study":
+            return 0, 0, 0.0
+        return 1, orders[each.verdict], -size_of(each)
+
+    return sorted(found, key=order)

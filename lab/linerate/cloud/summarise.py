@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the records of a run of `cloud` to its summary. Pure: the records decide everything."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from linerate.cloud.design import CloudDesign
+from linerate.cloud.estimate import estimate
+from linerate.cloud.figures import cells, own_rates
+from linerate.cloud.levels import FACTORS, in_order
+from linerate.cloud.not_run import not_run
+from linerate.cloud.takeaways import takeaways
+from linerate.cloud.windows import Windows, windows_of
+from linerate.cloud_summary import CloudAnswers
+from linerate.design import AA_SUFFIX
+from linerate.forwarders import forwarder
+from linerate.records import Trial
+from linerate.run_summary import Setup, books_of, summary_of
+from linerate.summary import ArmSummary, CellSummary, Summary
+
+ACCELERATORS = {
+    "kvm": "KVM: the processor runs them itself",
+    "tcg": "TCG: every instruction is emulated, for this machine lets nobody use KVM",
+}
+
+
+def summarise(
+    setup: Setup, design: CloudDesign, trials: list[Trial], *, interrupted: bool
+) -> Summary:
+    """Everything that summary.json says."""
+    windows = windows_of(trials)
+    told = takeaways(windows, design)
+    rates = own_rates(design, trials)
+    nobody_beside = [t for t in trials if t.cloud and not t.cloud.cell.tenants]
+    summary = summary_of(
+        setup,
+        trials,
+        _cells(setup, trials),
+        [],
+        interrupted=interrupted,
+        gated=False,
+        undisturbed=nobody_beside,
+    )
+    summary.takeaways = told.entries
+    summary.cloud = CloudAnswers(
+        factors=_factors(windows),
+        reference=design.reference,
+        control=told.control,
+        own_rates=rates,
+        cells=cells(windows),
+        not_run=not_run(design, windows, rates, interrupted=interrupted),
+        estimated_s=estimate(design).seconds,
+        took_s=_seconds(summary.started_at, summary.finished_at),
+        accelerator=_accelerator(trials),
+    )
+    return summary
+
+
+def _cells(setup: Setup, trials: list[Trial]) -> list[CellSummary]:
+    """By link and size, with how many windows each framework has: its figures are in its cells."""
+    found = []
+    for cell in setup.cells:
+        mine = [
+            trial
+            for trial in trials
+            if (trial.link, trial.size, trial.role) == (cell.link, cell.size, "measure")
+        ]
+        arms = []
+        for arm in setup.arms:
+            own = [trial for trial in mine if trial.arm == arm.label]
+            if own:
+                arms.append(
+                    ArmSummary(
+                        arm=arm.label,
+                        forwarder=arm.forwarder,
+                        language=forwarder(arm.forwarder).language,
+                        trials=len(own),
+                        invalid=sum(not trial.valid for trial in own),
+                    )
+                )
+        if arms:
+            found.append(
+                CellSummary(
+                    link=cell.link,
+                    size=cell.size,
+                    blocks=cell.blocks,
+                    arms=arms,
+                    references=[],
+                    lower_load=[],
+                    books_closed=books_of(mine)[0],
+                )
+            )
+    return found
+
+
+def _factors(windows: Windows) -> dict[str, list[str]]:
+    """Levels of which some window is valid."""
+    places = [place for place, trial in windows.measured if trial.valid]
+    own = [place for place in places if not place.framework.endswith(AA_SUFFIX)]
+    return {factor: in_order(factor, [place.level(factor) for place in own]) for factor in FACTORS}
+
+
+def _accelerator(trials: list[Trial]) -> str | None:
+    found = next((t.cloud.accelerator for t in trials if t.cloud and t.cloud.accelerator), None)
+    return ACCELERATORS[found] if found else None
+
+
+def _seconds(started_at: str, finished_at: str) -> float | None:
+    """None where one of the two is not in ISO 8601, or both are not in one zone."""
+    try:
+        took = datetime.fromisoformat(finished_at) - datetime.fromisoformat(started_at)
+    except (TypeError, ValueError):
+        return None
+    return max(0.0, took.total_seconds())

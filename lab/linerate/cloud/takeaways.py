@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All statements of a run, each with its test, effect, interval, verdict and place in the report.
+
+First the published study's conclusions (`study`), then all that was tested of forwarders (`tested`)
+and of their neighbours (`tenants_side`). What is about frameworks waits for the A/A control
+(`control`). The same records and seed give the same statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linerate.cloud.control import control_of
+from linerate.cloud.design import CloudDesign
+from linerate.cloud.entries import entry, ranked
+from linerate.cloud.observations import METRICS, TESTED
+from linerate.cloud.study import conclusions
+from linerate.cloud.tenants_side import neighbours
+from linerate.cloud.tested import everything
+from linerate.cloud.windows import Windows
+from linerate.cloud_summary import TakeawayEntry
+from linerate.factorial.effects import PERMUTATIONS
+
+
+@dataclass(frozen=True)
+class Takeaways:
+    entries: list[TakeawayEntry]
+    control: list[TakeawayEntry]
+
+
+def takeaways(
+    windows: Windows,
+    design: CloudDesign,
+    *,
+    metrics: Sequence[str] = TESTED,
+    permutations: int = PERMUTATIONS,
+) -> Takeaways:
+    """`metrics`: by which everything is tested; the study's conclusions are always asked."""
+    control = control_of(windows, design)
+    found = [
+        entry(each, metric, "study")
+        for metric, each in conclusions(windows, design, permutations=permutations)
+    ]
+    several = len(design.parts) > 1
+    for name in metrics:
+        told = everything(
+            windows, design.parts, METRICS[name], permutations=permutations, seed=design.seed
+        )
+        found += [
+            entry(each, METRICS[name], "tested", part.name if several else "")
+            for each, part in told
+        ]
+    found += [entry(each, METRICS["work_left"], "tested") for each in neighbours(windows, design)]
+    return Takeaways(
+        ranked([control.judged(each) for each in found]), list(control.entries.values())
+    )

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Everything that is tested of what tenants do to forwarders, by one metric, corrected together.
+
+effects     which factors matter and which interact, in each part of the design
+contrasts   each load against idle tenants, or none, and virtual machines against containers, for
+            each framework
+trends      over the number of tenants of a load, over quotas, frame sizes and offered rates
+
+Holm's correction is over the effects of a part, over the contrasts of a part and factor, and over
+all trends by a metric.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from linerate.cloud.design import Part
+from linerate.cloud.levels import (
+    CPU,
+    FRAMEWORK,
+    KIND,
+    LOAD,
+    RATE,
+    SIZE,
+    TENANTS,
+    in_order,
+    quota_of,
+)
+from linerate.cloud.observations import (
+    IDLE,
+    NONE,
+    CloudMetric,
+    beside,
+    crossed_part,
+    has_values,
+    observed,
+    over_tenants,
+    with_nobody,
+)
+from linerate.cloud.told import kinds_told, load_told
+from linerate.cloud.windows import Windows
+from linerate.errors import DesignError
+from linerate.factorial.contrasts import Contrast, Verdict, contrasts
+from linerate.factorial.design import Observations
+from linerate.factorial.effects import PERMUTATIONS, analyse
+from linerate.factorial.generated import effects_found, trends_found
+from linerate.factorial.losses import LossContrast, loss_contrasts
+from linerate.factorial.space import terms
+from linerate.factorial.takeaways import Answer, Takeaway, caveats, compared_words, estimate
+from linerate.factorial.trends import Trend, trend
+from linerate.stats import ALPHA
+
+# Interactions of three factors are tested of so many factors; of more there are too many.
+_THREE = 3
+# So many values are permuted for all effects of an analysis: some seconds.
+_WORK = 60_000_000
+# So many permutations let the least p be well below ALPHA after Holm's correction.
+_BEYOND = 5
+# That levels differ is held where one is shown to be higher, and not held where they are equal.
+ANSWERS: dict[Verdict, Answer] = {
+    "higher": "held", "lower": "held", "equal": "not held", "undecided": "undecided",
+}  # fmt: skip
+# A statement and the part of the design that it is of.
+Told = tuple[Takeaway, Part]
+
+
+def everything(
+    windows: Windows,
+    parts: Sequence[Part],
+    metric: CloudMetric,
+    *,
+    permutations: int = PERMUTATIONS,
+    seed: int = 1,
+) -> list[Told]:
+    found: list[Told] = []
+    for part in parts:
+        for each in effects(windows, part, metric, permutations=permutations, seed=seed):
+            found.append((each, part))
+        for each in [*loads(windows, part, metric), *kinds(windows, part, metric)]:
+            found.append((each, part))
+    return [*found, *trends(windows, parts, metric)]
+
+
+# -- effects -------------------------------------------------------------------------------------
+
+
+def effects(
+    windows: Windows, part: Part, metric: CloudMetric, *, permutations: int, seed: int
+) -> list[Takeaway]:
+    """Main effects and interactions of a part's factors; nothing where it crosses none."""
+    if not beside(part, metric):
+        return []
+    found = observed(windows, metric, crossed_part(part, metric))
+    order = _THREE if sum(len(each.levels) > 1 for each in found.factors) <= _THREE else 2
+    family = len(terms(found, order))
+    if not family:
+        return []
+    try:
+        count = affordable(permutations, family, found.values.size)
+        return effects_found(analyse(found, order=order, permutations=count, seed=seed), found)
+    except DesignError as error:
+        about = tuple(each.name for each in found.factors if len(each.levels) > 1)
+        reason = error.message if has_values(found) else "no valid window tells it"
+        return [
+            Takeaway(
+                f"{metric.words} depends on {' or '.join(about)}",
+                metric.words,
+                about,
+                "Freedman-Lane permutation within blocks",
+                "undecided",
+                reason,
+                measure="partial eta squared",
+            )
+        ]
+
+
+def affordable(permutations: int, family: int, values: int) -> int:
+    """So many permutations: fewer of many values, and never too few to reject after Holm's
+    correction.
+    """
+    needed = math.ceil(_BEYOND * family / ALPHA)
+    return max(needed, min(permutations, _WORK // max(1, values * family)))
+
+
+# -- contrasts -----------------------------------------------------------------------------------
+
+
+def loads(windows: Windows, part: Part, metric: CloudMetric) -> list[Takeaway]:
+    """What each load does to each framework, against idle tenants where there are some, else none.
+
+    Nothing for the tenants' own work: that is compared with theirs alone.
+    """
+    busy = [load for load in part.loads if load != IDLE]
+    if metric.name == "work_left" or not any(part.tenants) or not busy:
+        return []
+    if IDLE not in part.loads and 0 not in part.tenants:
+        return []
+    against = IDLE if IDLE in part.loads else NONE
+    labels = crossed_part(part, metric) if against == IDLE else with_nobody(part, NONE)
+    found = observed(windows, metric, labels)
+    compared = _compare(found, LOAD, against)
+    return [_contrast(each, metric, found, load_told) for each in compared]
+
+
+def kinds(windows: Windows, part: Part, metric: CloudMetric) -> list[Takeaway]:
+    """Virtual machines against containers with the same loads, for each framework."""
+    if len(part.kinds) < 2 or not beside(part, metric) or not any(part.tenants):
+        return []
+    found = observed(windows, metric, crossed_part(part, metric))
+    compared = _compare(found, KIND, "container")
+    return [_contrast(each, metric, found, kinds_told) for each in compared]
+
+
+def _compare(found: Observations, factor: str, against: str) -> Sequence[Contrast | LossContrast]:
+    if found.scale == "log":
+        return contrasts(found, factor, [FRAMEWORK], against=against)
+    return loss_contrasts(found, factor, [FRAMEWORK], against=against)
+
+
+def _contrast(
+    each: Contrast | LossContrast,
+    metric: CloudMetric,
+    observations: Observations,
+    told: Callable[[Contrast | LossContrast, CloudMetric], str],
+) -> Takeaway:
+    effect, low, high = estimate(each.found)
+    relative = observations.scale == "log"
+    return Takeaway(
+        told(each, metric),
+        metric.words,
+        (each.factor, *(name for name, _ in each.within)),
+        f"{'Wilcoxon signed rank' if relative else 'sign flips'} in blocks, Holm over "
+        f"{each.family}",
+        ANSWERS[each.verdict],
+        each.reason + (caveats(observations) if relative else ""),
+        p=each.p_holm if each.found else None,
+        measure="ratio" if relative else "difference",
+        effect=effect,
+        low=low,
+        high=high,
+        compared=compared_words(each) if each.found else "",
+        detectable=each.detectable,
+    )
+
+
+# -- trends --------------------------------------------------------------------------------------
+
+
+def trends(windows: Windows, parts: Sequence[Part], metric: CloudMetric) -> list[Told]:
+    """All trends by a metric that the design has the levels for."""
+    found: list[tuple[Trend, str, Part]] = []
+    for part in parts:
+        found += [(each, over, part) for each, over in _trends(windows, part, metric)]
+    told = trends_found(
+        [each for each, _, _ in found], metric.words, [over for _, over, _ in found]
+    )
+    return [(each, part) for each, (_, _, part) in zip(told, found, strict=True)]
+
+
+def _trends(windows: Windows, part: Part, metric: CloudMetric) -> list[tuple[Trend, str]]:
+    found = []
+    places = beside(part, metric)
+    numbers = {place.cell.tenants for place in places}
+    if metric.name != "work_left" and 0 in part.tenants:
+        numbers.add(0)
+    for load in dict.fromkeys(place.cell.load for place in places if place.cell.tenants):
+        if len(numbers) > 2:
+            labels = over_tenants(part, load)
+            if metric.name == "work_left":
+                labels = {place: each for place, each in labels.items() if place.cell.tenants}
+            counts = observed(windows, metric, labels)
+            found.append((trend(counts, TENANTS, {LOAD: load}), f"the number of {load} tenants"))
+    if not places:
+        return found
+    every = observed(windows, metric, crossed_part(part, metric))
+    quotas = [cpu for cpu in in_order(CPU, part.cpus) if quota_of(cpu) is not None]
+    if len(quotas) > 2:
+        found.append((trend(every.keeping(CPU, quotas), CPU), "the forwarder's CPU quota"))
+    for factor, levels, words in (
+        (SIZE, part.sizes, "the frame size"),
+        (RATE, part.rates, "the offered rate"),
+    ):
+        if len(levels) > 2:
+            found.append((trend(every, factor), words))
+    return found
