@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Takeaways and cells of experiment `cloud` in words. Decides nothing: verdicts stand already."""
+
+from __future__ import annotations
+
+from linerate.cloud_summary import CloudCellFigures, OwnRate, TakeawayEntry
+
+# Whose differences are of shares, and told in percentage points.
+_SHARES = ("loss", "left", "steal", "softirq", "throttled")
+# What the work of tenants is counted in, and by how much it is divided for a reader.
+WORK_UNITS = {
+    "bogo_ops": ("operations of stress-ng/s", 1.0),
+    "io_operations": ("I/O operations/s", 1.0),
+    "io_bytes": ("MB/s of I/O", 1e-6),
+    "network_bytes": ("MB/s of network", 1e-6),
+}
+
+
+def metric_words(metric: str) -> str:
+    """`latency_p99_us`: `latency p99 us`."""
+    return metric.replace("_", " ")
+
+
+def beside_words(cell: CloudCellFigures) -> str:
+    """Who is beside the forwarder, such as `2 network containers`."""
+    if not cell.tenants:
+        return "nobody"
+    noun = "VM" if cell.kind == "vm" else cell.kind
+    return f"{cell.tenants} {cell.load} {noun}{'' if cell.tenants == 1 else 's'}"
+
+
+def effect_words(entry: TakeawayEntry) -> str | None:
+    """The effect with its interval; None without one."""
+    if entry.effect is None:
+        return None
+    told = f"{entry.measure} {amount(entry, entry.effect)}"
+    if interval := interval_words(entry):
+        told += f" (95 % interval {interval})"
+    return told
+
+
+def amount(entry: TakeawayEntry, value: float) -> str:
+    """A value of the effect, as its measure is written."""
+    if entry.measure == "ratio":
+        return f"{value:.3f}"
+    if entry.measure == "partial eta squared":
+        return f"{value:.2f}"
+    if entry.metric.startswith(_SHARES):
+        return f"{value * 100:+.2f} percentage points"
+    return f"{value:+.3g}"
+
+
+def interval_words(entry: TakeawayEntry) -> str | None:
+    if entry.low is None or entry.high is None:
+        return None
+    low, high = amount(entry, entry.low), amount(entry, entry.high)
+    if low.endswith(" percentage points"):
+        low = low.removesuffix(" percentage points")
+    return f"{low} to {high}"
+
+
+def p_words(p: float | None) -> str | None:
+    if p is None:
+        return None
+    return "p below 0.0001" if p < 0.0001 else f"p {p:.4f}"
+
+
+def detectable_words(entry: TakeawayEntry) -> str | None:
+    """What such a run finds in four of five cases."""
+    if entry.detectable is None:
+        return None
+    if entry.measure == "ratio":
+        return f"{entry.detectable * 100:.1f} %"
+    if entry.measure == "partial eta squared":
+        return f"a partial eta squared of {entry.detectable:.2f}"
+    if entry.metric.startswith(_SHARES):
+        return f"{entry.detectable * 100:.2f} percentage points"
+    return f"{entry.detectable:.3g}"
+
+
+def facts(entry: TakeawayEntry) -> list[str]:
+    """What stands behind the verdict: the effect, p where the reason does not begin with it, and
+    the test.
+    """
+    found = []
+    if effect := effect_words(entry):
+        found.append(f"{effect}, {entry.compared}" if entry.compared else effect)
+    elif entry.compared:
+        found.append(entry.compared)
+    if (p := p_words(entry.p)) and not entry.reason.startswith("p "):
+        found.append(p)
+    return [*found, entry.test]
+
+
+def sentence(entry: TakeawayEntry) -> str:
+    """Such as `held: packet size matters ...: p 0.0005 (ratio ..., size 1518 against 64; ...).`"""
+    reason = entry.reason.removesuffix(".")
+    return f"{entry.verdict}: {entry.statement}: {reason} ({'; '.join(facts(entry))})."
+
+
+def own_rate_words(own: OwnRate) -> str:
+    """What 100 % is."""
+    if own.pps is None:
+        return f"NDR of {own.framework} at {own.size} B: not found{own.note and f' ({own.note})'}"
+    return (
+        f"NDR of {own.framework} at {own.size} B: {own.pps / 1e3:,.1f} kpps"
+        f"{own.note and f' ({own.note})'}"
+    )
