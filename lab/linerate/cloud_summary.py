@@ -23,6 +23,9 @@ class TakeawayEntry(Strict):
     statement: str
     metric: str
     about: list[str] = Field(description="factors")
+    part: str | None = Field(
+        default=None, description="of the design, whose cells were tested, where it has several"
+    )
     test: str
     p: float | None = Field(default=None, description="corrected where many were tested together")
     measure: Literal["ratio", "difference", "partial eta squared"]

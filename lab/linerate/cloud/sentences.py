@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from linerate.cloud_summary import CloudCellFigures, OwnRate, TakeawayEntry
 
 # Whose differences are of shares, and told in percentage points.
+_POINTS = " percentage points"
 _SHARES = ("loss", "left", "steal", "softirq", "throttled")
 # What the work of tenants is counted in, and by how much it is divided for a reader.
 WORK_UNITS = {
@@ -46,16 +49,15 @@ def amount(entry: TakeawayEntry, value: float) -> str:
     if entry.measure == "partial eta squared":
         return f"{value:.2f}"
     if entry.metric.startswith(_SHARES):
-        return f"{value * 100:+.2f} percentage points"
+        return f"{value * 100:+.2f}{_POINTS}"
     return f"{value:+.3g}"
 
 
 def interval_words(entry: TakeawayEntry) -> str | None:
     if entry.low is None or entry.high is None:
         return None
-    low, high = amount(entry, entry.low), amount(entry, entry.high)
-    if low.endswith(" percentage points"):
-        low = low.removesuffix(" percentage points")
+    # The unit stands behind the effect.
+    low, high = (amount(entry, each).removesuffix(_POINTS) for each in (entry.low, entry.high))
     return f"{low} to {high}"
 
 
@@ -74,13 +76,13 @@ def detectable_words(entry: TakeawayEntry) -> str | None:
     if entry.measure == "partial eta squared":
         return f"a partial eta squared of {entry.detectable:.2f}"
     if entry.metric.startswith(_SHARES):
-        return f"{entry.detectable * 100:.2f} percentage points"
+        return f"{entry.detectable * 100:.2f}{_POINTS}"
     return f"{entry.detectable:.3g}"
 
 
 def facts(entry: TakeawayEntry) -> list[str]:
-    """What stands behind the verdict: the effect, p where the reason does not begin with it, and
-    the test.
+    """What stands behind the verdict: the effect, p where the reason does not begin with it, the
+    test, and the part of the design.
     """
     found = []
     if effect := effect_words(entry):
@@ -89,13 +91,39 @@ def facts(entry: TakeawayEntry) -> list[str]:
         found.append(entry.compared)
     if (p := p_words(entry.p)) and not entry.reason.startswith("p "):
         found.append(p)
-    return [*found, entry.test]
+    found.append(entry.test)
+    if entry.part:
+        found.append(f"of part {entry.part}")
+    return found
 
 
 def sentence(entry: TakeawayEntry) -> str:
     """Such as `held: packet size matters ...: p 0.0005 (ratio ..., size 1518 against 64; ...).`"""
     reason = entry.reason.removesuffix(".")
     return f"{entry.verdict}: {entry.statement}: {reason} ({'; '.join(facts(entry))})."
+
+
+def control_words(control: Sequence[TakeawayEntry]) -> str:
+    """What the A/A controls of all metrics say together. Held is that one differs from itself."""
+    differed = sum(entry.verdict == "held" for entry in control)
+    if differed:
+        return f"{differed} of {len(control)} differed"
+    alike = sum(entry.verdict == "not held" for entry in control)
+    if alike == len(control):
+        return "found nothing"
+    return f"found nothing in {alike} of {len(control)}, undecided in the others"
+
+
+def control_sentence(entry: TakeawayEntry) -> str:
+    """Such as `A/A control by throughput: found nothing: the interval ... (ratio ...; ...).`"""
+    return (
+        f"A/A control by {metric_words(entry.metric)}: {control_verdict(entry)}: "
+        f"{entry.reason.removesuffix('.')} ({'; '.join(facts(entry))})."
+    )
+
+
+def control_verdict(entry: TakeawayEntry) -> str:
+    return {"held": "differs", "not held": "found nothing"}.get(entry.verdict, entry.verdict)
 
 
 def own_rate_words(own: OwnRate) -> str:

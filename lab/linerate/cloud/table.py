@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from linerate.cloud.levels import LOAD, TENANTS, in_order, rate_words
-from linerate.cloud.sentences import own_rate_words, sentence
+from linerate.cloud.sentences import control_sentence, own_rate_words, sentence
 from linerate.cloud.settings import drawn, main_setting
 from linerate.cloud_summary import CloudCellFigures, NotRun, TakeawayEntry
 from linerate.cloud_window import KindName, LoadName
@@ -114,7 +114,7 @@ def print_summary(console: Console, summary: Summary) -> None:
         line(f"{counted(undecided, 'further statement')} undecided: see the report")
     console.print()
     for each in cloud.control if cloud else ():
-        line(f"A/A control, {sentence(each)}")
+        line(control_sentence(each))
     if cloud and any(cell.kind == "vm" for cell in cloud.cells):
         line(f"virtual machines: {cloud.accelerator or 'it is not known what ran them'}")
     for missing in cloud.not_run if cloud else ():

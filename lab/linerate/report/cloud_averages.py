@@ -51,11 +51,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Averaged:
-    """`settings`: of the other factors, behind each point."""
+    """`settings`: of the other factors, behind each point, by factor."""
 
     about: tuple[str, ...]
     points: list[Point]
-    settings: int
+    settings: list[dict[str, str]]
 
     def levels(self, factor: str) -> list[str]:
         """Those that there are, in the factor's order."""
@@ -75,13 +75,14 @@ def averaged(cells: Sequence[CloudCellFigures], about: Sequence[str], read: Read
             setting = tuple(where[factor] for factor in rest)
             by_setting[setting][tuple(where[factor] for factor in factors)] = figure
     kept = _alike(by_setting)
+    settings = [dict(zip(rest, setting, strict=True)) for setting in kept]
     # Of a cell that stands for many settings, one.
     behind: dict[Levels, dict[int, Quartiles]] = defaultdict(dict)
-    for found in kept:
+    for found in kept.values():
         for levels, figure in found.items():
             behind[levels][id(figure)] = figure
     points = [_point(levels, list(figures.values())) for levels, figures in behind.items()]
-    return Averaged(factors, points, len(kept))
+    return Averaged(factors, points, settings)
 
 
 def _wheres(
@@ -103,18 +104,21 @@ def _wheres(
 
 def _alike(
     by_setting: dict[Levels, dict[Levels, Quartiles]],
-) -> list[dict[Levels, Quartiles]]:
+) -> dict[Levels, dict[Levels, Quartiles]]:
     """The settings that share the set of levels which leaves most to draw, cut to these levels."""
     sets = dict.fromkeys(frozenset(found) for found in by_setting.values())
 
-    def having(levels: frozenset[Levels]) -> list[dict[Levels, Quartiles]]:
-        return [found for found in by_setting.values() if levels <= found.keys()]
+    def having(levels: frozenset[Levels]) -> dict[Levels, dict[Levels, Quartiles]]:
+        return {name: found for name, found in by_setting.items() if levels <= found.keys()}
 
     if not sets:
-        return []
+        return {}
     # More levels first: a curve over seven rates says more than a mean over all at one rate.
     best = max(sets, key=lambda levels: (len(levels), len(having(levels))))
-    return [{levels: found[levels] for levels in found if levels in best} for found in having(best)]
+    return {
+        name: {levels: found[levels] for levels in found if levels in best}
+        for name, found in having(best).items()
+    }
 
 
 def _point(levels: Levels, figures: list[Quartiles]) -> Point:

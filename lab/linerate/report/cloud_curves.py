@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 
 from linerate.cloud.charts import anchor
-from linerate.cloud.levels import CPU, FRAMEWORK, KIND, LOAD, RATE, SIZE, TENANTS
+from linerate.cloud.levels import CPU, FRAMEWORK, KIND, LOAD, RATE, SIZE, TENANTS, in_order
 from linerate.cloud.sentences import metric_words
 from linerate.cloud_summary import CloudCellFigures
 from linerate.report import charts
@@ -27,9 +27,11 @@ WORDS = {
     TENANTS: "number of tenants",
     CPU: "CPU, what the forwarder has of its core",
     SIZE: "frame size, B",
-    RATE: "offered, of the own NDR",
+    RATE: "offered rate, of the own NDR",
 }
 _HEIGHT, _MANY = 240, 4
+# Of a cell without tenants.
+_NONE = "none"
 # Colours are not all that tells lines apart.
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 # Above this ratio of largest to smallest, latencies need a scale of powers.
@@ -61,7 +63,7 @@ def figure(
 ) -> Figure:
     """`at`: its place in the page, if it is not the usual one."""
     read = shown(metric)
-    found = averaged(cells, about, read.read) if read else Averaged(tuple(about), [], 0)
+    found = averaged(cells, about, read.read) if read else Averaged(tuple(about), [], [])
     panels: list[Panel] = []
     if read and found.points:
         x, colour, split = _channels(found)
@@ -72,7 +74,7 @@ def figure(
             if here:
                 title = ", ".join(_level(*each) for each in wanted)
                 panels.append(Panel(title, drawn.chart(here, title)))
-    names = " and ".join(short_words(factor) for factor in found.about)
+    names = listed([short_words(factor) for factor in found.about])
     return Figure(
         anchor=at or anchor(metric, about),
         metric=metric,
@@ -85,13 +87,7 @@ def figure(
 
 def _level(factor: str, level: str) -> str:
     """As it is called where the factor is not."""
-    return {
-        SIZE: f"{level} B",
-        TENANTS: f"{level} {'tenant' if level == '1' else 'tenants'}",
-        CPU: f"CPU {level}",
-        RATE: f"at {level}",
-        LOAD: f"load {level}",
-    }.get(factor, level)
+    return _together(factor, [level])
 
 
 def _channels(found: Averaged) -> tuple[str, str | None, list[str]]:
@@ -106,13 +102,42 @@ def _channels(found: Averaged) -> tuple[str, str | None, list[str]]:
 
 
 def _caption(found: Averaged) -> str:
+    where = _settings(found)
     if max(point.cells for point in found.points) == 1:
-        return "Medians over blocks with their 95 % intervals, of one cell each."
+        return f"{where}: medians over blocks with their 95 % intervals, of one cell each."
     return (
-        "Each point is the median of the medians of the cells that have its level, over "
-        f"{counted(found.settings, 'setting')} of the other factors, the same for all points; its "
-        "line is the middle half of these cells, no interval. The test compared within blocks."
+        f"{where}: each point is the median of the medians of the cells that have its level, in "
+        f"{counted(len(found.settings), 'setting')} of the other factors, the same for all points; "
+        "its line is the middle half of these cells, no interval. Tests compare within blocks."
     )
+
+
+def _settings(found: Averaged) -> str:
+    """The levels of the other factors, such as `64 and 1518 B, CPU shared`."""
+    told = []
+    for factor in (SIZE, RATE, CPU, KIND, LOAD, TENANTS, FRAMEWORK):
+        levels = in_order(factor, [each[factor] for each in found.settings if factor in each])
+        if levels and levels != [_NONE]:
+            told.append(_together(factor, [each for each in levels if each != _NONE]))
+    return f"{'Over' if len(found.settings) > 1 else 'At'} {', '.join(told)}"
+
+
+def _together(factor: str, levels: list[str]) -> str:
+    every = listed(levels)
+    return {
+        SIZE: f"{every} B",
+        RATE: f"{every} of the own NDR",
+        CPU: f"CPU {every}",
+        LOAD: f"load {every}",
+        TENANTS: f"{every} {'tenant' if every == '1' else 'tenants'}",
+        KIND: f"{every} tenants",
+    }.get(factor, every)
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 @dataclass(frozen=True)
@@ -144,7 +169,7 @@ class _Drawn:
         point = base.mark_point(filled=True, size=70, opacity=1).encode(
             x=x, y=y, tooltip=tips, **line_of, **shape_of
         )
-        about = " and ".join(short_words(each) for each in self.found.about)
+        about = listed([short_words(each) for each in self.found.about])
         return charts.styled(
             [line, rule, point],
             _HEIGHT,

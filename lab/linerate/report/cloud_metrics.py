@@ -12,7 +12,7 @@ from linerate.cloud_summary import CloudCellFigures
 from linerate.summary_figures import Quartiles
 
 # Of the work of a tenant the one that its load is made of, if it is asked for no more exactly.
-_FIRST_WORK = ("bogo_ops", "io_operations", "network_bytes", "io_bytes")
+_FIRST_WORK = ("bogo_ops", "io_bytes", "io_operations", "network_bytes")
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,9 @@ _LEFT = Shown("share of the throughput left (more is better)", _of("left"), shar
 _WORK_LEFT = Shown(
     "share of the tenants' work left (more is better)", _first("work_left"), share=True
 )
+_AT_INGRESS = Shown(
+    "lost at the link's ingress, of what was intended", _of("lost_at_ingress"), True
+)
 METRICS = {
     "throughput": _RECEIVED,
     "received": _RECEIVED,
@@ -62,7 +65,8 @@ METRICS = {
     "left": _LEFT,
     "throughput_left": _LEFT,
     "loss": Shown("loss, of what was intended (less is better)", _of("loss"), share=True),
-    "lost_at_ingress": Shown("lost at the link's ingress", _of("lost_at_ingress"), share=True),
+    "loss_at_ingress": _AT_INGRESS,
+    "lost_at_ingress": _AT_INGRESS,
     "loss_free": Shown("share of the runs without loss (more is better)", _loss_free, share=True),
     "forwarder_cpu": Shown("CPU time of the forwarder, of the core", _of("forwarder_cpu"), True),
     "throttled": Shown("time in which the quota was used up", _of("throttled"), share=True),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from linerate.cloud import published, sentences
 from linerate.cloud.charts import anchor
-from linerate.cloud.levels import FRAMEWORK, LOAD, RATE, TENANTS, rate_words
+from linerate.cloud.levels import FRAMEWORK, LOAD, OWN, RATE, TENANTS, rate_words
 from linerate.cloud.settings import drawn, levels_of, main_setting
 from linerate.cloud_summary import CloudAnswers, CloudCellFigures, TakeawayEntry
 from linerate.records import Trial
@@ -110,6 +110,8 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         own_rate_words=sentences.own_rate_words,
         metric_words=sentences.metric_words,
         effect_words=sentences.effect_words,
+        control_words=sentences.control_words,
+        control_verdict=sentences.control_verdict,
         work_units=sentences.WORK_UNITS,
         work_kinds=[
             kind for kind in sentences.WORK_UNITS if any(kind in c.work for c in answers.cells)
@@ -260,13 +262,15 @@ def bed_of(cells: Sequence[CloudCellFigures], trials: Sequence[Trial]) -> Bed:
             process.cpus[0] for process in trial.processes if process.role.startswith("tenant")
         }
     forwarder = cpus.get("forwarder", cpus.get("shared"))
-    apart = sorted(tenants - {forwarder})
+    apart = ", ".join(str(cpu) for cpu in sorted(tenants - {forwarder}))
+    if not apart and any(cell.tenants and cell.cpu == OWN for cell in cells):
+        apart = "–"
     kinds = dict.fromkeys({"vm": "VM"}.get(cell.kind, cell.kind) for cell in cells if cell.tenants)
     frameworks = len(levels_of(drawn(cells), FRAMEWORK)) if cells else 0
     return Bed(
         generator=str(cpus.get("generator", "–")),
         forwarder="–" if forwarder is None else str(forwarder),
-        apart=", ".join(map(str, apart)) or None,
+        apart=apart or None,
         link=", ".join(dict.fromkeys(trial.link for trial in trials)) or "–",
         frameworks=str(frameworks or "–"),
         kinds=" or ".join(kinds),
