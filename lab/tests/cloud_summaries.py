@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Sequence
 
@@ -45,6 +46,8 @@ SMALL = Part(
     name="small", frameworks=("xdp-tx",), kinds=("container",), loads=("cpu",), tenants=(0, 1),
     cpus=("shared",), sizes=(64,), rates=(0.9,),
 )  # fmt: skip
+# `replaced(part, cpus=...)`.
+replaced = dataclasses.replace
 # A share of the throughput that a tenant of this load takes.
 _TAKES = {"none": 0.0, "idle": 0.01, "cpu": 0.2, "io": 0.08, "network": 0.3, "mixed": 0.25}
 _WORK = {

@@ -4,18 +4,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from linerate.cloud_summary import CloudCellFigures, OwnRate, TakeawayEntry
 
 # Whose differences are of shares, and told in percentage points.
 _POINTS = " percentage points"
 _SHARES = ("loss", "left", "steal", "softirq", "throttled")
-# What the work of tenants is counted in, and by how much it is divided for a reader.
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the work of tenants is counted in. `factor`: from the record's unit per second."""
+
+    what: str
+    unit: str
+    factor: float = 1.0
+    digits: int = 0
+
+
 WORK_UNITS = {
-    "bogo_ops": ("operations of stress-ng/s", 1.0),
-    "io_operations": ("I/O operations/s", 1.0),
-    "io_bytes": ("MB/s of I/O", 1e-6),
-    "network_bytes": ("MB/s of network", 1e-6),
+    "bogo_ops": Work("computing", "stress-ng operations / s"),
+    "io_operations": Work("I/O operations", "I/O operations / s"),
+    "io_bytes": Work("I/O bytes", "I/O, MB / s", 1e-6, 2),
+    "network_bytes": Work("network", "network, MB / s", 1e-6, 2),
 }
 
 

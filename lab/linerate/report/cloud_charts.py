@@ -30,7 +30,7 @@ _ROW, _BAR = 26, 20
 def heat_map(cells: Sequence[CloudCellFigures], framework: str, metric: str) -> Spec | None:
     """Load by number of tenants, of one framework; rows are split by size and kind if it has many.
 
-    Darker is worse: less throughput left, or more loss.
+    The stronger the colour, the worse: less throughput left, or more loss.
     """
     mine = [cell for cell in cells if cell.framework == framework]
     beside = [cell for cell in mine if cell.tenants]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from linerate.cloud.sentences import WORK_UNITS, metric_words
+from linerate.cloud.sentences import WORK_UNITS
 from linerate.cloud_summary import CloudCellFigures
 from linerate.summary_figures import Quartiles
 
@@ -110,5 +110,5 @@ def _work(field: str, kind: str) -> Shown:
         return found.get(kind)
 
     if field == "work_left":
-        return Shown(f"{metric_words(kind)} of tenants, share left", read, share=True)
-    return Shown(f"{metric_words(kind)} of tenants per second", read)
+        return Shown(f"{WORK_UNITS[kind].what} of tenants, share left", read, share=True)
+    return Shown(f"{WORK_UNITS[kind].what} of tenants per second", read)

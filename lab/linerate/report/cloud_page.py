@@ -200,9 +200,10 @@ def _always(cells: Sequence[CloudCellFigures], placed: Charts) -> list[tuple[str
     for title, at, name, metric, caption in (
         ("Throughput", "heat-left", "Throughput left, load by tenants", "left",
          f"{setting}: received, over what the same forwarder received in the same block without "
-         "tenants. Medians over blocks; the darker, the less is left."),
+         "tenants. Medians over blocks; the stronger the colour, the less is left."),
         ("Loss", "heat-loss", "Loss, load by tenants", "loss",
-         f"{setting}: lost, of what was intended. Medians over blocks; the darker, the more."),
+         f"{setting}: lost, of what was intended. Medians over blocks; the stronger the colour, "
+         "the more."),
     ):  # fmt: skip
         panels = [
             (framework, placed.place(spec))
