@@ -76,7 +76,8 @@ soak: build ## look for a lost frame among 10^9, and whether the generator grows
 
 KILLS ?= 50
 kills: build ## kill the lab, generators and forwarders at KILLS=50 random moments of each experiment, and resume
-	$(Q)LINERATE_KILLS='$(KILLS)' PYTHONPATH=scripts .venv/bin/python -m pytest -ra -p strict_skips lab/tests/test_e2e_resume.py
+	$(Q)LINERATE_KILLS='$(KILLS)' PYTHONPATH=scripts .venv/bin/python -m pytest -ra -p strict_skips \
+	  lab/tests/test_e2e_resume.py lab/tests/test_e2e_cloud.py -k killed
 
 lint: setup lint-packages ## check the style: rustfmt, clippy, ruff, mypy; warnings are errors
 	$(Q)scripts/run-lint
