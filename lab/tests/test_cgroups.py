@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -275,6 +276,18 @@ def test_those_of_a_lab_that_cannot_be_seen_from_here_stay(fake: Fake) -> None:
     assert cgroups.remove_stale(fake.found()) == []
     os.close(lock)
     assert cgroups.remove_stale(fake.found()) == [first]
+
+
+def test_a_lock_that_goes_in_a_moment_is_waited_for(fake: Fake) -> None:
+    """What a killed lab had just begun holds it until it is another program."""
+    first = fake.found().roots[0] / DEAD
+    fake.make(first)
+    lock = hold(first, os.O_DIRECTORY)
+    assert lock is not None
+    soon = threading.Timer(0.03, os.close, (lock,))
+    soon.start()
+    assert cgroups.remove_stale(fake.found()) == [first]
+    soon.join()
 
 
 def test_a_process_that_does_not_end_is_told_in_bounded_time(

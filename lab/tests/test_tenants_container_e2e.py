@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -18,12 +19,8 @@ import pytest
 from conftest import wait_for
 
 from linerate import netns
-from linerate.errors import (
-    LinkError,
-    ProcessError,
-    UsageError,
-)
-from linerate.process import RunDirectory
+from linerate.errors import LinkError, ProcessError, UsageError
+from linerate.process import RunDirectory, pause
 from linerate.tenants import cgroups, container, loads, vm_network
 from linerate.tenants.base import Limits, Load, Work
 from linerate.tenants.block_device import disk_of
@@ -289,6 +286,7 @@ from linerate.tenants import vm_network
 from linerate.tenants.base import Limits, Load
 from linerate.tenants.cgroups import Groups
 from linerate.tenants.container import Container
+print("begins", flush=True)
 run = RunDirectory(Path(sys.argv[1]))
 with vm_network.bridge() as bridge, Groups(weight=10_000) as groups, contextlib.ExitStack() as held:
     limits = Limits((int(sys.argv[2]),))
@@ -319,6 +317,7 @@ def test_what_a_killed_lab_leaves_goes_with_the_next_one(
         text=True,
     ) as lab:
         assert lab.stdout
+        assert lab.stdout.readline() == "begins\n"
         pids = [int(word) for word in lab.stdout.readline().split()]
         assert len(pids) > 16
         lab.send_signal(number)
@@ -331,3 +330,34 @@ def test_what_a_killed_lab_leaves_goes_with_the_next_one(
         if number == signal.SIGKILL:
             assert [path.name for path in tmp_path.iterdir()] == [run.path.name]
     assert not left(os.getpid())
+
+
+def members(lab: int) -> list[str]:
+    """Processes in groups of a lab, wherever they were begun."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cgroup"):
+        with contextlib.suppress(OSError):
+            if f"/linerate-{lab}-" in path.read_text():
+                found.append(path.parent.name)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_lab_may_be_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
+    """While it makes groups, namespaces and disks and begins programs, too."""
+    if reasons := container.missing():
+        pytest.skip(f"no container can run: {'; '.join(reasons)}")
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path), str(LAST_CPU)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as lab:
+        assert lab.stdout
+        assert lab.stdout.readline() == "begins\n"
+        pause(random.Random(seed).uniform(0, 1.0))
+        lab.send_signal(signal.SIGKILL)
+        lab.wait(10)
+    wait_for("their end", lambda: not members(lab.pid))
+    with RunDirectory(tmp_path), vm_network.bridge(), Groups():
+        assert not left(lab.pid)

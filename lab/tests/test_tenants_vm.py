@@ -24,6 +24,7 @@ from linerate.errors import LinkError, MachineError, MissingError, ProcessError,
 from linerate.process import RunDirectory
 from linerate.tenants import (
     accelerator,
+    cgroups,
     cpio,
     disk_image,
     guest,
@@ -479,7 +480,7 @@ MIXED = Shape((LAST_CPU,), disk_mib=16, bound_s=240)
 
 
 def needs(load: Load) -> None:
-    if reasons := vm.missing(load):
+    if reasons := [*vm.missing(load), *cgroups.missing()]:
         pytest.skip(f"no virtual machine can run: {'; '.join(reasons)}")
 
 

@@ -16,11 +16,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from linerate.errors import MachineError, MissingError, UsageError
-from linerate.locks import hold
+from linerate.locks import PATIENCE_S, hold, hold_by
 from linerate.process import start_time
 from linerate.tenants import cgroup_files as files
 from linerate.tenants import cgroup_mounts, cgroup_v2
@@ -220,11 +221,12 @@ class Groups:
 def remove_stale(found: Hierarchy) -> list[Path]:
     """End what labs that no longer run left in groups, and remove those; returns which."""
     removed = []
+    deadline = time.monotonic() + PATIENCE_S
     for root in found.roots:
         for path in _labs(root):
             # Its owner may be in another container, or remove it at any moment.
             with contextlib.suppress(OSError):
-                if (lock := hold(path, os.O_DIRECTORY)) is not None:
+                if (lock := hold_by(deadline, path, os.O_DIRECTORY)) is not None:
                     try:
                         if not files.remove_all(found, [path]):
                             removed.append(path)
