@@ -136,8 +136,8 @@ def test_of_each_metric_the_largest_effects_are_open() -> None:
     (group,) = cloud_page.groups(many)
     assert (group.title, len(group.held)) == ("Loss", cloud_page.SHOWN_HELD)
     assert [(count, verdict) for count, verdict, _ in group.folded] == [
-        ("3 statements", "more held"),
-        ("2 statements", "not held"),
+        ("3 further statements", "held"),
+        ("2 further statements", "not held"),
     ]
     told = answers(many)
     assert [len(each) for each in told.values()] == [MOST]

@@ -17,7 +17,7 @@ from linerate.cloud.levels import (
     TENANTS,
     Place,
     in_order,
-)  # fmt: skip
+)
 from linerate.cloud_summary import CloudAnswers, CloudCellFigures
 from linerate.cloud_window import CloudCell
 from linerate.design import AA_SUFFIX

@@ -26,7 +26,7 @@ from linerate.cloud.levels import (
     SIZE,
     TENANTS,
     in_order,
-)  # fmt: skip
+)
 from linerate.cloud.settings import drawn, place_of
 from linerate.cloud_summary import CloudCellFigures
 from linerate.summary_figures import Quartiles

@@ -135,17 +135,20 @@ def _told(takeaways: Sequence[TakeawayEntry], origin: str) -> list[Told]:
 
 
 def groups(takeaways: Sequence[TakeawayEntry]) -> list[Group]:
-    """By metric, in the order in which each is first told of."""
+    """By metric, in the order of the sections; in each as they were ranked."""
     tested = [each for each in takeaways if each.origin == "tested"]
     found = []
-    for metric in dict.fromkeys(each.metric for each in tested):
+    order = [*SECTIONS, OTHERS]
+    metrics = dict.fromkeys(each.metric for each in tested)
+    for metric in sorted(metrics, key=lambda name: order.index(_section_of(name))):
         mine = [_tell(each) for each in tested if each.metric == metric]
         held = [each for each in mine if each.entry.verdict == "held"]
-        folded = {"more held": held[SHOWN_HELD:]}
+        folded = {"held": held[SHOWN_HELD:]}
         for verdict in ("not held", "undecided"):
             folded[verdict] = [each for each in mine if each.entry.verdict == verdict]
         words = sentences.metric_words(metric)
-        folds = [(counted(len(each), "statement"), name, each) for name, each in folded.items()]
+        noun = "further statement" if held else "statement"
+        folds = [(counted(len(each), noun), name, each) for name, each in folded.items()]
         found.append(
             Group(f"{words[:1].upper()}{words[1:]}", held[:SHOWN_HELD], [f for f in folds if f[2]])
         )
