@@ -16,7 +16,8 @@ from simulated import assert_nothing_wraps, printed, quiet
 
 from linerate.cloud.levels import RATE, TENANTS
 from linerate.cloud.sentences import control_words, effect_words, sentence
-from linerate.cloud.table import print_summary
+from linerate.cloud.settings import in_design_order
+from linerate.cloud.table import MOST, answers, print_summary
 from linerate.cloud_summary import CloudAnswers
 from linerate.report import cloud_page
 from linerate.report.cloud_averages import averaged
@@ -88,7 +89,7 @@ def test_the_console_prints_every_shape(shape: str) -> None:
     console = quiet()
     print_summary(console, summary)
     for entry in summary.takeaways:
-        told = entry.origin == "study" or entry.verdict != "undecided"
+        told = entry.origin == "study" or entry.verdict == "held"
         assert (sentence(entry) in printed(console)) is told
     assert_nothing_wraps(lambda wide: print_summary(wide, summary))
 
@@ -124,6 +125,35 @@ def test_takeaways_have_effect_interval_p_test_reason_and_chart(text: str) -> No
 
 def test_undecided_ones_beside_the_study_s_are_folded_away(text: str) -> None:
     assert "<details><summary>1 statement undecided</summary>" in text
+
+
+def test_of_each_metric_the_largest_effects_are_open() -> None:
+    """And everything is there."""
+    many = [
+        made.takeaway(f"thing {number}", "loss", ["load"], verdict, origin="tested")
+        for number, verdict in enumerate(["held"] * 9 + ["not held"] * 2)
+    ]
+    (group,) = cloud_page.groups(many)
+    assert (group.title, len(group.held)) == ("Loss", cloud_page.SHOWN_HELD)
+    assert [(count, verdict) for count, verdict, _ in group.folded] == [
+        ("3 further statements", "held"),
+        ("2 further statements", "not held"),
+    ]
+    told = answers(many)
+    assert [len(each) for each in told.values()] == [MOST]
+
+
+def test_cells_are_in_the_design_s_order() -> None:
+    """However they were drawn, and whatever came first."""
+    summary = made.full()
+    assert summary.cloud
+    asked = [cell for cell in summary.cloud.cells if cell.rate == 0.9]
+    shuffled = summary.cloud.model_copy(update={"cells": asked[::-1]})
+    ordered = in_design_order(shuffled)
+    frameworks = list(dict.fromkeys(cell.framework for cell in ordered))
+    assert frameworks == ["c-l2fwd", "c-l2fwd-again", "rust-l2fwd", "af-xdp", "xdp-tx"]
+    first = [(cell.load, cell.tenants) for cell in ordered if cell.framework == "xdp-tx"][:5]
+    assert first == [("none", 0), ("idle", 1), ("idle", 2), ("idle", 4), ("cpu", 1)]
 
 
 def test_what_is_text_stays_text(text: str) -> None:
@@ -305,7 +335,9 @@ def test_the_console_has_the_grid_and_what_was_not_run() -> None:
     assert "A/A control by throughput: found nothing" in told
     assert "virtual machines: TCG" in told
     assert told.index("Conclusions of the published study") < told.index("Also tested here")
-    assert told.index("1 further statement undecided") < told.index("note: others had the <CPU>")
+    assert told.index(
+        "1 further statement in the report; of all 15: 12 held, 1 not held, 2 undecided"
+    ) < told.index("note: others had the <CPU>")
 
 
 # -- in a browser --------------------------------------------------------------------------------

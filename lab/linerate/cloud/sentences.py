@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,9 +32,23 @@ WORK_UNITS = {
 }
 
 
+_METRICS = {
+    "left": "throughput left",
+    "work_left": "work left to tenants",
+    "loss_at_ingress": "loss at the ingress",
+}
+
+
 def metric_words(metric: str) -> str:
-    """`latency_p99_us`: `latency p99 us`."""
-    return metric.replace("_", " ")
+    """Such as `99 % latency` of latency_p99_us."""
+    if found := re.fullmatch(r"latency_p(\d\d)(\d*)_us", metric):
+        whole, rest = found.groups()
+        return (
+            "median latency"
+            if (whole, rest) == ("50", "")
+            else f"{whole}{rest and '.' + rest} % latency"
+        )
+    return _METRICS.get(metric, metric.replace("_", " "))
 
 
 def beside_words(cell: CloudCellFigures) -> str:
@@ -93,15 +108,15 @@ def detectable_words(entry: TakeawayEntry) -> str | None:
 
 
 def facts(entry: TakeawayEntry) -> list[str]:
-    """What stands behind the verdict: the effect, p where the reason does not begin with it, the
-    test, and the part of the design.
+    """What stands behind the verdict: the effect, p unless the reason tells it, the test, and
+    the part of the design.
     """
     found = []
     if effect := effect_words(entry):
         found.append(f"{effect}, {entry.compared}" if entry.compared else effect)
     elif entry.compared:
         found.append(entry.compared)
-    if (p := p_words(entry.p)) and not entry.reason.startswith("p "):
+    if (p := p_words(entry.p)) and p.split()[-1] not in entry.reason:
         found.append(p)
     found.append(entry.test)
     if entry.part:

@@ -6,8 +6,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from linerate.cloud.levels import Place, in_order
-from linerate.cloud_summary import CloudCellFigures
+from linerate.cloud.levels import (
+    CPU,
+    FACTORS,
+    FRAMEWORK,
+    KIND,
+    LOAD,
+    RATE,
+    SIZE,
+    TENANTS,
+    Place,
+    in_order,
+)
+from linerate.cloud_summary import CloudAnswers, CloudCellFigures
 from linerate.cloud_window import CloudCell
 from linerate.design import AA_SUFFIX
 
@@ -20,6 +31,28 @@ def place_of(cell: CloudCellFigures) -> Place:
             kind=cell.kind, load=cell.load, tenants=cell.tenants, cpu=cell.cpu, rate=cell.rate
         ),
     )
+
+
+def in_design_order(cloud: CloudAnswers) -> list[CloudCellFigures]:
+    """Cells as the design has its levels, which were measured in a drawn order.
+
+    Frameworks are in the order of their own rates, each followed by its control.
+    """
+    names = [own.framework for own in cloud.own_rates]
+    names += [cell.framework.removesuffix(AA_SUFFIX) for cell in cloud.cells]
+    order = {factor: levels_of(cloud.cells, factor) for factor in FACTORS if factor != FRAMEWORK}
+    frameworks = list(dict.fromkeys(names))
+
+    def key(cell: CloudCellFigures) -> tuple[int, ...]:
+        place = place_of(cell)
+        label = cell.framework
+        return (
+            frameworks.index(label.removesuffix(AA_SUFFIX)),
+            *(order[f].index(place.level(f)) for f in (SIZE, RATE, CPU, KIND, LOAD, TENANTS)),
+            label.endswith(AA_SUFFIX),
+        )
+
+    return sorted(cloud.cells, key=key)
 
 
 def drawn(cells: Iterable[CloudCellFigures]) -> list[CloudCellFigures]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.table import Table
 
 from linerate.cloud.levels import LOAD, TENANTS, in_order, rate_words
 from linerate.cloud.sentences import control_sentence, own_rate_words, sentence
-from linerate.cloud.settings import drawn, main_setting
+from linerate.cloud.settings import drawn, in_design_order, main_setting
 from linerate.cloud_summary import CloudCellFigures, NotRun, TakeawayEntry
 from linerate.cloud_window import KindName, LoadName
 from linerate.console import median, new_table, share
@@ -21,6 +22,8 @@ TITLES = {
     "study": "Conclusions of the published study, held against this run:",
     "tested": "Also tested here, corrected together:",
 }
+# Statements of each metric beside the study's, those of the largest effects.
+MOST = 5
 FIGURES = "left / lost / p99 us"
 
 
@@ -69,19 +72,24 @@ def tables(cells: Sequence[CloudCellFigures]) -> list[Table]:
 
 
 def answers(takeaways: Sequence[TakeawayEntry]) -> dict[str, list[TakeawayEntry]]:
-    """The study's first, then what else is decided; what is not is in the report."""
-    undecided = {id(each) for each in _undecided(takeaways)}
-    found: dict[str, list[TakeawayEntry]] = {}
-    for origin, title in TITLES.items():
-        entries = [e for e in takeaways if e.origin == origin and id(e) not in undecided]
-        if entries:
-            found[title] = entries
-    return found
+    """All of the study's, then what held of each metric, as far as one looks at a terminal."""
+    found = {title: [e for e in takeaways if e.origin == o] for o, title in TITLES.items()}
+    held: dict[str, list[TakeawayEntry]] = {}
+    for entry in found[TITLES["tested"]]:
+        if entry.verdict == "held":
+            held.setdefault(entry.metric, []).append(entry)
+    found[TITLES["tested"]] = [entry for each in held.values() for entry in each[:MOST]]
+    return {title: entries for title, entries in found.items() if entries}
 
 
-def _undecided(takeaways: Sequence[TakeawayEntry]) -> list[TakeawayEntry]:
-    """Beside the study's, whose every conclusion is told."""
-    return [e for e in takeaways if e.origin == "tested" and e.verdict == "undecided"]
+def others_line(takeaways: Sequence[TakeawayEntry], told: int) -> str | None:
+    """How many are in the report alone."""
+    left = len(takeaways) - told
+    if not left:
+        return None
+    counts = Counter(each.verdict for each in takeaways)
+    every = ", ".join(f"{counts[v]} {v}" for v in ("held", "not held", "undecided") if counts[v])
+    return f"{counted(left, 'further statement')} in the report; of all {len(takeaways)}: {every}"
 
 
 def not_run_line(each: NotRun) -> str:
@@ -98,20 +106,22 @@ def print_summary(console: Console, summary: Summary) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     cloud = summary.cloud
+    cells = in_design_order(cloud) if cloud else []
     console.print()
     for own in cloud.own_rates if cloud else ():
         line(own_rate_words(own))
-    for table in tables(cloud.cells if cloud else ()):
+    for table in tables(cells):
         console.print(table)
-    if cloud and (others := len(drawn(cloud.cells)) - len(main_setting(cloud.cells))):
+    if others := len(drawn(cells)) - len(main_setting(cells)):
         line(f"{counted(others, 'cell')} at other rates or CPU shares: see the report")
-    for title, entries in answers(summary.takeaways).items():
+    told = answers(summary.takeaways)
+    for title, entries in told.items():
         console.print()
         line(title)
         for entry in entries:
             line(sentence(entry))
-    if undecided := len(_undecided(summary.takeaways)):
-        line(f"{counted(undecided, 'further statement')} undecided: see the report")
+    if more := others_line(summary.takeaways, sum(map(len, told.values()))):
+        line(more)
     console.print()
     for each in cloud.control if cloud else ():
         line(control_sentence(each))

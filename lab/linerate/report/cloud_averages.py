@@ -26,7 +26,7 @@ from linerate.cloud.levels import (
     SIZE,
     TENANTS,
     in_order,
-)  # fmt: skip
+)
 from linerate.cloud.settings import drawn, place_of
 from linerate.cloud_summary import CloudCellFigures
 from linerate.summary_figures import Quartiles
@@ -67,11 +67,14 @@ def averaged(cells: Sequence[CloudCellFigures], about: Sequence[str], read: Read
     """Medians over the settings of the other factors."""
     factors = tuple(sorted(set(about), key=FACTORS.index))
     rest = [factor for factor in FACTORS if factor not in factors]
+    beside = sorted(
+        {tuple(str(getattr(cell, name)) for name in _BESIDE) for cell in cells if cell.tenants}
+    )
     by_setting: dict[Levels, dict[Levels, Quartiles]] = defaultdict(dict)
     for cell in drawn(cells):
         if (figure := read(cell)) is None:
             continue
-        for where in _wheres(cell, cells, factors):
+        for where in _wheres(cell, beside, factors):
             setting = tuple(where[factor] for factor in rest)
             by_setting[setting][tuple(where[factor] for factor in factors)] = figure
     kept = _alike(by_setting)
@@ -86,18 +89,20 @@ def averaged(cells: Sequence[CloudCellFigures], about: Sequence[str], read: Read
 
 
 def _wheres(
-    cell: CloudCellFigures, cells: Sequence[CloudCellFigures], about: Levels
+    cell: CloudCellFigures, beside: Sequence[Levels], about: Levels
 ) -> list[dict[str, str]]:
-    """Where a cell stands: one without tenants in several places, if it is about these."""
+    """Where a cell stands: one without tenants in several places, if it is about these.
+
+    `beside`: kinds, loads and numbers of tenants that there are, together.
+    """
     place = place_of(cell)
     own = {factor: place.level(factor) for factor in FACTORS}
     if cell.tenants or not set(_BESIDE) & set(about):
         return [own]
     real = {TENANTS} if TENANTS in about else {KIND, LOAD} & set(about)
     found = {
-        tuple(own[name] if name in real else str(getattr(other, name)) for name in _BESIDE)
-        for other in cells
-        if other.tenants
+        tuple(own[n] if n in real else level for n, level in zip(_BESIDE, levels, strict=True))
+        for levels in beside
     }
     return [own | dict(zip(_BESIDE, levels, strict=True)) for levels in sorted(found)] or [own]
 

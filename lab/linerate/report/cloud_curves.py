@@ -32,6 +32,8 @@ WORDS = {
 _HEIGHT, _MANY = 240, 4
 # Of a cell without tenants.
 _NONE = "none"
+# Of what has no colours to tell apart, and factors whose levels are names.
+_ONE, _NAMES = charts.ARM_COLOURS[0], (FRAMEWORK, KIND, LOAD)
 # Colours are not all that tells lines apart.
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 # Above this ratio of largest to smallest, latencies need a scale of powers.
@@ -98,7 +100,7 @@ def _channels(found: Averaged) -> tuple[str, str | None, list[str]]:
         return x, rest[0] if rest else None, []
     # Lines are of the load where there is one: it is what is to be told apart.
     colour = next((each for each in (LOAD, TENANTS, SIZE) if each in rest), rest[0])
-    return x, colour, [each for each in rest if each != colour]
+    return x, colour, [each for each in found.about if each in rest and each != colour]
 
 
 def _caption(found: Averaged) -> str:
@@ -160,13 +162,15 @@ class _Drawn:
         y = alt.Y("value:Q", title=self.read.title, scale=self._scale(), axis=self._axis())
         low = alt.Y("low:Q", title=self.read.title, scale=self._scale(), axis=self._axis())
         base = alt.Chart(charts.inline(rows))
-        line = base.mark_line(strokeWidth=1.5, opacity=0.7).encode(x=x, y=y, **line_of)
+        # Between names there is nothing that a line could lead over, but that lines are parallel.
+        drawn = base if self.colour or self.x not in _NAMES else alt.Chart(charts.inline([]))
+        line = drawn.mark_line(strokeWidth=1.5, opacity=0.7, color=_ONE).encode(x=x, y=y, **line_of)
         rule = (
             charts.with_interval(rows)
-            .mark_rule(strokeWidth=3, opacity=0.8)
+            .mark_rule(strokeWidth=3, opacity=0.8, color=_ONE)
             .encode(x=x, y=low, y2=alt.Y2("high:Q"), tooltip=tips, **line_of)
         )
-        point = base.mark_point(filled=True, size=70, opacity=1).encode(
+        point = base.mark_point(filled=True, size=70, opacity=1, color=_ONE).encode(
             x=x, y=y, tooltip=tips, **line_of, **shape_of
         )
         about = listed([short_words(each) for each in self.found.about])
@@ -174,7 +178,7 @@ class _Drawn:
             [line, rule, point],
             _HEIGHT,
             f"{metric_words(self.metric).capitalize()} by {about}{title and f': {title}'}; "
-            "medians, with lines between the levels. What is significant stands in the takeaways.",
+            "medians. What is significant stands in the takeaways.",
         )
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from linerate.cloud import published, sentences
 from linerate.cloud.charts import anchor
 from linerate.cloud.levels import FRAMEWORK, LOAD, OWN, RATE, TENANTS, rate_words
-from linerate.cloud.settings import drawn, levels_of, main_setting
+from linerate.cloud.settings import drawn, in_design_order, levels_of, main_setting
 from linerate.cloud_summary import CloudAnswers, CloudCellFigures, TakeawayEntry
 from linerate.records import Trial
 from linerate.report import cloud_charts, cloud_curves
@@ -31,6 +31,8 @@ SECTIONS = {
 OTHERS = "Further figures"
 # Beside them a table is closed until it is asked for.
 SHOWN_ROWS = 60
+# Of each metric, those of the largest effects; the others are folded.
+SHOWN_HELD = 6
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,21 @@ class Told:
     reason: str
 
 
+@dataclass(frozen=True)
+class Group:
+    """What was tested of one metric. `folded`: how many, of what verdict, and these."""
+
+    title: str
+    held: list[Told]
+    folded: list[tuple[str, str, list[Told]]]
+
+
 def render(summary: Summary, trials: list[Trial]) -> str:
     """The whole page as text."""
     placed = Charts()
     answers = summary.cloud or CloudAnswers(factors={}, reference="–")
     takeaways = summary.takeaways
-    tested = [each for each in takeaways if each.origin == "tested"]
+    answers = answers.model_copy(update={"cells": in_design_order(answers)})
     return render_page(
         "cloud.html.j2",
         placed,
@@ -95,8 +106,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         trials,
         cloud=answers,
         study=_told(takeaways, "study"),
-        decided=[_tell(each) for each in tested if each.verdict != "undecided"],
-        undecided=[_tell(each) for each in tested if each.verdict == "undecided"],
+        groups=groups(takeaways),
         control=[_tell(each) for each in answers.control],
         sections=_sections(answers.cells, takeaways, placed),
         cloud_bed=bed_of(answers.cells, trials),
@@ -122,6 +132,27 @@ def render(summary: Summary, trials: list[Trial]) -> str:
 
 def _told(takeaways: Sequence[TakeawayEntry], origin: str) -> list[Told]:
     return [_tell(each) for each in takeaways if each.origin == origin]
+
+
+def groups(takeaways: Sequence[TakeawayEntry]) -> list[Group]:
+    """By metric, in the order of the sections; in each as they were ranked."""
+    tested = [each for each in takeaways if each.origin == "tested"]
+    found = []
+    order = [*SECTIONS, OTHERS]
+    metrics = dict.fromkeys(each.metric for each in tested)
+    for metric in sorted(metrics, key=lambda name: order.index(_section_of(name))):
+        mine = [_tell(each) for each in tested if each.metric == metric]
+        held = [each for each in mine if each.entry.verdict == "held"]
+        folded = {"held": held[SHOWN_HELD:]}
+        for verdict in ("not held", "undecided"):
+            folded[verdict] = [each for each in mine if each.entry.verdict == verdict]
+        words = sentences.metric_words(metric)
+        noun = "further statement" if held else "statement"
+        folds = [(counted(len(each), noun), name, each) for name, each in folded.items()]
+        found.append(
+            Group(f"{words[:1].upper()}{words[1:]}", held[:SHOWN_HELD], [f for f in folds if f[2]])
+        )
+    return found
 
 
 def _tell(entry: TakeawayEntry) -> Told:
