@@ -218,10 +218,12 @@ def test_who_is_not_root_is_told_all_that_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_text(DESIGN_TEXT.format(blocks=1))
     asked = (
-        "import os, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534);"
+        "import os, sys;"
         "from linerate.cloud import needs, design_file, asked, design;"
         "file = design_file.Read('x', design_file.parse(sys.argv[1], 'x'));"
-        "print('\\n'.join(needs.missing(design.design_of(asked.options_of(file)).places)))"
+        "places = design.design_of(asked.options_of(file)).places;"
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534);"
+        "print('\\n'.join(needs.missing(places)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", asked, path.read_text()],
