@@ -81,6 +81,8 @@ def missing(load: Load = Load.MIXED) -> list[str]:
         reasons.append(error.message)
     if told(str(_UNSHARE), *_NAMESPACES, "true") is None:
         reasons.append("unshare: namespaces for processes and mounts cannot be made here")
+    elif told(str(_UNSHARE), *_NAMESPACES, "mount", "-o", "remount,bind,ro", "/") is None:
+        reasons.append("/ is no mount of its own here (a chroot), and cannot be made read-only")
     return reasons
 
 
