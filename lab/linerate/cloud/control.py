@@ -66,7 +66,7 @@ class Control:
 
 
 def control_of(windows: Windows, design: CloudDesign) -> Control:
-    if not design.control:
+    if not design.control or not design.places:
         return Control({}, dict.fromkeys(TESTED, _NONE))
     entries, forbids = {}, {}
     for name in TESTED:

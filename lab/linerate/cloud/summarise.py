@@ -51,7 +51,7 @@ def summarise(
         cells=cells(windows),
         not_run=not_run(design, windows, rates, interrupted=interrupted),
         estimated_s=estimate(design).seconds,
-        took_s=_seconds(summary.started_at, summary.finished_at),
+        took_s=_took(trials, summary.started_at, summary.finished_at),
         accelerator=_accelerator(trials),
     )
     return summary
@@ -106,10 +106,12 @@ def _accelerator(trials: list[Trial]) -> str | None:
     return ACCELERATORS[found] if found else None
 
 
-def _seconds(started_at: str, finished_at: str) -> float | None:
-    """None where one of the two is not in ISO 8601, or both are not in one zone."""
+def _took(trials: list[Trial], started_at: str, finished_at: str) -> float | None:
+    """Of a run of one session: between two of them nothing is measured."""
+    if any(trial.session > 1 for trial in trials):
+        return None
     try:
         took = datetime.fromisoformat(finished_at) - datetime.fromisoformat(started_at)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # not in ISO 8601, or not in one zone
         return None
     return max(0.0, took.total_seconds())

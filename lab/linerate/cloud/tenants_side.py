@@ -139,7 +139,7 @@ def _xdp_against_dpdk(asked: Sequence[_Asked], design: CloudDesign) -> list[Take
 
 def _against_words(found: Contrast, asked: _Asked) -> str:
     if found.found is None or found.verdict in {"undecided", "equal"}:
-        return f"{asked.words} get different amounts of {asked.work} done beside XDP and DPDK"
+        return f"{_XDP} and {_DPDK} leave {asked.words} different shares of their {asked.work}"
     more, other, ratio = _XDP, _DPDK, found.found.ratio
     if ratio < 1:
         more, other, ratio = other, more, 1 / ratio

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from linerate.cloud.design import Part
 from linerate.cloud.levels import (
@@ -40,6 +41,7 @@ from linerate.cloud.observations import (
 )
 from linerate.cloud.told import kinds_told, load_told
 from linerate.cloud.windows import Windows
+from linerate.cloud.work import all_work
 from linerate.errors import DesignError
 from linerate.factorial.contrasts import Contrast, Verdict, contrasts
 from linerate.factorial.design import Observations
@@ -61,6 +63,8 @@ _BEYOND = 5
 ANSWERS: dict[Verdict, Answer] = {
     "higher": "held", "lower": "held", "equal": "not held", "undecided": "undecided",
 }  # fmt: skip
+# What the tenants alone were measured by.
+_ALONE = frozenset({KIND, LOAD, TENANTS})
 # A statement and the part of the design that it is of.
 Told = tuple[Takeaway, Part]
 
@@ -88,17 +92,25 @@ def everything(
 def effects(
     windows: Windows, part: Part, metric: CloudMetric, *, permutations: int, seed: int
 ) -> list[Takeaway]:
-    """Main effects and interactions of a part's factors; nothing where it crosses none."""
+    """Main effects and interactions of a part's factors; nothing where it crosses none.
+
+    What is left to tenants has, for each load, number and kind of them, one denominator in a block,
+    whose noise all cells with it have alike: no test of cells can be of these alone. Of the other
+    factors it says nothing, and so their effects are those on the work itself.
+    """
     if not beside(part, metric):
         return []
-    found = observed(windows, metric, crossed_part(part, metric))
+    of_work = metric.name == "work_left"
+    own = replace(metric, value=lambda _, trial: all_work(trial)) if of_work else metric
+    found = observed(windows, own, crossed_part(part, metric))
     order = _THREE if sum(len(each.levels) > 1 for each in found.factors) <= _THREE else 2
     family = len(terms(found, order))
     if not family:
         return []
     try:
         count = affordable(permutations, family, found.values.size)
-        return effects_found(analyse(found, order=order, permutations=count, seed=seed), found)
+        told = effects_found(analyse(found, order=order, permutations=count, seed=seed), found)
+        return [each for each in told if not (of_work and _ALONE.issuperset(each.about))]
     except DesignError as error:
         about = tuple(each.name for each in found.factors if len(each.levels) > 1)
         reason = error.message if has_values(found) else "no valid window tells it"

@@ -30,7 +30,7 @@ class Windows:
 
     @cached_property
     def _alone(self) -> dict[_Alone, Trial]:
-        found = {}
+        found: dict[_Alone, Trial] = {}
         for place, trial in self.alone:
             if trial.valid:
                 cell = place.cell
