@@ -8,6 +8,7 @@ lies outside the margin; of loss, which has no margin, any difference that is sh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linerate.cloud.design import CloudDesign
@@ -65,11 +66,11 @@ class Control:
         )
 
 
-def control_of(windows: Windows, design: CloudDesign) -> Control:
+def control_of(windows: Windows, design: CloudDesign, metrics: Sequence[str] = TESTED) -> Control:
     if not design.control or not design.places:
-        return Control({}, dict.fromkeys(TESTED, _NONE))
+        return Control({}, dict.fromkeys(metrics, _NONE))
     entries, forbids = {}, {}
-    for name in TESTED:
+    for name in metrics:
         entries[name], why = _by(METRICS[name], windows, design)
         if why:
             forbids[name] = why

@@ -38,6 +38,7 @@ from linerate.records import Trial
 ORDERED = (TENANTS, CPU, SIZE, RATE)
 # These are factors of all observations, with one level, too: hypotheses name them.
 ALWAYS = (FRAMEWORK, LOAD, SIZE)
+WORK_LEFT = "work_left"
 IDLE: LoadName = "idle"
 NONE: LoadName = "none"
 Value = Callable[[Windows, Trial], float | None]
@@ -85,11 +86,11 @@ METRICS = {
         CloudMetric(
             "latency_p99_us", "99 % latency", "log", "us", lambda _, t: latency_us(t, "0.99")
         ),
-        CloudMetric("work_left", "work left to tenants", "log", "share", all_left, True),
+        CloudMetric(WORK_LEFT, "work left to tenants", "log", "share", all_left, True),
     )
 }
 # Of these all is tested. What is lost at ingress is a part of the loss.
-TESTED = ("throughput", "loss", "latency_p50_us", "latency_p99_us", "work_left")
+TESTED = ("throughput", "loss", "latency_p50_us", "latency_p99_us", WORK_LEFT)
 
 # Under which levels a cell's value counts: once, or several times where one cell is a level of a
 # factor that it has none of, such as the one without tenants.
@@ -147,7 +148,7 @@ def beside(part: Part, metric: CloudMetric) -> list[Place]:
     Of the tenants' own work those that have some to do.
     """
     places = [place for place in part.places if place.cell.tenants]
-    if metric.name == "work_left":
+    if metric.name == WORK_LEFT:
         return [place for place in places if place.cell.load in WORK_OF]
     return places or part.places
 

@@ -17,7 +17,7 @@ import numpy as np
 from linerate import stats
 from linerate.cloud.design import CloudDesign
 from linerate.cloud.levels import FRAMEWORK, LOAD, SHARED, Place
-from linerate.cloud.observations import METRICS, CloudMetric, labels_of, observed
+from linerate.cloud.observations import METRICS, WORK_LEFT, CloudMetric, labels_of, observed
 from linerate.cloud.study import names_of
 from linerate.cloud.tested import ANSWERS
 from linerate.cloud.windows import Windows
@@ -75,7 +75,7 @@ def _places(design: CloudDesign) -> dict[str, list[Place]]:
 
 
 def _observed(windows: Windows, places: Sequence[Place], counter: str) -> Observations:
-    metric = METRICS["work_left"]
+    metric = METRICS[WORK_LEFT]
     value = _value(counter)
     own = CloudMetric(metric.name, metric.words, metric.scale, metric.unit, value)
     return observed(windows, own, {place: [labels_of(place)] for place in places})
@@ -150,7 +150,7 @@ def _takeaway(found: Contrast, asked: _Asked, statement: str, compared: str) -> 
     effect, low, high = estimate(found.found)
     return Takeaway(
         statement,
-        METRICS["work_left"].words,
+        METRICS[WORK_LEFT].words,
         (FRAMEWORK, LOAD),
         f"Wilcoxon signed rank in blocks, Holm over {found.family}",
         ANSWERS[found.verdict],

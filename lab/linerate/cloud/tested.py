@@ -31,6 +31,7 @@ from linerate.cloud.levels import (
 from linerate.cloud.observations import (
     IDLE,
     NONE,
+    WORK_LEFT,
     CloudMetric,
     beside,
     crossed_part,
@@ -100,7 +101,7 @@ def effects(
     """
     if not beside(part, metric):
         return []
-    of_work = metric.name == "work_left"
+    of_work = metric.name == WORK_LEFT
     own = replace(metric, value=lambda _, trial: all_work(trial)) if of_work else metric
     found = observed(windows, own, crossed_part(part, metric))
     order = _THREE if sum(len(each.levels) > 1 for each in found.factors) <= _THREE else 2
@@ -144,7 +145,7 @@ def loads(windows: Windows, part: Part, metric: CloudMetric) -> list[Takeaway]:
     Nothing for the tenants' own work: that is compared with theirs alone.
     """
     busy = [load for load in part.loads if load != IDLE]
-    if metric.name == "work_left" or not any(part.tenants) or not busy:
+    if metric.name == WORK_LEFT or not any(part.tenants) or not busy:
         return []
     if IDLE not in part.loads and 0 not in part.tenants:
         return []
@@ -214,12 +215,12 @@ def _trends(windows: Windows, part: Part, metric: CloudMetric) -> list[tuple[Tre
     found = []
     places = beside(part, metric)
     numbers = {place.cell.tenants for place in places}
-    if metric.name != "work_left" and 0 in part.tenants:
+    if metric.name != WORK_LEFT and 0 in part.tenants:
         numbers.add(0)
     for load in dict.fromkeys(place.cell.load for place in places if place.cell.tenants):
         if len(numbers) > 2:
             labels = over_tenants(part, load)
-            if metric.name == "work_left":
+            if metric.name == WORK_LEFT:
                 labels = {place: each for place, each in labels.items() if place.cell.tenants}
             counts = observed(windows, metric, labels)
             found.append((trend(counts, TENANTS, {LOAD: load}), f"the number of {load} tenants"))
