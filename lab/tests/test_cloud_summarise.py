@@ -68,7 +68,8 @@ def cell(
 def test_every_cell_has_its_figures() -> None:
     of = design(WITH_NOBODY, blocks=6)
     found = summary(of)
-    assert len(answers(found).cells) == len(of.places)
+    told = [(each.framework, each.size, each.load) for each in answers(found).cells]
+    assert told == [(place.framework, place.size, place.cell.load) for place in of.places]
     busy = cell(found)
     assert (busy.trials, busy.invalid, busy.tenants, busy.kind) == (6, 0, 2, "container")
     assert busy.left

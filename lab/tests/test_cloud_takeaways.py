@@ -168,6 +168,7 @@ def test_loads_are_told_for_each_framework() -> None:
         "idle ones"
     )
     assert leaves.effect == pytest.approx(0.41, abs=0.02)
+    assert leaves.effect
     assert leaves.low
     assert leaves.high
     assert leaves.low < leaves.effect < leaves.high

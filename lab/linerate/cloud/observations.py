@@ -97,10 +97,6 @@ TESTED = ("throughput", "loss", "latency_p50_us", "latency_p99_us", WORK_LEFT)
 Labels = Mapping[Place, Sequence[Mapping[str, str]]]
 
 
-def labels_of(place: Place) -> dict[str, str]:
-    return {factor: place.level(factor) for factor in FACTORS}
-
-
 def bed_of(trial: Trial) -> str:
     block, session = trial.bed
     return f"block {block}, session {session}"
@@ -155,7 +151,7 @@ def beside(part: Part, metric: CloudMetric) -> list[Place]:
 
 def crossed_part(part: Part, metric: CloudMetric) -> Labels:
     """All factors of a part: `none` is no level of load."""
-    return {place: [labels_of(place)] for place in beside(part, metric)}
+    return {place: [place.levels] for place in beside(part, metric)}
 
 
 def with_nobody(part: Part, load: str) -> Labels:
@@ -165,7 +161,7 @@ def with_nobody(part: Part, load: str) -> Labels:
     found: dict[Place, list[Mapping[str, str]]] = {}
     numbers = [str(count) for count in part.tenants if count]
     for place in part.places:
-        own = labels_of(place)
+        own = place.levels
         if place.cell.tenants:
             found[place] = [own]
         else:
@@ -181,7 +177,7 @@ def over_tenants(part: Part, load: str) -> Labels:
     """One load over the number of tenants, of which 0 is the first, under every kind."""
     found: dict[Place, list[Mapping[str, str]]] = {}
     for place in part.places:
-        own = labels_of(place)
+        own = place.levels
         if not place.cell.tenants:
             found[place] = [{**own, LOAD: load, KIND: kind} for kind in part.kinds]
         elif place.cell.load == load:
@@ -191,4 +187,4 @@ def over_tenants(part: Part, load: str) -> Labels:
 
 def of_control(places: Sequence[Place], reference: str, again: str) -> Labels:
     """The cells of the reference and of its second label."""
-    return {place: [labels_of(place)] for place in places if place.framework in {reference, again}}
+    return {place: [place.levels] for place in places if place.framework in {reference, again}}

@@ -44,11 +44,11 @@ def summarise(
     )
     summary.takeaways = told.entries
     summary.cloud = CloudAnswers(
-        factors=_factors(windows),
+        factors=_factors(windows, design),
         reference=design.reference,
         control=told.control,
         own_rates=rates,
-        cells=cells(windows),
+        cells=cells(windows, design),
         not_run=not_run(design, windows, rates, interrupted=interrupted),
         estimated_s=estimate(design).seconds,
         took_s=_took(trials, summary.started_at, summary.finished_at),
@@ -94,10 +94,14 @@ def _cells(setup: Setup, trials: list[Trial]) -> list[CellSummary]:
     return found
 
 
-def _factors(windows: Windows) -> dict[str, list[str]]:
+def _factors(windows: Windows, design: CloudDesign) -> dict[str, list[str]]:
     """Levels of which some window is valid."""
-    places = [place for place, trial in windows.measured if trial.valid]
-    own = [place for place in places if not place.framework.endswith(AA_SUFFIX)]
+    valid = {place for place, trial in windows.measured if trial.valid}
+    own = [
+        place
+        for place in design.places
+        if place in valid and not place.framework.endswith(AA_SUFFIX)
+    ]
     return {factor: in_order(factor, [place.level(factor) for place in own]) for factor in FACTORS}
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from linerate import stats
 from linerate.cloud.design import CloudDesign
 from linerate.cloud.levels import FRAMEWORK, LOAD, SHARED, Place
-from linerate.cloud.observations import METRICS, WORK_LEFT, CloudMetric, labels_of, observed
+from linerate.cloud.observations import METRICS, WORK_LEFT, CloudMetric, observed
 from linerate.cloud.study import names_of
 from linerate.cloud.tested import ANSWERS
 from linerate.cloud.windows import Windows
@@ -78,7 +78,7 @@ def _observed(windows: Windows, places: Sequence[Place], counter: str) -> Observ
     metric = METRICS[WORK_LEFT]
     value = _value(counter)
     own = CloudMetric(metric.name, metric.words, metric.scale, metric.unit, value)
-    return observed(windows, own, {place: [labels_of(place)] for place in places})
+    return observed(windows, own, {place: [place.levels] for place in places})
 
 
 def _value(counter: str) -> Callable[[Windows, Trial], float | None]:
