@@ -175,6 +175,7 @@ def test_loads_are_told_for_each_framework() -> None:
     assert leaves.test == "Wilcoxon signed rank in blocks, Holm over 4"
     loses = one(found, "network tenants raise the loss of c-l2fwd by", "percentage points")
     assert loses.measure == "difference"
+    assert loses.cliffs_delta == 1
     assert loses.effect == pytest.approx(0.25, abs=0.02)
     slower = one(found, "cpu tenants raise the 99 % latency of c-l2fwd to")
     assert slower.effect == pytest.approx(2.7, abs=0.1)
@@ -225,6 +226,8 @@ def test_trends_over_quotas_sizes_and_rates() -> None:
     ):
         assert one(found, words).verdict == "held"
     quota = one(found, "CPU quota")
+    assert quota.cliffs_delta
+    assert quota.cliffs_delta > 0.5
     assert quota.compared == "cpu quota-100 against quota-25"
     assert quota.effect == pytest.approx(1.82, abs=0.05)
 
@@ -320,6 +323,7 @@ def about_frameworks(found: Takeaways) -> list[TakeawayEntry]:
 def test_a_control_that_differs_leaves_frameworks_undecided() -> None:
     found = asked(design(), replace(NOISY, again=0.1), metrics=("throughput", "loss", "work_left"))
     (throughput, loss, work) = found.control
+    assert loss.cliffs_delta == 1
     assert throughput.verdict == loss.verdict == work.verdict == "held"
     assert throughput.statement == "c-l2fwd differs from itself in throughput"
     assert throughput.effect == pytest.approx(1.105, abs=0.02)

@@ -20,7 +20,7 @@ from linerate.cloud_summary import TakeawayEntry
 from linerate.design import AA_SUFFIX
 from linerate.factorial.contrasts import contrasts, inside_margin
 from linerate.factorial.losses import loss_contrasts
-from linerate.factorial.takeaways import Takeaway, estimate
+from linerate.factorial.takeaways import Takeaway, delta_of, estimate
 from linerate.stats import ALPHA, MIN_COUNT, Paired, Shifted
 from linerate.verdict import MARGIN, found_difference, found_shift
 from linerate.words import counted
@@ -110,6 +110,7 @@ def _by(
         high=high,
         compared=f"{again} against {reference}",
         detectable=pair.detectable,
+        cliffs_delta=delta_of(pair.found),
     )
     return entry(told, metric, "tested"), why
 

@@ -24,7 +24,7 @@ from linerate.cloud.windows import Windows
 from linerate.cloud.work import WORDS, WORK_OF, left
 from linerate.factorial.contrasts import Contrast, block_means, contrasts, judged
 from linerate.factorial.design import Observations, pooled
-from linerate.factorial.takeaways import Takeaway, caveats, estimate
+from linerate.factorial.takeaways import Takeaway, caveats, delta_of, estimate
 from linerate.forwarders import FORWARDERS
 from linerate.forwarders.base import DpdkForwarder
 from linerate.records import Trial
@@ -162,4 +162,5 @@ def _takeaway(found: Contrast, asked: _Asked, statement: str, compared: str) -> 
         high=high,
         compared=f"{asked.words}: {compared}" if found.found else "",
         detectable=found.detectable,
+        cliffs_delta=delta_of(found.found),
     )

@@ -50,7 +50,14 @@ from linerate.factorial.effects import PERMUTATIONS, analyse
 from linerate.factorial.generated import effects_found, trends_found
 from linerate.factorial.losses import LossContrast, loss_contrasts
 from linerate.factorial.space import terms
-from linerate.factorial.takeaways import Answer, Takeaway, caveats, compared_words, estimate
+from linerate.factorial.takeaways import (
+    Answer,
+    Takeaway,
+    caveats,
+    compared_words,
+    delta_of,
+    estimate,
+)
 from linerate.factorial.trends import Trend, trend
 from linerate.stats import ALPHA
 
@@ -194,6 +201,7 @@ def _contrast(
         high=high,
         compared=compared_words(each) if each.found else "",
         detectable=each.detectable,
+        cliffs_delta=delta_of(each.found),
     )
 
 

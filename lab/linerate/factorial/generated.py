@@ -18,6 +18,7 @@ from linerate.factorial.takeaways import (
     Answer,
     Takeaway,
     caveats,
+    delta_of,
     difference_words,
     estimate,
     place_words,
@@ -144,4 +145,5 @@ def _trend(trend: Trend, p_holm: float | None, metric: str, over: str) -> Takeaw
         high=high,
         compared=f"{trend.factor} {ends}" if found else "",
         detectable=trend.detectable,
+        cliffs_delta=delta_of(found),
     )
