@@ -32,6 +32,11 @@ class TakeawayEntry(Strict):
     effect: float | None = None
     low: float | None = Field(default=None, description="95 % interval of the effect")
     high: float | None = None
+    cliffs_delta: float | None = Field(
+        default=None,
+        description="of the values per block: P(the first is above the other) less P(below), "
+        "-1 to 1; where two are compared",
+    )
     compared: str = Field(default="", description="of what the effect is, in words")
     detectable: float | None = Field(
         default=None, description="what such a run finds in four of five cases, as `measure` says"

@@ -181,6 +181,17 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def _every_sign_p(differences: Sequence[float]) -> float:
+    """Each value doubles the sums that there are, which is a hundred times as fast as to form each
+    of them by itself. Sums that differ by rounding are the same.
+    """
+    sums = np.zeros(1)
+    for value in differences:
+        sums = np.concatenate([sums + value, sums - value])
+    rounding = 1e-12 * float(np.abs(differences).sum())
+    return float(np.mean(np.abs(sums) >= abs(sums[0]) - rounding))
+
+
 def sign_flip_p(differences: Sequence[float]) -> float:
     """Two-sided p value of Fisher's permutation test for paired data: each sign is a fair coin.
 
@@ -189,6 +200,8 @@ def sign_flip_p(differences: Sequence[float]) -> float:
     # One value is as far from 0 with either sign.
     if len(differences) < 2 or not any(differences):
         return 1.0
+    if len(differences) <= EXACT_COUNT:
+        return _every_sign_p(differences)
     found = scipy_stats.permutation_test(
         (np.asarray(differences, dtype=np.float64),),
         np.sum,

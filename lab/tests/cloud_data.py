@@ -22,6 +22,7 @@ DPDK, XDP = "c-l2fwd", "xdp-tx"
 # What is put in: by levels, which must all be those of a cell, a summand of it.
 Effects = Mapping[tuple[tuple[str, str], ...], float]
 _OWN_PPS = {DPDK: 400e3, XDP: 500e3}
+SAME_PPS = {DPDK: 400e3, XDP: 400e3}
 _WINDOW_S = 1.0
 
 PART = Part(
@@ -54,6 +55,7 @@ class Truth:
     loss_spread: float = 0.01
     loss_at: float = 0.0
     again: float = 0.0
+    own_pps: Mapping[str, float] = field(default_factory=lambda: _OWN_PPS)
 
 
 CALM = Truth()
@@ -156,7 +158,7 @@ def _trial(  # noqa: PLR0917
     found.cloud.tenants = _tenants(place, noise[2] + summand(truth.work, true))
     if nobody:
         return found
-    own = _OWN_PPS.get(framework, 300e3)
+    own = truth.own_pps.get(framework, 300e3)
     rate = place.cell.rate * own * float(np.exp(noise[0] + summand(truth.throughput, true)))
     lost = min(max(0.0, latent + summand(truth.loss, true)), 1.0)
     found.duration_s = _WINDOW_S

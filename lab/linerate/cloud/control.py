@@ -8,6 +8,7 @@ lies outside the margin; of loss, which has no margin, any difference that is sh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linerate.cloud.design import CloudDesign
@@ -19,7 +20,7 @@ from linerate.cloud_summary import TakeawayEntry
 from linerate.design import AA_SUFFIX
 from linerate.factorial.contrasts import contrasts, inside_margin
 from linerate.factorial.losses import loss_contrasts
-from linerate.factorial.takeaways import Takeaway, estimate
+from linerate.factorial.takeaways import Takeaway, delta_of, estimate
 from linerate.stats import ALPHA, MIN_COUNT, Paired, Shifted
 from linerate.verdict import MARGIN, found_difference, found_shift
 from linerate.words import counted
@@ -65,11 +66,11 @@ class Control:
         )
 
 
-def control_of(windows: Windows, design: CloudDesign) -> Control:
-    if not design.control:
-        return Control({}, dict.fromkeys(TESTED, _NONE))
+def control_of(windows: Windows, design: CloudDesign, metrics: Sequence[str] = TESTED) -> Control:
+    if not design.control or not design.places:
+        return Control({}, dict.fromkeys(metrics, _NONE))
     entries, forbids = {}, {}
-    for name in TESTED:
+    for name in metrics:
         entries[name], why = _by(METRICS[name], windows, design)
         if why:
             forbids[name] = why
@@ -109,6 +110,7 @@ def _by(
         high=high,
         compared=f"{again} against {reference}",
         detectable=pair.detectable,
+        cliffs_delta=delta_of(pair.found),
     )
     return entry(told, metric, "tested"), why
 

@@ -28,6 +28,7 @@ def entry(found: Takeaway, metric: CloudMetric, origin: Origin, part: str = "") 
         effect=_known(found.effect),
         low=_known(found.low),
         high=_known(found.high),
+        cliffs_delta=_known(found.cliffs_delta),
         compared=found.compared,
         detectable=_known(found.detectable),
         verdict=found.verdict,

@@ -26,9 +26,9 @@ QUANTILES = ("0.5", "0.9", "0.99", "0.999")
 _Without = tuple[str, int, str, float, tuple[int, int]]
 
 
-def cells(windows: Windows) -> list[CloudCellFigures]:
-    """Of every cell that was measured, in the order in which they came."""
-    by_place: dict[Place, list[Trial]] = {}
+def cells(windows: Windows, design: CloudDesign) -> list[CloudCellFigures]:
+    """Of every cell that was measured, in the order of the design."""
+    by_place: dict[Place, list[Trial]] = {place: [] for place in design.places}
     for place, trial in windows.measured:
         by_place.setdefault(place, []).append(trial)
     without = {
@@ -36,7 +36,7 @@ def cells(windows: Windows) -> list[CloudCellFigures]:
         for place, trial in windows.measured
         if trial.valid and not place.cell.tenants
     }
-    return [_figures(place, each, windows, without) for place, each in by_place.items()]
+    return [_figures(place, each, windows, without) for place, each in by_place.items() if each]
 
 
 def _without(place: Place, trial: Trial) -> _Without:

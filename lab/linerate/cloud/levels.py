@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from linerate.cloud_window import CloudCell
 from linerate.records import Trial
@@ -37,6 +38,11 @@ class Place:
 
     def level(self, factor: str) -> str:
         """Of a factor, as it is written in analyses and reports."""
+        return self.levels[factor]
+
+    @cached_property
+    def levels(self) -> dict[str, str]:
+        """Of every factor."""
         cell = self.cell
         return {
             FRAMEWORK: self.framework,
@@ -46,7 +52,7 @@ class Place:
             CPU: cell.cpu,
             SIZE: str(self.size),
             RATE: rate_words(cell.rate),
-        }[factor]
+        }
 
     @property
     def words(self) -> str:

@@ -38,6 +38,7 @@ from linerate.records import Trial
 ORDERED = (TENANTS, CPU, SIZE, RATE)
 # These are factors of all observations, with one level, too: hypotheses name them.
 ALWAYS = (FRAMEWORK, LOAD, SIZE)
+WORK_LEFT = "work_left"
 IDLE: LoadName = "idle"
 NONE: LoadName = "none"
 Value = Callable[[Windows, Trial], float | None]
@@ -85,19 +86,15 @@ METRICS = {
         CloudMetric(
             "latency_p99_us", "99 % latency", "log", "us", lambda _, t: latency_us(t, "0.99")
         ),
-        CloudMetric("work_left", "work left to tenants", "log", "share", all_left, True),
+        CloudMetric(WORK_LEFT, "work left to tenants", "log", "share", all_left, True),
     )
 }
 # Of these all is tested. What is lost at ingress is a part of the loss.
-TESTED = ("throughput", "loss", "latency_p50_us", "latency_p99_us", "work_left")
+TESTED = ("throughput", "loss", "latency_p50_us", "latency_p99_us", WORK_LEFT)
 
 # Under which levels a cell's value counts: once, or several times where one cell is a level of a
 # factor that it has none of, such as the one without tenants.
 Labels = Mapping[Place, Sequence[Mapping[str, str]]]
-
-
-def labels_of(place: Place) -> dict[str, str]:
-    return {factor: place.level(factor) for factor in FACTORS}
 
 
 def bed_of(trial: Trial) -> str:
@@ -147,14 +144,14 @@ def beside(part: Part, metric: CloudMetric) -> list[Place]:
     Of the tenants' own work those that have some to do.
     """
     places = [place for place in part.places if place.cell.tenants]
-    if metric.name == "work_left":
+    if metric.name == WORK_LEFT:
         return [place for place in places if place.cell.load in WORK_OF]
     return places or part.places
 
 
 def crossed_part(part: Part, metric: CloudMetric) -> Labels:
     """All factors of a part: `none` is no level of load."""
-    return {place: [labels_of(place)] for place in beside(part, metric)}
+    return {place: [place.levels] for place in beside(part, metric)}
 
 
 def with_nobody(part: Part, load: str) -> Labels:
@@ -164,7 +161,7 @@ def with_nobody(part: Part, load: str) -> Labels:
     found: dict[Place, list[Mapping[str, str]]] = {}
     numbers = [str(count) for count in part.tenants if count]
     for place in part.places:
-        own = labels_of(place)
+        own = place.levels
         if place.cell.tenants:
             found[place] = [own]
         else:
@@ -180,7 +177,7 @@ def over_tenants(part: Part, load: str) -> Labels:
     """One load over the number of tenants, of which 0 is the first, under every kind."""
     found: dict[Place, list[Mapping[str, str]]] = {}
     for place in part.places:
-        own = labels_of(place)
+        own = place.levels
         if not place.cell.tenants:
             found[place] = [{**own, LOAD: load, KIND: kind} for kind in part.kinds]
         elif place.cell.load == load:
@@ -190,4 +187,4 @@ def over_tenants(part: Part, load: str) -> Labels:
 
 def of_control(places: Sequence[Place], reference: str, again: str) -> Labels:
     """The cells of the reference and of its second label."""
-    return {place: [labels_of(place)] for place in places if place.framework in {reference, again}}
+    return {place: [place.levels] for place in places if place.framework in {reference, again}}

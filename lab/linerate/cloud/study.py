@@ -56,11 +56,14 @@ def names_of(arms: Sequence[Arm]) -> Names:
 
 
 def conclusions(
-    windows: Windows, design: CloudDesign, *, permutations: int
+    windows: Windows, design: CloudDesign, metrics: Sequence[str] = ASKED, *, permutations: int
 ) -> list[tuple[CloudMetric, Takeaway]]:
+    """By those of the metrics that the study had."""
     names = names_of(design.arms)
     found = []
     for name in ASKED:
+        if name not in metrics:
+            continue
         metric = METRICS[name]
         answers: dict[str, list[Takeaway]] = {}
         for place, about in enumerate(ABOUT):

@@ -44,14 +44,14 @@ def summarise(
     )
     summary.takeaways = told.entries
     summary.cloud = CloudAnswers(
-        factors=_factors(windows),
+        factors=_factors(windows, design),
         reference=design.reference,
         control=told.control,
         own_rates=rates,
-        cells=cells(windows),
+        cells=cells(windows, design),
         not_run=not_run(design, windows, rates, interrupted=interrupted),
         estimated_s=estimate(design).seconds,
-        took_s=_seconds(summary.started_at, summary.finished_at),
+        took_s=_took(trials, summary.started_at, summary.finished_at),
         accelerator=_accelerator(trials),
     )
     return summary
@@ -94,10 +94,14 @@ def _cells(setup: Setup, trials: list[Trial]) -> list[CellSummary]:
     return found
 
 
-def _factors(windows: Windows) -> dict[str, list[str]]:
+def _factors(windows: Windows, design: CloudDesign) -> dict[str, list[str]]:
     """Levels of which some window is valid."""
-    places = [place for place, trial in windows.measured if trial.valid]
-    own = [place for place in places if not place.framework.endswith(AA_SUFFIX)]
+    valid = {place for place, trial in windows.measured if trial.valid}
+    own = [
+        place
+        for place in design.places
+        if place in valid and not place.framework.endswith(AA_SUFFIX)
+    ]
     return {factor: in_order(factor, [place.level(factor) for place in own]) for factor in FACTORS}
 
 
@@ -106,10 +110,12 @@ def _accelerator(trials: list[Trial]) -> str | None:
     return ACCELERATORS[found] if found else None
 
 
-def _seconds(started_at: str, finished_at: str) -> float | None:
-    """None where one of the two is not in ISO 8601, or both are not in one zone."""
+def _took(trials: list[Trial], started_at: str, finished_at: str) -> float | None:
+    """Of a run of one session: between two of them nothing is measured."""
+    if any(trial.session > 1 for trial in trials):
+        return None
     try:
         took = datetime.fromisoformat(finished_at) - datetime.fromisoformat(started_at)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # not in ISO 8601, or not in one zone
         return None
     return max(0.0, took.total_seconds())

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from linerate.cloud.control import control_of
 from linerate.cloud.design import CloudDesign
 from linerate.cloud.entries import entry, ranked
-from linerate.cloud.observations import METRICS, TESTED
+from linerate.cloud.observations import METRICS, TESTED, WORK_LEFT
 from linerate.cloud.study import conclusions
 from linerate.cloud.tenants_side import neighbours
 from linerate.cloud.tested import everything
@@ -36,11 +36,11 @@ def takeaways(
     metrics: Sequence[str] = TESTED,
     permutations: int = PERMUTATIONS,
 ) -> Takeaways:
-    """`metrics`: by which everything is tested; the study's conclusions are always asked."""
-    control = control_of(windows, design)
+    """`metrics`: by which everything is asked."""
+    control = control_of(windows, design, metrics)
     found = [
         entry(each, metric, "study")
-        for metric, each in conclusions(windows, design, permutations=permutations)
+        for metric, each in conclusions(windows, design, metrics, permutations=permutations)
     ]
     several = len(design.parts) > 1
     for name in metrics:
@@ -51,7 +51,8 @@ def takeaways(
             entry(each, METRICS[name], "tested", part.name if several else "")
             for each, part in told
         ]
-    found += [entry(each, METRICS["work_left"], "tested") for each in neighbours(windows, design)]
+    if WORK_LEFT in metrics:
+        found += [entry(each, METRICS[WORK_LEFT], "tested") for each in neighbours(windows, design)]
     return Takeaways(
         ranked([control.judged(each) for each in found]), list(control.entries.values())
     )

@@ -17,14 +17,14 @@ import numpy as np
 from linerate import stats
 from linerate.cloud.design import CloudDesign
 from linerate.cloud.levels import FRAMEWORK, LOAD, SHARED, Place
-from linerate.cloud.observations import METRICS, CloudMetric, labels_of, observed
+from linerate.cloud.observations import METRICS, WORK_LEFT, CloudMetric, observed
 from linerate.cloud.study import names_of
 from linerate.cloud.tested import ANSWERS
 from linerate.cloud.windows import Windows
 from linerate.cloud.work import WORDS, WORK_OF, left
 from linerate.factorial.contrasts import Contrast, block_means, contrasts, judged
 from linerate.factorial.design import Observations, pooled
-from linerate.factorial.takeaways import Takeaway, caveats, estimate
+from linerate.factorial.takeaways import Takeaway, caveats, delta_of, estimate
 from linerate.forwarders import FORWARDERS
 from linerate.forwarders.base import DpdkForwarder
 from linerate.records import Trial
@@ -75,10 +75,10 @@ def _places(design: CloudDesign) -> dict[str, list[Place]]:
 
 
 def _observed(windows: Windows, places: Sequence[Place], counter: str) -> Observations:
-    metric = METRICS["work_left"]
+    metric = METRICS[WORK_LEFT]
     value = _value(counter)
     own = CloudMetric(metric.name, metric.words, metric.scale, metric.unit, value)
-    return observed(windows, own, {place: [labels_of(place)] for place in places})
+    return observed(windows, own, {place: [place.levels] for place in places})
 
 
 def _value(counter: str) -> Callable[[Windows, Trial], float | None]:
@@ -139,7 +139,7 @@ def _xdp_against_dpdk(asked: Sequence[_Asked], design: CloudDesign) -> list[Take
 
 def _against_words(found: Contrast, asked: _Asked) -> str:
     if found.found is None or found.verdict in {"undecided", "equal"}:
-        return f"{asked.words} get different amounts of {asked.work} done beside XDP and DPDK"
+        return f"{_XDP} and {_DPDK} leave {asked.words} different shares of their {asked.work}"
     more, other, ratio = _XDP, _DPDK, found.found.ratio
     if ratio < 1:
         more, other, ratio = other, more, 1 / ratio
@@ -150,7 +150,7 @@ def _takeaway(found: Contrast, asked: _Asked, statement: str, compared: str) -> 
     effect, low, high = estimate(found.found)
     return Takeaway(
         statement,
-        METRICS["work_left"].words,
+        METRICS[WORK_LEFT].words,
         (FRAMEWORK, LOAD),
         f"Wilcoxon signed rank in blocks, Holm over {found.family}",
         ANSWERS[found.verdict],
@@ -162,4 +162,5 @@ def _takeaway(found: Contrast, asked: _Asked, statement: str, compared: str) -> 
         high=high,
         compared=f"{asked.words}: {compared}" if found.found else "",
         detectable=found.detectable,
+        cliffs_delta=delta_of(found.found),
     )

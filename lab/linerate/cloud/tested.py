@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from linerate.cloud.design import Part
 from linerate.cloud.levels import (
@@ -30,6 +31,7 @@ from linerate.cloud.levels import (
 from linerate.cloud.observations import (
     IDLE,
     NONE,
+    WORK_LEFT,
     CloudMetric,
     beside,
     crossed_part,
@@ -40,6 +42,7 @@ from linerate.cloud.observations import (
 )
 from linerate.cloud.told import kinds_told, load_told
 from linerate.cloud.windows import Windows
+from linerate.cloud.work import all_work
 from linerate.errors import DesignError
 from linerate.factorial.contrasts import Contrast, Verdict, contrasts
 from linerate.factorial.design import Observations
@@ -47,7 +50,14 @@ from linerate.factorial.effects import PERMUTATIONS, analyse
 from linerate.factorial.generated import effects_found, trends_found
 from linerate.factorial.losses import LossContrast, loss_contrasts
 from linerate.factorial.space import terms
-from linerate.factorial.takeaways import Answer, Takeaway, caveats, compared_words, estimate
+from linerate.factorial.takeaways import (
+    Answer,
+    Takeaway,
+    caveats,
+    compared_words,
+    delta_of,
+    estimate,
+)
 from linerate.factorial.trends import Trend, trend
 from linerate.stats import ALPHA
 
@@ -61,6 +71,8 @@ _BEYOND = 5
 ANSWERS: dict[Verdict, Answer] = {
     "higher": "held", "lower": "held", "equal": "not held", "undecided": "undecided",
 }  # fmt: skip
+# What the tenants alone were measured by.
+_ALONE = frozenset({KIND, LOAD, TENANTS})
 # A statement and the part of the design that it is of.
 Told = tuple[Takeaway, Part]
 
@@ -88,17 +100,25 @@ def everything(
 def effects(
     windows: Windows, part: Part, metric: CloudMetric, *, permutations: int, seed: int
 ) -> list[Takeaway]:
-    """Main effects and interactions of a part's factors; nothing where it crosses none."""
+    """Main effects and interactions of a part's factors; nothing where it crosses none.
+
+    What is left to tenants has, for each load, number and kind of them, one denominator in a block,
+    whose noise all cells with it have alike: no test of cells can be of these alone. Of the other
+    factors it says nothing, and so their effects are those on the work itself.
+    """
     if not beside(part, metric):
         return []
-    found = observed(windows, metric, crossed_part(part, metric))
+    of_work = metric.name == WORK_LEFT
+    own = replace(metric, value=lambda _, trial: all_work(trial)) if of_work else metric
+    found = observed(windows, own, crossed_part(part, metric))
     order = _THREE if sum(len(each.levels) > 1 for each in found.factors) <= _THREE else 2
     family = len(terms(found, order))
     if not family:
         return []
     try:
         count = affordable(permutations, family, found.values.size)
-        return effects_found(analyse(found, order=order, permutations=count, seed=seed), found)
+        told = effects_found(analyse(found, order=order, permutations=count, seed=seed), found)
+        return [each for each in told if not (of_work and _ALONE.issuperset(each.about))]
     except DesignError as error:
         about = tuple(each.name for each in found.factors if len(each.levels) > 1)
         reason = error.message if has_values(found) else "no valid window tells it"
@@ -132,7 +152,7 @@ def loads(windows: Windows, part: Part, metric: CloudMetric) -> list[Takeaway]:
     Nothing for the tenants' own work: that is compared with theirs alone.
     """
     busy = [load for load in part.loads if load != IDLE]
-    if metric.name == "work_left" or not any(part.tenants) or not busy:
+    if metric.name == WORK_LEFT or not any(part.tenants) or not busy:
         return []
     if IDLE not in part.loads and 0 not in part.tenants:
         return []
@@ -181,6 +201,7 @@ def _contrast(
         high=high,
         compared=compared_words(each) if each.found else "",
         detectable=each.detectable,
+        cliffs_delta=delta_of(each.found),
     )
 
 
@@ -202,12 +223,12 @@ def _trends(windows: Windows, part: Part, metric: CloudMetric) -> list[tuple[Tre
     found = []
     places = beside(part, metric)
     numbers = {place.cell.tenants for place in places}
-    if metric.name != "work_left" and 0 in part.tenants:
+    if metric.name != WORK_LEFT and 0 in part.tenants:
         numbers.add(0)
     for load in dict.fromkeys(place.cell.load for place in places if place.cell.tenants):
         if len(numbers) > 2:
             labels = over_tenants(part, load)
-            if metric.name == "work_left":
+            if metric.name == WORK_LEFT:
                 labels = {place: each for place, each in labels.items() if place.cell.tenants}
             counts = observed(windows, metric, labels)
             found.append((trend(counts, TENANTS, {LOAD: load}), f"the number of {load} tenants"))

@@ -8,7 +8,7 @@ what was asked, and its verdict that it is not so or not known.
 from __future__ import annotations
 
 from linerate.cloud.levels import FRAMEWORK
-from linerate.cloud.observations import IDLE, CloudMetric
+from linerate.cloud.observations import IDLE, WORK_LEFT, CloudMetric
 from linerate.factorial.contrasts import Contrast
 from linerate.factorial.losses import LossContrast
 from linerate.stats import Paired, Shifted
@@ -42,9 +42,15 @@ def kinds_told(found: Contrast | LossContrast, metric: CloudMetric) -> str:
     """Of virtual machines against containers."""
     framework = dict(found.within)[FRAMEWORK]
     whose = f"the {metric.words} of {framework}"
-    if metric.name == "work_left":
-        whose = f"the work that {framework} leaves to them"
-    if found.verdict not in {"higher", "lower"} or found.found is None:
+    shown = found.verdict in {"higher", "lower"}
+    if metric.name == WORK_LEFT and isinstance(found.found, Paired) and shown:
+        return (
+            f"{framework} leaves virtual machines {times(found.found)} the share of their work "
+            "that it leaves containers"
+        )
+    if metric.name == WORK_LEFT:
+        return f"{framework} leaves virtual machines and containers different shares of their work"
+    if not shown or found.found is None:
         return f"virtual machines and containers differ in {whose}"
     if isinstance(found.found, Shifted):
         side = "higher" if found.found.shift > 0 else "lower"

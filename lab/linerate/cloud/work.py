@@ -8,6 +8,7 @@ beside a forwarder over that by themselves, on the same bed.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from linerate.cloud.windows import Windows
 from linerate.cloud_window import TenantWindow
@@ -50,11 +51,21 @@ def left(windows: Windows, trial: Trial, counter: str) -> float | None:
     return mine / whole if mine is not None and whole else None
 
 
+def all_work(trial: Trial) -> float | None:
+    """Per second, in no unit: of a load that does several kinds of work, their geometric mean."""
+    load = trial.cloud.cell.load if trial.cloud else ""
+    return _mean([work_per_s(trial, counter) for counter in WORK_OF.get(load, ())])
+
+
 def all_left(windows: Windows, trial: Trial) -> float | None:
     """Of a load that does several kinds of work, the geometric mean of their shares."""
     load = trial.cloud.cell.load if trial.cloud else ""
-    shares = [left(windows, trial, counter) for counter in WORK_OF.get(load, ())]
-    known = [share for share in shares if share is not None]
-    if not known or len(known) < len(shares):
+    return _mean([left(windows, trial, counter) for counter in WORK_OF.get(load, ())])
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Geometric; None where one is not known, or there is none."""
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
         return None
     return math.prod(known) ** (1 / len(known))

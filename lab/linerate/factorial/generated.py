@@ -18,6 +18,7 @@ from linerate.factorial.takeaways import (
     Answer,
     Takeaway,
     caveats,
+    delta_of,
     difference_words,
     estimate,
     place_words,
@@ -26,6 +27,9 @@ from linerate.factorial.trends import Trend
 from linerate.stats import ALPHA, MIN_COUNT
 from linerate.verdict import MARGIN
 from linerate.words import counted
+
+# Smaller p are told as smaller than this.
+_LEAST_TOLD = 1e-4
 
 
 def effects_found(analysis: Analysis, observations: Observations) -> list[Takeaway]:
@@ -110,7 +114,8 @@ def _trend(trend: Trend, p_holm: float | None, metric: str, over: str) -> Takeaw
         return Takeaway(statement, metric, about, test, "undecided", reason)
     verdict: Answer = "undecided"
     word = "changes"
-    reason = f"p {p_holm:.4f}, {counted(trend.blocks, 'block')}"
+    told = f"p {p_holm:.4f}" if p_holm >= _LEAST_TOLD else f"p below {_LEAST_TOLD:.4f}"
+    reason = f"{told}, {counted(trend.blocks, 'block')}"
     if trend.ends and inside_margin(trend.ends):
         verdict = "not held"
         reason = f"the last level lies inside +-{MARGIN * 100:.0f} % of the first"
@@ -140,4 +145,5 @@ def _trend(trend: Trend, p_holm: float | None, metric: str, over: str) -> Takeaw
         high=high,
         compared=f"{trend.factor} {ends}" if found else "",
         detectable=trend.detectable,
+        cliffs_delta=delta_of(found),
     )

@@ -13,7 +13,7 @@ packets per second and last in bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from linerate.errors import DesignError
 from linerate.factorial.design import Observations, combinations, crossed, pooled, relative_to
@@ -64,18 +64,21 @@ def kind_matters(
     observations: Observations, names: Names, *, permutations: int = PERMUTATIONS, seed: int = 1
 ) -> Takeaway:
     """Whether the kinds of load differ. Idle is none: that any load matters is another question."""
-    kinds = observations
-    if observations.has(names.load, names.idle):
+    kinds, idle = observations, observations.has(names.load, names.idle)
+    if idle:
         levels = observations.factor(names.load).levels
         if rest := [level for level in levels if level != names.idle]:
             kinds = observations.keeping(names.load, rest)
-    return matters(
+    found = matters(
         kinds,
         names.load,
         f"the kind of load matters for {observations.metric}",
         permutations=permutations,
         seed=seed,
     )
+    if idle and len(kinds.factor(names.load).levels) < 2:
+        return replace(found, reason=f"the design has fewer than two loads beside {names.idle}")
+    return found
 
 
 def differ(
@@ -135,9 +138,9 @@ def network_worst(observations: Observations, names: Names) -> Takeaway:
     if not observations.has(names.size) or len(observations.factor(names.size).levels) < 2:
         return unknown(f"the design has no second level of {names.size}")
     compared, idle = observations, None
+    if not set(observations.factor(names.load).levels) - {names.network, names.idle}:
+        return unknown(f"the design has no load beside {names.network} and {names.idle}")
     if rate and observations.has(names.load, names.idle):
-        if len(observations.factor(names.load).levels) < 3:
-            return unknown(f"the design has no load beside {names.network} and {names.idle}")
         compared, idle = relative_to(observations, names.load, names.idle), names.idle
         statement += f", as a share of that under {idle} load"
     place = {names.load: names.network, names.size: compared.factor(names.size).levels[0]}

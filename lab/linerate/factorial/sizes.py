@@ -9,6 +9,7 @@ Steiger, Psychological Methods 9(2), 2004 (interval by the noncentral F distribu
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from scipy import optimize
 from scipy import stats as scipy_stats
@@ -44,6 +45,7 @@ def share_interval(f: float, df: int, df_error: int, level: float = 1 - ALPHA) -
     return Interval(low / (low + n), high / (high + n), level)
 
 
+@cache
 def detectable_share(df: int, df_error: int, alpha: float = ALPHA) -> float | None:
     """The share of variance that the F test at this level finds with `POWER`; None where that is
     next to all of it.

@@ -38,6 +38,7 @@ class Takeaway:
     """`low` and `high`: the 95 % interval of `effect`. `about`: the factors, by which its chart is
     found. `compared`: of what the effect is, in words. `detectable`: what such a run finds in four
     of five cases, a share of the ratio, a difference, or a share of variance, as `measure` says.
+    `cliffs_delta`: P(the first of two compared is above the other in any two blocks) less P(below).
     """
 
     statement: str
@@ -53,6 +54,7 @@ class Takeaway:
     high: float | None = None
     compared: str = ""
     detectable: float | None = None
+    cliffs_delta: float | None = None
 
 
 def matters(
@@ -136,6 +138,7 @@ def _judged(observations: Observations, statement: str, test: str, whole: Whole)
         high=high,
         compared=compared_words(shown) if shown else "",
         detectable=_least(overall),
+        cliffs_delta=delta_of(shown.found if shown else None),
     )
 
 
@@ -146,6 +149,13 @@ def estimate(found: Paired | Shifted | None) -> tuple[float | None, float | None
     if isinstance(found, Shifted):
         return found.shift, found.low, found.high
     return found.ratio, found.ci_low, found.ci_high
+
+
+def delta_of(found: Paired | Shifted | None) -> float | None:
+    """Cliff's delta."""
+    if found is None:
+        return None
+    return found.cliffs_delta if isinstance(found, Shifted) else 2 * found.a12 - 1
 
 
 def _free(shown: Contrast | LossContrast | None) -> str:

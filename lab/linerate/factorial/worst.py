@@ -26,6 +26,7 @@ from linerate.factorial.losses import shifted
 from linerate.factorial.takeaways import Answer, Measure, difference_words
 from linerate.stats import ALPHA, MIN_COUNT
 from linerate.verdict import MARGIN
+from linerate.words import counted
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,9 @@ def _why(closest: Rival, found: Sequence[Rival], measure: Measure) -> str:
     if others:
         told += f" and {others} more"
     if closest.blocks < MIN_COUNT:
-        return f"{told}: {closest.blocks} blocks, of which {MIN_COUNT} or more are needed"
+        return (
+            f"{told}: {counted(closest.blocks, 'block')}, of which {MIN_COUNT} or more are needed"
+        )
     if closest.detectable is None:
         return f"{told} (p {closest.p:.3f}); how much the runs spread is not known"
     words = difference_words(closest.detectable, measure == "ratio")
