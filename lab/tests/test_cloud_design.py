@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from linerate.cloud import asked, design_file, plan
 from linerate.cloud.design import DESIGN, OPTIONS, CloudDesign, Options, Part, design_of, places_of
 from linerate.cloud.estimate import duration, estimate, seconds_of, told
+from linerate.cloud.isolation import isolation
 from linerate.cloud.levels import FACTORS, NOBODY, Place, in_order, quota_of
 from linerate.cloud.plan import Room
 from linerate.cloud_window import CloudCell
@@ -241,6 +242,17 @@ def test_design_and_options_outlive_run_json() -> None:
     made = design_of(again)
     assert as_stored(DESIGN, made) == as_stored(DESIGN, design_of(asked_for))
     assert read(DESIGN, as_stored(DESIGN, made), "design").places == made.places
+
+
+def test_how_tenants_are_kept_is_told_of_what_there_is() -> None:
+    (told,) = isolation(design(SMALL))
+    assert "256 MiB of memory, 256 processes" in told
+    assert "disk" not in told
+    text = SMALL.replace('"cpu"]', '"cpu", "mixed"]') + 'kinds = ["vm"]\n'
+    told, network = isolation(design(text + "[tenant]\ncpu_quota = 0.5\nio_mib_per_s = 9\n"))
+    assert "a disk of 32 MiB" in told
+    assert "50% of a CPU, 9 MiB/s each way" in told
+    assert "no route off it" in network
 
 
 # --- estimate ----------------------------------------------------------------------------------

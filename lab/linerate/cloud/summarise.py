@@ -8,6 +8,7 @@ from datetime import datetime
 from linerate.cloud.design import CloudDesign
 from linerate.cloud.estimate import estimate
 from linerate.cloud.figures import cells, own_rates
+from linerate.cloud.isolation import isolation
 from linerate.cloud.levels import FACTORS, in_order
 from linerate.cloud.not_run import not_run
 from linerate.cloud.takeaways import takeaways
@@ -53,6 +54,7 @@ def summarise(
         estimated_s=estimate(design).seconds,
         took_s=_took(trials, summary.started_at, summary.finished_at),
         accelerator=_accelerator(trials),
+        isolation=isolation(design),
     )
     return summary
 
