@@ -25,7 +25,7 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages lint-packages venv programs graph-bench native-graph build demo bench bench-trust test soak kills lint sanitize clean
+.PHONY: help setup packages bench-packages cloud-packages lint-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust test soak kills lint sanitize clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -38,6 +38,9 @@ build: setup programs ## build the Rust programs into target/release, all but th
 
 demo: build ## compare l2fwd in C and in Rust on virtual links, and write a report (6 minutes)
 	$(Q)$(LINERATE) run overload --preset demo --out '$(OUT)'
+
+demo-cloud: build cloud-packages ## put containers and a virtual machine beside DPDK and XDP, as root, and write a report (13 minutes)
+	$(Q)$(LINERATE) run cloud --design demo --out '$(OUT)'
 
 # Every second block chooses the best C build, the others judge it: hence 80 for 40.
 BENCH_ARMS := c-l2fwd,c-l2fwd-native,c-l2fwd-clang,c-l2fwd-clang-native,plain-c,plain-c-burst,rust-l2fwd,rust-l2fwd-burst,raw-rust,raw-rust-burst
@@ -76,7 +79,8 @@ soak: build ## look for a lost frame among 10^9, and whether the generator grows
 
 KILLS ?= 50
 kills: build ## kill the lab, generators and forwarders at KILLS=50 random moments of each experiment, and resume
-	$(Q)LINERATE_KILLS='$(KILLS)' PYTHONPATH=scripts .venv/bin/python -m pytest -ra -p strict_skips lab/tests/test_e2e_resume.py
+	$(Q)LINERATE_KILLS='$(KILLS)' PYTHONPATH=scripts .venv/bin/python -m pytest -ra -p strict_skips \
+	  lab/tests/test_e2e_resume.py lab/tests/test_e2e_cloud.py -k killed
 
 lint: setup lint-packages ## check the style: rustfmt, clippy, ruff, mypy; warnings are errors
 	$(Q)scripts/run-lint
@@ -93,6 +97,9 @@ packages:
 
 bench-packages: packages
 	$(Q)scripts/setup-packages bench
+
+cloud-packages: packages
+	$(Q)scripts/setup-packages cloud
 
 lint-packages: packages
 	$(Q)scripts/setup-packages lint

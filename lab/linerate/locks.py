@@ -10,7 +10,12 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from pathlib import Path
+
+# What a lab that was killed had just begun holds its locks, too, until it is another program.
+PATIENCE_S = 0.3
+_LOOK_S = 0.005
 
 
 def hold(path: Path, flags: int = 0) -> int | None:
@@ -30,3 +35,12 @@ def hold(path: Path, flags: int = 0) -> int | None:
     if lock >= 0:
         os.close(lock)
     return None
+
+
+def hold_by(deadline: float, path: Path, flags: int = 0) -> int | None:
+    """The same, tried until then (time.monotonic), once at least."""
+    while True:
+        lock = hold(path, flags)
+        if lock is not None or time.monotonic() >= deadline or not path.exists():
+            return lock
+        time.sleep(_LOOK_S)

@@ -19,6 +19,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from linerate.errors import LinkError, MachineError, MissingError
-from linerate.locks import hold
+from linerate.locks import PATIENCE_S, hold, hold_by
 from linerate.process import CLONE_NEWNET, NAMESPACES, start_time
 
 _PREFIX = "linerate"
@@ -155,13 +156,14 @@ def _set(namespace: str, interface: str, what: str, command: int, *, on: bool) -
 def remove_stale() -> list[str]:
     """Remove namespaces of labs that no longer run; returns their names."""
     removed = []
+    deadline = time.monotonic() + PATIENCE_S
     for path in NAMESPACES.glob(f"{_PREFIX}-*"):
         try:
             pid, started = (int(part) for part in path.name.split("-")[1:3])
         except ValueError:  # not ours
             continue
         # Its owner may be in another container, or remove it at any moment.
-        if start_time(pid) == started or (lock := hold(path)) is None:
+        if start_time(pid) == started or (lock := hold_by(deadline, path)) is None:
             continue
         try:
             ip("netns", "del", path.name)

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,12 +62,17 @@ __all__ = ["runtime"]
 class Session(Run):
     """`linerate run EXPERIMENT`, or the same with `--resume` where there is a run."""
 
-    def __init__(self, experiment: str, runtime: Path, out: Path) -> None:
+    def __init__(
+        self, experiment: str, runtime: Path, out: Path, asked: Sequence[str] | None = None
+    ) -> None:
+        """`asked`: options of a run that begins; None: those of its experiment here."""
         self.out = out
         self.runtime = runtime
         options = ["--resume", str(out)]
         if not (out / RUN).exists():
-            options = ["--out", str(out), "--keep-going", *OPTIONS[experiment]]
+            if asked is None:
+                asked = OPTIONS[experiment]
+            options = ["--out", str(out), "--keep-going", *asked]
         self.lab = subprocess.Popen(
             [sys.executable, "-m", "linerate", "run", experiment, *options],
             stdout=subprocess.PIPE,

@@ -24,6 +24,7 @@ from linerate.errors import LinkError, MachineError, MissingError, ProcessError,
 from linerate.process import RunDirectory
 from linerate.tenants import (
     accelerator,
+    cgroups,
     cpio,
     disk_image,
     guest,
@@ -35,7 +36,8 @@ from linerate.tenants import (
     vm_network,
 )
 from linerate.tenants.accelerator import Accelerator
-from linerate.tenants.base import Load, Work
+from linerate.tenants.base import Limits, Load, Work
+from linerate.tenants.cgroups import Groups
 from linerate.tenants.disk_image import DiskImage
 from linerate.tenants.guest_console import (
     Console,
@@ -410,8 +412,9 @@ def test_guests_have_addresses_of_their_own() -> None:
     assert len({vm_network.mac_of(number) for number in range(vm_network.MOST)}) == vm_network.MOST
 
 
-def ours() -> set[str]:
-    return {path.name for path in Path("/run/netns").glob("linerate-*")}
+def ours(lab: int | None = None) -> set[str]:
+    """Namespaces of a lab, by its pid; this one's, for others may be at work."""
+    return {path.name for path in Path("/run/netns").glob(f"linerate-{lab or os.getpid()}-*")}
 
 
 def test_a_bridge_and_its_taps_go_with_their_contexts() -> None:
@@ -477,7 +480,7 @@ MIXED = Shape((LAST_CPU,), disk_mib=16, bound_s=240)
 
 
 def needs(load: Load) -> None:
-    if reasons := vm.missing(load):
+    if reasons := [*vm.missing(load), *cgroups.missing()]:
         pytest.skip(f"no virtual machine can run: {'; '.join(reasons)}")
 
 
@@ -493,10 +496,13 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_guest_works_and_leaves_nothing(tmp_path: Path) -> None:
     needs(Load.MIXED)
     before = ours()
-    with RunDirectory(tmp_path) as run, vm_network.bridge() as made:
-        with VirtualMachine(0, Load.MIXED, MIXED, run, made) as tenant:
+    with RunDirectory(tmp_path) as run, vm_network.bridge() as made, Groups() as groups:
+        group = groups.group("vm0", Limits((LAST_CPU,)))
+        with VirtualMachine(0, Load.MIXED, MIXED, run, made, group=group) as tenant:
             tenant.start()
             pid = tenant.pid
+            assert set(tenant.pids) == set(group.pids())
+            assert len(tenant.pids) == 2
             tenant.ready(150)
             assert tenant.network is not None
             assert tenant.network.address == "198.19.255.10/24"
@@ -511,6 +517,8 @@ def test_a_guest_works_and_leaves_nothing(tmp_path: Path) -> None:
                 return all(getattr(now, name) > getattr(first, name) for name in counters)
 
             wait_for("work of every kind", has_worked, 90)
+            # QEMU's CPU time is counted, and so is that of iperf3's server.
+            assert (group.usage().cpu_s or 0) > 1
             assert tenant.facts is not None
             assert tenant.facts.accelerator.name == qemu.TCG
             assert tenant.facts.disk_direct
@@ -570,7 +578,7 @@ def test_what_a_killed_lab_leaves_goes_with_the_next_one(tmp_path: Path) -> None
         lab.send_signal(signal.SIGKILL)
         lab.wait(10)
     wait_for("QEMU's end", lambda: not Path(f"/proc/{pid}").exists())
-    (left,) = {name for name in ours() if f"-{lab.pid}-" in name}
+    (left,) = ours(lab.pid)
     with RunDirectory(tmp_path) as run, vm_network.bridge():
-        assert left not in ours()
+        assert left not in ours(lab.pid)
         assert [path.name for path in tmp_path.iterdir()] == [run.path.name]

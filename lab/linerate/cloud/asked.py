@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from linerate.cloud.design import Options
-from linerate.cloud.design_file import DesignFile, Read, parts_of
+from linerate.cloud.design_file import MAX_SIZE, MIN_SIZE, DesignFile, Read, parts_of
 from linerate.cloud.plan import Room, held
 from linerate.cpus import Cores
 from linerate.design import Preset
@@ -25,10 +25,14 @@ def options_of(
     blocks: int | None = None,
     seed: int = 1,
     minutes: float | None = None,
+    line_rate: float | None = None,
     hugepages: str = "auto",
     keep_going: bool = False,
 ) -> Options:
-    """`on`: the link; `forwarders` and `sizes` take the place of the design's, in all parts."""
+    """`on`: the link; `forwarders` and `sizes` take the place of the design's, in all parts.
+
+    `line_rate`: what each framework is said to carry alone, in frames per second.
+    """
     file = _replaced(read.file, forwarders, sizes)
     name = on or file.link
     if not link(name).has_generator:
@@ -37,7 +41,8 @@ def options_of(
             "rate",
             "--link veth, which every forwarder fits",
         )
-    frameworks, left_out = list(file.frameworks or []), []
+    frameworks = list(file.frameworks or [])
+    left_out: list[str] = []
     if not frameworks:
         frameworks, left_out = available([name])
     cores = Cores.choose()
@@ -56,6 +61,7 @@ def options_of(
         blocks=blocks,
         seed=seed,
         minutes=minutes,
+        line_rate=line_rate,
         hugepages=hugepages,
         keep_going=keep_going,
         parts=parts,
@@ -67,6 +73,9 @@ def options_of(
 
 
 def _replaced(file: DesignFile, forwarders: Sequence[str], sizes: Sequence[int]) -> DesignFile:
+    for size in sizes:
+        if not MIN_SIZE <= size <= MAX_SIZE:
+            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
     levels = {
         **({"frameworks": list(forwarders)} if forwarders else {}),
         **({"sizes": list(sizes)} if sizes else {}),

@@ -174,7 +174,7 @@ class CellRun:
                         f"it, and their CPU time is not in its own: {error.message}"
                     )
 
-    def _window(  # noqa: PLR0917 - what a window is made of
+    def _window(
         self,
         trial: Trial,
         exchange: Exchange,
@@ -212,7 +212,7 @@ class CellRun:
             trial.cloud.tenants = windows(beside.tenants, (before, after), used)
         _enter_neighbours(trial.cloud, beside, crossed)
 
-    def _traffic(  # noqa: PLR0917 - as it is sent
+    def _traffic(
         self, wire: Wire, sender: Sender, pps: float, seconds: float, *, latency: bool
     ) -> Traffic:
         bench = self._site.bench

@@ -137,6 +137,7 @@ def design_of(options: Options) -> CloudDesign:
         window_s=preset.window_s,
         cells=[Cell(name, size, blocks) for name in options.links for size in sizes],
         arms=[arm for arm in taking_part if options.control or arm.label == arm.forwarder],
+        line_rate=options.line_rate,
         parts=options.parts,
         tenant=options.tenant,
         blocks=blocks,

@@ -46,7 +46,7 @@ from linerate.cloud_window import CpuName
 from linerate.errors import UsageError
 from linerate.record_types import Strict
 
-DEFAULT = "quick"
+MIN_SIZE, MAX_SIZE = 64, 1518
 _FOLDER = "designs"
 
 _Loads = Annotated[list[Annotated[str, Field(pattern="^(idle|cpu|io|network|mixed)$")]],
@@ -54,7 +54,7 @@ _Loads = Annotated[list[Annotated[str, Field(pattern="^(idle|cpu|io|network|mixe
 _Kinds = Annotated[list[Annotated[str, Field(pattern="^(container|vm)$")]], Field(min_length=1)]
 _Tenants = Annotated[list[Annotated[int, Field(ge=0, le=64)]], Field(min_length=1)]
 _Cpus = Annotated[list[CpuName], Field(min_length=1)]
-_Sizes = Annotated[list[Annotated[int, Field(ge=64, le=1518)]], Field(min_length=1)]
+_Sizes = Annotated[list[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)]], Field(min_length=1)]
 _Rates = Annotated[list[Annotated[float, Field(gt=0, le=200)]], Field(min_length=1)]
 _Names = Annotated[list[str], Field(min_length=1)]
 

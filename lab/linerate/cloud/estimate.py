@@ -43,7 +43,7 @@ def estimate(design: CloudDesign) -> Estimate:
     places = design.places
     steps = [*places, *alone(places)]
     return Estimate(
-        search_s=SEARCH_S * len(own_rates(design)),
+        search_s=0.0 if design.line_rate else SEARCH_S * len(own_rates(design)),
         block_s=sum(seconds_of(step, design.window_s) for step in steps),
         blocks=design.blocks,
     )
@@ -65,13 +65,13 @@ def told(found: Estimate, design: CloudDesign, minutes: float | None) -> list[st
     ]
     if minutes is not None and (fit := found.blocks_within(minutes)) < found.blocks:
         lines.append(
-            f"--minutes {minutes:g}: about {fit} of {counted(found.blocks, 'block')} will fit; what "
-            "does not is listed in the results, and --resume goes on with it"
+            f"--minutes {minutes:g}: about {fit} of {counted(found.blocks, 'block')} will fit; "
+            "what does not is listed in the results, and --resume goes on with it"
         )
         if fit < MIN_COUNT:
             lines.append(
-                f"with fewer than {MIN_COUNT} blocks no test can reject: take fewer levels, or more "
-                "minutes"
+                f"with fewer than {MIN_COUNT} blocks no test can reject: take fewer levels, or "
+                "more minutes"
             )
     return lines
 

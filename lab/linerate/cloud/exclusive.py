@@ -37,7 +37,8 @@ class Exclusive:
                 told = os.pread(opened, _MOST_READ, 0).decode(errors="replace").strip()
                 os.close(opened)
                 raise MachineError(
-                    f"another run of experiment cloud has this machine: {told or 'it began just now'}",
+                    "another run of experiment cloud has this machine: "
+                    f"{told or 'it began just now'}",
                     "wait until it ends: tenants of two runs would be neighbours of both",
                 ) from None
             # Its owner may have removed it since it was opened.

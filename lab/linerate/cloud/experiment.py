@@ -54,7 +54,7 @@ MAX_FAILURES = 8
 class Cloud:
     """One session of a run; what was measured is in its journal."""
 
-    def __init__(  # noqa: PLR0917 - what a session is made of
+    def __init__(
         self,
         options: Options,
         design: CloudDesign,
@@ -142,6 +142,10 @@ class Cloud:
     # -- what each framework carries alone ---------------------------------------------------------
 
     def _own_rates(self) -> None:
+        if self.options.line_rate:
+            wanted = own_rates(self.design)
+            self._rates = dict.fromkeys(wanted, self.options.line_rate)
+            return
         self.monitor.announce("what each framework carries alone")
         for framework, size in own_rates(self.design):
             rate = search_rate(
@@ -152,7 +156,7 @@ class Cloud:
                 why = self.trials[-1].invalid if self.trials else None
                 self._warn(
                     f"{framework}, {size} B: what it carries alone was not found, so that none of "
-                    f"its cells can be run{why and f'; the last because: {why}' or ''}"
+                    f"its cells can be run{f'; the last because: {why}' if why else ''}"
                 )
             else:
                 self.console.print(

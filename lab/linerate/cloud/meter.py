@@ -40,7 +40,7 @@ class Used:
 class CoreMeter(CpuMeter):
     """Looks at the forwarder's core, its control group and those of the tenants."""
 
-    def __init__(  # noqa: PLR0917 - what a window is made of
+    def __init__(
         self,
         child: Child | None,
         threads: Sequence[KernelThread],

@@ -21,7 +21,7 @@ def missing(places: Sequence[Place]) -> list[str]:
         reasons.append(error.message)
     asked = {(place.cell.kind, place.cell.load) for place in places if place.cell.tenants}
     for kind, load in sorted(asked):
-        of = vm.missing if kind == Kind.VM else container.missing
+        of = vm.missing if Kind(kind) == Kind.VM else container.missing
         reasons += of(Load(load))
     return list(dict.fromkeys(reasons))
 

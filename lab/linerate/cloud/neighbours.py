@@ -19,8 +19,7 @@ from linerate.cloud_window import CloudCell, TenantWindow
 from linerate.errors import TenantError, TrialError
 from linerate.netns import ip
 from linerate.process import RunDirectory
-from linerate.tenants import disk_image
-from linerate.tenants.base import Kind, Limits, Load, Tenant, Work
+from linerate.tenants.base import Kind, Limits, Load, Work
 from linerate.tenants.cgroups import Group, Groups, Usage
 from linerate.tenants.container import Container
 from linerate.tenants.vm import Shape, VirtualMachine
@@ -52,7 +51,7 @@ def forwarder_limits(cell: CloudCell, cpu: int) -> Limits:
 class Neighbours:
     """`bridge`: where network loads meet the host; it outlives them."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - what tenants are made of
         self,
         cell: CloudCell,
         shape: TenantShape,
@@ -62,20 +61,21 @@ class Neighbours:
         bridge: Bridge,
     ) -> None:
         self.cell = cell
-        self.tenants: list[Tenant] = []
-        self.groups: list[Group] = []
+        self.tenants: list[VirtualMachine | Container] = []
         self._shape = shape
         self._cpu = cpu
         self._run = run
-        self._parent = groups
+        self._groups = groups
         self._bridge = bridge
+        self._vm_groups: dict[int, Group] = {}
         self._held = ExitStack()
 
     def __enter__(self) -> Neighbours:
         try:
             for number in range(self.cell.tenants):
-                tenant = self._held.enter_context(self._made(number))
+                tenant = self._made(number)
                 self.tenants.append(tenant)
+                self._held.enter_context(tenant)
                 tenant.start()
             for tenant in self.tenants:
                 # They share a core while they begin.
@@ -88,39 +88,34 @@ class Neighbours:
             raise
         return self
 
-    def _made(self, number: int) -> Tenant:
-        kind, load = Kind(self.cell.kind), Load(self.cell.load)
-        name = f"{'ct' if kind == Kind.CONTAINER else 'vm'}{number}"
-        group = self._held.enter_context(self._parent.group(name, self._limits(kind)))
-        self.groups.append(group)
-        # An idle one has no link.
-        network = self._bridge if load.has_network else None
-        if kind == Kind.VM:
-            shape = Shape((self._cpu,), disk_mib=self._shape.disk_mib, bound_s=_BOUND_S)
-            return VirtualMachine(number, load, shape, self._run, network, group=group)
-        return Container(
-            number,
-            load,
-            self._run,
-            group,
-            network,
-            cpus=(self._cpu,),
-            disk_mib=self._shape.disk_mib,
-            bound_s=_BOUND_S,
-        )
-
-    def _limits(self, kind: Kind) -> Limits:
-        shape = self._shape
+    def _made(self, number: int) -> VirtualMachine | Container:
+        kind, load, shape = Kind(self.cell.kind), Load(self.cell.load), self._shape
         io = None if shape.io_mib_per_s is None else round(shape.io_mib_per_s * 2**20)
-        return Limits(
+        limits = Limits(
             cpus=(self._cpu,),
             cpu_quota=shape.cpu_quota,
             cpu_weight=WEIGHT,
             # QEMU bounds its guest's memory itself, and needs some beside it.
             memory_mib=shape.memory_mib if kind == Kind.CONTAINER else None,
             io_bytes_per_s=io,
-            io_device=disk_image.device() if io else None,
             pids=shape.pids,
+        )
+        # An idle one has no link.
+        network = self._bridge if load.has_network else None
+        if kind == Kind.VM:
+            room = Shape((self._cpu,), disk_mib=shape.disk_mib, bound_s=_BOUND_S)
+            group = self._held.enter_context(self._groups.group(f"vm{number}", limits))
+            self._vm_groups[number] = group
+            return VirtualMachine(number, load, room, self._run, network, group=group)
+        return Container(
+            number,
+            load,
+            limits,
+            self._run,
+            self._groups,
+            network=network,
+            disk_mib=shape.disk_mib,
+            bound_s=_BOUND_S,
         )
 
     def check(self) -> None:
@@ -132,7 +127,13 @@ class Neighbours:
                 raise TenantError(error.message) from error
 
     def usages(self) -> list[Usage]:
-        return [group.usage() for group in self.groups]
+        """Of each tenant's control group, read now."""
+        return [
+            (
+                tenant.group if isinstance(tenant, Container) else self._vm_groups[tenant.number]
+            ).usage()
+            for tenant in self.tenants
+        ]
 
     def asked(self) -> list[Asked]:
         """What each has done, asked one after the other."""
@@ -164,7 +165,7 @@ def bytes_of(bridge: Bridge) -> int:
 
 
 def windows(
-    tenants: Sequence[Tenant],
+    tenants: Sequence[VirtualMachine | Container],
     asked: tuple[Sequence[Asked], Sequence[Asked]],
     used: tuple[Sequence[Usage], Sequence[Usage]],
 ) -> list[TenantWindow]:

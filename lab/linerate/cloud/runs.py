@@ -55,6 +55,7 @@ class CloudRuns(Experiment):
             "--blocks": asked.blocks,
             "--minutes": asked.minutes,
             "--seed": asked.seed,
+            "--line-rate": asked.line_rate,
             "--hugepages": asked.hugepages,
             "--keep-going": asked.keep_going,
         }

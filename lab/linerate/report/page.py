@@ -190,6 +190,7 @@ def commands(trials: list[Trial]) -> list[Commands]:
         kind = {
             "measure": "",
             "search": "",
+            "alone": ", tenants alone",
             "self-test": ", self-test",
             "probed": ", with the probe",
             "lower-load": load,

@@ -52,11 +52,18 @@ def cloud(
     out: Out = None,
     resume: Resume = None,
     seed: Seed = 1,
+    line_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Frames per second that are 100 % of every forwarder, instead of the NDR that is "
+            "looked for of each."
+        ),
+    ] = None,
     hugepages: Hugepages = "auto",
     keep_going: KeepGoing = False,
 ) -> None:
     """Put tenants beside forwarders: what becomes of both when they share a core?"""
-    check_machine_options(hugepages, None)
+    check_machine_options(hugepages, line_rate)
     if minutes is not None and not 0 < minutes < math.inf:
         raise UsageError(f"--minutes {minutes:g}: must be a number above 0")
     frame_sizes = numbers_of("--sizes", sizes)
@@ -78,6 +85,7 @@ def cloud(
         blocks=blocks,
         seed=seed,
         minutes=minutes,
+        line_rate=line_rate,
         hugepages=hugepages,
         keep_going=keep_going,
     )

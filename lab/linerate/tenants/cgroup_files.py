@@ -23,7 +23,7 @@ from linerate.tenants.base import Limits
 # its share of it stands still for the rest.
 PERIOD_US = 100_000
 # How long those who were killed may take to end, and how often it is looked.
-_END_S = 5.0
+END_S = 5.0
 _LOOK_S = 0.005
 # Of a thread of the kernel, among a task's flags in /proc (PF_KTHREAD).
 _KERNEL_THREAD = 0x00200000
@@ -145,13 +145,36 @@ def is_kernel_thread(pid: int) -> bool:
     return bool(told and int(told.rpartition(")")[2].split()[6]) & _KERNEL_THREAD)
 
 
-def empty(hierarchy: Hierarchy, directory: Path, timeout_s: float = _END_S) -> bool:
-    """End all processes of a group and of those below; whether they did within the time."""
+def empty(
+    hierarchy: Hierarchy, directories: Sequence[Path], timeout_s: float = END_S
+) -> list[Path]:
+    """End all processes of a group and of those below; returns where some did not within the time.
+
+    Threads of the kernel cannot be ended, and go back to the group above.
+    """
     deadline = time.monotonic() + timeout_s
+    return [each for each in directories if not _empty(hierarchy, each, deadline)]
+
+
+def remove_all(
+    hierarchy: Hierarchy, directories: Sequence[Path], timeout_s: float = END_S
+) -> list[Path]:
+    """Remove a group with those below and all processes; returns what is there after the time."""
+    deadline = time.monotonic() + timeout_s
+    left = []
+    for directory in directories:
+        done = _empty(hierarchy, directory, deadline)
+        for each in (*_below(directory), directory):
+            done = _remove(each, deadline if done else 0.0) and done
+        if not done:
+            left.append(directory)
+    return left
+
+
+def _empty(hierarchy: Hierarchy, directory: Path, deadline: float) -> bool:
     for each in (*_below(directory), directory):
         while left := pids(each):
             for pid in left:
-                # They cannot be ended, and would keep the group: they go back.
                 if pid > 0 and is_kernel_thread(pid):
                     _send_back(pid, directory)
             hierarchy.kill(each)
@@ -161,24 +184,19 @@ def empty(hierarchy: Hierarchy, directory: Path, timeout_s: float = _END_S) -> b
     return True
 
 
-def remove_all(hierarchy: Hierarchy, directory: Path, timeout_s: float = _END_S) -> bool:
-    """Remove a group with those below and all processes; whether that was done within the time."""
-    deadline = time.monotonic() + timeout_s
-    done = empty(hierarchy, directory, timeout_s)
-    for each in (*_below(directory), directory):
-        while True:
-            try:
-                remove(each)
-            except FileNotFoundError:
-                pass
-            except OSError:
-                # Who ended a moment ago is still on the way out.
-                if done and time.monotonic() < deadline:
-                    time.sleep(_LOOK_S)
-                    continue
-                done = False
-            break
-    return done
+def _remove(directory: Path, deadline: float) -> bool:
+    """Who ended a moment ago is still on the way out."""
+    while True:
+        try:
+            remove(directory)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_S)
+        else:
+            return True
 
 
 def _send_back(pid: int, directory: Path) -> None:

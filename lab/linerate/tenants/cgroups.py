@@ -16,11 +16,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from linerate.errors import MachineError, MissingError, UsageError
-from linerate.locks import hold
+from linerate.locks import PATIENCE_S, hold, hold_by
 from linerate.process import start_time
 from linerate.tenants import cgroup_files as files
 from linerate.tenants import cgroup_mounts, cgroup_v2
@@ -73,7 +74,8 @@ class Group:
     def add(self, pid: int) -> None:
         """Put a process in with all its threads, or a thread of the kernel; children follow.
 
-        What it did until now, its memory for instance, is counted where it was.
+        What it did until now, its memory for instance, is counted where it was. Raises
+        `MachineError` where the kernel refuses: threads of its own that belong to one CPU, say.
         """
         self._check_open()
         for directory in self._directories:
@@ -105,17 +107,15 @@ class Group:
 
     def kill(self) -> None:
         """End all its processes; raises `MachineError` when some do not end in bounded time."""
-        for directory in () if self._closed else self._directories:
-            if not files.empty(self._hierarchy, directory):
-                raise MachineError(f"{directory}: processes {files.pids(directory)} do not end")
+        if not self._closed and (stuck := files.empty(self._hierarchy, self._directories)):
+            raise MachineError(f"{stuck[0]}: processes {files.pids(stuck[0])} do not end")
 
     def close(self) -> None:
         """End its processes and remove it, in bounded time; again, nothing."""
         if self._closed:
             return
         self._closed = True
-        stuck = [each for each in self._directories if not files.remove_all(self._hierarchy, each)]
-        if stuck:
+        if stuck := files.remove_all(self._hierarchy, self._directories):
             raise MachineError(f"{stuck[0]}: the control group could not be removed")
 
     def __enter__(self) -> Group:
@@ -165,8 +165,7 @@ class Groups:
         except FileExistsError as error:
             raise UsageError(f"there is a control group {word} already") from error
         except BaseException:
-            for directory in directories:
-                files.remove_all(found, directory)
+            files.remove_all(found, directories)
             raise
         self._made.append(made)
         return made
@@ -201,7 +200,7 @@ class Groups:
         for made in self._made:
             with contextlib.suppress(MachineError):
                 made.close()
-        stuck = [each for each in self._directories if not files.remove_all(found, each)]
+        stuck = files.remove_all(found, self._directories)
         for lock in self._locks:
             os.close(lock)
         self._made.clear()
@@ -222,13 +221,14 @@ class Groups:
 def remove_stale(found: Hierarchy) -> list[Path]:
     """End what labs that no longer run left in groups, and remove those; returns which."""
     removed = []
+    deadline = time.monotonic() + PATIENCE_S
     for root in found.roots:
         for path in _labs(root):
             # Its owner may be in another container, or remove it at any moment.
             with contextlib.suppress(OSError):
-                if (lock := hold(path, os.O_DIRECTORY)) is not None:
+                if (lock := hold_by(deadline, path, os.O_DIRECTORY)) is not None:
                     try:
-                        if files.remove_all(found, path):
+                        if not files.remove_all(found, [path]):
                             removed.append(path)
                     finally:
                         os.close(lock)

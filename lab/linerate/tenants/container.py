@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import shlex
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +52,7 @@ _WAIT = 'read -r go || exit 1; [ -z "$disk" ] || exec 3<>"$disk"; exec "$@"'
 # More than a handshake.
 _CARRIES_BYTES = 20_000
 _LISTENS_S = 10.0
+_ENDS_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,8 @@ def missing(load: Load = Load.MIXED) -> list[str]:
         reasons.append(error.message)
     if told(str(_UNSHARE), *_NAMESPACES, "true") is None:
         reasons.append("unshare: namespaces for processes and mounts cannot be made here")
+    elif told(str(_UNSHARE), *_NAMESPACES, "mount", "-o", "remount,bind,ro", "/") is None:
+        reasons.append("/ is no mount of its own here (a chroot), and cannot be made read-only")
     return reasons
 
 
@@ -155,6 +160,7 @@ class Container:
         """Begin; nothing stays when that fails."""
         if self._child is not None:
             raise UsageError(f"{self.name} was started already")
+        self._heard, self._is_up, self._bogo_ops = b"", False, 0
         try:
             self._child = self._begin()
         except BaseException:
@@ -247,6 +253,7 @@ class Container:
         child = ends.enter_context(Child(self._command(limits, words), self._run))
         group.add(child.pid)
         child.tell("go")
+        self._held.callback(_end_first, child)
         self.facts = Facts(
             limits,
             self._groups.version,
@@ -353,3 +360,16 @@ class Container:
                 if Path(f"/proc/{pid}/comm").read_text().strip() == program:
                     return pid
         return None
+
+
+def _end_first(child: Child) -> None:
+    """End the container by its first program, for which `unshare` waits.
+
+    Killed along with it `unshare` would leave it to the host's own first program, which does not
+    wait for others everywhere.
+    """
+    with contextlib.suppress(OSError):
+        told_pids = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text()
+        for pid in told_pids.split():
+            os.kill(int(pid), signal.SIGKILL)
+            child.wait(_ENDS_S)

@@ -2,8 +2,8 @@
 """The programs of each load as they are run on the host, and what they have done.
 
 They are the guests' programs with the guests' options (`init.sh`), from Debian's packages, and all
-end by themselves. stress-ng counts only what it has ended, so it works in slices: bogo operations
-are known as of the end of the last, `SLICE_S` ago or more where it hardly gets to run. I/O and
+end by themselves. stress-ng counts only what it has ended, so it works in slices of `SLICE_OPS`
+bogo operations, a tenth of a second of a core's time: what it has done is known to so many. I/O and
 network are counted by the kernel at any moment. Lifecycle: none of its own. Any thread. Times are
 seconds, sizes bytes.
 """
@@ -21,7 +21,9 @@ from linerate.tenants.guest import FIO, IPERF3, STRESS_NG, programs
 from linerate.tenants.packages import installed, versions, with_libraries
 from linerate.tenants.vm_network import Bridge
 
-SLICE_S = 1
+SLICE_OPS = 200
+# A slice ends by then, whatever it has got done.
+_SLICE_S = 60
 # Of fio's reads and writes.
 BLOCK = 4096
 _FIRST_PORT = 5210
@@ -31,7 +33,8 @@ def cpu_argv(results: Path) -> tuple[str, ...]:
     """One slice; its figures are in a file of YAML then."""
     return (
         str(STRESS_NG),
-        *("--cpu", "1", "--cpu-method", "int64", "--timeout", str(SLICE_S), "--metrics-brief"),
+        *("--cpu", "1", "--cpu-method", "int64", "--cpu-ops", str(SLICE_OPS)),
+        *("--timeout", str(_SLICE_S), "--metrics-brief"),
         *("--temp-path", str(results.parent), "--yaml", str(results)),
     )
 

@@ -21,10 +21,11 @@ from types import TracebackType
 
 from linerate import netns
 from linerate.errors import LabError, MissingError, ProcessError, UsageError
-from linerate.process import Child, Command, RunDirectory
-from linerate.tenants import disk_image, guest
+from linerate.process import Child, RunDirectory
+from linerate.tenants import disk_image, guest, loads
 from linerate.tenants.accelerator import Accelerator, accelerator
-from linerate.tenants.base import Load, Work
+from linerate.tenants.base import Kind, Load, Work
+from linerate.tenants.cgroups import Group
 from linerate.tenants.disk_image import DiskImage
 from linerate.tenants.guest_console import Network
 from linerate.tenants.guest_process import GuestProcess
@@ -36,7 +37,6 @@ TUN = Path("/dev/net/tun")
 READY_S = 90.0
 # For an answer of a guest that hardly gets to run; the report before it counts then.
 _REPORT_S = 2.0
-_FIRST_PORT = 5210
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,13 @@ def missing(load: Load = Load.MIXED) -> list[str]:
 
 
 class VirtualMachine:
-    """The tenant of a number, from 0, on a bridge with others or on a DPDK program's socket."""
+    """The tenant of a number, from 0, on a bridge with others or on a DPDK program's socket.
+
+    `group`: the control group that QEMU and the host's end of a network load are put in, which
+    stays whoever's it is.
+    """
+
+    kind = Kind.VM
 
     def __init__(
         self,
@@ -92,6 +98,8 @@ class VirtualMachine:
         shape: Shape,
         run: RunDirectory,
         network: Bridge | VhostUser | None = None,
+        *,
+        group: Group | None = None,
     ) -> None:
         peer = _peer(network)
         if load.has_network and peer is None:
@@ -106,6 +114,8 @@ class VirtualMachine:
         self._shape = shape
         self._run = run
         self._network = network
+        self._group = group
+        self._server: Child | None = None
         self._guest: GuestProcess | None = None
         self._held = contextlib.ExitStack()
 
@@ -119,6 +129,11 @@ class VirtualMachine:
         return self._started().pid
 
     @property
+    def pids(self) -> list[int]:
+        """Of QEMU, and of the host's end of a network load."""
+        return [self.pid, *([self._server.pid] if self._server else [])]
+
+    @property
     def network(self) -> Network | None:
         """The guest's address and routes, as it told them."""
         return self._started().network
@@ -129,8 +144,12 @@ class VirtualMachine:
             raise UsageError(f"{self.name} was started already")
         try:
             self._guest = self._boot()
+            if self._group is not None:
+                # Long before the guest has booted.
+                for pid in self.pids:
+                    self._group.add(pid)
         except BaseException:
-            self._held.close()
+            self.stop()
             raise
 
     def ready(self, timeout_s: float = READY_S) -> None:
@@ -155,7 +174,7 @@ class VirtualMachine:
 
     def stop(self) -> None:
         """End it and remove what was made for it; again, nothing."""
-        booted, self._guest = self._guest, None
+        booted, self._guest, self._server = self._guest, None, None
         try:
             if booted is not None:
                 booted.stop()
@@ -214,29 +233,16 @@ class VirtualMachine:
         network = self._network
         if network is None:
             return None, words
-        port = _FIRST_PORT + self.number
         peer = _peer(network)
         if peer is not None:
-            words |= {"peer": str(peer), "port": str(port)}
+            words |= {"peer": str(peer), "port": str(loads.port_of(self.number))}
         if isinstance(network, VhostUser):
             return network, {**words, "address": str(network.address)}
         end = self._held.enter_context(tap(network, self.number))
         if self.load.has_network:
-            self._held.enter_context(self._server(network, port))
+            command = loads.server(self.name, self.number, network, self._shape.cpus)
+            self._server = self._held.enter_context(Child(command, self._run))
         return end, {**words, "address": str(network.guest_address(self.number))}
-
-    def _server(self, on: Bridge, port: int) -> Child:
-        """The host's end of a network load, one for each tenant, on the tenants' CPUs."""
-        options = ("--server", "--bind", str(on.address.ip), "--port", str(port))
-        return Child(
-            Command(
-                f"{self.name}-iperf3",
-                (str(guest.IPERF3), *options),
-                self._shape.cpus,
-                namespace=on.namespace,
-            ),
-            self._run,
-        )
 
 
 def _peer(network: Bridge | VhostUser | None) -> IPv4Address | None:

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Designs of experiment cloud: what is written, what it comes to, and in which order it is run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from linerate.cloud import asked, design_file, plan
+from linerate.cloud.design import DESIGN, OPTIONS, CloudDesign, Options, Part, design_of, places_of
+from linerate.cloud.estimate import duration, estimate, seconds_of, told
+from linerate.cloud.levels import FACTORS, NOBODY, Place, in_order, quota_of
+from linerate.cloud.plan import Room
+from linerate.cloud_window import CloudCell
+from linerate.cpus import Cores
+from linerate.errors import UsageError
+from linerate.kept_runs import as_stored, read
+
+TWO_CPUS = Room(forwarder=1, spare=None)
+PART = Part(
+    name="all",
+    frameworks=("c-l2fwd", "xdp-tx"),
+    kinds=("container", "vm"),
+    loads=("idle", "cpu"),
+    tenants=(0, 1, 2),
+    cpus=("shared", "own"),
+    sizes=(64, 1518),
+    rates=(0.5, 0.9),
+)
+
+
+def options(text: str, **kwargs: object) -> Options:
+    found = design_file.Read("mine", design_file.parse(text, "mine.toml"))
+    return asked.options_of(found, **kwargs)  # type: ignore[arg-type]
+
+
+def design(text: str, **kwargs: object) -> CloudDesign:
+    return design_of(options(text, **kwargs))
+
+
+SMALL = """
+frameworks = ["c-l2fwd", "xdp-tx"]
+loads = ["idle", "cpu"]
+tenants = [0, 2]
+sizes = [64]
+blocks = 3
+"""
+
+
+# --- crossing ----------------------------------------------------------------------------------
+
+
+def test_levels_are_crossed_and_cells_without_tenants_are_there_once() -> None:
+    places = PART.places
+    assert len(places) == len(set(places))
+    without = [place for place in places if not place.cell.tenants]
+    # framework x size x cpu x rate, whatever kinds and loads there are.
+    assert len(without) == 2 * 2 * 2 * 2
+    assert {(place.cell.kind, place.cell.load) for place in without} == {("none", "none")}
+    assert len(places) - len(without) == 2 * 2 * 2 * 2 * 2 * 2 * 2
+
+
+def test_the_control_is_the_reference_in_each_of_its_cells() -> None:
+    places = places_of([PART], "c-l2fwd")
+    own = [place.cell for place in places if place.framework == "c-l2fwd"]
+    again = [place.cell for place in places if place.framework == "c-l2fwd-again"]
+    assert own == again
+    assert own
+    assert len(places_of([PART], None)) == len(PART.places)
+
+
+def test_a_cell_of_two_parts_is_run_once() -> None:
+    other = replace(PART, name="vm", kinds=("vm",), tenants=(1,))
+    assert len(places_of([PART, other], None)) == len(PART.places)
+
+
+def test_every_factor_has_its_levels_in_order() -> None:
+    place = PART.places[-1]
+    assert [place.level(factor) for factor in FACTORS] == [
+        "xdp-tx", "vm", "cpu", "2", "own", "1518", "90 %",
+    ]  # fmt: skip
+    assert "xdp-tx, 1518 B at 90 %, beside 2 cpu vm, CPU own" in place.words
+    assert in_order("cpu", ["own", "quota-50", "shared", "quota-5"]) == [
+        "shared", "quota-5", "quota-50", "own",
+    ]  # fmt: skip
+    assert in_order("load", ["mixed", "network", "idle"]) == ["idle", "network", "mixed"]
+    assert in_order("rate", ["100 %", "50 %", "50 %"]) == ["50 %", "100 %"]
+    assert quota_of("quota-25") == 0.25
+    assert quota_of("shared") is None
+
+
+# --- what a machine can hold -------------------------------------------------------------------
+
+
+def test_a_core_of_its_own_beside_tenants_takes_a_third_cpu() -> None:
+    kept, lost = plan.held([PART], TWO_CPUS)
+    places = places_of(kept, None)
+    assert not [p for p in places if p.cell.cpu == "own" and p.cell.tenants]
+    assert [p for p in places if p.cell.cpu == "own" and not p.cell.tenants]
+    (found,) = lost
+    assert found.cells == len(PART.places) - len(places)
+    assert "no other core" in found.reason
+    kept, lost = plan.held([PART], Room(forwarder=1, spare=2))
+    assert kept == [PART]
+    assert not lost
+
+
+def test_tenants_are_never_on_the_generator_s_core() -> None:
+    cores = Cores(control=0, forwarder=3, shared_core=False)
+    room = Room.of(cores, [0, 1, 2, 3])
+    assert room.tenants_cpu("shared") == 3
+    assert room.tenants_cpu("quota-50") == 3
+    assert room.tenants_cpu("own") == 1
+    assert Room.of(cores, [0, 3]).spare is None
+
+
+# --- blocks ------------------------------------------------------------------------------------
+
+
+def test_each_block_has_every_cell_and_the_tenants_alone_once() -> None:
+    made = design(SMALL)
+    blocks = list(plan.order(made))
+    assert len(blocks) == 3
+    every = Counter([*made.places, *plan.alone(made.places)])
+    assert all(Counter(block) == every for block in blocks)
+    assert set(every.values()) == {1}
+    assert blocks[0] != blocks[1]
+    assert list(plan.order(made)) == blocks
+    assert list(plan.order(replace(made, seed=2))) != blocks
+
+
+def test_tenants_alone_are_those_that_work() -> None:
+    alone = plan.alone(design(SMALL).places)
+    assert [(p.framework, p.cell.load, p.cell.tenants) for p in alone] == [(NOBODY, "cpu", 2)]
+
+
+def test_each_framework_s_own_rate_is_looked_for_once_for_each_size() -> None:
+    made = design(SMALL.replace("[64]", "[64, 512]"))
+    found = plan.own_rates(made)
+    assert sorted(found) == [
+        ("c-l2fwd", 64), ("c-l2fwd", 512), ("xdp-tx", 64), ("xdp-tx", 512),
+    ]  # fmt: skip
+
+
+# --- files -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", design_file.names())
+def test_the_designs_that_come_with_the_lab_are_sound(name: str) -> None:
+    file = design_file.read(name).file
+    kept, _ = plan.held(design_file.parts_of(file, ["c-l2fwd", "xdp-tx"]), TWO_CPUS)
+    assert places_of(kept, "c-l2fwd")
+    assert file.note
+    assert 0 in file.tenants
+
+
+def test_parts_have_what_they_do_not_name_from_above() -> None:
+    file = design_file.parse(
+        SMALL + '[[part]]\nname = "a"\n[[part]]\nname = "b"\nrates = [50]\ncpu = ["quota-10"]\n',
+        "f.toml",
+    )
+    first, second = design_file.parts_of(file, [])
+    assert first.rates == (0.9,)
+    assert second.rates == (0.5,)
+    assert second.cpus == ("quota-10",)
+    assert first.sizes == second.sizes == (64,)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("sizes = [", "no TOML"),
+        ("colour = 1", "colour: no such field (there are: note, link, frameworks"),
+        ("sizes = 64", "sizes: Input should be a valid list (it is 64)"),
+        ("sizes = []", "sizes: List should have at least 1 item"),
+        ("sizes = [63]", "sizes.0: Input should be greater than or equal to 64 (it is 63)"),
+        ("sizes = [64, 64]", "sizes: 64 is named twice"),
+        ("loads = ['none']", "loads.0: String should match"),
+        ("cpu = ['quota-101']", "cpu.0: String should match"),
+        ("cpu = ['quota-0']", "cpu.0: String should match"),
+        ("tenants = [-1]", "tenants.0: Input should be greater than or equal to 0"),
+        ("rates = [0]", "rates.0: Input should be greater than 0"),
+        ("rates = [nan]", "rates.0: Input should be a finite number"),
+        ("blocks = 0", "blocks: Input should be greater than or equal to 1"),
+        ("[tenant]\ncpu_quota = 1.5", "tenant.cpu_quota: Input should be less than or equal to 1"),
+        ("[tenant]\ncolour = 1", "tenant.colour: "),
+        ("[[part]]\nname = 'A b'", "part.0.name: String should match"),
+        ("[[part]]\nname = 'a'\n[[part]]\nname = 'a'", "part a is there twice"),
+        ("[[part]]\nname = 'a'\ntenants = [1, 1]", "part a, tenants: 1 is named twice"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named(text: str, complaint: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        design_file.parse(text, "f.toml")
+    assert str(raised.value).startswith("f.toml: ")
+    assert complaint in str(raised.value)
+
+
+def test_a_design_is_found_by_name_or_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(SMALL)
+    assert design_file.read(str(path)).name == "mine"
+    with pytest.raises(UsageError, match=r"no such design\n  a file, or one of: .*quick"):
+        design_file.read("quik")
+    with pytest.raises(UsageError, match="No such file"):
+        design_file.read(str(tmp_path / "other.toml"))
+    path.write_bytes(b"note = '\xff'")
+    with pytest.raises(UsageError, match="not UTF-8 at byte 8"):
+        design_file.read(str(path))
+    with pytest.raises(UsageError, match="Is a directory"):
+        design_file.read(f"{tmp_path}/")
+
+
+def test_options_take_the_place_of_a_design_s_levels_in_all_parts() -> None:
+    text = SMALL + '[[part]]\nname = "a"\nsizes = [512]\n'
+    found = options(text, sizes=[1518], forwarders=["xdp-tx"])
+    assert {part.sizes for part in found.parts} == {(1518,)}
+    assert {part.frameworks for part in found.parts} == {("xdp-tx",)}
+    with pytest.raises(UsageError, match="--sizes 9000: not within 64 to 1518 bytes"):
+        options(text, sizes=[9000])
+
+
+def test_what_does_not_fit_the_link_is_refused() -> None:
+    with pytest.raises(UsageError, match="xdp-tx: it does not work on link memif"):
+        design(SMALL, on="memif")
+    with pytest.raises(UsageError, match="make their own frames"):
+        design(SMALL, on="null")
+    with pytest.raises(UsageError, match="no such link"):
+        design(SMALL, on="vet")
+
+
+def test_design_and_options_outlive_run_json() -> None:
+    asked_for = options(SMALL, minutes=3.5)
+    stored = json.loads(json.dumps(asdict(asked_for), default=BaseModel.model_dump))
+    again = read(OPTIONS, stored, "options")
+    made = design_of(again)
+    assert as_stored(DESIGN, made) == as_stored(DESIGN, design_of(asked_for))
+    assert read(DESIGN, as_stored(DESIGN, made), "design").places == made.places
+
+
+# --- estimate ----------------------------------------------------------------------------------
+
+
+def place(tenants: int, kind: str = "container") -> Place:
+    cell = CloudCell.model_validate(
+        {"kind": kind if tenants else "none", "load": "cpu" if tenants else "none",
+         "tenants": tenants, "cpu": "shared", "rate": 0.9}
+    )  # fmt: skip
+    return Place("xdp-tx", 64, cell)
+
+
+def test_what_takes_longer_is_said_to_take_longer() -> None:
+    assert seconds_of(place(0), 1) < seconds_of(place(1), 1) < seconds_of(place(2), 1)
+    assert seconds_of(place(2), 1) < seconds_of(place(2, "vm"), 1)
+    assert seconds_of(place(2), 2) == seconds_of(place(2), 1) + 1
+
+
+def test_a_budget_says_how_much_fits() -> None:
+    made = design(SMALL.replace("blocks = 3", "blocks = 20"))
+    found = estimate(made)
+    assert found.blocks_within(found.seconds / 60) in (19, 20)
+    assert found.blocks_within(0.01) == 0
+    half = (found.search_s + 4.5 * found.block_s) / 60
+    assert found.blocks_within(half) == 4
+    lines = told(found, made, half)
+    assert "about 4 of 20 blocks will fit" in lines[1]
+    assert "fewer than 6 blocks" in lines[2]
+    assert len(told(found, made, None)) == 1
+    assert len(told(found, made, 1e6)) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(7.4, "7 s"), (61, "1 min 01 s"), (3600 * 2 + 65, "2 h 01 min")]
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
