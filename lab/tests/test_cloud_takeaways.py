@@ -290,6 +290,8 @@ def test_parts_are_named_where_there_are_several() -> None:
     parts = [PART, with_part(name="rates", rates=(0.5, 0.9))]
     found = asked(design(*parts, blocks=3))
     assert {each.part for each in found.entries if each.origin == "tested"} == {"all", "rates"}
+    for each in found.entries:
+        assert each.statement.endswith(f" (part {each.part})") == bool(each.part)
     alone = asked(design(blocks=3))
     assert {each.part for each in alone.entries} == {None}
 
@@ -430,9 +432,14 @@ def test_the_studys_come_first_then_what_held_by_size() -> None:
     orders = ["held", "not held", "undecided"]
     places = [orders.index(each.verdict) for each in tested]
     assert places == sorted(places)
-    sizes = [size_of(each) for each in tested if each.verdict == "held"]
-    assert len(sizes) > 3
-    assert sizes == sorted(sizes, reverse=True)
+    for measure in ("ratio", "partial eta squared"):
+        sizes = [
+            size_of(each) for each in tested if (each.verdict, each.measure) == ("held", measure)
+        ]
+        assert len(sizes) > 2
+        assert sizes == sorted(sizes, reverse=True)
+    measures = [each.measure for each in tested if each.verdict == "held"]
+    assert measures == sorted(measures, reverse=True)
 
 
 def test_the_same_records_and_seed_say_the_same() -> None:
