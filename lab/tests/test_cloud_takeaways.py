@@ -16,6 +16,7 @@ from cloud_data import DPDK, PART, SAME_PPS, XDP, Effects, Truth, design, record
 from factorial_data import false_p, missed_p, seeds
 
 from linerate.cloud.charts import link_to
+from linerate.cloud.control import Control
 from linerate.cloud.design import CloudDesign
 from linerate.cloud.entries import size_of
 from linerate.cloud.levels import CPU, FACTORS, FRAMEWORK, KIND, LOAD, SIZE, TENANTS
@@ -289,6 +290,8 @@ def test_parts_are_named_where_there_are_several() -> None:
     parts = [PART, with_part(name="rates", rates=(0.5, 0.9))]
     found = asked(design(*parts, blocks=3))
     assert {each.part for each in found.entries if each.origin == "tested"} == {"all", "rates"}
+    for each in found.entries:
+        assert each.statement.endswith(f" (part {each.part})") == bool(each.part)
     alone = asked(design(blocks=3))
     assert {each.part for each in alone.entries} == {None}
 
@@ -358,13 +361,30 @@ def test_a_control_that_is_alike_touches_nothing() -> None:
     assert "held" in {each.verdict for each in about_frameworks(found)}
 
 
-def test_a_small_difference_of_the_control_explains_what_is_no_larger() -> None:
-    truth = Truth(again=0.015, spread=0.004, own_pps={DPDK: 400e3, XDP: 405e3})
-    found = asked(design(), truth)
-    (control,) = found.control
-    assert control.verdict != "held"
-    differ = one(found, "DPDK and XDP differ in throughput")
-    assert differ.verdict != "held"
+@pytest.mark.parametrize(
+    ("control", "low", "high", "verdict"),
+    [
+        (1.018, 1.012, 1.03, "undecided"),
+        (1.018, 1.019, 1.03, "held"),
+        (0.985, 0.97, 0.99, "undecided"),
+        (0.985, 0.96, 0.98, "held"),
+        (1.018, 0.96, 0.98, "held"),
+    ],
+)
+def test_what_the_control_differs_by_explains_what_is_no_larger(
+    control: float, low: float, high: float, verdict: str
+) -> None:
+    """The control's difference is less than the margin, so that it forbids nothing by itself."""
+    told = one(asked(design(blocks=3)), "DPDK and XDP differ in throughput")
+    itself = told.model_copy(update={"effect": control, "p": 0.01})
+    found = told.model_copy(
+        update={"verdict": "held", "effect": (low + high) / 2, "low": low, "high": high}
+    )
+    judged = Control({"throughput": itself}, {}).judged(found)
+    assert judged.verdict == verdict
+    assert ("differed as far" in judged.reason) == (verdict == "undecided")
+    unclear = itself.model_copy(update={"p": 0.2})
+    assert Control({"throughput": unclear}, {}).judged(found).verdict == "held"
 
 
 def test_without_a_control_frameworks_are_undecided() -> None:
@@ -412,9 +432,14 @@ def test_the_studys_come_first_then_what_held_by_size() -> None:
     orders = ["held", "not held", "undecided"]
     places = [orders.index(each.verdict) for each in tested]
     assert places == sorted(places)
-    sizes = [size_of(each) for each in tested if each.verdict == "held"]
-    assert len(sizes) > 3
-    assert sizes == sorted(sizes, reverse=True)
+    for measure in ("ratio", "partial eta squared"):
+        sizes = [
+            size_of(each) for each in tested if (each.verdict, each.measure) == ("held", measure)
+        ]
+        assert len(sizes) > 2
+        assert sizes == sorted(sizes, reverse=True)
+    measures = [each.measure for each in tested if each.verdict == "held"]
+    assert measures == sorted(measures, reverse=True)
 
 
 def test_the_same_records_and_seed_say_the_same() -> None:

@@ -18,7 +18,7 @@ def entry(found: Takeaway, metric: CloudMetric, origin: Origin, part: str = "") 
     """`part`: of the design, where it has several."""
     return TakeawayEntry(
         origin=origin,
-        statement=found.statement,
+        statement=f"{found.statement} (part {part})" if part else found.statement,
         metric=metric.name,
         about=list(found.about),
         part=part or None,
@@ -52,12 +52,17 @@ def size_of(found: TakeawayEntry) -> float:
 
 
 def ranked(found: list[TakeawayEntry]) -> list[TakeawayEntry]:
-    """The study's first, then what held by size of effect, then what did not, then the rest."""
-    orders = {"held": 0, "not held": 1, "undecided": 2}
+    """The study's first, then what held by size of effect, then what did not, then the rest.
 
-    def order(each: TakeawayEntry) -> tuple[int, int, float]:
+    Sizes of one measure compare, those of two do not: ratios and differences, which say how much,
+    come before shares of variance, which say that something matters.
+    """
+    verdicts = {"held": 0, "not held": 1, "undecided": 2}
+    measures = {"ratio": 0, "difference": 1, "partial eta squared": 2}
+
+    def order(each: TakeawayEntry) -> tuple[int, int, int, float]:
         if each.origin == "study":
-            return 0, 0, 0.0
-        return 1, orders[each.verdict], -size_of(each)
+            return 0, 0, 0, 0.0
+        return 1, verdicts[each.verdict], measures[each.measure], -size_of(each)
 
     return sorted(found, key=order)

@@ -232,16 +232,25 @@ def _trends(windows: Windows, part: Part, metric: CloudMetric) -> list[tuple[Tre
                 labels = {place: each for place, each in labels.items() if place.cell.tenants}
             counts = observed(windows, metric, labels)
             found.append((trend(counts, TENANTS, {LOAD: load}), f"the number of {load} tenants"))
-    if not places:
-        return found
-    every = observed(windows, metric, crossed_part(part, metric))
+    return [*found, *_over_levels(windows, part, metric)] if places else found
+
+
+def _over_levels(windows: Windows, part: Part, metric: CloudMetric) -> list[tuple[Trend, str]]:
+    """Over levels that all cells cross, three or more of them."""
     quotas = [cpu for cpu in in_order(CPU, part.cpus) if quota_of(cpu) is not None]
-    if len(quotas) > 2:
-        found.append((trend(every.keeping(CPU, quotas), CPU), "the forwarder's CPU quota"))
-    for factor, levels, words in (
-        (SIZE, part.sizes, "the frame size"),
-        (RATE, part.rates, "the offered rate"),
-    ):
-        if len(levels) > 2:
-            found.append((trend(every, factor), words))
-    return found
+    asked = [
+        (factor, words)
+        for factor, levels, words in (
+            (CPU, quotas, "the forwarder's CPU quota"),
+            (SIZE, part.sizes, "the frame size"),
+            (RATE, part.rates, "the offered rate"),
+        )
+        if len(levels) > 2
+    ]
+    if not asked:
+        return []
+    every = observed(windows, metric, crossed_part(part, metric))
+    return [
+        (trend(every.keeping(CPU, quotas) if factor == CPU else every, factor), words)
+        for factor, words in asked
+    ]
