@@ -50,11 +50,16 @@ class TakeawayEntry(Strict):
 
 
 class OwnRate(Strict):
-    """100 % of a forwarder at a frame size: its NDR, found without tenants, on the whole core."""
+    """100 % of a forwarder at a frame size: its NDR, found without tenants, on the whole core; or
+    less, where the generator keeps no more beside tenants.
+    """
 
     framework: str
     size: int
     pps: float | None = Field(default=None, description="absent: it was not found")
+    ndr_pps: float | None = Field(
+        default=None, description="absent: not found, or not looked for (--line-rate)"
+    )
     note: str = ""
 
 
@@ -67,7 +72,7 @@ class CloudCellFigures(Strict):
     tenants: int
     cpu: CpuName
     size: int
-    rate: float = Field(description="offered, as a share of the forwarder's own NDR")
+    rate: float = Field(description="offered, as a share of the forwarder's own rate: `OwnRate`")
     trials: int
     invalid: int
     offered_pps: Quartiles | None = None

@@ -28,7 +28,7 @@ class CloudCell(Strict):
     tenants: Annotated[int, Field(ge=0, le=200)]
     cpu: CpuName
     rate: Annotated[float, Field(gt=0, le=2)] = Field(
-        description="offered, as a share of the forwarder's own NDR, found without tenants"
+        description="offered, as a share of `full_pps`, as a rule the forwarder's own NDR"
     )
 
     model_config = Strict.model_config | {"frozen": True}
@@ -75,8 +75,13 @@ class CloudWindow(Strict):
     """Of a trial of experiment cloud."""
 
     cell: CloudCell
-    ndr_pps: Rate | None = Field(
+    full_pps: Rate | None = Field(
         default=None, description="of which `rate` is a share; absent: no forwarder took part"
+    )
+    ndr_pps: Rate | None = Field(
+        default=None,
+        description="what the forwarder carries alone without loss, where that was looked for; "
+        "`full_pps` is less where the generator keeps no more beside tenants",
     )
     forwarder_cpu_s: Seconds | None = Field(
         default=None,

@@ -39,8 +39,16 @@ class Generator(Sender):
     lead_s = LEAD_S
 
     def __init__(
-        self, run: RunDirectory, cpu: int, memory: Memory, wire: Wire, *, flood: bool
+        self,
+        run: RunDirectory,
+        cpu: int,
+        memory: Memory,
+        wire: Wire,
+        *,
+        flood: bool,
+        late_after_us: int | None = None,
     ) -> None:
+        """`late_after_us`: how long after its slot a frame is late; None: the generator's own."""
         self.flood = flood
         prefix = run.new_prefix("generator")
         argv = [
@@ -50,6 +58,7 @@ class Generator(Sender):
             "--otg-listen",
             "127.0.0.1:0",
             *(["--flood"] if flood else []),
+            *([] if late_after_us is None else ["--late-after", str(late_after_us)]),
             *(["--netns", wire.sender_namespace] if wire.sender_namespace else []),
         ]
         self.child = Child(Command("generator", tuple(argv), (cpu,)), run)

@@ -182,7 +182,7 @@ def _trial(  # noqa: PLR0917
             involuntary_switches=300,
         )
     ]  # fmt: skip
-    found.cloud.ndr_pps = own
+    found.cloud.full_pps = own
     found.cloud.forwarder_cpu_s = 50.0
     found.cloud.core = CoreWindow(cpu=1, seconds=100, busy_s=99, softirq_s=10, steal_s=1)
     return found

@@ -217,7 +217,7 @@ def test_emulation_is_said(text: str) -> None:
 
 
 def test_the_own_rates_and_the_control(text: str) -> None:
-    rates = section(text, "The own NDR of each framework")
+    rates = section(text, "What 100 % is for each framework")
     assert "<td>310.5</td>" in rates
     assert '<td>–</td><td class="text prose">the search found no rate</td>' in rates
     control = section(text, "The A/A control: c-l2fwd against itself")
@@ -327,9 +327,9 @@ def test_the_console_has_the_grid_and_what_was_not_run() -> None:
     console = quiet()
     print_summary(console, made.full())
     told = printed(console)
-    assert "NDR of c-l2fwd at 64 B: 310.5 kpps" in told
-    assert "NDR of af-xdp at 64 B: not found (the search found no rate)" in told
-    assert "xdp-tx at 90 % of its own NDR, CPU shared: left / lost / p99 us" in told
+    assert "100 % of c-l2fwd at 64 B: 310.5 kpps" in told
+    assert "100 % of af-xdp at 64 B: not found (the search found no rate)" in told
+    assert "xdp-tx at 90 % of what it carries, CPU shared: left / lost / p99 us" in told
     assert re.search(r"64 B, network, container\s+\d+ % / [\d.]+ % / [\d,]+", told)
     assert "not run: block 12 (8 cells, 96 trials): the budget of 60 minutes was over" in told
     assert "A/A control by throughput: found nothing" in told

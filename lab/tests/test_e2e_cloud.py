@@ -157,7 +157,7 @@ def test_tenants_work_beside_forwarders(tmp_path: Path, runtime: Path, design: P
         if trial.cloud.cell.tenants:
             assert trial.cloud.bridge_bytes
         if trial.arm != NOBODY:
-            assert trial.cloud.ndr_pps == float(RATE)
+            assert trial.cloud.full_pps == float(RATE)
             assert trial.latency
             assert trial.cloud.forwarder_cpu_s is not None
             assert trial.intended

@@ -9,7 +9,7 @@ else fails ends this attempt, and its record says why.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ from linerate.forwarders import forwarder
 from linerate.links import KernelThread, Wire
 from linerate.otg import Traffic
 from linerate.process import pause
-from linerate.records import Trial
+from linerate.records import Role, Trial
 from linerate.running import Running, launch
 from linerate.search.bed_device import WARM_UP_PPS
 from linerate.sender import Sender
@@ -44,7 +44,8 @@ _SETTLE_S = 0.2
 
 @dataclass(frozen=True)
 class Site:
-    """What all cells of a block share. `warn`: takes what must be known of all of them."""
+    """What all cells of a block share. `warn`: takes what must be known of all of them.
+    `ndrs`: by framework and frame size, as far as they were looked for."""
 
     bench: Bench
     bed: Bed
@@ -53,13 +54,21 @@ class Site:
     room: Room
     shape: TenantShape
     warn: Callable[[str], None]
+    ndrs: Mapping[tuple[str, int], float]
 
 
 def arm_of(place: Place) -> Arm:
     return Arm(place.framework, place.framework.removesuffix(AA_SUFFIX))
 
 
-def record_of(site: Site, place: Place, block: int, attempt: int, ndr_pps: float | None) -> Trial:
+def record_of(  # noqa: PLR0917 - what a window is known by
+    site: Site,
+    place: Place,
+    block: int,
+    attempt: int,
+    full_pps: float | None,
+    role: Role = "measure",
+) -> Trial:
     """What is known of a window before it begins."""
     site.bed.resize(place.size)
     nobody = place.framework == NOBODY
@@ -68,15 +77,16 @@ def record_of(site: Site, place: Place, block: int, attempt: int, ndr_pps: float
         "self-driven" if nobody else "paced",
         block,
         0,
-        "alone" if nobody else "measure",
+        "alone" if nobody else role,
         load_share=None if nobody else place.cell.rate,
     )
     trial = new_record(site.bench, plan, site.bed)
     trial.attempt = attempt
-    trial.cloud = CloudWindow(cell=place.cell, ndr_pps=ndr_pps)
-    if ndr_pps is not None:
-        trial.maximum_pps = ndr_pps
-        trial.asked_pps = ndr_pps * place.cell.rate
+    ndr_pps = site.ndrs.get((plan.arm.forwarder, place.size))
+    trial.cloud = CloudWindow(cell=place.cell, full_pps=full_pps, ndr_pps=ndr_pps)
+    if full_pps is not None:
+        trial.maximum_pps = full_pps
+        trial.asked_pps = full_pps * place.cell.rate
         trial.asked_s = site.bench.window_s
     return trial
 
@@ -87,12 +97,20 @@ class CellRun:
     """
 
     def __init__(
-        self, site: Site, place: Place, block: int, ndr_pps: float, record: Callable[[Trial], None]
+        self,
+        site: Site,
+        place: Place,
+        block: int,
+        full_pps: float,
+        record: Callable[[Trial], None],
+        *,
+        role: Role = "measure",
     ) -> None:
+        self._role = role
         self._site = site
         self._place = place
         self._block = block
-        self._ndr_pps = ndr_pps
+        self._full_pps = full_pps
         self._record = record
 
     def go(self, first: int, last: int) -> Trial:
@@ -118,7 +136,7 @@ class CellRun:
         return trial
 
     def _new(self, attempt: int) -> Trial:
-        return record_of(self._site, self._place, self._block, attempt, self._ndr_pps)
+        return record_of(self._site, self._place, self._block, attempt, self._full_pps, self._role)
 
     def _beside(self) -> Neighbours:
         return neighbours(self._site, self._place)
@@ -139,7 +157,7 @@ class CellRun:
             CoreCounters(site.room.forwarder) as counters,
         ):
             # It is stopped when frames have come through, long before its end.
-            warm_up = min(WARM_UP_PPS, self._ndr_pps * self._place.cell.rate)
+            warm_up = min(WARM_UP_PPS, self._full_pps * self._place.cell.rate)
             sender.configure(self._traffic(wire, sender, warm_up, 60.0, latency=False))
             with launch(program, bench.run, bench.cores, bench.memory, wire) as running:
                 meter = CoreMeter(running.forwarder, wire.threads, counters, group, beside)
@@ -185,7 +203,7 @@ class CellRun:
         bench, sender = self._site.bench, exchange.sender
         assert trial.cloud is not None
         children = [*exchange.running.children, *([sender.child] if sender.child else [])]
-        pps = self._ndr_pps * self._place.cell.rate
+        pps = self._full_pps * self._place.cell.rate
         traffic = self._traffic(wire, sender, pps, bench.window_s, latency=True)
         trial.ip = bench.ip
         if len(wire.locations) > 1:

@@ -14,8 +14,8 @@ from linerate.cloud.plan import alone, own_rates
 from linerate.stats import MIN_COUNT
 from linerate.words import counted
 
-# To find one NDR: a flood, then some dozens of short windows.
-SEARCH_S = 9.0
+# To find one NDR (a flood, then some dozens of short windows), and what of it the sender keeps.
+SEARCH_S = 15.0
 # A forwarder's start, its warm-up, settling and reading.
 START_S = 1.6
 # Until a tenant works, beside its window.

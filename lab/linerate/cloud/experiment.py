@@ -22,12 +22,14 @@ from linerate import cpus
 from linerate.bed import Bed
 from linerate.clock_check import ClockCheck, check_clock
 from linerate.cloud import needs
+from linerate.cloud.attempts import Most, repeated
 from linerate.cloud.cell_run import CellRun, Site, record_of, tenants_alone
 from linerate.cloud.design import NAME, CloudDesign, Options
 from linerate.cloud.estimate import estimate, told
 from linerate.cloud.exclusive import Exclusive
 from linerate.cloud.levels import NOBODY, Place
 from linerate.cloud.own_rate import search_rate
+from linerate.cloud.pace import hardest, kept
 from linerate.cloud.plan import Room, alone, order, own_rates
 from linerate.console import Monitor
 from linerate.design import AA_SUFFIX
@@ -38,15 +40,19 @@ from linerate.generator import Generator
 from linerate.journal import Journal
 from linerate.links import LinkContext, Wire, link
 from linerate.places import rust_binary
-from linerate.process import RunDirectory, checkpoint
+from linerate.process import RunDirectory
 from linerate.provenance import programs
 from linerate.records import Trial
 from linerate.tenants.cgroups import Groups
-from linerate.tenants.vm_network import bridge
+from linerate.tenants.vm_network import Bridge, bridge
 from linerate.trial import Bench
 
-# Windows of one cell in a block, void and failed ones included; and starts that may fail.
-WINDOWS, STARTS = 8, 3
+MOST = Most(windows=10, starts=3)
+# Neighbours keep a forwarder from its core for milliseconds, and frames that come back in bursts
+# then keep the sender, which is on one core with those who receive for it: what it sends within
+# this time after a slot is not late (its own limit is 100 us). The share of late frames that voids
+# a window is that of all experiments.
+LATE_AFTER_US = 5000
 # A run whose every cell fails ends early, unless it is to keep going.
 MAX_FAILURES = 8
 
@@ -85,6 +91,8 @@ class Cloud:
         self.clock: ClockCheck | None = None
         self._held = ExitStack()
         self._failures = 0
+        # By framework and frame size: NDRs, and what is 100 %.
+        self._ndrs: dict[tuple[str, int], float] = {}
         self._rates: dict[tuple[str, int], float | None] = {}
         self._deadline = float("inf")
 
@@ -124,14 +132,11 @@ class Cloud:
         if minutes is not None:
             self._deadline = time.monotonic() + minutes * 60
         with self._held, self.monitor, Groups() as groups, bridge() as tenants_bridge:
-            self._own_rates()
+            self._own_rates(groups, tenants_bridge)
             for block, steps in enumerate(order(self.design)):
                 self.monitor.announce(f"block {block + 1} of {self.design.blocks}")
                 with self._bed(flood=False) as bed:
-                    site = Site(
-                        self.bench, bed, groups, tenants_bridge, self.room, self.design.tenant,
-                        self._warn,
-                    )  # fmt: skip
+                    site = self._site(bed, groups, tenants_bridge)
                     for place in steps:
                         self._step(site, place, block)
                         if self.unfinished:
@@ -139,81 +144,94 @@ class Cloud:
                 self.monitor.block_over()
         self.journal.finish()
 
+    def _site(self, bed: Bed, groups: Groups, tenants_bridge: Bridge) -> Site:
+        return Site(
+            self.bench, bed, groups, tenants_bridge, self.room, self.design.tenant, self._warn,
+            self._ndrs,
+        )  # fmt: skip
+
     # -- what each framework carries alone ---------------------------------------------------------
 
-    def _own_rates(self) -> None:
+    def _own_rates(self, groups: Groups, tenants_bridge: Bridge) -> None:
         if self.options.line_rate:
-            wanted = own_rates(self.design)
-            self._rates = dict.fromkeys(wanted, self.options.line_rate)
+            self._rates = dict.fromkeys(own_rates(self.design), self.options.line_rate)
             return
         self.monitor.announce("what each framework carries alone")
         for framework, size in own_rates(self.design):
             rate = search_rate(
                 self.bench, self.journal, framework, size, bed=self._bed, record=self._record
             )
-            self._rates[framework, size] = rate
             if rate is None:
-                why = self.trials[-1].invalid if self.trials else None
-                self._warn(
-                    f"{framework}, {size} B: what it carries alone was not found, so that none of "
-                    f"its cells can be run{f'; the last because: {why}' if why else ''}"
-                )
+                self._unknown(framework, size, "what it carries alone was not found")
             else:
-                self.console.print(
-                    f"{framework}, {size} B: {rate / 1e3:,.1f} kpps alone",
-                    markup=False, highlight=False, soft_wrap=True,
-                )  # fmt: skip
+                self._ndrs[framework, size] = rate
+        self.monitor.announce("what of that the generator keeps beside tenants")
+        with self._bed(flood=False) as bed:
+            site = self._site(bed, groups, tenants_bridge)
+            for (framework, size), rate in self._ndrs.items():
+                self._rates[framework, size] = self._kept(site, framework, size, rate)
+
+    def _kept(self, site: Site, framework: str, size: int, ndr_pps: float) -> float | None:
+        """Of this NDR, what is 100 % in all cells of the framework and size."""
+        told = f"{framework}, {size} B: {ndr_pps / 1e3:,.1f} kpps alone"
+        place = hardest(self.design.places, framework, size)
+        rate = ndr_pps
+        if place is not None:
+            found = kept(site, self.journal, place, ndr_pps, self._record)
+            if found is None:
+                self._unknown(framework, size, "the generator kept no share of it beside tenants")
+                return None
+            rate = found
+        if rate < ndr_pps:
+            told += (
+                f"; 100 % is {rate / 1e3:,.1f} kpps, for beside tenants the generator keeps no more"
+            )
+            self._warn(told)
+        self.console.print(told, markup=False, highlight=False, soft_wrap=True)
+        return rate
+
+    def _unknown(self, framework: str, size: int, what: str) -> None:
+        why = self.trials[-1].invalid if self.trials else None
+        self._warn(
+            f"{framework}, {size} B: {what}, so that none of its cells can be run"
+            f"{f'; the last because: {why}' if why else ''}"
+        )
 
     # -- cells -------------------------------------------------------------------------------------
 
     def _step(self, site: Site, place: Place, block: int) -> None:
         """One cell of a block, as often as it takes; or what an earlier session has of it."""
-        ndr = None
+        full = None
         if place.framework != NOBODY:
-            ndr = self._rates.get((place.framework.removesuffix(AA_SUFFIX), place.size))
-            if ndr is None:
+            full = self._rates.get((place.framework.removesuffix(AA_SUFFIX), place.size))
+            if full is None:
                 self.monitor.skip(1)
                 return
-        attempts = starts = 0
-        last: Trial | None = None
-        while trial := self._replayed(site, place, block, attempts + 1):
-            attempts, last = attempts + 1, trial
-            starts += not trial.valid and trial.invalid_code != "late"
-        if last and (last.valid or attempts >= WINDOWS or starts >= STARTS):
-            self.monitor.replayed(last)
-            self._failures = 0
-            return
-        if time.monotonic() >= self._deadline:
+        ended = repeated(
+            self.journal,
+            lambda attempt: record_of(site, place, block, attempt, full),
+            lambda attempt: self._attempt(site, place, block, attempt, full),
+            MOST,
+            may_begin=lambda: time.monotonic() < self._deadline,
+        )
+        if ended.last is None:
             self.unfinished = True
-            return
-        while True:
-            checkpoint()
-            before = len(self.trials)
-            trial = self._attempt(site, place, block, attempts + 1, ndr)
-            attempts += len(self.trials) - before
-            starts += not trial.valid and trial.invalid_code != "late"
-            if trial.valid or attempts >= WINDOWS or starts >= STARTS:
-                break
-        self.monitor.finished(trial)
-        self._count(trial)
+        elif ended.fresh:
+            self.monitor.finished(ended.last)
+            self._count(ended.last)
+        else:
+            self.monitor.replayed(ended.last)
+            # A run that ended because all failed is resumed to try again.
+            self._failures = 0
 
     def _attempt(
-        self, site: Site, place: Place, block: int, attempt: int, ndr: float | None
+        self, site: Site, place: Place, block: int, attempt: int, full: float | None
     ) -> Trial:
-        if ndr is None:
+        if full is None:
             trial = tenants_alone(site, place, block, attempt)
             self._record(trial)
             return trial
-        return CellRun(site, place, block, ndr, self._record).go(attempt, WINDOWS)
-
-    def _replayed(self, site: Site, place: Place, block: int, attempt: int) -> Trial | None:
-        found = self.journal.peek()
-        due = record_of(site, place, block, attempt, None)
-        names = ("role", "arm", "size", "block", "cloud_cell", "attempt")
-        same = {name: getattr(due, name) for name in names}
-        if attempt > 1 and found and any(getattr(found, n) != same[n] for n in names):
-            return None
-        return self.journal.replay(**same)
+        return CellRun(site, place, block, full, self._record).go(attempt, MOST.windows)
 
     def _count(self, trial: Trial) -> None:
         self._failures = 0 if trial.valid else self._failures + 1
@@ -236,11 +254,22 @@ class Cloud:
     @contextmanager
     def _bed(self, *, flood: bool, size: int | None = None) -> Iterator[Bed]:
         def start(wire: Wire) -> Generator:
-            return Generator(self.run, self.cores.control, self.bench.memory, wire, flood=flood)
+            return Generator(
+                self.run,
+                self.cores.control,
+                self.bench.memory,
+                wire,
+                flood=flood,
+                late_after_us=LATE_AFTER_US,
+            )
 
         cell = self.design.cells[0]
         context = LinkContext(
-            self.run.path, size or cell.size, self.bench.memory.hugepages, self.bench.cores
+            self.run.path,
+            size or cell.size,
+            self.bench.memory.hugepages,
+            self.bench.cores,
+            receive_first=True,
         )
         with Bed(link(cell.link), context, start) as bed:
             yield bed

@@ -26,6 +26,10 @@ QUANTILES = ("0.5", "0.9", "0.99", "0.999")
 _Without = tuple[str, int, str, float, tuple[int, int]]
 
 
+# What is this near the NDR is the NDR.
+_SAME = 0.999
+
+
 def cells(windows: Windows, design: CloudDesign) -> list[CloudCellFigures]:
     """Of every cell that was measured, in the order of the design."""
     by_place: dict[Place, list[Trial]] = {place: [] for place in design.places}
@@ -141,7 +145,8 @@ def own_rates(design: CloudDesign, trials: Sequence[Trial]) -> list[OwnRate]:
 
 
 def _own_rate(framework: str, size: int, trials: Sequence[Trial]) -> OwnRate:
-    known = {t.cloud.ndr_pps for t in trials if t.cloud and t.cloud.ndr_pps is not None}
+    mine = [t.cloud for t in trials if t.role == "measure" and t.cloud]
+    known = {each.full_pps for each in mine if each.full_pps is not None}
     if not known:
         looked = [trial for trial in trials if trial.role in {"search", "self-test"}]
         note = "not looked for: the run ended before"
@@ -150,5 +155,9 @@ def _own_rate(framework: str, size: int, trials: Sequence[Trial]) -> OwnRate:
             note = "looked for and not found, or no cell was run"
             note += f"; the last window that was void: {why}" if why else ""
         return OwnRate(framework=framework, size=size, note=note)
-    note = f"the median of {len(known)} sessions' or runs'" if len(known) > 1 else ""
-    return OwnRate(framework=framework, size=size, pps=median_of(known), note=note)
+    ndr = median_of({each.ndr_pps for each in mine if each.ndr_pps is not None})
+    pps = median_of(known)
+    notes = [f"the median of {len(known)} sessions' or runs'"] if len(known) > 1 else []
+    if ndr is not None and pps is not None and pps < ndr * _SAME:
+        notes.append("the generator keeps no more of the NDR beside tenants")
+    return OwnRate(framework=framework, size=size, pps=pps, ndr_pps=ndr, note="; ".join(notes))

@@ -155,9 +155,7 @@ def control_verdict(entry: TakeawayEntry) -> str:
 
 def own_rate_words(own: OwnRate) -> str:
     """What 100 % is."""
-    if own.pps is None:
-        return f"NDR of {own.framework} at {own.size} B: not found{own.note and f' ({own.note})'}"
-    return (
-        f"NDR of {own.framework} at {own.size} B: {own.pps / 1e3:,.1f} kpps"
-        f"{own.note and f' ({own.note})'}"
-    )
+    note = f" ({own.note})" if own.note else ""
+    ndr = f", NDR {own.ndr_pps / 1e3:,.1f} kpps" if own.ndr_pps is not None else ""
+    what = "not found" if own.pps is None else f"{own.pps / 1e3:,.1f} kpps{ndr}"
+    return f"100 % of {own.framework} at {own.size} B: {what}{note}"

@@ -24,13 +24,15 @@ class LinkContext:
     """Where a link's sockets go, and the frame size (with the 4-byte FCS) of its trials.
 
     `hugepages`: both ends get their memory from huge pages. `cores`: where the ends run; None:
-    where the lab would choose.
+    where the lab would choose. `receive_first`: the kernel's threads that receive for the
+    generator, where there are some, have its core before it.
     """
 
     directory: Path
     size: int
     hugepages: bool = False
     cores: Cores | None = None
+    receive_first: bool = False
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,8 @@ class Veth(Link):
                     (KernelThread.FORWARDER, _FORWARDER, cores.forwarder),
                 ):
                     found = _receive_on(made.name(word), _name(word, number), cpu)
+                    if context.receive_first and role == KernelThread.GENERATOR:
+                        _run_first(found)
                     thread = f"napi/{word[0]}{number}"
                     threads += [KernelThread(role, thread, pid, cpu) for pid in found]
             numbers = range(self.ports)
@@ -123,6 +125,17 @@ def _receive_on(namespace: str, name: str, cpu: int) -> set[int]:
         with contextlib.suppress(ProcessLookupError):
             os.sched_setaffinity(pid, {cpu})
     return threads
+
+
+def _run_first(threads: set[int]) -> None:
+    """Let them have their core as soon as a frame comes, for as long as they need it.
+
+    A sender that polls has it for milliseconds at a time otherwise, which its frames wait for.
+    """
+    for pid in threads:
+        # Who may not have it so waits: latencies show it.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
 
 
 def _napi_threads(name: str) -> set[int]:

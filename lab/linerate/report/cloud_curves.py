@@ -27,7 +27,7 @@ WORDS = {
     TENANTS: "number of tenants",
     CPU: "CPU, what the forwarder has of its core",
     SIZE: "frame size, B",
-    RATE: "offered rate, of the own NDR",
+    RATE: "offered rate, of the own 100 %",
 }
 _HEIGHT, _MANY = 240, 4
 # Of a cell without tenants.
@@ -128,7 +128,7 @@ def _together(factor: str, levels: list[str]) -> str:
     every = listed(levels)
     return {
         SIZE: f"{every} B",
-        RATE: f"{every} of the own NDR",
+        RATE: f"{every} of the own 100 %",
         CPU: f"CPU {every}",
         LOAD: f"load {every}",
         TENANTS: f"{every} {'tenant' if every == '1' else 'tenants'}",

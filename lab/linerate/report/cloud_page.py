@@ -225,7 +225,7 @@ def _always(cells: Sequence[CloudCellFigures], placed: Charts) -> list[tuple[str
     main = main_setting(cells)
     if not main:
         return []
-    setting = f"At {rate_words(main[0].rate)} of the own NDR, CPU {main[0].cpu}"
+    setting = f"At {rate_words(main[0].rate)} of what is 100 %, CPU {main[0].cpu}"
     smallest = min(cell.size for cell in main)
     found = []
     for title, at, name, metric, caption in (
