@@ -15,11 +15,11 @@ from linerate.stats import MIN_COUNT
 from linerate.words import counted
 
 # To find one NDR (a flood, then some dozens of short windows), and what of it the sender keeps.
-SEARCH_S = 15.0
+SEARCH_S = 11.0
 # A forwarder's start, its warm-up, settling and reading.
-START_S = 1.6
+START_S = 1.0
 # Until a tenant works, beside its window.
-_READY_S = {"none": 0.0, "container": 0.7, "vm": 9.0}
+_READY_S = {"none": 0.0, "container": 0.2, "vm": 4.5}
 
 
 @dataclass(frozen=True)
