@@ -39,7 +39,7 @@ build: setup programs ## build the Rust programs into target/release, all but th
 demo: build ## compare l2fwd in C and in Rust on virtual links, and write a report (6 minutes)
 	$(Q)$(LINERATE) run overload --preset demo --out '$(OUT)'
 
-demo-cloud: build cloud-packages ## put containers and a virtual machine beside DPDK and XDP, as root, and write a report (13 minutes)
+demo-cloud: build cloud-packages ## put containers and a virtual machine beside DPDK and XDP, as root, and write a report (10 minutes)
 	$(Q)$(LINERATE) run cloud --design demo --out '$(OUT)'
 
 # Every second block chooses the best C build, the others judge it: hence 80 for 40.
