@@ -361,6 +361,26 @@ def _xdp() -> Iterable[Finding]:
     )
 
 
+def _tenants() -> Iterable[Finding]:
+    """Importing what makes them is slow enough to be left to who asks."""
+    from linerate.tenants import cgroups, container, vm  # noqa: PLC0415
+
+    found = cgroups.hierarchy()
+    for name, reasons, there in (
+        ("control groups", cgroups.missing(), f"version {found.version}" if found else ""),
+        ("containers", container.missing(), "for every load"),
+        ("virtual machines", vm.missing(), "for every load; whether by KVM is tried in a run"),
+    ):
+        yield Finding(
+            "tenants",
+            name,
+            "warn" if reasons else "ok",
+            "; ".join(reasons) or there,
+            "linerate run cloud puts them beside forwarders. Not for the demo",
+            "as root: make demo-cloud installs what is missing" if reasons else None,
+        )
+
+
 SECTIONS: tuple[Callable[[], Iterable[Finding]], ...] = (
     _dpdk,
     _build_tools,
@@ -371,6 +391,7 @@ SECTIONS: tuple[Callable[[], Iterable[Finding]], ...] = (
     _devices,
     _kvm,
     _xdp,
+    _tenants,
 )
 
 

@@ -16,9 +16,28 @@ from linerate.doctor import Finding, as_json, can_run, examine
 def test_it_looks_at_everything() -> None:
     findings = examine()
     areas = {finding.area for finding in findings}
-    assert areas >= {"dpdk", "build", "python", "cpu", "memory", "privileges", "kvm", "xdp"}
+    assert areas >= {
+        "dpdk",
+        "build",
+        "python",
+        "cpu",
+        "memory",
+        "privileges",
+        "kvm",
+        "xdp",
+        "tenants",
+    }
     names = {finding.name for finding in findings}
-    assert names >= {"CPUs", "TSC", "turbo", "frequency governor", "hugepages", "NUMA", "bpffs"}
+    assert names >= {
+        "CPUs",
+        "TSC",
+        "turbo",
+        "frequency governor",
+        "hugepages",
+        "NUMA",
+        "bpffs",
+        "containers",
+    }
     for finding in findings:
         assert finding.meaning
         assert finding.state == "ok" or finding.mend or finding.name == "TSC"
