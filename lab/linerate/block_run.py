@@ -127,14 +127,7 @@ class BlockRun(ABC):
             rust_binary("generator")
         if self.options.probe:
             probe_plugin()
-        if self.cores.shared_core:
-            self.warnings.append(
-                "generator and forwarder run on hyperthread siblings of one core: "
-                "this machine allows no others"
-            )
-        warning = cpus.await_free(self.cores.forwarder)
-        if warning:
-            self.warnings.append(warning)
+        self.warnings += cpus.ready(self.cores)
         self._read_clock()
 
     def _read_clock(self) -> None:

@@ -109,6 +109,22 @@ def pinned_to(cpu: int) -> list[str]:
     return sorted(set(found))
 
 
+def ready(cores: Cores) -> list[str]:
+    """Wait until the forwarder's CPU is free; what must be known of the cores, a sentence each.
+
+    Raises `MachineError` where another program keeps it.
+    """
+    told = []
+    if cores.shared_core:
+        told.append(
+            "generator and forwarder run on hyperthread siblings of one core: "
+            "this machine allows no others"
+        )
+    if busy := await_free(cores.forwarder):
+        told.append(busy)
+    return told
+
+
 def await_free(cpu: int, timeout_s: float = 30.0) -> str | None:
     """Wait until no other busy process is pinned to `cpu`; a warning when unpinned load remains."""
     deadline = time.monotonic() + timeout_s

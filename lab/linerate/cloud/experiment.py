@@ -108,13 +108,7 @@ class Cloud:
             forwarder(arm.forwarder).prepare()
         link(self.design.cells[0].link).prepare()
         rust_binary("generator")
-        if self.cores.shared_core:
-            self.warnings.append(
-                "generator and forwarder run on hyperthread siblings of one core: "
-                "this machine allows no others"
-            )
-        if warning := cpus.await_free(self.cores.forwarder):
-            self.warnings.append(warning)
+        self.warnings += cpus.ready(self.cores)
         self.clock = check_clock(self.bench)
         if complaint := self.clock.complaint():
             self.warnings.append(complaint)

@@ -128,13 +128,8 @@ class RealLab:
         if self._probe:
             probe_plugin()
         cores = self.bench.cores
-        if cores.shared_core and self._other is None:
-            warnings.append(
-                "generator and forwarder run on hyperthread siblings of one core: "
-                "this machine allows no others"
-            )
-        if busy := cpus.await_free(cores.forwarder):
-            warnings.append(busy)
+        # Another generator is not on this machine's cores.
+        warnings += cpus.ready(replace(cores, shared_core=cores.shared_core and not self._other))
         return warnings
 
     def _sample(self, found: Link) -> Traffic:
