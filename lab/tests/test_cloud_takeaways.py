@@ -369,6 +369,10 @@ def test_a_control_that_is_alike_touches_nothing() -> None:
         (0.985, 0.97, 0.99, "undecided"),
         (0.985, 0.96, 0.98, "held"),
         (1.018, 0.96, 0.98, "held"),
+        (1.018, 0.96, 0.99, "undecided"),
+        (0.985, 1.01, 1.03, "undecided"),
+        (0.985, 1.02, 1.03, "held"),
+        (0.985, 0.97, 1.05, "undecided"),
     ],
 )
 def test_what_the_control_differs_by_explains_what_is_no_larger(
