@@ -17,7 +17,7 @@ from factorial_data import false_p, missed_p, seeds
 
 from linerate.cloud.charts import link_to
 from linerate.cloud.control import Control
-from linerate.cloud.design import CloudDesign
+from linerate.cloud.design import CloudDesign, Part
 from linerate.cloud.entries import size_of
 from linerate.cloud.levels import CPU, FACTORS, FRAMEWORK, KIND, LOAD, SIZE, TENANTS
 from linerate.cloud.study import names_of
@@ -92,11 +92,17 @@ def test_idle_tenants_are_no_kind_of_load() -> None:
     assert one(asked(design(), truth), "kind of load").verdict == "not held"
 
 
+def study_of(part: Part, metric: str) -> list[TakeawayEntry]:
+    found = asked(design(part), metrics=[metric])
+    return [each for each in found.entries if each.origin == "study"]
+
+
 def test_no_tenants_stand_for_idle_ones() -> None:
     part = with_part(loads=("cpu", "network"), tenants=(0, 2))
     found = one(asked(design(part)), "worst")
-    assert found.statement.endswith("as a share of that under idle load")
+    assert found.statement.endswith("as a share of that under no load")
     assert found.verdict == "held"
+    assert not [each for each in study_of(part, "loss") if "idle" in str(each)]
     without = asked(design(with_part(loads=("cpu", "network"))))
     assert one(without, "worst").statement == (
         "network load with small packets is worst in throughput"
