@@ -94,7 +94,9 @@ class CloudWindow(Strict):
     tenants: list[TenantWindow] = Field(default_factory=list)
     core: CoreWindow | None = None
     bridge_bytes: Difference | None = Field(
-        default=None, description="that crossed the tenants' bridge, by its own counters"
+        default=None,
+        description="to and from the host's end of the tenants' bridge, by its own counters, read "
+        "beside the window as the tenants' are",
     )
     accelerator: Literal["kvm", "tcg"] | None = Field(default=None, description="of vm tenants")
     tenant_packages: dict[str, str] = Field(

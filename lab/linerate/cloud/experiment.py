@@ -24,7 +24,7 @@ from linerate.clock_check import ClockCheck, check_clock
 from linerate.cloud import needs
 from linerate.cloud.attempts import Most, repeated
 from linerate.cloud.cell_run import CellRun, Site, record_of, tenants_alone
-from linerate.cloud.design import NAME, CloudDesign, Options
+from linerate.cloud.design import LATE_AFTER_US, NAME, CloudDesign, Options
 from linerate.cloud.estimate import estimate, told
 from linerate.cloud.exclusive import Exclusive
 from linerate.cloud.levels import NOBODY, Place
@@ -49,11 +49,6 @@ from linerate.trial import Bench
 from linerate.words import counted
 
 MOST = Most(windows=10, starts=3)
-# Neighbours keep a forwarder from its core for milliseconds, and frames that come back in bursts
-# then keep the sender, which is on one core with those who receive for it: what it sends within
-# this time after a slot is not late (its own limit is 100 us). The share of late frames that voids
-# a window is that of all experiments.
-LATE_AFTER_US = 5000
 # A run whose every cell fails ends early, unless it is to keep going.
 MAX_FAILURES = 8
 
