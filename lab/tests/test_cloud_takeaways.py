@@ -19,7 +19,7 @@ from linerate.cloud.charts import link_to
 from linerate.cloud.control import Control
 from linerate.cloud.design import CloudDesign, Part
 from linerate.cloud.entries import size_of
-from linerate.cloud.levels import CPU, FACTORS, FRAMEWORK, KIND, LOAD, SIZE, TENANTS
+from linerate.cloud.levels import CPU, FACTORS, FRAMEWORK, KIND, LOAD, RATE, SIZE, TENANTS
 from linerate.cloud.study import names_of
 from linerate.cloud.takeaways import Takeaways, takeaways
 from linerate.cloud.tested import affordable
@@ -229,7 +229,6 @@ def test_trends_over_quotas_sizes_and_rates() -> None:
     for words in (
         "throughput rises with the forwarder's CPU quota",
         "throughput falls with the frame size",
-        "throughput rises with the offered rate",
     ):
         assert one(found, words).verdict == "held"
     quota = one(found, "CPU quota")
@@ -237,6 +236,21 @@ def test_trends_over_quotas_sizes_and_rates() -> None:
     assert quota.cliffs_delta > 0.5
     assert quota.compared == "cpu quota-100 against quota-25"
     assert quota.effect == pytest.approx(1.82, abs=0.05)
+
+
+def test_what_was_offered_is_no_finding() -> None:
+    """Each framework is offered a share of its own NDR, which differ by a quarter here."""
+    part = with_part(loads=("cpu", "network"), rates=(0.5, 0.9, 1.2))
+    truth = Truth(loss={((RATE, "90 %"),): 0.1, ((RATE, "120 %"),): 0.2})
+    found = asked(design(part, blocks=6), truth, metrics=("throughput", "loss"))
+    about = {frozenset(e.about) for e in found.entries if e.origin == "tested"
+             and e.metric == "throughput"}  # fmt: skip
+    assert not about & {frozenset({FRAMEWORK}), frozenset({RATE}), frozenset({FRAMEWORK, RATE})}
+    # Both sizes were offered the same, and a load was offered nothing.
+    assert {frozenset({SIZE}), frozenset({LOAD}), frozenset({LOAD, FRAMEWORK})} <= about
+    assert one(found, "loss rises with the offered rate").verdict == "held"
+    alike = asked(design(part, blocks=6), replace(truth, own_pps=SAME_PPS))
+    assert one(alike, "throughput depends on framework, on average").verdict != "held"
 
 
 def test_virtual_machines_are_compared_with_containers() -> None:

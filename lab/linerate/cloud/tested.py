@@ -6,6 +6,10 @@ contrasts   each load against idle tenants, or none, and virtual machines agains
             each framework
 trends      over the number of tenants of a load, over quotas, frame sizes and offered rates
 
+What is offered is a share of what each framework carries alone at a size. So throughput by
+framework, size and rate, and by nothing else, says what was offered and nothing of tenants: it is
+no statement where these levels were offered different rates.
+
 Holm's correction is over the effects of a part, over the contrasts of a part and factor, and over
 all trends by a metric.
 """
@@ -31,6 +35,7 @@ from linerate.cloud.levels import (
 from linerate.cloud.observations import (
     IDLE,
     NONE,
+    THROUGHPUT,
     WORK_LEFT,
     CloudMetric,
     beside,
@@ -118,7 +123,8 @@ def effects(
     try:
         count = affordable(permutations, family, found.values.size)
         told = effects_found(analyse(found, order=order, permutations=count, seed=seed), found)
-        return [each for each in told if not (of_work and _ALONE.issuperset(each.about))]
+        trivial = _ALONE if of_work else _offered_by(windows, part, metric)
+        return [each for each in told if not trivial.issuperset(each.about)]
     except DesignError as error:
         about = tuple(each.name for each in found.factors if len(each.levels) > 1)
         reason = error.message if has_values(found) else "no valid window tells it"
@@ -133,6 +139,24 @@ def effects(
                 measure="partial eta squared",
             )
         ]
+
+
+def _offered_by(windows: Windows, part: Part, metric: CloudMetric) -> frozenset[str]:
+    """Of which factors some levels were offered different rates, if the metric follows these."""
+    if metric.name != THROUGHPUT:
+        return frozenset()
+    places = set(part.places)
+    found = set()
+    for factor in (FRAMEWORK, SIZE, RATE):
+        offered: dict[tuple[object, ...], set[float]] = {}
+        for place, trial in windows.measured:
+            if place in places and trial.cloud and trial.cloud.full_pps is not None:
+                rest = (level for name, level in place.levels.items() if name != factor)
+                rate = trial.cloud.full_pps * place.cell.rate
+                offered.setdefault((trial.bed, *rest), set()).add(rate)
+        if any(len(rates) > 1 for rates in offered.values()):
+            found.add(factor)
+    return frozenset(found)
 
 
 def affordable(permutations: int, family: int, values: int) -> int:
@@ -237,6 +261,7 @@ def _trends(windows: Windows, part: Part, metric: CloudMetric) -> list[tuple[Tre
 
 def _over_levels(windows: Windows, part: Part, metric: CloudMetric) -> list[tuple[Trend, str]]:
     """Over levels that all cells cross, three or more of them."""
+    trivial = _offered_by(windows, part, metric)
     quotas = [cpu for cpu in in_order(CPU, part.cpus) if quota_of(cpu) is not None]
     asked = [
         (factor, words)
@@ -245,7 +270,7 @@ def _over_levels(windows: Windows, part: Part, metric: CloudMetric) -> list[tupl
             (SIZE, part.sizes, "the frame size"),
             (RATE, part.rates, "the offered rate"),
         )
-        if len(levels) > 2
+        if len(levels) > 2 and factor not in trivial
     ]
     if not asked:
         return []
