@@ -43,7 +43,9 @@ class TenantWindow(Strict):
     io_operations: Count | None = None
     io_bytes: Count | None = None
     network_bytes: Count | None = None
-    cpu_s: Seconds | None = Field(default=None, description="of its control group")
+    cpu_s: Seconds | None = Field(
+        default=None, description="of its control group, between the readings of the core"
+    )
     memory_bytes: Count | None = Field(default=None, description="at the window's end")
 
 
@@ -85,8 +87,8 @@ class CloudWindow(Strict):
     )
     forwarder_cpu_s: Seconds | None = Field(
         default=None,
-        description="of the forwarder's control group: its process, and the kernel's threads that "
-        "receive for it where they could be put there",
+        description="of the forwarder's control group, between the readings of the core: its "
+        "process, and the kernel's threads that receive for it where they could be put there",
     )
     forwarder_throttled_s: Seconds | None = Field(
         default=None, description="in which its quota was used up"
