@@ -238,6 +238,23 @@ def test_trends_over_quotas_sizes_and_rates() -> None:
     assert quota.effect == pytest.approx(1.82, abs=0.05)
 
 
+def test_work_that_is_too_little_to_be_counted_decides_nothing() -> None:
+    """The least shares of work would be left out, and what is left look like more."""
+    of = design()
+    trials = records(of, NOISY)
+    mine = [t for t in trials if t.arm == DPDK and t.cloud and t.cloud.cell.load == "cpu"]
+    assert mine[0].cloud
+    for tenant in mine[0].cloud.tenants:
+        tenant.bogo_ops = 0
+    found = takeaways(windows_of(trials), of, metrics=["work_left"], permutations=199)
+    cpu = [e for e in found.entries if "cpu tenants" in e.compared or e.test.startswith("Freedman")]
+    assert len(cpu) > 3
+    assert {each.verdict for each in cpu} == {"undecided"}
+    assert any("less than is counted (without that: held" in each.reason for each in cpu)
+    network = [e for e in found.entries if "network tenants: " in e.compared]
+    assert {each.verdict for each in network} == {"held"}
+
+
 def test_what_was_offered_is_no_finding() -> None:
     """Each framework is offered a share of its own NDR, which differ by a quarter here."""
     part = with_part(loads=("cpu", "network"), rates=(0.5, 0.9, 1.2))

@@ -124,7 +124,8 @@ def effects(
         count = affordable(permutations, family, found.values.size)
         told = effects_found(analyse(found, order=order, permutations=count, seed=seed), found)
         trivial = _ALONE if of_work else _offered_by(windows, part, metric)
-        return [each for each in told if not trivial.issuperset(each.about)]
+        told = [each for each in told if not trivial.issuperset(each.about)]
+        return [as_far_as_counted(each, found) for each in told] if of_work else told
     except DesignError as error:
         about = tuple(each.name for each in found.factors if len(each.levels) > 1)
         reason = error.message if has_values(found) else "no valid window tells it"
@@ -157,6 +158,18 @@ def _offered_by(windows: Windows, part: Part, metric: CloudMetric) -> frozenset[
         if any(len(rates) > 1 for rates in offered.values()):
             found.add(factor)
     return frozenset(found)
+
+
+def as_far_as_counted(told: Takeaway, observations: Observations) -> Takeaway:
+    """Undecided where some work was too little to be counted.
+
+    It is counted when a slice of it ends, so that 0 is less than a slice: no figure, but among the
+    least. What is left without it is more than was left to the tenants.
+    """
+    if not observations.zeros or told.verdict == "undecided":
+        return told
+    reason = f"some work was less than is counted (without that: {told.verdict}; {told.reason})"
+    return replace(told, verdict="undecided", reason=reason)
 
 
 def affordable(permutations: int, family: int, values: int) -> int:
@@ -193,7 +206,8 @@ def kinds(windows: Windows, part: Part, metric: CloudMetric) -> list[Takeaway]:
         return []
     found = observed(windows, metric, crossed_part(part, metric))
     compared = _compare(found, KIND, "container")
-    return [_contrast(each, metric, found, kinds_told) for each in compared]
+    told = [_contrast(each, metric, found, kinds_told) for each in compared]
+    return [as_far_as_counted(e, found) for e in told] if metric.name == WORK_LEFT else told
 
 
 def _compare(found: Observations, factor: str, against: str) -> Sequence[Contrast | LossContrast]:
