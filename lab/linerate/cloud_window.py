@@ -43,7 +43,9 @@ class TenantWindow(Strict):
     io_operations: Count | None = None
     io_bytes: Count | None = None
     network_bytes: Count | None = None
-    cpu_s: Seconds | None = Field(default=None, description="of its control group")
+    cpu_s: Seconds | None = Field(
+        default=None, description="of its control group, between the readings of the core"
+    )
     memory_bytes: Count | None = Field(default=None, description="at the window's end")
 
 
@@ -85,8 +87,8 @@ class CloudWindow(Strict):
     )
     forwarder_cpu_s: Seconds | None = Field(
         default=None,
-        description="of the forwarder's control group: its process, and the kernel's threads that "
-        "receive for it where they could be put there",
+        description="of the forwarder's control group, between the readings of the core: its "
+        "process, and the kernel's threads that receive for it where they could be put there",
     )
     forwarder_throttled_s: Seconds | None = Field(
         default=None, description="in which its quota was used up"
@@ -94,7 +96,9 @@ class CloudWindow(Strict):
     tenants: list[TenantWindow] = Field(default_factory=list)
     core: CoreWindow | None = None
     bridge_bytes: Difference | None = Field(
-        default=None, description="that crossed the tenants' bridge, by its own counters"
+        default=None,
+        description="to and from the host's end of the tenants' bridge, by its own counters, read "
+        "beside the window as the tenants' are",
     )
     accelerator: Literal["kvm", "tcg"] | None = Field(default=None, description="of vm tenants")
     tenant_packages: dict[str, str] = Field(

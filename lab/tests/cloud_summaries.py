@@ -212,6 +212,7 @@ def summary(
             ] if control else [],
             own_rates=[
                 OwnRate(framework=name, size=size, pps=None if name == "af-xdp" else 310_500.0,
+                        ndr_pps=None if name == "af-xdp" else 320_500.0,
                         note="the search found no rate" if name == "af-xdp" else "")
                 for name in parts[0].frameworks for size in parts[0].sizes
             ],
@@ -277,8 +278,6 @@ def trials() -> list[Trial]:
                 *([Process(role="forwarder", argv=["prog", "<x>"], cpus=[1])]
                   if role != "alone" else []),
                 Process(role="generator", argv=["generator"], cpus=[0]),
-                *([Process(role="tenant-0", argv=["stress-ng"], cpus=[1])]
-                  if role != "search" else []),
             ],
             cloud=None if role == "search" else CloudWindow(cell=cell, core=core),
         )

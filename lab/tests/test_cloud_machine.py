@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What experiment cloud asks of the machine: its counters, and that nobody else runs it."""
+"""What experiment cloud asks of the machine: counters, limits, and that nobody else runs it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,10 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from linerate.cloud import counters
+from linerate.cloud import counters, neighbours
 from linerate.cloud.counters import CoreCounters, Reading, between, moved_bytes, softirqs_of
+from linerate.cloud.design import TenantShape
 from linerate.cloud.exclusive import Exclusive
+from linerate.cloud.neighbours import Neighbours
+from linerate.cloud_window import CloudCell
 from linerate.errors import MachineError
+from linerate.process import RunDirectory
+from linerate.tenants.base import Limits
+from linerate.tenants.cgroups import _check
+from linerate.tenants.container import Container
+from linerate.tenants.vm_network import Bridge
 
 SOFTIRQS = """                    CPU0       CPU2
           HI:          1          2
@@ -79,6 +88,40 @@ def test_without_the_system_call_nothing_is_counted(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     with CoreCounters(max(os.sched_getaffinity(0))) as counted:
         assert counted.read().events == {}
+
+
+# --- what tenants are given ---------------------------------------------------------------------
+
+
+class Given:
+    """Takes the place of `Groups`: the limits of the groups that were asked for."""
+
+    def __init__(self) -> None:
+        self.limits: list[Limits] = []
+
+    def group(self, _: str, limits: Limits) -> contextlib.nullcontext[None]:
+        self.limits.append(limits)
+        return contextlib.nullcontext()
+
+
+@pytest.mark.parametrize(("load", "limited"), [("io", True), ("mixed", True), ("cpu", False)])
+@pytest.mark.parametrize("kind", ["container", "vm"])
+def test_a_limit_on_io_names_the_disk_of_those_that_have_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, load: str, *, limited: bool
+) -> None:
+    """A control group refuses such a limit without a device, and the run would end there."""
+    monkeypatch.setattr(neighbours, "disk_of", lambda _: "8:0")
+    cell = CloudCell.model_validate(
+        {"kind": kind, "load": load, "tenants": 1, "cpu": "shared", "rate": 1}
+    )
+    groups, shape = Given(), TenantShape(io_mib_per_s=3)
+    with RunDirectory(tmp_path) as run:
+        beside = Neighbours(cell, shape, 1, run, groups, Bridge("n", "br0"))  # type: ignore[arg-type]
+        made = beside._made(0)
+    (limits,) = [made._limits] if isinstance(made, Container) else groups.limits
+    _check(limits)
+    given = limits.io_bytes_per_s, limits.io_device
+    assert given == ((3 << 20, "8:0") if limited else (None, None))
 
 
 # --- one run at a time -------------------------------------------------------------------------

@@ -218,12 +218,27 @@ def test_emulation_is_said(text: str) -> None:
 
 def test_the_own_rates_and_the_control(text: str) -> None:
     rates = section(text, "What 100 % is for each framework")
-    assert "<td>310.5</td>" in rates
+    assert "<td>320.5</td><td>310.5</td>" in rates
+    assert "The non-drop rate (NDR) of each was found in this run" in text
     assert '<td>–</td><td class="text prose">the search found no rate</td>' in rates
     control = section(text, "The A/A control: c-l2fwd against itself")
     assert "ratio 1.001 (95 % interval 0.995 to 1.006)" in control
     assert "found nothing" in control
     assert "The design has no A/A control." in rendered(made.tiny())
+
+
+def test_rates_that_were_given_are_no_ndr() -> None:
+    summary = made.full()
+    assert summary.cloud
+    for own in summary.cloud.own_rates:
+        own.ndr_pps, own.pps = None, 10_000.0
+    told = rendered(summary)
+    assert "No NDR was looked for: 100&nbsp;% of all was given" in told
+    assert "(NDR) of each was found" not in told
+
+
+def test_what_late_is_stands_in_the_method(text: str) -> None:
+    assert "A frame is late when it is sent more than 5 ms after its time" in text
 
 
 def test_the_drawing_shows_who_shares_the_core(text: str) -> None:

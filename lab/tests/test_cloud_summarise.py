@@ -263,6 +263,12 @@ def test_what_ran_the_machines_is_told() -> None:
         if trial.cloud:
             trial.cloud.accelerator = "tcg"
     assert "emulated" in (answers(summary(of, trials)).accelerator or "")
+    last = [trial for trial in trials if trial.cloud and trial.cloud.accelerator][-1]
+    assert last.cloud
+    last.cloud.accelerator = "kvm"
+    told = answers(summary(of, trials)).accelerator or ""
+    assert told.startswith("TCG: ")
+    assert ", in other sessions KVM: the processor" in told
 
 
 def test_the_same_records_give_the_same_summary() -> None:

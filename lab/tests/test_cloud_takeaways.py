@@ -17,9 +17,9 @@ from factorial_data import false_p, missed_p, seeds
 
 from linerate.cloud.charts import link_to
 from linerate.cloud.control import Control
-from linerate.cloud.design import CloudDesign
+from linerate.cloud.design import CloudDesign, Part
 from linerate.cloud.entries import size_of
-from linerate.cloud.levels import CPU, FACTORS, FRAMEWORK, KIND, LOAD, SIZE, TENANTS
+from linerate.cloud.levels import CPU, FACTORS, FRAMEWORK, KIND, LOAD, RATE, SIZE, TENANTS
 from linerate.cloud.study import names_of
 from linerate.cloud.takeaways import Takeaways, takeaways
 from linerate.cloud.tested import affordable
@@ -92,11 +92,17 @@ def test_idle_tenants_are_no_kind_of_load() -> None:
     assert one(asked(design(), truth), "kind of load").verdict == "not held"
 
 
+def study_of(part: Part, metric: str) -> list[TakeawayEntry]:
+    found = asked(design(part), metrics=[metric])
+    return [each for each in found.entries if each.origin == "study"]
+
+
 def test_no_tenants_stand_for_idle_ones() -> None:
     part = with_part(loads=("cpu", "network"), tenants=(0, 2))
     found = one(asked(design(part)), "worst")
-    assert found.statement.endswith("as a share of that under idle load")
+    assert found.statement.endswith("as a share of that under no load")
     assert found.verdict == "held"
+    assert not [each for each in study_of(part, "loss") if "idle" in str(each)]
     without = asked(design(with_part(loads=("cpu", "network"))))
     assert one(without, "worst").statement == (
         "network load with small packets is worst in throughput"
@@ -223,7 +229,6 @@ def test_trends_over_quotas_sizes_and_rates() -> None:
     for words in (
         "throughput rises with the forwarder's CPU quota",
         "throughput falls with the frame size",
-        "throughput rises with the offered rate",
     ):
         assert one(found, words).verdict == "held"
     quota = one(found, "CPU quota")
@@ -231,6 +236,38 @@ def test_trends_over_quotas_sizes_and_rates() -> None:
     assert quota.cliffs_delta > 0.5
     assert quota.compared == "cpu quota-100 against quota-25"
     assert quota.effect == pytest.approx(1.82, abs=0.05)
+
+
+def test_work_that_is_too_little_to_be_counted_decides_nothing() -> None:
+    """The least shares of work would be left out, and what is left look like more."""
+    of = design()
+    trials = records(of, NOISY)
+    mine = [t for t in trials if t.arm == DPDK and t.cloud and t.cloud.cell.load == "cpu"]
+    assert mine[0].cloud
+    for tenant in mine[0].cloud.tenants:
+        tenant.bogo_ops = 0
+    found = takeaways(windows_of(trials), of, metrics=["work_left"], permutations=199)
+    cpu = [e for e in found.entries if "cpu tenants" in e.compared or e.test.startswith("Freedman")]
+    assert len(cpu) > 3
+    assert {each.verdict for each in cpu} == {"undecided"}
+    assert any("less than is counted (without that: held" in each.reason for each in cpu)
+    network = [e for e in found.entries if "network tenants: " in e.compared]
+    assert {each.verdict for each in network} == {"held"}
+
+
+def test_what_was_offered_is_no_finding() -> None:
+    """Each framework is offered a share of its own NDR, which differ by a quarter here."""
+    part = with_part(loads=("cpu", "network"), rates=(0.5, 0.9, 1.2))
+    truth = Truth(loss={((RATE, "90 %"),): 0.1, ((RATE, "120 %"),): 0.2})
+    found = asked(design(part, blocks=6), truth, metrics=("throughput", "loss"))
+    about = {frozenset(e.about) for e in found.entries if e.origin == "tested"
+             and e.metric == "throughput"}  # fmt: skip
+    assert not about & {frozenset({FRAMEWORK}), frozenset({RATE}), frozenset({FRAMEWORK, RATE})}
+    # Both sizes were offered the same, and a load was offered nothing.
+    assert {frozenset({SIZE}), frozenset({LOAD}), frozenset({LOAD, FRAMEWORK})} <= about
+    assert one(found, "loss rises with the offered rate").verdict == "held"
+    alike = asked(design(part, blocks=6), replace(truth, own_pps=SAME_PPS))
+    assert one(alike, "throughput depends on framework, on average").verdict != "held"
 
 
 def test_virtual_machines_are_compared_with_containers() -> None:
@@ -369,6 +406,10 @@ def test_a_control_that_is_alike_touches_nothing() -> None:
         (0.985, 0.97, 0.99, "undecided"),
         (0.985, 0.96, 0.98, "held"),
         (1.018, 0.96, 0.98, "held"),
+        (1.018, 0.96, 0.99, "undecided"),
+        (0.985, 1.01, 1.03, "undecided"),
+        (0.985, 1.02, 1.03, "held"),
+        (0.985, 0.97, 1.05, "undecided"),
     ],
 )
 def test_what_the_control_differs_by_explains_what_is_no_larger(

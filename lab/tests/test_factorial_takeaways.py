@@ -227,6 +227,10 @@ def test_trends_have_their_direction() -> None:
     steady = observations(np.exp(np.random.default_rng(1).normal(0, 0.004, (9, 2, 2, 3))), FACTORS)
     (same,) = trends_found([trend(steady, "tenants")], "throughput")
     assert same.verdict == "not held"
+    bent = steady.values * np.asarray([1.0, 0.7, 1.0])
+    (between,) = trends_found([trend(observations(bent, FACTORS), "tenants")], "throughput")
+    assert between.verdict == "undecided"
+    assert "inside +-2 % of the first, and one between is not" in between.reason
     lossy = observations(np.maximum(values - 0.8, 0), FACTORS, "linear", "loss")
     (loss,) = trends_found([trend(lossy, "tenants")], "loss")
     assert (loss.verdict, loss.measure) == ("held", "difference")

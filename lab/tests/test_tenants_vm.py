@@ -15,6 +15,7 @@ import subprocess
 import sys
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from conftest import wait_for
@@ -491,6 +492,25 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accelerator._Known, "found", found)
 
 
+def test_a_guest_that_does_not_answer_says_nothing(tmp_path: Path) -> None:
+    """What it said before would be taken for now's, and its work since then for none."""
+
+    class Guest:
+        worked = Worked(3.0, Work(bogo_ops=700))
+        answers: ClassVar[list[Worked | None]] = [worked, None]
+
+        def report(self, _: float) -> Worked | None:
+            return self.answers.pop(0)
+
+        def stop(self) -> None: ...
+
+    with RunDirectory(tmp_path) as run:
+        tenant = VirtualMachine(0, Load.CPU, Shape((LAST_CPU,)), run)
+        tenant._guest = Guest()  # type: ignore[assignment]
+        assert tenant.work() == Work(bogo_ops=700)
+        assert tenant.work() == Work()
+
+
 @pytest.mark.e2e
 @pytest.mark.usefixtures("emulated")
 def test_a_guest_works_and_leaves_nothing(tmp_path: Path) -> None:
@@ -514,7 +534,7 @@ def test_a_guest_works_and_leaves_nothing(tmp_path: Path) -> None:
 
             def has_worked() -> bool:
                 now = tenant.work()
-                return all(getattr(now, name) > getattr(first, name) for name in counters)
+                return all((getattr(now, name) or 0) > getattr(first, name) for name in counters)
 
             wait_for("work of every kind", has_worked, 90)
             # QEMU's CPU time is counted, and so is that of iperf3's server.
@@ -550,6 +570,7 @@ def test_a_guest_ends_when_its_time_is_over(tmp_path: Path) -> None:
 KILLED = """
 import sys
 from pathlib import Path
+from typing import ClassVar
 from linerate.process import RunDirectory
 from linerate.tenants import accelerator, qemu, vm, vm_network
 from linerate.tenants.base import Load

@@ -8,6 +8,7 @@ lies outside the margin; of loss, which has no margin, any difference that is sh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -56,14 +57,11 @@ class Control:
             return None
         if found.low is None or found.high is None:
             return None
-        beyond = found.low > control.effect if found.low > 1 else found.high < control.effect
-        return (
-            None
-            if beyond
-            else (
-                f"the A/A control differed as far (ratio {control.effect:.3f}, p {control.p:.3f})"
-            )
-        )
+        # Which of its labels a statement has above and which below, if any, nobody chose.
+        least = max(math.log(found.low), -math.log(found.high))
+        if least > abs(math.log(control.effect)):
+            return None
+        return f"the A/A control differed as far (ratio {control.effect:.3f}, p {control.p:.3f})"
 
 
 def control_of(windows: Windows, design: CloudDesign, metrics: Sequence[str] = TESTED) -> Control:

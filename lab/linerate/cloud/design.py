@@ -31,6 +31,11 @@ QUESTION = (
     "What becomes of each path to packets, and of its neighbours, when tenants load the core that "
     "they share?"
 )
+# Neighbours keep a forwarder from its core for milliseconds, and frames that come back in bursts
+# then keep the sender, which is on one core with those who receive for it: what it sends within
+# this time after a slot is not late (its own limit is 100 us). The share of late frames that voids
+# a window is that of all experiments.
+LATE_AFTER_US = 5000
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@
 A block is an open link with a running generator. In it every cell is run once, in an order drawn
 from the seed: its tenants begin, its forwarder is started beside them, and a window is measured at
 the cell's share of what that forwarder carries alone. Between these the tenants are measured by
-themselves. A run has a budget of time for each session, if it is asked to: what did not fit is
-run when the run is resumed.
+themselves. A run has a budget of time for each session, if it is asked to, of which the search for
+what frameworks carry is a part: what did not fit is run when the run is resumed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from linerate.clock_check import ClockCheck, check_clock
 from linerate.cloud import needs
 from linerate.cloud.attempts import Most, repeated
 from linerate.cloud.cell_run import CellRun, Site, record_of, tenants_alone
-from linerate.cloud.design import NAME, CloudDesign, Options
+from linerate.cloud.design import LATE_AFTER_US, NAME, CloudDesign, Options
 from linerate.cloud.estimate import estimate, told
 from linerate.cloud.exclusive import Exclusive
 from linerate.cloud.levels import NOBODY, Place
@@ -46,13 +46,9 @@ from linerate.records import Trial
 from linerate.tenants.cgroups import Groups
 from linerate.tenants.vm_network import Bridge, bridge
 from linerate.trial import Bench
+from linerate.words import counted
 
 MOST = Most(windows=10, starts=3)
-# Neighbours keep a forwarder from its core for milliseconds, and frames that come back in bursts
-# then keep the sender, which is on one core with those who receive for it: what it sends within
-# this time after a slot is not late (its own limit is 100 us). The share of late frames that voids
-# a window is that of all experiments.
-LATE_AFTER_US = 5000
 # A run whose every cell fails ends early, unless it is to keep going.
 MAX_FAILURES = 8
 
@@ -102,6 +98,13 @@ class Cloud:
 
     def prepare(self) -> None:
         """Everything that can be missing is looked for before the first trial."""
+        if lost := [place for place in self.design.places if not self.room.holds(place.cell)]:
+            # The run began with more CPUs: tenants on the forwarder's would be another level.
+            raise LabError(
+                f"{counted(len(lost), 'cell')} of this run have a core of the forwarder's own "
+                "beside tenants, and this session has no other core for them",
+                "let the lab have the CPUs that it had when the run began",
+            )
         self._held.enter_context(Exclusive(f"of {len(self.design.places)} cells"))
         needs.check(self.design.places)
         for arm in self.design.arms:
@@ -127,6 +130,8 @@ class Cloud:
             self._deadline = time.monotonic() + minutes * 60
         with self._held, self.monitor, Groups() as groups, bridge() as tenants_bridge:
             self._own_rates(groups, tenants_bridge)
+            if self.unfinished:
+                return
             for block, steps in enumerate(order(self.design)):
                 self.monitor.announce(f"block {block + 1} of {self.design.blocks}")
                 with self._bed(flood=False) as bed:
@@ -152,6 +157,8 @@ class Cloud:
             return
         self.monitor.announce("what each framework carries alone")
         for framework, size in own_rates(self.design):
+            if self._is_over():
+                return
             rate = search_rate(
                 self.bench, self.journal, framework, size, bed=self._bed, record=self._record
             )
@@ -163,7 +170,15 @@ class Cloud:
         with self._bed(flood=False) as bed:
             site = self._site(bed, groups, tenants_bridge)
             for (framework, size), rate in self._ndrs.items():
+                if self._is_over():
+                    return
                 self._rates[framework, size] = self._kept(site, framework, size, rate)
+
+    def _is_over(self) -> bool:
+        """The budget is used up, and nothing is on record that could be passed without any."""
+        if time.monotonic() >= self._deadline and self.journal.peek() is None:
+            self.unfinished = True
+        return self.unfinished
 
     def _kept(self, site: Site, framework: str, size: int, ndr_pps: float) -> float | None:
         """Of this NDR, what is 100 % in all cells of the framework and size."""

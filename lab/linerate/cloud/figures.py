@@ -80,7 +80,7 @@ def _figures(
         latency_us=_named(QUANTILES, lambda name: (latency_us(trial, name) for trial in valid)),
         forwarder_cpu=quartiles(_of(t, lambda w: w.forwarder_cpu_s) for t in valid),
         throttled=quartiles(_of(t, lambda w: w.forwarder_throttled_s) for t in valid),
-        tenants_cpu=quartiles(_tenants_cpu(trial) for trial in valid),
+        tenants_cpu=quartiles(_of(trial, _tenants_cpu) for trial in valid),
         steal=quartiles(_core(t, lambda core: core.steal_s) for t in valid),
         softirq=quartiles(_core(t, lambda core: core.softirq_s) for t in valid),
         switches_per_s=quartiles(_switches(trial) for trial in valid),
@@ -103,8 +103,9 @@ def _over(part: float | None, whole: float | None) -> float | None:
 
 
 def _of(trial: Trial, seconds: Callable[[CloudWindow], float | None]) -> float | None:
-    """Of the forwarder's control group, of the window."""
-    return _over(seconds(trial.cloud) if trial.cloud else None, trial.duration_s)
+    """Of control groups, which are read with the core: a little before and after the frames."""
+    core = trial.cloud.core if trial.cloud else None
+    return _over(seconds(trial.cloud), core.seconds) if trial.cloud and core else None
 
 
 def _core(trial: Trial, count: Callable[[CoreWindow], float | None]) -> float | None:
@@ -112,12 +113,11 @@ def _core(trial: Trial, count: Callable[[CoreWindow], float | None]) -> float | 
     return _over(count(core), core.seconds) if core else None
 
 
-def _tenants_cpu(trial: Trial) -> float | None:
-    """Of all together; None where one of them does not tell."""
-    tenants = trial.cloud.tenants if trial.cloud else []
-    shares = [_over(each.cpu_s, each.seconds) for each in tenants]
-    known = [share for share in shares if share is not None]
-    return sum(known) if known and len(known) == len(shares) else None
+def _tenants_cpu(window: CloudWindow) -> float | None:
+    """Seconds of all together; None where one of them does not tell."""
+    every = [each.cpu_s for each in window.tenants]
+    known = [each for each in every if each is not None]
+    return sum(known) if known and len(known) == len(every) else None
 
 
 def _switches(trial: Trial) -> float | None:

@@ -4,7 +4,8 @@
 CPU, what the forwarder is given of the core that it shares with the tenants:
 
 shared    it and each tenant have the same weight: beside n busy tenants it gets one part in n + 1
-quota-Q   Q per cent of the core, whenever it wants them (its weight is the greatest), and no more
+quota-Q   Q per cent of the core and no more, whenever it wants them: its weight is the greatest,
+          beside which n busy tenants keep n parts of 100 + n
 own       a core that no tenant may use
 """
 

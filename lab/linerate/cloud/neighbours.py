@@ -19,13 +19,16 @@ from linerate.cloud_window import CloudCell, TenantWindow
 from linerate.errors import TenantError, TrialError
 from linerate.netns import ip
 from linerate.process import RunDirectory
+from linerate.tenants import disk_image
 from linerate.tenants.base import Kind, Limits, Load, Work
+from linerate.tenants.block_device import disk_of
 from linerate.tenants.cgroups import Group, Groups, Usage
 from linerate.tenants.container import Container
 from linerate.tenants.vm import Shape, VirtualMachine
 from linerate.tenants.vm_network import Bridge
 
-# Of a control group: the least, everyone's, and what nobody beside it can keep from the core.
+# Of a control group: everyone's, and the greatest, beside which n busy tenants get n parts of
+# 100 + n.
 WEIGHT, WEIGHT_FIRST = 100, 10_000
 # For a load to begin, of each tenant beside the others; a virtual machine has to boot as well.
 _READY_S = {Kind.CONTAINER: 20.0, Kind.VM: 60.0}
@@ -90,7 +93,8 @@ class Neighbours:
 
     def _made(self, number: int) -> VirtualMachine | Container:
         kind, load, shape = Kind(self.cell.kind), Load(self.cell.load), self._shape
-        io = None if shape.io_mib_per_s is None else round(shape.io_mib_per_s * 2**20)
+        # Who has no disk has nothing there to limit.
+        io = round(shape.io_mib_per_s * 2**20) if shape.io_mib_per_s and load.has_io else None
         limits = Limits(
             cpus=(self._cpu,),
             cpu_quota=shape.cpu_quota,
@@ -98,6 +102,7 @@ class Neighbours:
             # QEMU bounds its guest's memory itself, and needs some beside it.
             memory_mib=shape.memory_mib if kind == Kind.CONTAINER else None,
             io_bytes_per_s=io,
+            io_device=None if io is None else disk_of(disk_image.DIRECTORY),
             pids=shape.pids,
         )
         # An idle one has no link.

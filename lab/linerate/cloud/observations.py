@@ -38,7 +38,7 @@ from linerate.records import Trial
 ORDERED = (TENANTS, CPU, SIZE, RATE)
 # These are factors of all observations, with one level, too: hypotheses name them.
 ALWAYS = (FRAMEWORK, LOAD, SIZE)
-WORK_LEFT = "work_left"
+THROUGHPUT, WORK_LEFT = "throughput", "work_left"
 IDLE: LoadName = "idle"
 NONE: LoadName = "none"
 Value = Callable[[Windows, Trial], float | None]
@@ -73,9 +73,7 @@ def loss_at_ingress(trial: Trial) -> float | None:
 METRICS = {
     each.name: each
     for each in (
-        CloudMetric(
-            "throughput", "throughput", "log", "frames/s", lambda _, t: t.received_pps, True
-        ),
+        CloudMetric(THROUGHPUT, "throughput", "log", "frames/s", lambda _, t: t.received_pps, True),
         CloudMetric("loss", "loss", "linear", "share", lambda _, t: loss(t)),
         CloudMetric(
             "loss_at_ingress", "loss at ingress", "linear", "share", lambda _, t: loss_at_ingress(t)

@@ -19,6 +19,7 @@ from linerate.cloud.levels import FRAMEWORK, LOAD, SIZE
 from linerate.cloud.observations import (
     IDLE,
     METRICS,
+    NONE,
     CloudMetric,
     beside,
     crossed_part,
@@ -28,7 +29,6 @@ from linerate.cloud.observations import (
 )
 from linerate.cloud.windows import Windows
 from linerate.design import Arm
-from linerate.factorial.design import Observations
 from linerate.factorial.hypotheses import Names, study
 from linerate.factorial.takeaways import Takeaway
 from linerate.forwarders import FORWARDERS
@@ -95,7 +95,12 @@ def _asked(
     permutations: int,
     seed: int,
 ) -> list[Takeaway]:
-    found = with_idle(windows, part, metric)
+    if _nobody_stands(part):
+        labels = with_nobody(part, NONE)
+        names = replace(names, idle=NONE, unloaded="no load")
+    else:
+        labels = crossed_part(part, metric)
+    found = observed(windows, metric, labels)
     answers = study(found, names, permutations=permutations, seed=seed)
     if has_values(found):
         return answers
@@ -108,11 +113,9 @@ def _without(answer: Takeaway) -> str:
     return answer.reason if lacks else "no valid window tells it"
 
 
-def with_idle(windows: Windows, part: Part, metric: CloudMetric) -> Observations:
-    """The crossed part. Where it has no idle tenants, none at all stand for them, which are as many
-    as the others if all cells have as many.
+def _nobody_stands(part: Part) -> bool:
+    """Whether no tenants at all stand for idle ones, which are not there: they are as many as the
+    others if all cells have as many.
     """
     numbers = [count for count in part.tenants if count]
-    stands = IDLE not in part.loads and 0 in part.tenants and len(numbers) == 1 == len(part.kinds)
-    labels = with_nobody(part, IDLE) if stands else crossed_part(part, metric)
-    return observed(windows, metric, labels)
+    return IDLE not in part.loads and 0 in part.tenants and len(numbers) == 1 == len(part.kinds)

@@ -108,8 +108,10 @@ def _factors(windows: Windows, design: CloudDesign) -> dict[str, list[str]]:
 
 
 def _accelerator(trials: list[Trial]) -> str | None:
-    found = next((t.cloud.accelerator for t in trials if t.cloud and t.cloud.accelerator), None)
-    return ACCELERATORS[found] if found else None
+    """In words; sessions, and merged runs, may have had different ones."""
+    every = [trial.cloud.accelerator for trial in trials if trial.cloud]
+    found = dict.fromkeys(each for each in every if each)
+    return ", in other sessions ".join(ACCELERATORS[each] for each in found) or None
 
 
 def _took(trials: list[Trial], started_at: str, finished_at: str) -> float | None:

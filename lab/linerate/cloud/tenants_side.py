@@ -19,7 +19,7 @@ from linerate.cloud.design import CloudDesign
 from linerate.cloud.levels import FRAMEWORK, LOAD, SHARED, Place
 from linerate.cloud.observations import METRICS, WORK_LEFT, CloudMetric, observed
 from linerate.cloud.study import names_of
-from linerate.cloud.tested import ANSWERS
+from linerate.cloud.tested import ANSWERS, as_far_as_counted
 from linerate.cloud.windows import Windows
 from linerate.cloud.work import WORDS, WORK_OF, left
 from linerate.factorial.contrasts import Contrast, block_means, contrasts, judged
@@ -148,7 +148,7 @@ def _against_words(found: Contrast, asked: _Asked) -> str:
 
 def _takeaway(found: Contrast, asked: _Asked, statement: str, compared: str) -> Takeaway:
     effect, low, high = estimate(found.found)
-    return Takeaway(
+    told = Takeaway(
         statement,
         METRICS[WORK_LEFT].words,
         (FRAMEWORK, LOAD),
@@ -164,3 +164,4 @@ def _takeaway(found: Contrast, asked: _Asked, statement: str, compared: str) -> 
         detectable=found.detectable,
         cliffs_delta=delta_of(found.found),
     )
+    return as_far_as_counted(told, asked.found)

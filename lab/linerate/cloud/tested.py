@@ -6,6 +6,10 @@ contrasts   each load against idle tenants, or none, and virtual machines agains
             each framework
 trends      over the number of tenants of a load, over quotas, frame sizes and offered rates
 
+What is offered is a share of what each framework carries alone at a size. So throughput by
+framework, size and rate, and by nothing else, says what was offered and nothing of tenants: it is
+no statement where these levels were offered different rates.
+
 Holm's correction is over the effects of a part, over the contrasts of a part and factor, and over
 all trends by a metric.
 """
@@ -31,6 +35,7 @@ from linerate.cloud.levels import (
 from linerate.cloud.observations import (
     IDLE,
     NONE,
+    THROUGHPUT,
     WORK_LEFT,
     CloudMetric,
     beside,
@@ -118,7 +123,9 @@ def effects(
     try:
         count = affordable(permutations, family, found.values.size)
         told = effects_found(analyse(found, order=order, permutations=count, seed=seed), found)
-        return [each for each in told if not (of_work and _ALONE.issuperset(each.about))]
+        trivial = _ALONE if of_work else _offered_by(windows, part, metric)
+        told = [each for each in told if not trivial.issuperset(each.about)]
+        return [as_far_as_counted(each, found) for each in told] if of_work else told
     except DesignError as error:
         about = tuple(each.name for each in found.factors if len(each.levels) > 1)
         reason = error.message if has_values(found) else "no valid window tells it"
@@ -133,6 +140,36 @@ def effects(
                 measure="partial eta squared",
             )
         ]
+
+
+def _offered_by(windows: Windows, part: Part, metric: CloudMetric) -> frozenset[str]:
+    """Of which factors some levels were offered different rates, if the metric follows these."""
+    if metric.name != THROUGHPUT:
+        return frozenset()
+    places = set(part.places)
+    found = set()
+    for factor in (FRAMEWORK, SIZE, RATE):
+        offered: dict[tuple[object, ...], set[float]] = {}
+        for place, trial in windows.measured:
+            if place in places and trial.cloud and trial.cloud.full_pps is not None:
+                rest = (level for name, level in place.levels.items() if name != factor)
+                rate = trial.cloud.full_pps * place.cell.rate
+                offered.setdefault((trial.bed, *rest), set()).add(rate)
+        if any(len(rates) > 1 for rates in offered.values()):
+            found.add(factor)
+    return frozenset(found)
+
+
+def as_far_as_counted(told: Takeaway, observations: Observations) -> Takeaway:
+    """Undecided where some work was too little to be counted.
+
+    It is counted when a slice of it ends, so that 0 is less than a slice: no figure, but among the
+    least. What is left without it is more than was left to the tenants.
+    """
+    if not observations.zeros or told.verdict == "undecided":
+        return told
+    reason = f"some work was less than is counted (without that: {told.verdict}; {told.reason})"
+    return replace(told, verdict="undecided", reason=reason)
 
 
 def affordable(permutations: int, family: int, values: int) -> int:
@@ -169,7 +206,8 @@ def kinds(windows: Windows, part: Part, metric: CloudMetric) -> list[Takeaway]:
         return []
     found = observed(windows, metric, crossed_part(part, metric))
     compared = _compare(found, KIND, "container")
-    return [_contrast(each, metric, found, kinds_told) for each in compared]
+    told = [_contrast(each, metric, found, kinds_told) for each in compared]
+    return [as_far_as_counted(e, found) for e in told] if metric.name == WORK_LEFT else told
 
 
 def _compare(found: Observations, factor: str, against: str) -> Sequence[Contrast | LossContrast]:
@@ -237,6 +275,7 @@ def _trends(windows: Windows, part: Part, metric: CloudMetric) -> list[tuple[Tre
 
 def _over_levels(windows: Windows, part: Part, metric: CloudMetric) -> list[tuple[Trend, str]]:
     """Over levels that all cells cross, three or more of them."""
+    trivial = _offered_by(windows, part, metric)
     quotas = [cpu for cpu in in_order(CPU, part.cpus) if quota_of(cpu) is not None]
     asked = [
         (factor, words)
@@ -245,7 +284,7 @@ def _over_levels(windows: Windows, part: Part, metric: CloudMetric) -> list[tupl
             (SIZE, part.sizes, "the frame size"),
             (RATE, part.rates, "the offered rate"),
         )
-        if len(levels) > 2
+        if len(levels) > 2 and factor not in trivial
     ]
     if not asked:
         return []

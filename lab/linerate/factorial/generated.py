@@ -116,13 +116,18 @@ def _trend(trend: Trend, p_holm: float | None, metric: str, over: str) -> Takeaw
     word = "changes"
     told = f"p {p_holm:.4f}" if p_holm >= _LEAST_TOLD else f"p below {_LEAST_TOLD:.4f}"
     reason = f"{told}, {counted(trend.blocks, 'block')}"
-    if trend.ends and inside_margin(trend.ends):
+    if trend.flat:
         verdict = "not held"
-        reason = f"the last level lies inside +-{MARGIN * 100:.0f} % of the first"
-    elif p_holm < ALPHA:
+        reason = f"every level lies inside +-{MARGIN * 100:.0f} % of the first"
+    elif p_holm < ALPHA and not (trend.ends and inside_margin(trend.ends)):
         verdict = "held"
         word = "rises" if trend.found.statistic > trend.found.mean else "falls"
-    if verdict == "undecided" and trend.blocks < MIN_COUNT:
+    if verdict == "undecided" and trend.ends and inside_margin(trend.ends):
+        reason += (
+            f"; the last level lies inside +-{MARGIN * 100:.0f} % of the first, and one between "
+            "is not shown to"
+        )
+    elif verdict == "undecided" and trend.blocks < MIN_COUNT:
         reason += f", of which {MIN_COUNT} or more are needed"
     elif verdict == "undecided" and trend.detectable is None:
         reason += "; how much the runs spread is not known"

@@ -27,6 +27,7 @@ class Names:
     """What the factors are called, and the levels that hypotheses name.
 
     The first level of `size` is the smallest. `dpdk` and `xdp`: levels of `framework` of each kind.
+    `idle`: the level of `load` that is none, and `unloaded` what that is called.
     """
 
     dpdk: Sequence[str]
@@ -36,6 +37,7 @@ class Names:
     size: str = "size"
     network: str = "network"
     idle: str = "idle"
+    unloaded: str = "idle load"
 
 
 def study(
@@ -75,7 +77,7 @@ def _shares(observations: Observations, names: Names) -> tuple[Observations, str
     found = relative_to(observations, names.load, names.idle)
     return replace(
         found, metric=observations.metric
-    ), f", as a share of that under {names.idle} load"
+    ), f", as a share of that under {names.unloaded}"
 
 
 def kind_matters(
@@ -164,15 +166,16 @@ def network_worst(observations: Observations, names: Names) -> Takeaway:
         return unknown(f"the design has no {names.network} load")
     if not observations.has(names.size) or len(observations.factor(names.size).levels) < 2:
         return unknown(f"the design has no second level of {names.size}")
-    compared, idle = observations, None
+    compared, unloaded = observations, None
     if not set(observations.factor(names.load).levels) - {names.network, names.idle}:
         return unknown(f"the design has no load beside {names.network} and {names.idle}")
     if rate and observations.has(names.load, names.idle):
-        compared, idle = relative_to(observations, names.load, names.idle), names.idle
-        statement += f", as a share of that under {idle} load"
+        compared = relative_to(observations, names.load, names.idle)
+        unloaded = names.unloaded
+        statement += f", as a share of that under {unloaded}"
     place = {names.load: names.network, names.size: compared.factor(names.size).levels[0]}
     rivals = [each for each in combinations(compared, about) if each != place]
-    found = is_worst(compared, place, rivals, unit_rival=f"{idle} load" if idle else None)
+    found = is_worst(compared, place, rivals, unit_rival=unloaded)
     rival = found.rival
     return Takeaway(
         statement,

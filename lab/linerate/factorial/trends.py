@@ -23,7 +23,7 @@ from scipy import stats as scipy_stats
 
 from linerate import stats
 from linerate.errors import DesignError
-from linerate.factorial.contrasts import block_means
+from linerate.factorial.contrasts import block_means, inside_margin
 from linerate.factorial.design import Observations
 from linerate.stats import Floats, Paired
 from linerate.unpaired import mann_whitney_pmf
@@ -167,6 +167,7 @@ class Trend:
     the first, by rate; None on the linear scale. `shift` is the median difference of the two
     there, `detectable` the one that is found in four of five such runs (of a ratio its difference
     from 1), None where it is not known. `found` is None for fewer than three levels or no block.
+    `flat`: every level is shown to be inside the margin of the first, by rate.
     """
 
     factor: str
@@ -177,6 +178,7 @@ class Trend:
     ends: Paired | None
     shift: stats.Shifted | None
     detectable: float | None
+    flat: bool
 
 
 def trend(
@@ -194,12 +196,17 @@ def trend(
     found = page(means) if len(means) and means.shape[1] > 2 else None
     first, last = means[:, 0], means[:, -1]
     ends = shift = None
+    flat = False
     deviation = stats.deviation((last - first).tolist()) if len(means) else 0.0
     needed = stats.smallest_detectable(len(means), deviation)
     if len(means) and observations.scale == "log":
-        ends = stats.compare(np.exp(last).tolist(), np.exp(first).tolist())
+        each = [stats.compare(level, np.exp(first).tolist()) for level in np.exp(means).T.tolist()]
+        ends = each[-1]
+        flat = all(inside_margin(found) for found in each[1:])
         needed = math.expm1(needed)
     elif len(means):
         shift = stats.shifted(last.tolist(), first.tolist())
     least = needed if math.isfinite(needed) else None
-    return Trend(factor, tuple(at.items()), chosen.levels, len(means), found, ends, shift, least)
+    return Trend(
+        factor, tuple(at.items()), chosen.levels, len(means), found, ends, shift, least, flat
+    )

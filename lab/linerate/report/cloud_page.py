@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from linerate.cloud import published, sentences
 from linerate.cloud.charts import anchor
+from linerate.cloud.design import LATE_AFTER_US
+from linerate.cloud.estimate import duration
 from linerate.cloud.levels import FRAMEWORK, LOAD, OWN, RATE, TENANTS, rate_words
 from linerate.cloud.settings import drawn, in_design_order, levels_of, main_setting
 from linerate.cloud_summary import CloudAnswers, CloudCellFigures, TakeawayEntry
@@ -60,11 +62,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Bed:
-    """What the drawing of the test bed shows. `apart`: a core for tenants alone, if any had one."""
+    """What the drawing of the test bed shows. `apart`: some tenants were on a core of their own."""
 
     generator: str
     forwarder: str
-    apart: str | None
+    apart: bool
     link: str
     frameworks: str
     kinds: str
@@ -127,6 +129,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
             kind for kind in sentences.WORK_UNITS if any(kind in c.work for c in answers.cells)
         ],
         duration=duration_words,
+        late_after_us=LATE_AFTER_US,
     )
 
 
@@ -174,13 +177,7 @@ def _counts(takeaways: Sequence[TakeawayEntry]) -> str:
 
 def duration_words(seconds: float | None) -> str:
     """Such as `1 h 05 min`; a dash where it is not known."""
-    if seconds is None:
-        return "–"
-    minutes, rest = divmod(round(seconds), 60)
-    if not minutes:
-        return f"{rest} s"
-    hours, left = divmod(minutes, 60)
-    return f"{hours} h {left:02d} min" if hours else f"{minutes} min {rest:02d} s"
+    return "–" if seconds is None else duration(seconds)
 
 
 # -- charts --------------------------------------------------------------------------------------
@@ -284,25 +281,18 @@ def _curves(cells: Sequence[CloudCellFigures]) -> list[tuple[str, tuple[str, ...
 def bed_of(cells: Sequence[CloudCellFigures], trials: Sequence[Trial]) -> Bed:
     """Cores as the first trial that has them tells."""
     cpus: dict[str, int] = {}
-    tenants: set[int] = set()
     for trial in trials:
         for process in trial.processes:
             cpus.setdefault(process.role, process.cpus[0])
         if trial.cloud and trial.cloud.core and trial.cloud.cell.cpu != "own":
             cpus.setdefault("shared", trial.cloud.core.cpu)
-        tenants |= {
-            process.cpus[0] for process in trial.processes if process.role.startswith("tenant")
-        }
     forwarder = cpus.get("forwarder", cpus.get("shared"))
-    apart = ", ".join(str(cpu) for cpu in sorted(tenants - {forwarder}))
-    if not apart and any(cell.tenants and cell.cpu == OWN for cell in cells):
-        apart = "–"
     kinds = dict.fromkeys({"vm": "VM"}.get(cell.kind, cell.kind) for cell in cells if cell.tenants)
     frameworks = len(levels_of(drawn(cells), FRAMEWORK)) if cells else 0
     return Bed(
         generator=str(cpus.get("generator", "–")),
         forwarder="–" if forwarder is None else str(forwarder),
-        apart=apart or None,
+        apart=any(cell.tenants and cell.cpu == OWN for cell in cells),
         link=", ".join(dict.fromkeys(trial.link for trial in trials)) or "–",
         frameworks=str(frameworks or "–"),
         kinds=" or ".join(kinds),

@@ -46,7 +46,8 @@ class Load(StrEnum):
 
 @dataclass(frozen=True)
 class Work:
-    """What was done since the tenant was ready; None: its load has nothing of the kind.
+    """What was done since the tenant was ready; None: its load has nothing of the kind, or it did
+    not answer.
 
     `bogo_ops`: of stress-ng, counted when one of its slices ends, of 200 in a container and 100 in
     a guest. `io_operations`, `io_bytes`: reads and writes of the tenant's disk. `network_bytes`: in

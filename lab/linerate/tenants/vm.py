@@ -35,8 +35,8 @@ from linerate.tenants.vm_network import Bridge, Tap, VhostUser, tap
 TUN = Path("/dev/net/tun")
 # A guest that is emulated boots in seconds on a core of its own, and beside others in many.
 READY_S = 90.0
-# For an answer of a guest that hardly gets to run; the report before it counts then.
-_REPORT_S = 2.0
+# For an answer of a guest that hardly gets to run.
+_REPORT_S = 4.0
 
 
 @dataclass(frozen=True)
@@ -164,13 +164,12 @@ class VirtualMachine:
         booted.check()
 
     def work(self) -> Work:
-        """What it has done since it was ready, asked now; nothing before its first report.
+        """What it has done since it was ready, asked now; nothing of a guest that does not answer.
 
-        A guest that gets no CPU to answer with is taken at its last word.
+        Its last word is of another moment: told as now's, it would say that nothing was done since.
         """
-        booted = self._started()
-        booted.report(_REPORT_S)
-        return booted.worked.work if booted.worked else Work()
+        told = self._started().report(_REPORT_S)
+        return told.work if told else Work()
 
     def stop(self) -> None:
         """End it and remove what was made for it; again, nothing."""
