@@ -63,7 +63,15 @@ def bridge(*words: str) -> str:
 
 def _told(*argv: str) -> str:
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        # Ctrl-C in a terminal is for the lab alone: what removes things is to come to its end.
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+            process_group=0,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LinkError(f"{' '.join(argv)}: {error}") from error
     if done.returncode:

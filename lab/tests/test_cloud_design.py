@@ -185,15 +185,22 @@ def test_parts_have_what_they_do_not_name_from_above() -> None:
         ("cpu = ['quota-101']", "cpu.0: String should match"),
         ("cpu = ['quota-0']", "cpu.0: String should match"),
         ("tenants = [-1]", "tenants.0: Input should be greater than or equal to 0"),
-        ("rates = [0]", "rates.0: Input should be greater than 0"),
+        ("rates = [5e-324]", "rates.0: Input should be greater than or equal to 0.001"),
         ("rates = [nan]", "rates.0: Input should be a finite number"),
         ("blocks = 0", "blocks: Input should be greater than or equal to 1"),
         ("[tenant]\ncpu_quota = 1.5", "tenant.cpu_quota: Input should be less than or equal to 1"),
+        ("[tenant]\ncpu_quota = 1e-9", "tenant.cpu_quota: Input should be greater than or equal"),
+        ("[tenant]\nio_mib_per_s = 1e-9", "tenant.io_mib_per_s: Input should be greater than"),
+        ("[tenant]\nio_mib_per_s = 1e300", "tenant.io_mib_per_s: Input should be less than"),
+        ("rates = [50, 50.000000001]", "rates: 50 is named twice"),
         ("[tenant]\ncolour = 1", "tenant.colour: "),
         ("[[part]]\nname = 'A b'", "part.0.name: String should match"),
         ("[[part]]\nname = 'a'\n[[part]]\nname = 'a'", "part a is there twice"),
         ("[[part]]\nname = 'a'\ntenants = [1, 1]", "part a, tenants: 1 is named twice"),
+        ("blocks = " + "9" * 5000, "no TOML that can be read: Exceeds the limit"),
+        ("a = " + "[" * 100_000, "no TOML that can be read: maximum recursion depth"),
     ],
+    ids=lambda value: value[:40],
 )
 def test_what_is_wrong_in_a_file_is_named(text: str, complaint: str) -> None:
     with pytest.raises(UsageError) as raised:
@@ -210,6 +217,8 @@ def test_a_design_is_found_by_name_or_file(tmp_path: Path) -> None:
         design_file.read("quik")
     with pytest.raises(UsageError, match="No such file"):
         design_file.read(str(tmp_path / "other.toml"))
+    with pytest.raises(UsageError, match="more than 1048576 bytes are no design"):
+        design_file.read("/dev/zero")
     path.write_bytes(b"note = '\xff'")
     with pytest.raises(UsageError, match="not UTF-8 at byte 8"):
         design_file.read(str(path))

@@ -175,3 +175,6 @@ def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(MachineError, match="symbolic links"):
         Exclusive("x", tmp_path / "link").__enter__()
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(MachineError, match="fifo: not a regular file: it keeps two runs"):
+        Exclusive("x", tmp_path / "fifo").__enter__()

@@ -17,6 +17,7 @@ from linerate.errors import LabError, LinkError, MachineError
 from linerate.links import LinkContext, link
 from linerate.netns import Namespaces
 from linerate.process import Child, Command, RunDirectory
+from linerate.tenants import packages
 
 KILLED = """
 import sys
@@ -42,6 +43,17 @@ def ours() -> set[str]:
 def devices() -> list[str]:
     told = Path("/proc/thread-self/net/dev").read_text()
     return [line.split(":")[0].strip() for line in told.splitlines()[2:]]
+
+
+def test_ctrl_c_in_a_terminal_ends_no_command_that_the_lab_waits_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = tmp_path / "ip"
+    group.write_text("#!/bin/sh\nps -o pgid= -p $$\n")
+    group.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert int(netns.ip("link")) != os.getpgrp()
+    assert int(packages.told(str(group)) or 0) not in {0, os.getpgrp()}
 
 
 def test_they_go_with_their_context() -> None:

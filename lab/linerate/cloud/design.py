@@ -83,8 +83,9 @@ class TenantShape:
 
     memory_mib: Annotated[int, Field(ge=32, le=65_536)] = 256
     disk_mib: Annotated[int, Field(ge=4, le=65_536)] = 32
-    io_mib_per_s: Annotated[float, Field(gt=0)] | None = None
-    cpu_quota: Annotated[float, Field(gt=0, le=1)] | None = None
+    # A byte per second is the least, and the kernel's least quota 1 ms of a period (`cgroups`).
+    io_mib_per_s: Annotated[float, Field(ge=2**-20, le=2**20)] | None = None
+    cpu_quota: Annotated[float, Field(ge=0.01, le=1)] | None = None
     pids: Annotated[int, Field(ge=32, le=32_768)] = 256
 
 

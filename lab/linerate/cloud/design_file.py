@@ -46,6 +46,8 @@ from linerate.cloud_window import CpuName
 from linerate.errors import UsageError
 from linerate.record_types import Strict
 
+# Of a design's file, in bytes: the study's has 2,000.
+_MOST_BYTES = 1 << 20
 MIN_SIZE, MAX_SIZE = 64, 1518
 _FOLDER = "designs"
 
@@ -55,7 +57,7 @@ _Kinds = Annotated[list[Annotated[str, Field(pattern="^(container|vm)$")]], Fiel
 _Tenants = Annotated[list[Annotated[int, Field(ge=0, le=64)]], Field(min_length=1)]
 _Cpus = Annotated[list[CpuName], Field(min_length=1)]
 _Sizes = Annotated[list[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)]], Field(min_length=1)]
-_Rates = Annotated[list[Annotated[float, Field(gt=0, le=200)]], Field(min_length=1)]
+_Rates = Annotated[list[Annotated[float, Field(ge=0.001, le=200)]], Field(min_length=1)]
 _Names = Annotated[list[str], Field(min_length=1)]
 
 
@@ -120,7 +122,12 @@ def text_of(design: str) -> str:
             f"--design {design}: no such design", f"a file, or one of: {', '.join(names())}"
         )
     try:
-        return path.read_bytes().decode()
+        # A device may have no end.
+        with path.open("rb") as file:
+            told = file.read(_MOST_BYTES + 1)
+        if len(told) > _MOST_BYTES:
+            raise UsageError(f"--design {design}: more than {_MOST_BYTES} bytes are no design")
+        return told.decode()
     except OSError as error:
         raise UsageError(f"--design {design}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -133,6 +140,9 @@ def parse(text: str, name: str) -> DesignFile:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name}: no TOML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        # For numbers of thousands of digits and lists in lists the parser has no error of its own.
+        raise UsageError(f"{name}: no TOML that can be read: {error}") from error
     try:
         found = DesignFile.model_validate(data)
     except ValidationError as error:
@@ -156,9 +166,13 @@ def _each_once(file: DesignFile, name: str) -> None:
     for where, each in [("", file), *((f"part {p.name}, ", p) for p in file.part)]:
         for field in fields:
             levels: Sequence[object] = getattr(each, field) or ()
-            for place, level in enumerate(levels):
-                if level in levels[:place]:
-                    raise UsageError(f"{name}: {where}{field}: {level} is named twice")
+            seen: set[str] = set()
+            for level in levels:
+                # Results know rates by these words.
+                word = f"{level:g}" if isinstance(level, float) else str(level)
+                if word in seen:
+                    raise UsageError(f"{name}: {where}{field}: {word} is named twice")
+                seen.add(word)
     parts = [each.name for each in file.part]
     if repeated := [each for each in parts if parts.count(each) > 1]:
         raise UsageError(f"{name}: part {repeated[0]} is there twice")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,12 +55,20 @@ class Exclusive:
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            return os.open(self._path, flags, 0o644)
+            opened = os.open(self._path, flags, 0o644)
         except OSError as error:
-            raise MachineError(
-                f"{self._path}: {error.strerror}: it keeps two runs of experiment cloud apart",
-                "run it as root",
-            ) from error
+            raise self._unfit(error.strerror) from error
+        # The directory is everyone's: a FIFO can be opened and locked, and not be written.
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            os.close(opened)
+            raise self._unfit("not a regular file")
+        return opened
+
+    def _unfit(self, why: str | None) -> MachineError:
+        return MachineError(
+            f"{self._path}: {why}: it keeps two runs of experiment cloud apart",
+            "remove it if it is there, and run as root",
+        )
 
     def _is_there(self, opened: int) -> bool:
         try:

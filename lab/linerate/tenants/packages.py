@@ -44,6 +44,8 @@ def told(*argv: str, cwd: Path | None = None, timeout_s: float = _TIMEOUT_S) -> 
             text=True,
             timeout=timeout_s,
             check=False,
+            # Ctrl-C in a terminal is for the lab alone: a command that it ended would be missing.
+            process_group=0,
         )
     except (OSError, subprocess.SubprocessError):
         return None
@@ -125,6 +127,7 @@ def _owners(paths: Sequence[Path]) -> dict[Path, str]:
             text=True,
             timeout=_TIMEOUT_S,
             check=False,
+            process_group=0,
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise MissingError(f"dpkg-query: {error}", "use a Debian system") from error
