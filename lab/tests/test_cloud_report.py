@@ -226,6 +226,17 @@ def test_the_own_rates_and_the_control(text: str) -> None:
     assert "The design has no A/A control." in rendered(made.tiny())
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_a_rate_that_was_given_is_not_said_to_be_found(*, given: bool) -> None:
+    summary = made.full()
+    assert summary.cloud
+    for own in summary.cloud.own_rates:
+        own.pps, own.ndr_pps = 10_000.0, None if given else 20_000.0
+    text = rendered(summary)
+    assert ("was given (<code>--line-rate</code>)" in text) == given
+    assert ("(NDR) of each was found in this run" in text) != given
+
+
 def test_the_drawing_shows_who_shares_the_core(text: str) -> None:
     drawing = text[text.index('<svg class="bed"') : text.index("</svg>")]
     assert "CPU 0: no tenant" in drawing
