@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
+from typer.testing import CliRunner
 
 from linerate.cloud import asked, design_file, plan
 from linerate.cloud.design import DESIGN, OPTIONS, CloudDesign, Options, Part, design_of, places_of
@@ -18,6 +19,7 @@ from linerate.cloud.isolation import isolation
 from linerate.cloud.levels import FACTORS, NOBODY, Place, in_order, quota_of
 from linerate.cloud.plan import Room
 from linerate.cloud_window import CloudCell
+from linerate.commands import app
 from linerate.cpus import Cores
 from linerate.errors import UsageError
 from linerate.kept_runs import as_stored, read
@@ -305,6 +307,13 @@ def test_a_budget_says_how_much_fits() -> None:
     assert "fewer than 6 blocks" in lines[2]
     assert len(told(found, made, None)) == 1
     assert len(told(found, made, 1e6)) == 1
+
+
+@pytest.mark.parametrize("option", ["--plan", "--print-design"])
+def test_what_would_be_run_is_not_asked_of_a_run_that_began(option: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["run", "cloud", option, "--resume", str(tmp_path)])
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith(f"{option} with --resume: ")
 
 
 def test_too_few_blocks_are_told_of_without_a_budget_too() -> None:
