@@ -99,14 +99,13 @@ def _unfit(name: str, on: str) -> str | None:
     return None
 
 
-def check_fit(forwarders: Sequence[str], links: Sequence[str]) -> None:
-    """Raise for forwarders that cannot work on one of these links."""
+def check_fit(forwarders: Sequence[str], links: Sequence[str], named: str = "--forwarders") -> None:
+    """Raise for forwarders that cannot work on one of these links. `named`: where they stand."""
     for name in forwarders:
         for on in links:
             if must_be := _unfit(name, on):
                 raise UsageError(
-                    f"--forwarders {name}: it does not work on link {on} (its ports must be "
-                    f"{must_be})",
+                    f"{named} {name}: it does not work on link {on} (its ports must be {must_be})",
                     "leave it out, or --link veth",
                 )
 

@@ -205,6 +205,12 @@ def _name(run: Stored) -> RunName:
 def _common(
     before: Stored, after: Stored, first: Comparable, second: Comparable
 ) -> list[tuple[Sample, Sample]]:
+    if not first.samples and not second.samples:
+        raise RunError(
+            f"{before.directory} and {after.directory} have no figure in common: neither has one "
+            f"that runs of experiment {before.run.experiment} are compared by",
+            "linerate report DIR DIR --out DIR takes runs of one design together",
+        )
     others = {sample.key: sample for sample in second.samples}
     common = [(sample, others[sample.key]) for sample in first.samples if sample.key in others]
     if not common:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
+from typer.testing import CliRunner
 
 from linerate.cloud import asked, design_file, plan
 from linerate.cloud.design import DESIGN, OPTIONS, CloudDesign, Options, Part, design_of, places_of
@@ -18,6 +19,7 @@ from linerate.cloud.isolation import isolation
 from linerate.cloud.levels import FACTORS, NOBODY, Place, in_order, quota_of
 from linerate.cloud.plan import Room
 from linerate.cloud_window import CloudCell
+from linerate.commands import app
 from linerate.cpus import Cores
 from linerate.errors import UsageError
 from linerate.kept_runs import as_stored, read
@@ -181,6 +183,13 @@ def test_parts_have_what_they_do_not_name_from_above() -> None:
         ("sizes = []", "sizes: List should have at least 1 item"),
         ("sizes = [63]", "sizes.0: Input should be greater than or equal to 64 (it is 63)"),
         ("sizes = [64, 64]", "sizes: 64 is named twice"),
+        ("sizes = ['64']", "sizes.0: Input should be a valid integer"),
+        ("rates = ['50']", "rates.0: Input should be a valid number"),
+        ("blocks = true", "blocks: Input should be a valid integer"),
+        ("control = 'no'", "control: Input should be a valid boolean"),
+        ("frameworks = ['xpd-tx']", "frameworks: xpd-tx: no such forwarder"),
+        ("[[part]]\nname = 'a'\nframeworks = ['x']", "part a, frameworks: x: no such forwarder"),
+        ("link = 'vet'", "link vet: no such link"),
         ("loads = ['none']", "loads.0: String should match"),
         ("cpu = ['quota-101']", "cpu.0: String should match"),
         ("cpu = ['quota-0']", "cpu.0: String should match"),
@@ -193,7 +202,8 @@ def test_parts_have_what_they_do_not_name_from_above() -> None:
         ("[tenant]\nio_mib_per_s = 1e-9", "tenant.io_mib_per_s: Input should be greater than"),
         ("[tenant]\nio_mib_per_s = 1e300", "tenant.io_mib_per_s: Input should be less than"),
         ("rates = [50, 50.000000001]", "rates: 50 is named twice"),
-        ("[tenant]\ncolour = 1", "tenant.colour: "),
+        ("[tenant]\ncolour = 1", "tenant.colour: no such field (there are: memory_mib, "),
+        ("[[part]]\nname = 'a'\nsize = [64]", "part.0.size: no such field (there are: name, "),
         ("[[part]]\nname = 'A b'", "part.0.name: String should match"),
         ("[[part]]\nname = 'a'\n[[part]]\nname = 'a'", "part a is there twice"),
         ("[[part]]\nname = 'a'\ntenants = [1, 1]", "part a, tenants: 1 is named twice"),
@@ -240,8 +250,21 @@ def test_what_does_not_fit_the_link_is_refused() -> None:
         design(SMALL, on="memif")
     with pytest.raises(UsageError, match="make their own frames"):
         design(SMALL, on="null")
-    with pytest.raises(UsageError, match="no such link"):
+    with pytest.raises(UsageError, match="--link vet: no such link"):
         design(SMALL, on="vet")
+    with pytest.raises(UsageError, match="--design mine: frameworks: xdp-tx: it does not work"):
+        design(SMALL + 'link = "memif"')
+    with pytest.raises(UsageError, match="--forwarders xdp-tx: it does not work"):
+        design(SMALL + 'link = "memif"', forwarders=["xdp-tx"])
+    with pytest.raises(UsageError, match="--design mine: link null: its ports make"):
+        design(SMALL + 'link = "null"')
+
+
+def test_no_number_of_blocks_is_taken_for_none_given() -> None:
+    assert design(SMALL).blocks == 3
+    assert design(SMALL, blocks=5).blocks == 5
+    with pytest.raises(UsageError, match="--blocks 0: at least 1"):
+        design(SMALL, blocks=0)
 
 
 def test_design_and_options_outlive_run_json() -> None:
@@ -293,6 +316,22 @@ def test_a_budget_says_how_much_fits() -> None:
     assert "fewer than 6 blocks" in lines[2]
     assert len(told(found, made, None)) == 1
     assert len(told(found, made, 1e6)) == 1
+
+
+@pytest.mark.parametrize("option", ["--plan", "--print-design"])
+def test_what_would_be_run_is_not_asked_of_a_run_that_began(option: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["run", "cloud", option, "--resume", str(tmp_path)])
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith(f"{option} with --resume: ")
+
+
+def test_too_few_blocks_are_told_of_without_a_budget_too() -> None:
+    made = design(SMALL, line_rate=1e4)
+    time, warning = told(estimate(made), made, None)
+    assert "find what each framework carries" not in time
+    assert warning == (
+        "with fewer than 6 blocks no comparison of two levels can reject: take more --blocks"
+    )
 
 
 @pytest.mark.parametrize(

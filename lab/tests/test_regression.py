@@ -15,8 +15,9 @@ import jsonschema
 import pytest
 from simulated import Simulation, killed, printed, quiet, start
 
-from linerate import records, run_file, schemas, session
+from linerate import records, regression, run_file, schemas, session
 from linerate.errors import RunError, UsageError
+from linerate.experiments import Comparable
 from linerate.rebuild import stored
 from linerate.records import RECORDS, Trial
 from linerate.regression import Change, Regression, compare
@@ -251,6 +252,16 @@ def test_what_else_differs_is_named(tmp_path: Path, simulation: Simulation) -> N
         "not compared: rust-l2fwd-burst on null at 64 B" in note and "/a has" in note
         for note in notes
     )
+
+
+def test_runs_without_figures_to_compare_are_not_said_to_differ(
+    tmp_path: Path, simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(tmp_path / "a")
+    start(tmp_path / "b")
+    monkeypatch.setattr(regression, "_comparable", lambda *_: Comparable())
+    with pytest.raises(RunError, match="neither has one that runs of experiment overload are"):
+        compared(tmp_path / "a", tmp_path / "b")
 
 
 def test_what_does_not_compare_is_refused(tmp_path: Path, simulation: Simulation) -> None:

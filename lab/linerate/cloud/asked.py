@@ -10,7 +10,7 @@ from linerate.cloud.design import Options
 from linerate.cloud.design_file import MAX_SIZE, MIN_SIZE, DesignFile, Read, parts_of
 from linerate.cloud.plan import Room, held
 from linerate.cpus import Cores
-from linerate.design import Preset
+from linerate.design import Preset, check_fit
 from linerate.errors import UsageError
 from linerate.links import link
 from linerate.paths.presets import available
@@ -36,9 +36,9 @@ def options_of(
     file = _replaced(read.file, forwarders, sizes)
     name = on or file.link
     if not link(name).has_generator:
+        given = f"--link {name}" if on else f"--design {read.name}: link {name}"
         raise UsageError(
-            f"--link {name}: its ports make their own frames, so that nothing can be offered at a "
-            "rate",
+            f"{given}: its ports make their own frames, so that nothing can be offered at a rate",
             "--link veth, which every forwarder fits",
         )
     frameworks = list(file.frameworks or [])
@@ -47,7 +47,11 @@ def options_of(
         frameworks, left_out = available([name])
     cores = Cores.choose()
     room = Room.of(cores, sorted(os.sched_getaffinity(0)))
-    parts, not_held = held(parts_of(file, frameworks), room)
+    asked_for = parts_of(file, frameworks)
+    if not forwarders:
+        for part in asked_for:
+            check_fit(part.frameworks, [name], f"--design {read.name}: frameworks:")
+    parts, not_held = held(asked_for, room)
     if not parts:
         raise UsageError(
             f"{read.name}: this machine holds none of the cells: {not_held[0].reason}",

@@ -129,7 +129,7 @@ class CloudDesign(Design):
 def design_of(options: Options) -> CloudDesign:
     """What these options come to, with every default put in."""
     preset = options.preset
-    blocks = options.blocks or preset.blocks
+    blocks = preset.blocks if options.blocks is None else options.blocks
     check_blocks(blocks)
     frameworks = list(dict.fromkeys(name for part in options.parts for name in part.frameworks))
     sizes = list(dict.fromkeys(size for part in options.parts for size in part.sizes))

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,7 +43,9 @@ from pydantic import Field, ValidationError
 
 from linerate.cloud.design import Part, TenantShape
 from linerate.cloud_window import CpuName
-from linerate.errors import UsageError
+from linerate.errors import UsageError, look_up
+from linerate.forwarders import FORWARDERS
+from linerate.links import LINKS, TABLES
 from linerate.record_types import Strict
 
 # Of a design's file, in bytes: the study's has 2,000.
@@ -54,10 +56,13 @@ _FOLDER = "designs"
 _Loads = Annotated[list[Annotated[str, Field(pattern="^(idle|cpu|io|network|mixed)$")]],
                    Field(min_length=1)]  # fmt: skip
 _Kinds = Annotated[list[Annotated[str, Field(pattern="^(container|vm)$")]], Field(min_length=1)]
-_Tenants = Annotated[list[Annotated[int, Field(ge=0, le=64)]], Field(min_length=1)]
+_Tenants = Annotated[list[Annotated[int, Field(strict=True, ge=0, le=64)]], Field(min_length=1)]
 _Cpus = Annotated[list[CpuName], Field(min_length=1)]
-_Sizes = Annotated[list[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)]], Field(min_length=1)]
-_Rates = Annotated[list[Annotated[float, Field(ge=0.001, le=200)]], Field(min_length=1)]
+_Size = Annotated[int, Field(strict=True, ge=MIN_SIZE, le=MAX_SIZE)]
+_Sizes = Annotated[list[_Size], Field(min_length=1)]
+_Rates = Annotated[
+    list[Annotated[float, Field(strict=True, ge=0.001, le=200)]], Field(min_length=1)
+]
 _Names = Annotated[list[str], Field(min_length=1)]
 
 
@@ -84,9 +89,9 @@ class DesignFile(Strict):
     cpu: _Cpus = Field(default_factory=lambda: ["shared"])
     sizes: _Sizes = Field(default_factory=lambda: [64, 1518])
     rates: _Rates = Field(default_factory=lambda: [90.0])
-    blocks: Annotated[int, Field(ge=1, le=10_000)] = 12
-    window_s: Annotated[float, Field(ge=0.05, le=600)] = 1.0
-    control: bool = True
+    blocks: Annotated[int, Field(strict=True, ge=1, le=10_000)] = 12
+    window_s: Annotated[float, Field(strict=True, ge=0.05, le=600)] = 1.0
+    control: Annotated[bool, Field(strict=True)] = True
     tenant: TenantShape = TenantShape()
     part: list[_PartFile] = Field(default_factory=list)
 
@@ -148,23 +153,40 @@ def parse(text: str, name: str) -> DesignFile:
     except ValidationError as error:
         raise UsageError(f"{name}: {_complaint(error, data)}") from error
     _each_once(found, name)
+    _known(found, name)
     return found
 
 
 def _complaint(error: ValidationError, data: Mapping[str, Any]) -> str:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        known = ", ".join(DesignFile.model_fields) if len(first["loc"]) == 1 else "see the docs"
+    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        known = ", ".join(_fields(str(first["loc"][0]) if len(first["loc"]) > 1 else None))
         return f"{where}: no such field (there are: {known})"
     given = "" if isinstance(first["input"], dict | list) else f" (it is {first['input']!r})"
     return f"{where}: {first['msg']}{given}"
 
 
+def _fields(table: str | None) -> list[str]:
+    """Of `[[part]]`, of `[tenant]`, or of the file."""
+    if table == "tenant":
+        return [each.name for each in fields(TenantShape)]
+    return list((_PartFile if table == "part" else DesignFile).model_fields)
+
+
+def _known(file: DesignFile, name: str) -> None:
+    """An error names the file and the field, not the option that takes the place of both."""
+    look_up(LINKS, file.link.partition(TABLES)[0], f"{name}: link", "link")
+    named = [("", file.frameworks), *((f"part {p.name}, ", p.frameworks) for p in file.part)]
+    for where, frameworks in named:
+        for framework in frameworks or ():
+            look_up(FORWARDERS, framework, f"{name}: {where}frameworks:", "forwarder")
+
+
 def _each_once(file: DesignFile, name: str) -> None:
-    fields = ("frameworks", "kinds", "loads", "tenants", "cpu", "sizes", "rates")
+    factors = ("frameworks", "kinds", "loads", "tenants", "cpu", "sizes", "rates")
     for where, each in [("", file), *((f"part {p.name}, ", p) for p in file.part)]:
-        for field in fields:
+        for field in factors:
             levels: Sequence[object] = getattr(each, field) or ()
             seen: set[str] = set()
             for level in levels:

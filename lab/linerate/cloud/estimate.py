@@ -58,21 +58,23 @@ def seconds_of(place: Place, window_s: float) -> float:
 def told(found: Estimate, design: CloudDesign, minutes: float | None) -> list[str]:
     """What is said before a run starts."""
     cells = len(design.places)
+    searching = f"({duration(found.search_s)} of it to find what each framework carries alone)"
     lines = [
         f"{counted(cells, 'cell')} x {counted(found.blocks, 'block')}: about "
-        f"{duration(found.seconds)} ({duration(found.search_s)} of it to find what each framework "
-        "carries alone)"
+        f"{duration(found.seconds)} {searching if found.search_s else ''}".rstrip()
     ]
-    if minutes is not None and (fit := found.blocks_within(minutes)) < found.blocks:
+    fit = found.blocks if minutes is None else found.blocks_within(minutes)
+    if fit < found.blocks:
         lines.append(
             f"--minutes {minutes:g}: about {fit} of {counted(found.blocks, 'block')} will fit; "
             "what does not is listed in the results, and --resume goes on with it"
         )
-        if fit < MIN_COUNT:
-            lines.append(
-                f"with fewer than {MIN_COUNT} blocks no test can reject: take fewer levels, or "
-                "more minutes"
-            )
+    if fit < MIN_COUNT:
+        more = "--blocks" if found.blocks < MIN_COUNT else "minutes, or fewer levels"
+        lines.append(
+            f"with fewer than {MIN_COUNT} blocks no comparison of two levels can reject: take more "
+            f"{more}"
+        )
     return lines
 
 

@@ -182,10 +182,12 @@ def _undecided(p: float, blocks: int, least: float | None, *, relative: bool) ->
 
 
 def difference_words(difference: float | None, relative: bool) -> str:
-    """A difference of ratios in per cent, or one of losses as it is."""
+    """A difference of ratios in per cent, or one of losses in percentage points."""
     if difference is None:
         return "a difference that is not known"
-    return f"a difference of {difference * 100:.1f} %" if relative else f"one of {difference:.2g}"
+    if relative:
+        return f"a difference of {difference * 100:.1f} %"
+    return f"one of {difference * 100:.2g} percentage points"
 
 
 def caveats(observations: Observations) -> str:

@@ -66,6 +66,12 @@ def cloud(
     check_machine_options(hugepages, line_rate)
     if minutes is not None and not 0 < minutes < math.inf:
         raise UsageError(f"--minutes {minutes:g}: must be a number above 0")
+    if resume and (plan or print_design):
+        asked = "--plan" if plan else "--print-design"
+        raise UsageError(
+            f"{asked} with --resume: a run goes on with the design that it began with",
+            "leave one of them out",
+        )
     frame_sizes = numbers_of("--sizes", sizes)
     names = words_of("--forwarders", forwarders)
 
