@@ -117,6 +117,7 @@ class NotRun(Strict):
     reason: str
     cells: int
     trials: int = Field(description="over all blocks")
+    places: list[str] = Field(default_factory=list, description="the cells, in words")
 
 
 class CloudAnswers(Strict):

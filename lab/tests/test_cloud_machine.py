@@ -116,7 +116,8 @@ def test_a_limit_on_io_names_the_disk_of_those_that_have_one(
     )
     groups, shape = Given(), TenantShape(io_mib_per_s=3)
     with RunDirectory(tmp_path) as run:
-        beside = Neighbours(cell, shape, 1, run, groups, Bridge("n", "br0"))  # type: ignore[arg-type]
+        bridge = Bridge("n", "br0")
+        beside = Neighbours(cell, shape, 1, run, groups, bridge, bound_s=900)  # type: ignore[arg-type]
         made = beside._made(0)
     (limits,) = [made._limits] if isinstance(made, Container) else groups.limits
     _check(limits)

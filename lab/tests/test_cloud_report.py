@@ -346,7 +346,7 @@ def test_the_console_has_the_grid_and_what_was_not_run() -> None:
     assert "100 % of af-xdp at 64 B: not found (the search found no rate)" in told
     assert "xdp-tx at 90 % of what it carries, CPU shared: left / lost / p99 us" in told
     assert re.search(r"64 B, network, container\s+\d+ % / [\d.]+ % / [\d,]+", told)
-    assert "not run: block 12 (8 cells, 96 trials): the budget of 60 minutes was over" in told
+    assert "not run: block 12, 96 windows: the budget of 60 minutes was over" in told
     assert "A/A control by throughput: found nothing" in told
     assert "virtual machines: TCG" in told
     assert told.index("Conclusions of the published study") < told.index("Also tested here")

@@ -171,7 +171,7 @@ def test_what_did_not_fit_is_listed() -> None:
     trials = [trial for trial in records(of) if trial.block < 3]
     found = answers(summary(of, trials, interrupted=True))
     told = {each.what: (each.reason, each.cells, each.trials) for each in found.not_run}
-    reason = "did not fit into --minutes 2.5: --resume goes on with it"
+    reason = "did not fit into --minutes 2.5, or the run was ended: --resume goes on with it"
     assert told == {
         f"{DPDK}: 6 of 6 cells": (reason, 6, 6),
         f"{AGAIN}: 6 of 6 cells": (reason, 6, 6),
@@ -197,7 +197,7 @@ def test_void_windows_are_listed_with_their_reason() -> None:
     spoilt = [void(trial) if trial in mine[:4] else trial for trial in trials]
     found = answers(summary(of, spoilt))
     (told,) = found.not_run
-    assert (told.reason, told.trials) == ("invalid: late", 4)
+    assert (told.reason, told.trials) == ("the sender was late in every window", 4)
     assert told.what == f"{XDP}: {told.cells} of 6 cells"
 
 
@@ -315,3 +315,13 @@ def test_a_design_without_parts_is_summarised() -> None:
     found = summary(replace(design(), parts=[]), [])
     assert {each.verdict for each in found.takeaways} == {"undecided"}
     assert answers(found).cells == []
+
+
+def test_cells_that_were_not_run_are_named() -> None:
+    asked = design(with_part(tenants=(0, 2)), blocks=2)
+    trials = [trial for trial in records(asked) if trial.block == 0]
+    found = summarise(setup(asked), asked, trials, interrupted=True).cloud
+    assert found
+    for each in found.not_run:
+        assert len(each.places) == each.cells
+        assert all(" B at " in place for place in each.places)

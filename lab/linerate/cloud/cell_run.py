@@ -8,6 +8,7 @@ else fails ends this attempt, and its record says why.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from linerate.cloud.counters import CoreCounters, between
 from linerate.cloud.design import TenantShape
 from linerate.cloud.levels import NOBODY, Place
 from linerate.cloud.meter import CoreMeter
-from linerate.cloud.neighbours import Neighbours, forwarder_limits, windows
+from linerate.cloud.neighbours import Asked, Neighbours, forwarder_limits, windows
 from linerate.cloud.plan import Room
 from linerate.cloud_window import CloudWindow
 from linerate.design import AA_SUFFIX, Arm
@@ -212,7 +213,7 @@ class CellRun:
         exchange.alive()
         beside.check()
         sender.configure(traffic)
-        before, crossed = beside.asked(), beside.bridge_bytes()
+        before, crossed = _guests(beside), beside.bridge_bytes()
         watch = Watch(trial, children, wire.threads)
         try:
             exchange.run(trial, traffic.lead_s + bench.window_s)
@@ -222,11 +223,14 @@ class CellRun:
             beside.check()
             raise
         watch.enter(others_wanted=True)
-        after = beside.asked()
+        after = _guests(beside)
         beside.check()
         meter.enter(trial.cloud)
         if meter.used_by:
-            used = meter.used_by.begin.tenants, meter.used_by.end.tenants
+            begin, end = meter.used_by.begin, meter.used_by.end
+            if beside.counted_here:
+                before, after = begin.asked, end.asked
+            used = begin.tenants, end.tenants
             trial.cloud.tenants = windows(beside.tenants, (before, after), used)
         _enter_neighbours(trial.cloud, beside, crossed)
 
@@ -249,7 +253,17 @@ class CellRun:
 
 def neighbours(site: Site, place: Place) -> Neighbours:
     cpu = site.room.tenants_cpu(place.cell.cpu)
-    return Neighbours(place.cell, site.shape, cpu, site.bench.run, site.groups, site.bridge)
+    bench = site.bench
+    # As long as a cell may take, with all of its windows.
+    bound_s = max(900, math.ceil(20 * (bench.window_s + 10)))
+    return Neighbours(
+        place.cell, site.shape, cpu, bench.run, site.groups, site.bridge, bound_s=bound_s
+    )
+
+
+def _guests(beside: Neighbours) -> list[Asked]:
+    """What those have done who have to be asked for it."""
+    return [] if beside.counted_here else beside.asked()
 
 
 def tenants_alone(site: Site, place: Place, block: int, attempt: int) -> Trial:

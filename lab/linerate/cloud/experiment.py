@@ -106,6 +106,13 @@ class Cloud:
                 "let the lab have the CPUs that it had when the run began",
             )
         self._held.enter_context(Exclusive(f"of {len(self.design.places)} cells"))
+        try:
+            self._look_for_all()
+        except BaseException:
+            self._held.close()
+            raise
+
+    def _look_for_all(self) -> None:
         needs.check(self.design.places)
         for arm in self.design.arms:
             forwarder(arm.forwarder).prepare()

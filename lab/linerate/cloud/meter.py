@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linerate.cloud.counters import CoreCounters, Reading, between
-from linerate.cloud.neighbours import Neighbours, since
+from linerate.cloud.neighbours import Asked, Neighbours, since
 from linerate.cloud_window import CloudWindow
 from linerate.cpu_time import CpuMeter, Look
 from linerate.links import KernelThread
@@ -22,11 +22,14 @@ from linerate.tenants.cgroups import Group, Usage
 
 @dataclass(frozen=True)
 class CoreLook(Look):
-    """`forwarder`: of its control group."""
+    """`forwarder`: of its control group. `asked`: what tenants have done that the host counts; of
+    guests, which take their time to answer, nothing.
+    """
 
     core: Reading
     forwarder: Usage
     tenants: list[Usage]
+    asked: list[Asked]
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class CoreMeter(CpuMeter):
             core=self._counters.read(),
             forwarder=self._group.usage(),
             tenants=self._neighbours.usages(),
+            asked=self._neighbours.asked() if self._neighbours.counted_here else [],
         )
 
     def used(self, idle: Look, begin: Look, end: Look, window_s: float) -> list[CpuTime]:

@@ -32,8 +32,6 @@ from linerate.tenants.vm_network import Bridge
 WEIGHT, WEIGHT_FIRST = 100, 10_000
 # For a load to begin, of each tenant beside the others; a virtual machine has to boot as well.
 _READY_S = {Kind.CONTAINER: 20.0, Kind.VM: 60.0}
-# A tenant ends by itself so long after its start: longer than any cell.
-_BOUND_S = 900
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,12 @@ class Neighbours:
         run: RunDirectory,
         groups: Groups,
         bridge: Bridge,
+        *,
+        bound_s: int,
     ) -> None:
+        """`bound_s`: a tenant ends by itself so long after its start."""
         self.cell = cell
+        self._bound_s = bound_s
         self.tenants: list[VirtualMachine | Container] = []
         self._shape = shape
         self._cpu = cpu
@@ -108,7 +110,7 @@ class Neighbours:
         # An idle one has no link.
         network = self._bridge if load.has_network else None
         if kind == Kind.VM:
-            room = Shape((self._cpu,), disk_mib=shape.disk_mib, bound_s=_BOUND_S)
+            room = Shape((self._cpu,), disk_mib=shape.disk_mib, bound_s=self._bound_s)
             group = self._held.enter_context(self._groups.group(f"vm{number}", limits))
             self._vm_groups[number] = group
             return VirtualMachine(number, load, room, self._run, network, group=group)
@@ -120,7 +122,7 @@ class Neighbours:
             self._groups,
             network=network,
             disk_mib=shape.disk_mib,
-            bound_s=_BOUND_S,
+            bound_s=self._bound_s,
         )
 
     def check(self) -> None:
@@ -139,6 +141,11 @@ class Neighbours:
             ).usage()
             for tenant in self.tenants
         ]
+
+    @property
+    def counted_here(self) -> bool:
+        """Whether the host counts what they do, and tells at once; a guest has to be asked."""
+        return self.cell.kind != Kind.VM.value
 
     def asked(self) -> list[Asked]:
         """What each has done, asked one after the other."""

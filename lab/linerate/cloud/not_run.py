@@ -53,6 +53,7 @@ def not_run(
                 reason=reason,
                 cells=len(found),
                 trials=trials[framework, reason],
+                places=[place.words for place in found],
             )
             for (framework, reason), found in cells.items()
         ),
@@ -64,7 +65,10 @@ def _ended(design: CloudDesign, interrupted: bool) -> str:
     if not interrupted:
         return "no window is on record"
     if design.minutes is not None:
-        return f"did not fit into --minutes {design.minutes:g}: --resume goes on with it"
+        return (
+            f"did not fit into --minutes {design.minutes:g}, or the run was ended: --resume goes "
+            "on with it"
+        )
     return "the run ended before: --resume goes on with it"
 
 
@@ -78,7 +82,8 @@ def _missing(
     """Reasons why blocks have no valid window of a cell, and how many have none for each."""
     void = Counter(trial.invalid_code or "error" for trial in began if not trial.valid)
     for code, count in void.items():
-        yield f"invalid: {code}", count
+        why = "the sender was late in every window" if code == "late" else f"invalid: {code}"
+        yield why, count
     if (rest := blocks - len(began)) > 0:
         framework = place.framework.removesuffix(AA_SUFFIX)
         lacks = (framework, place.size) in unknown

@@ -26,6 +26,9 @@ TITLES = {
 MOST = 5
 FIGURES = "left / lost / p99 us"
 
+# Of cells that were not run.
+_SHOWN = 3
+
 
 def framework_table(framework: str, cells: Sequence[CloudCellFigures]) -> Table:
     """Load by number of tenants, at one rate and CPU: what is left, what is lost, and how late."""
@@ -95,10 +98,12 @@ def others_line(takeaways: Sequence[TakeawayEntry], told: int) -> str | None:
 
 
 def not_run_line(each: NotRun) -> str:
-    amount = counted(each.cells, "cell")
-    if each.trials:
-        amount += f", {counted(each.trials, 'trial')}"
-    return f"not run: {each.what} ({amount}): {each.reason}"
+    """With the first of the cells; the report has all."""
+    shown = "; ".join(each.places[:_SHOWN])
+    more = len(each.places) - _SHOWN
+    of = f" ({shown}{f'; and {more} more' if more > 0 else ''})" if shown else ""
+    trials = f", {counted(each.trials, 'window')}" if each.trials else ""
+    return f"not run: {each.what}{trials}: {each.reason}{of}"
 
 
 def print_summary(console: Console, summary: Summary) -> None:

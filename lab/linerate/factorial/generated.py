@@ -43,10 +43,13 @@ def effects_found(analysis: Analysis, observations: Observations) -> list[Takeaw
 def _effect(effect: Effect, analysis: Analysis, observations: Observations) -> Takeaway:
     alone = len(effect.term) == 1
     interval = effect.interval()
-    verdict: Answer = "held" if effect.p_holm < ALPHA else "undecided"
+    few = analysis.blocks < MIN_COUNT
+    verdict: Answer = "held" if effect.p_holm < ALPHA and not few else "undecided"
     reason = f"Holm's p over {counted(len(analysis.effects), 'effect')} is {effect.p_holm:.4f}"
     if analysis.least_p * len(analysis.effects) >= ALPHA:
         reason += f"; {analysis.permutations} permutations cannot reach {ALPHA:g}"
+    if few:
+        reason += f"; {counted(analysis.blocks, 'block')}, of which {MIN_COUNT} or more are needed"
     ranks = effect.ranked
     if verdict == "held" and ranks and ranks.aligned and ranks.p >= ALPHA:
         reason += f"; by aligned ranks p is {ranks.p:.3f}, so some extreme values may decide"

@@ -49,7 +49,7 @@ class Work:
     """What was done since the tenant was ready; None: its load has nothing of the kind, or it did
     not answer.
 
-    `bogo_ops`: of stress-ng, counted when one of its slices ends, of 200 in a container and 100 in
+    `bogo_ops`: of stress-ng, counted when one of its slices ends, of 200 in a container and 25 in
     a guest. `io_operations`, `io_bytes`: reads and writes of the tenant's disk. `network_bytes`: in
     frames that the tenant's interface sent and received, without FCS.
     """

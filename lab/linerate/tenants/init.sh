@@ -78,7 +78,7 @@ echo 0 >/tmp/bogo-ops
 cpu_load() {
     total=0
     while :; do
-        stress-ng --cpu 1 --cpu-method int64 --cpu-ops 100 --metrics-brief --temp-path /tmp \
+        stress-ng --cpu 1 --cpu-method int64 --cpu-ops 25 --metrics-brief --temp-path /tmp \
             --yaml /tmp/cpu.yaml >/tmp/cpu.log 2>&1 || fail "stress-ng: $(last /tmp/cpu.log)"
         slice=$(sed -n 's/^ *bogo-ops: *\([0-9][0-9]*\).*/\1/p' /tmp/cpu.yaml)
         total=$((total + ${slice:-0}))
