@@ -17,15 +17,14 @@ from linerate.cloud.design import TenantShape
 from linerate.cloud.levels import SHARED, quota_of
 from linerate.cloud_window import CloudCell, TenantWindow
 from linerate.errors import TenantError, TrialError
-from linerate.netns import ip
 from linerate.process import RunDirectory
 from linerate.tenants import disk_image
 from linerate.tenants.base import Kind, Limits, Load, Work
 from linerate.tenants.block_device import disk_of
-from linerate.tenants.cgroups import Group, Groups, Usage
+from linerate.tenants.cgroups import Groups, Usage
 from linerate.tenants.container import Container
 from linerate.tenants.vm import Shape, VirtualMachine
-from linerate.tenants.vm_network import Bridge
+from linerate.tenants.vm_network import Bridge, carried_bytes
 
 # Of a control group: everyone's, and the greatest, beside which n busy tenants get n parts of
 # 100 + n.
@@ -72,7 +71,6 @@ class Neighbours:
         self._run = run
         self._groups = groups
         self._bridge = bridge
-        self._vm_groups: dict[int, Group] = {}
         self._held = ExitStack()
 
     def __enter__(self) -> Neighbours:
@@ -112,7 +110,6 @@ class Neighbours:
         if kind == Kind.VM:
             room = Shape((self._cpu,), disk_mib=shape.disk_mib, bound_s=self._bound_s)
             group = self._held.enter_context(self._groups.group(f"vm{number}", limits))
-            self._vm_groups[number] = group
             return VirtualMachine(number, load, room, self._run, network, group=group)
         return Container(
             number,
@@ -135,12 +132,7 @@ class Neighbours:
 
     def usages(self) -> list[Usage]:
         """Of each tenant's control group, read now."""
-        return [
-            (
-                tenant.group if isinstance(tenant, Container) else self._vm_groups[tenant.number]
-            ).usage()
-            for tenant in self.tenants
-        ]
+        return [tenant.group.usage() for tenant in self.tenants]
 
     @property
     def counted_here(self) -> bool:
@@ -162,18 +154,10 @@ class Neighbours:
         """Of frames that crossed the bridge to and from the host; None: nobody has a link."""
         if not self.tenants or not Load(self.cell.load).has_network:
             return None
-        return bytes_of(self._bridge)
+        return carried_bytes(self._bridge.namespace, self._bridge.name)
 
     def __exit__(self, *_: object) -> None:
         self._held.close()
-
-
-def bytes_of(bridge: Bridge) -> int:
-    told = ip(
-        "netns", "exec", bridge.namespace, "sh", "-c",
-        f"cat /sys/class/net/{bridge.name}/statistics/[rt]x_bytes",
-    )  # fmt: skip
-    return sum(map(int, told.split()))
 
 
 def windows(

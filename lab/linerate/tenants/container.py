@@ -334,7 +334,7 @@ class Container:
         io = self._io_bytes() if self.load.has_io else None
         carried = None
         if self.load.has_network and self._veth is not None:
-            carried = vm_network.carried_bytes(self._veth)
+            carried = vm_network.carried_bytes(self._veth.namespace, self._veth.name)
         return Work(
             self._bogo_ops if self.load.has_cpu else None,
             # All of fio's are of one size.

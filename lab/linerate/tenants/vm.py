@@ -134,6 +134,13 @@ class VirtualMachine:
         return [self.pid, *([self._server.pid] if self._server else [])]
 
     @property
+    def group(self) -> Group:
+        """Its limits and its use; raises `ProcessError` when it was given none."""
+        if self._group is None:
+            raise ProcessError(f"{self.name} is in no control group of its own")
+        return self._group
+
+    @property
     def network(self) -> Network | None:
         """The guest's address and routes, as it told them."""
         return self._started().network

@@ -128,16 +128,16 @@ def veth(on: Bridge, number: int, namespace: str) -> Iterator[Veth]:
             ip("-n", made.namespace, "link", "del", made.name)
 
 
-def carried_bytes(end: Veth) -> int:
-    """In frames that crossed an interface either way, without FCS."""
+def carried_bytes(namespace: str, name: str) -> int:
+    """In frames that crossed an interface there either way, without FCS."""
     try:
-        with netns.inside(end.namespace):
+        with netns.inside(namespace):
             told = Path("/proc/thread-self/net/dev").read_text()
     except OSError as error:
-        raise LinkError(f"{end.namespace}: {error.strerror}") from error
+        raise LinkError(f"{namespace}: {error.strerror}") from error
     for line in told.splitlines()[2:]:
-        name, _, numbers = line.strip().partition(":")
-        if name == end.name:
+        found, _, numbers = line.strip().partition(":")
+        if found == name:
             fields = numbers.split()
             return int(fields[0]) + int(fields[8])
-    raise LinkError(f"{end.name}: gone from the namespace {end.namespace}")
+    raise LinkError(f"{name}: gone from the namespace {namespace}")
