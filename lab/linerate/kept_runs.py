@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from rich.console import Console
 
 from linerate.arms import median_of
 from linerate.ceiling import cost_loads
@@ -20,10 +22,11 @@ from linerate.links import remember_ports
 from linerate.links.ports import MAX_PORTS, NAME
 from linerate.metrics import COST, TrialMetric, words_of
 from linerate.options import Options
+from linerate.output import REPORT
 from linerate.records import Trial, cell_words, first_complaint
 from linerate.run_file import RUN
 from linerate.run_summary import Design
-from linerate.summary import CellSummary
+from linerate.summary import SUMMARY, CellSummary, Summary, dump
 from linerate.verdict import unstable
 
 T = TypeVar("T")
@@ -31,6 +34,30 @@ AnyDesign = TypeVar("AnyDesign", bound=Design)
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 _CHANGED = "the file was changed, or another version of linerate wrote it"
+
+
+@dataclass(frozen=True)
+class SummaryFound(ABC):
+    """A run's summary with the trials that its report draws. Each experiment says who shows it."""
+
+    summary: Summary
+    trials: list[Trial]
+
+    @staticmethod
+    @abstractmethod
+    def page(summary: Summary, trials: list[Trial], /) -> str:
+        """The report."""
+
+    @staticmethod
+    @abstractmethod
+    def tell(console: Console, summary: Summary, /) -> None:
+        """Print it."""
+
+    def files(self) -> dict[str, str]:
+        return {SUMMARY: dump(self.summary), REPORT: self.page(self.summary, self.trials)}
+
+    def show(self, console: Console) -> None:
+        self.tell(console, self.summary)
 
 
 def read(kind: TypeAdapter[T], data: dict[str, Any], what: str) -> T:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -18,6 +18,7 @@ from linerate.design import AA_SUFFIX, Cell
 from linerate.experiments import Comparable, Experiment
 from linerate.journal import Journal
 from linerate.kept_runs import (
+    SummaryFound,
     compared_costs,
     control_sample,
     interrupted_blocks,
@@ -29,7 +30,6 @@ from linerate.kept_runs import (
     remember_devices,
 )
 from linerate.links import use_ports
-from linerate.output import REPORT
 from linerate.overload import (
     DEFAULT_FORWARDERS,
     DEFAULT_LINKS,
@@ -44,23 +44,14 @@ from linerate.process import RunDirectory
 from linerate.records import Trial
 from linerate.run_file import Run
 from linerate.run_summary import setup_of
-from linerate.summary import SUMMARY, Summary, dump
+from linerate.summary import Summary
 
 OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(OverloadDesign)
 
 
-@dataclass(frozen=True)
-class Found:
-    """The summary with the trials that the report draws."""
-
-    summary: Summary
-    trials: list[Trial]
-
-    def files(self) -> dict[str, str]:
-        return {SUMMARY: dump(self.summary), REPORT: report.render(self.summary, self.trials)}
-
-    def show(self, console: Console) -> None:
-        print_summary(console, self.summary)
+class Found(SummaryFound):
+    page = staticmethod(report.render)
+    tell = staticmethod(print_summary)
 
 
 class OverloadRuns(Experiment):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -15,28 +15,17 @@ from linerate.cloud.summarise import summarise
 from linerate.cloud.table import print_summary
 from linerate.experiments import Comparable, Experiment
 from linerate.journal import Journal
-from linerate.kept_runs import as_stored, interrupted_blocks, merge_designs, read
-from linerate.output import REPORT
+from linerate.kept_runs import SummaryFound, as_stored, interrupted_blocks, merge_designs, read
 from linerate.process import RunDirectory
 from linerate.records import Trial
 from linerate.report import cloud_page
 from linerate.run_file import Run
 from linerate.run_summary import setup_of
-from linerate.summary import SUMMARY, Summary, dump
 
 
-@dataclass(frozen=True)
-class Found:
-    """The summary with the trials that the report draws."""
-
-    summary: Summary
-    trials: list[Trial]
-
-    def files(self) -> dict[str, str]:
-        return {SUMMARY: dump(self.summary), REPORT: cloud_page.render(self.summary, self.trials)}
-
-    def show(self, console: Console) -> None:
-        print_summary(console, self.summary)
+class Found(SummaryFound):
+    page = staticmethod(cloud_page.render)
+    tell = staticmethod(print_summary)
 
 
 class CloudRuns(Experiment):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -19,6 +18,7 @@ from linerate.graph.summarise import pairs_of_cells, summarise
 from linerate.graph.table import print_summary
 from linerate.journal import Journal
 from linerate.kept_runs import (
+    SummaryFound,
     as_stored,
     control_sample,
     interrupted_blocks,
@@ -27,27 +27,16 @@ from linerate.kept_runs import (
     read,
 )
 from linerate.metrics import OBJECTS
-from linerate.output import REPORT
 from linerate.process import RunDirectory
 from linerate.records import Trial
 from linerate.report import graph_page
 from linerate.run_file import Run
 from linerate.run_summary import setup_of
-from linerate.summary import SUMMARY, Summary, dump
 
 
-@dataclass(frozen=True)
-class Found:
-    """The summary with the trials that the report draws."""
-
-    summary: Summary
-    trials: list[Trial]
-
-    def files(self) -> dict[str, str]:
-        return {SUMMARY: dump(self.summary), REPORT: graph_page.render(self.summary, self.trials)}
-
-    def show(self, console: Console) -> None:
-        print_summary(console, self.summary)
+class Found(SummaryFound):
+    page = staticmethod(graph_page.render)
+    tell = staticmethod(print_summary)
 
 
 class GraphRuns(Experiment):

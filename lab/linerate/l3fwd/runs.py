@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -12,7 +12,7 @@ from rich.console import Console
 
 from linerate.experiments import Comparable, Experiment
 from linerate.journal import Journal
-from linerate.kept_runs import as_stored, interrupted_blocks, merge_designs, read
+from linerate.kept_runs import SummaryFound, as_stored, interrupted_blocks, merge_designs, read
 from linerate.l3fwd.design import (
     DEFAULT_LINKS,
     NAME,
@@ -23,7 +23,6 @@ from linerate.l3fwd.design import (
 )
 from linerate.l3fwd.experiment import L3fwd
 from linerate.l3fwd.table import print_summary
-from linerate.output import REPORT
 from linerate.overload_runs import compared
 from linerate.overload_summary import summarise
 from linerate.process import RunDirectory
@@ -31,23 +30,13 @@ from linerate.records import Trial
 from linerate.report import l3fwd_page
 from linerate.run_file import Run
 from linerate.run_summary import setup_of
-from linerate.summary import SUMMARY, Summary, dump
 
 OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(L3fwdDesign)
 
 
-@dataclass(frozen=True)
-class Found:
-    """The summary with the trials that the report draws."""
-
-    summary: Summary
-    trials: list[Trial]
-
-    def files(self) -> dict[str, str]:
-        return {SUMMARY: dump(self.summary), REPORT: l3fwd_page.render(self.summary, self.trials)}
-
-    def show(self, console: Console) -> None:
-        print_summary(console, self.summary)
+class Found(SummaryFound):
+    page = staticmethod(l3fwd_page.render)
+    tell = staticmethod(print_summary)
 
 
 class L3fwdRuns(Experiment):

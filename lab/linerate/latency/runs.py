@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -15,6 +15,7 @@ from linerate.design import AA_SUFFIX
 from linerate.experiments import Comparable, Experiment, Sample
 from linerate.journal import Journal
 from linerate.kept_runs import (
+    SummaryFound,
     as_stored,
     control_sample,
     interrupted_blocks,
@@ -47,30 +48,19 @@ from linerate.latency.summarise import (
 from linerate.latency.table import print_latency
 from linerate.links import use_ports
 from linerate.metrics import ROUND_TRIP, TrialMetric, words_of
-from linerate.output import REPORT
 from linerate.process import RunDirectory
 from linerate.records import Trial
 from linerate.report import latency_page
 from linerate.run_file import Run
 from linerate.run_summary import setup_of
-from linerate.summary import SUMMARY, CellSummary, Summary, dump
+from linerate.summary import CellSummary
 
 OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(LatencyDesign)
 
 
-@dataclass(frozen=True)
-class Found:
-    """The summary with the trials that the report draws."""
-
-    summary: Summary
-    trials: list[Trial]
-
-    def files(self) -> dict[str, str]:
-        page = latency_page.render(self.summary, self.trials)
-        return {SUMMARY: dump(self.summary), REPORT: page}
-
-    def show(self, console: Console) -> None:
-        print_latency(console, self.summary)
+class Found(SummaryFound):
+    page = staticmethod(latency_page.render)
+    tell = staticmethod(print_latency)
 
 
 class LatencyRuns(Experiment):

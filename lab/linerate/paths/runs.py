@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -15,6 +15,7 @@ from linerate.design import AA_SUFFIX
 from linerate.experiments import Comparable, Experiment
 from linerate.journal import Journal
 from linerate.kept_runs import (
+    SummaryFound,
     compared_costs,
     control_sample,
     interrupted_blocks,
@@ -23,7 +24,6 @@ from linerate.kept_runs import (
     read,
 )
 from linerate.metrics import CPU_TIME, RECEIVED
-from linerate.output import REPORT
 from linerate.paths.experiment import (
     DEFAULT_LINKS,
     NAME,
@@ -39,23 +39,13 @@ from linerate.records import Trial
 from linerate.report import paths_page
 from linerate.run_file import Run
 from linerate.run_summary import setup_of
-from linerate.summary import SUMMARY, Summary, dump
 
 OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(PathsDesign)
 
 
-@dataclass(frozen=True)
-class Found:
-    """The summary with the trials that the report draws."""
-
-    summary: Summary
-    trials: list[Trial]
-
-    def files(self) -> dict[str, str]:
-        return {SUMMARY: dump(self.summary), REPORT: paths_page.render(self.summary, self.trials)}
-
-    def show(self, console: Console) -> None:
-        print_summary(console, self.summary)
+class Found(SummaryFound):
+    page = staticmethod(paths_page.render)
+    tell = staticmethod(print_summary)
 
 
 class PathsRuns(Experiment):
