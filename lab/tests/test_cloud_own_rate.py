@@ -6,15 +6,19 @@ from __future__ import annotations
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from linerate.cloud import own_rate
+from linerate.cpus import Cores
+from linerate.eal import Memory
 from linerate.journal import Journal
+from linerate.process import RunDirectory
 from linerate.records import RECORDS, RecordWriter, Trial, read
 from linerate.search.bed_device import Asked, outcome_of
 from linerate.search.device import Outcome
+from linerate.trial import Bench
 
 CARRIES, FLOODED = 700_000.0, 1_000_000.0
 
@@ -66,7 +70,10 @@ def searched(path: Path, session: int) -> tuple[float | None, Journal]:
         shown.context = SimpleNamespace(size=64)
         return nullcontext(shown)
 
-    bench: Any = SimpleNamespace(window_s=1.0)
+    bench = Bench(
+        run=cast(RunDirectory, None), cores=Cores(0, 1, shared_core=False),
+        memory=Memory(hugepages=False), experiment="cloud", seed=1, window_s=1.0,
+    )  # fmt: skip
     try:
         return own_rate.search_rate(bench, journal, "xdp-tx", 64, bed=bed, record=record), journal
     finally:
@@ -81,7 +88,6 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
         return trial
 
     monkeypatch.setattr(own_rate, "BedDevice", Device)
-    monkeypatch.setattr(own_rate, "Bench", lambda **_: None)
     monkeypatch.setattr(own_rate, "run_trial", flood)
 
 

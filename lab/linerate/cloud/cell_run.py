@@ -45,8 +45,9 @@ _SETTLE_S = 0.2
 
 @dataclass(frozen=True)
 class Site:
-    """What all cells of a block share. `warn`: takes what must be known of all of them.
-    `ndrs`: by framework and frame size, as far as they were looked for."""
+    """What all cells of a block share. `warn`: takes what must be known of all of them. `ndrs`: by
+    framework and frame size, as far as they were looked for.
+    """
 
     bench: Bench
     bed: Bed

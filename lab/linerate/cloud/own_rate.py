@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Protocol
 
 from linerate.bed import Bed
@@ -76,7 +77,7 @@ def _flood(  # noqa: PLR0917
         place = {**_place(arm, bed, size), "role": "self-test"}
         if (trial := journal.replay(**place)) is None:
             checkpoint()
-            shorter = Bench(**{**vars(bench), "window_s": FLOOD_S})
+            shorter = replace(bench, window_s=FLOOD_S)
             trial = run_trial(shorter, Plan(arm, "flood", 0, 0, "self-test"), bed)
             record(trial)
     return trial.received_pps if trial.valid else None

@@ -51,16 +51,19 @@ def kept(
     for share in SHARES:
         # The greatest load of the design, of so much.
         cell = place.cell.model_copy(update={"rate": share * greatest})
-        asked = replace(place, cell=cell)
-
-        def due(attempt: int, asked: Place = asked) -> Trial:
-            return record_of(site, asked, 0, attempt, ndr_pps, "self-test")
-
-        def run(attempt: int, asked: Place = asked) -> Trial:
-            tried = CellRun(site, asked, 0, ndr_pps, record, role="self-test")
-            return tried.go(attempt, MOST.windows)
-
-        last = repeated(journal, due, run, MOST).last
+        last = _tried(site, journal, replace(place, cell=cell), ndr_pps, record)
         if last and last.valid:
             return share * ndr_pps
     return None
+
+
+def _tried(
+    site: Site, journal: Journal, place: Place, ndr_pps: float, record: Callable[[Trial], None]
+) -> Trial | None:
+    run = CellRun(site, place, 0, ndr_pps, record, role="self-test")
+    return repeated(
+        journal,
+        lambda attempt: record_of(site, place, 0, attempt, ndr_pps, "self-test"),
+        lambda attempt: run.go(attempt, MOST.windows),
+        MOST,
+    ).last

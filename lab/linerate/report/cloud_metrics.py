@@ -49,24 +49,14 @@ def _loss_free(cell: CloudCellFigures) -> Quartiles | None:
     return None if share is None else Quartiles(n=cell.trials, median=share, q1=share, q3=share)
 
 
-_RECEIVED = Shown("frames received, per second (more is better)", _of("received_pps"))
-_LEFT = Shown("share of the throughput left (more is better)", _of("left"), share=True)
-_WORK_LEFT = Shown(
-    "share of the tenants' work left (more is better)", _first("work_left"), share=True
-)
-_AT_INGRESS = Shown(
-    "lost at the link's ingress, of what was intended", _of("lost_at_ingress"), True
-)
 METRICS = {
-    "throughput": _RECEIVED,
-    "received": _RECEIVED,
-    "received_pps": _RECEIVED,
+    "throughput": Shown("frames received, per second (more is better)", _of("received_pps")),
     "offered_pps": Shown("frames offered, per second", _of("offered_pps")),
-    "left": _LEFT,
-    "throughput_left": _LEFT,
+    "left": Shown("share of the throughput left (more is better)", _of("left"), share=True),
     "loss": Shown("loss, of what was intended (less is better)", _of("loss"), share=True),
-    "loss_at_ingress": _AT_INGRESS,
-    "lost_at_ingress": _AT_INGRESS,
+    "loss_at_ingress": Shown(
+        "lost at the link's ingress, of what was intended", _of("lost_at_ingress"), True
+    ),
     "loss_free": Shown("share of the runs without loss (more is better)", _loss_free, share=True),
     "forwarder_cpu": Shown("CPU time of the forwarder, of the core", _of("forwarder_cpu"), True),
     "throttled": Shown("time in which the quota was used up", _of("throttled"), share=True),
@@ -77,8 +67,9 @@ METRICS = {
     "cache_misses_per_s": Shown("last-level cache misses/s", _of("cache_misses_per_s")),
     "memory_bytes_per_s": Shown("memory bandwidth, bytes/s", _of("memory_bytes_per_s")),
     "work": Shown("work of all tenants per second (more is better)", _first("work")),
-    "work_left": _WORK_LEFT,
-    "tenant_work_left": _WORK_LEFT,
+    "work_left": Shown(
+        "share of the tenants' work left (more is better)", _first("work_left"), share=True
+    ),
 }
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import shlex
 import signal
@@ -79,11 +80,19 @@ def missing(load: Load = Load.MIXED) -> list[str]:
         netns.prepare()
     except LabError as error:
         reasons.append(error.message)
-    if told(str(_UNSHARE), *_NAMESPACES, "true") is None:
-        reasons.append("unshare: namespaces for processes and mounts cannot be made here")
-    elif told(str(_UNSHARE), *_NAMESPACES, "mount", "-o", "remount,bind,ro", "/") is None:
-        reasons.append("/ is no mount of its own here (a chroot), and cannot be made read-only")
+    if why := _without_namespaces(_UNSHARE):
+        reasons.append(why)
     return reasons
+
+
+@functools.cache
+def _without_namespaces(unshare: Path) -> str | None:
+    """Why containers cannot be kept apart here, by two programs that are run once in a process."""
+    if told(str(unshare), *_NAMESPACES, "true") is None:
+        return "unshare: namespaces for processes and mounts cannot be made here"
+    if told(str(unshare), *_NAMESPACES, "mount", "-o", "remount,bind,ro", "/") is None:
+        return "/ is no mount of its own here (a chroot), and cannot be made read-only"
+    return None
 
 
 class Container:
