@@ -15,6 +15,7 @@ probe_examples    | dpdk-doc               | the C examples of DPDK: the l2fwd t
 probe_libclang    | libclang-dev           | libclang, which reads the headers of DPDK for Rust
 probe_bpf         | clang libbpf-dev       | clang with headers of libbpf, which build the eBPF programs
 probe_libelf      | libelf-dev zlib1g-dev  | libelf and zlib, which libbpf is linked with
+probe_ip          | iproute2               | ip and bridge, which make links of network interfaces
 probe_certs       | ca-certificates        | the certificates that downloads are checked with
 probe_python      | python3 python3-venv   | Python 3.11 or later with venv
 probe_rust        | @rust                  | rustc and cargo, not older than Cargo.toml wants
@@ -64,6 +65,7 @@ probe_clang() { compgen -c clang | grep -xE 'clang(-[0-9]+)?' >/dev/null; }
 probe_stress_ng() { command -v stress-ng >/dev/null; }
 probe_fio() { command -v fio >/dev/null; }
 probe_iperf3() { command -v iperf3 >/dev/null; }
+probe_ip() { command -v ip >/dev/null && command -v bridge >/dev/null; }
 probe_qemu() { command -v qemu-system-x86_64 >/dev/null; }
 # A static one: it comes without libraries into a machine that has none.
 probe_busybox() { [[ -x /bin/busybox ]] && ! ldd /bin/busybox >/dev/null 2>&1; }
