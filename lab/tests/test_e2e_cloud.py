@@ -44,6 +44,16 @@ rates = [100]
 blocks = {blocks}
 window_s = 0.1
 """
+SEARCHED_TEXT = """
+note = "one framework beside one container, at rates that are looked for"
+frameworks = ["xdp-tx"]
+loads = ["cpu"]
+tenants = [0, 1]
+sizes = [64]
+rates = [90]
+blocks = 1
+window_s = 0.1
+"""
 # Low enough for any machine to be on time at.
 RATE = "10000"
 # What a machine with other work does to a window, and what a kill does to it.
@@ -167,6 +177,43 @@ def test_tenants_work_beside_forwarders(tmp_path: Path, runtime: Path, design: P
     takeaways = run.summary()["takeaways"]
     assert {each["verdict"] for each in takeaways} <= {"held", "not held", "undecided"}
     assert [each for each in takeaways if each["origin"] == "study"]
+    check_left(runtime, before)
+
+
+def test_100_percent_is_what_a_framework_carries(tmp_path: Path, runtime: Path) -> None:
+    """Without --line-rate: its NDR alone, then what of that the sender keeps beside a tenant."""
+    need("generator", "xdp-fwd")
+    design = tmp_path / "searched.toml"
+    design.write_text(SEARCHED_TEXT)
+    if missing := [line for line in planned(design).splitlines() if line.startswith("missing: ")]:
+        pytest.skip(f"no tenants can run here: {'; '.join(missing)}")
+    before = Traces.of(runtime), Places.now()
+    run = Run(runtime, tmp_path / "run", "--design", str(design), experiment="cloud")
+    code, output, errors = run.finish()
+    assert code == 0, errors
+    trials = run.trials()
+    searched = [trial for trial in trials if trial.role == "search"]
+    tried = [trial for trial in trials if trial.role == "self-test" and trial.cloud]
+    summary = run.summary()["cloud"]
+    if not summary["own_rates"]:
+        # A machine may be too busy for any window of the search, which is said of each cell.
+        assert all(
+            trial.invalid_code in {*DISTURBED, "starved"} for trial in searched if not trial.valid
+        )
+        assert [each for each in summary["not_run"] if each["framework"] == "xdp-tx"]
+        return
+    (own,) = summary["own_rates"]
+    # The rate is one at which a window of the search lost nothing, and it is told.
+    assert [each for each in searched if each.valid and each.intended == each.received]
+    assert f"{own['ndr_pps'] / 1000:,.1f} kpps" in output
+    kept = [trial for trial in tried if trial.valid]
+    assert own["pps"] <= own["ndr_pps"]
+    assert {trial.cloud.full_pps for trial in kept if trial.cloud} == {own["ndr_pps"]}
+    assert {trial.cloud.cell.tenants for trial in kept if trial.cloud} == {1}
+    # Its cells were offered shares of that.
+    for trial in trials:
+        if trial.role != "self-test" and trial.cloud and trial.arm != NOBODY:
+            assert trial.cloud.full_pps == pytest.approx(own["pps"])
     check_left(runtime, before)
 
 
