@@ -54,6 +54,33 @@ def last_line(output: str) -> str:
     return output.splitlines()[-1]
 
 
+SKIPPED = f"""{{
+    {RUST}
+    echo "skipped: not root, who alone may make interfaces" >&2
+    echo "test is_like_c ... skipped: no hugepages"
+}}"""
+
+
+def test_skips_of_rust_tests_are_counted(checkout: Machine) -> None:
+    before = checkout.run("scripts/run-tests").stdout
+    runners(checkout, rust=SKIPPED)
+    done = checkout.run("scripts/run-tests")
+    assert done.returncode == 0, done.stderr
+    counts = [int(re.findall(r"(\d+) skipped", text)[-1]) for text in (before, done.stdout)]
+    assert counts[1] == counts[0] + 2
+
+
+def test_ci_refuses_skips_of_rust_tests_that_nothing_allows(checkout: Machine) -> None:
+    allowed = checkout.checkout / ".ci" / "allowed-skips"
+    allowed.parent.mkdir(exist_ok=True)
+    allowed.write_text("# what CI's machine lacks\n\nHugepages\n")
+    runners(checkout, rust=SKIPPED)
+    done = checkout.run("scripts/run-tests", LINERATE_CI="1")
+    assert done.returncode == 1
+    assert "skipped: not root" in done.stdout.partition("CI has to run these Rust tests")[2]
+    assert last_line(done.stdout).endswith("1 failed, 6 skipped")
+
+
 def test_the_sum_is_of_every_suite_once(checkout: Machine) -> None:
     done = checkout.run("scripts/run-tests")
     assert done.returncode == 0, done.stderr
