@@ -54,6 +54,10 @@ pub fn statically() -> Result<(), Box<dyn Error>> {
     for module in required()? {
         private.extend(pkg_config(&["--libs", &module])?);
     }
+    if has_library("atomic")? {
+        // For atomic 16 bytes. Late releases do not name it, for gcc then links it unasked; for rustc it does not.
+        private.push("-latomic".into());
+    }
     let mut told = BTreeSet::new();
     for word in private {
         if let Some(place) = word.strip_prefix("-L") {
@@ -69,6 +73,14 @@ pub fn statically() -> Result<(), Box<dyn Error>> {
     }
     println!("cargo::metadata=static=1");
     Ok(())
+}
+
+/// Whether the C compiler brings a library of this name along.
+fn has_library(name: &str) -> Result<bool, Box<dyn Error>> {
+    let mut compiler = cc::Build::new().get_compiler().to_command();
+    let output = compiler.arg(format!("-print-file-name=lib{name}.so")).output()?;
+    // Where it has none, the answer is the question.
+    Ok(Path::new(String::from_utf8(output.stdout)?.trim()).is_absolute())
 }
 
 /// The modules that DPDK's own requires for its archives; `libxdp >= 1.2.2` is one.

@@ -90,12 +90,16 @@ fn archives() -> Vec<PathBuf> {
 /// The functions by which drivers, buses, mempool backends and graph nodes register themselves.
 fn constructors(files: &[PathBuf]) -> BTreeSet<String> {
     let told = answer(Command::new("nm").arg("--defined-only").args(files));
-    let names = told.lines().filter_map(|line| line.rsplit_once(" t ").map(|(_, name)| name));
+    // A few are visible to other files, but not outside the program.
+    let name = |line: &str| {
+        let mut words = line.split_whitespace().rev();
+        let (name, kind) = (words.next()?, words.next()?);
+        kind.eq_ignore_ascii_case("t").then(|| name.to_owned())
+    };
+    let names = told.lines().filter_map(name);
     let kinds = ["initfn_", "mp_hdlr_init_", "rte_node_register_"];
-    let found: BTreeSet<String> = names
-        .filter(|name| kinds.iter().any(|kind| name.contains(kind)))
-        .map(str::to_owned)
-        .collect();
+    let found: BTreeSet<String> =
+        names.filter(|name| kinds.iter().any(|kind| name.contains(kind))).collect();
     for kind in kinds {
         assert!(found.iter().any(|name| name.contains(kind)), "{kind}: {found:?}");
     }
