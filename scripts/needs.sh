@@ -11,6 +11,7 @@ probe_cc          | gcc libc6-dev          | a C compiler that links
 probe_make        | make                   | make, which builds the C forwarder
 probe_pkg_config  | pkg-config             | pkg-config
 probe_dpdk        | libdpdk-dev            | headers and libraries of DPDK 22.11 or later
+probe_examples    | dpdk-doc               | the C examples of DPDK: the l2fwd to compare with
 probe_libclang    | libclang-dev           | libclang, which reads the headers of DPDK for Rust
 probe_bpf         | clang libbpf-dev       | clang with headers of libbpf, which build the eBPF programs
 probe_libelf      | libelf-dev zlib1g-dev  | libelf and zlib, which libbpf is linked with
@@ -21,7 +22,6 @@ probe_rust        | @rust                  | rustc and cargo, not older than Car
 # What the lab takes beside these.
 LAB_NEEDS='
 probe_testpmd     | dpdk-dev               | dpdk-testpmd, a forwarder to compare with
-probe_examples    | dpdk-doc               | the C examples of DPDK: the l2fwd to compare with
 probe_python      | python3 python3-venv   | Python 3.11 or later with venv
 '
 BUILD_NEEDS=$RUST_NEEDS$LAB_NEEDS
