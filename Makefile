@@ -25,11 +25,11 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages cloud-packages lint-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust test soak kills lint sanitize clean
+.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust test soak kills lint sanitize test-releases publish-check clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
-	  printf '  make %-11s %s\n' "$$name" "$$purpose"; done
+	  printf '  make %-13s %s\n' "$$name" "$$purpose"; done
 
 setup: packages venv ## install what is missing: Debian packages (root), .venv, Rust crates
 	$(Q)$(CARGO) fetch --locked $(if $(filter 0,$(V)),--quiet)
@@ -88,6 +88,13 @@ lint: setup lint-packages ## check the style: rustfmt, clippy, ruff, mypy; warni
 sanitize: setup ## run the tests of the crates with unsafe code under AddressSanitizer and LeakSanitizer
 	$(Q)scripts/run-sanitizers
 
+RELEASES ?= trixie unstable
+test-releases: releases-packages ## as root: build and test with the DPDK of Debian 13 and unstable (RELEASES=...; 25 minutes)
+	$(Q)RELEASES='$(RELEASES)' scripts/test-releases
+
+publish-check: setup ## build each crate from the package that would be published; nothing is sent (10 minutes)
+	$(Q)scripts/publish-check
+
 clean: ## remove what was built, keep .venv and out/
 	$(Q)rm -rf target build
 
@@ -100,6 +107,9 @@ bench-packages: packages
 
 cloud-packages: packages
 	$(Q)scripts/setup-packages cloud
+
+releases-packages:
+	$(Q)scripts/setup-packages releases
 
 lint-packages: packages
 	$(Q)scripts/setup-packages lint

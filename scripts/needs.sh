@@ -5,21 +5,26 @@
 # toolchain from elsewhere counts as well as Debian's.
 
 # Each line: probe | Debian's packages | what it is for
-BUILD_NEEDS='
+# What building the Rust programs and running their tests takes; scripts/test-releases installs these alone.
+RUST_NEEDS='
 probe_cc          | gcc libc6-dev          | a C compiler that links
 probe_make        | make                   | make, which builds the C forwarder
 probe_pkg_config  | pkg-config             | pkg-config
 probe_dpdk        | libdpdk-dev            | headers and libraries of DPDK 22.11 or later
-probe_testpmd     | dpdk-dev               | dpdk-testpmd, a forwarder to compare with
 probe_examples    | dpdk-doc               | the C examples of DPDK: the l2fwd to compare with
 probe_libclang    | libclang-dev           | libclang, which reads the headers of DPDK for Rust
 probe_bpf         | clang libbpf-dev       | clang with headers of libbpf, which build the eBPF programs
 probe_libelf      | libelf-dev zlib1g-dev  | libelf and zlib, which libbpf is linked with
 probe_ip          | iproute2               | ip and bridge, which make links of network interfaces
 probe_certs       | ca-certificates        | the certificates that downloads are checked with
-probe_python      | python3 python3-venv   | Python 3.11 or later with venv
 probe_rust        | @rust                  | rustc and cargo, not older than Cargo.toml wants
 '
+# What the lab takes beside these.
+LAB_NEEDS='
+probe_testpmd     | dpdk-dev               | dpdk-testpmd, a forwarder to compare with
+probe_python      | python3 python3-venv   | Python 3.11 or later with venv
+'
+BUILD_NEEDS=$RUST_NEEDS$LAB_NEEDS
 LINT_NEEDS='
 probe_clippy      | @clippy                | cargo clippy
 probe_rustfmt     | @rustfmt               | cargo fmt
@@ -36,6 +41,10 @@ probe_fio         | fio                    | fio, their I/O load
 probe_iperf3      | iperf3                 | iperf3, their network load
 probe_qemu        | qemu-system-x86        | QEMU, which runs tenants that are virtual machines
 probe_busybox     | busybox-static         | busybox, which these machines start with
+'
+# What `make test-releases` makes other releases of Debian with.
+RELEASES_NEEDS='
+probe_mmdebstrap  | mmdebstrap             | mmdebstrap, which makes a Debian of any release in a directory
 '
 # Beside these and those of `make bench`, what only some tests use: they are skipped by hand without it,
 # but not in CI.
@@ -69,6 +78,7 @@ probe_ip() { command -v ip >/dev/null && command -v bridge >/dev/null; }
 probe_qemu() { command -v qemu-system-x86_64 >/dev/null; }
 # A static one: it comes without libraries into a machine that has none.
 probe_busybox() { [[ -x /bin/busybox ]] && ! ldd /bin/busybox >/dev/null 2>&1; }
+probe_mmdebstrap() { command -v mmdebstrap >/dev/null; }
 probe_valgrind() { command -v valgrind >/dev/null; }
 probe_clippy() { "$ROOT/scripts/cargo" clippy --version >/dev/null 2>&1; }
 probe_rustfmt() { "$ROOT/scripts/cargo" fmt --version >/dev/null 2>&1; }

@@ -8,6 +8,9 @@
 //!   taken from the C compiler do not care;
 //! - `libshim.a`, the few header-only functions that have no symbol (`shim.c`).
 
+#[path = "build/link.rs"]
+mod link;
+
 use std::env;
 use std::error::Error;
 use std::fmt::Write as _;
@@ -20,6 +23,7 @@ const NO_DPDK: &str = "DPDK's development files were not found by pkg-config (mo
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
     if let Ok(script) = env::current_exe() {
         // A test runs it against other headers.
         println!("cargo::rustc-env=LINERATE_BUILD_SCRIPT={}", script.display());
@@ -31,15 +35,26 @@ fn main() {
 }
 
 fn generate() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=prebuilt");
+    println!("cargo::rerun-if-env-changed=DOCS_RS");
     for file in ["wrapper.h", "options.h", "layout.c", "shim.h", "shim.c", "graph.c"] {
         println!("cargo::rerun-if-changed={file}");
     }
+    let statically = env::var_os("CARGO_FEATURE_STATIC").is_some();
     let dpdk = pkg_config::Config::new()
         .atleast_version("22.11")
-        .probe("libdpdk")
-        .map_err(|error| format!("{NO_DPDK}\n{error}"))?;
+        .cargo_metadata(!statically)
+        .probe("libdpdk");
+    let dpdk = match dpdk {
+        Ok(dpdk) => dpdk,
+        Err(_) if env::var_os("DOCS_RS").is_some() => return prebuilt(),
+        Err(error) => return Err(format!("{NO_DPDK}\n{error}").into()),
+    };
     let version = release(&dpdk.version)?;
     announce(version);
+    if statically {
+        link::statically()?;
+    }
 
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let cflags = c_flags()?;
@@ -51,6 +66,17 @@ fn generate() -> Result<(), Box<dyn Error>> {
         shim.flag(flag);
     }
     shim.try_compile("shim")?;
+    Ok(())
+}
+
+/// For pages alone, where there is no DPDK: declarations that were made from another's headers. Nothing is linked, so
+/// that no program comes of them.
+fn prebuilt() -> Result<(), Box<dyn Error>> {
+    announce((22, 11));
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    for file in ["bindings.rs", "layout.rs"] {
+        fs::copy(Path::new("prebuilt").join(file), out.join(file))?;
+    }
     Ok(())
 }
 
@@ -76,13 +102,7 @@ fn announce(version: (u32, u32)) {
 
 /// pkg-config's own flags, verbatim: the crate drops what it does not know (`-march`, `-include`).
 fn c_flags() -> Result<Vec<String>, Box<dyn Error>> {
-    let tool = env::var("PKG_CONFIG").unwrap_or_else(|_| "pkg-config".into());
-    let output = std::process::Command::new(tool).args(["--cflags", "libdpdk"]).output()?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-    }
-    let mut flags: Vec<String> =
-        String::from_utf8(output.stdout)?.split_whitespace().map(str::to_owned).collect();
+    let mut flags = link::pkg_config(&["--cflags", "libdpdk"])?;
     flags.push("-DALLOW_EXPERIMENTAL_API".into());
     Ok(flags)
 }

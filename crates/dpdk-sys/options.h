@@ -19,6 +19,9 @@
 #ifdef RTE_LIBRTE_MBUF_DEBUG
 #error "this DPDK has RTE_LIBRTE_MBUF_DEBUG, which linerate's native mbuf functions leave out: build against one without"
 #endif
+#ifdef RTE_MBUF_HISTORY_DEBUG /* from 25.11 on */
+#error "this DPDK has RTE_MBUF_HISTORY_DEBUG, which linerate's native mbuf functions leave out: build against one without"
+#endif
 #ifdef RTE_LIBRTE_MEMPOOL_DEBUG
 #error "this DPDK has RTE_LIBRTE_MEMPOOL_DEBUG, which linerate's native mempool functions leave out: build against one without"
 #endif

@@ -26,7 +26,7 @@ def bare(machine: Machine) -> Machine:
 
 def complete(machine: Machine) -> None:
     """Puts there what the probes look for in PATH. Files outside PATH are the real machine's."""
-    for name in ("cc", "clang", "make", "dpdk-testpmd", "pkg-config", "python3.11"):
+    for name in ("cc", "clang", "make", "dpdk-testpmd", "pkg-config", "python3.11", "ip", "bridge"):
         machine.stub(name)
     machine.rust(NEW_RUST)
 

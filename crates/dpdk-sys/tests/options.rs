@@ -8,11 +8,12 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// Checks, counters and traces inside the inline functions.
-const REFUSED: [(&str, &str); 10] = [
+const REFUSED: [(&str, &str); 11] = [
     ("RTE_ETHDEV_DEBUG_RX", "RTE_ETHDEV_DEBUG_RX"),
     ("RTE_ETHDEV_DEBUG_TX", "RTE_ETHDEV_DEBUG_TX"),
     ("RTE_LIBRTE_ETHDEV_DEBUG", "RTE_ETHDEV_DEBUG_TX"), // the old name of both
     ("RTE_LIBRTE_MBUF_DEBUG", "RTE_LIBRTE_MBUF_DEBUG"),
+    ("RTE_MBUF_HISTORY_DEBUG", "RTE_MBUF_HISTORY_DEBUG"),
     ("RTE_LIBRTE_MEMPOOL_DEBUG", "RTE_LIBRTE_MEMPOOL_DEBUG"),
     ("RTE_LIBRTE_MEMPOOL_STATS", "RTE_LIBRTE_MEMPOOL_STATS"),
     ("RTE_LIBRTE_LPM_DEBUG", "RTE_LIBRTE_LPM_DEBUG"),

@@ -23,7 +23,8 @@ pub enum EalError {
     /// An argument holds a NUL byte.
     #[error("EAL argument {0:?} holds a NUL byte")]
     Nul(String),
-    /// `rte_eal_init` failed; it has printed its reasons to standard error.
+    /// `rte_eal_init` failed; it has printed its reasons to standard error. From 25.11 on it ends the process instead
+    /// when it does not know an option.
     #[error("EAL did not start: {0}; its messages are above (options: {1})")]
     Init(Errno, String),
 }

@@ -15,6 +15,17 @@
 //! DPDK's header-only inline functions are rewritten in Rust in `fast/`, so that bursts are received,
 //! sent, allocated and freed without a call into C other than the driver's own.
 //!
+//! # Linking
+//! DPDK is linked by its shared libraries, and drivers are loaded from where the installed DPDK keeps them. With the
+//! feature `static` the program has all of it inside, every driver included, and needs no file of DPDK where it runs; the
+//! libraries that drivers use (libpcap, libibverbs, ...) stay shared. Debian's libdpdk-dev has what it takes.
+//!
+//! Plugins that are given to such a program by EAL's `-d` find DPDK's functions only if it shows them. Its own build script
+//! says so:
+//! ```no_run
+//! println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic");
+//! ```
+//!
 //! # A forwarder
 //! ```no_run
 //! use dpdk::{Burst, Eal, Mempool, PoolConfig, PortConfig, RxConfig, TxConfig};

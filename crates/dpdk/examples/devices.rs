@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Attaches devices and says what became of each: `devices [EAL options] -- DEVICE...`
+//!
+//! Which drivers a program has depends on how it was linked; this shows it.
+//! ```text
+//! $ devices --no-huge --no-pci -- net_null0 net_ring0 net_memif0
+//! net_null0: driver net_null
+//! net_ring0: driver net_ring
+//! net_memif0: driver net_memif
+//! ```
+
+use std::error::Error;
+
+use dpdk::Eal;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (eal, arguments) = Eal::init(std::env::args_os())?;
+    for device in &arguments {
+        let device = device.to_string_lossy();
+        match eal.attach(&device) {
+            Ok(ports) => {
+                for id in ports {
+                    println!("{device}: driver {}", eal.take_port(id)?.info()?.driver);
+                }
+            }
+            Err(error) => println!("{device}: {error}"),
+        }
+    }
+    Ok(())
+}
