@@ -283,7 +283,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn numbers(next: u8, bytes: &[u8]) -> (Vec<Result<(u8, usize), Malformed>>, u8, usize) {
+    /// A header's number and length.
+    type Found = Result<(u8, usize), Malformed>;
+
+    /// What is found, the number that follows, and how many bytes are left.
+    fn numbers(next: u8, bytes: &[u8]) -> (Vec<Found>, u8, usize) {
         let mut chain = Extensions::new(next, bytes);
         let found = chain.by_ref().map(|e| e.map(|(n, h)| (n, h.header_len()))).collect();
         (found, chain.next_header(), chain.rest().len())

@@ -95,7 +95,7 @@ mod tests {
         let wrong = Err(Malformed::Option(Layer::Tcp));
         assert_eq!(all(&[1, 1, 0, 2, 4]), []);
         for bytes in [&[2][..], &[2, 0, 0, 0], &[2, 1, 0, 0], &[2, 5, 0, 0]] {
-            assert_eq!(all(bytes), [wrong.clone()], "{bytes:?}");
+            assert_eq!(all(bytes), std::slice::from_ref(&wrong), "{bytes:?}");
         }
         assert_eq!(all(&[3, 3, 7, 2, 9]), [Ok((3, vec![7])), wrong]);
         assert_eq!(Options::new(&[2, 9, 3, 3, 7], Layer::Tcp).find(3), None);
