@@ -8,10 +8,10 @@ use packet::MacAddr;
 use packet::ethernet::{ETHERTYPE_IPV4, Ethernet};
 use packet::ipv4::Ipv4;
 use packet::udp::Udp;
+use pnet_packet::MutablePacket;
 use pnet_packet::ethernet::{EtherTypes, MutableEthernetPacket};
 use pnet_packet::ipv4::{self as pnet_ipv4, MutableIpv4Packet};
 use pnet_packet::udp::{self as pnet_udp, MutableUdpPacket};
-use pnet_packet::MutablePacket;
 use smoltcp::wire::{EthernetAddress, EthernetFrame, EthernetProtocol, Ipv4Packet, UdpPacket};
 
 use crate::by_hand::{updated, updated_udp, words};
@@ -79,8 +79,7 @@ fn linerate_ports(frame: &mut [u8], nat: &Nat) -> Option<()> {
     let (ip, rest) = Ipv4::split_mut(packet).ok()?;
     let (udp, payload) = Udp::split_mut(ip.payload_mut(rest).ok()?).ok()?;
     udp.payload(payload).ok()?;
-    udp.update_checksum(ip.update_destination(nat.address.into()));
-    udp.update_destination(nat.port);
+    udp.translate_destination(ip.update_destination(nat.address.into()), nat.port);
     Some(())
 }
 

@@ -83,10 +83,7 @@ impl Frames {
             wanted.fill(0);
             write(&mut wanted, n as u32, cell.ports, last);
             if let Some(at) = (0..cell.len).find(|at| slot[*at] != wanted[*at]) {
-                return Err(format!(
-                    "frame {n}, byte {at}: {:#x} for {:#x}",
-                    slot[at], wanted[at]
-                ));
+                return Err(format!("frame {n}, byte {at}: {:#x} for {:#x}", slot[at], wanted[at]));
             }
         }
         Ok(())
@@ -114,7 +111,10 @@ fn write(frame: &mut [u8], n: u32, with_checksum: bool, nat: &Nat) {
         udp.set_source(10_000 + n as u16);
         udp.set_destination(if with_checksum { nat.port } else { 53 });
         udp.set_length(len - 34);
-        payload.iter_mut().zip((0..=255u8).cycle()).for_each(|(byte, value)| *byte = value ^ n as u8);
+        payload
+            .iter_mut()
+            .zip((0..=255u8).cycle())
+            .for_each(|(byte, value)| *byte = value ^ n as u8);
         if with_checksum {
             udp.fill_checksum(pseudo, payload);
         }

@@ -87,17 +87,19 @@ impl Translation {
             },
             PROTOCOL_UDP => {
                 let (udp, _) = Udp::split_mut(rest)?;
-                udp.update_checksum(self.addresses(ip));
                 let [source, destination] = self.ports();
-                source.into_iter().for_each(|port| udp.update_source(port));
-                destination.into_iter().for_each(|port| udp.update_destination(port));
+                let source = source.unwrap_or(udp.source());
+                let change = self.addresses(ip).and(Change::of_word(udp.source(), source));
+                udp.set_source(source);
+                udp.translate_destination(change, destination.unwrap_or(udp.destination()));
             }
             PROTOCOL_TCP => {
                 let (tcp, _) = Tcp::split_mut(rest)?;
-                tcp.update_checksum(self.addresses(ip));
                 let [source, destination] = self.ports();
-                source.into_iter().for_each(|port| tcp.update_source(port));
-                destination.into_iter().for_each(|port| tcp.update_destination(port));
+                let source = source.unwrap_or(tcp.source());
+                let change = self.addresses(ip).and(Change::of_word(tcp.source(), source));
+                tcp.set_source(source);
+                tcp.translate_destination(change, destination.unwrap_or(tcp.destination()));
             }
             protocol @ (AUTHENTICATION | PROTOCOL_DCCP | PROTOCOL_UDP_LITE) => {
                 return Err(NatError::Protected(protocol));

@@ -200,14 +200,26 @@ impl Tcp {
     /// Sets the source port; the checksum follows.
     #[inline]
     pub fn update_source(&mut self, port: u16) {
-        self.update_checksum(Change::of_word(self.source(), port));
+        self.translate_source(Change::NONE, port);
+    }
+
+    /// Sets the source port when `change` is that of the addresses; the checksum follows both at once.
+    #[inline]
+    pub fn translate_source(&mut self, change: Change, port: u16) {
+        self.update_checksum(change.and(Change::of_word(self.source(), port)));
         self.set_source(port);
     }
 
     /// Sets the destination port; the checksum follows.
     #[inline]
     pub fn update_destination(&mut self, port: u16) {
-        self.update_checksum(Change::of_word(self.destination(), port));
+        self.translate_destination(Change::NONE, port);
+    }
+
+    /// Sets the destination port when `change` is that of the addresses; the checksum follows both at once.
+    #[inline]
+    pub fn translate_destination(&mut self, change: Change, port: u16) {
+        self.update_checksum(change.and(Change::of_word(self.destination(), port)));
         self.set_destination(port);
     }
 

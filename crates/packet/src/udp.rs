@@ -25,8 +25,7 @@ pub const LEN: usize = 8;
 /// let (ip, rest) = Ipv4::split_mut(&mut packet)?;
 /// let (udp, _) = Udp::split_mut(rest)?;
 /// let change = ip.update_destination([10, 0, 0, 2].into());
-/// udp.update_checksum(change);
-/// udp.update_destination(53);
+/// udp.translate_destination(change, 53);
 /// # Ok::<(), packet::Malformed>(())
 /// ```
 #[derive(Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -114,14 +113,26 @@ impl Udp {
     /// Sets the source port; the checksum follows.
     #[inline]
     pub fn update_source(&mut self, port: u16) {
-        self.update_checksum(Change::of_word(self.source(), port));
+        self.translate_source(Change::NONE, port);
+    }
+
+    /// Sets the source port when `change` is that of the addresses; the checksum follows both at once.
+    #[inline]
+    pub fn translate_source(&mut self, change: Change, port: u16) {
+        self.update_checksum(change.and(Change::of_word(self.source(), port)));
         self.set_source(port);
     }
 
     /// Sets the destination port; the checksum follows.
     #[inline]
     pub fn update_destination(&mut self, port: u16) {
-        self.update_checksum(Change::of_word(self.destination(), port));
+        self.translate_destination(Change::NONE, port);
+    }
+
+    /// Sets the destination port when `change` is that of the addresses; the checksum follows both at once.
+    #[inline]
+    pub fn translate_destination(&mut self, change: Change, port: u16) {
+        self.update_checksum(change.and(Change::of_word(self.destination(), port)));
         self.set_destination(port);
     }
 
