@@ -25,7 +25,7 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages cloud-packages lint-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust test soak kills lint sanitize clean
+.PHONY: help setup packages bench-packages cloud-packages lint-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust test fuzz soak kills lint sanitize clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -72,6 +72,10 @@ bench-trust: $(if $(filter 0,$(REAL)),setup,build) ## count wrong verdicts and s
 
 test: build graph-bench ## run every test, Rust and Python
 	$(Q)env -u MAKELEVEL scripts/run-tests
+
+SECONDS ?= 600
+fuzz: setup ## feed every parser with any bytes for SECONDS=600 each (TARGET="frame otg": only these)
+	$(Q)scripts/run-fuzzers '$(SECONDS)' $(TARGET)
 
 MINUTES ?= 10
 soak: build ## look for a lost frame among 10^9, and whether the generator grows in MINUTES=10

@@ -128,7 +128,7 @@ def collected(stderr: str) -> int:
 
 
 def count(program: Path) -> dict[tuple[str, str], float]:
-    """Instructions per frame by cell and arm: start and end cancel in the difference of two runs."""
+    """Instructions per frame by cell and arm: starts and ends cancel in the difference of runs."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise MissingError("valgrind is missing; instructions are not counted", "make bench")
