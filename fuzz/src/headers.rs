@@ -64,7 +64,10 @@ fn link(bytes: &mut [u8], values: &[u8; 16]) {
     if let Ok((tag, _)) = Vlan::split_mut(bytes) {
         let before = (tag.priority(), tag.drop_eligible());
         tag.set_id(word(values));
-        assert_eq!((tag.id(), tag.priority(), tag.drop_eligible()), (word(values) & 0xfff, before.0, before.1));
+        assert_eq!(
+            (tag.id(), tag.priority(), tag.drop_eligible()),
+            (word(values) & 0xfff, before.0, before.1)
+        );
         tag.set_priority(values[2]);
         tag.set_drop_eligible(!before.1);
         assert_eq!((tag.priority(), tag.drop_eligible()), (values[2] & 7, !before.1));
@@ -77,7 +80,10 @@ fn arp(bytes: &mut [u8], values: &[u8; 16]) {
     if let Ok((arp, _)) = Arp::split_mut(bytes) {
         let (from, asked) = (arp.sender_ip(), arp.target_ip());
         arp.make_reply(mac(values));
-        assert_eq!((arp.sender_ip(), arp.target_ip(), arp.sender_mac()), (asked, from, mac(values)));
+        assert_eq!(
+            (arp.sender_ip(), arp.target_ip(), arp.sender_mac()),
+            (asked, from, mac(values))
+        );
     }
 }
 
@@ -131,7 +137,10 @@ fn udp(bytes: &mut [u8], values: &[u8; 16]) {
     let ip = fixed_ip();
     let Ok((ip, _)) = Ipv4::split(&ip) else { return };
     let Ok((udp, rest)) = Udp::split_mut(bytes) else { return };
-    assert_eq!(udp.payload(rest).ok().map(<[u8]>::len), udp.payload_len().filter(|len| *len <= rest.len()));
+    assert_eq!(
+        udp.payload(rest).ok().map(<[u8]>::len),
+        udp.payload_len().filter(|len| *len <= rest.len())
+    );
     let pseudo = ip.pseudo_header(8 + rest.len());
     udp.fill_checksum(pseudo, rest);
     assert!(udp.checksum() != 0 && udp.checksum_is_right(pseudo, rest));
