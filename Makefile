@@ -25,7 +25,7 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust test soak kills lint sanitize test-releases publish-check clean
+.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust test fuzz soak kills lint sanitize test-releases publish-check clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -56,6 +56,8 @@ bench: build bench-packages ## compare l2fwd and the generator with C, count ins
 	$(Q)$(LINERATE) run graph --preset full --out '$(OUT)/graph'
 	$(Q).venv/bin/python -m linerate.graph.goals '$(OUT)/graph/records.jsonl' | tee '$(OUT)/graph-goals.txt'
 	$(Q).venv/bin/python -m linerate.acl_bench | tee '$(OUT)/acl.txt'
+	$(Q)$(CARGO) build --release --locked --package linerate-bench-nat
+	$(Q).venv/bin/python -m linerate.nat_bench | tee '$(OUT)/nat.txt'
 	$(Q)$(LINERATE) run l3fwd --link nearfree1-ip,nearfree2-ip --routes 1000 --rules 0 --no-probe \
 	  --forwarders c-l3fwd-graph,c-l3fwd-graph-native,c-l3fwd-graph-clang,c-l3fwd-graph-clang-native,rust-l3fwd-graph,rust-l3fwd-graph-fused \
 	  --blocks $(BLOCKS) --out '$(OUT)/l3fwd'
@@ -70,6 +72,10 @@ bench-trust: $(if $(filter 0,$(REAL)),setup,build) ## count wrong verdicts and s
 
 test: build graph-bench ## run every test, Rust and Python
 	$(Q)env -u MAKELEVEL scripts/run-tests
+
+SECONDS ?= 600
+fuzz: setup ## feed every parser with any bytes for SECONDS=600 each (TARGET="frame otg": only these)
+	$(Q)scripts/run-fuzzers '$(SECONDS)' $(TARGET)
 
 MINUTES ?= 10
 soak: build ## look for a lost frame among 10^9, and whether the generator grows in MINUTES=10
@@ -126,4 +132,4 @@ native-graph: graph-bench ## build the graph benchmark, which run graph needs, p
 	$(Q)RUSTFLAGS='-C target-cpu=native' $(CARGO) build --release --locked --bin graph-bench --target-dir target/native
 
 programs: packages
-	$(Q)$(CARGO) build --workspace --exclude linerate-bench-graph --release --locked
+	$(Q)$(CARGO) build --workspace --exclude linerate-bench-graph --exclude linerate-bench-nat --release --locked

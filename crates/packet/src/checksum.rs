@@ -2,7 +2,8 @@
 //! The internet checksum (RFC 1071), whole and incremental (RFC 1624).
 //!
 //! A *sum* is the plain sum of big-endian 16-bit words, not yet folded; sums of parts that start
-//! at even offsets add up. A *checksum* is the folded sum's complement, as headers carry it.
+//! at even offsets add up. A *checksum* is the folded sum's complement, as headers carry it. A
+//! [`Change`] is what a checksum has to be told of a field that it covers.
 
 /// The sum of the big-endian 16-bit words of `bytes`; an odd last byte is the upper half of a word.
 #[inline]
@@ -19,11 +20,10 @@ pub fn sum(bytes: &[u8]) -> u64 {
 /// Folds a sum into 16 bits with end-around carry.
 #[inline]
 pub const fn fold(sum: u64) -> u16 {
-    let sum = (sum >> 32) + (sum & 0xffff_ffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    sum as u16
+    // Added to itself with its halves swapped, a number has the sum of its halves, with the carry from the other
+    // half, in its upper one.
+    let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
+    (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
 /// Folds a sum that has 65 bits: `carry` is the highest.
@@ -70,6 +70,67 @@ pub const fn sum32(value: u32) -> u64 {
     (value >> 16) as u64 + (value & 0xffff) as u64
 }
 
+/// What changed in the bytes that checksums cover.
+///
+/// Headers return one from setters of fields that other headers' checksums cover, too, as those of addresses are
+/// by UDP and TCP: hand it to their `update_checksum`.
+///
+/// ```
+/// use packet::checksum::{Change, checksum};
+/// let mut bytes = [0, 1, 2, 3, 4, 5];
+/// let before = checksum(&bytes);
+/// let change = Change::of([2, 3], [9, 9]).and(Change::of([4, 5], [7, 7]));
+/// bytes[2..].copy_from_slice(&[9, 9, 7, 7]);
+/// assert_eq!(change.applied_to(before), checksum(&bytes));
+/// ```
+#[must_use = "checksums that cover what changed are wrong until they are told"]
+#[derive(Clone, Copy, Debug)]
+pub struct Change(
+    /// The sum of ~m and m' (RFC 1624) of all words, as they lie in memory: the sum of swapped words is the swapped
+    /// sum (RFC 1071, section 2 B), so that nothing is swapped on the way.
+    u64,
+);
+
+impl Change {
+    /// Nothing changed.
+    pub const NONE: Self = Change(0);
+
+    /// Bytes at an even offset became others. `N` is 2, 4, 8 or 16.
+    #[inline]
+    pub fn of<const N: usize>(old: [u8; N], new: [u8; N]) -> Self {
+        const { assert!(matches!(N, 2 | 4 | 8 | 16), "checksums are made of words of 16 bits") };
+        let sum = |bytes: [u8; N], invert: u8| -> u64 {
+            // Words of 16 and 32 bits are summed alike: 2^16 and 2^32 are 1 modulo 2^16 - 1.
+            if N == 2 {
+                return u64::from(u16::from_ne_bytes([bytes[0] ^ invert, bytes[1] ^ invert]));
+            }
+            let word = |w: &[u8]| u32::from_ne_bytes([w[0], w[1], w[2], w[3]].map(|b| b ^ invert));
+            bytes.chunks_exact(4).map(|bytes| u64::from(word(bytes))).sum()
+        };
+        Change(sum(old, 0xff) + sum(new, 0))
+    }
+
+    /// A 16-bit field became another, in host order.
+    #[inline]
+    pub fn of_word(old: u16, new: u16) -> Self {
+        Self::of(old.to_be_bytes(), new.to_be_bytes())
+    }
+
+    /// Both changes.
+    #[inline]
+    pub const fn and(self, other: Self) -> Self {
+        // The top is kept free by folding; more than 2^30 changes at once do not occur.
+        Change(self.0 + other.0)
+    }
+
+    /// What a checksum, in host order, is after the change (RFC 1624, equation 3).
+    #[inline]
+    pub const fn applied_to(self, checksum: u16) -> u16 {
+        let memory = u16::from_ne_bytes(checksum.to_be_bytes());
+        u16::from_be_bytes((!fold(self.0 + !memory as u64)).to_ne_bytes())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,9 +141,36 @@ mod tests {
         assert_eq!(fold(u64::MAX), 0xffff);
         assert_eq!(fold(0), 0);
         assert_eq!(fold(0x1_0000), 1);
+        assert_eq!(fold(0xffff), 0xffff);
+        assert_eq!(fold(0xffff_0000_0000_ffff), 0xffff);
     }
 
     proptest! {
+        #[test]
+        fn folding_is_the_remainder(sum: u64) {
+            // Of 2^16 - 1; of its two zeros only the sum 0 has the one of zeros.
+            let rest = (sum % 0xffff) as u16;
+            prop_assert_eq!(fold(sum), if rest == 0 && sum > 0 { 0xffff } else { rest });
+        }
+
+        #[test]
+        fn changes_are_whole_checksums(mut bytes: [u8; 32], two: [u8; 2], four: [u8; 4], eight: [u8; 8], sixteen: [u8; 16]) {
+            // Never all zeros, as above.
+            bytes[0] |= 1;
+            let before = checksum(&bytes);
+            let mut change = Change::NONE;
+            let array = |bytes: &[u8]| <[u8; 2]>::try_from(bytes).unwrap();
+            change = change.and(Change::of(array(&bytes[2..4]), two));
+            change = change.and(Change::of(<[u8; 4]>::try_from(&bytes[4..8]).unwrap(), four));
+            change = change.and(Change::of(<[u8; 8]>::try_from(&bytes[8..16]).unwrap(), eight));
+            change = change.and(Change::of(<[u8; 16]>::try_from(&bytes[16..]).unwrap(), sixteen));
+            bytes[2..4].copy_from_slice(&two);
+            bytes[4..8].copy_from_slice(&four);
+            bytes[8..16].copy_from_slice(&eight);
+            bytes[16..].copy_from_slice(&sixteen);
+            prop_assert_eq!(change.applied_to(before), checksum(&bytes));
+        }
+
         #[test]
         fn incremental_is_whole(mut bytes in prop::collection::vec(any::<u8>(), 4..64), at: prop::sample::Index, new: u32) {
             bytes.truncate(bytes.len() & !1);

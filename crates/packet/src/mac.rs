@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
 /// A 48-bit Ethernet address, in the order of the wire.
 ///
 /// ```
@@ -12,7 +14,21 @@ use std::str::FromStr;
 /// assert_eq!(mac.to_string(), "02:00:00:00:00:07");
 /// # Ok::<(), packet::mac::ParseMacError>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Debug,
+    Default,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    Unaligned,
+)]
+#[repr(transparent)]
 pub struct MacAddr(pub [u8; 6]);
 
 /// The text is not six pairs of hexadecimal digits between colons.

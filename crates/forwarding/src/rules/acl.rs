@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Rules about five-tuples.
 
+use std::io::BufRead;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -53,8 +54,20 @@ const RULES: Kind = Kind { name: "rules", again: Mistake::Duplicate };
 /// # Errors
 /// See [`RuleFileError`].
 pub fn read_acl<A: Address>(path: &Path, ports: u32) -> Result<Vec<AclRule<A>>, RuleFileError> {
+    acl_of(lines::open(path)?, path, ports)
+}
+
+/// As [`read_acl`], of text that is or might be in the file `path`; errors name it.
+///
+/// # Errors
+/// See [`RuleFileError`].
+pub fn acl_of<A: Address>(
+    text: impl BufRead,
+    path: &Path,
+    ports: u32,
+) -> Result<Vec<AclRule<A>>, RuleFileError> {
     let key = |rule: &AclRule<A>| rule.matches.clone();
-    let rules = lines::read(path, &RULES, |text, line| rule(text, line, ports), key)?;
+    let rules = lines::read(text, path, &RULES, |text, line| rule(text, line, ports), key)?;
     if rules.iter().all(|rule| rule.action == Action::Deny) {
         return Err(RuleFileError::NothingPasses(path.to_owned()));
     }

@@ -22,27 +22,33 @@ pub struct Kind {
     pub again: fn(usize) -> Mistake,
 }
 
-/// Reads a file of these, has `parse` make something of every line that is neither blank nor a comment, and refuses
+/// Opens a file of these.
+pub fn open(path: &Path) -> Result<BufReader<File>, RuleFileError> {
+    let failed = |reason| RuleFileError::Read { file: path.to_owned(), reason };
+    // A pipe would let a program wait for its rules for ever, in the midst of its work.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(RuleFileError::Irregular(path.to_owned()));
+    }
+    File::open(path).map(BufReader::new).map_err(failed)
+}
+
+/// Reads what is in the file `path`, has `parse` make something of every line that is neither blank nor a comment, and refuses
 /// a line whose `key` an earlier one has.
 pub fn read<T, K: Hash + Eq>(
+    mut file: impl BufRead,
     path: &Path,
     kind: &Kind,
     mut parse: impl FnMut(&str, usize) -> Result<T, Mistake>,
     key: impl Fn(&T) -> K,
 ) -> Result<Vec<T>, RuleFileError> {
     let failed = |reason| RuleFileError::Read { file: path.to_owned(), reason };
-    // A pipe would let a program wait for its rules for ever, in the midst of its work.
-    if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(RuleFileError::Irregular(path.to_owned()));
-    }
-    let mut file = BufReader::new(File::open(path).map_err(failed)?);
     let (mut all, mut seen) = (Vec::new(), HashMap::new());
     let mut bytes = Vec::with_capacity(MAX_LINE);
     for line in 1.. {
         let wrong = |mistake| RuleFileError::Line { file: path.to_owned(), line, mistake };
         bytes.clear();
         let limit = MAX_LINE as u64 + 1;
-        if (&mut file).take(limit).read_until(b'\n', &mut bytes).map_err(failed)? == 0 {
+        if file.by_ref().take(limit).read_until(b'\n', &mut bytes).map_err(failed)? == 0 {
             break;
         }
         if line == 1 && bytes.starts_with(BYTE_ORDER_MARK) {

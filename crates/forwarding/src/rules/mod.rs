@@ -23,10 +23,10 @@ mod fields;
 mod lines;
 mod routes;
 
-pub use acl::{AclRule, Action, FiveTuple, read_acl};
+pub use acl::{AclRule, Action, FiveTuple, acl_of, read_acl};
 pub use address::{Address, Prefix};
 pub use error::{Mistake, RuleFileError};
-pub use routes::{Route, read_routes};
+pub use routes::{Route, read_routes, routes_of};
 
 /// Rules or routes that a file may have, as in l3fwd.
 pub const MAX_RULES: usize = 100_000;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Routes: networks and the ports that lead there.
 
+use std::io::BufRead;
 use std::path::Path;
 
 use super::fields::Fields;
@@ -26,8 +27,20 @@ const ROUTES: Kind = Kind { name: "routes", again: Mistake::SameNetwork };
 /// # Errors
 /// See [`RuleFileError`].
 pub fn read_routes<A: Address>(path: &Path, ports: u32) -> Result<Vec<Route<A>>, RuleFileError> {
+    routes_of(lines::open(path)?, path, ports)
+}
+
+/// As [`read_routes`], of text that is or might be in the file `path`; errors name it.
+///
+/// # Errors
+/// See [`RuleFileError`].
+pub fn routes_of<A: Address>(
+    text: impl BufRead,
+    path: &Path,
+    ports: u32,
+) -> Result<Vec<Route<A>>, RuleFileError> {
     let key = |route: &Route<A>| route.destination;
-    let routes = lines::read(path, &ROUTES, |text, line| route(text, line, ports), key)?;
+    let routes = lines::read(text, path, &ROUTES, |text, line| route(text, line, ports), key)?;
     if routes.is_empty() {
         return Err(RuleFileError::NothingPasses(path.to_owned()));
     }
