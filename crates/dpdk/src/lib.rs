@@ -45,6 +45,7 @@
 
 pub mod acl;
 mod burst;
+pub mod dynfield;
 mod eal;
 mod errno;
 mod fast;
@@ -63,7 +64,11 @@ pub use burst::{Burst, Drain};
 pub use eal::{Eal, EalError};
 pub use errno::Errno;
 pub use lcore::{LaunchError, Lcore, Scope};
-pub use mbuf::{Mbuf, ShareError, SharedMbuf};
+pub use mbuf::{
+    Checksum, ExternalBuffer, ForeignError, ForeignMemory, HeapBuffer, HeapError, IpOffload,
+    L2Type, L3Type, L4Offload, L4Type, Mbuf, OffloadError, PacketType, PartError, ShareError,
+    SharedMbuf, TunnelType, TxOffload,
+};
 pub use mempool::{Exhausted, Mempool, MempoolError, PoolConfig};
 pub use per_socket::PerSocket;
 pub use port::{
