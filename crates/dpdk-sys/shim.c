@@ -113,14 +113,8 @@ void lr_pktmbuf_refcnt_update(struct rte_mbuf *m, int16_t value)
 
 uint16_t lr_mbuf_refcnt_read(const struct rte_mbuf *m) { return rte_mbuf_refcnt_read(m); }
 
-void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint16_t len,
+void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint64_t iova, uint16_t len,
 			      struct rte_mbuf_ext_shared_info *shared)
-{
-	rte_pktmbuf_attach_extbuf(m, buffer, RTE_BAD_IOVA, len, shared);
-}
-
-void lr_pktmbuf_attach_extbuf_at(struct rte_mbuf *m, void *buffer, uint64_t iova, uint16_t len,
-				 struct rte_mbuf_ext_shared_info *shared)
 {
 	rte_pktmbuf_attach_extbuf(m, buffer, iova, len, shared);
 }

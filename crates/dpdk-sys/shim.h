@@ -77,11 +77,8 @@ int lr_rcu_qsbr_check(struct rte_rcu_qsbr *v, uint64_t token, bool wait);
 int lr_mempool_populate_dense(struct rte_mempool *mp);
 
 /* For tests: gives an mbuf an external buffer, as some drivers do. */
-void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint16_t len,
+void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint64_t iova, uint16_t len,
 			      struct rte_mbuf_ext_shared_info *shared);
-/* For tests: as above, at a place that devices know. */
-void lr_pktmbuf_attach_extbuf_at(struct rte_mbuf *m, void *buffer, uint64_t iova, uint16_t len,
-				 struct rte_mbuf_ext_shared_info *shared);
 
 /* Structs of librte_graph grow between releases: what is not named here is 0. */
 
