@@ -46,15 +46,22 @@ impl DynFlagReader {
 }
 
 impl DynFlag {
-    /// Sets a flag apart (`rte_mbuf_dynflag_register`), or finds the one of this name.
+    /// Sets a flag apart (`rte_mbuf_dynflag_register`), or finds the one that this has set apart under the same
+    /// name.
     ///
     /// # Errors
-    /// See [`DynError`]; names that begin with `rte_` are [`DynError::Reserved`].
+    /// See [`DynError`]; names that begin with `rte_` are [`DynError::Reserved`], those that C code has registered
+    /// [`DynError::Taken`].
     pub fn register(_eal: &Eal, name: &str) -> Result<Self, DynError> {
         let c_name = name::own(name)?;
+        let is_there = || find(&c_name).is_ok();
+        name::FLAGS.register(&c_name, is_there, || Self::registered(name, &c_name))
+    }
+
+    fn registered(name: &str, c_name: &CStr) -> Result<Self, DynError> {
         // SAFETY: zeros are valid for a struct of numbers.
         let mut wanted: dpdk_sys::rte_mbuf_dynflag = unsafe { std::mem::zeroed() };
-        name::fill(&mut wanted.name, &c_name);
+        name::fill(&mut wanted.name, c_name);
         // SAFETY: EAL runs (there is an Eal), and DPDK copies what it is told, under a lock of its own.
         let bit = unsafe { dpdk_sys::rte_mbuf_dynflag_register(&raw const wanted) };
         if bit < 0 {

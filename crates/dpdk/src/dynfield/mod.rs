@@ -14,9 +14,10 @@
 //! are cleared.
 //!
 //! # Names
-//! Those that begin with `rte_` are DPDK's own: C code may take what is in such a field for a pointer or an
-//! index. Safe code can read them ([`DynReader`], [`DynFlagReader`]). For those that a program
-//! may write there are types: [`RxTimestamp`], [`TxTimestamp`].
+//! Those that begin with `rte_` are DPDK's own, and drivers have some of theirs (`intel_pmd_`): C code may take
+//! what is in such a field for a pointer or an index. So safe code can read what C code has
+//! registered ([`DynReader`], [`DynFlagReader`]) and not write it; begin names of your own with that of your program. For
+//! those of DPDK that a program may write there are types: [`RxTimestamp`], [`TxTimestamp`].
 //!
 //! ```
 //! use dpdk::dynfield::{DynError, DynField};
@@ -76,6 +77,11 @@ pub enum DynError {
         "{0:?} is one of DPDK's own, whose values C code relies on: choose another prefix than rte_, or read it by a reader"
     )]
     Reserved(String),
+    /// C code, or another process, has registered it.
+    #[error(
+        "{0:?} is in use by C code, to which its values may mean something: choose another name, or read it by a reader"
+    )]
+    Taken(String),
     /// Nobody has registered it (`ENOENT`).
     #[error(
         "nobody has registered {0:?}: start the driver or library that does, or register it first"
@@ -166,23 +172,29 @@ impl<T: DynData> DynReader<T> {
 }
 
 impl<T: DynData> DynField<T> {
-    /// Adds a field to every mbuf (`rte_mbuf_dynfield_register`), or finds the one that has been added under
-    /// this name with the same size and alignment. Its first value in each mbuf is whatever was there.
+    /// Adds a field to every mbuf (`rte_mbuf_dynfield_register`), or finds the one that this has added under
+    /// the same name with the same size and alignment. Its first value in each mbuf is whatever was there.
     ///
     /// # Errors
-    /// See [`DynError`]; names that begin with `rte_` are [`DynError::Reserved`].
+    /// See [`DynError`]; names that begin with `rte_` are [`DynError::Reserved`], those that C code has registered
+    /// [`DynError::Taken`].
     pub fn register(_eal: &Eal, name: &str) -> Result<Self, DynError> {
         let () = DynReader::<T>::FITS;
         let c_name = name::own(name)?;
+        let is_there = || find(&c_name).is_ok();
+        name::FIELDS.register(&c_name, is_there, || Self::registered(name, &c_name))
+    }
+
+    fn registered(name: &str, c_name: &CStr) -> Result<Self, DynError> {
         // SAFETY: zeros are valid for a struct of numbers.
         let mut wanted: dpdk_sys::rte_mbuf_dynfield = unsafe { std::mem::zeroed() };
-        name::fill(&mut wanted.name, &c_name);
+        name::fill(&mut wanted.name, c_name);
         (wanted.size, wanted.align) = (size_of::<T>(), align_of::<T>());
         // SAFETY: EAL runs (there is an Eal), and DPDK copies what it is told, under a lock of its own.
         let offset = unsafe { dpdk_sys::rte_mbuf_dynfield_register(&raw const wanted) };
         match usize::try_from(offset) {
             Ok(offset) => Ok(Self(DynReader { offset, data: PhantomData })),
-            Err(_) => Err(match (Errno::last(), find(&c_name)) {
+            Err(_) => Err(match (Errno::last(), find(c_name)) {
                 (errno, Ok((_, there))) if errno.0 == name::EEXIST => shape::<T>(name, &there),
                 (errno, _) => name::full_or(name, errno),
             }),

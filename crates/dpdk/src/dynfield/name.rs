@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Names of fields and flags, and what DPDK's numbers say about them.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char};
+use std::sync::{Mutex, MutexGuard};
 
 use super::DynError;
 use crate::errno::Errno;
@@ -12,6 +14,32 @@ pub(super) const EEXIST: i32 = 17;
 
 /// The room for a name, its NUL included.
 const SIZE: usize = dpdk_sys::RTE_MBUF_DYN_NAMESIZE as usize;
+
+/// Names that safe code has registered: what is registered under others is C's, whose values mean something to it.
+pub(super) struct Ours(Mutex<BTreeSet<CString>>);
+
+pub(super) static FIELDS: Ours = Ours(Mutex::new(BTreeSet::new()));
+pub(super) static FLAGS: Ours = Ours(Mutex::new(BTreeSet::new()));
+
+impl Ours {
+    /// Registers a name that is ours, or nobody's: `is_there` says whether somebody has it.
+    pub(super) fn register<T>(
+        &self,
+        name: &CStr,
+        is_there: impl FnOnce() -> bool,
+        register: impl FnOnce() -> Result<T, DynError>,
+    ) -> Result<T, DynError> {
+        // Held throughout, so that of two threads the second finds the first one's name here.
+        let mut names: MutexGuard<'_, _> =
+            self.0.lock().unwrap_or_else(|poison| poison.into_inner());
+        if !names.contains(name) && is_there() {
+            return Err(DynError::Taken(name.to_string_lossy().into_owned()));
+        }
+        let registered = register()?;
+        names.insert(name.to_owned());
+        Ok(registered)
+    }
+}
 
 /// A name as DPDK takes it.
 pub(super) fn checked(name: &str) -> Result<CString, DynError> {

@@ -19,6 +19,7 @@ unsafe impl DynData for Flow {}
 
 pub fn check(eal: &Eal) {
     fields(eal);
+    of_c_code(eal);
     flags(eal);
     timestamps(eal);
     room_ends(eal);
@@ -71,6 +72,41 @@ fn fields(eal: &Eal) {
     assert_eq!(refused, DynError::Reserved("rte_node_dynfield".into()));
     let refused = DynField::<u64>::register(eal, &"n".repeat(64)).unwrap_err();
     assert_eq!(refused, DynError::Name("n".repeat(64)));
+}
+
+/// What C code has registered is read, and written only by who vouches for it.
+fn of_c_code(eal: &Eal) {
+    let name = c"driver_field";
+    // SAFETY: structs of numbers, and of names that end with a NUL.
+    unsafe {
+        let mut field: dpdk_sys::rte_mbuf_dynfield = std::mem::zeroed();
+        (field.size, field.align) = (4, 4);
+        let mut flag: dpdk_sys::rte_mbuf_dynflag = std::mem::zeroed();
+        for (index, &byte) in name.to_bytes().iter().enumerate() {
+            field.name[index] = byte as std::ffi::c_char;
+            flag.name[index] = byte as std::ffi::c_char;
+        }
+        assert!(dpdk_sys::rte_mbuf_dynfield_register(&raw const field) >= 0);
+        assert!(dpdk_sys::rte_mbuf_dynflag_register(&raw const flag) >= 0);
+    }
+    for _ in 0..2 {
+        let taken = DynError::Taken("driver_field".into());
+        assert_eq!(DynField::<u32>::register(eal, "driver_field").unwrap_err(), taken);
+        assert_eq!(DynFlag::register(eal, "driver_field").unwrap_err(), taken);
+    }
+    // SAFETY: the driver is the test.
+    let (field, flag) = unsafe {
+        (DynField::<i32>::adopt(eal, "driver_field"), DynFlag::adopt(eal, "driver_field"))
+    };
+    let (field, flag) = (field.unwrap(), flag.unwrap());
+    let pool = super::pool(eal, "of-c-code", 200);
+    let mut mbuf = super::packet(&pool, 20);
+    field.write(&mut mbuf, -7);
+    flag.set(&mut mbuf, true);
+    assert_eq!(DynReader::<u32>::lookup(eal, "driver_field").unwrap().read(&mbuf), -7i32 as u32);
+    assert!(DynFlagReader::lookup(eal, "driver_field").unwrap().is_set(&mbuf));
+    drop(mbuf);
+    assert!(pool.is_full());
 }
 
 fn flags(eal: &Eal) {
@@ -137,7 +173,7 @@ fn room_ends(eal: &Eal) {
         .map(|index| DynField::<u64>::register(eal, &format!("test_filler_{index}")))
         .take_while(Result::is_ok)
         .collect();
-    assert!(registered.len() < 5);
+    assert!(registered.len() < 5, "36 bytes have no room for so many");
     let full = DynField::<u64>::register(eal, "test_full").unwrap_err();
     assert_eq!(full, DynError::Full("test_full".into()));
     let flags: Vec<_> = (0..40)
