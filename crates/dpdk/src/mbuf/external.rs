@@ -2,6 +2,7 @@
 //! Packets whose bytes are not in mbufs: they are carried, not copied.
 
 use std::ffi::c_void;
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, RangeBounds};
 use std::ptr::NonNull;
@@ -159,6 +160,13 @@ impl Deref for ExternalBuffer<'_> {
     fn deref(&self) -> &[u8] {
         // SAFETY: what owns the bytes lives while this does, and nobody writes to them.
         unsafe { self.bytes.as_ref() }
+    }
+}
+
+/// How many bytes, not which.
+impl fmt::Debug for ExternalBuffer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExternalBuffer").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 

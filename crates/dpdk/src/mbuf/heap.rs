@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Bytes on DPDK's heap, which devices can reach.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -106,6 +107,13 @@ impl DerefMut for HeapBuffer<'_> {
 impl AsRef<[u8]> for HeapBuffer<'_> {
     fn as_ref(&self) -> &[u8] {
         self
+    }
+}
+
+/// How many bytes, not which.
+impl fmt::Debug for HeapBuffer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeapBuffer").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 
