@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Bytes outside of mbufs: carried whole, dropped once, by whoever is last.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use dpdk::{
     Burst, Eal, ExternalBuffer, ForeignMemory, HeapBuffer, HeapError, Mbuf, Mempool, OffloadError,
@@ -10,6 +10,8 @@ use dpdk::{
 };
 use dpdk::{IpOffload, L4Offload, TxOffload};
 use dpdk_sys::layout;
+
+static FOR_EVER: OnceLock<Vec<u8>> = OnceLock::new();
 
 /// Bytes that count how often they were dropped.
 struct Counted {
@@ -56,7 +58,7 @@ fn owners(eal: &Eal, pool: &Mempool<'_>) {
         ExternalBuffer::foreign(right, bytes.clone()),
         ExternalBuffer::foreign(right, bytes.clone().into_boxed_slice()),
         ExternalBuffer::foreign(right, Arc::<[u8]>::from(bytes.clone())),
-        ExternalBuffer::foreign(right, &*bytes.clone().leak()),
+        ExternalBuffer::foreign(right, FOR_EVER.get_or_init(|| bytes.clone()).as_slice()),
         ExternalBuffer::foreign(right, <[u8; 1000]>::try_from(bytes.clone()).unwrap()),
     ] {
         assert_eq!(*buffer, *bytes);
