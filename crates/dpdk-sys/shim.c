@@ -47,6 +47,11 @@ int lr_mempool_ops_dequeue_bulk(struct rte_mempool *mp, void **objs, unsigned in
 
 void lr_pktmbuf_free(struct rte_mbuf *m) { rte_pktmbuf_free(m); }
 
+uint16_t lr_pktmbuf_data_room_size(struct rte_mempool *mp)
+{
+	return rte_pktmbuf_data_room_size(mp);
+}
+
 void lr_mbuf_refcnt_update(struct rte_mbuf *m, int16_t value)
 {
 	rte_mbuf_refcnt_update(m, value);
@@ -108,10 +113,22 @@ void lr_pktmbuf_refcnt_update(struct rte_mbuf *m, int16_t value)
 
 uint16_t lr_mbuf_refcnt_read(const struct rte_mbuf *m) { return rte_mbuf_refcnt_read(m); }
 
-void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint16_t len,
+void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint64_t iova, uint16_t len,
 			      struct rte_mbuf_ext_shared_info *shared)
 {
-	rte_pktmbuf_attach_extbuf(m, buffer, RTE_BAD_IOVA, len, shared);
+	rte_pktmbuf_attach_extbuf(m, buffer, iova, len, shared);
+}
+
+uint64_t lr_mbuf_tx_offload(uint64_t l2, uint64_t l3, uint64_t l4, uint64_t tso)
+{
+	return rte_mbuf_tx_offload(l2, l3, l4, tso, 0, 0, 0);
+}
+
+int lr_validate_tx_offload(const struct rte_mbuf *m) { return rte_validate_tx_offload(m); }
+
+uint16_t lr_eth_tx_prepare(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
+{
+	return rte_eth_tx_prepare(port, queue, pkts, n);
 }
 
 int lr_lpm_lookup(const struct rte_lpm *lpm, uint32_t ip, uint32_t *next_hop)

@@ -32,6 +32,7 @@ int lr_mempool_ops_enqueue_bulk(struct rte_mempool *mp, void *const *objs, unsig
 int lr_mempool_ops_dequeue_bulk(struct rte_mempool *mp, void **objs, unsigned int n);
 
 void lr_pktmbuf_free(struct rte_mbuf *m);
+uint16_t lr_pktmbuf_data_room_size(struct rte_mempool *mp);
 void lr_mbuf_refcnt_update(struct rte_mbuf *m, int16_t value);
 
 /* Oracles. */
@@ -54,6 +55,10 @@ int lr_pktmbuf_chain(struct rte_mbuf *head, struct rte_mbuf *tail);
 int lr_pktmbuf_linearize(struct rte_mbuf *m);
 void lr_pktmbuf_refcnt_update(struct rte_mbuf *m, int16_t value);
 uint16_t lr_mbuf_refcnt_read(const struct rte_mbuf *m);
+/* rte_mbuf_tx_offload without an outer packet. */
+uint64_t lr_mbuf_tx_offload(uint64_t l2, uint64_t l3, uint64_t l4, uint64_t tso);
+int lr_validate_tx_offload(const struct rte_mbuf *m);
+uint16_t lr_eth_tx_prepare(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
 int lr_lpm_lookup(const struct rte_lpm *lpm, uint32_t ip, uint32_t *next_hop);
 /* Entries as they lie in the tables. */
 void lr_lpm_lookup_bulk(const struct rte_lpm *lpm, const uint32_t *ips, uint32_t *entries, unsigned int n);
@@ -72,7 +77,7 @@ int lr_rcu_qsbr_check(struct rte_rcu_qsbr *v, uint64_t token, bool wait);
 int lr_mempool_populate_dense(struct rte_mempool *mp);
 
 /* For tests: gives an mbuf an external buffer, as some drivers do. */
-void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint16_t len,
+void lr_pktmbuf_attach_extbuf(struct rte_mbuf *m, void *buffer, uint64_t iova, uint16_t len,
 			      struct rte_mbuf_ext_shared_info *shared);
 
 /* Structs of librte_graph grow between releases: what is not named here is 0. */

@@ -56,6 +56,7 @@
 
 pub mod acl;
 mod burst;
+pub mod dynfield;
 mod eal;
 mod errno;
 mod fast;
@@ -74,7 +75,11 @@ pub use burst::{Burst, Drain};
 pub use eal::{Eal, EalError};
 pub use errno::Errno;
 pub use lcore::{LaunchError, Lcore, Scope};
-pub use mbuf::{Mbuf, ShareError, SharedMbuf};
+pub use mbuf::{
+    Checksum, ExternalBuffer, ForeignError, ForeignMemory, HeapBuffer, HeapError, IpOffload,
+    L2Type, L3Type, L4Offload, L4Type, Mbuf, OffloadError, PacketType, PartError, ShareError,
+    SharedMbuf, TunnelType, TxOffload,
+};
 pub use mempool::{Exhausted, Mempool, MempoolError, PoolConfig};
 pub use per_socket::PerSocket;
 pub use port::{
@@ -93,4 +98,5 @@ pub fn version() -> String {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/write-a-forwarder.md")]
 #[doc = include_str!("../../../docs/look-packets-up.md")]
+#[doc = include_str!("../../../docs/work-with-packets.md")]
 struct Guides;

@@ -5,7 +5,7 @@
 //! other lcores' caches, where no count could tell cheaply that the last one is back; with the pool's
 //! life tied to the `Eal`, an mbuf cannot outlive its pool by construction.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_char};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -241,6 +241,50 @@ impl<'eal> Mempool<'eal> {
             Ok(())
         } else {
             Err(Exhausted)
+        }
+    }
+
+    /// `N` empty mbufs, or `None` when the pool has fewer (`rte_pktmbuf_alloc_bulk`).
+    ///
+    /// ```
+    /// fn request_and_response<'m>(pool: &dpdk::Mempool<'m>) -> Option<[dpdk::Mbuf<'m>; 2]> {
+    ///     pool.alloc_array()
+    /// }
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn alloc_array<const N: usize>(&self) -> Option<[Mbuf<'eal>; N]> {
+        let mut raw = [std::ptr::null_mut::<dpdk_sys::rte_mbuf>(); N];
+        // SAFETY: the pool lives, and there is room for N pointers.
+        if !unsafe { fast::mbuf::alloc_bulk(self.raw.as_ptr(), raw.as_mut_ptr(), N) } {
+            return None;
+        }
+        // SAFETY: fresh mbufs, which nobody else has.
+        Some(raw.map(|raw| unsafe { Mbuf::from_raw(NonNull::new_unchecked(raw)) }))
+    }
+
+    /// The pool's name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        // SAFETY: the pool lives, and its name begins it (`layout.c` gives the offset) and ends with a NUL.
+        unsafe { CStr::from_ptr(self.raw.as_ptr().cast::<c_char>().add(layout::MEMPOOL_NAME)) }
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    /// Bytes of each mbuf's buffer, the head room included (`rte_pktmbuf_data_room_size`).
+    #[must_use]
+    pub fn data_room(&self) -> u16 {
+        // SAFETY: the pool lives and is one of mbufs.
+        unsafe { dpdk_sys::lr_pktmbuf_data_room_size(self.raw.as_ptr()) }
+    }
+
+    /// Mbufs that each lcore keeps for itself.
+    #[must_use]
+    pub fn cache(&self) -> u32 {
+        // SAFETY: the pool lives; the field never changes.
+        unsafe {
+            self.raw.as_ptr().cast::<u8>().add(layout::MEMPOOL_CACHE_SIZE).cast::<u32>().read()
         }
     }
 

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random sequences of everything that moves packets: allocate, write, share, clone, copy, chain, split,
-//! make one, send to a driver that takes some, receive, free. After each step every mbuf of the pool is
-//! accounted for and every packet holds the bytes that were put into it; at the end the pool is full.
+//! Random sequences of everything that moves packets: allocate, write, carry bytes of others, share, clone,
+//! take a part of, copy, chain, split, make one, shorten, ask the device for something, send to a driver
+//! that takes some, receive, free. After each step every mbuf of the pool and every owner of other bytes is
+//! accounted for, every packet holds the bytes that were put into it and the value that its dynamic field was
+//! given, and what is asked of a device lies in a first segment that nobody shares; at the end the pool is full.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use dpdk::{Burst, Mbuf, Mempool, PoolConfig, Queues, ShareError};
+use dpdk::dynfield::DynField;
+use dpdk::{
+    Burst, ExternalBuffer, ForeignMemory, IpOffload, L4Offload, Mbuf, Mempool, PartError,
+    PoolConfig, Queues, ShareError, TxOffload,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use support::Packet;
@@ -19,6 +27,8 @@ use support::Packet;
 const MBUFS: u32 = 1400;
 const ROOM: usize = 300;
 const BURST: usize = 200;
+const REQUEST: TxOffload =
+    TxOffload { l2_len: 14, ip: IpOffload::Ipv4 { len: 20, checksum: true }, l4: L4Offload::Udp };
 
 #[test]
 fn every_packet_is_in_one_place() {
@@ -33,11 +43,23 @@ fn every_packet_is_in_one_place() {
     let mut port = support::started(&eal, &pool, "net_ring0");
     let queues = RefCell::new(port.queues());
     let refused = Cell::new(0);
+    let foreign = ForeignMemory::check(&eal).unwrap();
+    let field = DynField::<u64>::register(&eal, "test_sequence").unwrap();
     TestRunner::new(Config { cases: 250, failure_persistence: None, ..Config::default() })
         .run(&prop::collection::vec(step(), 1..200), |steps| {
             let queues = &mut *queues.borrow_mut();
             let live = Cell::new(0);
-            let mut state = State { pool, live: &live, held: Vec::new(), ring: VecDeque::new() };
+            let lent = Arc::new(());
+            let mut state = State {
+                pool,
+                foreign,
+                field,
+                live: &live,
+                lent: &lent,
+                values: 0,
+                held: Vec::new(),
+                ring: VecDeque::new(),
+            };
             let outcome = steps.into_iter().try_for_each(|step| {
                 refused.set(refused.get() + state.take(step, queues)?);
                 state.check()
@@ -46,6 +68,7 @@ fn every_packet_is_in_one_place() {
             support::empty(&mut queues.rx[0]);
             outcome?;
             prop_assert_eq!(live.get(), 0);
+            prop_assert_eq!(Arc::strong_count(&lent), 1);
             prop_assert!(pool.is_full());
             Ok(())
         })
@@ -60,9 +83,15 @@ fn every_packet_is_in_one_place() {
 enum Step {
     Alloc(u8, usize),
     Fill(usize),
+    External(u8, usize),
+    Request(usize),
+    Mark(usize),
+    Adj(usize, usize),
+    Trim(usize, usize),
     Share(usize),
     AddOwner(usize),
     Clone(usize),
+    Part(usize, usize, usize),
     Copy(usize),
     Unshare(usize),
     Chain(usize, usize),
@@ -79,9 +108,15 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (any::<u8>(), 0..=ROOM).prop_map(|(byte, len)| Step::Alloc(byte, len)),
         2 => (0..BURST).prop_map(Step::Fill),
+        1 => (any::<u8>(), 0..2 * ROOM).prop_map(|(byte, len)| Step::External(byte, len)),
+        2 => at().prop_map(Step::Request),
+        2 => at().prop_map(Step::Mark),
+        1 => (at(), 0..60usize).prop_map(|(at, len)| Step::Adj(at, len)),
+        1 => (at(), 0..60usize).prop_map(|(at, len)| Step::Trim(at, len)),
         3 => at().prop_map(Step::Share),
         2 => at().prop_map(Step::AddOwner),
         3 => at().prop_map(Step::Clone),
+        2 => (at(), 0..2 * ROOM, 0..2 * ROOM).prop_map(|(at, skip, len)| Step::Part(at, skip, len)),
         1 => at().prop_map(Step::Copy),
         2 => at().prop_map(Step::Unshare),
         4 => (at(), at()).prop_map(|(head, tail)| Step::Chain(head, tail)),
@@ -97,15 +132,57 @@ fn step() -> impl Strategy<Value = Step> {
 /// segment of, and one for each clone of it.
 struct Segment<'l> {
     live: &'l Cell<usize>,
-    bytes: Vec<u8>,
-    /// The mbuf whose bytes it shares.
-    of: Option<Rc<Segment<'l>>>,
+    bytes: RefCell<Vec<u8>>,
+    of: Bytes<'l>,
+    /// The value of its dynamic field, once it has one.
+    value: Cell<Option<u64>>,
+}
+
+/// Whose bytes a segment has.
+#[derive(Clone)]
+enum Bytes<'l> {
+    Own,
+    /// Those of another mbuf, which is held for the count.
+    Of(#[allow(dead_code)] Rc<Segment<'l>>),
+    /// Some outside of all mbufs, which are counted by who holds this.
+    External(Rc<()>),
 }
 
 impl<'l> Segment<'l> {
-    fn new(live: &'l Cell<usize>, bytes: Vec<u8>, of: Option<Rc<Self>>) -> Rc<Self> {
+    fn new(live: &'l Cell<usize>, bytes: Vec<u8>, of: Bytes<'l>) -> Rc<Self> {
         live.set(live.get() + 1);
-        Rc::new(Self { live, bytes, of })
+        Rc::new(Self { live, bytes: RefCell::new(bytes), of, value: Cell::new(None) })
+    }
+
+    /// A clone's, of some of the bytes.
+    fn part(self: &Rc<Self>, range: Range<usize>) -> Rc<Self> {
+        let of = match &self.of {
+            Bytes::Own => Bytes::Of(Rc::clone(self)),
+            others => others.clone(),
+        };
+        let part = Self::new(self.live, self.bytes.borrow()[range].to_vec(), of);
+        part.value.set(self.value.get());
+        part
+    }
+
+    fn len(&self) -> usize {
+        self.bytes.borrow().len()
+    }
+}
+
+fn bytes_of(model: &Model<'_>) -> Vec<u8> {
+    model.iter().flat_map(|segment| segment.bytes.borrow().clone()).collect()
+}
+
+/// Bytes outside of all mbufs. As long as they are there, so is what counts them.
+struct Lent {
+    bytes: Vec<u8>,
+    _count: Arc<()>,
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -123,7 +200,13 @@ fn alone(segment: Option<&Rc<Segment<'_>>>) -> bool {
 
 struct State<'m, 'l> {
     pool: Mempool<'m>,
+    foreign: ForeignMemory<'m>,
+    field: DynField<u64>,
     live: &'l Cell<usize>,
+    /// One owner of this is the test, the others are bytes outside of mbufs.
+    lent: &'l Arc<()>,
+    /// Values that fields were given.
+    values: u64,
     held: Vec<(Packet<'m>, Model<'l>)>,
     ring: VecDeque<Model<'l>>,
 }
@@ -131,7 +214,21 @@ struct State<'m, 'l> {
 impl<'m, 'l> State<'m, 'l> {
     fn check(&self) -> Result<(), TestCaseError> {
         prop_assert_eq!(self.pool.in_use(), self.live.get());
-        self.held.iter().try_for_each(|(packet, model)| same(packet.get(), model))
+        let mut lent: Vec<*const ()> = self
+            .held
+            .iter()
+            .map(|(_, model)| model)
+            .chain(&self.ring)
+            .flatten()
+            .filter_map(|segment| match &segment.of {
+                Bytes::External(bytes) => Some(Rc::as_ptr(bytes)),
+                _ => None,
+            })
+            .collect();
+        lent.sort_unstable();
+        lent.dedup();
+        prop_assert_eq!(Arc::strong_count(self.lent), 1 + lent.len());
+        self.held.iter().try_for_each(|(packet, model)| same(packet.get(), model, &self.field))
     }
 
     fn own(&mut self, at: usize) -> Option<(&mut Mbuf<'m>, &mut Model<'l>)> {
@@ -147,7 +244,7 @@ impl<'m, 'l> State<'m, 'l> {
             Step::Alloc(byte, len) => {
                 if let Some(mut mbuf) = self.pool.alloc() {
                     mbuf.append(len).unwrap().fill(byte);
-                    let model = vec![Segment::new(self.live, vec![byte; len], None)];
+                    let model = vec![Segment::new(self.live, vec![byte; len], Bytes::Own)];
                     self.held.push((Packet::Own(mbuf), model));
                 }
             }
@@ -156,8 +253,58 @@ impl<'m, 'l> State<'m, 'l> {
                 if self.pool.fill(&mut burst, n).is_ok() {
                     let live = self.live;
                     self.held.extend(burst.drain().map(|mbuf| {
-                        (Packet::Own(mbuf), vec![Segment::new(live, Vec::new(), None)])
+                        (Packet::Own(mbuf), vec![Segment::new(live, Vec::new(), Bytes::Own)])
                     }));
+                }
+            }
+            Step::External(byte, len) => {
+                let bytes = vec![byte; len];
+                let lent = Lent { bytes: bytes.clone(), _count: Arc::clone(self.lent) };
+                let buffer = ExternalBuffer::foreign(self.foreign, lent);
+                // Of two mbufs, so that the bytes have two owners.
+                let cut = len / 3;
+                let of = Bytes::External(Rc::new(()));
+                for range in [0..cut, cut..len] {
+                    if let Ok(mbuf) = buffer.packet(&self.pool, range.clone()) {
+                        let model = Segment::new(self.live, bytes[range].to_vec(), of.clone());
+                        self.held.push((Packet::Own(mbuf), vec![model]));
+                    }
+                }
+            }
+            Step::Request(at) => {
+                let Some((mbuf, model)) = self.own(at) else { return Ok(0) };
+                let expected = alone(model.first())
+                    && matches!(model[0].of, Bytes::Own)
+                    && model[0].len() >= REQUEST.headers_len();
+                let done = mbuf.request(&REQUEST).is_ok();
+                // It may have been shortened at its front until too little of the buffer is left.
+                prop_assert!(done == expected || !done && mbuf.headroom() > ROOM - 74 + 128);
+            }
+            Step::Mark(at) => {
+                self.values += 1;
+                let (value, field) = (self.values, self.field);
+                if let Some((mbuf, model)) = self.own(at) {
+                    field.write(mbuf, value);
+                    model[0].value.set(Some(value));
+                }
+            }
+            Step::Adj(at, len) => {
+                let Some((mbuf, model)) = self.own(at) else { return Ok(0) };
+                let expected = alone(model.first()) && model[0].len() >= len;
+                prop_assert_eq!(mbuf.adj(len), expected);
+                if expected {
+                    drop(model[0].bytes.borrow_mut().drain(..len));
+                }
+            }
+            Step::Trim(at, len) => {
+                let Some((mbuf, model)) = self.own(at) else { return Ok(0) };
+                let expected = alone(model.first())
+                    && alone(model.last())
+                    && model.last().is_some_and(|last| last.len() >= len);
+                prop_assert_eq!(mbuf.trim(len), expected);
+                if let Some(last) = model.last().filter(|_| expected) {
+                    let left = last.len() - len;
+                    last.bytes.borrow_mut().truncate(left);
                 }
             }
             Step::Share(at) if self.own(at).is_some() => {
@@ -172,17 +319,17 @@ impl<'m, 'l> State<'m, 'l> {
                 }
             }
             Step::Clone(at) => self.clone(at)?,
+            Step::Part(at, skip, len) => self.part(at, skip, len)?,
             Step::Copy(at) => {
                 let Some((packet, model)) = self.held.get(at) else { return Ok(0) };
                 if let Ok(copy) = packet.get().copy_into(&self.pool) {
-                    let bytes: Vec<u8> =
-                        model.iter().flat_map(|segment| segment.bytes.clone()).collect();
+                    let (bytes, value) = (bytes_of(model), model[0].value.get());
                     let pieces = copy.segment_data().map(<[u8]>::to_vec);
                     let model: Model<'l> =
-                        pieces.map(|piece| Segment::new(self.live, piece, None)).collect();
+                        pieces.map(|piece| Segment::new(self.live, piece, Bytes::Own)).collect();
                     prop_assert_eq!(model.len(), bytes.len().div_ceil(ROOM).max(1));
-                    let copied = model.iter().flat_map(|segment| segment.bytes.clone());
-                    prop_assert!(copied.eq(bytes));
+                    prop_assert_eq!(bytes_of(&model), bytes);
+                    model[0].value.set(value);
                     self.held.push((Packet::Own(copy), model));
                 }
             }
@@ -216,13 +363,15 @@ impl<'m, 'l> State<'m, 'l> {
             Step::Linearize(at) => {
                 let live = self.live;
                 let Some((mbuf, model)) = self.own(at) else { return Ok(0) };
-                let bytes: Vec<u8> =
-                    model.iter().flat_map(|segment| segment.bytes.clone()).collect();
-                let direct = model[0].of.is_none() && alone(model.first());
-                let expected = model.len() == 1 || direct && bytes.len() <= ROOM;
+                let (bytes, value) = (bytes_of(model), model[0].value.get());
+                let direct = matches!(model[0].of, Bytes::Own) && alone(model.first());
+                // What was taken away at the front is room no longer.
+                let room = ROOM + 128 - mbuf.headroom();
+                let expected = model.len() == 1 || direct && bytes.len() <= room;
                 prop_assert_eq!(mbuf.linearize(), expected);
                 if expected && model.len() > 1 {
-                    *model = vec![Segment::new(live, bytes, None)];
+                    *model = vec![Segment::new(live, bytes, Bytes::Own)];
+                    model[0].value.set(value);
                 }
             }
             Step::Send(n) => return self.send(queues, n),
@@ -248,15 +397,42 @@ impl<'m, 'l> State<'m, 'l> {
         let Some((Packet::Shared(shared), model)) = self.held.get(at) else { return Ok(()) };
         match shared.clone_into(&self.pool) {
             Ok(clone) => {
-                let model = model.iter().map(|segment| {
-                    let of = segment.of.as_ref().unwrap_or(segment);
-                    Segment::new(self.live, segment.bytes.clone(), Some(Rc::clone(of)))
-                });
+                let model = model.iter().map(|segment| segment.part(0..segment.len()));
                 let model = model.collect();
                 self.held.push((Packet::Own(clone), model));
             }
             Err(error) => {
                 prop_assert_eq!(error, ShareError::Exhausted);
+                prop_assert!(self.pool.available() < model.len());
+            }
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, at: usize, skip: usize, len: usize) -> Result<(), TestCaseError> {
+        let Some((Packet::Shared(shared), model)) = self.held.get(at) else { return Ok(()) };
+        let all = bytes_of(model).len();
+        match shared.part_into(&self.pool, skip..skip + len) {
+            Ok(part) if len == 0 => {
+                let model = vec![Segment::new(self.live, Vec::new(), Bytes::Own)];
+                self.held.push((Packet::Own(part), model));
+            }
+            Ok(part) => {
+                let (mut from, mut segments) = (0, Vec::new());
+                for segment in model {
+                    let cut = |at: usize| at.clamp(from, from + segment.len()) - from;
+                    let range = cut(skip)..cut(skip + len);
+                    if !range.is_empty() {
+                        segments.push(segment.part(range));
+                    }
+                    from += segment.len();
+                }
+                segments[0].value.set(model[0].value.get());
+                self.held.push((Packet::Own(part), segments));
+            }
+            Err(PartError::Range { .. }) => prop_assert!(skip + len > all),
+            Err(error) => {
+                prop_assert_eq!(error, ShareError::Exhausted.into());
                 prop_assert!(self.pool.available() < model.len());
             }
         }
@@ -308,13 +484,22 @@ impl<'m, 'l> State<'m, 'l> {
     }
 }
 
-fn same(packet: &Mbuf<'_>, model: &Model<'_>) -> Result<(), TestCaseError> {
+fn same(packet: &Mbuf<'_>, model: &Model<'_>, field: &DynField<u64>) -> Result<(), TestCaseError> {
     prop_assert_eq!(packet.segments(), model.len());
-    let expected = model.iter().map(|segment| segment.bytes.as_slice());
-    prop_assert!(packet.segment_data().eq(expected));
-    let len: usize = model.iter().map(|segment| segment.bytes.len()).sum();
+    let pieces: Vec<Vec<u8>> = model.iter().map(|segment| segment.bytes.borrow().clone()).collect();
+    prop_assert!(packet.segment_data().eq(&pieces));
+    let len: usize = pieces.iter().map(Vec::len).sum();
     prop_assert_eq!(packet.packet_len(), len);
-    let unshared = alone(model.first()) && model[0].of.is_none();
+    let unshared = alone(model.first()) && matches!(model[0].of, Bytes::Own);
     prop_assert_eq!(packet.is_unshared(), unshared);
+    if let Some(value) = model[0].value.get() {
+        prop_assert_eq!(field.read(packet), value);
+    }
+    // A packet that was shared after it was asked for is not sent before it is one's own again.
+    if let Some(request) = packet.requested() {
+        prop_assert_eq!(request, REQUEST);
+        prop_assert!(packet.data().len() >= REQUEST.headers_len());
+        prop_assert!(matches!(model[0].of, Bytes::Own));
+    }
     Ok(())
 }

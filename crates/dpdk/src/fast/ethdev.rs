@@ -116,3 +116,24 @@ pub(crate) unsafe fn tx_driver(
         burst(*data.add(queue), pkts, n)
     }
 }
+
+/// `rte_eth_tx_prepare`: returns how many of `n` packets, from the front, the driver will take as they are
+/// now. It refuses the next one for the reason in `rte_errno`.
+///
+/// # Safety
+/// As [`tx_driver`]; all packets remain the caller's, and no other owner reads the bytes that a request
+/// (see `REQUESTS`) has the driver write.
+pub(crate) unsafe fn tx_prepare(
+    ops: *const u8,
+    queue: usize,
+    pkts: *mut *mut rte_mbuf,
+    n: u16,
+) -> u16 {
+    // SAFETY: the contract is the caller's; offsets are those of the C struct, and a function pointer that may
+    // be null has a pointer's size.
+    unsafe {
+        let prepare: Option<BurstFn> = std::mem::transmute(read(ops, layout::FP_TX_PKT_PREPARE));
+        let data: *mut *mut c_void = read(ops, layout::FP_TXQ_DATA).cast();
+        prepare.map_or(n, |prepare| prepare(*data.add(queue), pkts, n))
+    }
+}

@@ -9,6 +9,27 @@ use dpdk_sys::{layout, rte_mbuf, rte_mempool};
 use super::headers::SHARED;
 use super::mempool;
 
+/// Flags by which a device is asked to write into a packet that it sends, or to cut it, at lengths that lie
+/// in the mbuf: all of `RTE_MBUF_F_TX_OFFLOAD_MASK` but the tag to be inserted.
+///
+/// Drivers do some of it in software and believe the lengths. So where one of these flags is set, the first
+/// mbuf has one owner and bytes of its own, and the headers lie in its data: what would change
+/// that takes the flags away, and clones and copies are made without. Segments behind the first have none.
+pub(crate) const REQUESTS: u64 = layout::MBUF_F_TX_OFFLOAD_MASK & !layout::MBUF_F_TX_VLAN;
+
+/// Takes all [`REQUESTS`] back.
+///
+/// # Safety
+/// `mbuf` is valid and the caller's alone.
+#[inline(always)]
+pub(crate) unsafe fn withdraw_requests(mbuf: *mut rte_mbuf) {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        let flags: u64 = field(mbuf, layout::MBUF_OL_FLAGS);
+        set_field(mbuf, layout::MBUF_OL_FLAGS, flags & !REQUESTS);
+    }
+}
+
 /// Reads a field.
 ///
 /// # Safety

@@ -3,13 +3,14 @@
 //! `linearize`, and the split that DPDK lacks.
 //!
 //! They differ from C where a driver has lied about lengths: what does not lie inside a buffer is
-//! never given out. Nothing here looks at reference counts; the safe callers do.
+//! never given out. Nothing here looks at reference counts; the safe callers do. And where headers move, or
+//! may end behind the data, what a device was asked to do to them is taken back (see `REQUESTS`).
 
 use std::ptr::{copy_nonoverlapping, null_mut};
 
 use dpdk_sys::{layout, rte_mbuf};
 
-use super::mbuf::{data_len, data_start, field, free, set_field};
+use super::mbuf::{data_len, data_start, field, free, set_field, withdraw_requests};
 
 /// The most segments that a packet can have: its count is 16 bits wide.
 const MAX_SEGMENTS: u32 = u16::MAX as u32;
@@ -115,6 +116,7 @@ pub(crate) unsafe fn prepend(mbuf: *mut rte_mbuf, len: u16) -> *mut u8 {
         let offset: u16 = field(mbuf, layout::MBUF_DATA_OFF);
         set_field(mbuf, layout::MBUF_DATA_OFF, offset - len);
         grow(mbuf, mbuf, len);
+        withdraw_requests(mbuf);
         data_start(mbuf)
     }
 }
@@ -154,6 +156,7 @@ pub(crate) unsafe fn adj(mbuf: *mut rte_mbuf, len: u16) -> bool {
         let offset: u16 = field(mbuf, layout::MBUF_DATA_OFF);
         set_field(mbuf, layout::MBUF_DATA_OFF, offset.wrapping_add(len));
         shrink(mbuf, mbuf, outside + len);
+        withdraw_requests(mbuf);
         true
     }
 }
@@ -172,6 +175,7 @@ pub(crate) unsafe fn trim(mbuf: *mut rte_mbuf, last: *mut rte_mbuf, len: u16) ->
             return false;
         }
         shrink(mbuf, last, outside(last, inside) + len);
+        withdraw_requests(mbuf);
         true
     }
 }
@@ -198,6 +202,7 @@ pub(crate) unsafe fn chain(head: *mut rte_mbuf, last: *mut rte_mbuf, tail: *mut 
         set_field(head, layout::MBUF_PKT_LEN, whole.wrapping_add(more));
         let data: u16 = field(tail, layout::MBUF_DATA_LEN);
         set_field(tail, layout::MBUF_PKT_LEN, u32::from(data));
+        withdraw_requests(tail);
         true
     }
 }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Several owners of the same bytes: `rte_pktmbuf_refcnt_update`, `rte_pktmbuf_attach` and
-//! `rte_pktmbuf_clone`; and the fields that clones and copies take over.
+//! Several owners of the same bytes: `rte_pktmbuf_refcnt_update`, `rte_pktmbuf_attach`,
+//! `rte_pktmbuf_attach_extbuf` and `rte_pktmbuf_clone`, and a part of a packet, which DPDK lacks; and the
+//! fields that clones and copies take over.
 //!
-//! They differ from C in two ways, both because callers hold `&self`: a count of 1 is raised by an
+//! They differ from C in three ways. Two are because callers hold `&self`: a count of 1 is raised by an
 //! atomic addition too (C stores 2, so that two threads that share one owner would lose a count), and
-//! no count is raised beyond [`MAX_OWNERS`] (C lets its 16 bits run over).
+//! no count is raised beyond [`MAX_OWNERS`] (C lets its 16 bits run over). And clones and copies are made
+//! without [`REQUESTS`] to the device that sends them: a driver would write into bytes that others read.
 
-use std::ptr::copy_nonoverlapping;
+use std::ptr::{copy_nonoverlapping, null_mut};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use dpdk_sys::{layout, rte_mbuf, rte_mempool};
+use dpdk_sys::{layout, rte_mbuf, rte_mbuf_ext_shared_info, rte_mempool};
 
-use super::mbuf::{alloc_bulk, field, free, set_field};
+use super::headers::SHARED;
+use super::mbuf::{REQUESTS, alloc_bulk, data_len, field, free, set_field};
 use super::shape::next;
 
 /// Half of what the counter holds: threads that raise it at the same moment overshoot by one each.
@@ -106,7 +109,7 @@ pub(crate) unsafe fn clone(
 
 /// A fresh mbuf that shares the bytes of one segment.
 unsafe fn attached(mbuf: *mut rte_mbuf, pool: *mut rte_mempool) -> Result<*mut rte_mbuf, Refused> {
-    let mut fresh = std::ptr::null_mut();
+    let mut fresh = null_mut();
     // SAFETY: the contract is `clone`'s; there is room for one pointer.
     unsafe {
         if !alloc_bulk(pool, &raw mut fresh, 1) {
@@ -123,24 +126,38 @@ unsafe fn attached(mbuf: *mut rte_mbuf, pool: *mut rte_mempool) -> Result<*mut r
 /// `rte_pktmbuf_attach`: `clone` shares the buffer of `mbuf` from here on.
 ///
 /// # Safety
+/// As [`attach_bytes`].
+unsafe fn attach(clone: *mut rte_mbuf, mbuf: *mut rte_mbuf) -> Result<(), Refused> {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        attach_bytes(clone, mbuf)?;
+        copy_metadata(clone, mbuf);
+        let len: u16 = field(clone, layout::MBUF_DATA_LEN);
+        set_field(clone, layout::MBUF_PKT_LEN, u32::from(len));
+        Ok(())
+    }
+}
+
+/// What `rte_pktmbuf_attach` does to say where the bytes are, and whose.
+///
+/// # Safety
 /// `clone` is a fresh mbuf with a buffer of its own, the caller's alone; `mbuf` is a valid segment that
 /// the caller owns a reference to and nobody changes meanwhile.
-unsafe fn attach(clone: *mut rte_mbuf, mbuf: *mut rte_mbuf) -> Result<(), Refused> {
+unsafe fn attach_bytes(clone: *mut rte_mbuf, mbuf: *mut rte_mbuf) -> Result<(), Refused> {
     // SAFETY: the contract is the caller's; whoever has a reference to a segment keeps the owner of its
     // bytes alive. Fields are copied whole, between different mbufs.
     unsafe {
-        let flags: u64 = field(mbuf, layout::MBUF_OL_FLAGS);
-        if flags & layout::MBUF_F_EXTERNAL != 0 {
+        let shared = if field::<u64>(mbuf, layout::MBUF_OL_FLAGS) & layout::MBUF_F_EXTERNAL != 0 {
             let shared: *mut u8 = field(mbuf, layout::MBUF_SHINFO);
             raise(AtomicU16::from_ptr(shared.add(layout::SHINFO_REFCNT).cast()))?;
             set_field(clone, layout::MBUF_SHINFO, shared);
-            set_field(clone, layout::MBUF_OL_FLAGS, flags);
+            layout::MBUF_F_EXTERNAL
         } else {
             raise(count(direct(mbuf)))?;
             copy(clone, mbuf, layout::MBUF_PRIV_SIZE, size_of::<u16>());
-            set_field(clone, layout::MBUF_OL_FLAGS, flags | layout::MBUF_F_INDIRECT);
-        }
-        copy_fields(clone, mbuf);
+            layout::MBUF_F_INDIRECT
+        };
+        set_field(clone, layout::MBUF_OL_FLAGS, shared);
         for (offset, bytes) in [
             (layout::MBUF_IOVA, layout::MBUF_IOVA_SIZE),
             (layout::MBUF_DATA_OFF, size_of::<u16>()),
@@ -150,25 +167,148 @@ unsafe fn attach(clone: *mut rte_mbuf, mbuf: *mut rte_mbuf) -> Result<(), Refuse
         ] {
             copy(clone, mbuf, offset, bytes);
         }
-        set_field(clone, layout::MBUF_NEXT, std::ptr::null_mut::<rte_mbuf>());
-        let len: u16 = field(clone, layout::MBUF_DATA_LEN);
-        set_field(clone, layout::MBUF_PKT_LEN, u32::from(len));
-        set_field(clone, layout::MBUF_NB_SEGS, 1u16);
         Ok(())
     }
 }
 
-/// What `rte_pktmbuf_copy` takes over from a packet beside its bytes.
+/// One more owner of bytes outside of all mbufs (`rte_mbuf_ext_refcnt_update`).
 ///
 /// # Safety
-/// Both mbufs are valid and different, and `to` is the caller's alone, with a buffer of its own.
+/// `shared` is valid, and the caller owns a reference to it. On success there is one more.
+pub(crate) unsafe fn add_external_owner(
+    shared: *mut rte_mbuf_ext_shared_info,
+) -> Result<(), Refused> {
+    // SAFETY: the contract is the caller's; the field is only ever accessed atomically.
+    unsafe { raise(AtomicU16::from_ptr(shared.cast::<u8>().add(layout::SHINFO_REFCNT).cast())) }
+}
+
+/// One owner less. Says whether it was the last, who has to call what frees the bytes.
+///
+/// # Safety
+/// `shared` is valid, and the caller gives up a reference to it.
+pub(crate) unsafe fn drop_external_owner(shared: *mut rte_mbuf_ext_shared_info) -> bool {
+    // SAFETY: as above. As `Arc` does: what other owners did with the bytes comes before their end.
+    unsafe {
+        AtomicU16::from_ptr(shared.cast::<u8>().add(layout::SHINFO_REFCNT).cast())
+            .fetch_sub(1, Ordering::AcqRel)
+            == 1
+    }
+}
+
+/// `rte_pktmbuf_attach_extbuf` and `rte_pktmbuf_append` of all: a packet of `len` bytes outside of all mbufs.
+///
+/// # Safety
+/// `mbuf` is a fresh mbuf with a buffer of its own, the caller's alone. `len` bytes lie at `bytes`, where devices
+/// find them at `iova`, for as long as `shared` is owned; the reference given up here is the mbuf's.
+pub(crate) unsafe fn attach_external(
+    mbuf: *mut rte_mbuf,
+    shared: *mut rte_mbuf_ext_shared_info,
+    bytes: *const u8,
+    iova: u64,
+    len: u16,
+) {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        set_field(mbuf, layout::MBUF_BUF_ADDR, bytes);
+        if layout::MBUF_IOVA_SIZE != 0 {
+            set_field(mbuf, layout::MBUF_IOVA, iova);
+        }
+        set_field(mbuf, layout::MBUF_BUF_LEN, len);
+        set_field(mbuf, layout::MBUF_DATA_OFF, 0u16);
+        set_field(mbuf, layout::MBUF_DATA_LEN, len);
+        set_field(mbuf, layout::MBUF_PKT_LEN, u32::from(len));
+        let flags: u64 = field(mbuf, layout::MBUF_OL_FLAGS);
+        set_field(mbuf, layout::MBUF_OL_FLAGS, flags | layout::MBUF_F_EXTERNAL);
+        set_field(mbuf, layout::MBUF_SHINFO, shared);
+    }
+}
+
+/// A new packet of mbufs from `pool` that shares `len` bytes of a packet behind the first `skip`, or none. It
+/// takes over what [`copy_metadata`] does.
+///
+/// # Safety
+/// As [`clone`]; and the segments have `skip + len` bytes together, `len` of at least 1.
+pub(crate) unsafe fn part(
+    mbuf: *mut rte_mbuf,
+    pool: *mut rte_mempool,
+    mut skip: usize,
+    len: usize,
+) -> Result<*mut rte_mbuf, Refused> {
+    // SAFETY: the contract is the caller's; what comes out of the pool is nobody else's. What was made so
+    // far is a whole packet after each step, so that it can be freed.
+    unsafe {
+        let (mut head, mut last) = (null_mut::<rte_mbuf>(), null_mut::<rte_mbuf>());
+        let (mut left, mut segments) = (len, 0u16);
+        let mut segment = mbuf;
+        while left > 0 && !segment.is_null() {
+            let inside = data_len(segment);
+            if skip < inside {
+                let bytes = (inside - skip).min(left);
+                let piece = match bytes_of(segment, pool, skip as u16, bytes as u16) {
+                    Ok(piece) => piece,
+                    Err(refused) => {
+                        if !head.is_null() {
+                            free(head);
+                        }
+                        return Err(refused);
+                    }
+                };
+                if head.is_null() {
+                    head = piece;
+                } else {
+                    set_field(last, layout::MBUF_NEXT, piece);
+                }
+                last = piece;
+                segments = segments.wrapping_add(1);
+                set_field(head, layout::MBUF_NB_SEGS, segments);
+                left -= bytes;
+            }
+            skip = skip.saturating_sub(inside);
+            segment = next(segment);
+        }
+        copy_metadata(head, mbuf);
+        set_field(head, layout::MBUF_PKT_LEN, len as u32);
+        Ok(head)
+    }
+}
+
+/// A fresh mbuf that shares `len` bytes of a segment from `skip` on, which it has.
+unsafe fn bytes_of(
+    segment: *mut rte_mbuf,
+    pool: *mut rte_mempool,
+    skip: u16,
+    len: u16,
+) -> Result<*mut rte_mbuf, Refused> {
+    let mut fresh = null_mut();
+    // SAFETY: the contract is `part`'s; there is room for one pointer. Bytes inside a buffer lie at less than
+    // 65,536.
+    unsafe {
+        if !alloc_bulk(pool, &raw mut fresh, 1) {
+            return Err(Refused::Exhausted);
+        }
+        if let Err(refused) = attach_bytes(fresh, segment) {
+            free(fresh);
+            return Err(refused);
+        }
+        let offset: u16 = field(fresh, layout::MBUF_DATA_OFF);
+        set_field(fresh, layout::MBUF_DATA_OFF, offset + skip);
+        set_field(fresh, layout::MBUF_DATA_LEN, len);
+        set_field(fresh, layout::MBUF_PKT_LEN, u32::from(len));
+    }
+    Ok(fresh)
+}
+
+/// What `rte_pktmbuf_copy` takes over from a packet beside its bytes, without requests.
+///
+/// # Safety
+/// Both mbufs are valid and different, and `to` is the caller's alone.
 pub(crate) unsafe fn copy_metadata(to: *mut rte_mbuf, from: *const rte_mbuf) {
     // SAFETY: the contract is the caller's.
     unsafe {
         copy_fields(to, from);
+        let own: u64 = field(to, layout::MBUF_OL_FLAGS);
         let flags: u64 = field(from, layout::MBUF_OL_FLAGS);
-        let bytes = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
-        set_field(to, layout::MBUF_OL_FLAGS, flags & !bytes);
+        set_field(to, layout::MBUF_OL_FLAGS, flags & !(SHARED | REQUESTS) | own & SHARED);
     }
 }
 

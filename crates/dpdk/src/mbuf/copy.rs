@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A packet's bytes and fields in mbufs of their own.
 
-use super::Mbuf;
+use std::ops::RangeBounds;
+
+use super::{Mbuf, PartError, ShareError, part};
 use crate::fast::share;
 use crate::mempool::{Exhausted, Mempool};
 
@@ -12,12 +14,43 @@ impl Mbuf<'_> {
     /// # Errors
     /// [`Exhausted`] when the pool has too few mbufs; nothing is left behind.
     pub fn copy_into<'p>(&self, pool: &Mempool<'p>) -> Result<Mbuf<'p>, Exhausted> {
+        self.copied(pool, 0, usize::MAX)
+    }
+
+    /// An unshared copy of some of the packet's bytes, with the whole packet's other fields, as
+    /// [`copy_into`](Self::copy_into) makes it of all (`rte_pktmbuf_copy` with an offset and a length, which copies
+    /// less when there is less).
+    ///
+    /// # Errors
+    /// [`PartError::Range`] when the packet has no such bytes, [`ShareError::Exhausted`] when the pool has too
+    /// few mbufs; nothing is left behind.
+    pub fn copy_range_into<'p>(
+        &self,
+        pool: &Mempool<'p>,
+        range: impl RangeBounds<usize>,
+    ) -> Result<Mbuf<'p>, PartError> {
+        let range = part::inside(&range, self.segment_data().map(<[u8]>::len).sum())?;
+        let copy = self.copied(pool, range.start, range.len());
+        copy.map_err(|Exhausted| ShareError::Exhausted.into())
+    }
+
+    /// A copy of `most` bytes behind the first `skip`.
+    fn copied<'p>(
+        &self,
+        pool: &Mempool<'p>,
+        mut skip: usize,
+        mut most: usize,
+    ) -> Result<Mbuf<'p>, Exhausted> {
         let mut copy = pool.alloc().ok_or(Exhausted)?;
         // SAFETY: both mbufs are valid, and the copy is ours alone and has no data yet.
         unsafe { share::copy_metadata(copy.as_ptr(), self.as_ptr()) };
         // Segments that are full. A copy has few, unless the pool's buffers are tiny: each is walked to.
         let mut head: Option<Mbuf<'p>> = None;
-        for mut bytes in self.segment_data() {
+        for bytes in self.segment_data() {
+            let (skipped, bytes) = bytes.split_at(bytes.len().min(skip));
+            skip -= skipped.len();
+            let (mut bytes, _) = bytes.split_at(bytes.len().min(most));
+            most -= bytes.len();
             while !bytes.is_empty() {
                 let room = copy.tailroom();
                 if room == 0 {

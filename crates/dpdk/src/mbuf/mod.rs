@@ -19,10 +19,18 @@
 //! ```
 
 mod copy;
+mod external;
+mod foreign;
+mod heap;
+mod offload;
+mod packet_type;
+mod part;
+mod received;
 mod room;
 mod segments;
 mod shared;
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -32,6 +40,13 @@ use crate::fast;
 use crate::fast::mbuf::field;
 use crate::mempool::LEAST_DATA;
 
+pub use external::ExternalBuffer;
+pub use foreign::{ForeignError, ForeignMemory};
+pub use heap::{HeapBuffer, HeapError};
+pub use offload::{IpOffload, L4Offload, OffloadError, TxOffload};
+pub use packet_type::{L2Type, L3Type, L4Type, PacketType, TunnelType};
+pub use part::PartError;
+pub use received::Checksum;
 pub use shared::{ShareError, SharedMbuf};
 
 /// A packet. `'m` is the time for which its pool and the port it came from live.
@@ -252,8 +267,18 @@ impl<'m> Mbuf<'m> {
         unsafe {
             fast::mbuf::set_field(self.as_ptr(), layout::MBUF_DATA_LEN, len as u16);
             fast::mbuf::set_field(self.as_ptr(), layout::MBUF_PKT_LEN, len as u32);
+            fast::mbuf::withdraw_requests(self.as_ptr());
             Some(std::slice::from_raw_parts_mut(self.start(), len))
         }
+    }
+
+    /// Frees several packets: neighbours that come from one pool go back to it together
+    /// (`rte_pktmbuf_free_bulk`), as those of a [`Burst`](crate::Burst) do.
+    #[inline]
+    pub fn free_array<const N: usize>(mbufs: [Self; N]) {
+        let mut mbufs = std::mem::ManuallyDrop::new(mbufs);
+        // SAFETY: an array of mbufs is one of pointers to them; their references are ours and end here.
+        unsafe { fast::mbuf::free_bulk(mbufs.as_mut_ptr().cast(), N) };
     }
 
     #[inline]
@@ -274,6 +299,18 @@ impl packet::writer::Buffer for Mbuf<'_> {
     #[inline]
     fn resize(&mut self, len: usize) -> Option<&mut [u8]> {
         Mbuf::resize(self, len)
+    }
+}
+
+/// What it is, not what is in it.
+impl fmt::Debug for Mbuf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mbuf")
+            .field("packet_len", &self.packet_len())
+            .field("segments", &self.segments())
+            .field("port", &self.port())
+            .field("packet_type", &self.packet_type())
+            .finish_non_exhaustive()
     }
 }
 

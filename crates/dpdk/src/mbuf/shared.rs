@@ -36,6 +36,7 @@ use crate::mempool::Mempool;
 ///     packet.data_mut();
 /// }
 /// ```
+#[derive(Debug)]
 #[repr(transparent)]
 pub struct SharedMbuf<'m>(Mbuf<'m>);
 

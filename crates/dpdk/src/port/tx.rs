@@ -4,10 +4,12 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::ptr::NonNull;
 
 use dpdk_sys::rte_mbuf;
 
 use crate::burst::Burst;
+use crate::errno::Errno;
 use crate::fast::ethdev;
 use crate::mbuf::Mbuf;
 
@@ -54,6 +56,48 @@ impl TxQueue<'_> {
             burst.give_away_front(left.start);
             left.start
         }
+    }
+
+    /// Has the driver look through the burst before it is sent, and set what its device needs for checksums and
+    /// segments that were [requested](Mbuf::request) (`rte_eth_tx_prepare`). Packets that it would not send as they are,
+    /// such as those that ask for what the device or its port's configuration cannot do (`ENOTSUP`, `EINVAL`), leave the
+    /// burst and go to `refused` with the reason. Returns how many those were. What is changed or pushed
+    /// afterwards is not prepared.
+    ///
+    /// ```
+    /// fn send<const N: usize>(queue: &mut dpdk::TxQueue<'_>, burst: &mut dpdk::Burst<'_, N>) -> usize {
+    ///     queue.prepare(burst, |mbuf, _reason| drop(mbuf));
+    ///     queue.send(burst)
+    /// }
+    /// ```
+    pub fn prepare<'m, const N: usize>(
+        &mut self,
+        burst: &mut Burst<'m, N>,
+        mut refused: impl FnMut(Mbuf<'m>, Errno),
+    ) -> usize {
+        let (mut ready, mut count) = (0, 0);
+        while ready < burst.len() {
+            let rest = burst.len() - ready;
+            // SAFETY: as for `send_raw`; the driver looks at the packets from the `ready`th on, and all remain
+            // the burst's. What it writes into has no other owner where it was asked to write.
+            ready += usize::from(unsafe {
+                let first = burst.raw_ptr().add(ready);
+                ethdev::tx_prepare(self.ops, self.queue, first, rest as u16)
+            });
+            if ready >= burst.len() {
+                break;
+            }
+            let reason = Errno::last();
+            burst.as_mut_slice()[ready..].rotate_left(1);
+            // SAFETY: the last packet leaves the burst for the caller.
+            let mbuf = unsafe {
+                burst.set_len(burst.len() - 1);
+                Mbuf::from_raw(NonNull::new_unchecked(*burst.spare_ptr()))
+            };
+            count += 1;
+            refused(mbuf, reason);
+        }
+        count
     }
 
     /// Offers `count` packets once, as [`send`](Self::send) does, and returns which of them are left, by

@@ -3,9 +3,10 @@
 
 use std::ffi::c_void;
 
+use dpdk::{ExternalBuffer, ForeignMemory};
 use dpdk_sys::{rte_mbuf, rte_mbuf_ext_shared_info};
 
-const LEN: u16 = 500;
+pub const LEN: u16 = 500;
 
 /// A buffer outside DPDK's memory, freed when its last owner is gone.
 #[repr(C)]
@@ -19,8 +20,14 @@ unsafe extern "C" fn free_external(_buffer: *mut c_void, external: *mut c_void) 
     drop(unsafe { Box::from_raw(external.cast::<External>()) });
 }
 
-/// Makes an mbuf as drivers do that receive into memory of their own: full of bytes that are not ours.
-pub fn attach(mbuf: *mut rte_mbuf) {
+/// The same bytes, for the native side: attached by its own functions.
+pub fn native(right: ForeignMemory<'_>) -> ExternalBuffer<'_> {
+    ExternalBuffer::foreign(right, [0x5a; LEN as usize])
+}
+
+/// Makes an mbuf as drivers do that receive into memory of their own: full of bytes that are not ours. As many
+/// of them are the packet's.
+pub fn attach(mbuf: *mut rte_mbuf, len: u16) {
     let external = Box::into_raw(Box::new(External {
         shared: rte_mbuf_ext_shared_info {
             free_cb: Some(free_external),
@@ -33,7 +40,7 @@ pub fn attach(mbuf: *mut rte_mbuf) {
     unsafe {
         (*external).shared.fcb_opaque = external.cast();
         let (buffer, shared) = (&raw mut (*external).buffer, &raw mut (*external).shared);
-        dpdk_sys::lr_pktmbuf_attach_extbuf(mbuf, buffer.cast(), LEN, shared);
-        assert!(!dpdk_sys::lr_pktmbuf_append(mbuf, 200).is_null());
+        dpdk_sys::lr_pktmbuf_attach_extbuf(mbuf, buffer.cast(), buffer as u64, len, shared);
+        assert!(!dpdk_sys::lr_pktmbuf_append(mbuf, len).is_null());
     }
 }

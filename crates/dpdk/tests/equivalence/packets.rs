@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A packet's shape and owners: head room, tail room, prepend, append, adj, trim, chain, linearize,
-//! reference counts, clones.
+//! reference counts, clones, copies, external bytes, requests to devices.
 //!
 //! Where packets are shared the safe API refuses what C would do; that it refuses exactly then is
 //! checked too.
 
 use std::cell::RefCell;
+use std::num::NonZeroU16;
 
-use dpdk::{Eal, Mbuf, Mempool, PoolConfig, ShareError, SharedMbuf};
+use dpdk::{
+    Eal, ForeignMemory, IpOffload, L4Offload, Mbuf, Mempool, PoolConfig, ShareError, SharedMbuf,
+    TxOffload,
+};
 use dpdk_sys::{layout, rte_mbuf};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -31,11 +35,12 @@ enum Step {
     Trim(usize, usize),
     Chain(usize, usize),
     Linearize(usize),
-    External(usize),
+    External(u16),
+    Request(usize, usize),
     Share(usize),
     AddOwner(usize),
     Clone(usize),
-    Copy(usize),
+    Copy(usize, usize, usize),
     Unshare(usize),
     Free(usize),
 }
@@ -53,15 +58,27 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (which.clone(), some).prop_map(|(at, len)| Step::Trim(at, len)),
         4 => (which.clone(), which.clone()).prop_map(|(head, tail)| Step::Chain(head, tail)),
         2 => which.clone().prop_map(Step::Linearize),
-        1 => which.clone().prop_map(Step::External),
+        2 => (0..=external::LEN).prop_map(Step::External),
+        3 => (which.clone(), 0..REQUESTS.len()).prop_map(|(at, which)| Step::Request(at, which)),
         3 => which.clone().prop_map(Step::Share),
         3 => which.clone().prop_map(Step::AddOwner),
         3 => which.clone().prop_map(Step::Clone),
-        2 => which.clone().prop_map(Step::Copy),
+        2 => (which.clone(), 0..300usize, 0..600usize)
+            .prop_map(|(at, skip, len)| Step::Copy(at, skip, len)),
         2 => which.clone().prop_map(Step::Unshare),
         3 => which.prop_map(Step::Free),
     ]
 }
+
+const REQUESTS: [TxOffload; 3] = [
+    TxOffload { l2_len: 14, ip: IpOffload::Ipv4 { len: 20, checksum: true }, l4: L4Offload::Udp },
+    TxOffload { l2_len: 0, ip: IpOffload::Ipv6 { len: 48 }, l4: L4Offload::Tcp { len: 32 } },
+    TxOffload {
+        l2_len: 18,
+        ip: IpOffload::Ipv4 { len: 24, checksum: false },
+        l4: L4Offload::TcpSegments { len: 20, payload: NonZeroU16::MIN },
+    },
+];
 
 /// What C has to say about ownership.
 mod c {
@@ -75,6 +92,22 @@ mod c {
     pub fn unshared(mbuf: *mut rte_mbuf) -> bool {
         let flags: u64 = raw::field(mbuf, layout::MBUF_OL_FLAGS);
         sole_owner(mbuf) && flags & (layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL) == 0
+    }
+
+    /// What C leaves in a packet, and the native functions take back.
+    pub fn withdraw(mbuf: *mut rte_mbuf) {
+        let flags: u64 = raw::field(mbuf, layout::MBUF_OL_FLAGS);
+        let left = flags & (!layout::MBUF_F_TX_OFFLOAD_MASK | layout::MBUF_F_TX_VLAN);
+        // SAFETY: a valid packet of the C side's own.
+        unsafe { mbuf.cast::<u8>().add(layout::MBUF_OL_FLAGS).cast::<u64>().write(left) };
+    }
+
+    /// Whether an IPv4 header may be as long as it can, where `request` says that it begins.
+    pub fn has_room(mbuf: *mut rte_mbuf, request: &TxOffload) -> bool {
+        let room: u16 = raw::field(mbuf, layout::MBUF_BUF_LEN);
+        let before: u16 = raw::field(mbuf, layout::MBUF_DATA_OFF);
+        let longest = usize::from(before) + usize::from(request.l2_len) + 60;
+        matches!(request.ip, IpOffload::Ipv6 { .. }) || longest <= room.into()
     }
 
     pub fn last(mbuf: *mut rte_mbuf) -> *mut rte_mbuf {
@@ -104,6 +137,7 @@ pub fn agree(eal: &Eal) {
             let mut sides = Sides {
                 native_pool,
                 c_pool: raw::pool("c-packets"),
+                foreign: ForeignMemory::check(eal).unwrap(),
                 packets: Vec::new(),
                 filler: 0,
             };
@@ -153,6 +187,7 @@ fn rooms(native: &Mbuf<'_>, c: *mut rte_mbuf) -> Result<(), TestCaseError> {
 struct Sides<'m> {
     native_pool: Mempool<'m>,
     c_pool: *mut dpdk_sys::rte_mempool,
+    foreign: ForeignMemory<'m>,
     packets: Vec<(Packet<'m>, *mut rte_mbuf)>,
     filler: u8,
 }
@@ -198,6 +233,9 @@ impl<'m> Sides<'m> {
                         // SAFETY: a valid packet of the C side's own.
                         unsafe { dpdk_sys::lr_pktmbuf_prepend(c, len) }
                     });
+                if !bytes.is_null() {
+                    c::withdraw(c);
+                }
                 both_write(native.prepend(len), bytes.cast(), len, filler)?;
             }
             Step::Append(at, len) => {
@@ -215,6 +253,9 @@ impl<'m> Sides<'m> {
                     // SAFETY: as above.
                     unsafe { !dpdk_sys::lr_pktmbuf_adj(c, len).is_null() }
                 });
+                if done {
+                    c::withdraw(c);
+                }
                 prop_assert_eq!(native.adj(len), done);
             }
             Step::Trim(at, len) => {
@@ -224,6 +265,9 @@ impl<'m> Sides<'m> {
                     // SAFETY: as above.
                     unsafe { dpdk_sys::lr_pktmbuf_trim(c, len) == 0 }
                 });
+                if done {
+                    c::withdraw(c);
+                }
                 prop_assert_eq!(native.trim(len), done);
             }
             Step::Chain(head, tail) => self.chain(head, tail)?,
@@ -234,11 +278,31 @@ impl<'m> Sides<'m> {
                     || c::unshared(c) && unsafe { dpdk_sys::lr_pktmbuf_linearize(c) == 0 };
                 prop_assert_eq!(native.linearize(), done);
             }
-            Step::External(at) => {
+            Step::External(len) => {
+                // Gone before the comparison, which counts owners.
+                let native =
+                    external::native(self.foreign).packet(&self.native_pool, ..usize::from(len));
+                let c = raw::c_alloc(self.c_pool, 1);
+                prop_assert_eq!(native.is_ok(), c.is_some());
+                if let (Ok(native), Some(c)) = (native, c) {
+                    external::attach(c[0], len);
+                    self.packets.push((Packet::Own(native), c[0]));
+                }
+            }
+            Step::Request(at, which) => {
                 let Some((native, c)) = self.own(at) else { return Ok(()) };
-                if c::unshared(c) && native.packet_len() == 0 {
-                    external::attach(raw::pointer(native));
-                    external::attach(c);
+                let request = &REQUESTS[which];
+                let done = native.request(request);
+                let len: u16 = raw::field(c, layout::MBUF_DATA_LEN);
+                let inside = usize::from(len) >= request.headers_len();
+                let allowed = inside && c::unshared(c) && c::has_room(c, request);
+                prop_assert_eq!(done.is_ok(), allowed);
+                // As the native side has: what is asked for is compared elsewhere.
+                let fields = [layout::MBUF_OL_FLAGS, layout::MBUF_TX_OFFLOAD];
+                for field in fields.iter().take(if done.is_ok() { 2 } else { 1 }) {
+                    let value: u64 = raw::field(raw::pointer(native), *field);
+                    // SAFETY: a valid packet of the C side's own.
+                    unsafe { c.cast::<u8>().add(*field).cast::<u64>().write(value) };
                 }
             }
             Step::Share(at) => {
@@ -264,6 +328,7 @@ impl<'m> Sides<'m> {
                 match native {
                     Ok(native) => {
                         prop_assert!(!clone.is_null());
+                        c::withdraw(clone);
                         self.packets.push((Packet::Own(native), clone));
                     }
                     Err(error) => {
@@ -272,7 +337,7 @@ impl<'m> Sides<'m> {
                     }
                 }
             }
-            Step::Copy(at) => self.copy(at)?,
+            Step::Copy(at, skip, len) => self.copy(at, skip, len)?,
             Step::Unshare(at) => {
                 let Some((_, c)) = self.shared(at) else { return Ok(()) };
                 let alone = c::segments(c).into_iter().all(c::sole_owner);
@@ -297,22 +362,30 @@ impl<'m> Sides<'m> {
         Ok(())
     }
 
-    fn copy(&mut self, at: usize) -> Result<(), TestCaseError> {
+    fn copy(&mut self, at: usize, skip: usize, len: usize) -> Result<(), TestCaseError> {
         let Some((native, c)) = self.packets.get(at) else { return Ok(()) };
-        if native.get().packet_len() == 0 {
+        let all = native.get().packet_len();
+        if all == 0 {
             return Ok(()); // C makes no copy of no bytes.
         }
-        let native = native.get().copy_into(&self.native_pool);
+        let skip = skip.min(all - 1);
+        let native = match skip + len {
+            end if skip == 0 && end >= all => native.get().copy_into(&self.native_pool).ok(),
+            end => native.get().copy_range_into(&self.native_pool, skip..end.min(all)).ok(),
+        };
         // SAFETY: a valid packet and a pool.
-        let copy = unsafe { dpdk_sys::rte_pktmbuf_copy(*c, self.c_pool, 0, u32::MAX) };
-        prop_assert_eq!(native.is_ok(), !copy.is_null());
+        let copy = unsafe { dpdk_sys::rte_pktmbuf_copy(*c, self.c_pool, skip as u32, len as u32) };
+        prop_assert_eq!(native.is_some(), !copy.is_null());
+        if !copy.is_null() {
+            c::withdraw(copy);
+        }
         for segment in c::segments(copy).into_iter().skip(1) {
             // Means nothing there. C leaves 0; the native copy chains, and C's chain sets it.
             let len = u32::from(raw::field::<u16>(segment, layout::MBUF_DATA_LEN));
             // SAFETY: a segment of the C side's own.
             unsafe { *segment.cast::<u8>().add(layout::MBUF_PKT_LEN).cast() = len };
         }
-        self.packets.extend(native.ok().map(|native| (Packet::Own(native), copy)));
+        self.packets.extend(native.map(|native| (Packet::Own(native), copy)));
         Ok(())
     }
 
@@ -339,6 +412,9 @@ impl<'m> Sides<'m> {
         // SAFETY: two valid packets of the C side's own.
         let done = allowed && unsafe { dpdk_sys::lr_pktmbuf_chain(head_c, tail_c) == 0 };
         prop_assert_eq!(refused.is_none(), done);
+        if done {
+            c::withdraw(tail_c);
+        }
         self.packets.extend(refused.map(|tail| (Packet::Own(tail), tail_c)));
         Ok(())
     }

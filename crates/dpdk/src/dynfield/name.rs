@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Names of fields and flags, and what DPDK's numbers say about them.
+
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString, c_char};
+use std::sync::{Mutex, MutexGuard};
+
+use super::DynError;
+use crate::errno::Errno;
+
+pub(super) const ENOENT: i32 = 2;
+pub(super) const ENOMEM: i32 = 12;
+pub(super) const EEXIST: i32 = 17;
+
+/// The room for a name, its NUL included.
+const SIZE: usize = dpdk_sys::RTE_MBUF_DYN_NAMESIZE as usize;
+
+/// Names that safe code has registered: what is registered under others is C's, whose values mean something to it.
+pub(super) struct Ours(Mutex<BTreeSet<CString>>);
+
+pub(super) static FIELDS: Ours = Ours(Mutex::new(BTreeSet::new()));
+pub(super) static FLAGS: Ours = Ours(Mutex::new(BTreeSet::new()));
+
+impl Ours {
+    /// Registers a name that is ours, or nobody's: `is_there` says whether somebody has it.
+    pub(super) fn register<T>(
+        &self,
+        name: &CStr,
+        is_there: impl FnOnce() -> bool,
+        register: impl FnOnce() -> Result<T, DynError>,
+    ) -> Result<T, DynError> {
+        // Held throughout, so that of two threads the second finds the first one's name here.
+        let mut names: MutexGuard<'_, _> =
+            self.0.lock().unwrap_or_else(|poison| poison.into_inner());
+        if !names.contains(name) && is_there() {
+            return Err(DynError::Taken(name.to_string_lossy().into_owned()));
+        }
+        let registered = register()?;
+        names.insert(name.to_owned());
+        Ok(registered)
+    }
+}
+
+/// A name as DPDK takes it.
+pub(super) fn checked(name: &str) -> Result<CString, DynError> {
+    match CString::new(name) {
+        Ok(checked) if !name.is_empty() && name.len() < SIZE => Ok(checked),
+        _ => Err(DynError::Name(name.to_owned())),
+    }
+}
+
+/// A name that is the program's own.
+pub(super) fn own(name: &str) -> Result<CString, DynError> {
+    if name.starts_with("rte_") {
+        return Err(DynError::Reserved(name.to_owned()));
+    }
+    checked(name)
+}
+
+/// Writes a name into a struct of DPDK's, which is zeroed.
+pub(super) fn fill(room: &mut [c_char; SIZE], name: &CStr) {
+    for (to, from) in room.iter_mut().zip(name.to_bytes()) {
+        *to = *from as c_char;
+    }
+}
+
+/// Why nothing was found.
+pub(super) fn missing_or(name: &str, errno: Errno) -> DynError {
+    match errno.0 {
+        ENOENT => DynError::Missing(name.to_owned()),
+        _ => DynError::Refused { name: name.to_owned(), errno },
+    }
+}
+
+/// Why nothing was added.
+pub(super) fn full_or(name: &str, errno: Errno) -> DynError {
+    match errno.0 {
+        ENOENT | ENOMEM => DynError::Full(name.to_owned()),
+        _ => DynError::Refused { name: name.to_owned(), errno },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_looked_at() {
+        assert!(checked(&"n".repeat(SIZE - 1)).is_ok());
+        for name in [String::new(), "n".repeat(SIZE), "a\0b".into()] {
+            assert_eq!(checked(&name), Err(DynError::Name(name)));
+        }
+        assert!(checked("rte_dynfield_timestamp").is_ok());
+        assert_eq!(own("rte_mine"), Err(DynError::Reserved("rte_mine".into())));
+    }
+}

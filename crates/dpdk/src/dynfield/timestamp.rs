@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! When a packet arrived, and when it is to leave, by its port's clock.
+
+use std::marker::PhantomData;
+
+use super::{DynError, DynField, DynFlag, DynFlagReader, DynReader};
+use crate::eal::Eal;
+use crate::errno::Errno;
+use crate::mbuf::Mbuf;
+
+/// When packets arrived. Drivers that can write it down do where their port is configured with the
+/// offload for it; a packet that has none says so.
+///
+/// The unit is a tick of the port's own clock: nanoseconds with most devices, which is not promised.
+/// `rte_eth_read_clock` reads the same clock, so that two readings a known time apart tell its rate. Clocks of
+/// different devices have nothing in common.
+#[derive(Clone, Copy, Debug)]
+pub struct RxTimestamp {
+    field: DynReader<u64>,
+    flag: DynFlagReader,
+}
+
+/// When packets are to leave. A port that was configured with the offload `SEND_ON_TIMESTAMP` holds a
+/// packet back until its clock shows that time (see [`RxTimestamp`] for the unit); others send at once.
+#[derive(Clone, Copy, Debug)]
+pub struct TxTimestamp {
+    field: DynField<u64>,
+    flag: DynFlag,
+}
+
+impl RxTimestamp {
+    /// The field and the flag (`rte_mbuf_dyn_rx_timestamp_register`). Do so before ports are started.
+    ///
+    /// # Errors
+    /// [`DynError::Full`], [`DynError::Refused`].
+    pub fn register(_eal: &Eal) -> Result<Self, DynError> {
+        let (field, mask) = both("RX timestamp", dpdk_sys::rte_mbuf_dyn_rx_timestamp_register)?;
+        Ok(Self { field: field.reader(), flag: DynFlagReader::of(mask) })
+    }
+
+    /// When the packet arrived; `None` when the device did not say.
+    #[inline]
+    #[must_use]
+    pub fn read(&self, mbuf: &Mbuf<'_>) -> Option<u64> {
+        self.flag.is_set(mbuf).then(|| self.field.read(mbuf))
+    }
+}
+
+impl TxTimestamp {
+    /// The field, which is also that of [`RxTimestamp`], and the flag (`rte_mbuf_dyn_tx_timestamp_register`). Do so
+    /// before ports are started.
+    ///
+    /// # Errors
+    /// [`DynError::Full`], [`DynError::Refused`].
+    pub fn register(_eal: &Eal) -> Result<Self, DynError> {
+        let (field, mask) = both("TX timestamp", dpdk_sys::rte_mbuf_dyn_tx_timestamp_register)?;
+        Ok(Self { field, flag: DynFlag::of(mask) })
+    }
+
+    /// Has the packet leave at that time, no earlier; `None` takes it back. What an [`RxTimestamp`] reads of
+    /// the packet afterwards is this.
+    #[inline]
+    pub fn write(&self, mbuf: &mut Mbuf<'_>, when: Option<u64>) {
+        if let Some(when) = when {
+            self.field.write(mbuf, when);
+        }
+        self.flag.set(mbuf, when.is_some());
+    }
+
+    /// When it is to leave; `None` when at once.
+    #[inline]
+    #[must_use]
+    pub fn read(&self, mbuf: &Mbuf<'_>) -> Option<u64> {
+        self.flag.is_set(mbuf).then(|| self.field.read(mbuf))
+    }
+}
+
+/// Has DPDK register the field, which both share, and a flag. Any time in them is sound: devices compare it with
+/// their clock.
+fn both(
+    name: &str,
+    register: unsafe extern "C" fn(*mut i32, *mut u64) -> i32,
+) -> Result<(DynField<u64>, u64), DynError> {
+    let (mut offset, mut mask) = (-1, 0);
+    // SAFETY: EAL runs (the callers have an Eal), and DPDK writes two numbers.
+    let code = unsafe { register(&raw mut offset, &raw mut mask) };
+    match usize::try_from(offset) {
+        Ok(offset) if code >= 0 => Ok((DynField(DynReader { offset, data: PhantomData }), mask)),
+        _ => Err(super::name::full_or(name, Errno::last())),
+    }
+}

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a device is asked to do to a packet that it sends: checksums, TCP segments, a VLAN tag.
+//!
+//! A device does what its port was configured for, and nothing else; [`TxQueue::prepare`](crate::TxQueue::prepare)
+//! finds what it cannot do before it is sent.
+//!
+//! Drivers of virtual devices do this in software: they read and write at the lengths that are asked for
+//! and believe them. So a request is taken only with headers that lie in the first segment, and
+//! it is taken back by what moves or may shorten them: [`prepend`](Mbuf::prepend), [`adj`](Mbuf::adj),
+//! [`trim`](Mbuf::trim), [`resize`](Mbuf::resize), and [`chain`](Mbuf::chain) that of the packet that is appended. Ask last.
+//! Clones, copies and parts are made without it.
+
+use std::num::NonZeroU16;
+
+use dpdk_sys::layout;
+
+use super::Mbuf;
+use crate::fast::mbuf::{REQUESTS, field, set_field};
+
+/// The longest IPv4 header: drivers take the length that stands in the packet, too.
+const LONGEST_IPV4: usize = 60;
+/// The longest headers of TCP segments, all layers together. net_tap copies them into buffers of so many.
+const LONGEST_SEGMENT_HEADERS: usize = 128;
+
+/// What a device is to compute in a packet, and where its headers are. See the `packet` crate for views that
+/// find these lengths.
+///
+/// ```
+/// use dpdk::{IpOffload, L4Offload, Mbuf, OffloadError, TxOffload};
+///
+/// /// Has the device fill in both checksums of a UDP packet over IPv4 without options.
+/// fn checksums(mbuf: &mut Mbuf<'_>) -> Result<(), OffloadError> {
+///     mbuf.request(&TxOffload {
+///         l2_len: 14,
+///         ip: IpOffload::Ipv4 { len: 20, checksum: true },
+///         l4: L4Offload::Udp,
+///     })
+/// }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TxOffload {
+    /// Bytes before the IP header, 127 at most. In a tunnel: of all that is before the inner one, which devices
+    /// take that are not told of tunnels.
+    pub l2_len: u8,
+    /// The IP header.
+    pub ip: IpOffload,
+    /// What is behind it.
+    pub l4: L4Offload,
+}
+
+/// The IP header of a packet to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IpOffload {
+    /// IPv4.
+    Ipv4 {
+        /// Its bytes, options included: 20 to 60.
+        len: u8,
+        /// Whether the device fills in its checksum. It does in any case with [`L4Offload::TcpSegments`].
+        checksum: bool,
+    },
+    /// IPv6, which has no checksum.
+    Ipv6 {
+        /// Its bytes, extension headers included: 40 to 511.
+        len: u16,
+    },
+}
+
+/// What the device does behind the IP header. DPDK has the pseudo-header's checksum stand in the field
+/// where the device needs that: [`TxQueue::prepare`](crate::TxQueue::prepare) sees to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum L4Offload {
+    /// Nothing.
+    Nothing,
+    /// Fills in UDP's checksum.
+    Udp,
+    /// Fills in SCTP's checksum.
+    Sctp,
+    /// Fills in TCP's checksum.
+    Tcp {
+        /// Bytes of the TCP header, options included: 20 to 60.
+        len: u8,
+    },
+    /// Cuts the packet into TCP segments with headers of their own, and fills in their checksums (TSO).
+    TcpSegments {
+        /// Bytes of the TCP header, options included: 20 to 60.
+        len: u8,
+        /// Bytes of payload in each segment but the last. With the headers 65,535 at most.
+        payload: NonZeroU16,
+    },
+}
+
+/// Why a request was not taken; the packet has none then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OffloadError {
+    /// A header has a length that it cannot have.
+    #[error(
+        "no header has this length: IPv4 and TCP have 20 to 60 bytes in steps of 4, IPv6 40 to 511, what is before them 127 at most"
+    )]
+    Length,
+    /// The headers are not all in the first segment.
+    #[error(
+        "the headers end at byte {end} and the first segment has {len}: linearize the packet, or correct the lengths"
+    )]
+    Outside {
+        /// Bytes of all headers together.
+        end: usize,
+        /// Bytes of the first segment.
+        len: usize,
+    },
+    /// The first segment's bytes have other owners, so that no driver may write there.
+    #[error(
+        "the first segment is shared, and the driver would write into it: put headers of its own in front, or copy the packet"
+    )]
+    Shared,
+    /// The buffer ends less than 60 bytes behind the start of the IPv4 header, which drivers may read.
+    #[error("the mbuf's buffer is too small: use a mempool with a larger data_room")]
+    Room,
+    /// Too large for segments.
+    #[error(
+        "TCP segments have headers of 128 bytes at most, and of 65,535 with their payload: {headers} and {payload} were asked for"
+    )]
+    Segments {
+        /// Bytes of all headers together.
+        headers: usize,
+        /// Bytes of payload.
+        payload: u16,
+    },
+}
+
+impl IpOffload {
+    fn len(self) -> usize {
+        match self {
+            Self::Ipv4 { len, .. } => len.into(),
+            Self::Ipv6 { len } => len.into(),
+        }
+    }
+
+    fn is_valid(self) -> bool {
+        match self {
+            Self::Ipv4 { len, .. } => is_header_of_words(len),
+            Self::Ipv6 { len } => (40..1 << layout::MBUF_L3_LEN_BITS).contains(&len),
+        }
+    }
+
+    fn flags(self) -> u64 {
+        match self {
+            Self::Ipv4 { checksum: true, .. } => {
+                layout::MBUF_F_TX_IPV4 | layout::MBUF_F_TX_IP_CKSUM
+            }
+            Self::Ipv4 { checksum: false, .. } => layout::MBUF_F_TX_IPV4,
+            Self::Ipv6 { .. } => layout::MBUF_F_TX_IPV6,
+        }
+    }
+}
+
+impl L4Offload {
+    fn len(self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Udp => 8,
+            Self::Sctp => 12,
+            Self::Tcp { len } | Self::TcpSegments { len, .. } => len.into(),
+        }
+    }
+
+    fn payload(self) -> u16 {
+        match self {
+            Self::TcpSegments { payload, .. } => payload.get(),
+            _ => 0,
+        }
+    }
+
+    fn is_valid(self) -> bool {
+        match self {
+            Self::Tcp { len } | Self::TcpSegments { len, .. } => is_header_of_words(len),
+            _ => true,
+        }
+    }
+
+    /// Of a packet whose IP header has these.
+    fn flags(self, ip: u64) -> u64 {
+        match self {
+            Self::Nothing => 0,
+            Self::Udp => layout::MBUF_F_TX_UDP_CKSUM,
+            Self::Sctp => layout::MBUF_F_TX_SCTP_CKSUM,
+            Self::Tcp { .. } => layout::MBUF_F_TX_TCP_CKSUM,
+            // Each segment of IPv4 has a checksum of its own.
+            Self::TcpSegments { .. } if ip & layout::MBUF_F_TX_IPV4 != 0 => {
+                layout::MBUF_F_TX_TCP_SEG | layout::MBUF_F_TX_TCP_CKSUM | layout::MBUF_F_TX_IP_CKSUM
+            }
+            Self::TcpSegments { .. } => layout::MBUF_F_TX_TCP_SEG | layout::MBUF_F_TX_TCP_CKSUM,
+        }
+    }
+}
+
+/// Whether IPv4 or TCP has such a header.
+fn is_header_of_words(len: u8) -> bool {
+    (20..=60).contains(&len) && len % 4 == 0
+}
+
+impl TxOffload {
+    /// Bytes of all headers together.
+    #[must_use]
+    pub fn headers_len(&self) -> usize {
+        usize::from(self.l2_len) + self.ip.len() + self.l4.len()
+    }
+
+    fn flags(&self) -> u64 {
+        let ip = self.ip.flags();
+        ip | self.l4.flags(ip)
+    }
+
+    /// `rte_mbuf_tx_offload`.
+    fn lengths(&self) -> u64 {
+        u64::from(self.l2_len) << layout::MBUF_L2_LEN_SHIFT
+            | (self.ip.len() as u64) << layout::MBUF_L3_LEN_SHIFT
+            | (self.l4.len() as u64) << layout::MBUF_L4_LEN_SHIFT
+            | u64::from(self.l4.payload()) << layout::MBUF_TSO_SEGSZ_SHIFT
+    }
+
+    /// What was asked for by these.
+    fn from_raw(flags: u64, lengths: u64) -> Option<Self> {
+        let part = |shift: u32, bits: u32| (lengths >> shift & ((1 << bits) - 1)) as u16;
+        let l3 = part(layout::MBUF_L3_LEN_SHIFT, layout::MBUF_L3_LEN_BITS);
+        let len = part(layout::MBUF_L4_LEN_SHIFT, layout::MBUF_L4_LEN_BITS) as u8;
+        let ip = if flags & layout::MBUF_F_TX_IPV4 != 0 {
+            let checksum = flags & layout::MBUF_F_TX_IP_CKSUM != 0;
+            IpOffload::Ipv4 { len: u8::try_from(l3).ok()?, checksum }
+        } else if flags & layout::MBUF_F_TX_IPV6 != 0 {
+            IpOffload::Ipv6 { len: l3 }
+        } else {
+            return None;
+        };
+        // The kinds of checksums are numbers in a field of two bits, of which UDP's has both.
+        let l4 = match flags & layout::MBUF_F_TX_UDP_CKSUM {
+            _ if flags & layout::MBUF_F_TX_TCP_SEG != 0 => L4Offload::TcpSegments {
+                len,
+                payload: NonZeroU16::new(part(layout::MBUF_TSO_SEGSZ_SHIFT, 16))?,
+            },
+            layout::MBUF_F_TX_TCP_CKSUM => L4Offload::Tcp { len },
+            layout::MBUF_F_TX_SCTP_CKSUM => L4Offload::Sctp,
+            layout::MBUF_F_TX_UDP_CKSUM => L4Offload::Udp,
+            _ => L4Offload::Nothing,
+        };
+        let l2_len = part(layout::MBUF_L2_LEN_SHIFT, layout::MBUF_L2_LEN_BITS) as u8;
+        Some(Self { l2_len, ip, l4 })
+    }
+}
+
+impl Mbuf<'_> {
+    /// Asks the device that will send the packet for checksums or TCP segments (`RTE_MBUF_F_TX_...` and the lengths
+    /// in `tx_offload`). What was asked before is taken back first.
+    ///
+    /// # Errors
+    /// See [`OffloadError`].
+    pub fn request(&mut self, offload: &TxOffload) -> Result<(), OffloadError> {
+        self.withdraw_request();
+        self.check(offload)?;
+        // SAFETY: the mbuf is this owner's alone, and the headers lie in its data (see `REQUESTS`).
+        unsafe {
+            let flags: u64 = field(self.as_ptr(), layout::MBUF_OL_FLAGS);
+            // The size of received segments lies where that of segments to be sent does.
+            let flags = flags & !layout::MBUF_F_RX_LRO | offload.flags();
+            set_field(self.as_ptr(), layout::MBUF_OL_FLAGS, flags);
+            set_field(self.as_ptr(), layout::MBUF_TX_OFFLOAD, offload.lengths());
+        }
+        Ok(())
+    }
+
+    fn check(&self, offload: &TxOffload) -> Result<(), OffloadError> {
+        let l2_len = usize::from(offload.l2_len);
+        if l2_len >= 1 << layout::MBUF_L2_LEN_BITS
+            || !offload.ip.is_valid()
+            || !offload.l4.is_valid()
+        {
+            return Err(OffloadError::Length);
+        }
+        let (end, len) = (offload.headers_len(), self.data_len());
+        if end > len {
+            return Err(OffloadError::Outside { end, len });
+        }
+        if !self.is_unshared() {
+            return Err(OffloadError::Shared);
+        }
+        // SAFETY: the mbuf is valid.
+        let room: u16 = unsafe { field(self.as_ptr(), layout::MBUF_BUF_LEN) };
+        let ipv4 = matches!(offload.ip, IpOffload::Ipv4 { .. });
+        if ipv4 && self.headroom() + l2_len + LONGEST_IPV4 > room.into() {
+            return Err(OffloadError::Room);
+        }
+        let payload = offload.l4.payload();
+        if payload > 0
+            && (end > LONGEST_SEGMENT_HEADERS || end + usize::from(payload) > u16::MAX.into())
+        {
+            return Err(OffloadError::Segments { headers: end, payload });
+        }
+        Ok(())
+    }
+
+    /// What [`request`](Self::request) has asked for and nothing has taken back. Devices that pass mbufs on as they
+    /// are (net_ring) leave it in the packet.
+    #[must_use]
+    pub fn requested(&self) -> Option<TxOffload> {
+        // SAFETY: the mbuf is valid.
+        let (flags, lengths) = unsafe {
+            (
+                field::<u64>(self.as_ptr(), layout::MBUF_OL_FLAGS),
+                field::<u64>(self.as_ptr(), layout::MBUF_TX_OFFLOAD),
+            )
+        };
+        TxOffload::from_raw(flags & REQUESTS, lengths)
+    }
+
+    /// Takes a request back.
+    #[inline]
+    pub fn withdraw_request(&mut self) {
+        // SAFETY: the first mbuf is this owner's.
+        unsafe { crate::fast::mbuf::withdraw_requests(self.as_ptr()) }
+    }
+
+    /// Has the device put a VLAN tag behind the addresses when it sends the packet
+    /// (`RTE_MBUF_F_TX_VLAN`): the tag in the order of the CPU, as [`vlan`](Self::vlan) gives it; `None` takes
+    /// it back. Drivers that do so in software refuse packets whose first segment is shared or has no head room.
+    #[inline]
+    pub fn insert_vlan(&mut self, tag: Option<u16>) {
+        // SAFETY: the first mbuf is this owner's.
+        unsafe {
+            let flags: u64 = field(self.as_ptr(), layout::MBUF_OL_FLAGS);
+            let flags = match tag {
+                Some(tag) => {
+                    set_field(self.as_ptr(), layout::MBUF_VLAN_TCI, tag);
+                    flags | layout::MBUF_F_TX_VLAN
+                }
+                None => flags & !layout::MBUF_F_TX_VLAN,
+            };
+            set_field(self.as_ptr(), layout::MBUF_OL_FLAGS, flags);
+        }
+    }
+
+    /// The VLAN tag that a device will put into the packet.
+    #[inline]
+    #[must_use]
+    pub fn inserted_vlan(&self) -> Option<u16> {
+        // SAFETY: the mbuf is valid.
+        unsafe {
+            let flags: u64 = field(self.as_ptr(), layout::MBUF_OL_FLAGS);
+            (flags & layout::MBUF_F_TX_VLAN != 0)
+                .then(|| field(self.as_ptr(), layout::MBUF_VLAN_TCI))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read_as_they_were_written() {
+        let payload = NonZeroU16::new(1460).unwrap_or(NonZeroU16::MIN);
+        for ip in [
+            IpOffload::Ipv4 { len: 20, checksum: true },
+            IpOffload::Ipv4 { len: 60, checksum: false },
+            IpOffload::Ipv6 { len: 511 },
+        ] {
+            for l4 in [
+                L4Offload::Nothing,
+                L4Offload::Udp,
+                L4Offload::Sctp,
+                L4Offload::Tcp { len: 60 },
+                L4Offload::TcpSegments { len: 20, payload },
+            ] {
+                let mut offload = TxOffload { l2_len: 127, ip, l4 };
+                let read = TxOffload::from_raw(offload.flags(), offload.lengths());
+                if let (IpOffload::Ipv4 { checksum, .. }, L4Offload::TcpSegments { .. }) =
+                    (&mut offload.ip, l4)
+                {
+                    *checksum = true;
+                }
+                assert_eq!(read, Some(offload));
+            }
+        }
+        assert_eq!(TxOffload::from_raw(0, u64::MAX), None);
+    }
+}

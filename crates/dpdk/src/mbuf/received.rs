@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a device says about a packet beside its kind: checksums, hash, mark, VLAN tags.
+//!
+//! A device says only what its port was configured for. All of it is `None` or unknown in a packet that was
+//! allocated, and stays with one that goes through a [`SharedMbuf`](crate::SharedMbuf), a clone or a copy.
+
+use dpdk_sys::layout;
+
+use super::Mbuf;
+use crate::fast::mbuf::field;
+
+/// What a device says about a checksum of a packet that it has received.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Checksum {
+    /// It did not look.
+    Unknown,
+    /// It is right.
+    Good,
+    /// It is wrong.
+    Bad,
+    /// What stands in the packet is not right, but nothing is wrong with the packet: it comes from
+    /// a virtual machine, say, that leaves checksums to the device which sends it on.
+    Absent,
+}
+
+impl Checksum {
+    #[inline]
+    fn of(flags: u64, good: u64, bad: u64) -> Self {
+        match (flags & good != 0, flags & bad != 0) {
+            (false, false) => Self::Unknown,
+            (true, false) => Self::Good,
+            (false, true) => Self::Bad,
+            (true, true) => Self::Absent,
+        }
+    }
+}
+
+impl Mbuf<'_> {
+    #[inline]
+    fn flags(&self) -> u64 {
+        // SAFETY: the mbuf is valid.
+        unsafe { field(self.as_ptr(), layout::MBUF_OL_FLAGS) }
+    }
+
+    /// That of the IPv4 header; of the inner one in a tunnel that the device knows.
+    #[inline]
+    #[must_use]
+    pub fn ip_checksum(&self) -> Checksum {
+        let (good, bad) = (layout::MBUF_F_RX_IP_CKSUM_GOOD, layout::MBUF_F_RX_IP_CKSUM_BAD);
+        Checksum::of(self.flags(), good, bad)
+    }
+
+    /// That of TCP, UDP or SCTP; of the inner packet in a tunnel that the device knows.
+    #[inline]
+    #[must_use]
+    pub fn l4_checksum(&self) -> Checksum {
+        let (good, bad) = (layout::MBUF_F_RX_L4_CKSUM_GOOD, layout::MBUF_F_RX_L4_CKSUM_BAD);
+        Checksum::of(self.flags(), good, bad)
+    }
+
+    /// Whether the device has found that of the outer IPv4 header wrong. A device does not say more.
+    #[inline]
+    #[must_use]
+    pub fn outer_ip_checksum_is_bad(&self) -> bool {
+        self.flags() & layout::MBUF_F_RX_OUTER_IP_CKSUM_BAD != 0
+    }
+
+    /// That of the outer UDP header of a tunnel; [`Checksum::Absent`] where there is none to check
+    /// (`RTE_MBUF_F_RX_OUTER_L4_CKSUM_INVALID`).
+    #[inline]
+    #[must_use]
+    pub fn outer_l4_checksum(&self) -> Checksum {
+        let flags = (layout::MBUF_F_RX_OUTER_L4_CKSUM_GOOD, layout::MBUF_F_RX_OUTER_L4_CKSUM_BAD);
+        Checksum::of(self.flags(), flags.0, flags.1)
+    }
+
+    /// The hash by which the device has chosen the queue (RSS): equal for all packets of a connection.
+    #[inline]
+    #[must_use]
+    pub fn rss_hash(&self) -> Option<u32> {
+        let known = self.flags() & layout::MBUF_F_RX_RSS_HASH != 0;
+        // SAFETY: the mbuf is valid.
+        known.then(|| unsafe { field(self.as_ptr(), layout::MBUF_HASH_RSS) })
+    }
+
+    /// The mark of the flow rule that the packet has met (`rte_flow`'s `MARK`).
+    #[inline]
+    #[must_use]
+    pub fn mark(&self) -> Option<u32> {
+        let both = layout::MBUF_F_RX_FDIR | layout::MBUF_F_RX_FDIR_ID;
+        let known = self.flags() & both == both;
+        // SAFETY: the mbuf is valid.
+        known.then(|| unsafe { field(self.as_ptr(), layout::MBUF_HASH_FDIR_HI) })
+    }
+
+    /// Whether a flow rule has met the packet, one that marks (see [`mark`](Self::mark)) or flags it.
+    #[inline]
+    #[must_use]
+    pub fn is_flagged(&self) -> bool {
+        self.flags() & layout::MBUF_F_RX_FDIR != 0
+    }
+
+    /// The VLAN tag as the device has read it, in the order of the CPU: priority in the three
+    /// uppermost bits, the VLAN's number in the lowest twelve. Of two tags it is the inner one.
+    #[inline]
+    #[must_use]
+    pub fn vlan(&self) -> Option<u16> {
+        let known = self.flags() & layout::MBUF_F_RX_VLAN != 0;
+        // SAFETY: the mbuf is valid.
+        known.then(|| unsafe { field(self.as_ptr(), layout::MBUF_VLAN_TCI) })
+    }
+
+    /// The outer one of two VLAN tags (QinQ).
+    #[inline]
+    #[must_use]
+    pub fn outer_vlan(&self) -> Option<u16> {
+        let known = self.flags() & layout::MBUF_F_RX_QINQ != 0;
+        // SAFETY: the mbuf is valid.
+        known.then(|| unsafe { field(self.as_ptr(), layout::MBUF_VLAN_TCI_OUTER) })
+    }
+
+    /// VLAN tags that the device has taken out of the packet's bytes: 0, 1 or 2. Of two tags one that is
+    /// taken out is the outer one.
+    #[inline]
+    #[must_use]
+    pub fn stripped_vlans(&self) -> usize {
+        let flags = self.flags();
+        let vlan = flags & layout::MBUF_F_RX_VLAN_STRIPPED != 0;
+        let qinq = flags & layout::MBUF_F_RX_QINQ_STRIPPED != 0;
+        usize::from(vlan) + usize::from(qinq)
+    }
+
+    /// Bytes of TCP payload in each of the segments that the device has put together to this packet
+    /// (LRO); `None` for a packet that came as it is.
+    #[inline]
+    #[must_use]
+    pub fn coalesced_segment_size(&self) -> Option<u16> {
+        let known = self.flags() & layout::MBUF_F_RX_LRO != 0;
+        // SAFETY: the mbuf is valid.
+        let lengths: u64 = unsafe { field(self.as_ptr(), layout::MBUF_TX_OFFLOAD) };
+        known.then_some((lengths >> layout::MBUF_TSO_SEGSZ_SHIFT) as u16)
+    }
+}

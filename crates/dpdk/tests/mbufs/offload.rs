@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Requests to a device: taken only where the headers are, and never left behind by them.
+
+use std::num::NonZeroU16;
+
+use dpdk::{Eal, IpOffload, L4Offload, Mbuf, Mempool, OffloadError, TxOffload};
+use dpdk_sys::layout;
+
+const UDP: TxOffload =
+    TxOffload { l2_len: 14, ip: IpOffload::Ipv4 { len: 20, checksum: true }, l4: L4Offload::Udp };
+
+pub fn check(eal: &Eal) {
+    let pool = super::pool(eal, "offloads", 300);
+    as_c_does(&pool);
+    refusals(&pool);
+    in_small_buffers(eal);
+    shared(&pool);
+    shapes(&pool);
+    vlan(&pool);
+    assert!(pool.is_full());
+}
+
+fn as_c_does(pool: &Mempool<'_>) {
+    let payload = NonZeroU16::new(100).unwrap();
+    for ip in [
+        IpOffload::Ipv4 { len: 20, checksum: true },
+        IpOffload::Ipv4 { len: 24, checksum: false },
+        IpOffload::Ipv6 { len: 40 },
+    ] {
+        for l4 in [
+            L4Offload::Nothing,
+            L4Offload::Udp,
+            L4Offload::Sctp,
+            L4Offload::Tcp { len: 20 },
+            L4Offload::TcpSegments { len: 32, payload },
+        ] {
+            let mut mbuf = super::packet(pool, 200);
+            let offload = TxOffload { l2_len: 14, ip, l4 };
+            mbuf.request(&offload).unwrap();
+            let l3 = match ip {
+                IpOffload::Ipv4 { len, .. } => u64::from(len),
+                IpOffload::Ipv6 { len } => u64::from(len),
+            };
+            let l4_len = offload.headers_len() as u64 - 14 - l3;
+            let tso = if matches!(l4, L4Offload::TcpSegments { .. }) { 100 } else { 0 };
+            // SAFETY: computes a number, and looks at a valid mbuf.
+            let (lengths, valid) = unsafe {
+                (
+                    dpdk_sys::lr_mbuf_tx_offload(14, l3, l4_len, tso),
+                    dpdk_sys::lr_validate_tx_offload(super::pointer(&mbuf)),
+                )
+            };
+            assert_eq!(super::read::<u64>(&mbuf, layout::MBUF_TX_OFFLOAD), lengths);
+            assert_eq!(valid, 0, "{offload:?}");
+            let requested = mbuf.requested().unwrap();
+            assert_eq!((requested.l2_len, requested.l4), (14, l4));
+            mbuf.withdraw_request();
+            assert_eq!(mbuf.requested(), None);
+        }
+    }
+}
+
+fn refusals(pool: &Mempool<'_>) {
+    let payload = NonZeroU16::new(1000).unwrap();
+    let ipv4 = |len| IpOffload::Ipv4 { len, checksum: true };
+    let mut mbuf = super::packet(pool, 300);
+    for (l2_len, ip, l4) in [
+        (128, ipv4(20), L4Offload::Udp),
+        (14, ipv4(16), L4Offload::Udp),
+        (14, ipv4(22), L4Offload::Udp),
+        (14, ipv4(64), L4Offload::Udp),
+        (14, IpOffload::Ipv6 { len: 39 }, L4Offload::Udp),
+        (14, IpOffload::Ipv6 { len: 512 }, L4Offload::Udp),
+        (14, ipv4(20), L4Offload::Tcp { len: 0 }),
+        (14, ipv4(20), L4Offload::Tcp { len: 64 }),
+        (14, ipv4(20), L4Offload::TcpSegments { len: 21, payload }),
+    ] {
+        // What was asked before is gone then, too.
+        mbuf.request(&UDP).unwrap();
+        assert_eq!(mbuf.request(&TxOffload { l2_len, ip, l4 }), Err(OffloadError::Length));
+        assert_eq!(mbuf.requested(), None);
+    }
+    let l4 = L4Offload::TcpSegments { len: 60, payload };
+    let long = TxOffload { l2_len: 18, ip: ipv4(60), l4 };
+    assert_eq!(mbuf.request(&long), Err(OffloadError::Segments { headers: 138, payload: 1000 }));
+    let l4 = L4Offload::TcpSegments { len: 20, payload: NonZeroU16::MAX };
+    let long = TxOffload { l2_len: 14, ip: ipv4(20), l4 };
+    assert!(matches!(mbuf.request(&long), Err(OffloadError::Segments { .. })));
+
+    let mut short = super::packet(pool, 41);
+    assert_eq!(short.request(&UDP), Err(OffloadError::Outside { end: 42, len: 41 }));
+    let _ = short.append(1).unwrap();
+    assert_eq!(short.request(&UDP), Ok(()));
+    // The rest is in another segment.
+    let mut head = super::packet(pool, 34);
+    head.chain(super::packet(pool, 100)).unwrap();
+    assert_eq!(head.request(&UDP), Err(OffloadError::Outside { end: 42, len: 34 }));
+    assert!(head.linearize());
+    assert_eq!(head.request(&UDP), Ok(()));
+}
+
+/// Drivers read as many bytes of an IPv4 header as it says that it has.
+fn in_small_buffers(eal: &Eal) {
+    let small = super::pool(eal, "small-offloads", 73);
+    let mut mbuf = super::packet(&small, 60);
+    assert_eq!(mbuf.request(&UDP), Err(OffloadError::Room));
+    let ip = IpOffload::Ipv6 { len: 40 };
+    assert_eq!(mbuf.request(&TxOffload { l2_len: 14, ip, l4: L4Offload::Nothing }), Ok(()));
+    drop(mbuf);
+    assert!(small.is_full());
+    let enough = super::pool(eal, "enough-offloads", 74);
+    assert_eq!(super::packet(&enough, 60).request(&UDP), Ok(()));
+    assert!(enough.is_full());
+}
+
+fn shared(pool: &Mempool<'_>) {
+    let mut mbuf = super::packet(pool, 100);
+    mbuf.request(&UDP).unwrap();
+    mbuf.insert_vlan(Some(7));
+    let shared = mbuf.share();
+    let mut clone = shared.clone_into(pool).unwrap();
+    let copy = shared.copy_into(pool).unwrap();
+    let part = shared.part_into(pool, ..).unwrap();
+    assert_eq!(shared.requested(), Some(UDP));
+    for mbuf in [&clone, &copy, &part] {
+        assert_eq!(mbuf.requested(), None);
+        assert_eq!(mbuf.inserted_vlan(), Some(7));
+    }
+    assert_eq!(clone.request(&UDP), Err(OffloadError::Shared));
+    // A header of its own in front, and the payload shared.
+    let mut header = super::packet(pool, 42);
+    header.request(&UDP).unwrap();
+    header.chain(part).unwrap();
+    assert_eq!(header.requested(), Some(UDP));
+    drop((clone, copy, header));
+    let mut alone = shared.unshare().ok().unwrap();
+    assert_eq!(alone.requested(), Some(UDP));
+    assert_eq!(alone.request(&UDP), Ok(()));
+}
+
+/// After each change of a packet's shape what is still requested lies in the first segment.
+fn shapes(pool: &Mempool<'_>) {
+    type Change = for<'a, 'm> fn(&'a mut Mbuf<'m>, &Mempool<'m>) -> bool;
+    let changes: [(&str, bool, Change); 9] = [
+        ("prepend", false, |mbuf, _| mbuf.prepend(4).is_some()),
+        ("adj", false, |mbuf, _| mbuf.adj(1)),
+        ("adj of all", false, |mbuf, _| mbuf.adj(100)),
+        ("trim", false, |mbuf, _| mbuf.trim(1)),
+        ("trim of all", false, |mbuf, _| mbuf.trim(100)),
+        ("resize", false, |mbuf, _| mbuf.resize(10).is_some()),
+        ("append", true, |mbuf, _| mbuf.append(10).is_some()),
+        ("chain", true, |mbuf, pool| mbuf.chain(super::packet(pool, 10)).is_ok()),
+        ("chain and split", true, |mbuf, pool| {
+            mbuf.chain(super::packet(pool, 10)).is_ok() && mbuf.split(1).is_some()
+        }),
+    ];
+    for (name, stays, change) in changes {
+        let mut mbuf = super::packet(pool, 100);
+        mbuf.request(&UDP).unwrap();
+        assert!(change(&mut mbuf, pool), "{name}");
+        assert_eq!(mbuf.requested().is_some(), stays, "{name}");
+        if stays {
+            assert!(mbuf.data().len() >= UDP.headers_len(), "{name}");
+        }
+    }
+    // Behind another it has none, lest it is shortened there and split off again.
+    let mut tail = super::packet(pool, 100);
+    tail.request(&UDP).unwrap();
+    let mut head = super::packet(pool, 100);
+    head.request(&UDP).unwrap();
+    head.chain(tail).unwrap();
+    assert_eq!(head.requested(), Some(UDP));
+    assert!(head.trim(90));
+    assert_eq!(head.requested(), None);
+    let tail = head.split(1).unwrap();
+    assert_eq!((tail.packet_len(), tail.requested()), (10, None));
+}
+
+fn vlan(pool: &Mempool<'_>) {
+    let mut mbuf = super::packet(pool, 100);
+    assert_eq!(mbuf.inserted_vlan(), None);
+    mbuf.insert_vlan(Some(0x2abc));
+    mbuf.request(&UDP).unwrap();
+    assert_eq!((mbuf.inserted_vlan(), mbuf.requested()), (Some(0x2abc), Some(UDP)));
+    assert_eq!(mbuf.vlan(), None, "no device has received it");
+    mbuf.withdraw_request();
+    assert_eq!(mbuf.inserted_vlan(), Some(0x2abc));
+    mbuf.insert_vlan(None);
+    assert_eq!(mbuf.inserted_vlan(), None);
+    drop(mbuf);
+    assert_eq!(pool.alloc().unwrap().inserted_vlan(), None);
+}
