@@ -66,9 +66,12 @@ pub use lcore::{LaunchError, Lcore, Scope};
 pub use mbuf::{Mbuf, ShareError, SharedMbuf};
 pub use mempool::{Exhausted, Mempool, MempoolError, PoolConfig};
 pub use per_socket::PerSocket;
+pub use port::vdev;
 pub use port::{
-    Configured, Link, Port, PortConfig, PortControl, PortError, PortId, PortInfo, Queues, RxConfig,
-    RxQueue, Started, Stats, TxBuffer, TxConfig, TxQueue, Unconfigured,
+    Configured, Descriptors, FlowTuple, Lack, Link, Port, PortConfig, PortControl, PortError, PortId,
+    PortInfo, Queues, Request, Reta, Rss, RssHashTypes, RxConfig, RxOffloads, RxQueue, Shortfall,
+    Started, Stats, TxBuffer, TxConfig, TxOffloads, TxQueue, Unconfigured, VlanModes, XstatIds,
+    XstatNames, XstatsError, toeplitz,
 };
 
 /// Version of the DPDK library that runs, as it calls itself.
