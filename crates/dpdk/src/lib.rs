@@ -68,10 +68,10 @@ pub use mempool::{Exhausted, Mempool, MempoolError, PoolConfig};
 pub use per_socket::PerSocket;
 pub use port::vdev;
 pub use port::{
-    Configured, Descriptors, FlowTuple, Lack, Link, Port, PortConfig, PortControl, PortError, PortId,
-    PortInfo, Queues, Request, Reta, Rss, RssHashTypes, RxConfig, RxOffloads, RxQueue, Shortfall,
-    Started, Stats, TxBuffer, TxConfig, TxOffloads, TxQueue, Unconfigured, VlanModes, XstatIds,
-    XstatNames, XstatsError, toeplitz,
+    Configured, Descriptors, FlowTuple, Lack, Link, Port, PortConfig, PortControl, PortError,
+    PortId, PortInfo, Queues, Request, Reta, Rss, RssHashTypes, RxConfig, RxOffloads, RxQueue,
+    Shortfall, Started, Stats, TxBuffer, TxConfig, TxOffloads, TxQueue, Unconfigured, VlanModes,
+    XstatIds, XstatNames, XstatsError, toeplitz,
 };
 
 /// Version of the DPDK library that runs, as it calls itself.

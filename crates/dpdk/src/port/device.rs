@@ -72,7 +72,9 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
         Arguments::Memif => Ok(()),
         // Received packets would ask to be worked on when they are sent, at places that the peer names and that
         // the program moves when it changes them.
-        Arguments::Vhost if arguments.iter().any(|it| it.trim_start().starts_with("legacy-ol-flags")) => {
+        Arguments::Vhost
+            if arguments.iter().any(|it| it.trim_start().starts_with("legacy-ol-flags")) =>
+        {
             Err("with legacy-ol-flags the peer decides where checksums are written")
         }
         Arguments::Vhost => Ok(()),

@@ -54,7 +54,9 @@ pub enum Lack {
         given: RssHashTypes,
     },
     /// A key of that length.
-    #[error("an RSS key of {asked} bytes was given, it takes one of {takes}: the driver's own is used")]
+    #[error(
+        "an RSS key of {asked} bytes was given, it takes one of {takes}: the driver's own is used"
+    )]
     Key {
         /// Bytes that were given.
         asked: usize,
@@ -73,7 +75,9 @@ pub enum Lack {
     #[error("an RSS table was given, its driver has none to be set: the device's own is used")]
     Reta,
     /// The driver did not take the table when the port was started.
-    #[error("an RSS table was given, rte_eth_dev_rss_reta_update says {errno}: the driver's own is used")]
+    #[error(
+        "an RSS table was given, rte_eth_dev_rss_reta_update says {errno}: the driver's own is used"
+    )]
     RetaRefused {
         /// The driver's answer.
         errno: Errno,

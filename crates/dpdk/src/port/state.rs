@@ -239,7 +239,9 @@ impl<'eal> Port<'eal, Configured> {
         agreement.shortfalls.retain(|it| !matches!(it.lack, Lack::RetaRefused { .. }));
         if !agreement.reta.is_empty() {
             if let Err(errno) = rss::update_reta(id, &agreement.reta) {
-                agreement.shortfalls.push(Shortfall { port: id, lack: Lack::RetaRefused { errno } });
+                agreement
+                    .shortfalls
+                    .push(Shortfall { port: id, lack: Lack::RetaRefused { errno } });
             }
         }
         drop(alone);

@@ -40,11 +40,7 @@ impl PortControl<'_> {
     /// # Errors
     /// [`PortError::HashTypes`], [`PortError::KeySize`], [`PortError::Call`], `ENOTSUP` where the driver cannot or the
     /// port is configured without RSS.
-    pub fn set_rss_hash(
-        &self,
-        types: RssHashTypes,
-        key: Option<&[u8]>,
-    ) -> Result<(), PortError> {
+    pub fn set_rss_hash(&self, types: RssHashTypes, key: Option<&[u8]>) -> Result<(), PortError> {
         let _alone = lock();
         let has = known(self.id)?;
         let missing = types - has.rss_hash_types;

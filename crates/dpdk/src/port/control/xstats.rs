@@ -175,7 +175,9 @@ impl PortControl<'_> {
             return Err(XstatsError::Room { asked: ids.len(), room: values.len() });
         }
         let _alone = lock();
-        if ids.port != self.id || ids.numbering != numbering(self.id) || ids.count != count(self.id)?
+        if ids.port != self.id
+            || ids.numbering != numbering(self.id)
+            || ids.count != count(self.id)?
         {
             return Err(XstatsError::Changed(self.id));
         }

@@ -89,7 +89,6 @@ mod sealed {
         }
     }
 }
-use sealed::Sealed;
 
 impl Eal {
     /// Attaches a virtual device and returns its port.

@@ -19,9 +19,11 @@ vdev!(Pcap, "net_pcap", |arguments| {
     // The driver takes the interface for both ways then, and leaves the files without a word.
     let files = ["rx_pcap", "tx_pcap"].into_iter().find(|key| arguments.get(key).is_some());
     match (arguments.get("iface"), files) {
-        (Some(interface), Some(_)) => {
-            Err(arguments.refuse("iface", interface, "it is for both ways; files cannot be beside it"))
-        }
+        (Some(interface), Some(_)) => Err(arguments.refuse(
+            "iface",
+            interface,
+            "it is for both ways; files cannot be beside it",
+        )),
         (None, None) => arguments.need("iface", "set a file to receive or send, or an interface"),
         _ => Ok(()),
     }

@@ -61,10 +61,7 @@ fn every_argument_is_written_as_eal_reads_it() {
         accepted(&Tap::new("net_tap0").mac(TapMac::Address(mac)).remote("eth0")),
         "net_tap0,mac=02:00:00:00:ab:01,remote=eth0"
     );
-    assert_eq!(
-        accepted(&Pcap::new("net_pcap0").interface("lo")),
-        "net_pcap0,iface=lo"
-    );
+    assert_eq!(accepted(&Pcap::new("net_pcap0").interface("lo")), "net_pcap0,iface=lo");
     assert_eq!(
         accepted(&Pcap::new("net_pcap0").receive_file("a b.pcap").again_and_again(true)),
         "net_pcap0,rx_pcap=a b.pcap,infinite_rx=1"
@@ -100,7 +97,8 @@ fn the_last_word_counts() {
 
 #[test]
 fn names_are_of_the_driver() {
-    for name in ["", "null0", "net_ring0", "net_null0,x=1", "net_null-0", "net_null 0", "net_null0\0"]
+    for name in
+        ["", "null0", "net_ring0", "net_null0,x=1", "net_null-0", "net_null 0", "net_null0\0"]
     {
         let error = verdict(&Null::new(name)).unwrap_err();
         assert!(matches!(error, VdevError::Name { driver: "net_null", .. }), "{error}");
