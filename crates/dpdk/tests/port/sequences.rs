@@ -95,7 +95,7 @@ fn some<S: Copy + std::ops::BitOr<Output = S>>(all: &[S], bits: u64, none: S) ->
 const RX: [RxOffloads; 4] =
     [RxOffloads::SCATTER, RxOffloads::VLAN_STRIP, RxOffloads::RSS_HASH, RxOffloads::TIMESTAMP];
 const TX: [TxOffloads; 3] = [TxOffloads::MULTI_SEGS, TxOffloads::TCP_TSO, TxOffloads::VLAN_INSERT];
-const TYPES: [RssHashTypes; 3] = [RssHashTypes::IP, RssHashTypes::MPLS, RssHashTypes::TCP];
+const TYPES: [RssHashTypes; 3] = [RssHashTypes::IP, RssHashTypes::L3_SRC_ONLY, RssHashTypes::TCP];
 
 impl<'eal> State<'eal> {
     fn take(&mut self, step: Step) -> Result<(), TestCaseError> {

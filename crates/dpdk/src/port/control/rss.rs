@@ -67,13 +67,16 @@ impl PortControl<'_> {
         .map(drop)
     }
 
-    /// The redirection table: the queue of a hash `h` is in entry `h % len`.
+    /// The redirection table: the queue of a hash `h` is in entry `h % len`. Empty where the device has none.
     ///
     /// # Errors
     /// [`PortError::Call`], `ENOTSUP` where the driver does not tell.
     pub fn reta(&self) -> Result<Vec<u16>, PortError> {
         let _alone = lock();
         let size = known(self.id)?.reta_size;
+        if size == 0 {
+            return Ok(Vec::new());
+        }
         let mut groups = groups(&vec![0; size.into()]);
         // SAFETY: there are as many groups as the table has, and the masks ask for what it has.
         check(self.id, "rte_eth_dev_rss_reta_query", unsafe {
