@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use dpdk::{Eal, Mempool, PortError, VlanModes};
 
-use super::{INVALID, NOT_SUPPORTED, queues, refusal, take};
+use super::devices::queues;
+use super::{INVALID, NOT_SUPPORTED, refusal, take};
 
 pub fn link_and_modes(eal: &Eal, pool: &Mempool<'_>) {
     let port = take(eal, "net_ring0").configure(&queues(pool, 1)).unwrap().start().unwrap();

@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod control;
+#[path = "../support/devices.rs"]
+mod devices;
 mod offloads;
 mod rss;
 mod sequences;
@@ -14,9 +16,7 @@ mod support;
 mod vdevs;
 mod xstats;
 
-use dpdk::{
-    Eal, Errno, Mempool, PoolConfig, Port, PortConfig, PortError, RxConfig, TxConfig, Unconfigured,
-};
+use dpdk::{Eal, Errno, Mempool, PoolConfig, Port, PortError, Unconfigured};
 
 #[test]
 fn ports_give_what_they_can() {
@@ -47,15 +47,6 @@ fn ports_give_what_they_can() {
 pub fn take<'eal>(eal: &'eal Eal, name: &str) -> Port<'eal, Unconfigured> {
     let id = eal.ports().into_iter().find(|id| id.name().as_deref() == Some(name)).unwrap();
     eal.take_port(id).unwrap()
-}
-
-/// So many queues each way.
-pub fn queues<'eal>(pool: &Mempool<'eal>, count: usize) -> PortConfig<'eal> {
-    PortConfig {
-        rx: (0..count).map(|_| RxConfig::new(pool)).collect(),
-        tx: (0..count).map(|_| TxConfig::default()).collect(),
-        ..PortConfig::default()
-    }
 }
 
 /// The number of the error with which DPDK refused; the call may be any.

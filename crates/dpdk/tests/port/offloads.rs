@@ -7,7 +7,8 @@ use std::mem::MaybeUninit;
 
 use dpdk::{Eal, Lack, Mempool, PortConfig, PortError, Request, RxOffloads, TxOffloads};
 
-use super::{queues, take};
+use super::devices::queues;
+use super::take;
 
 /// # Safety
 /// DPDK's, which returns a static C string.

@@ -7,7 +7,8 @@ use dpdk::{Eal, Lack, Mempool, PortConfig, PortError, Reta, Rss, RssHashTypes, t
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::{NOT_SUPPORTED, queues, refusal, take};
+use super::devices::queues;
+use super::{NOT_SUPPORTED, refusal, take};
 
 pub fn the_hash_is_that_of_dpdk() {
     let words = prop::collection::vec(any::<u32>(), 0..=9);
@@ -149,5 +150,8 @@ pub fn what_cannot_be_is_refused(eal: &Eal, pool: &Mempool<'_>) {
     let missing = RssHashTypes::L3_SRC_ONLY;
     assert!(!port.info().unwrap().rss_hash_types.contains(missing));
     let error = control.set_rss_hash(missing | RssHashTypes::IP, None).unwrap_err();
-    assert!(matches!(error, PortError::HashTypes { missing: named, .. } if named == missing), "{error}");
+    assert!(
+        matches!(error, PortError::HashTypes { missing: named, .. } if named == missing),
+        "{error}"
+    );
 }

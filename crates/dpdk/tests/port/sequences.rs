@@ -12,7 +12,7 @@ use dpdk::{
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::queues;
+use super::devices::queues;
 
 /// Devices that come and go.
 const DEVICES: usize = 3;

@@ -2,55 +2,14 @@
 //! Virtual devices by typed arguments: attached, used, detached. Those that need privileges are in
 //! `crates/dpdk/tests/kernel_ports.rs`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use dpdk::vdev::{Memif, Null, Pcap, Ring, Role, Vdev, VdevError, Vhost, VirtioUser};
-use dpdk::{Burst, Eal, Mempool, Port, PortError, Queues, Started};
+use dpdk::vdev::{Memif, Null, Pcap, Ring, Role, VdevError, Vhost, VirtioUser};
+use dpdk::{
+    Burst, Eal, Mbuf, Mempool, Port, PortConfig, PortError, Request, RxOffloads, Started, VlanModes,
+};
 
-use super::queues;
-
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Attaches and starts a device with one queue each way.
-pub fn start<'eal, V: Vdev>(
-    eal: &'eal Eal,
-    pool: &Mempool<'eal>,
-    device: &V,
-) -> Port<'eal, Started> {
-    let id = eal.attach_vdev(device).unwrap();
-    let name = device.to_string().split(',').next().map(str::to_owned);
-    assert_eq!(id.name(), name);
-    eal.take_port(id).unwrap().configure(&queues(pool, 1)).unwrap().start().unwrap()
-}
-
-pub fn remove(eal: &Eal, port: Port<'_, Started>) {
-    eal.detach(port.stop().unwrap().unconfigure()).unwrap();
-}
-
-/// Sends so many frames of 60 bytes that are numbered, receives them at the other end, and looks at them.
-pub fn cross(pool: &Mempool<'_>, from: &mut Queues<'_>, to: &mut Queues<'_>, count: u8) {
-    let begin = Instant::now();
-    let (mut sent, mut seen) = (0, 0);
-    let mut burst = Burst::<16>::new();
-    let mut arrived = Burst::<32>::new();
-    while seen < count {
-        assert!(begin.elapsed() < PATIENCE, "{seen} of {count} frames came, {sent} were sent");
-        while sent < count && burst.spare() > 0 {
-            let mut mbuf = pool.alloc().unwrap();
-            let bytes = mbuf.append(60).unwrap();
-            bytes.fill(sent);
-            bytes[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5]);
-            assert!(burst.push(mbuf).is_ok());
-            sent += 1;
-        }
-        from.tx[0].send(&mut burst);
-        to.rx[0].receive(&mut arrived);
-        for mbuf in arrived.drain().filter(|mbuf| mbuf.data().get(12..14) == Some(&[0x88, 0xb5])) {
-            assert_eq!((mbuf.packet_len(), mbuf.data()[14], mbuf.data()[59]), (60, seen, seen));
-            seen += 1;
-        }
-    }
-}
+use super::devices::{PATIENCE, cross, queues, remove, start};
 
 /// Both ends of a link in one process.
 pub fn memif_pair(eal: &Eal, pool: &Mempool<'_>) {
@@ -136,30 +95,69 @@ pub fn vhost_and_virtio_user(eal: &Eal, pool: &Mempool<'_>) {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("vhost.sock");
     let mut host = start(eal, pool, &Vhost::new("net_vhost_h", &socket));
-    let guest = VirtioUser::new("net_virtio_user_g", &socket).queue_size(256);
-    match eal.attach_vdev(&guest) {
+    match guest(eal, pool, &VirtioUser::new("net_virtio_user_g", &socket).queue_size(256)) {
         Err(error) => println!("skipped: vhost with virtio_user: {error}"),
-        Ok(id) => {
-            let port = eal.take_port(id).unwrap().configure(&queues(pool, 1)).unwrap();
-            match port.start() {
-                Err(error) => println!("skipped: vhost with virtio_user: {error}"),
-                Ok(mut guest) => {
-                    for end in [&host, &guest] {
-                        assert!(end.control().wait_link(PATIENCE).unwrap().up);
-                    }
-                    {
-                        let (mut near, mut far) = (host.queues(), guest.queues());
-                        cross(pool, &mut far, &mut near, 200);
-                        cross(pool, &mut near, &mut far, 200);
-                    }
-                    guest = guest.stop().unwrap().start().unwrap();
-                    remove(eal, guest);
-                }
+        Ok(mut guest) => {
+            for end in [&host, &guest] {
+                assert!(end.control().wait_link(PATIENCE).unwrap().up);
             }
+            {
+                let (mut near, mut far) = (host.queues(), guest.queues());
+                cross(pool, &mut far, &mut near, 200);
+                cross(pool, &mut near, &mut far, 200);
+            }
+            tags_are_stripped_while_it_runs(pool, &mut host, &mut guest);
+            let guest = guest.stop().unwrap().start().unwrap();
+            remove(eal, guest);
         }
     }
     remove(eal, host);
     assert!(pool.is_full(), "{} of the pool's are out", pool.in_use());
+}
+
+/// With all that it can do.
+fn guest<'eal>(
+    eal: &'eal Eal,
+    pool: &Mempool<'eal>,
+    device: &VirtioUser,
+) -> Result<Port<'eal, Started>, PortError> {
+    let config = PortConfig {
+        rx_offloads: Request { required: RxOffloads::VLAN_STRIP, wanted: RxOffloads::ALL },
+        ..queues(pool, 1)
+    };
+    eal.take_port(eal.attach_vdev(device)?)?.configure(&config)?.start()
+}
+
+fn tags_are_stripped_while_it_runs<'eal>(
+    pool: &Mempool<'eal>,
+    host: &mut Port<'eal, Started>,
+    guest: &mut Port<'eal, Started>,
+) {
+    let control = guest.control();
+    let strip = VlanModes { strip: true, ..VlanModes::default() };
+    assert_eq!(control.vlan_modes().unwrap(), strip);
+    let (mut near, mut far) = (host.queues(), guest.queues());
+    for (modes, len) in [(strip, 60), (VlanModes::default(), 64), (strip, 60)] {
+        control.set_vlan_modes(modes).unwrap();
+        assert_eq!(control.vlan_modes().unwrap(), modes);
+        let mut burst = Burst::<1>::new();
+        assert!(burst.push(tagged(pool)).is_ok());
+        assert_eq!(near.tx[0].send(&mut burst), 1);
+        let begin = std::time::Instant::now();
+        while far.rx[0].receive(&mut burst) == 0 {
+            assert!(begin.elapsed() < PATIENCE);
+        }
+        assert_eq!(burst.as_slice()[0].packet_len(), len, "{modes:?}");
+    }
+}
+
+/// A frame of 64 bytes, four of which are a VLAN's tag.
+fn tagged<'eal>(pool: &Mempool<'eal>) -> Mbuf<'eal> {
+    let mut mbuf = pool.alloc().unwrap();
+    let bytes = mbuf.append(64).unwrap();
+    bytes.fill(0);
+    bytes[..18].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0, 0, 7, 0x88, 0xb5]);
+    mbuf
 }
 
 pub fn refusals_leave_nothing_behind(eal: &Eal) {

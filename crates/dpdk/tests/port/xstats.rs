@@ -5,7 +5,8 @@ use std::ffi::CString;
 
 use dpdk::{Burst, Eal, Mempool, XstatsError};
 
-use super::{queues, take};
+use super::devices::queues;
+use super::take;
 
 pub fn values_are_those_of_dpdk(eal: &Eal, pool: &Mempool<'_>) {
     let mut port = take(eal, "net_null0").configure(&queues(pool, 2)).unwrap().start().unwrap();
