@@ -44,7 +44,8 @@ impl AfPacket {
         self
     }
 
-    /// Bytes of a frame's slot, with the kernel's header; 2048 by default. Blocks are made of whole slots.
+    /// Bytes of a frame's slot, with 32 of the kernel's; 2048 by default. Blocks are made of whole slots, and a frame
+    /// has to fit a buffer of the queue's pool: setting the queue up fails with `ENOMEM` otherwise.
     #[must_use]
     pub fn frame_size(mut self, bytes: u32) -> Self {
         self.0.set("framesz", bytes);

@@ -7,6 +7,9 @@ use super::{Arguments, vdev};
 
 /// A kernel interface. Needs `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`.
 ///
+/// The driver takes 2048 buffers out of a receive queue's pool each time that the queue is set up, for the kernel to
+/// receive into, and gives none of them back, not even when the device is removed: the pool has to have more.
+///
 /// ```
 /// use dpdk::vdev::AfXdp;
 /// let device = AfXdp::new("net_af_xdp0", "veth0").first_queue(1).queue_count(2);

@@ -6,7 +6,7 @@ use super::{Arguments, vdev};
 /// The MAC address of a [`Tap`] device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TapMac {
-    /// `00:64:74:61:70:NN`, which spells "dtap", with a number that counts up.
+    /// `02:64:74:61:70:NN`, which spells "dtap", with a number that counts up. (Some releases begin it with `00`.)
     Fixed,
     /// This one.
     Address([u8; 6]),
