@@ -139,12 +139,12 @@ fn count(port: PortId, direction: &'static str, asked: usize, max: u16) -> Resul
     }
 }
 
-/// A key with room for whatever length a driver takes for its own: the length is one byte.
-pub(super) type KeyRoom = [u8; 256];
+/// Room for a key of whatever length a driver takes for its own: the length is one byte.
+const KEY_ROOM: usize = 256;
 
 /// DPDK keeps the pointer to a key in the port's configuration, which drivers read when the port starts. A port's
 /// key lives here until the port is configured anew.
-static KEYS: Mutex<BTreeMap<u16, Vec<Box<KeyRoom>>>> = Mutex::new(BTreeMap::new());
+static KEYS: Mutex<BTreeMap<u16, Vec<Vec<u8>>>> = Mutex::new(BTreeMap::new());
 
 /// Runs `configure` with a pointer to a copy of the key, null where there is none. The copies of before are freed
 /// when it has succeeded; until then DPDK may go back to them.
@@ -166,11 +166,9 @@ pub(super) fn with_key<E>(
 }
 
 /// A copy of a key, zeros behind it.
-pub(super) fn room(key: &[u8]) -> Box<KeyRoom> {
-    let mut room = Box::new([0; 256]);
-    for (to, from) in room.iter_mut().zip(key) {
-        *to = *from;
-    }
+pub(super) fn room(key: &[u8]) -> Vec<u8> {
+    let mut room = key.to_vec();
+    room.resize(KEY_ROOM, 0);
     room
 }
 
@@ -310,6 +308,6 @@ mod tests {
         assert_eq!((with_key(id, Some(&[4]), |_| Ok::<(), ()>(())), kept()), (Ok(()), 1));
         let none = with_key(id, None, |key| if key.is_null() { Ok(()) } else { Err(()) });
         assert_eq!((none, kept()), (Ok(()), 0));
-        assert_eq!((room(&[7; 300])[255], room(&[7])[..3].to_vec()), (7, vec![7, 0, 0]));
+        assert_eq!((room(&[7]).len(), &room(&[7])[..3]), (256, &[7, 0, 0][..]));
     }
 }
