@@ -10,8 +10,9 @@
 //! drivers that do it in software and look at little: net_tap and net_vhost write checksums at these places.
 //! The rule that keeps them inside the packet is `Mbuf`'s: such a request is made by calls that hold it
 //! against the first segment, only for packets whose bytes have one owner, and is gone when the packet changes
-//! its shape. No received packet carries one: the vhost library would let its peer write them with
-//! `legacy-ol-flags`, which [`Eal::attach`](crate::Eal::attach) refuses.
+//! its shape. A received packet carries none but what the program itself asked for (net_ring passes packets on as
+//! they are): the vhost library would let its peer write requests with `legacy-ol-flags`, which
+//! [`Eal::attach`](crate::Eal::attach) refuses.
 //!
 //! # What cannot be asked for
 //! - `MBUF_FAST_FREE`: the driver would put whole bursts back into one pool without a look at them. It holds
