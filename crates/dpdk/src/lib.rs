@@ -85,4 +85,5 @@ pub fn version() -> String {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/write-a-forwarder.md")]
 #[doc = include_str!("../../../docs/look-packets-up.md")]
+#[doc = include_str!("../../../docs/set-up-ports.md")]
 struct Guides;

@@ -86,7 +86,8 @@ impl PortControl<'_> {
     }
 
     /// Sets the redirection table, while frames come in if need be; [`Reta::entries`](crate::Reta::entries) makes
-    /// one. A table is replaced in parts: frames may be spread by both while it is.
+    /// one. A table is replaced in parts: frames may be spread by both while it is. It holds until the port is started
+    /// again, which brings back what [`PortConfig::rss`](crate::PortConfig::rss) asked for.
     ///
     /// # Errors
     /// [`PortError::RetaSize`], [`PortError::RetaQueue`] for a queue that the port has not, [`PortError::Call`],

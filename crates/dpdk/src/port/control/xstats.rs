@@ -183,7 +183,7 @@ impl PortControl<'_> {
         }
         for (ids, values) in ids.ids.chunks(AT_ONCE).zip(values.chunks_mut(AT_ONCE)) {
             // SAFETY: there is a number and a place for each value.
-            check(self.id, "rte_eth_xstats_get_by_id", unsafe {
+            let told = check(self.id, "rte_eth_xstats_get_by_id", unsafe {
                 dpdk_sys::rte_eth_xstats_get_by_id(
                     self.id.0,
                     ids.as_ptr(),
@@ -191,6 +191,9 @@ impl PortControl<'_> {
                     ids.len() as u32,
                 )
             })?;
+            if told as usize != ids.len() {
+                return Err(XstatsError::Changed(self.id));
+            }
         }
         Ok(())
     }
