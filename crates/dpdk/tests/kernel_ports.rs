@@ -11,7 +11,9 @@ use std::process::Command;
 
 use devices::{PATIENCE, cross, queues, remove, start};
 use dpdk::vdev::{AfPacket, AfXdp, Tap, TapMac};
-use dpdk::{Eal, Lack, Mempool, PoolConfig, Port, PortConfig, Request, Rss, Started, TxOffloads};
+use dpdk::{
+    Eal, Lack, Mempool, PoolConfig, Port, PortConfig, Request, Rss, RxOffloads, Started, TxOffloads,
+};
 
 /// Set for the process that is in the namespace.
 const INSIDE: &str = "LINERATE_TEST_IN_NAMESPACE";
@@ -104,9 +106,16 @@ fn tap(eal: &Eal, pool: &Mempool<'_>) {
     let port = eal.take_port(id).unwrap();
     let has = port.info().unwrap().tx_offloads;
     assert!(has.contains(TxOffloads::IPV4_CKSUM | TxOffloads::UDP_CKSUM | TxOffloads::MULTI_SEGS));
-    let config = PortConfig { tx_offloads: Request::required(has), ..queues(pool, 1) };
+    let config = PortConfig {
+        rx_offloads: Request::wanted(RxOffloads::ALL),
+        tx_offloads: Request::required(has),
+        ..queues(pool, 1)
+    };
     let mut tap = port.configure(&config).unwrap().start().unwrap();
     assert_eq!(tap.tx_offloads(), has);
+    assert!(tap.rx_offloads().contains(RxOffloads::IPV4_CKSUM | RxOffloads::SCATTER));
+    let told = tap.shortfalls().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    assert!(told.contains("VLAN_STRIP"), "{told}");
     ip("link set edge0 addrgenmode none up");
     let mut kernel = start(eal, pool, &AfPacket::new("net_af_packet_k", "edge0"));
     both_ways(pool, &mut tap, &mut kernel);
