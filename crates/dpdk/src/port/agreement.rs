@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use super::config::PortConfig;
+use super::control;
 use super::error::PortError;
 use super::id::PortId;
 use super::info::PortInfo;
@@ -23,7 +24,7 @@ pub(super) struct Agreement {
     pub tx_offloads: TxOffloads,
     /// DPDK's hash types, which may be more than this crate knows; 0 for no RSS.
     pub hash_types: u64,
-    /// A key that the driver takes.
+    /// A key of the length that the driver takes.
     pub key: Option<Vec<u8>>,
     /// To be set at each start, for drivers fill theirs then. Empty for the driver's own.
     pub reta: Vec<u16>,
@@ -42,6 +43,23 @@ impl Agreement {
         agreement.rss(id, &config.rss, info)?;
         agreement.offloads(id, config, info)?;
         Ok(agreement)
+    }
+
+    /// Sets what drivers take only now, or forget when they start. The caller holds the lock.
+    pub fn started(&mut self, id: PortId) {
+        let at_start =
+            |lack: &Lack| matches!(lack, Lack::RetaRefused { .. } | Lack::KeyRefused { .. });
+        self.shortfalls.retain(|shortfall| !at_start(&shortfall.lack));
+        if let Some(key) = &self.key {
+            if let Err(errno) = control::rss::ensure_key(id, self.hash_types, key) {
+                self.lack(id, Lack::KeyRefused { errno });
+            }
+        }
+        if !self.reta.is_empty() {
+            if let Err(errno) = control::rss::update_reta(id, &self.reta) {
+                self.lack(id, Lack::RetaRefused { errno });
+            }
+        }
     }
 
     fn lack(&mut self, port: PortId, lack: Lack) {

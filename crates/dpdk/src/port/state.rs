@@ -6,13 +6,13 @@ use std::mem::MaybeUninit;
 
 use super::agreement::{self, Agreement};
 use super::config::PortConfig;
-use super::control::{self, PortControl, rss, xstats};
+use super::control::{self, PortControl, xstats};
 use super::error::{PortError, check};
 use super::id::PortId;
 use super::info::{self, PortInfo};
 use super::offloads::{RxOffloads, TxOffloads};
 use super::rx::RxQueue;
-use super::shortfall::{Lack, Shortfall};
+use super::shortfall::Shortfall;
 use super::tx::TxQueue;
 use crate::eal::Eal;
 
@@ -224,8 +224,8 @@ fn adjust(id: PortId, rx: Option<&mut u16>, tx: Option<&mut u16>) -> Result<(), 
 
 impl<'eal> Port<'eal, Configured> {
     /// Starts the port. Its link may take a while to come up; see [`PortControl::wait_link`]. An RSS table that was
-    /// asked for is set when the port is started, for drivers fill theirs then: frames that come in between follow
-    /// the driver's.
+    /// asked for is set when the port is started, for drivers fill theirs then, and so is a key that the driver did not
+    /// take before: frames that come in between follow the driver's.
     ///
     /// # Errors
     /// [`PortError::Call`].
@@ -236,14 +236,7 @@ impl<'eal> Port<'eal, Configured> {
         check(id, "rte_eth_dev_start", unsafe { dpdk_sys::rte_eth_dev_start(id.0) })?;
         self.claim.started = true;
         let mut agreement = std::mem::take(&mut self.agreement);
-        agreement.shortfalls.retain(|it| !matches!(it.lack, Lack::RetaRefused { .. }));
-        if !agreement.reta.is_empty() {
-            if let Err(errno) = rss::update_reta(id, &agreement.reta) {
-                agreement
-                    .shortfalls
-                    .push(Shortfall { port: id, lack: Lack::RetaRefused { errno } });
-            }
-        }
+        agreement.started(id);
         drop(alone);
         Ok(self.into(agreement))
     }

@@ -58,6 +58,21 @@ fn hash_of(port: u16) -> ([u8; 40], u64) {
     }
 }
 
+/// The key in DPDK's books, which drivers read when the port starts.
+fn configured_key(port: u16) -> Option<[u8; 40]> {
+    // SAFETY: plain data that DPDK fills in; a key there has the length beside it, and lives as long as the
+    // configuration.
+    unsafe {
+        let mut conf: dpdk_sys::rte_eth_conf = MaybeUninit::zeroed().assume_init();
+        assert_eq!(dpdk_sys::rte_eth_dev_conf_get(port, &mut conf), 0);
+        let rss = &conf.rx_adv_conf.rss_conf;
+        (!rss.rss_key.is_null()).then(|| {
+            assert_eq!(rss.rss_key_len, 40);
+            *rss.rss_key.cast::<[u8; 40]>()
+        })
+    }
+}
+
 /// The table of 128 entries as DPDK itself tells it.
 fn table_of(port: u16) -> Vec<u16> {
     let mut groups = [dpdk_sys::rte_eth_rss_reta_entry64 { mask: u64::MAX, reta: [0; 64] }; 2];
@@ -87,7 +102,9 @@ pub fn a_driver_with_rss_does_what_it_is_told(eal: &Eal, pool: &Mempool<'_>) {
     assert_eq!(hash_of(number).1, types.bits());
     let expected = rss.reta.entries(128);
     assert_eq!((control.reta().unwrap(), table_of(number)), (expected.clone(), expected));
-    assert_eq!(control.rss_key().unwrap(), hash_of(number).0);
+    assert_eq!(control.rss_key().unwrap(), Rss::MICROSOFT_KEY);
+    assert_eq!(hash_of(number).0, Rss::MICROSOFT_KEY);
+    assert_eq!(configured_key(number), Some(Rss::MICROSOFT_KEY));
 
     // While it runs.
     let table: Vec<u16> = (0..128).map(|entry| entry % 4).collect();
@@ -104,9 +121,12 @@ pub fn a_driver_with_rss_does_what_it_is_told(eal: &Eal, pool: &Mempool<'_>) {
     let port = port.stop().unwrap().start().unwrap();
     assert_eq!(control.reta().unwrap(), rss.reta.entries(128));
 
+    assert_eq!(control.rss_key().unwrap(), Rss::MICROSOFT_KEY);
+
     // Another configuration knows nothing of this one.
     let port = port.stop().unwrap().unconfigure();
     let port = port.configure(&queues(pool, 2)).unwrap();
+    assert_eq!(configured_key(number), None);
     assert_eq!(port.shortfalls(), []);
     assert_eq!(control.rss_hash_types().unwrap(), info.rss_hash_types);
     drop(port);

@@ -95,12 +95,17 @@ pub fn vhost_and_virtio_user(eal: &Eal, pool: &Mempool<'_>) {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("vhost.sock");
     let mut host = start(eal, pool, &Vhost::new("net_vhost_h", &socket));
-    match guest(eal, pool, &VirtioUser::new("net_virtio_user_g", &socket).queue_size(256)) {
+    let mac = [2, 0, 0, 0, 0xaa, 2];
+    let device = VirtioUser::new("net_virtio_user_g", &socket).queue_size(256).mac(mac);
+    match guest(eal, pool, &device) {
         Err(error) => println!("skipped: vhost with virtio_user: {error}"),
         Ok(mut guest) => {
             for end in [&host, &guest] {
                 assert!(end.control().wait_link(PATIENCE).unwrap().up);
             }
+            // It has room for 64 addresses.
+            assert!(guest.info().unwrap().max_mac_addresses > 1);
+            assert_eq!(guest.control().macs().unwrap(), [mac]);
             {
                 let (mut near, mut far) = (host.queues(), guest.queues());
                 cross(pool, &mut far, &mut near, 200);

@@ -52,19 +52,11 @@ impl PortControl<'_> {
         if let Some(key) = key.filter(|key| key.len() != usize::from(takes)) {
             return Err(PortError::KeySize { port: self.id, given: key.len(), takes });
         }
-        let mut bytes = key.map(room);
-        // SAFETY: plain data for which all zeros means: nothing special.
-        let mut conf: rte_eth_rss_conf = unsafe { MaybeUninit::zeroed().assume_init() };
-        conf.rss_hf = types.bits();
-        if let Some(bytes) = &mut bytes {
-            conf.rss_key = bytes.as_mut_ptr();
-            conf.rss_key_len = takes;
-        }
-        // SAFETY: `conf` and the key in it, which is as long as any, are there during the call.
-        check(self.id, "rte_eth_dev_rss_hash_update", unsafe {
-            dpdk_sys::rte_eth_dev_rss_hash_update(self.id.0, &mut conf)
+        update_hash(self.id, types.bits(), key).map_err(|errno| PortError::Call {
+            port: self.id,
+            call: "rte_eth_dev_rss_hash_update",
+            errno,
         })
-        .map(drop)
     }
 
     /// The redirection table: the queue of a hash `h` is in entry `h % len`. Empty where the device has none.
@@ -108,6 +100,29 @@ impl PortControl<'_> {
             call: "rte_eth_dev_rss_reta_update",
             errno,
         })
+    }
+}
+
+/// Sets hash types and a key of the length that the device takes, or keeps its key. The caller holds the lock.
+fn update_hash(id: PortId, types: u64, key: Option<&[u8]>) -> Result<(), Errno> {
+    let mut bytes = key.map(room);
+    // SAFETY: plain data for which all zeros means: nothing special.
+    let mut conf: rte_eth_rss_conf = unsafe { MaybeUninit::zeroed().assume_init() };
+    conf.rss_hf = types;
+    if let (Some(key), Some(bytes)) = (key, &mut bytes) {
+        conf.rss_key = bytes.as_mut_ptr();
+        conf.rss_key_len = key.len() as u8;
+    }
+    // SAFETY: `conf` and the key in it, which is as long as any, are there during the call.
+    Errno::check(unsafe { dpdk_sys::rte_eth_dev_rss_hash_update(id.0, &mut conf) }).map(drop)
+}
+
+/// Sees to it that a port that has started hashes with the key of its configuration: there are drivers that take
+/// none there, and say nothing. One that does not tell its key is believed. The caller holds the lock.
+pub(in crate::port) fn ensure_key(id: PortId, types: u64, key: &[u8]) -> Result<(), Errno> {
+    match hash(id) {
+        Ok((_, now)) if now != key => update_hash(id, types, Some(key)),
+        _ => Ok(()),
     }
 }
 
