@@ -9,6 +9,7 @@
 #include <rte_lcore.h>
 #include <rte_mempool.h>
 #include <rte_memzone.h>
+#include <rte_thash.h>
 
 int lr_errno(void) { return rte_errno; }
 
@@ -169,6 +170,11 @@ uint64_t lr_rcu_qsbr_start(struct rte_rcu_qsbr *v) { return rte_rcu_qsbr_start(v
 int lr_rcu_qsbr_check(struct rte_rcu_qsbr *v, uint64_t token, bool wait)
 {
 	return rte_rcu_qsbr_check(v, token, wait);
+}
+
+uint32_t lr_softrss(uint32_t *tuple, uint32_t words, const uint8_t *key)
+{
+	return rte_softrss(tuple, words, key);
 }
 
 int lr_mempool_populate_dense(struct rte_mempool *mp)

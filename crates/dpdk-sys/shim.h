@@ -68,6 +68,7 @@ void lr_rcu_qsbr_thread_offline(struct rte_rcu_qsbr *v, unsigned int thread);
 void lr_rcu_qsbr_quiescent(struct rte_rcu_qsbr *v, unsigned int thread);
 uint64_t lr_rcu_qsbr_start(struct rte_rcu_qsbr *v);
 int lr_rcu_qsbr_check(struct rte_rcu_qsbr *v, uint64_t token, bool wait);
+uint32_t lr_softrss(uint32_t *tuple, uint32_t words, const uint8_t *key);
 
 /*
  * Populates an empty pool made with RTE_MEMPOOL_F_NO_IOVA_CONTIG from one memzone, objects side by side.

@@ -82,9 +82,12 @@ pub use mbuf::{
 };
 pub use mempool::{Exhausted, Mempool, MempoolError, PoolConfig};
 pub use per_socket::PerSocket;
+pub use port::vdev;
 pub use port::{
-    Configured, Link, Port, PortConfig, PortControl, PortError, PortId, PortInfo, Queues, RxConfig,
-    RxQueue, Started, Stats, TxBuffer, TxConfig, TxQueue, Unconfigured,
+    Configured, Descriptors, FlowTuple, Lack, Link, Port, PortConfig, PortControl, PortError,
+    PortId, PortInfo, Queues, Request, Reta, Rss, RssHashTypes, RxConfig, RxOffloads, RxQueue,
+    Shortfall, Started, Stats, TxBuffer, TxConfig, TxOffloads, TxQueue, Unconfigured, VlanModes,
+    XstatIds, XstatNames, XstatsError, toeplitz,
 };
 
 /// Version of the DPDK library that runs, as it calls itself.
@@ -99,4 +102,5 @@ pub fn version() -> String {
 #[doc = include_str!("../../../docs/write-a-forwarder.md")]
 #[doc = include_str!("../../../docs/look-packets-up.md")]
 #[doc = include_str!("../../../docs/work-with-packets.md")]
+#[doc = include_str!("../../../docs/set-up-ports.md")]
 struct Guides;

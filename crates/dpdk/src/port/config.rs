@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! How a port is to be configured.
 
+use super::offloads::{Request, RxOffloads, TxOffloads};
+use super::rss::Rss;
 use crate::mempool::Mempool;
 
 /// Descriptors of a queue when nothing else is said, as in DPDK's examples.
@@ -49,4 +51,10 @@ pub struct PortConfig<'eal> {
     /// Bytes of the largest frame's payload, without the 14 bytes of the Ethernet header and the FCS;
     /// `None` for the driver's own, 1500 as a rule.
     pub mtu: Option<u16>,
+    /// How receive queues share frames.
+    pub rss: Rss,
+    /// Work that the port is to do on received packets.
+    pub rx_offloads: Request<RxOffloads>,
+    /// Work that the port is to do on packets to be sent.
+    pub tx_offloads: Request<TxOffloads>,
 }

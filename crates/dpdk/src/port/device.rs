@@ -16,8 +16,8 @@ const DRIVERS: [(&str, Arguments); 11] = [
     ("net_af_xdp", Arguments::Any),
     ("net_tap", Arguments::Any),
     ("net_pcap", Arguments::Any),
-    ("net_vhost", Arguments::Any),
-    ("eth_vhost", Arguments::Any),
+    ("net_vhost", Arguments::Vhost),
+    ("eth_vhost", Arguments::Vhost),
     ("net_virtio_user", Arguments::Any),
     ("net_nearfree", Arguments::Any),
 ];
@@ -31,6 +31,7 @@ enum Arguments {
     /// it only says so many bytes, which this crate does not believe, but the next driver does that they
     /// are sent on to: so no more than every buffer has.
     Null,
+    Vhost,
 }
 
 /// Whether a device may be attached, or why not.
@@ -69,6 +70,14 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
             Err("with zero-copy the peer writes to packets at any time")
         }
         Arguments::Memif => Ok(()),
+        // Received packets would ask to be worked on when they are sent, at places that the peer names and that
+        // the program moves when it changes them.
+        Arguments::Vhost
+            if arguments.iter().any(|it| it.trim_start().starts_with("legacy-ol-flags")) =>
+        {
+            Err("with legacy-ol-flags the peer decides where checksums are written")
+        }
+        Arguments::Vhost => Ok(()),
         Arguments::None if arguments.is_empty() => Ok(()),
         Arguments::None => {
             Err("this driver takes no arguments here: they are pointers or other rings")
@@ -175,6 +184,8 @@ mod tests {
             "net_null0,size=65",
             "net_null0,size=64,size=65",
             "net_memif0,role=client,zero-copy=yes",
+            "net_vhost0,iface=/tmp/s,legacy-ol-flags=1",
+            "eth_vhost0,iface=/tmp/s, legacy-ol-flags=1",
             "net_null0,size=[64,copy=1]",
             "eth_null0,copy=1,size=9000",
             "0000:01:00.0,cmd_fd=3",

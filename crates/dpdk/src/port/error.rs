@@ -2,6 +2,9 @@
 //! What can go wrong with a port.
 
 use super::PortId;
+use super::offloads::{RxOffloads, TxOffloads};
+use super::rss::RssHashTypes;
+use super::vdev::VdevError;
 use crate::errno::Errno;
 
 /// Why an operation on a port failed.
@@ -28,6 +31,77 @@ pub enum PortError {
         /// Queues that the driver has.
         max: u16,
     },
+    /// A required offload on reception that the driver has not.
+    #[error("port {port}: RX offloads required that its driver has not: {missing}; it has: {has}")]
+    RxOffloads {
+        /// The port.
+        port: PortId,
+        /// What is missing.
+        missing: RxOffloads,
+        /// What could have been asked for.
+        has: RxOffloads,
+    },
+    /// A required offload on transmission that the driver has not.
+    #[error("port {port}: TX offloads required that its driver has not: {missing}; it has: {has}")]
+    TxOffloads {
+        /// The port.
+        port: PortId,
+        /// What is missing.
+        missing: TxOffloads,
+        /// What could have been asked for.
+        has: TxOffloads,
+    },
+    /// Hash types that the driver has not.
+    #[error("port {port}: its driver does not hash by {missing}; it has: {has}")]
+    HashTypes {
+        /// The port.
+        port: PortId,
+        /// What is missing.
+        missing: RssHashTypes,
+        /// What could have been asked for.
+        has: RssHashTypes,
+    },
+    /// An RSS table names a queue that the port is not configured with.
+    #[error("port {port}: the RSS table names RX queue {queue}, the port has {queues} (from 0)")]
+    RetaQueue {
+        /// The port.
+        port: PortId,
+        /// The queue.
+        queue: u16,
+        /// Receive queues of the port.
+        queues: u16,
+    },
+    /// An RSS table of another length than the device's.
+    #[error("port {port}: an RSS table of {given} entries; give it {takes} (0: it has no table)")]
+    RetaSize {
+        /// The port.
+        port: PortId,
+        /// Entries that were given.
+        given: usize,
+        /// Entries that the device has.
+        takes: u16,
+    },
+    /// An RSS key of another length than the device's.
+    #[error("port {port}: an RSS key of {given} bytes; give it {takes}")]
+    KeySize {
+        /// The port.
+        port: PortId,
+        /// Bytes that were given.
+        given: usize,
+        /// Bytes that the device takes.
+        takes: u8,
+    },
+    /// A VLAN id of more than 12 bits.
+    #[error("port {port}: VLAN {vlan} is none: ids are 0 to 4095")]
+    Vlan {
+        /// The port.
+        port: PortId,
+        /// The id.
+        vlan: u16,
+    },
+    /// A typed device's name or argument that DPDK would take for something else.
+    #[error(transparent)]
+    Vdev(#[from] VdevError),
     /// A configuration without a queue: DPDK would make queues of its own and never set them up.
     #[error("port {0}: give it at least one RX or TX queue")]
     NoQueues(PortId),

@@ -5,7 +5,7 @@ use std::ffi::CString;
 
 use dpdk_sys::layout;
 
-use super::control;
+use super::control::{self, xstats};
 use super::device;
 use super::error::{PortError, check};
 use super::id::{PortId, valid_ports};
@@ -44,6 +44,7 @@ impl Eal {
         if after.is_empty() {
             return Err(PortError::NoPort(arguments.to_owned()));
         }
+        after.iter().copied().for_each(xstats::renumber);
         Ok(after)
     }
 

@@ -7,9 +7,12 @@ use std::mem::MaybeUninit;
 use super::control;
 use super::error::{PortError, check};
 use super::id::PortId;
+use super::offloads::{RxOffloads, TxOffloads};
+use super::rss::RssHashTypes;
 
 /// What a driver says about its port (`rte_eth_dev_info_get`).
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
+#[non_exhaustive]
 pub struct PortInfo {
     /// Name of the driver, such as `net_memif`.
     pub driver: String,
@@ -21,24 +24,86 @@ pub struct PortInfo {
     /// largest, and no more than its longest frame has room for (as `rte_eth_dev_configure` counts, which
     /// would answer EINVAL).
     pub max_mtu: u16,
+    /// The smallest MTU, in bytes.
+    pub min_mtu: u16,
+    /// Work that it can do on received packets, on all queues or on some.
+    pub rx_offloads: RxOffloads,
+    /// Work that it can do on packets to be sent, on all queues or on some.
+    pub tx_offloads: TxOffloads,
+    /// What of [`rx_offloads`](Self::rx_offloads) it can do on single queues. A configuration is for all queues.
+    pub rx_queue_offloads: RxOffloads,
+    /// What of [`tx_offloads`](Self::tx_offloads) it can do on single queues. A configuration is for all queues.
+    pub tx_queue_offloads: TxOffloads,
+    /// What RSS can hash; nothing where there is no RSS.
+    pub rss_hash_types: RssHashTypes,
+    /// Bytes of an RSS key: 40 where the driver does not say, as DPDK documents.
+    pub rss_key_len: u8,
+    /// Entries of the RSS redirection table; 0 where it cannot be set.
+    pub reta_size: u16,
+    /// MAC addresses that frames may be received for, the default one among them.
+    pub max_mac_addresses: u32,
+    /// Numbers of descriptors that a receive queue may have.
+    pub rx_descriptors: Descriptors,
+    /// Numbers of descriptors that a transmit queue may have.
+    pub tx_descriptors: Descriptors,
+    /// DPDK's bits, also those that `RssHashTypes` does not know.
+    pub(super) raw_hash_types: u64,
 }
+
+/// Lengths that a queue's ring may have (`rte_eth_desc_lim`); other numbers are rounded.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Descriptors {
+    /// The smallest.
+    pub min: u16,
+    /// The largest.
+    pub max: u16,
+    /// What it must be a multiple of.
+    pub align: u16,
+}
+
+impl Descriptors {
+    fn of(limits: &dpdk_sys::rte_eth_desc_lim) -> Self {
+        Self { min: limits.nb_min, max: limits.nb_max, align: limits.nb_align }
+    }
+}
+
+/// Bytes of an RSS key where `hash_key_size` is 0.
+const KEY_LEN: u8 = 40;
 
 impl PortInfo {
     pub(super) fn of(id: PortId) -> Result<Self, PortError> {
         let _alone = control::lock();
-        let info = query(id)?;
+        // SAFETY: the driver has just filled it in.
+        query(id).map(|info| unsafe { Self::from_dpdk(&info) })
+    }
+
+    /// # Safety
+    /// `info` is as [`query`] gives it.
+    pub(super) unsafe fn from_dpdk(info: &dpdk_sys::rte_eth_dev_info) -> Self {
         let driver = if info.driver_name.is_null() {
             String::new()
         } else {
             // SAFETY: drivers name themselves by a static C string.
             unsafe { CStr::from_ptr(info.driver_name) }.to_string_lossy().into_owned()
         };
-        Ok(Self {
+        Self {
             driver,
             max_rx_queues: info.max_rx_queues,
             max_tx_queues: info.max_tx_queues,
             max_mtu: max_mtu(info.max_mtu, info.max_rx_pktlen),
-        })
+            min_mtu: info.min_mtu,
+            rx_offloads: RxOffloads::from_bits(info.rx_offload_capa),
+            tx_offloads: TxOffloads::from_bits(info.tx_offload_capa),
+            rx_queue_offloads: RxOffloads::from_bits(info.rx_queue_offload_capa),
+            tx_queue_offloads: TxOffloads::from_bits(info.tx_queue_offload_capa),
+            rss_hash_types: RssHashTypes::from_bits(info.flow_type_rss_offloads),
+            rss_key_len: if info.hash_key_size == 0 { KEY_LEN } else { info.hash_key_size },
+            reta_size: info.reta_size,
+            max_mac_addresses: info.max_mac_addrs,
+            rx_descriptors: Descriptors::of(&info.rx_desc_lim),
+            tx_descriptors: Descriptors::of(&info.tx_desc_lim),
+            raw_hash_types: info.flow_type_rss_offloads,
+        }
     }
 }
 

@@ -5,6 +5,8 @@
 //! stopped, closed or detached while one of its queues is alive: that does not compile. What may be
 //! asked of a port at any time, from any thread, is in [`PortControl`].
 
+mod agreement;
+mod bits;
 mod config;
 mod control;
 mod device;
@@ -12,19 +14,30 @@ mod error;
 mod hotplug;
 mod id;
 mod info;
+mod offloads;
+mod rss;
 mod rx;
+mod shortfall;
 mod state;
+mod toeplitz;
 mod tx;
 mod tx_buffer;
+pub mod vdev;
 
 pub use config::{PortConfig, RxConfig, TxConfig};
 pub(crate) use control::lock;
+pub use control::vlan::VlanModes;
+pub use control::xstats::{XstatIds, XstatNames, XstatsError};
 pub use control::{Link, PortControl, Stats};
 pub use error::PortError;
 pub use id::PortId;
 pub(crate) use id::valid_ports;
-pub use info::PortInfo;
+pub use info::{Descriptors, PortInfo};
+pub use offloads::{Request, RxOffloads, TxOffloads};
+pub use rss::{Reta, Rss, RssHashTypes};
 pub use rx::RxQueue;
+pub use shortfall::{Lack, Shortfall};
 pub use state::{Configured, Port, Queues, Started, Unconfigured};
+pub use toeplitz::{FlowTuple, toeplitz};
 pub use tx::TxQueue;
 pub use tx_buffer::TxBuffer;

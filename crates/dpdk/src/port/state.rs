@@ -4,12 +4,15 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
+use super::agreement::{self, Agreement};
 use super::config::PortConfig;
-use super::control::{self, PortControl};
+use super::control::{self, PortControl, xstats};
 use super::error::{PortError, check};
 use super::id::PortId;
 use super::info::{self, PortInfo};
+use super::offloads::{RxOffloads, TxOffloads};
 use super::rx::RxQueue;
+use super::shortfall::Shortfall;
 use super::tx::TxQueue;
 use crate::eal::Eal;
 
@@ -35,8 +38,7 @@ pub enum Started {}
 /// ```
 pub struct Port<'eal, S> {
     claim: Claim<'eal>,
-    rx: u16,
-    tx: u16,
+    agreement: Agreement,
     state: PhantomData<S>,
 }
 
@@ -80,8 +82,7 @@ impl Eal {
         drop(taken);
         Ok(Port {
             claim: Claim { eal: self, id, started: false },
-            rx: 0,
-            tx: 0,
+            agreement: Agreement::default(),
             state: PhantomData,
         })
     }
@@ -100,6 +101,25 @@ impl<'eal, S> Port<'eal, S> {
         PortControl::new(self.claim.id)
     }
 
+    /// What the configuration asked for and the port does without; nothing before it is configured. A driver that
+    /// refuses a table of queues says so only when the port is started.
+    #[must_use]
+    pub fn shortfalls(&self) -> &[Shortfall] {
+        &self.agreement.shortfalls
+    }
+
+    /// What the port is configured to do on received packets.
+    #[must_use]
+    pub fn rx_offloads(&self) -> RxOffloads {
+        self.agreement.rx_offloads
+    }
+
+    /// What the port is configured to do on packets to be sent.
+    #[must_use]
+    pub fn tx_offloads(&self) -> TxOffloads {
+        self.agreement.tx_offloads
+    }
+
     /// What the driver can do.
     ///
     /// # Errors
@@ -108,8 +128,8 @@ impl<'eal, S> Port<'eal, S> {
         PortInfo::of(self.claim.id)
     }
 
-    fn into<T>(self, rx: u16, tx: u16) -> Port<'eal, T> {
-        Port { claim: self.claim, rx, tx, state: PhantomData }
+    fn into<T>(self, agreement: Agreement) -> Port<'eal, T> {
+        Port { claim: self.claim, agreement, state: PhantomData }
     }
 
     pub(super) fn into_claim(self) -> Claim<'eal> {
@@ -118,10 +138,12 @@ impl<'eal, S> Port<'eal, S> {
 }
 
 impl<'eal> Port<'eal, Unconfigured> {
-    /// Sets the port's queues up.
+    /// Sets the port's queues up. What of the configuration the driver has not is in
+    /// [`shortfalls`](Port::shortfalls).
     ///
     /// # Errors
-    /// [`PortError::TooManyQueues`], or [`PortError::Call`] with the function that failed.
+    /// [`PortError::TooManyQueues`], [`PortError::RxOffloads`] and [`PortError::TxOffloads`] for required ones,
+    /// [`PortError::RetaQueue`], or [`PortError::Call`] with the function that failed.
     pub fn configure(self, config: &PortConfig<'eal>) -> Result<Port<'eal, Configured>, PortError> {
         let id = self.claim.id;
         if config.rx.is_empty() && config.tx.is_empty() {
@@ -130,22 +152,32 @@ impl<'eal> Port<'eal, Unconfigured> {
         let _alone = control::lock();
         let info = info::query(id)?;
         // No offload that the driver switches on by itself: MBUF_FAST_FREE would be wrong for packets
-        // that have several owners or come from several pools.
+        // that have several owners or come from several pools. Those of the port are on for each queue.
         let rx_conf = dpdk_sys::rte_eth_rxconf { offloads: 0, ..info.default_rxconf };
         let tx_conf = dpdk_sys::rte_eth_txconf { offloads: 0, ..info.default_txconf };
-        let rx = count(id, "RX", config.rx.len(), info.max_rx_queues)?;
-        let tx = count(id, "TX", config.tx.len(), info.max_tx_queues)?;
+        // SAFETY: the driver has just filled it in.
+        let known = unsafe { PortInfo::from_dpdk(&info) };
+        let agreement = Agreement::of(id, config, &known)?;
+        let (rx, tx) = (agreement.rx, agreement.tx);
         // SAFETY: plain data for which all zeros means: nothing special.
         let mut conf: dpdk_sys::rte_eth_conf = unsafe { MaybeUninit::zeroed().assume_init() };
         conf.rxmode.mtu = config.mtu.map_or(0, u32::from);
-        if rx > 1 && info.flow_type_rss_offloads != 0 {
+        conf.rxmode.offloads = agreement.rx_offloads.bits();
+        conf.txmode.offloads = agreement.tx_offloads.bits();
+        if agreement.hash_types != 0 {
             // Several queues get frames only where the device spreads them.
             conf.rxmode.mq_mode = dpdk_sys::RTE_ETH_MQ_RX_RSS;
-            conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads;
+            conf.rx_adv_conf.rss_conf.rss_hf = agreement.hash_types;
         }
-        // SAFETY: the claim makes this the only user of the port; `conf` is valid.
-        check(id, "rte_eth_dev_configure", unsafe {
-            dpdk_sys::rte_eth_dev_configure(id.0, rx, tx, &conf)
+        xstats::renumber(id);
+        let key = agreement.key.as_deref();
+        agreement::with_key(id, key, |pointer| {
+            conf.rx_adv_conf.rss_conf.rss_key = pointer;
+            conf.rx_adv_conf.rss_conf.rss_key_len = key.map_or(0, |key| key.len() as u8);
+            // SAFETY: the claim makes this the only user of the port; `conf` is valid, and the key in it lives
+            // until the port is configured with another.
+            let code = unsafe { dpdk_sys::rte_eth_dev_configure(id.0, rx, tx, &conf) };
+            check(id, "rte_eth_dev_configure", code).map(drop)
         })?;
         // SAFETY: looks a number up in DPDK's table.
         let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(id.0) } as u32;
@@ -176,7 +208,7 @@ impl<'eal> Port<'eal, Unconfigured> {
             // SAFETY: no array of types is asked back. An error means that the driver cannot.
             unsafe { dpdk_sys::rte_eth_dev_set_ptypes(id.0, 0, std::ptr::null_mut(), 0) };
         }
-        Ok(self.into(rx, tx))
+        Ok(self.into(agreement))
     }
 }
 
@@ -190,15 +222,10 @@ fn adjust(id: PortId, rx: Option<&mut u16>, tx: Option<&mut u16>) -> Result<(), 
     .map(drop)
 }
 
-fn count(port: PortId, direction: &'static str, asked: usize, max: u16) -> Result<u16, PortError> {
-    match u16::try_from(asked) {
-        Ok(n) if n <= max => Ok(n),
-        _ => Err(PortError::TooManyQueues { port, direction, asked, max }),
-    }
-}
-
 impl<'eal> Port<'eal, Configured> {
-    /// Starts the port. Its link may take a while to come up; see [`PortControl::link`].
+    /// Starts the port. Its link may take a while to come up; see [`PortControl::wait_link`]. An RSS table that was
+    /// asked for is set when the port is started, for drivers fill theirs then, and so is a key that the driver did not
+    /// take before: frames that come in between follow the driver's.
     ///
     /// # Errors
     /// [`PortError::Call`].
@@ -207,16 +234,17 @@ impl<'eal> Port<'eal, Configured> {
         let alone = control::lock();
         // SAFETY: the claim makes this the only user of the port, whose queues are set up.
         check(id, "rte_eth_dev_start", unsafe { dpdk_sys::rte_eth_dev_start(id.0) })?;
-        drop(alone);
         self.claim.started = true;
-        let (rx, tx) = (self.rx, self.tx);
-        Ok(self.into(rx, tx))
+        let mut agreement = std::mem::take(&mut self.agreement);
+        agreement.started(id);
+        drop(alone);
+        Ok(self.into(agreement))
     }
 
     /// Back to the beginning, for another configuration or for [`Eal::detach`].
     #[must_use]
     pub fn unconfigure(self) -> Port<'eal, Unconfigured> {
-        self.into(0, 0)
+        self.into(Agreement::default())
     }
 }
 
@@ -237,9 +265,9 @@ impl<'eal> Port<'eal, Started> {
         Queues {
             // SAFETY: the port is started with these queues, stays so while they borrow it, and the
             // exclusive borrow makes them the only ones.
-            rx: (0..self.rx).map(|queue| unsafe { RxQueue::new(id, queue) }).collect(),
+            rx: (0..self.agreement.rx).map(|queue| unsafe { RxQueue::new(id, queue) }).collect(),
             // SAFETY: as above.
-            tx: (0..self.tx).map(|queue| unsafe { TxQueue::new(id, queue) }).collect(),
+            tx: (0..self.agreement.tx).map(|queue| unsafe { TxQueue::new(id, queue) }).collect(),
         }
     }
 
@@ -254,7 +282,7 @@ impl<'eal> Port<'eal, Started> {
         check(id, "rte_eth_dev_stop", unsafe { dpdk_sys::rte_eth_dev_stop(id.0) })?;
         drop(alone);
         self.claim.started = false;
-        let (rx, tx) = (self.rx, self.tx);
-        Ok(self.into(rx, tx))
+        let agreement = std::mem::take(&mut self.agreement);
+        Ok(self.into(agreement))
     }
 }

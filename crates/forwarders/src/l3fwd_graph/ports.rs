@@ -106,6 +106,7 @@ pub fn start<'eal>(
             tx: vec![TxConfig::default(); queues.1],
             no_packet_types: true,
             mtu: options.max_packet_len.map(|len| len - OVERHEAD),
+            ..PortConfig::default()
         };
         let running = eal.take_port(id)?.configure(&config)?.start()?;
         if options.promiscuous {

@@ -265,6 +265,7 @@ impl<'eal> Ports<'eal> {
             tx: (0..tx).map(|_| TxConfig::default()).collect(),
             no_packet_types: true,
             mtu,
+            ..PortConfig::default()
         };
         match port.configure(&config).and_then(Port::start) {
             Ok(port) => Ok((port, pools, most)),

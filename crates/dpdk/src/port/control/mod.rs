@@ -3,6 +3,12 @@
 //!
 //! A control stands for a port's number: after [`Eal::detach`] the number may be another port's.
 
+mod addresses;
+mod modes;
+pub(super) mod rss;
+pub(super) mod vlan;
+pub(super) mod xstats;
+
 use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -145,37 +151,14 @@ impl PortControl<'_> {
         })
     }
 
-    /// Takes the link up or down (`rte_eth_dev_set_link_up`, `rte_eth_dev_set_link_down`).
+    /// Zeroes the port's counters (`rte_eth_stats_reset`).
     ///
     /// # Errors
     /// [`PortError::Call`], `ENOTSUP` where the driver cannot.
-    pub fn set_link(&self, up: bool) -> Result<(), PortError> {
+    pub fn reset_stats(&self) -> Result<(), PortError> {
         let _alone = lock();
         // SAFETY: control functions take any port number.
-        let (call, code) = unsafe {
-            if up {
-                ("rte_eth_dev_set_link_up", dpdk_sys::rte_eth_dev_set_link_up(self.id.0))
-            } else {
-                ("rte_eth_dev_set_link_down", dpdk_sys::rte_eth_dev_set_link_down(self.id.0))
-            }
-        };
-        check(self.id, call, code).map(drop)
-    }
-
-    /// Switches promiscuous mode on or off.
-    ///
-    /// # Errors
-    /// [`PortError::Call`], `ENOTSUP` where the driver has no such mode.
-    pub fn set_promiscuous(&self, on: bool) -> Result<(), PortError> {
-        let _alone = lock();
-        // SAFETY: control functions take any port number.
-        let (call, code) = unsafe {
-            if on {
-                ("rte_eth_promiscuous_enable", dpdk_sys::rte_eth_promiscuous_enable(self.id.0))
-            } else {
-                ("rte_eth_promiscuous_disable", dpdk_sys::rte_eth_promiscuous_disable(self.id.0))
-            }
-        };
-        check(self.id, call, code).map(drop)
+        check(self.id, "rte_eth_stats_reset", unsafe { dpdk_sys::rte_eth_stats_reset(self.id.0) })
+            .map(drop)
     }
 }

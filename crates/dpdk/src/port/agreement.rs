@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a configuration asks for and what of it a driver has.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use super::config::PortConfig;
+use super::control;
+use super::error::PortError;
+use super::id::PortId;
+use super::info::PortInfo;
+use super::offloads::{RxOffloads, TxOffloads};
+use super::rss::{Reta, Rss, RssHashTypes};
+use super::shortfall::{Lack, Shortfall};
+
+/// What a port and its driver agreed on.
+#[derive(Clone, Default)]
+pub(super) struct Agreement {
+    /// Receive queues.
+    pub rx: u16,
+    /// Transmit queues.
+    pub tx: u16,
+    pub rx_offloads: RxOffloads,
+    pub tx_offloads: TxOffloads,
+    /// DPDK's hash types, which may be more than this crate knows; 0 for no RSS.
+    pub hash_types: u64,
+    /// A key of the length that the driver takes.
+    pub key: Option<Vec<u8>>,
+    /// To be set at each start, for drivers fill theirs then. Empty for the driver's own.
+    pub reta: Vec<u16>,
+    pub shortfalls: Vec<Shortfall>,
+}
+
+impl Agreement {
+    /// # Errors
+    /// [`PortError::TooManyQueues`], [`PortError::RxOffloads`], [`PortError::TxOffloads`], [`PortError::RetaQueue`].
+    pub fn of(id: PortId, config: &PortConfig<'_>, info: &PortInfo) -> Result<Self, PortError> {
+        let mut agreement = Self {
+            rx: count(id, "RX", config.rx.len(), info.max_rx_queues)?,
+            tx: count(id, "TX", config.tx.len(), info.max_tx_queues)?,
+            ..Self::default()
+        };
+        agreement.rss(id, &config.rss, info)?;
+        agreement.offloads(id, config, info)?;
+        Ok(agreement)
+    }
+
+    /// Sets what drivers take only now, or forget when they start. The caller holds the lock.
+    pub fn started(&mut self, id: PortId) {
+        let at_start =
+            |lack: &Lack| matches!(lack, Lack::RetaRefused { .. } | Lack::KeyRefused { .. });
+        self.shortfalls.retain(|shortfall| !at_start(&shortfall.lack));
+        if let Some(key) = &self.key {
+            if let Err(errno) = control::rss::ensure_key(id, self.hash_types, key) {
+                self.lack(id, Lack::KeyRefused { errno });
+            }
+        }
+        if !self.reta.is_empty() {
+            if let Err(errno) = control::rss::update_reta(id, &self.reta) {
+                self.lack(id, Lack::RetaRefused { errno });
+            }
+        }
+    }
+
+    fn lack(&mut self, port: PortId, lack: Lack) {
+        self.shortfalls.push(Shortfall { port, lack });
+    }
+
+    fn rss(&mut self, id: PortId, asked: &Rss, info: &PortInfo) -> Result<(), PortError> {
+        let outside = asked.reta.queues().iter().find(|queue| **queue >= self.rx);
+        if let Some(queue) = outside {
+            return Err(PortError::RetaQueue { port: id, queue: *queue, queues: self.rx });
+        }
+        // One queue has nothing to share, unless somebody asked: packets may carry the hash.
+        if self.rx == 0 || self.rx == 1 && *asked == Rss::default() {
+            return Ok(());
+        }
+        if info.raw_hash_types == 0 {
+            if *asked != Rss::default() {
+                self.lack(id, Lack::Rss { queues: self.rx });
+            }
+            return Ok(());
+        }
+        self.hash_types = info.raw_hash_types;
+        if let Some(asked) = asked.hash_types {
+            self.hash_types &= asked.bits();
+            let given = RssHashTypes::from_bits(self.hash_types);
+            if given != asked {
+                self.lack(id, Lack::HashTypes { asked, given });
+            }
+        }
+        if self.hash_types == 0 {
+            return Ok(());
+        }
+        match &asked.key {
+            Some(key) if key.len() == usize::from(info.rss_key_len) => self.key = Some(key.clone()),
+            Some(key) => {
+                self.lack(id, Lack::Key { asked: key.len(), takes: info.rss_key_len });
+            }
+            None => {}
+        }
+        if asked.reta.queues().is_empty() {
+            return Ok(());
+        }
+        if info.reta_size == 0 {
+            self.lack(id, Lack::Reta);
+            return Ok(());
+        }
+        if let Reta::Table(table) = &asked.reta {
+            if table.len() != usize::from(info.reta_size) {
+                self.lack(id, Lack::RetaSize { asked: table.len(), has: info.reta_size });
+            }
+        }
+        self.reta = asked.reta.entries(info.reta_size);
+        Ok(())
+    }
+
+    /// After [`rss`](Self::rss), because packets carry a hash only where there is one.
+    fn offloads(
+        &mut self,
+        id: PortId,
+        config: &PortConfig<'_>,
+        info: &PortInfo,
+    ) -> Result<(), PortError> {
+        let mut can = info.rx_offloads;
+        if self.hash_types == 0 {
+            can = can - RxOffloads::RSS_HASH;
+        }
+        let missing = config.rx_offloads.required - can;
+        if !missing.is_empty() {
+            return Err(PortError::RxOffloads { port: id, missing, has: can });
+        }
+        let missing = config.tx_offloads.required - info.tx_offloads;
+        if !missing.is_empty() {
+            return Err(PortError::TxOffloads { port: id, missing, has: info.tx_offloads });
+        }
+        let given = config.rx_offloads.required | (config.rx_offloads.wanted & can);
+        let missing = config.rx_offloads.wanted - given;
+        self.rx_offloads = given;
+        if !missing.is_empty() {
+            self.lack(id, Lack::RxOffloads { missing, given });
+        }
+        let given = config.tx_offloads.required | (config.tx_offloads.wanted & info.tx_offloads);
+        let missing = config.tx_offloads.wanted - given;
+        self.tx_offloads = given;
+        if !missing.is_empty() {
+            self.lack(id, Lack::TxOffloads { missing, given });
+        }
+        Ok(())
+    }
+}
+
+fn count(port: PortId, direction: &'static str, asked: usize, max: u16) -> Result<u16, PortError> {
+    match u16::try_from(asked) {
+        Ok(n) if n <= max => Ok(n),
+        _ => Err(PortError::TooManyQueues { port, direction, asked, max }),
+    }
+}
+
+/// Room for a key of whatever length a driver takes for its own: the length is one byte.
+const KEY_ROOM: usize = 256;
+
+/// DPDK keeps the pointer to a key in the port's configuration, which drivers read when the port starts. A port's
+/// key lives here until the port is configured anew.
+static KEYS: Mutex<BTreeMap<u16, Vec<Vec<u8>>>> = Mutex::new(BTreeMap::new());
+
+/// Runs `configure` with a pointer to a copy of the key, null where there is none. The copies of before are freed
+/// when it has succeeded; until then DPDK may go back to them.
+pub(super) fn with_key<E>(
+    id: PortId,
+    key: Option<&[u8]>,
+    configure: impl FnOnce(*mut u8) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut keys = KEYS.lock().unwrap_or_else(|poison| poison.into_inner());
+    let kept = keys.entry(id.0).or_default();
+    let before = kept.len();
+    if let Some(key) = key {
+        kept.push(room(key));
+    }
+    let pointer = kept.get_mut(before).map_or(std::ptr::null_mut(), |room| room.as_mut_ptr());
+    configure(pointer)?;
+    kept.drain(..before);
+    Ok(())
+}
+
+/// A copy of a key, zeros behind it.
+pub(super) fn room(key: &[u8]) -> Vec<u8> {
+    let mut room = key.to_vec();
+    room.resize(KEY_ROOM, 0);
+    room
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A test may.
+
+    use super::*;
+    use crate::Request;
+
+    fn info() -> PortInfo {
+        PortInfo {
+            max_rx_queues: 4,
+            max_tx_queues: 4,
+            rx_offloads: RxOffloads::VLAN_STRIP | RxOffloads::RSS_HASH,
+            tx_offloads: TxOffloads::MULTI_SEGS,
+            raw_hash_types: RssHashTypes::IPV4.bits() | RssHashTypes::IPV4_TCP.bits() | 1 << 49,
+            rss_key_len: 40,
+            reta_size: 8,
+            ..PortInfo::default()
+        }
+    }
+
+    /// The rules without queues, whose configurations hold pools.
+    fn agree(rx: u16, rss: &Rss, info: &PortInfo) -> Result<Agreement, PortError> {
+        let mut agreement = Agreement { rx, ..Agreement::default() };
+        agreement.rss(PortId(3), rss, info)?;
+        Ok(agreement)
+    }
+
+    fn lacks(agreement: &Agreement) -> Vec<Lack> {
+        agreement.shortfalls.iter().map(|shortfall| shortfall.lack).collect()
+    }
+
+    #[test]
+    fn a_default_asks_for_nothing_and_takes_what_there_is() {
+        let agreement = agree(2, &Rss::default(), &info()).unwrap();
+        assert_eq!(agreement.hash_types, info().raw_hash_types);
+        assert!(agreement.reta.is_empty() && agreement.key.is_none());
+        assert_eq!(lacks(&agreement), []);
+        assert_eq!(agree(1, &Rss::default(), &info()).unwrap().hash_types, 0);
+        let none = PortInfo { raw_hash_types: 0, ..info() };
+        assert_eq!(lacks(&agree(2, &Rss::default(), &none).unwrap()), []);
+    }
+
+    #[test]
+    fn what_a_driver_lacks_is_said() {
+        let asked = Rss {
+            key: Some(vec![1; 52]),
+            hash_types: Some(RssHashTypes::IPV4 | RssHashTypes::IPV6),
+            reta: Reta::Table(vec![1, 0]),
+        };
+        let agreement = agree(2, &asked, &info()).unwrap();
+        assert_eq!(
+            lacks(&agreement),
+            [
+                Lack::HashTypes {
+                    asked: RssHashTypes::IPV4 | RssHashTypes::IPV6,
+                    given: RssHashTypes::IPV4
+                },
+                Lack::Key { asked: 52, takes: 40 },
+                Lack::RetaSize { asked: 2, has: 8 },
+            ]
+        );
+        assert_eq!(agreement.reta, [1, 0, 1, 0, 1, 0, 1, 0]);
+        assert_eq!(
+            agreement.shortfalls[0].to_string(),
+            "port 3: RSS by ipv4 ipv6 was asked for; its driver hashes by ipv4"
+        );
+        let none = PortInfo { raw_hash_types: 0, ..info() };
+        let agreement = agree(2, &asked, &none).unwrap();
+        assert_eq!(lacks(&agreement), [Lack::Rss { queues: 2 }]);
+        assert!(agreement.reta.is_empty() && agreement.key.is_none());
+        let fixed = PortInfo { reta_size: 0, ..info() };
+        assert!(lacks(&agree(2, &asked, &fixed).unwrap()).contains(&Lack::Reta));
+        let other = Rss { hash_types: Some(RssHashTypes::MPLS), ..asked };
+        let agreement = agree(2, &other, &info()).unwrap();
+        assert_eq!((agreement.hash_types, agreement.reta.len()), (0, 0));
+        assert_eq!(lacks(&agreement).len(), 1);
+    }
+
+    #[test]
+    fn a_table_of_queues_that_are_not_there_is_an_error() {
+        let asked = Rss { reta: Reta::RoundRobin(vec![0, 2]), ..Rss::default() };
+        assert!(agree(3, &asked, &info()).is_ok());
+        let error = agree(2, &asked, &info()).err().unwrap();
+        assert!(matches!(error, PortError::RetaQueue { queue: 2, queues: 2, .. }), "{error}");
+    }
+
+    #[test]
+    fn required_is_an_error_and_wanted_a_shortfall() {
+        let config = PortConfig {
+            rx_offloads: Request {
+                required: RxOffloads::VLAN_STRIP,
+                wanted: RxOffloads::RSS_HASH | RxOffloads::SCATTER,
+            },
+            tx_offloads: Request::wanted(TxOffloads::MULTI_SEGS | TxOffloads::TCP_TSO),
+            ..PortConfig::default()
+        };
+        let agreement = Agreement::of(PortId(3), &config, &info()).unwrap();
+        // Without RSS there is no hash to carry.
+        let missing = RxOffloads::RSS_HASH | RxOffloads::SCATTER;
+        assert_eq!(agreement.rx_offloads, RxOffloads::VLAN_STRIP);
+        assert_eq!(agreement.tx_offloads, TxOffloads::MULTI_SEGS);
+        assert_eq!(
+            lacks(&agreement),
+            [
+                Lack::RxOffloads { missing, given: RxOffloads::VLAN_STRIP },
+                Lack::TxOffloads { missing: TxOffloads::TCP_TSO, given: TxOffloads::MULTI_SEGS },
+            ]
+        );
+        let config = PortConfig {
+            rx_offloads: Request::required(RxOffloads::SCATTER | RxOffloads::VLAN_STRIP),
+            ..PortConfig::default()
+        };
+        let error = Agreement::of(PortId(3), &config, &info()).err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            "port 3: RX offloads required that its driver has not: SCATTER; it has: VLAN_STRIP"
+        );
+        let config = PortConfig {
+            tx_offloads: Request::required(TxOffloads::TCP_TSO),
+            ..PortConfig::default()
+        };
+        let error = Agreement::of(PortId(3), &config, &info()).err().unwrap();
+        assert!(matches!(error, PortError::TxOffloads { .. }), "{error}");
+    }
+
+    #[test]
+    fn the_key_of_before_lives_until_another_is_taken() {
+        let id = PortId(u16::MAX);
+        let kept = || KEYS.lock().unwrap().get(&id.0).map_or(0, Vec::len);
+        let refuse = |_| Err::<(), ()>(());
+        assert_eq!(with_key(id, Some(&[1, 2]), |_| Ok::<(), ()>(())), Ok(()));
+        assert_eq!((with_key(id, Some(&[3]), refuse), kept()), (Err(()), 2));
+        assert_eq!((with_key(id, None, refuse), kept()), (Err(()), 2));
+        assert_eq!((with_key(id, Some(&[4]), |_| Ok::<(), ()>(())), kept()), (Ok(()), 1));
+        let none = with_key(id, None, |key| if key.is_null() { Ok(()) } else { Err(()) });
+        assert_eq!((none, kept()), (Ok(()), 0));
+        assert_eq!((room(&[7]).len(), &room(&[7])[..3]), (256, &[7, 0, 0][..]));
+    }
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A port's extended statistics: names read once, values by number.
+//!
+//! Which statistics there are may change when a port is configured, for its queues are among them. Numbers are
+//! therefore good for one configuration, and using them in another is an error: read the names again.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use dpdk_sys::{layout, rte_eth_xstat_name};
+
+use super::{PortControl, lock};
+use crate::port::error::{PortError, check};
+use crate::port::id::PortId;
+
+/// Values asked for at once: DPDK has an array of them on its stack.
+const AT_ONCE: usize = 256;
+
+/// How often each port was configured or came; a change means that its statistics may be others.
+static NUMBERINGS: [AtomicU32; layout::MAX_ETHPORTS] =
+    [const { AtomicU32::new(0) }; layout::MAX_ETHPORTS];
+
+/// Makes numbers of before unknown. The caller holds the lock.
+pub(in crate::port) fn renumber(id: PortId) {
+    if let Some(numbering) = NUMBERINGS.get(usize::from(id.0)) {
+        numbering.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn numbering(id: PortId) -> u32 {
+    NUMBERINGS.get(usize::from(id.0)).map_or(0, |numbering| numbering.load(Ordering::Relaxed))
+}
+
+/// Why there are no values.
+#[derive(Debug, thiserror::Error)]
+pub enum XstatsError {
+    /// No statistic has that name.
+    #[error("port {port} has no statistic {name:?}; XstatNames::iter gives those that it has")]
+    Unknown {
+        /// The port.
+        port: PortId,
+        /// The name.
+        name: String,
+    },
+    /// The port has been configured since.
+    #[error("port {0} was configured since the names of its statistics were read: read them again")]
+    Changed(PortId),
+    /// Room for another number of values than were asked for.
+    #[error("{asked} statistics were asked for, with room for {room}: give as many places")]
+    Room {
+        /// Statistics asked for.
+        asked: usize,
+        /// Places given.
+        room: usize,
+    },
+    /// DPDK refused.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
+/// The names of a port's extended statistics.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct XstatNames {
+    port: PortId,
+    numbering: u32,
+    names: Vec<String>,
+}
+
+impl XstatNames {
+    /// Every name, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The numbers of these statistics, in that order.
+    ///
+    /// # Errors
+    /// [`XstatsError::Unknown`] names the first that there is not.
+    pub fn select<N: AsRef<str>>(&self, names: &[N]) -> Result<XstatIds, XstatsError> {
+        let id = |name: &N| {
+            let name = name.as_ref();
+            let place = self.names.iter().position(|it| it == name);
+            let place = place.map(|place| place as u64);
+            place.ok_or_else(|| XstatsError::Unknown { port: self.port, name: name.to_owned() })
+        };
+        Ok(self.ids(names.iter().map(id).collect::<Result<_, _>>()?))
+    }
+
+    /// The numbers of all.
+    #[must_use]
+    pub fn all(&self) -> XstatIds {
+        self.ids((0..self.names.len() as u64).collect())
+    }
+
+    fn ids(&self, ids: Vec<u64>) -> XstatIds {
+        XstatIds { port: self.port, numbering: self.numbering, count: self.names.len(), ids }
+    }
+}
+
+/// Statistics of a port, by number: what [`PortControl::xstats_into`] asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct XstatIds {
+    port: PortId,
+    numbering: u32,
+    /// Statistics that the port had when the names were read.
+    count: usize,
+    ids: Vec<u64>,
+}
+
+impl XstatIds {
+    /// How many they are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether they are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+}
+
+impl PortControl<'_> {
+    /// The names of the port's extended statistics as it is configured now (`rte_eth_xstats_get_names_by_id`).
+    ///
+    /// # Errors
+    /// [`PortError::Call`].
+    pub fn xstat_names(&self) -> Result<XstatNames, PortError> {
+        let _alone = lock();
+        let mut room = count(self.id)?;
+        let raw = loop {
+            let mut raw = vec![rte_eth_xstat_name { name: [0; 64] }; room];
+            // SAFETY: DPDK writes names only when there is room for all.
+            let count = check(self.id, "rte_eth_xstats_get_names_by_id", unsafe {
+                dpdk_sys::rte_eth_xstats_get_names_by_id(
+                    self.id.0,
+                    raw.as_mut_ptr(),
+                    room as u32,
+                    std::ptr::null_mut(),
+                )
+            })?;
+            // More than there were: nothing was written.
+            let enough = count as usize <= room;
+            room = count as usize;
+            if enough {
+                raw.truncate(room);
+                break raw;
+            }
+        };
+        let names = raw.iter().map(|raw| text(&raw.name)).collect();
+        Ok(XstatNames { port: self.id, numbering: numbering(self.id), names })
+    }
+
+    /// The values of these statistics, in their order (`rte_eth_xstats_get_by_id`). They are asked for 256 at a
+    /// time: more than that are not of one moment. Nothing is allocated here; drivers may.
+    ///
+    /// # Errors
+    /// [`XstatsError::Changed`] when the port was configured since the names were read, or when they are another
+    /// port's, [`XstatsError::Room`], [`XstatsError::Port`].
+    pub fn xstats_into(&self, ids: &XstatIds, values: &mut [u64]) -> Result<(), XstatsError> {
+        if ids.len() != values.len() {
+            return Err(XstatsError::Room { asked: ids.len(), room: values.len() });
+        }
+        let _alone = lock();
+        if ids.port != self.id
+            || ids.numbering != numbering(self.id)
+            || ids.count != count(self.id)?
+        {
+            return Err(XstatsError::Changed(self.id));
+        }
+        for (ids, values) in ids.ids.chunks(AT_ONCE).zip(values.chunks_mut(AT_ONCE)) {
+            // SAFETY: there is a number and a place for each value.
+            let told = check(self.id, "rte_eth_xstats_get_by_id", unsafe {
+                dpdk_sys::rte_eth_xstats_get_by_id(
+                    self.id.0,
+                    ids.as_ptr(),
+                    values.as_mut_ptr(),
+                    ids.len() as u32,
+                )
+            })?;
+            if told as usize != ids.len() {
+                return Err(XstatsError::Changed(self.id));
+            }
+        }
+        Ok(())
+    }
+
+    /// Zeroes the extended statistics, and the counters where drivers count in one place (`rte_eth_xstats_reset`).
+    ///
+    /// # Errors
+    /// [`PortError::Call`], `ENOTSUP` where the driver cannot.
+    pub fn reset_xstats(&self) -> Result<(), PortError> {
+        let _alone = lock();
+        // SAFETY: control functions take any port number.
+        check(self.id, "rte_eth_xstats_reset", unsafe { dpdk_sys::rte_eth_xstats_reset(self.id.0) })
+            .map(drop)
+    }
+}
+
+/// How many statistics a port has. The caller holds the lock.
+fn count(id: PortId) -> Result<usize, PortError> {
+    // SAFETY: without room DPDK counts and writes nothing.
+    let count = check(id, "rte_eth_xstats_get_names_by_id", unsafe {
+        dpdk_sys::rte_eth_xstats_get_names_by_id(
+            id.0,
+            std::ptr::null_mut(),
+            0,
+            std::ptr::null_mut(),
+        )
+    })?;
+    Ok(count as usize)
+}
+
+/// A name; all of the array where a driver left no room for its end.
+fn text(raw: &[std::ffi::c_char]) -> String {
+    let bytes: Vec<u8> = raw.iter().map(|byte| *byte as u8).collect();
+    match CStr::from_bytes_until_nul(&bytes) {
+        Ok(text) => text.to_string_lossy().into_owned(),
+        Err(_) => String::from_utf8_lossy(&bytes).into_owned(),
+    }
+}

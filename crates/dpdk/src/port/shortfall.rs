@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a port does not do although it was asked to.
+
+use super::id::PortId;
+use super::offloads::{RxOffloads, TxOffloads};
+use super::rss::RssHashTypes;
+use crate::errno::Errno;
+
+/// Something that was asked for and that the driver cannot do. The port works without it; its text says what was
+/// asked for and what is there instead, for the program to show to whoever chose the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("port {port}: {lack}")]
+pub struct Shortfall {
+    /// The port.
+    pub port: PortId,
+    /// What is lacking.
+    pub lack: Lack,
+}
+
+/// What a port lacks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Lack {
+    /// Offloads on reception.
+    #[error("RX offloads wanted that its driver has not: {missing}; on are: {given}")]
+    RxOffloads {
+        /// Those that were wanted and are off.
+        missing: RxOffloads,
+        /// All that are on.
+        given: RxOffloads,
+    },
+    /// Offloads on transmission.
+    #[error("TX offloads wanted that its driver has not: {missing}; on are: {given}")]
+    TxOffloads {
+        /// Those that were wanted and are off.
+        missing: TxOffloads,
+        /// All that are on.
+        given: TxOffloads,
+    },
+    /// RSS altogether.
+    #[error(
+        "RSS over {queues} RX queues was asked for, its driver has none: which queue gets a frame is up to the device"
+    )]
+    Rss {
+        /// Receive queues.
+        queues: u16,
+    },
+    /// Some of the hash types.
+    #[error("RSS by {asked} was asked for; its driver hashes by {given}")]
+    HashTypes {
+        /// What was asked for.
+        asked: RssHashTypes,
+        /// What there is of it; nothing means that there is no RSS.
+        given: RssHashTypes,
+    },
+    /// A key of that length.
+    #[error(
+        "an RSS key of {asked} bytes was given, it takes one of {takes}: the driver's own is used"
+    )]
+    Key {
+        /// Bytes that were given.
+        asked: usize,
+        /// Bytes that it takes.
+        takes: u8,
+    },
+    /// A table of that length.
+    #[error("an RSS table of {asked} entries was given, it has {has}: they are repeated or cut")]
+    RetaSize {
+        /// Entries that were given.
+        asked: usize,
+        /// Entries that it has.
+        has: u16,
+    },
+    /// A table at all.
+    #[error("an RSS table was given, its driver has none to be set: the device's own is used")]
+    Reta,
+    /// The driver kept another key than it was configured with, and did not take it when the port was started.
+    #[error(
+        "an RSS key was given, rte_eth_dev_rss_hash_update says {errno}: the driver's own is used"
+    )]
+    KeyRefused {
+        /// The driver's answer.
+        errno: Errno,
+    },
+    /// The driver did not take the table when the port was started.
+    #[error(
+        "an RSS table was given, rte_eth_dev_rss_reta_update says {errno}: the driver's own is used"
+    )]
+    RetaRefused {
+        /// The driver's answer.
+        errno: Errno,
+    },
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! net_af_xdp: a kernel interface by AF_XDP sockets.
+
+use std::path::Path;
+
+use super::{Arguments, vdev};
+
+/// A kernel interface. Needs `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`.
+///
+/// The driver takes 2048 buffers out of a receive queue's pool each time that the queue is set up, for the kernel to
+/// receive into, and gives none of them back, not even when the device is removed: the pool has to have more.
+///
+/// ```
+/// use dpdk::vdev::AfXdp;
+/// let device = AfXdp::new("net_af_xdp0", "veth0").first_queue(1).queue_count(2);
+/// assert_eq!(device.to_string(), "net_af_xdp0,iface=veth0,start_queue=1,queue_count=2");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AfXdp(Arguments);
+
+vdev!(AfXdp, "net_af_xdp", |arguments| {
+    arguments.check_range("queue_count", 1..=u16::MAX.into(), "it has a queue at least")?;
+    arguments.check_range("busy_budget", 0..=u16::MAX.into(), "the kernel counts it in 16 bits")
+});
+
+impl AfXdp {
+    /// A device of that name, which begins with `net_af_xdp`, on a kernel interface.
+    #[must_use]
+    pub fn new(name: impl Into<String>, interface: impl AsRef<str>) -> Self {
+        let mut arguments = Arguments::new(name);
+        arguments.set("iface", interface.as_ref());
+        Self(arguments)
+    }
+
+    /// The first of the interface's queues that it takes, 0 by default.
+    #[must_use]
+    pub fn first_queue(mut self, queue: u16) -> Self {
+        self.0.set("start_queue", queue);
+        self
+    }
+
+    /// How many of the interface's queues it takes, 1 by default.
+    #[must_use]
+    pub fn queue_count(mut self, count: u16) -> Self {
+        self.0.set("queue_count", count);
+        self
+    }
+
+    /// An XDP program's object file, loaded in place of the one that gives all frames to the sockets; it has a map
+    /// `xsks_map`.
+    #[must_use]
+    pub fn xdp_program(mut self, path: impl AsRef<Path>) -> Self {
+        self.0.set_path("xdp_prog", path);
+        self
+    }
+
+    /// Packets per busy poll of the kernel's, 64 by default; 0 switches busy polling off.
+    #[must_use]
+    pub fn busy_budget(mut self, packets: u16) -> Self {
+        self.0.set("busy_budget", packets);
+        self
+    }
+
+    /// Whether frames are copied also where the interface's driver could do without; off by default.
+    #[must_use]
+    pub fn force_copy(mut self, on: bool) -> Self {
+        self.0.set_flag("force_copy", on);
+        self
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! net_memif: shared memory with another process.
+
+use std::path::Path;
+
+use super::{Arguments, vdev};
+
+/// Which end of a memif link a device is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Listens on the socket, and connects one client for each `id`.
+    Server,
+    /// Makes the memory, and decides about rings and buffers.
+    Client,
+}
+
+/// One end of a memif link. The link is up when the other end is there, too.
+///
+/// Without zero-copy, which [`Eal::attach`](crate::Eal::attach) refuses: the peer would write to packets while they
+/// are looked at.
+///
+/// ```
+/// use dpdk::vdev::{Memif, Role};
+/// let device = Memif::new("net_memif0").role(Role::Client).socket("/run/a.sock").id(3);
+/// assert_eq!(device.to_string(), "net_memif0,role=client,socket=/run/a.sock,socket-abstract=no,id=3");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Memif(Arguments);
+
+vdev!(Memif, "net_memif", |arguments| {
+    arguments.check_socket("socket")?;
+    arguments.check_range("rsize", 1..=14, "the driver takes 1 to 14")?;
+    arguments.check_range("bsize", 1..=u16::MAX.into(), "a buffer has a byte at least")?;
+    match arguments.get("secret") {
+        Some(secret) if secret.len() > SECRET => {
+            Err(arguments.refuse("secret", secret, "the driver cuts it to 24 bytes"))
+        }
+        _ => Ok(()),
+    }
+});
+
+/// Bytes of a secret.
+const SECRET: usize = 24;
+
+impl Memif {
+    /// A device of that name, which begins with `net_memif`.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(Arguments::new(name))
+    }
+
+    /// Which end it is; the client by default.
+    #[must_use]
+    pub fn role(mut self, role: Role) -> Self {
+        self.0.set("role", if role == Role::Server { "server" } else { "client" });
+        self
+    }
+
+    /// The socket in the file system by which the two ends meet; by default the abstract one `/run/memif.sock`.
+    #[must_use]
+    pub fn socket(mut self, path: impl AsRef<Path>) -> Self {
+        self.0.set_path("socket", path);
+        self.0.set("socket-abstract", "no");
+        self
+    }
+
+    /// A socket of the network namespace, with a name and no file.
+    #[must_use]
+    pub fn abstract_socket(mut self, name: impl AsRef<str>) -> Self {
+        self.0.set("socket", name.as_ref());
+        self.0.set("socket-abstract", "yes");
+        self
+    }
+
+    /// Which link of the socket's, the same at both ends; 0 by default.
+    #[must_use]
+    pub fn id(mut self, id: u32) -> Self {
+        self.0.set("id", id);
+        self
+    }
+
+    /// Bytes of each buffer in the shared memory, which the client decides; 2048 by default. Longer packets take
+    /// several.
+    #[must_use]
+    pub fn buffer_size(mut self, bytes: u16) -> Self {
+        self.0.set("bsize", bytes);
+        self
+    }
+
+    /// Slots of each ring, as a power of two, which the client decides: 1 to 14, 10 (1024 slots) by default.
+    #[must_use]
+    pub fn ring_size_log2(mut self, log2: u8) -> Self {
+        self.0.set("rsize", log2);
+        self
+    }
+
+    /// The MAC address; a random one by default.
+    #[must_use]
+    pub fn mac(mut self, mac: [u8; 6]) -> Self {
+        self.0.set_mac("mac", mac);
+        self
+    }
+
+    /// What both ends have to know, 24 bytes at most; nothing by default. It is sent in the clear.
+    #[must_use]
+    pub fn secret(mut self, secret: impl AsRef<str>) -> Self {
+        self.0.set("secret", secret.as_ref());
+        self
+    }
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Virtual devices with typed arguments, for [`Eal::attach_vdev`].
+//!
+//! Each type writes what EAL reads: its `Display` is the argument of `--vdev`. A name or a value that EAL would read
+//! as something else (commas begin another argument, a second `=` ends a value, `[` begins a list) is refused when
+//! the device is attached; then the string passes the same check as [`Eal::attach`]'s.
+//!
+//! What is not set is left out, so that the driver's default holds; the defaults that the documentation tells are
+//! those of DPDK 22.11 to 25.11.
+
+mod af_packet;
+mod af_xdp;
+mod memif;
+mod null;
+mod pcap;
+mod ring;
+mod tap;
+mod vhost;
+mod virtio_user;
+
+use std::fmt::{self, Display};
+use std::path::Path;
+
+use super::error::PortError;
+use super::id::PortId;
+use crate::eal::Eal;
+
+pub use af_packet::AfPacket;
+pub use af_xdp::AfXdp;
+pub use memif::{Memif, Role};
+pub use null::Null;
+pub use pcap::Pcap;
+pub use ring::Ring;
+pub use tap::{Tap, TapMac};
+pub use vhost::Vhost;
+pub use virtio_user::VirtioUser;
+
+/// Why a device's arguments were not given to DPDK.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum VdevError {
+    /// EAL finds the driver by the beginning of the name.
+    #[error(
+        "device name {name:?}: call it {driver} and letters, digits or _ behind that, {MAX_NAME} bytes at most"
+    )]
+    Name {
+        /// The name.
+        name: String,
+        /// What it has to begin with.
+        driver: &'static str,
+    },
+    /// A value that EAL or the driver would read as something else.
+    #[error("device {name}: {key}={value:?} is refused: {why}")]
+    Value {
+        /// The device.
+        name: String,
+        /// The argument.
+        key: &'static str,
+        /// Its value.
+        value: String,
+        /// The reason.
+        why: &'static str,
+    },
+    /// An argument without which the driver does nothing.
+    #[error("device {name}: {what}")]
+    Missing {
+        /// The device.
+        name: String,
+        /// What to set.
+        what: &'static str,
+    },
+}
+
+/// The longest name, in bytes (`RTE_ETH_NAME_MAX_LEN` and DPDK's rings, whose names add a few bytes).
+const MAX_NAME: usize = 20;
+/// Bytes of a Unix socket's path (`sun_path` and its NUL). libvhost cuts longer ones.
+const MAX_SOCKET_PATH: usize = 107;
+
+/// A virtual device of a driver that is known to be safe.
+pub trait Vdev: Display + sealed::Sealed {}
+
+mod sealed {
+    /// What a device is made of. Sealed: a driver is among them when somebody has read what its arguments do.
+    pub trait Sealed {
+        const DRIVER: &'static str;
+        fn arguments(&self) -> &super::Arguments;
+        /// What its driver would take for something else, beside what is refused of every value.
+        fn check(&self) -> Result<(), super::VdevError> {
+            Ok(())
+        }
+    }
+}
+
+impl Eal {
+    /// Attaches a virtual device and returns its port.
+    ///
+    /// # Errors
+    /// [`PortError::Vdev`] for what EAL would read as something else, and as [`Eal::attach`].
+    ///
+    /// ```no_run
+    /// use dpdk::vdev::{Memif, Role};
+    /// # fn attach(eal: &dpdk::Eal) -> Result<(), dpdk::PortError> {
+    /// let device = Memif::new("net_memif0").role(Role::Client).socket("/run/router/memif.sock");
+    /// let port = eal.take_port(eal.attach_vdev(&device)?)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn attach_vdev<V: Vdev>(&self, device: &V) -> Result<PortId, PortError> {
+        let arguments = device.arguments();
+        arguments.check(V::DRIVER)?;
+        device.check()?;
+        let text = device.to_string();
+        let ports = self.attach(&text)?;
+        ports.first().copied().ok_or(PortError::NoPort(text))
+    }
+}
+
+/// A name and arguments in the order in which they were set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arguments {
+    name: String,
+    list: Vec<(&'static str, String)>,
+}
+
+impl Arguments {
+    fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), list: Vec::new() }
+    }
+
+    /// Sets an argument, in place of what it was.
+    fn set(&mut self, key: &'static str, value: impl Display) {
+        self.list.retain(|(set, _)| *set != key);
+        self.list.push((key, value.to_string()));
+    }
+
+    fn set_flag(&mut self, key: &'static str, on: bool) {
+        self.set(key, u8::from(on));
+    }
+
+    /// A path that is no UTF-8 becomes one that is refused.
+    fn set_path(&mut self, key: &'static str, path: impl AsRef<Path>) {
+        self.set(key, path.as_ref().to_string_lossy());
+    }
+
+    fn set_mac(&mut self, key: &'static str, mac: [u8; 6]) {
+        self.set(key, mac.map(|byte| format!("{byte:02x}")).join(":"));
+    }
+
+    fn get(&self, key: &'static str) -> Option<&str> {
+        self.list.iter().find(|(set, _)| *set == key).map(|(_, value)| value.as_str())
+    }
+
+    fn refuse(&self, key: &'static str, value: &str, why: &'static str) -> VdevError {
+        VdevError::Value { name: self.name.clone(), key, value: value.to_owned(), why }
+    }
+
+    /// Refuses a socket's path that is too long for the kernel.
+    fn check_socket(&self, key: &'static str) -> Result<(), VdevError> {
+        match self.get(key) {
+            Some(path) if path.len() > MAX_SOCKET_PATH => {
+                Err(self.refuse(key, path, "a socket's path has 107 bytes at most"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a number outside a range that the driver does not look at, or answers in a word.
+    fn check_range(
+        &self,
+        key: &'static str,
+        range: std::ops::RangeInclusive<u64>,
+        why: &'static str,
+    ) -> Result<(), VdevError> {
+        match self.get(key) {
+            Some(value) if !value.parse().is_ok_and(|n: u64| range.contains(&n)) => {
+                Err(self.refuse(key, value, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a device for which this was not set.
+    fn need(&self, key: &'static str, what: &'static str) -> Result<(), VdevError> {
+        match self.get(key) {
+            Some(_) => Ok(()),
+            None => Err(VdevError::Missing { name: self.name.clone(), what }),
+        }
+    }
+
+    fn check(&self, driver: &'static str) -> Result<(), VdevError> {
+        let rest = self.name.strip_prefix(driver);
+        let plain = |rest: &str| rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if self.name.len() > MAX_NAME || !rest.is_some_and(plain) {
+            return Err(VdevError::Name { name: self.name.clone(), driver });
+        }
+        self.list.iter().try_for_each(|(key, value)| match misread(value) {
+            Some(why) => Err(self.refuse(key, value, why)),
+            None => Ok(()),
+        })
+    }
+}
+
+/// Why EAL would read something else.
+fn misread(value: &str) -> Option<&'static str> {
+    if value.is_empty() {
+        return Some("it is empty");
+    }
+    if value.contains(',') {
+        return Some("a comma begins another argument");
+    }
+    if value.contains('=') {
+        return Some("EAL reads no further than to its =");
+    }
+    if value.starts_with('[') {
+        return Some("[ begins a list");
+    }
+    if value.contains(char::REPLACEMENT_CHARACTER) {
+        return Some("it is not UTF-8");
+    }
+    // NUL ends the string for C; line ends and spaces at its ends are lost on the way through EAL's logs and shells.
+    if value.chars().any(char::is_control) || value.trim() != value {
+        return Some("it holds control characters, or spaces at an end");
+    }
+    None
+}
+
+impl Display for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        self.list.iter().try_for_each(|(key, value)| write!(f, ",{key}={value}"))
+    }
+}
+
+/// What every device has in common.
+macro_rules! vdev {
+    ($device:ident, $driver:literal $(, $check:expr)?) => {
+        impl std::fmt::Display for $device {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl super::sealed::Sealed for $device {
+            const DRIVER: &'static str = $driver;
+            fn arguments(&self) -> &super::Arguments {
+                &self.0
+            }
+            $(fn check(&self) -> Result<(), super::VdevError> {
+                let check: fn(&super::Arguments) -> Result<(), super::VdevError> = $check;
+                check(&self.0)
+            })?
+        }
+
+        impl super::Vdev for $device {}
+    };
+}
+use vdev;
+
+#[cfg(test)]
+mod tests;

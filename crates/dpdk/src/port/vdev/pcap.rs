@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! net_pcap: capture files, or interfaces by libpcap.
+
+use std::path::Path;
+
+use super::{Arguments, vdev};
+
+/// Receives from a capture file and writes what is sent into one; or both with a kernel interface.
+///
+/// ```
+/// use dpdk::vdev::Pcap;
+/// let device = Pcap::new("net_pcap0").receive_file("in.pcap").send_file("out.pcap");
+/// assert_eq!(device.to_string(), "net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pcap(Arguments);
+
+vdev!(Pcap, "net_pcap", |arguments| {
+    // The driver takes the interface for both ways then, and leaves the files without a word.
+    let files = ["rx_pcap", "tx_pcap"].into_iter().find(|key| arguments.get(key).is_some());
+    match (arguments.get("iface"), files) {
+        (Some(interface), Some(_)) => Err(arguments.refuse(
+            "iface",
+            interface,
+            "it is for both ways; files cannot be beside it",
+        )),
+        (None, None) => arguments.need("iface", "set a file to receive or send, or an interface"),
+        _ => Ok(()),
+    }
+});
+
+impl Pcap {
+    /// A device of that name, which begins with `net_pcap`.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(Arguments::new(name))
+    }
+
+    /// Frames are received from this capture file, once; nothing is without it.
+    #[must_use]
+    pub fn receive_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.0.set_path("rx_pcap", path);
+        self
+    }
+
+    /// What is sent is written into this capture file, which is made anew; it is freed without it.
+    #[must_use]
+    pub fn send_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.0.set_path("tx_pcap", path);
+        self
+    }
+
+    /// A kernel interface to receive from and send on. Needs `CAP_NET_RAW`.
+    #[must_use]
+    pub fn interface(mut self, interface: impl AsRef<str>) -> Self {
+        self.0.set("iface", interface.as_ref());
+        self
+    }
+
+    /// Whether the file is received again and again; off by default. Its packets are kept in mbufs of the queue's
+    /// pool, which has to have more of them, until the device is closed.
+    #[must_use]
+    pub fn again_and_again(mut self, on: bool) -> Self {
+        self.0.set_flag("infinite_rx", on);
+        self
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! net_ring: what is sent on a queue is received on it.
+
+use super::{Arguments, vdev};
+
+/// A device that gives back what was sent, 1023 packets at most waiting in each of its queues. It takes no
+/// arguments here: they are pointers, or attach to rings of other devices.
+///
+/// DPDK keeps the rings when the device is removed, and what waits in them: another device of that name goes on with
+/// both.
+///
+/// ```
+/// assert_eq!(dpdk::vdev::Ring::new("net_ring0").to_string(), "net_ring0");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ring(Arguments);
+
+vdev!(Ring, "net_ring");
+
+impl Ring {
+    /// A device of that name, which begins with `net_ring`.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(Arguments::new(name))
+    }
+}

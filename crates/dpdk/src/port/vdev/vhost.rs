@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! net_vhost: the host's end of a virtio link.
+
+use std::path::Path;
+
+use super::{Arguments, vdev};
+
+/// The host's end of a virtio link: a virtual machine's device, or [`VirtioUser`](super::VirtioUser). The link is up
+/// when the other end is there.
+///
+/// The other end shows its packets in its own memory, and they are copied from and to there.
+///
+/// ```
+/// use dpdk::vdev::Vhost;
+/// let device = Vhost::new("net_vhost0", "/run/vm/net.sock").queues(2);
+/// assert_eq!(device.to_string(), "net_vhost0,iface=/run/vm/net.sock,queues=2");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Vhost(Arguments);
+
+vdev!(Vhost, "net_vhost", |arguments| {
+    arguments.check_socket("iface")?;
+    arguments.check_range("queues", 1..=128, "virtio has 1 to 128 pairs of queues")
+});
+
+impl Vhost {
+    /// A device of that name, which begins with `net_vhost`, on a socket in the file system.
+    #[must_use]
+    pub fn new(name: impl Into<String>, socket: impl AsRef<Path>) -> Self {
+        let mut arguments = Arguments::new(name);
+        arguments.set_path("iface", socket);
+        Self(arguments)
+    }
+
+    /// Pairs of queues, 1 by default.
+    #[must_use]
+    pub fn queues(mut self, count: u16) -> Self {
+        self.0.set("queues", count);
+        self
+    }
+
+    /// Whether it connects to the socket, and does so again when the other end comes back; by default it listens.
+    #[must_use]
+    pub fn client(mut self, on: bool) -> Self {
+        self.0.set_flag("client", on);
+        self
+    }
+
+    /// Whether the other end may send TCP packets to be cut into segments (as `virtio` does between virtual machines);
+    /// off by default.
+    #[must_use]
+    pub fn tso(mut self, on: bool) -> Self {
+        self.0.set_flag("tso", on);
+        self
+    }
+}

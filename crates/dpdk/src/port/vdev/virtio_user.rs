@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! net_virtio_user: the guest's end of a virtio link, without a guest.
+
+use std::path::Path;
+
+use super::{Arguments, vdev};
+
+/// The guest's end of a virtio link. The other end reads and writes this process's packet memory: connect it only
+/// with one that is trusted with that, as with `/dev/vhost-net` the kernel.
+///
+/// ```
+/// use dpdk::vdev::VirtioUser;
+/// let device = VirtioUser::new("net_virtio_user0", "/run/vm/net.sock").queues(2);
+/// assert_eq!(device.to_string(), "net_virtio_user0,path=/run/vm/net.sock,queues=2");
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VirtioUser(Arguments);
+
+vdev!(VirtioUser, "net_virtio_user", |arguments| {
+    arguments.check_socket("path")?;
+    arguments.check_range("queues", 1..=128, "virtio has 1 to 128 pairs of queues")?;
+    match arguments.get("queue_size").map(str::parse::<u16>) {
+        Some(Ok(size)) if !size.is_power_of_two() => {
+            Err(arguments.refuse("queue_size", &size.to_string(), "it has to be a power of two"))
+        }
+        _ => Ok(()),
+    }
+});
+
+impl VirtioUser {
+    /// A device of that name, which begins with `net_virtio_user`, on a vhost-user socket or on `/dev/vhost-net`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, path: impl AsRef<Path>) -> Self {
+        let mut arguments = Arguments::new(name);
+        arguments.set_path("path", path);
+        Self(arguments)
+    }
+
+    /// Pairs of queues, 1 by default.
+    #[must_use]
+    pub fn queues(mut self, count: u16) -> Self {
+        self.0.set("queues", count);
+        self
+    }
+
+    /// Descriptors of each queue, a power of two; 256 by default.
+    #[must_use]
+    pub fn queue_size(mut self, descriptors: u16) -> Self {
+        self.0.set("queue_size", descriptors);
+        self
+    }
+
+    /// The MAC address; a random one by default.
+    #[must_use]
+    pub fn mac(mut self, mac: [u8; 6]) -> Self {
+        self.0.set_mac("mac", mac);
+        self
+    }
+
+    /// Whether it listens on the socket for a vhost device that connects; by default it connects. Attaching waits for
+    /// the other end then.
+    #[must_use]
+    pub fn server(mut self, on: bool) -> Self {
+        self.0.set_flag("server", on);
+        self
+    }
+
+    /// The kernel interface behind `/dev/vhost-net`; a new one by default.
+    #[must_use]
+    pub fn interface(mut self, interface: impl AsRef<str>) -> Self {
+        self.0.set("iface", interface.as_ref());
+        self
+    }
+
+    /// Whether long packets come in several buffers; on by default.
+    #[must_use]
+    pub fn mergeable_buffers(mut self, on: bool) -> Self {
+        self.0.set_flag("mrg_rxbuf", on);
+        self
+    }
+
+    /// Whether descriptors are used in order; on by default.
+    #[must_use]
+    pub fn in_order(mut self, on: bool) -> Self {
+        self.0.set_flag("in_order", on);
+        self
+    }
+
+    /// Whether queues are packed, as virtio 1.1 has them; off by default.
+    #[must_use]
+    pub fn packed(mut self, on: bool) -> Self {
+        self.0.set_flag("packed_vq", on);
+        self
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Ports on interfaces of the kernel's, in a network namespace of the test's own: net_af_packet, net_tap, net_af_xdp.
+//! For root; skipped with a reason otherwise.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
+
+#[path = "support/devices.rs"]
+mod devices;
+mod support;
+
+use std::process::Command;
+
+use devices::{PATIENCE, cross, queues, remove, start};
+use dpdk::vdev::{AfPacket, AfXdp, Tap, TapMac};
+use dpdk::{
+    Eal, Lack, Mempool, PoolConfig, Port, PortConfig, Request, Rss, RxOffloads, Started, TxOffloads,
+};
+
+/// Set for the process that is in the namespace.
+const INSIDE: &str = "LINERATE_TEST_IN_NAMESPACE";
+
+/// This program again, in a network namespace that goes with it.
+#[test]
+fn kernel_interfaces() {
+    if std::env::var_os(INSIDE).is_some() {
+        return inside();
+    }
+    let unshare = Command::new("unshare").args(["--net", "ip", "link"]).output();
+    if !unshare.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no network namespace (unshare --net ip link); it takes root");
+        return;
+    }
+    let status = Command::new("unshare")
+        .arg("--net")
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "kernel_interfaces", "--nocapture"])
+        .env(INSIDE, "1")
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+fn ip(arguments: &str) -> String {
+    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn inside() {
+    ip("link add va type veth peer name vb");
+    for end in ["va", "vb"] {
+        ip(&format!("link set {end} addrgenmode none up"));
+    }
+    let eal = support::eal(&[]);
+    let config = PoolConfig { count: 16_383, ..PoolConfig::named("packets") };
+    let pool = Mempool::packet_pool(&eal, &config).unwrap();
+    af_packet(&eal, &pool);
+    assert!(pool.is_full());
+    tap(&eal, &pool);
+    assert!(pool.is_full());
+    af_xdp(&eal, &pool);
+    assert_eq!(eal.ports(), []);
+    assert!(pool.is_full());
+}
+
+fn both_ways<'eal>(pool: &Mempool<'eal>, a: &mut Port<'eal, Started>, b: &mut Port<'eal, Started>) {
+    for end in [&*a, &*b] {
+        assert!(end.control().wait_link(PATIENCE).unwrap().up);
+    }
+    let (mut near, mut far) = (a.queues(), b.queues());
+    cross(pool, &mut near, &mut far, 200);
+    cross(pool, &mut far, &mut near, 200);
+}
+
+fn af_packet(eal: &Eal, pool: &Mempool<'_>) {
+    let sized = AfPacket::new("net_af_packet_a", "va").block_size(8192).frame_count(128);
+    let mut a = start(eal, pool, &sized.frame_size(1024).qdisc_bypass(true));
+    let mut b = start(eal, pool, &AfPacket::new("net_af_packet_b", "vb"));
+    both_ways(pool, &mut a, &mut b);
+    // What the port does the interface does.
+    let control = a.control();
+    let mac = [2, 0, 0, 0, 0, 9];
+    control.set_mac(mac).unwrap();
+    assert!(ip("-o link show va").contains("02:00:00:00:00:09"));
+    assert_eq!(control.macs().unwrap(), [mac]);
+    control.set_mtu(900).unwrap();
+    assert!(ip("-o link show va").contains("mtu 900"));
+    control.set_promiscuous(true).unwrap();
+    assert!(ip("-o -d link show va").contains("PROMISC") && control.promiscuous().unwrap());
+    control.set_promiscuous(false).unwrap();
+    assert!(control.set_mtu(1500).is_err(), "longer than its slots");
+    ip("link set va mtu 1500");
+    remove(eal, a);
+    remove(eal, b);
+    // The kernel spreads connections over queues; the driver has no RSS to be told about.
+    let two = eal.attach_vdev(&AfPacket::new("net_af_packet_2", "va").queue_pairs(2)).unwrap();
+    let rss = Rss { key: Some(vec![1; 40]), ..Rss::default() };
+    let config = PortConfig { rss, ..queues(pool, 2) };
+    let port = eal.take_port(two).unwrap().configure(&config).unwrap();
+    assert_eq!(port.shortfalls()[0].lack, Lack::Rss { queues: 2 });
+    remove(eal, port.start().unwrap());
+}
+
+fn tap(eal: &Eal, pool: &Mempool<'_>) {
+    let device = Tap::new("net_tap0").interface("edge0").mac(TapMac::Fixed);
+    let id = eal.attach_vdev(&device).unwrap();
+    let port = eal.take_port(id).unwrap();
+    let has = port.info().unwrap().tx_offloads;
+    assert!(has.contains(TxOffloads::IPV4_CKSUM | TxOffloads::UDP_CKSUM | TxOffloads::MULTI_SEGS));
+    let config = PortConfig {
+        rx_offloads: Request::wanted(RxOffloads::ALL),
+        tx_offloads: Request::required(has),
+        ..queues(pool, 1)
+    };
+    let mut tap = port.configure(&config).unwrap().start().unwrap();
+    assert_eq!(tap.tx_offloads(), has);
+    assert!(tap.rx_offloads().contains(RxOffloads::IPV4_CKSUM | RxOffloads::SCATTER));
+    let told = tap.shortfalls().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    assert!(told.contains("VLAN_STRIP"), "{told}");
+    ip("link set edge0 addrgenmode none up");
+    let mut kernel = start(eal, pool, &AfPacket::new("net_af_packet_k", "edge0"));
+    both_ways(pool, &mut tap, &mut kernel);
+    assert_eq!(tap.control().mac().unwrap()[1..5], [0x64, 0x74, 0x61, 0x70]);
+    tap.control().set_multicast(&[[1, 0, 0x5e, 0, 0, 1]]).unwrap();
+    tap.control().set_multicast(&[]).unwrap();
+    tap.control().set_all_multicast(true).unwrap();
+    assert!(tap.control().all_multicast().unwrap());
+    remove(eal, kernel);
+    remove(eal, tap);
+    assert!(!ip("-o link").contains("edge0"));
+}
+
+/// The buffers that DPDK's driver gives the kernel to receive into it never takes back (`reserve_fill_queue`, 2048
+/// of them), nor those that were being sent. They are of a pool of their own here, and no more than those.
+fn af_xdp(eal: &Eal, pool: &Mempool<'_>) {
+    let config = PoolConfig { count: 8191, ..PoolConfig::named("af_xdp") };
+    let kept = Mempool::packet_pool(eal, &config).unwrap();
+    af_xdp_receives_into(eal, pool, &kept);
+    assert!(kept.in_use() <= 2048 + 200, "{} are out", kept.in_use());
+}
+
+fn af_xdp_receives_into<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, kept: &Mempool<'eal>) {
+    let device = AfXdp::new("net_af_xdp0", "va").busy_budget(0).force_copy(true);
+    let id = match eal.attach_vdev(&device) {
+        Ok(id) => id,
+        Err(error) => return println!("skipped: net_af_xdp: {error}"),
+    };
+    let port = eal.take_port(id).unwrap().configure(&queues(kept, 1));
+    let port = match port.and_then(Port::start) {
+        Ok(port) => Some(port),
+        Err(error) => {
+            println!("skipped: net_af_xdp: {error}");
+            None
+        }
+    };
+    if let Some(mut port) = port {
+        let mut peer = start(eal, pool, &AfPacket::new("net_af_packet_x", "vb"));
+        both_ways(pool, &mut port, &mut peer);
+        remove(eal, peer);
+        remove(eal, port);
+    } else {
+        eal.detach(eal.take_port(id).unwrap()).unwrap();
+    }
+}

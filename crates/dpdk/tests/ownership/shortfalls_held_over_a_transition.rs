@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: E0505
+//! What a port lacks, looked at after it became another.
+
+use dpdk::{Configured, Port, PortError, Started};
+
+pub fn start<'eal>(port: Port<'eal, Configured>) -> Result<Port<'eal, Started>, PortError> {
+    let shortfalls = port.shortfalls();
+    #[cfg(not(fault))]
+    let shortfalls = shortfalls.to_vec();
+    let started = port.start()?;
+    println!("{}", shortfalls.len());
+    Ok(started)
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Virtual devices by typed arguments: attached, used, detached. Those that need privileges are in
+//! `crates/dpdk/tests/kernel_ports.rs`.
+
+use std::time::Duration;
+
+use dpdk::vdev::{Memif, Null, Pcap, Ring, Role, VdevError, Vhost, VirtioUser};
+use dpdk::{
+    Burst, Eal, Mbuf, Mempool, Port, PortConfig, PortError, Request, RxOffloads, Started, VlanModes,
+};
+
+use super::devices::{PATIENCE, cross, queues, remove, start};
+
+/// Both ends of a link in one process.
+pub fn memif_pair(eal: &Eal, pool: &Mempool<'_>) {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("memif.sock");
+    let mac = [2, 0, 0, 0, 0xaa, 1];
+    let server = Memif::new("net_memif_s").role(Role::Server).socket(&socket).id(7).mac(mac);
+    let client = Memif::new("net_memif_c").role(Role::Client).socket(&socket).id(7);
+    let client = client.ring_size_log2(6).buffer_size(1024).secret("open");
+    let mut a = start(eal, pool, &server.secret("open"));
+    assert_eq!(a.control().mac().unwrap(), mac);
+    assert!(!a.control().wait_link(Duration::ZERO).unwrap().up, "nobody is at the other end");
+    let mut b = start(eal, pool, &client);
+    for end in [&a, &b] {
+        assert!(end.control().wait_link(PATIENCE).unwrap().up);
+    }
+    {
+        let (mut near, mut far) = (a.queues(), b.queues());
+        cross(pool, &mut near, &mut far, 200);
+        cross(pool, &mut far, &mut near, 200);
+    }
+    remove(eal, b);
+    remove(eal, a);
+    assert!(pool.is_full());
+}
+
+pub fn pcap_files(eal: &Eal, pool: &Mempool<'_>) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a file.pcap");
+    let mut writer = start(eal, pool, &Pcap::new("net_pcap_w").send_file(&file));
+    let mut ring = start(eal, pool, &Ring::new("net_ring_r"));
+    {
+        let mut queues = writer.queues();
+        let mut burst = Burst::<8>::new();
+        pool.fill(&mut burst, 8).unwrap();
+        for (number, mbuf) in burst.iter_mut().enumerate() {
+            mbuf.append(60 + number).unwrap().fill(number as u8);
+        }
+        assert_eq!(queues.tx[0].send(&mut burst), 8);
+    }
+    remove(eal, writer);
+    let mut reader = start(eal, pool, &Pcap::new("net_pcap_r").receive_file(&file));
+    {
+        let mut queues = reader.queues();
+        let mut burst = Burst::<32>::new();
+        assert_eq!(queues.rx[0].receive(&mut burst), 8);
+        for (number, mbuf) in burst.iter().enumerate() {
+            assert_eq!(mbuf.packet_len(), 60 + number);
+            assert!(mbuf.data().iter().all(|byte| *byte == number as u8));
+        }
+        burst.clear();
+        assert_eq!(queues.rx[0].receive(&mut burst), 0, "once");
+        let mut other = ring.queues();
+        assert_eq!(other.rx[0].receive(&mut burst), 0);
+    }
+    remove(eal, reader);
+    remove(eal, ring);
+    assert!(pool.is_full());
+}
+
+pub fn null_and_ring(eal: &Eal, pool: &Mempool<'_>) {
+    let mut quiet = start(eal, pool, &Null::new("net_null_q").no_rx(true));
+    let mut loud = start(eal, pool, &Null::new("net_null_l").size(33));
+    let mut ring = start(eal, pool, &Ring::new("net_ring_x"));
+    {
+        let mut burst = Burst::<8>::new();
+        assert_eq!(quiet.queues().rx[0].receive(&mut burst), 0);
+        assert_eq!(loud.queues().rx[0].receive(&mut burst), 8);
+        assert!(burst.iter().all(|mbuf| mbuf.packet_len() == 33));
+        let mut queues = ring.queues();
+        assert_eq!(queues.tx[0].send(&mut burst), 8);
+        assert_eq!(queues.rx[0].receive(&mut burst), 8);
+    }
+    for port in [quiet, loud, ring] {
+        remove(eal, port);
+    }
+    assert!(pool.is_full());
+}
+
+/// The host's end and the guest's. The guest shows the host its memory, which has to be in files: where it is
+/// not, virtio_user does not start.
+pub fn vhost_and_virtio_user(eal: &Eal, pool: &Mempool<'_>) {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("vhost.sock");
+    let mut host = start(eal, pool, &Vhost::new("net_vhost_h", &socket));
+    let mac = [2, 0, 0, 0, 0xaa, 2];
+    let device = VirtioUser::new("net_virtio_user_g", &socket).queue_size(256).mac(mac);
+    match guest(eal, pool, &device) {
+        Err(error) => println!("skipped: vhost with virtio_user: {error}"),
+        Ok(mut guest) => {
+            for end in [&host, &guest] {
+                assert!(end.control().wait_link(PATIENCE).unwrap().up);
+            }
+            // It has room for 64 addresses.
+            assert!(guest.info().unwrap().max_mac_addresses > 1);
+            assert_eq!(guest.control().macs().unwrap(), [mac]);
+            {
+                let (mut near, mut far) = (host.queues(), guest.queues());
+                cross(pool, &mut far, &mut near, 200);
+                cross(pool, &mut near, &mut far, 200);
+            }
+            tags_are_stripped_while_it_runs(pool, &mut host, &mut guest);
+            let guest = guest.stop().unwrap().start().unwrap();
+            remove(eal, guest);
+        }
+    }
+    remove(eal, host);
+    assert!(pool.is_full(), "{} of the pool's are out", pool.in_use());
+}
+
+/// With all that it can do.
+fn guest<'eal>(
+    eal: &'eal Eal,
+    pool: &Mempool<'eal>,
+    device: &VirtioUser,
+) -> Result<Port<'eal, Started>, PortError> {
+    let config = PortConfig {
+        rx_offloads: Request { required: RxOffloads::VLAN_STRIP, wanted: RxOffloads::ALL },
+        ..queues(pool, 1)
+    };
+    eal.take_port(eal.attach_vdev(device)?)?.configure(&config)?.start()
+}
+
+fn tags_are_stripped_while_it_runs<'eal>(
+    pool: &Mempool<'eal>,
+    host: &mut Port<'eal, Started>,
+    guest: &mut Port<'eal, Started>,
+) {
+    let control = guest.control();
+    let strip = VlanModes { strip: true, ..VlanModes::default() };
+    assert_eq!(control.vlan_modes().unwrap(), strip);
+    let (mut near, mut far) = (host.queues(), guest.queues());
+    for (modes, len) in [(strip, 60), (VlanModes::default(), 64), (strip, 60)] {
+        control.set_vlan_modes(modes).unwrap();
+        assert_eq!(control.vlan_modes().unwrap(), modes);
+        let mut burst = Burst::<1>::new();
+        assert!(burst.push(tagged(pool)).is_ok());
+        assert_eq!(near.tx[0].send(&mut burst), 1);
+        let begin = std::time::Instant::now();
+        while far.rx[0].receive(&mut burst) == 0 {
+            assert!(begin.elapsed() < PATIENCE);
+        }
+        assert_eq!(burst.as_slice()[0].packet_len(), len, "{modes:?}");
+    }
+}
+
+/// A frame of 64 bytes, four of which are a VLAN's tag.
+fn tagged<'eal>(pool: &Mempool<'eal>) -> Mbuf<'eal> {
+    let mut mbuf = pool.alloc().unwrap();
+    let bytes = mbuf.append(64).unwrap();
+    bytes.fill(0);
+    bytes[..18].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0, 0, 7, 0x88, 0xb5]);
+    mbuf
+}
+
+pub fn refusals_leave_nothing_behind(eal: &Eal) {
+    let before = eal.ports();
+    let error = eal.attach_vdev(&Memif::new("net_memif_x").socket("a,zero-copy=yes")).unwrap_err();
+    assert!(matches!(&error, PortError::Vdev(VdevError::Value { key: "socket", .. })), "{error}");
+    let error = eal.attach_vdev(&Null::new("net_ring_x")).unwrap_err();
+    assert!(matches!(&error, PortError::Vdev(VdevError::Name { .. })), "{error}");
+    let error = eal.attach_vdev(&Pcap::new("net_pcap_x")).unwrap_err();
+    assert!(matches!(&error, PortError::Vdev(VdevError::Missing { .. })), "{error}");
+    let none = Pcap::new("net_pcap_x").receive_file("/nonexistent/file.pcap");
+    let error = eal.attach_vdev(&none).unwrap_err();
+    assert!(matches!(&error, PortError::Attach { .. }), "{error}");
+    assert_eq!(eal.ports(), before);
+}
