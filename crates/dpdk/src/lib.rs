@@ -37,7 +37,7 @@
 //!     queues.tx[0].send(&mut burst);
 //!     burst.clear(); // what the driver did not take is freed
 //! }
-//! drop(burst); // packets are gone before the port that they came from stops
+//! drop((burst, queues)); // packets and queues are gone before the port that they came from stops
 //! port.stop()?;
 //! # Ok(())
 //! # }
@@ -67,8 +67,8 @@ pub use mbuf::{Mbuf, ShareError, SharedMbuf};
 pub use mempool::{Exhausted, Mempool, MempoolError, PoolConfig};
 pub use per_socket::PerSocket;
 pub use port::{
-    Configured, Link, Port, PortConfig, PortControl, PortError, PortId, PortInfo, Queues, RxConfig,
-    RxQueue, Started, Stats, TxBuffer, TxConfig, TxQueue, Unconfigured,
+    CallbackId, Configured, Link, Packets, Port, PortConfig, PortControl, PortError, PortId,
+    PortInfo, Queues, RxConfig, RxQueue, Started, Stats, TxBuffer, TxConfig, TxQueue, Unconfigured,
 };
 
 /// Version of the DPDK library that runs, as it calls itself.

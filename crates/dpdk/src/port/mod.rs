@@ -5,6 +5,7 @@
 //! stopped, closed or detached while one of its queues is alive: that does not compile. What may be
 //! asked of a port at any time, from any thread, is in [`PortControl`].
 
+mod callback;
 mod config;
 mod control;
 mod device;
@@ -17,6 +18,7 @@ mod state;
 mod tx;
 mod tx_buffer;
 
+pub use callback::{CallbackId, Packets};
 pub use config::{PortConfig, RxConfig, TxConfig};
 pub(crate) use control::lock;
 pub use control::{Link, PortControl, Stats};
