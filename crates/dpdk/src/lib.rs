@@ -52,6 +52,7 @@ mod lcore;
 pub mod lpm;
 mod mbuf;
 mod mempool;
+pub mod pcapng;
 mod per_socket;
 mod port;
 pub mod qsbr;
