@@ -53,6 +53,7 @@ pub mod lpm;
 mod mbuf;
 mod mempool;
 pub mod pcapng;
+mod pdump;
 mod per_socket;
 mod port;
 pub mod qsbr;
@@ -66,6 +67,7 @@ pub use errno::Errno;
 pub use lcore::{LaunchError, Lcore, Scope};
 pub use mbuf::{Mbuf, ShareError, SharedMbuf};
 pub use mempool::{Exhausted, Mempool, MempoolError, PoolConfig};
+pub use pdump::PdumpError;
 pub use per_socket::PerSocket;
 pub use port::{
     CallbackId, Configured, Link, Packets, Port, PortConfig, PortControl, PortError, PortId,
@@ -83,4 +85,5 @@ pub fn version() -> String {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/write-a-forwarder.md")]
 #[doc = include_str!("../../../docs/look-packets-up.md")]
+#[doc = include_str!("../../../docs/capture-packets.md")]
 struct Guides;
