@@ -52,6 +52,7 @@ bench: build bench-packages ## compare l2fwd and the generator with C, count ins
 	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.probe_cost | tee '$(OUT)/probe.txt'
 	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.generator_bench | tee '$(OUT)/generator.txt'
 	$(Q)scripts/count-instructions $(subst $(comma), ,$(BENCH_ARMS)) | tee '$(OUT)/instructions.txt'
+	$(Q)scripts/count-callbacks | tee '$(OUT)/callbacks.txt'
 	$(Q)$(MAKE) --no-print-directory native-graph
 	$(Q)$(LINERATE) run graph --preset full --out '$(OUT)/graph'
 	$(Q).venv/bin/python -m linerate.graph.goals '$(OUT)/graph/records.jsonl' | tee '$(OUT)/graph-goals.txt'

@@ -22,6 +22,7 @@
 #include <rte_mempool.h>
 #include <rte_node_eth_api.h>
 #include <rte_node_ip4_api.h>
+#include <rte_pdump.h>
 #include <rte_rcu_qsbr.h>
 #include <rte_telemetry.h>
 #include <rte_version.h>

@@ -48,7 +48,7 @@
 //!     queues.tx[0].send(&mut burst);
 //!     burst.clear(); // what the driver did not take is freed
 //! }
-//! drop(burst); // packets are gone before the port that they came from stops
+//! drop((burst, queues)); // packets and queues are gone before the port that they came from stops
 //! port.stop()?;
 //! # Ok(())
 //! # }
@@ -64,6 +64,8 @@ mod lcore;
 pub mod lpm;
 mod mbuf;
 mod mempool;
+pub mod pcapng;
+mod pdump;
 mod per_socket;
 mod port;
 pub mod qsbr;
@@ -81,13 +83,14 @@ pub use mbuf::{
     SharedMbuf, TunnelType, TxOffload,
 };
 pub use mempool::{Exhausted, Mempool, MempoolError, PoolConfig};
+pub use pdump::PdumpError;
 pub use per_socket::PerSocket;
 pub use port::vdev;
 pub use port::{
-    Configured, Descriptors, FlowTuple, Lack, Link, Port, PortConfig, PortControl, PortError,
-    PortId, PortInfo, Queues, Request, Reta, Rss, RssHashTypes, RxConfig, RxOffloads, RxQueue,
-    Shortfall, Started, Stats, TxBuffer, TxConfig, TxOffloads, TxQueue, Unconfigured, VlanModes,
-    XstatIds, XstatNames, XstatsError, toeplitz,
+    CallbackId, Configured, Descriptors, FlowTuple, Lack, Link, Packets, Port, PortConfig,
+    PortControl, PortError, PortId, PortInfo, Queues, Request, Reta, Rss, RssHashTypes, RxConfig,
+    RxOffloads, RxQueue, Shortfall, Started, Stats, TxBuffer, TxConfig, TxOffloads, TxQueue,
+    Unconfigured, VlanModes, XstatIds, XstatNames, XstatsError, toeplitz,
 };
 
 /// Version of the DPDK library that runs, as it calls itself.
@@ -103,4 +106,5 @@ pub fn version() -> String {
 #[doc = include_str!("../../../docs/look-packets-up.md")]
 #[doc = include_str!("../../../docs/work-with-packets.md")]
 #[doc = include_str!("../../../docs/set-up-ports.md")]
+#[doc = include_str!("../../../docs/capture-packets.md")]
 struct Guides;

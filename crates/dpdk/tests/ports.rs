@@ -132,6 +132,7 @@ fn frames_come_back_in_order(eal: &Eal, pool: &Mempool<'_>) {
     assert_eq!(queues.rx[0].receive(&mut back), 0);
     assert_eq!(control.stats().unwrap().ipackets, 10);
     drop(back);
+    drop(queues);
     let port = port.stop().unwrap().start().unwrap();
     drop(port);
     assert!(pool.is_full());

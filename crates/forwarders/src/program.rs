@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use dpdk::{Eal, EalError, PortError};
+use dpdk::{Eal, EalError, PdumpError, PortError};
 
 use crate::error::RunError;
 use crate::memif::Memif;
@@ -62,6 +62,11 @@ impl<O: CommandLine, P: fmt::Debug + fmt::Display> Program<O, P> {
         // First, so that a signal while EAL starts ends in order too.
         let stop = Stop::on_signals()?;
         let (eal, arguments) = Eal::init(arguments)?;
+        match eal.pdump() {
+            // Where no other process can look, nobody expects it to.
+            Ok(()) | Err(PdumpError::NoHugepages | PdumpError::Alone) => {}
+            Err(error) => complain!("{}: {error}; dpdk-dumpcap will see nothing", self.name),
+        }
         let options = O::parse(arguments).inspect_err(|_| say_on!("{}", O::USAGE))?;
         (self.run)(&eal, &options, &stop).map_err(|error| explain(error, &memifs))
     }

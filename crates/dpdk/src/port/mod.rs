@@ -7,6 +7,7 @@
 
 mod agreement;
 mod bits;
+mod callback;
 mod config;
 mod control;
 mod device;
@@ -24,6 +25,7 @@ mod tx;
 mod tx_buffer;
 pub mod vdev;
 
+pub use callback::{CallbackId, Packets};
 pub use config::{PortConfig, RxConfig, TxConfig};
 pub(crate) use control::lock;
 pub use control::vlan::VlanModes;

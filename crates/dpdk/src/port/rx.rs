@@ -7,6 +7,8 @@ use std::mem::MaybeUninit;
 
 use dpdk_sys::rte_mbuf;
 
+use super::callback::{CallbackId, Direction, Packets, Registry, on_receive};
+use super::error::PortError;
 use crate::burst::Burst;
 use crate::fast::ethdev;
 use crate::mbuf::Mbuf;
@@ -25,19 +27,30 @@ pub struct RxQueue<'port> {
     port: u16,
     /// As an index, which it is at every burst.
     queue: usize,
+    /// Where its closures are kept.
+    callbacks: &'port Registry,
     started: PhantomData<&'port mut ()>,
 }
 
-// SAFETY: a queue may be polled from any thread, one at a time, which `&mut self` sees to. The raw
-// pointer keeps it from being Sync.
+// SAFETY: a queue may be polled from any thread, one at a time, which `&mut self` sees to; so are its
+// callbacks, which are `Send`. The raw pointer keeps it from being Sync.
 unsafe impl Send for RxQueue<'_> {}
+
+impl Drop for RxQueue<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the only one to poll the queue does not do so any more. What its callbacks borrow lives as
+        // long as `'port`, which the compiler holds against this.
+        unsafe { self.callbacks.remove_all(self.port, self.queue as u16, Direction::Rx) };
+    }
+}
 
 impl<'port> RxQueue<'port> {
     /// # Safety
     /// The port is started with this queue for all of `'port`, and no other `RxQueue` for it exists
     /// meanwhile.
-    pub(super) unsafe fn new(port: u16, queue: u16) -> Self {
-        Self { ops: ethdev::fp_ops(port), port, queue: queue.into(), started: PhantomData }
+    pub(super) unsafe fn new(port: u16, queue: u16, callbacks: &'port Registry) -> Self {
+        let ops = ethdev::fp_ops(port);
+        Self { ops, port, queue: queue.into(), callbacks, started: PhantomData }
     }
 
     /// Polls the queue once: appends what has arrived, as far as the burst has room, and returns how
@@ -115,6 +128,54 @@ impl<'port> RxQueue<'port> {
                 callbacks,
             )
         }
+    }
+
+    /// Has every poll from now on run `callback` on what it received (`rte_eth_add_rx_callback`), after the
+    /// callbacks that were added before it. Polls that find nothing run it too.
+    ///
+    /// It may look at packets, change them, put them into another order, free them, keep them for
+    /// later, and add others as far as the poll has room. It is dropped by
+    /// [`remove_callback`](Self::remove_callback), or with the queue. A panic in it ends the process.
+    ///
+    /// ```no_run
+    /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    ///
+    /// # fn run(mut port: dpdk::Port<'_, dpdk::Started>) -> Result<(), dpdk::PortError> {
+    /// let runts = AtomicU64::new(0);
+    /// let mut queues = port.queues();
+    /// queues.rx[0].add_callback(|packets| {
+    ///     packets.retain(|packet| {
+    ///         let whole = packet.packet_len() >= 60;
+    ///         runts.fetch_add(u64::from(!whole), Relaxed);
+    ///         whole
+    ///     });
+    /// })?;
+    /// let mut burst = dpdk::Burst::<32>::new();
+    /// queues.rx[0].receive(&mut burst); // holds no runts
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`PortError::Call`]: `ENOMEM`, or `ENOTSUP` of a DPDK that was built without callbacks.
+    pub fn add_callback<F>(&mut self, callback: F) -> Result<CallbackId, PortError>
+    where
+        F: FnMut(&mut Packets<'_, 'port>) + Send + 'port,
+    {
+        let (port, queue) = (self.port, self.queue as u16);
+        // SAFETY: the port has this queue, which nobody polls now. Polls hand the function packets of
+        // `'port` and the box of this closure; they go through `&mut self`, so one at a time.
+        unsafe {
+            self.callbacks.add(port, queue, Direction::Rx, callback, |closure| {
+                dpdk_sys::rte_eth_add_rx_callback(port, queue, Some(on_receive::<F>), closure)
+            })
+        }
+    }
+
+    /// Takes a callback off and drops it; whether this queue had it.
+    pub fn remove_callback(&mut self, id: CallbackId) -> bool {
+        // SAFETY: nobody polls the queue now, and what its callbacks borrow outlives it.
+        unsafe { self.callbacks.remove(self.port, self.queue as u16, Direction::Rx, id) }
     }
 
     /// Number of the port.

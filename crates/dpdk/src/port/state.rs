@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::agreement::{self, Agreement};
+use super::callback::Registry;
 use super::config::PortConfig;
 use super::control::{self, PortControl, xstats};
 use super::error::{PortError, check};
@@ -47,13 +48,17 @@ pub(super) struct Claim<'eal> {
     eal: &'eal Eal,
     id: PortId,
     started: bool,
+    /// The callbacks on the port's queues.
+    callbacks: Registry,
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         if self.started {
-            let _alone = control::lock();
             // SAFETY: queues borrow from the port that holds this claim and are gone.
+            unsafe { self.callbacks.abandon(self.id.0) };
+            let _alone = control::lock();
+            // SAFETY: as above.
             unsafe { dpdk_sys::rte_eth_dev_stop(self.id.0) };
         }
         self.eal.taken.lock().unwrap_or_else(|poison| poison.into_inner()).remove(&self.id.0);
@@ -81,7 +86,7 @@ impl Eal {
         }
         drop(taken);
         Ok(Port {
-            claim: Claim { eal: self, id, started: false },
+            claim: Claim { eal: self, id, started: false, callbacks: Registry::default() },
             agreement: Agreement::default(),
             state: PhantomData,
         })
@@ -262,12 +267,19 @@ impl<'eal> Port<'eal, Started> {
     #[must_use]
     pub fn queues(&mut self) -> Queues<'_> {
         let id = self.claim.id.0;
+        let callbacks = &self.claim.callbacks;
+        // SAFETY: those that were handed out before are gone or forgotten.
+        unsafe { callbacks.abandon(id) };
         Queues {
             // SAFETY: the port is started with these queues, stays so while they borrow it, and the
             // exclusive borrow makes them the only ones.
-            rx: (0..self.agreement.rx).map(|queue| unsafe { RxQueue::new(id, queue) }).collect(),
+            rx: (0..self.agreement.rx)
+                .map(|queue| unsafe { RxQueue::new(id, queue, callbacks) })
+                .collect(),
             // SAFETY: as above.
-            tx: (0..self.agreement.tx).map(|queue| unsafe { TxQueue::new(id, queue) }).collect(),
+            tx: (0..self.agreement.tx)
+                .map(|queue| unsafe { TxQueue::new(id, queue, callbacks) })
+                .collect(),
         }
     }
 
@@ -277,8 +289,10 @@ impl<'eal> Port<'eal, Started> {
     /// [`PortError::Call`].
     pub fn stop(mut self) -> Result<Port<'eal, Configured>, PortError> {
         let id = self.claim.id;
-        let alone = control::lock();
         // SAFETY: no queue is alive: each borrows the port, which is moved in here.
+        unsafe { self.claim.callbacks.abandon(id.0) };
+        let alone = control::lock();
+        // SAFETY: as above.
         check(id, "rte_eth_dev_stop", unsafe { dpdk_sys::rte_eth_dev_stop(id.0) })?;
         drop(alone);
         self.claim.started = false;

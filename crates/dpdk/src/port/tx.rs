@@ -8,6 +8,8 @@ use std::ptr::NonNull;
 
 use dpdk_sys::rte_mbuf;
 
+use super::callback::{CallbackId, Direction, Packets, Registry, on_send};
+use super::error::PortError;
 use crate::burst::Burst;
 use crate::errno::Errno;
 use crate::fast::ethdev;
@@ -27,19 +29,30 @@ pub struct TxQueue<'port> {
     port: u16,
     /// As an index, which it is at every burst.
     queue: usize,
+    /// Where its closures are kept.
+    callbacks: &'port Registry,
     started: PhantomData<&'port mut ()>,
 }
 
-// SAFETY: a queue may be used from any thread, one at a time, which `&mut self` sees to. The raw
-// pointer keeps it from being Sync.
+// SAFETY: a queue may be used from any thread, one at a time, which `&mut self` sees to; so are its
+// callbacks, which are `Send`. The raw pointer keeps it from being Sync.
 unsafe impl Send for TxQueue<'_> {}
 
-impl TxQueue<'_> {
+impl Drop for TxQueue<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the only one to use the queue does not do so any more. What its callbacks borrow lives as
+        // long as `'port`, which the compiler holds against this.
+        unsafe { self.callbacks.remove_all(self.port, self.queue as u16, Direction::Tx) };
+    }
+}
+
+impl<'port> TxQueue<'port> {
     /// # Safety
     /// The port is started with this queue for all of the lifetime, and no other `TxQueue` for it
     /// exists meanwhile.
-    pub(super) unsafe fn new(port: u16, queue: u16) -> Self {
-        Self { ops: ethdev::fp_ops(port), port, queue: queue.into(), started: PhantomData }
+    pub(super) unsafe fn new(port: u16, queue: u16, callbacks: &'port Registry) -> Self {
+        let ops = ethdev::fp_ops(port);
+        Self { ops, port, queue: queue.into(), callbacks, started: PhantomData }
     }
 
     /// Offers every packet of the burst once, in order. What the driver takes leaves the burst, from
@@ -151,6 +164,52 @@ impl TxQueue<'_> {
         };
         debug_assert!(kept <= count);
         kept
+    }
+
+    /// Has every burst from now on go through `callback` before it is offered to the driver
+    /// (`rte_eth_add_tx_callback`), after the callbacks that were added before it.
+    ///
+    /// It may look at packets, change them, put them into another order, and free them: those are gone from
+    /// the burst and not counted as sent. It cannot keep any, for they may come from ports that stop before
+    /// this one; a [copy](Mbuf::copy_into) it can. Packets that the driver does not take come by again when they
+    /// are offered again. It is dropped by [`remove_callback`](Self::remove_callback), or with the queue. A
+    /// panic in it ends the process.
+    ///
+    /// ```no_run
+    /// # fn run(queue: &mut dpdk::TxQueue<'_>) -> Result<(), dpdk::PortError> {
+    /// let mut bytes = 0;
+    /// let id = queue.add_callback(move |packets| {
+    ///     bytes += packets.iter().map(|packet| packet.packet_len()).sum::<usize>();
+    ///     if bytes > 1_000_000 {
+    ///         packets.clear(); // a budget, and it is spent
+    ///     }
+    /// })?;
+    /// // ...
+    /// assert!(queue.remove_callback(id));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`PortError::Call`]: `ENOMEM`, or `ENOTSUP` of a DPDK that was built without callbacks.
+    pub fn add_callback<F>(&mut self, callback: F) -> Result<CallbackId, PortError>
+    where
+        F: FnMut(&mut Packets<'_, '_>) + Send + 'port,
+    {
+        let (port, queue) = (self.port, self.queue as u16);
+        // SAFETY: the port has this queue, which nobody uses now. Bursts hand the function their packets
+        // and the box of this closure; they go through `&mut self`, so one at a time.
+        unsafe {
+            self.callbacks.add(port, queue, Direction::Tx, callback, |closure| {
+                dpdk_sys::rte_eth_add_tx_callback(port, queue, Some(on_send::<F>), closure)
+            })
+        }
+    }
+
+    /// Takes a callback off and drops it; whether this queue had it.
+    pub fn remove_callback(&mut self, id: CallbackId) -> bool {
+        // SAFETY: nobody uses the queue now, and what its callbacks borrow outlives it.
+        unsafe { self.callbacks.remove(self.port, self.queue as u16, Direction::Tx, id) }
     }
 
     /// Number of the port.

@@ -33,6 +33,11 @@ pub fn eal(vdevs: &[&str]) -> Eal {
 /// Where EAL puts its sockets, as root and without.
 const RUNTIME_VARIABLES: [&str; 2] = ["RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"];
 
+/// Has a command put EAL's files into [`runtime_dir`], or find them there.
+pub fn in_runtime_dir(command: &mut Command) {
+    command.envs(RUNTIME_VARIABLES.map(|variable| (variable, runtime_dir())));
+}
+
 /// A private directory for EAL's sockets and whatever else a test makes; [`Cleanup`] removes it.
 pub fn runtime_dir() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
@@ -122,6 +127,11 @@ impl Forwarder {
         Self::spawn_with(program, eal_options_of(prefix), words)
     }
 
+    /// `program words`.
+    pub fn spawn_bare(program: &Path, words: &[String]) -> Self {
+        Self::spawn_with(program, Vec::new(), words)
+    }
+
     fn spawn_with(program: &Path, eal_options: Vec<String>, words: &[String]) -> Self {
         static LOGS: AtomicUsize = AtomicUsize::new(0);
         let logs = logs_dir();
@@ -132,10 +142,10 @@ impl Forwarder {
         command
             .args(eal_options)
             .args(words)
-            .envs(RUNTIME_VARIABLES.map(|variable| (variable, runtime_dir())))
             .stdin(Stdio::null())
             .stdout(fs::File::create(&out).unwrap())
             .stderr(fs::File::create(&err).unwrap());
+        in_runtime_dir(&mut command);
         // SAFETY: a system call and no more between fork and exec.
         unsafe {
             command.pre_exec(|| {
@@ -152,6 +162,11 @@ impl Forwarder {
         wait_until("start or end", || {
             self.ended().is_some() || self.err().contains("entering main loop")
         });
+    }
+
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Ends it by SIGKILL.

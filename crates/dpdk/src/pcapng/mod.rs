@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Packets written to a pcapng file while they pass.
+//!
+//! # Parts and threads
+//! A [`Tap`] belongs to the thread that polls: it copies packets into a ring of bytes, without waiting,
+//! without a lock, and without an mbuf of its own. A [`Pcapng`] belongs to an ordinary thread, which
+//! calls [`collect`](Pcapng::collect) often enough that rings do not fill; it may sleep, write, and wait for a disk. What
+//! finds its ring full is counted as dropped, in the file too.
+//!
+//! # Lifecycle
+//! Open a file, name the interfaces, make a tap for each queue and direction, hand the taps to callbacks,
+//! collect, [`finish`](Pcapng::finish). A file that is dropped is finished as well, but nobody learns of errors.
+//!
+//! # Units
+//! Lengths are bytes without the FCS, which is never captured. Times on the packet path are TSC cycles, once a burst;
+//! in the file they are nanoseconds since the epoch. The system's clock is read when the file is
+//! opened and not again: a file's times do not jump when somebody sets the clock, and drift from it as far
+//! as the TSC's rate is off.
+//!
+//! # Why not `rte_pcapng`
+//! The format is the same (draft-ietf-opsawg-pcapng). DPDK's library makes a block out of a copy of the
+//! mbuf: of a packet of several segments the length that it writes is that of the first, a packet that fills its
+//! buffer has no room for the block's end and is lost, and a driver's lengths are believed, which can lie beyond the buffer.
+//! Cores share the variables of its clock. A write that the system cuts short leaves half a block behind. Its functions
+//! take different arguments in 22.11, 24.11 and 25.11.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use dpdk::pcapng::{Direction, Interface, Pcapng, TapConfig};
+//!
+//! # fn run(mut port: dpdk::Port<'_, dpdk::Started>) -> Result<(), Box<dyn std::error::Error>> {
+//! let mut file = Pcapng::create("wan.pcapng", "my-forwarder 1.0")?;
+//! let wan = file.add_interface(&Interface::of(&port.control())?)?;
+//! let mut tap = file.tap(wan, 0, Direction::Received, &TapConfig::default())?;
+//! let mut queues = port.queues();
+//! queues.rx[0].add_callback(move |packets| tap.capture(packets.iter()))?;
+//! std::thread::scope(|scope| {
+//!     let mut rx = queues.rx.remove(0);
+//!     let polling = scope.spawn(move || {
+//!         let mut burst = dpdk::Burst::<32>::new();
+//!         for _ in 0..1_000_000 {
+//!             rx.receive(&mut burst);
+//!             burst.clear();
+//!         }
+//!     });
+//!     while !polling.is_finished() {
+//!         file.collect()?;
+//!         std::thread::sleep(Duration::from_millis(1));
+//!     }
+//!     Ok::<(), dpdk::pcapng::PcapngError>(())
+//! })?;
+//! let figures = file.finish()?;
+//! println!("{} captured, {} lost", figures.captured, figures.dropped);
+//! # Ok(())
+//! # }
+//! ```
+
+mod block;
+mod clock;
+mod tap;
+mod vlan;
+mod writer;
+
+pub use tap::{Tap, TapConfig};
+pub use writer::{Interface, InterfaceId, Pcapng, PcapngError};
+
+/// Which way a packet went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// It came in.
+    Received,
+    /// It was offered to the driver, which may have refused it.
+    Sent,
+}
+
+/// What became of the packets that taps have seen.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Figures {
+    /// Packets in the file.
+    pub captured: u64,
+    /// Packets that found a ring full.
+    pub dropped: u64,
+}

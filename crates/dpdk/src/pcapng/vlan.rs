@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! VLAN tags that are in an mbuf's fields and not among its bytes.
+
+use dpdk_sys::layout;
+
+use super::Direction;
+use crate::fast::mbuf::field;
+use crate::mbuf::Mbuf;
+
+/// Bytes before a frame's first tag: both addresses.
+const ADDRESSES: usize = 12;
+
+/// The tags of a packet as they belong behind its addresses, the outer one first.
+pub(super) struct Tags {
+    bytes: [u8; 8],
+    len: usize,
+}
+
+impl Tags {
+    /// Those that the device took out of a received packet (`RTE_MBUF_F_RX_VLAN_STRIPPED`, `_QINQ_STRIPPED`), or is
+    /// to put into one that is sent (`RTE_MBUF_F_TX_VLAN`, `_QINQ`).
+    #[inline]
+    pub(super) fn of(packet: &Mbuf<'_>, direction: Direction) -> Self {
+        let (inner, outer) = match direction {
+            // bindgen gives these the narrowest type.
+            Direction::Received => (
+                u64::from(dpdk_sys::RTE_MBUF_F_RX_VLAN_STRIPPED),
+                u64::from(dpdk_sys::RTE_MBUF_F_RX_QINQ_STRIPPED),
+            ),
+            Direction::Sent => (dpdk_sys::RTE_MBUF_F_TX_VLAN, dpdk_sys::RTE_MBUF_F_TX_QINQ),
+        };
+        let mut tags = Self { bytes: [0; 8], len: 0 };
+        // SAFETY: the mbuf is valid and has these fields.
+        let (flags, tci, outer_tci) = unsafe {
+            (
+                field::<u64>(packet.as_ptr(), layout::MBUF_OL_FLAGS),
+                field::<u16>(packet.as_ptr(), layout::MBUF_VLAN_TCI),
+                field::<u16>(packet.as_ptr(), layout::MBUF_VLAN_TCI_OUTER),
+            )
+        };
+        if flags & (inner | outer) == 0 || packet.data().len() < ADDRESSES {
+            return tags;
+        }
+        if flags & outer != 0 {
+            tags.push(0x88a8, outer_tci);
+        }
+        tags.push(0x8100, tci);
+        tags
+    }
+
+    fn push(&mut self, ethertype: u16, tci: u16) {
+        let ([a, b], [c, d]) = (ethertype.to_be_bytes(), tci.to_be_bytes());
+        self.bytes[self.len..self.len + 4].copy_from_slice(&[a, b, c, d]);
+        self.len += 4;
+    }
+
+    /// Bytes of the packet that stand before them; 0 when there are none.
+    #[inline]
+    pub(super) fn offset(&self) -> usize {
+        if self.len > 0 { ADDRESSES } else { 0 }
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The file, and what leads into it.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::block::{self, Description, Packet};
+use super::clock::Clock;
+use super::tap::{self, Inlet, Tap, TapConfig};
+use super::{Direction, Figures};
+use crate::port::{PortControl, PortError};
+use crate::tsc;
+
+/// Why a capture file could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum PcapngError {
+    /// The file could not be made.
+    #[error("capture file {}: {source}; choose a place that can be written to", .path.display())]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The file could not be written. What is in it up to here can be read.
+    #[error("capture file {}: {source}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The interface is another file's.
+    #[error("capture file {}: the interface was added to another file; add it to this one", .0.display())]
+    Interface(PathBuf),
+}
+
+/// What a file is to say of an interface.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interface {
+    /// As Wireshark shows it.
+    pub name: String,
+    /// What it is.
+    pub description: Option<String>,
+    /// Its address.
+    pub mac: Option<[u8; 6]>,
+    /// Mbit/s.
+    pub speed_mbps: Option<u32>,
+}
+
+impl Interface {
+    /// A name and nothing else.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), description: None, mac: None, speed_mbps: None }
+    }
+
+    /// A port: the name of its device, its address, and its speed if the link is up now.
+    ///
+    /// # Errors
+    /// [`PortError`] when there is no such port any more.
+    pub fn of(port: &PortControl<'_>) -> Result<Self, PortError> {
+        let id = port.id();
+        let link = port.link()?;
+        Ok(Self {
+            name: id.name().ok_or(PortError::Absent(id))?,
+            description: Some(format!("DPDK port {id}")),
+            mac: Some(port.mac()?),
+            speed_mbps: link.speed_mbps.filter(|_| link.up),
+        })
+    }
+}
+
+/// An interface of a [`Pcapng`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InterfaceId {
+    file: u64,
+    index: usize,
+}
+
+/// A capture file being written, with nanoseconds, link type Ethernet.
+pub struct Pcapng {
+    /// No two are alike in a process.
+    id: u64,
+    path: PathBuf,
+    out: BufWriter<Box<dyn Write + Send>>,
+    clock: Clock,
+    /// When it was opened.
+    started: u64,
+    /// Figures of each interface, of taps that are gone already, and of what was captured.
+    interfaces: Vec<Figures>,
+    inlets: Vec<Inlet>,
+    /// A block in the making.
+    block: Vec<u8>,
+    finished: bool,
+}
+
+impl Pcapng {
+    /// A new file; what was there is replaced. `application` is who wrote it, such as `my-forwarder 1.0`.
+    ///
+    /// # Errors
+    /// [`PcapngError::Create`], [`PcapngError::Write`].
+    pub fn create(path: impl AsRef<Path>, application: &str) -> Result<Self, PcapngError> {
+        Self::create_with(path, application, None)
+    }
+
+    /// A new file with a comment; see [`create`](Self::create).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn create_with(
+        path: impl AsRef<Path>,
+        application: &str,
+        comment: Option<&str>,
+    ) -> Result<Self, PcapngError> {
+        let path = path.as_ref();
+        let file = File::create(path)
+            .map_err(|source| PcapngError::Create { path: path.to_owned(), source })?;
+        Self::write_to(file, path, application, comment)
+    }
+
+    /// A file that is written into a pipe or a socket; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// [`PcapngError::Write`].
+    pub fn write_to(
+        out: impl Write + Send + 'static,
+        name: impl AsRef<Path>,
+        application: &str,
+        comment: Option<&str>,
+    ) -> Result<Self, PcapngError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let clock = Clock::now();
+        let mut file = Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            path: name.as_ref().to_owned(),
+            out: BufWriter::with_capacity(1 << 18, Box::new(out)),
+            clock,
+            started: clock.nanoseconds(tsc::now()),
+            interfaces: Vec::new(),
+            inlets: Vec::new(),
+            block: Vec::new(),
+            finished: false,
+        };
+        block::section(&mut file.block, application, comment);
+        file.write_block()?;
+        Ok(file)
+    }
+
+    /// Names an interface, before its taps are made.
+    ///
+    /// # Errors
+    /// [`PcapngError::Write`].
+    pub fn add_interface(&mut self, interface: &Interface) -> Result<InterfaceId, PcapngError> {
+        block::interface(
+            &mut self.block,
+            &Description {
+                name: &interface.name,
+                description: interface.description.as_deref(),
+                mac: interface.mac,
+                speed_mbps: interface.speed_mbps,
+            },
+        );
+        self.write_block()?;
+        self.interfaces.push(Figures::default());
+        Ok(InterfaceId { file: self.id, index: self.interfaces.len() - 1 })
+    }
+
+    /// The capturing end for one queue, in one direction. Its packets come into the file by
+    /// [`collect`](Self::collect).
+    ///
+    /// # Errors
+    /// [`PcapngError::Interface`].
+    pub fn tap(
+        &mut self,
+        interface: InterfaceId,
+        queue: u16,
+        direction: Direction,
+        config: &TapConfig,
+    ) -> Result<Tap, PcapngError> {
+        if interface.file != self.id {
+            return Err(PcapngError::Interface(self.path.clone()));
+        }
+        let (tap, inlet) = tap::pair(interface.index, queue, direction, config);
+        self.inlets.push(inlet);
+        Ok(tap)
+    }
+
+    /// Writes what taps have captured up to now, and returns how many packets that were. Among those, they are
+    /// in the order of their time stamps; a packet that is captured meanwhile waits for the next call.
+    ///
+    /// # Errors
+    /// [`PcapngError::Write`]. The packet at which it happened is lost.
+    pub fn collect(&mut self) -> Result<u64, PcapngError> {
+        // Asked before what waits: a tap that is gone now has put everything into its ring.
+        let gone: Vec<bool> = self.inlets.iter().map(Inlet::is_abandoned).collect();
+        // No more than waits now, or a busy tap would hold this for ever.
+        let mut left: Vec<usize> = self.inlets.iter().map(Inlet::waiting).collect();
+        let mut written = 0;
+        while let Some((index, record)) = self.oldest(&left) {
+            let Some(inlet) = self.inlets.get_mut(index) else { break };
+            let packet = Packet {
+                interface: inlet.interface as u32,
+                queue: inlet.queue,
+                direction: inlet.direction,
+                nanoseconds: self.clock.nanoseconds(record.tsc),
+                len: record.len,
+                captured: record.captured,
+                missed: record.missed,
+            };
+            let interface = inlet.interface;
+            let block = &mut self.block;
+            let took = inlet.take(&record, |one, two| block::packet(block, &packet, one, two));
+            left[index] -= took.min(left[index]);
+            self.write_block()?;
+            if let Some(figures) = self.interfaces.get_mut(interface) {
+                figures.captured += 1;
+            }
+            written += 1;
+        }
+        let mut gone = gone.into_iter();
+        let interfaces = &mut self.interfaces;
+        self.inlets.retain(|inlet| {
+            let stays = !gone.next().unwrap_or(false);
+            if let (false, Some(figures)) = (stays, interfaces.get_mut(inlet.interface)) {
+                figures.dropped += inlet.dropped();
+            }
+            stays
+        });
+        Ok(written)
+    }
+
+    /// The oldest record among those that were there when `left` bytes waited in each ring.
+    fn oldest(&mut self, left: &[usize]) -> Option<(usize, tap::Record)> {
+        let inlets = self.inlets.iter_mut().enumerate().zip(left);
+        inlets
+            .filter(|(_, left)| **left > 0)
+            .filter_map(|((index, inlet), _)| Some((index, inlet.peek()?)))
+            .min_by_key(|(_, record)| record.tsc)
+    }
+
+    /// Hands what was collected to the system, for who reads the file meanwhile.
+    ///
+    /// # Errors
+    /// [`PcapngError::Write`].
+    pub fn flush(&mut self) -> Result<(), PcapngError> {
+        self.out.flush().map_err(|source| PcapngError::Write { path: self.path.clone(), source })
+    }
+
+    /// What became of the packets up to the last [`collect`](Self::collect), of all interfaces together.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        (0..self.interfaces.len()).map(|index| self.figures_of(index)).fold(
+            Figures::default(),
+            |sum, each| Figures {
+                captured: sum.captured + each.captured,
+                dropped: sum.dropped + each.dropped,
+            },
+        )
+    }
+
+    fn figures_of(&self, interface: usize) -> Figures {
+        let taps = self.inlets.iter().filter(|inlet| inlet.interface == interface);
+        let past = self.interfaces.get(interface).copied().unwrap_or_default();
+        Figures { dropped: past.dropped + taps.map(Inlet::dropped).sum::<u64>(), ..past }
+    }
+
+    /// Collects once more, says in the file what became of the packets, and closes it. Taps that are alive
+    /// drop what they capture from then on.
+    ///
+    /// # Errors
+    /// [`PcapngError::Write`].
+    pub fn finish(mut self) -> Result<Figures, PcapngError> {
+        self.end()?;
+        Ok(self.figures())
+    }
+
+    fn end(&mut self) -> Result<(), PcapngError> {
+        // Once, whatever comes of it.
+        if std::mem::replace(&mut self.finished, true) {
+            return Ok(());
+        }
+        self.collect()?;
+        let ended = self.clock.nanoseconds(tsc::now());
+        for interface in 0..self.interfaces.len() {
+            let figures = self.figures_of(interface);
+            block::statistics(&mut self.block, interface as u32, (self.started, ended), figures);
+            self.write_block()?;
+        }
+        self.flush()
+    }
+
+    fn write_block(&mut self) -> Result<(), PcapngError> {
+        let written = self.out.write_all(&self.block);
+        self.block.clear();
+        written.map_err(|source| PcapngError::Write { path: self.path.clone(), source })
+    }
+}
+
+impl Drop for Pcapng {
+    fn drop(&mut self) {
+        // Who wants to know calls `finish`.
+        let _ = self.end();
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! `dpdk-dumpcap` and `dpdk-pdump` on this process (`rte_pdump_init`).
+//!
+//! These are secondary processes. They ask a thread of DPDK's in this one to put callbacks on queues, which copy
+//! packets into a ring that they share, and later to take them off. Polls go on meanwhile: DPDK changes the
+//! lists under its lock and frees nothing, and bursts here read them as C's do.
+
+use std::sync::Mutex;
+
+use crate::eal::Eal;
+use crate::errno::Errno;
+use crate::sockets;
+
+/// Why nobody can capture from outside.
+#[derive(Debug, thiserror::Error)]
+pub enum PdumpError {
+    /// Memory without huge pages is this process's alone.
+    #[error("dpdk-dumpcap needs packet memory in files of hugetlbfs: start without --no-huge")]
+    NoHugepages,
+    /// There is nothing that another process could find this one by.
+    #[error("dpdk-dumpcap cannot reach this process: start without --in-memory and --no-shconf")]
+    Alone,
+    /// DPDK refused.
+    #[error("rte_pdump_init: {0}; its message is above")]
+    Refused(Errno),
+}
+
+/// Whether it is on.
+static ON: Mutex<bool> = Mutex::new(false);
+
+impl Eal {
+    /// Lets `dpdk-dumpcap` and `dpdk-pdump` capture on this process's ports (`rte_pdump_init`), from now until DPDK
+    /// ends. It takes 4 MiB of DPDK's memory for counters, and costs nothing while nobody captures. Once is enough;
+    /// more often does nothing.
+    ///
+    /// It is never switched off: `rte_pdump_uninit` would free the counters under polls of queues on which
+    /// somebody captures.
+    ///
+    /// # Errors
+    /// See [`PdumpError`]. A program that works without it may go on.
+    pub fn pdump(&self) -> Result<(), PdumpError> {
+        let mut on = ON.lock().unwrap_or_else(|poison| poison.into_inner());
+        if *on {
+            return Ok(());
+        }
+        if !self.has_hugepages() {
+            return Err(PdumpError::NoHugepages);
+        }
+        let reachable = sockets::own(&self.runtime_dir())
+            .iter()
+            .filter_map(|socket| socket.file_name())
+            .any(|name| name.to_string_lossy().starts_with("mp_socket"));
+        if !reachable {
+            return Err(PdumpError::Alone);
+        }
+        // SAFETY: EAL runs, and this is the first call that may succeed. The counters that it makes live until
+        // the process ends.
+        if unsafe { dpdk_sys::rte_pdump_init() } != 0 {
+            return Err(PdumpError::Refused(Errno::last()));
+        }
+        *on = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! RX and TX callbacks as closures (`rte_eth_add_rx_callback`, `rte_eth_add_tx_callback`).
+//!
+//! # Lifecycle
+//! A closure belongs to its queue: added and removed through `&mut`, dropped with it at the latest. Who
+//! holds a queue mutably is the only one who could poll it, so a closure and DPDK's record of it are freed
+//! while nobody is inside. The closure is given to C as a pointer to a box, and a function made for its
+//! type turns the call back into one of Rust: a callback costs no more calls than one in C.
+//!
+//! A queue that is forgotten (`mem::forget`, a cycle of `Arc`s) leaves its closures in DPDK's list. What they
+//! borrow may be gone before the port's queues are handed out again; so the port takes them off the list,
+//! and leaks them, before it does that, and before it stops. Until then nobody polls: the queue cannot be
+//! reached, there is no second one, callbacks are no other process's, and threads of DPDK's own do not poll
+//! queues of ports that a program has taken.
+//!
+//! # Others on the same queue
+//! Callbacks of plugins, of the probe and of pdump keep their place in the list. DPDK locks the list
+//! against all who change it, and polls read it as C's do.
+//!
+//! # Panics
+//! A panic in a closure ends the process with its message: it would unwind into C.
+
+mod packets;
+mod registry;
+
+pub use packets::Packets;
+pub use registry::CallbackId;
+pub(super) use registry::{Direction, Registry};
+
+use std::ffi::c_void;
+
+use dpdk_sys::rte_mbuf;
+
+/// What DPDK calls for received packets: runs a closure of type `F` on them.
+///
+/// # Safety
+/// As for `rte_rx_callback_fn`: the caller owns `received` packets at `first`, valid for `'port`, where
+/// there is room for `room`, and owns what is there afterwards. `closure` points to an `F` that nobody else
+/// uses now.
+pub(super) unsafe extern "C" fn on_receive<'port, F>(
+    _port: u16,
+    _queue: u16,
+    first: *mut *mut rte_mbuf,
+    received: u16,
+    room: u16,
+    closure: *mut c_void,
+) -> u16
+where
+    F: FnMut(&mut Packets<'_, 'port>),
+{
+    // SAFETY: the contract is the caller's. Panics end at this function, which is one of C's.
+    unsafe { run(closure.cast::<F>(), first, received, room) }
+}
+
+/// What DPDK calls for packets to be sent: runs a closure of type `F` on them.
+///
+/// # Safety
+/// As for `rte_tx_callback_fn`: the caller owns `offered` packets at `first` and keeps as many of them, from
+/// the front, as are returned. `closure` points to an `F` that nobody else uses now.
+pub(super) unsafe extern "C" fn on_send<F>(
+    _port: u16,
+    _queue: u16,
+    first: *mut *mut rte_mbuf,
+    offered: u16,
+    closure: *mut c_void,
+) -> u16
+where
+    F: FnMut(&mut Packets<'_, '_>),
+{
+    // SAFETY: the contract is the caller's. Panics end at this function, which is one of C's.
+    unsafe { run(closure.cast::<F>(), first, offered, offered) }
+}
+
+/// # Safety
+/// As for [`on_receive`].
+#[inline(always)]
+unsafe fn run<'m, F>(closure: *mut F, first: *mut *mut rte_mbuf, count: u16, room: u16) -> u16
+where
+    F: FnMut(&mut Packets<'_, 'm>),
+{
+    // SAFETY: the contract is the caller's. The closure's count never exceeds the room, 16 bits.
+    unsafe {
+        let mut packets = Packets::new(first, count, room);
+        (*closure)(&mut packets);
+        packets.len() as u16
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! `dpdk-dumpcap` captures what a running forwarder receives and sends; it comes and goes meanwhile.
+//!
+//! It needs root, and free huge pages: 128 MiB of them. Without, the test says so and does nothing.
+//!
+//! Frames come a few at a time: dumpcap of 22.11 frees the ring and the pool that it has captured into
+//! without waiting for a poll that is using them.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
+
+#[path = "../../dpdk/tests/support/pcapng.rs"]
+mod reader;
+mod support;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use dpdk::{Burst, Mempool, PoolConfig, Port, Started};
+use reader::{Block, Packet};
+use support::{Cleanup, Forwarder, memif, runtime_dir, serve, wait_until};
+
+const DUMPCAP: &str = "/usr/bin/dpdk-dumpcap";
+const PREFIX: &str = "dumpcap";
+/// Pages of 2 MiB: pools of both programs, counters of pdump, and what heaps are made of.
+const PAGES: u64 = 64;
+
+#[test]
+fn dumpcap_sees_what_a_forwarder_receives_and_sends() {
+    let _cleanup = Cleanup;
+    if let Some(reason) = obstacle() {
+        // Past the harness, which shows nothing of tests that pass.
+        writeln!(std::io::stderr(), "skipped: {reason}").unwrap();
+        return;
+    }
+    let eal = support::eal(&[]);
+    let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets")).unwrap();
+    let mut server = serve(&eal, &pool, 0);
+    let mut forwarder = start();
+    let control = server.control();
+    wait_until("link or end", || forwarder.ended().is_some() || control.link().unwrap().up);
+    assert!(forwarder.ended().is_none(), "{}", forwarder.err());
+    let mut number = 0;
+    for round in 0..3 {
+        let file = runtime_dir().join(format!("{round}.pcapng"));
+        let log = runtime_dir().join("dumpcap.log");
+        let mut dumpcap = dumpcap(&forwarder, &file)
+            .args(["-c", "400"])
+            .stderr(fs::File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let mut status = None;
+        send_until(&mut server, &pool, &mut number, |_| {
+            status = dumpcap.try_wait().unwrap();
+            status.is_some()
+        });
+        let log = fs::read_to_string(log).unwrap();
+        assert!(status.unwrap().success(), "{log}");
+        check(&packets(&file));
+    }
+    // One that is killed takes nothing off; the forwarder goes on.
+    let file = runtime_dir().join("killed.pcapng");
+    let mut killed = dumpcap(&forwarder, &file).stderr(Stdio::null()).spawn().unwrap();
+    let written = || fs::metadata(&file).map_or(0, |file| file.len());
+    send_until(&mut server, &pool, &mut number, |_| written() > 20_000);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    send_until(&mut server, &pool, &mut number, |back| back >= 1000);
+    assert!(forwarder.stop().success(), "{}", forwarder.err());
+    eal.detach(server.stop().unwrap().unconfigure()).unwrap();
+    assert!(pool.is_full());
+}
+
+/// Why this machine cannot run it.
+fn obstacle() -> Option<String> {
+    let free = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
+    let pages: u64 = fs::read_to_string(free).ok().and_then(|n| n.trim().parse().ok()).unwrap_or(0);
+    if !Path::new(DUMPCAP).exists() {
+        let reason = format!("{DUMPCAP} is missing (package dpdk)");
+        assert!(std::env::var_os("LINERATE_CI").is_none(), "{reason}: CI has to run this test");
+        return Some(reason);
+    }
+    if !rustix::process::geteuid().is_root() {
+        return Some("only root may mount hugetlbfs".into());
+    }
+    (pages < PAGES).then(|| {
+        format!(
+            "{pages} free huge pages of 2 MiB, {PAGES} are needed: sysctl vm.nr_hugepages={PAGES}"
+        )
+    })
+}
+
+/// l2fwd, which sends back what comes, with its packet memory in a file system of its own, which is gone
+/// with it.
+fn start() -> Forwarder {
+    let huge = runtime_dir().join("huge");
+    fs::create_dir(&huge).unwrap();
+    let huge = huge.to_str().unwrap();
+    let script = "mount -t hugetlbfs -o pagesize=2M nodev \"$0\" && exec \"$@\"";
+    let (lcores, vdev) = (support::lcores(1), format!("--vdev={}", memif(0, "client")));
+    let words = [
+        &["--mount", "--propagation", "private", "sh", "-c", script, huge][..],
+        &[env!("CARGO_BIN_EXE_l2fwd"), &lcores, "--no-pci", "--file-prefix", PREFIX],
+        &["--huge-dir", huge, &vdev, "--", "-p", "1"],
+    ];
+    let words: Vec<String> = words.concat().into_iter().map(String::from).collect();
+    Forwarder::spawn_bare(Path::new("/usr/bin/unshare"), &words)
+}
+
+/// Captures off the forwarder's CPU, where it sees the forwarder's memory.
+fn dumpcap(forwarder: &Forwarder, file: &Path) -> Command {
+    let cpu = host::allowed_cpus().first().unwrap().to_string();
+    let mut command = Command::new("/usr/bin/nsenter");
+    command
+        .arg(format!("--mount=/proc/{}/ns/mnt", forwarder.id()))
+        .args(["taskset", "-c", &cpu, DUMPCAP, "--file-prefix", PREFIX, "-q"])
+        .args(["-i", "net_memif0", "-w"])
+        .arg(file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    support::in_runtime_dir(&mut command);
+    command
+}
+
+/// Sends numbered frames, a few at a time, until something is so, when so many have come back.
+fn send_until(
+    server: &mut Port<'_, Started>,
+    pool: &Mempool<'_>,
+    number: &mut u32,
+    mut done: impl FnMut(usize) -> bool,
+) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut queues = server.queues();
+    let (mut burst, mut back) = (Burst::<8>::new(), 0);
+    while !done(back) {
+        assert!(Instant::now() < deadline, "nothing for 20 s");
+        while !burst.is_full() {
+            let mut packet = pool.alloc().unwrap();
+            packet.resize(60).unwrap().copy_from_slice(&frame(*number));
+            burst.push(packet).ok().unwrap();
+            *number += 1;
+        }
+        queues.tx[0].send(&mut burst);
+        sleep(Duration::from_millis(2));
+        let mut received = Burst::<32>::new();
+        back += queues.rx[0].receive(&mut received);
+    }
+}
+
+fn frame(number: u32) -> [u8; 60] {
+    let mut frame = [0x5a; 60];
+    frame[12..14].copy_from_slice(&[0x88, 0xb5]); // for local experiments
+    frame[14..18].copy_from_slice(&number.to_be_bytes());
+    frame
+}
+
+fn packets(file: &Path) -> Vec<Packet> {
+    let packet = |block| match block {
+        Block::Packet(packet) => Some(packet),
+        _ => None,
+    };
+    reader::blocks(&fs::read(file).unwrap()).into_iter().filter_map(packet).collect()
+}
+
+/// What came in is what was sent, what went out has l2fwd's addresses; both are the frames in order, and none is
+/// missing.
+fn check(packets: &[Packet]) {
+    assert!(packets.len() >= 400, "{}", packets.len());
+    for way in [1, 2] {
+        let those: Vec<&Packet> = packets.iter().filter(|packet| packet.way == way).collect();
+        assert!(those.len() > 100, "{} of {}", those.len(), packets.len());
+        let number = |packet: &Packet| u32::from_be_bytes(packet.bytes[14..18].try_into().unwrap());
+        for (packet, expected) in those.iter().zip(number(those[0])..) {
+            assert_eq!((packet.interface, packet.queue, packet.len), (0, 0, 60));
+            let frame = frame(expected);
+            assert_eq!(packet.bytes[12..], frame[12..]);
+            match way {
+                1 => assert_eq!(packet.bytes[..12], frame[..12]),
+                _ => assert_eq!(packet.bytes[..6], [2, 0, 0, 0, 0, 0]),
+            }
+        }
+    }
+}
