@@ -100,6 +100,7 @@ fn bindings(cflags: &[String], out: &Path) -> Result<(), Box<dyn Error>> {
         .allowlist_type("rte_(mbuf|mempool|mempool_cache|pktmbuf_pool_private|eth_.*|ether_addr|tel_.*)")
         .allowlist_var("rte_eth_fp_ops|RTE_MAX_.*|RTE_MEMZONE_NAMESIZE|RTE_MBUF_.*|RTE_PKTMBUF_.*|RTE_ETH_LINK_.*|RTE_LOG_INFO|RTE_LOGTYPE_USER1")
         .allowlist_var("RTE_ACL_.*")
+        .allowlist_var("RTE_HASH_EXTRA_FLAGS_.*")
         // Reached by the C compiler's offsets only; with flexible arrays, bit fields, atomics.
         .opaque_type("rte_ring|rte_ring_.*|__rte_ring_.*")
         .opaque_type("rte_lpm|rte_lpm_tbl_entry|rte_rcu_qsbr|rte_rcu_qsbr_cnt")

@@ -180,12 +180,17 @@ unsigned int lr_ring_count(const struct rte_ring *r) { return rte_ring_count(r);
 
 unsigned int lr_ring_get_capacity(const struct rte_ring *r) { return rte_ring_get_capacity(r); }
 
+static inline uint32_t marked(uint32_t hash) { return hash | (uint32_t)(hash >> 16 == 0) << 16; }
+
 uint32_t lr_hash_crc(const void *key, uint32_t len, uint32_t init)
 {
-	return rte_hash_crc(key, len, init);
+	return marked(rte_hash_crc(key, len, init));
 }
 
-uint32_t lr_jhash(const void *key, uint32_t len, uint32_t init) { return rte_jhash(key, len, init); }
+uint32_t lr_jhash(const void *key, uint32_t len, uint32_t init)
+{
+	return marked(rte_jhash(key, len, init));
+}
 
 int lr_mempool_populate_dense(struct rte_mempool *mp)
 {

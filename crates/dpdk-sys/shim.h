@@ -71,7 +71,10 @@ unsigned int lr_ring_dequeue(struct rte_ring *r, void *items, unsigned int size,
 unsigned int lr_ring_count(const struct rte_ring *r);
 unsigned int lr_ring_get_capacity(const struct rte_ring *r);
 
-/* Functions over the bytes of a key, which a table of librte_hash is made with. */
+/*
+ * Functions over the bytes of a key, which a table of librte_hash is made with. Never with upper 16 bits that are all 0:
+ * these are the mark of an empty place, which an insertion takes for a key of zeros.
+ */
 uint32_t lr_hash_crc(const void *key, uint32_t len, uint32_t init);
 uint32_t lr_jhash(const void *key, uint32_t len, uint32_t init);
 

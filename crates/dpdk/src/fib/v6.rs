@@ -92,6 +92,7 @@ impl<'eal> Fib6<'eal> {
             if !self.removed {
                 return Err(full);
             }
+            self.removed = false; // Once is enough, whether it helps or not.
             self.make_anew()?;
             tell(self.raw, prefix, len, next_hop)?;
         }
@@ -137,7 +138,7 @@ impl<'eal> Fib6<'eal> {
             dpdk_sys::rte_fib6_free(unused.as_ptr());
         }
         told?;
-        (self.remade, self.removed) = (remade, false);
+        self.remade = remade;
         Ok(())
     }
 

@@ -48,7 +48,7 @@ impl<K, V> Lookups<K, V> {
 
 impl<K: Plain, V: Plain> Lookups<K, V> {
     /// A key's hash, for the functions whose names end in `_hashed` (`rte_hash_hash`). The same in every table
-    /// with that function and seed.
+    /// with that function and seed. Its upper 16 bits are never all 0: DPDK would take an empty place for a key of zeros.
     #[inline]
     #[must_use]
     pub fn hash_of(&self, key: &K) -> u32 {
@@ -79,7 +79,7 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
         unsafe {
             let (table, key) = (self.as_ptr(), ptr::from_ref(key).cast());
             let position =
-                dpdk_sys::rte_hash_lookup_with_hash_data(table, key, hash, &raw mut value);
+                dpdk_sys::rte_hash_lookup_with_hash_data(table, key, marked(hash), &raw mut value);
             (position >= 0).then(|| unpack(value))
         }
     }
@@ -162,6 +162,13 @@ fn same(what: &'static str, keys: usize, others: usize) -> Result<(), LookupErro
     if keys == others { Ok(()) } else { Err(LookupError::Lengths { keys, what, others }) }
 }
 
+/// A hash as DPDK takes it: with upper 16 bits of 0 an insertion looks into empty places as well, where a key of zeros
+/// seems to be, and puts such a key in twice.
+#[inline(always)]
+pub(super) fn marked(hash: u32) -> u32 {
+    hash | u32::from(hash >> 16 == 0) << 16
+}
+
 /// Values of 64 keys at most, `missed` where there is none. Returns how many there are.
 ///
 /// # Safety
@@ -211,7 +218,11 @@ unsafe fn lookup<K: Plain>(
         match hashes {
             None => dpdk_sys::rte_hash_lookup_bulk_data(table, pointers, n, &raw mut hits, found),
             Some(hashes) => {
-                let hashes = hashes.as_ptr().cast_mut(); // It only reads them.
+                let mut all = [0; MOST];
+                for (to, hash) in all.iter_mut().zip(hashes) {
+                    *to = marked(*hash);
+                }
+                let hashes = all.as_mut_ptr();
                 dpdk_sys::rte_hash_lookup_with_hash_bulk_data(
                     table, pointers, hashes, n, &raw mut hits, found,
                 )

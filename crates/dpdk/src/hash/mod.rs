@@ -52,6 +52,7 @@ use dpdk_sys::{layout, rte_hash, rte_hash_parameters};
 
 use crate::eal::Eal;
 use crate::errno::Errno;
+use lookup::marked;
 use plain::{pack, unpack};
 
 pub use error::{Full, HashError, LookupError};
@@ -220,7 +221,7 @@ impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
         // SAFETY: the table is ours, exclusively or as its one writer; a key's bytes are read.
         let code = unsafe {
             let key = std::ptr::from_ref(key).cast();
-            dpdk_sys::rte_hash_add_key_with_hash_data(self.as_ptr(), key, hash, pack(value))
+            dpdk_sys::rte_hash_add_key_with_hash_data(self.as_ptr(), key, marked(hash), pack(value))
         };
         if code < 0 { Err(Full) } else { Ok(old) }
     }
@@ -236,7 +237,7 @@ impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
         // SAFETY: as in `insert_hashed`.
         unsafe {
             let key = std::ptr::from_ref(key).cast();
-            dpdk_sys::rte_hash_del_key_with_hash(self.as_ptr(), key, hash);
+            dpdk_sys::rte_hash_del_key_with_hash(self.as_ptr(), key, marked(hash));
         }
         Some(old)
     }

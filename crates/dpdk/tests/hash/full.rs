@@ -94,6 +94,24 @@ pub fn keys_come_with_their_hashes(eal: &Eal) {
     assert_eq!(first.remove(&key), Some(5));
 }
 
+/// The CRC of zeros is 0, by which DPDK marks empty places: it would put the key in again each time.
+pub fn a_key_of_zeros(eal: &Eal) {
+    let mut table = Hash::<u64, u32>::new(eal, &HashConfig::named("zeros")).unwrap();
+    assert_eq!(crc32c(&[0; 8]), 0);
+    // It is behind an empty place of its bucket.
+    for key in 0..64 {
+        assert_eq!(table.insert_hashed(&(64 - key), 0, 1), Ok(None));
+        assert_eq!(table.insert_hashed(&(1000 + key), 8, 1), Ok(None));
+    }
+    assert_eq!((table.insert(&0, 1), table.insert_hashed(&0, 0, 2)), (Ok(None), Ok(Some(1))));
+    for key in 1..=64 {
+        assert_eq!(table.remove_hashed(&key, 0), Some(1));
+        assert_eq!(table.insert(&0, key as u32), Ok(Some(if key == 1 { 2 } else { key as u32 - 1 })));
+        assert_eq!(table.insert_hashed(&0, 0, key as u32), Ok(Some(key as u32)));
+    }
+    assert_eq!((table.len(), table.remove(&0), table.get_hashed(&0, 0)), (65, Some(64), None));
+}
+
 fn crc32c(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 })

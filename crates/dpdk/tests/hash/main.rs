@@ -17,6 +17,7 @@ fn tables_are_those_of_the_standard_library() {
     oracle::random_changes(&eal);
     full::tables_take_what_they_have_room_for(&eal);
     full::many_keys_with_one_hash(&eal);
+    full::a_key_of_zeros(&eal);
     full::keys_come_with_their_hashes(&eal);
     refusals::bad_configurations(&eal);
     refusals::lookups_without_places(&eal);

@@ -25,8 +25,8 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        30 => (0..64u8, any::<u16>()).prop_map(|(key, value)| Step::Insert(key, value)),
-        12 => (0..64u8).prop_map(Step::Remove),
+        60 => (0..64u8, any::<u16>()).prop_map(|(key, value)| Step::Insert(key, value)),
+        20 => (0..64u8).prop_map(Step::Remove),
         1 => (0..4u16).prop_map(Step::Retain),
         1 => Just(Step::Clear),
     ]
@@ -59,7 +59,7 @@ where
 {
     let table = RefCell::new(Hash::<K, V>::new(eal, config).unwrap());
     let full = Cell::new(false);
-    let config = Config { cases: 40, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: 60, failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
     TestRunner::new(config)
         .run(&prop::collection::vec(step(), 1..250), |steps| {
             let table = &mut *table.borrow_mut();

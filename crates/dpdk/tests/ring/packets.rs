@@ -7,7 +7,7 @@ use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig, SharedMbuf};
 use super::support;
 
 pub fn go_through_rings(eal: &Eal) {
-    let pool = Mempool::packet_pool(eal, &PoolConfig { count: 255, ..PoolConfig::named("ring") }).unwrap();
+    let pool = Mempool::packet_pool(eal, &PoolConfig { count: 255, cache: 32, ..PoolConfig::named("ring") }).unwrap();
     let mut port = support::started(eal, &pool, "net_ring0");
     {
         let mut queues = port.queues();
