@@ -27,7 +27,9 @@ pub enum FibError {
         most: u64,
     },
     /// The default next hop is larger than what entries have room for.
-    #[error("FIB {name:?}: default next hop {given}: it is {most} at most; choose larger entries (NextHopSize)")]
+    #[error(
+        "FIB {name:?}: default next hop {given}: it is {most} at most; choose larger entries (NextHopSize)"
+    )]
     DefaultNextHop {
         /// The table's name.
         name: String,
@@ -59,7 +61,9 @@ pub enum FibError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
     /// Too short or too long.
-    #[error("a prefix of {given} bits: 1 to {bits} are possible; default_next_hop is for all addresses")]
+    #[error(
+        "a prefix of {given} bits: 1 to {bits} are possible; default_next_hop is for all addresses"
+    )]
     Length {
         /// Its length.
         given: u8,
@@ -74,7 +78,7 @@ pub enum RouteError {
         /// The largest.
         most: u64,
     },
-    /// The limit of routes or of groups is reached.
+    /// The limit of routes or of groups is reached, or there is not the memory for another table of IPv6.
     #[error("the table has no room: make it with more max_routes or groups")]
     Full,
     /// There is no such route.

@@ -79,27 +79,17 @@ impl<'eal> Fib<'eal> {
     pub fn add(&mut self, prefix: Ipv4Addr, len: u8, next_hop: u64) -> Result<(), RouteError> {
         check_route(len, BITS, next_hop, self.most)?;
         let prefix = mask(prefix, len);
-        if self.exact(prefix, len).is_some() {
-            return self.tell(prefix, len, next_hop);
-        }
         let wide = u128::from(prefix) << 96;
-        if self.len == self.max_routes || !self.groups.fits(wide, len, self.max_groups) {
+        let new = self.exact(prefix, len).is_none();
+        if new && (self.len == self.max_routes || !self.groups.fits(wide, len, self.max_groups)) {
             return Err(RouteError::Full);
         }
-        if len > 24 && self.around(prefix, len) == Some(next_hop) {
-            // DPDK does not count the group of a route that changes nothing, but would give it back.
-            self.tell(prefix, len, next_hop ^ 1)?;
+        self.alone_at_the_end(prefix, len, |fib| fib.put(prefix, len, next_hop))?;
+        if new {
+            self.groups.add(wide, len);
+            self.len += 1;
         }
-        self.tell(prefix, len, next_hop)?;
-        self.groups.add(wide, len);
-        self.len += 1;
         Ok(())
-    }
-
-    fn tell(&mut self, prefix: u32, len: u8, next_hop: u64) -> Result<(), RouteError> {
-        // SAFETY: the table is ours, exclusively.
-        let code = unsafe { dpdk_sys::rte_fib_add(self.raw.as_ptr(), prefix, len, next_hop) };
-        if code < 0 { Err(RouteError::Full) } else { Ok(()) }
     }
 
     /// Removes a route.
@@ -110,14 +100,58 @@ impl<'eal> Fib<'eal> {
         check_route(len, BITS, 0, self.most)?;
         let prefix = mask(prefix, len);
         self.exact(prefix, len).ok_or(RouteError::Absent)?;
-        // SAFETY: the table is ours, exclusively.
-        let code = unsafe { dpdk_sys::rte_fib_delete(self.raw.as_ptr(), prefix, len) };
-        if code < 0 {
-            return Err(RouteError::Full);
-        }
+        self.alone_at_the_end(prefix, len, |fib| fib.take(prefix, len))?;
         self.groups.remove(u128::from(prefix) << 96, len);
         self.len -= 1;
         Ok(())
+    }
+
+    /// Changes a route while no longer one ends where it does, at the last of all addresses. Where such a one begins at
+    /// the end of another DPDK runs over, and writes the whole table.
+    fn alone_at_the_end(
+        &mut self,
+        prefix: u32,
+        len: u8,
+        change: impl FnOnce(&mut Self) -> Result<(), RouteError>,
+    ) -> Result<(), RouteError> {
+        let last = |len| mask(Ipv4Addr::BROADCAST, len);
+        if prefix != last(len) {
+            return change(self);
+        }
+        let longer = (len + 1..=BITS)
+            .filter_map(|len| Some((len, next_hop(self.exact(last(len), len)?))))
+            .collect::<Vec<_>>();
+        for (len, _) in longer.iter().rev() {
+            self.take(last(*len), *len)?;
+        }
+        let changed = change(self);
+        for (len, next_hop) in longer {
+            self.put(last(len), len, next_hop)?;
+        }
+        changed
+    }
+
+    fn put(&mut self, prefix: u32, len: u8, next_hop: u64) -> Result<(), RouteError> {
+        if len > 24
+            && self.exact(prefix, len).is_none()
+            && self.around(prefix, len) == Some(next_hop)
+        {
+            // DPDK does not count the group of a route that changes nothing, but would give it back.
+            self.tell(prefix, len, next_hop ^ 1)?;
+        }
+        self.tell(prefix, len, next_hop)
+    }
+
+    fn tell(&mut self, prefix: u32, len: u8, next_hop: u64) -> Result<(), RouteError> {
+        // SAFETY: the table is ours, exclusively.
+        let code = unsafe { dpdk_sys::rte_fib_add(self.raw.as_ptr(), prefix, len, next_hop) };
+        if code < 0 { Err(RouteError::Full) } else { Ok(()) }
+    }
+
+    fn take(&mut self, prefix: u32, len: u8) -> Result<(), RouteError> {
+        // SAFETY: the table is ours, exclusively.
+        let code = unsafe { dpdk_sys::rte_fib_delete(self.raw.as_ptr(), prefix, len) };
+        if code < 0 { Err(RouteError::Full) } else { Ok(()) }
     }
 
     /// Routes inside.

@@ -9,7 +9,9 @@ use std::ptr::{self, NonNull};
 use dpdk_sys::{rte_fib6, rte_fib6_conf, rte_rib6, rte_rib6_node};
 
 use super::groups::Groups;
-use super::{FibConfig, FibError, FibType, LookupError, NextHopSize, RouteError, check_route, spare};
+use super::{
+    FibConfig, FibError, FibType, LookupError, NextHopSize, RouteError, check_route, spare,
+};
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::lpm::check_places;
@@ -74,30 +76,34 @@ impl<'eal> Fib6<'eal> {
 
     /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop.
     ///
-    /// DPDK's count of groups goes wrong when routes are removed, until it takes a table for full that is not. Then
-    /// all routes are put into a new table, which for a moment needs the memory of two.
+    /// DPDK's count of groups goes wrong when routes are removed, until it takes a table for full that is not. Then, and
+    /// where a route and one inside it both end at the last of all addresses, all routes are put into a new table, which
+    /// for a moment needs the memory of two.
     ///
     /// # Errors
     /// See [`RouteError`].
     pub fn add(&mut self, prefix: Ipv6Addr, len: u8, next_hop: u64) -> Result<(), RouteError> {
         check_route(len, BITS, next_hop, self.most)?;
         let prefix = mask(prefix, len);
-        if self.exact(prefix, len).is_some() {
-            return tell(self.raw, prefix, len, next_hop);
-        }
-        if self.len == self.config.max_routes || !self.groups.fits(prefix, len, self.max_groups) {
+        let new = self.exact(prefix, len).is_none();
+        if new
+            && (self.len == self.config.max_routes
+                || !self.groups.fits(prefix, len, self.max_groups))
+        {
             return Err(RouteError::Full);
         }
-        if let Err(full) = tell(self.raw, prefix, len, next_hop) {
-            if !self.removed {
+        if self.runs_over(prefix, len) {
+            self.make_anew(prefix, len, Some(next_hop))?;
+        } else if let Err(full) = tell(self.raw, prefix, len, next_hop) {
+            if !std::mem::take(&mut self.removed) {
                 return Err(full);
             }
-            self.removed = false; // Once is enough, whether it helps or not.
-            self.make_anew()?;
-            tell(self.raw, prefix, len, next_hop)?;
+            self.make_anew(prefix, len, Some(next_hop))?;
         }
-        self.groups.add(prefix, len);
-        self.len += 1;
+        if new {
+            self.groups.add(prefix, len);
+            self.len += 1;
+        }
         Ok(())
     }
 
@@ -109,11 +115,15 @@ impl<'eal> Fib6<'eal> {
         check_route(len, BITS, 0, self.most)?;
         let prefix = mask(prefix, len);
         self.exact(prefix, len).ok_or(RouteError::Absent)?;
-        let address = [prefix.to_be_bytes()];
-        // SAFETY: the table is ours, exclusively; one address is read.
-        let code = unsafe { dpdk_sys::rte_fib6_delete(self.raw.as_ptr(), raw(&address), len) };
-        if code < 0 {
-            return Err(RouteError::Full);
+        if self.runs_over(prefix, len) {
+            self.make_anew(prefix, len, None)?;
+        } else {
+            let address = [prefix.to_be_bytes()];
+            // SAFETY: the table is ours, exclusively; one address is read.
+            let code = unsafe { dpdk_sys::rte_fib6_delete(self.raw.as_ptr(), raw(&address), len) };
+            if code < 0 {
+                return Err(RouteError::Full);
+            }
         }
         self.groups.remove(prefix, len);
         self.len -= 1;
@@ -121,17 +131,28 @@ impl<'eal> Fib6<'eal> {
         Ok(())
     }
 
-    /// Puts all routes into a new table, the shortest first, in which order DPDK counts at least what they need.
-    fn make_anew(&mut self) -> Result<(), RouteError> {
-        let mut routes: Vec<_> = self.routes().collect();
+    /// Whether DPDK could write the whole table when it is told to change this route: it runs over where a longer one
+    /// ends, as this does, at the last of all addresses, and begins at the end of another.
+    fn runs_over(&self, prefix: u128, len: u8) -> bool {
+        let last = |len| mask(Ipv6Addr::from(u128::MAX), len);
+        prefix == last(len) && (len + 1..=BITS).any(|len| self.exact(last(len), len).is_some())
+    }
+
+    /// Puts all routes into a new table, this one with another next hop or not at all; the shortest first: then each is
+    /// told while it has none inside it, and DPDK counts at least the groups that are needed.
+    fn make_anew(&mut self, prefix: u128, len: u8, hop: Option<u64>) -> Result<(), RouteError> {
+        let changed = (Ipv6Addr::from(prefix), len);
+        let mut routes: Vec<_> =
+            self.routes().filter(|(prefix, len, _)| (*prefix, *len) != changed).collect();
+        routes.extend(hop.map(|hop| (changed.0, len, hop)));
         routes.sort_unstable_by_key(|(_, len, _)| *len);
         let remade = self.remade.wrapping_add(1);
         let name = format!("{}~{:x}", self.config.name, remade & 0xff);
         let name = CString::new(name).map_err(|_| RouteError::Full)?;
         let new = create(&name, &self.config).map_err(|_| RouteError::Full)?;
-        let told = routes.into_iter().try_for_each(|(prefix, len, hop)| {
-            tell(new, u128::from(prefix), len, hop)
-        });
+        let told = routes
+            .into_iter()
+            .try_for_each(|(prefix, len, hop)| tell(new, u128::from(prefix), len, hop));
         // SAFETY: one of the two tables is not used any more.
         unsafe {
             let unused = if told.is_ok() { std::mem::replace(&mut self.raw, new) } else { new };
@@ -240,12 +261,7 @@ fn create(name: &CString, config: &FibConfig) -> Result<NonNull<rte_fib6>, FibEr
         .ok_or_else(|| FibError::Refused { name: config.name.clone(), errno: Errno::last() })
 }
 
-fn tell(
-    fib: NonNull<rte_fib6>,
-    prefix: u128,
-    len: u8,
-    next_hop: u64,
-) -> Result<(), RouteError> {
+fn tell(fib: NonNull<rte_fib6>, prefix: u128, len: u8, next_hop: u64) -> Result<(), RouteError> {
     let address = [prefix.to_be_bytes()];
     // SAFETY: the table is the caller's, exclusively; one address is read.
     let code = unsafe { dpdk_sys::rte_fib6_add(fib.as_ptr(), raw(&address), len, next_hop) };

@@ -97,7 +97,12 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
     /// # Errors
     /// [`LookupError`] when there is not a place for each.
     #[inline]
-    pub fn lookup_bulk(&self, keys: &[K], values: &mut [V], missed: V) -> Result<usize, LookupError> {
+    pub fn lookup_bulk(
+        &self,
+        keys: &[K],
+        values: &mut [V],
+        missed: V,
+    ) -> Result<usize, LookupError> {
         same("places for values", keys.len(), values.len())?;
         let n = self.at_once;
         let found = keys.chunks(n).zip(values.chunks_mut(n)).map(|(keys, values)| {
@@ -224,7 +229,12 @@ unsafe fn lookup<K: Plain>(
                 }
                 let hashes = all.as_mut_ptr();
                 dpdk_sys::rte_hash_lookup_with_hash_bulk_data(
-                    table, pointers, hashes, n, &raw mut hits, found,
+                    table,
+                    pointers,
+                    hashes,
+                    n,
+                    &raw mut hits,
+                    found,
                 )
             }
         };

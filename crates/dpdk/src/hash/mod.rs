@@ -119,7 +119,11 @@ impl HashConfig {
         let name = self.check_name("HT_EXT_")?;
         let (least, most) = (8, largest(key)); // 8: RTE_HASH_BUCKET_ENTRIES
         if !(least..=most).contains(&self.capacity) {
-            return Err(HashError::Capacity { name: self.name.clone(), given: self.capacity, most });
+            return Err(HashError::Capacity {
+                name: self.name.clone(),
+                given: self.capacity,
+                most,
+            });
         }
         if self.function == HashFunction::Jhash && key % 4 != 0 {
             return Err(HashError::KeyLength { name: self.name.clone(), given: key });
@@ -179,7 +183,10 @@ impl<K, V> Deref for Hash<'_, K, V> {
 impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
     const FITS: () = {
         assert!(size_of::<K>() > 0 && size_of::<K>() <= 4096, "a key has 1 to 4096 bytes");
-        assert!(size_of::<V>() <= size_of::<*mut c_void>(), "a value has 8 bytes at most: an index, say");
+        assert!(
+            size_of::<V>() <= size_of::<*mut c_void>(),
+            "a value has 8 bytes at most: an index, say"
+        );
     };
 
     /// An empty table (`rte_hash_create`).
@@ -200,7 +207,11 @@ impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
     ) -> Result<Self, HashError> {
         let () = Self::FITS;
         let raw = config.create(size_of::<K>(), flags)?;
-        Ok(Self { lookups: Lookups::new(raw, at_once), capacity: config.capacity, eal: PhantomData })
+        Ok(Self {
+            lookups: Lookups::new(raw, at_once),
+            capacity: config.capacity,
+            eal: PhantomData,
+        })
     }
 
     /// Gives a key a value; returns the one that it had.

@@ -54,7 +54,11 @@ pub(super) fn pack<V: Plain>(value: V) -> *mut c_void {
     let mut bytes = [0; size_of::<usize>()];
     // SAFETY: the value has no more bytes than the array (the table's type says so), and all are initialised.
     unsafe {
-        std::ptr::copy_nonoverlapping((&raw const value).cast(), bytes.as_mut_ptr(), size_of::<V>());
+        std::ptr::copy_nonoverlapping(
+            (&raw const value).cast(),
+            bytes.as_mut_ptr(),
+            size_of::<V>(),
+        );
     }
     std::ptr::without_provenance_mut(usize::from_ne_bytes(bytes))
 }

@@ -39,7 +39,9 @@ pub enum RingError {
 
 /// Nothing was put into the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the ring has no room for {0} items: take some out, or put in as many as fit (enqueue_burst)")]
+#[error(
+    "the ring has no room for {0} items: take some out, or put in as many as fit (enqueue_burst)"
+)]
 pub struct NoRoom(pub usize);
 
 /// Nothing was taken out of the ring.

@@ -90,7 +90,11 @@ impl RingConfig {
             .ok_or_else(|| RingError::Name { name: self.name.clone(), most })?;
         let most = largest(item);
         if !(1..=most).contains(&self.capacity) {
-            return Err(RingError::Capacity { name: self.name.clone(), given: self.capacity, most });
+            return Err(RingError::Capacity {
+                name: self.name.clone(),
+                given: self.capacity,
+                most,
+            });
         }
         Ok(name)
     }
@@ -130,7 +134,10 @@ impl<'eal, T> Ring<'eal, T> {
     const FITS: () = {
         let (size, align) = (size_of::<T>(), align_of::<T>());
         assert!(size > 0 && size % 4 == 0, "a ring's items are a multiple of 4 bytes");
-        assert!(size <= 1024 && align <= 64, "a ring's items are 1024 bytes at most: box larger ones");
+        assert!(
+            size <= 1024 && align <= 64,
+            "a ring's items are 1024 bytes at most: box larger ones"
+        );
     };
 
     /// An empty ring (`rte_ring_create_elem`).
@@ -145,7 +152,13 @@ impl<'eal, T> Ring<'eal, T> {
         // slots was checked.
         let made = unsafe {
             let (size, capacity) = (size_of::<T>() as u32, config.capacity);
-            dpdk_sys::rte_ring_create_elem(name.as_ptr(), size, capacity, socket, layout::RING_EXACT)
+            dpdk_sys::rte_ring_create_elem(
+                name.as_ptr(),
+                size,
+                capacity,
+                socket,
+                layout::RING_EXACT,
+            )
         };
         match NonNull::new(made) {
             Some(raw) => Ok(Self { raw, items: PhantomData, eal: PhantomData }),

@@ -37,7 +37,8 @@ pub fn same_next_hops(eal: &Eal) {
     let addresses: Vec<u32> = addresses.iter().map(|n| (n >> 96) as u32).collect();
     let (mut hops, mut same) = (vec![0; addresses.len()], vec![0; addresses.len()]);
     {
-        let (mut fib, mut lpm) = (Fib::new(eal, &fib(2000)).unwrap(), Lpm::new(eal, &lpm(2000)).unwrap());
+        let (mut fib, mut lpm) =
+            (Fib::new(eal, &fib(2000)).unwrap(), Lpm::new(eal, &lpm(2000)).unwrap());
         for (prefix, len, hop) in routes {
             let prefix = ((prefix >> 96) as u32).into();
             fib.add(prefix, len, hop.into()).unwrap();
@@ -50,7 +51,8 @@ pub fn same_next_hops(eal: &Eal) {
 
     let (routes, addresses) = draw(64);
     let addresses: Vec<[u8; 16]> = addresses.iter().map(|n| n.to_be_bytes()).collect();
-    let (mut fib, mut lpm) = (Fib6::new(eal, &fib(16_000)).unwrap(), Lpm6::new(eal, &lpm(16_000)).unwrap());
+    let (mut fib, mut lpm) =
+        (Fib6::new(eal, &fib(16_000)).unwrap(), Lpm6::new(eal, &lpm(16_000)).unwrap());
     for (prefix, len, hop) in routes {
         fib.add(prefix.into(), len, hop.into()).unwrap();
         lpm.add(prefix.into(), len, hop).unwrap();

@@ -16,6 +16,7 @@ fn routes_lead_where_a_plain_list_says() {
     oracle::ipv4(&eal);
     oracle::ipv6(&eal);
     oracle::groups_are_not_lost(&eal);
+    oracle::the_last_of_all_addresses(&eal);
     lpm::same_next_hops(&eal);
     refusals::ipv4(&eal);
     refusals::ipv6(&eal);

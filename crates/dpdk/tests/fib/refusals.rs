@@ -33,7 +33,8 @@ fn tables(make: impl Fn(FibConfig) -> Option<FibError>) {
     assert!(matches!(refused, Some(FibError::DefaultNextHop { most: 0x7fff, .. })), "{refused:?}");
     let kind = FibType::Table { next_hop: NextHopSize::Eight, groups: 1 << 20 };
     let refused = make(FibConfig { kind, ..config() }); // 2 GiB
-    assert!(matches!(refused, Some(FibError::Refused { errno: Errno(12), .. })), "{refused:?}");
+    // By what reason, depends on the release.
+    assert!(matches!(refused, Some(FibError::Refused { .. })), "{refused:?}");
     let refused = make(FibConfig::named("held"));
     assert!(matches!(refused, Some(FibError::Refused { errno: Errno(17), .. })), "{refused:?}");
     assert!(make(config()).is_none(), "what was refused left nothing behind");

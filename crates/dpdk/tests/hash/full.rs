@@ -42,17 +42,26 @@ pub fn many_keys_with_one_hash(eal: &Eal) {
     }
     // The first ones have the two buckets.
     let keys: Vec<u32> = (100 - 64..100).collect();
-    let (mut values, expected): (_, Vec<u32>) = ([0; 64], keys.iter().map(|key| key + 1000).collect());
+    let (mut values, expected): (_, Vec<u32>) =
+        ([0; 64], keys.iter().map(|key| key + 1000).collect());
     assert_eq!(table.lookup_bulk_hashed(&keys, &[HASH; 64], &mut values, 0), Ok(64));
     assert_eq!(values[..], expected);
-    assert_eq!(c_hits(&keys, &mut [HASH; 64]), 0, "C does not count wrongly any more: 64 in one call would do");
+    assert_eq!(
+        c_hits(&keys, &mut [HASH; 64]),
+        0,
+        "C does not count wrongly any more: 64 in one call would do"
+    );
     assert_eq!(c_hits(&keys[1..], &mut [HASH; 63]), u64::MAX >> 1);
     for key in 0..100 {
         assert_eq!(table.get_hashed(&key, HASH), Some(key + 1000));
         assert_eq!(table.get(&key), None, "its hash is another");
     }
     table.retain(|_, value| value % 2 == 0);
-    assert_eq!(table.len(), 100, "keys under other hashes than their own are not found by their own");
+    assert_eq!(
+        table.len(),
+        100,
+        "keys under other hashes than their own are not found by their own"
+    );
     for key in (0..100).rev() {
         assert_eq!(table.remove_hashed(&key, HASH), Some(key + 1000));
     }
@@ -106,7 +115,10 @@ pub fn a_key_of_zeros(eal: &Eal) {
     assert_eq!((table.insert(&0, 1), table.insert_hashed(&0, 0, 2)), (Ok(None), Ok(Some(1))));
     for key in 1..=64 {
         assert_eq!(table.remove_hashed(&key, 0), Some(1));
-        assert_eq!(table.insert(&0, key as u32), Ok(Some(if key == 1 { 2 } else { key as u32 - 1 })));
+        assert_eq!(
+            table.insert(&0, key as u32),
+            Ok(Some(if key == 1 { 2 } else { key as u32 - 1 }))
+        );
         assert_eq!(table.insert_hashed(&0, 0, key as u32), Ok(Some(key as u32)));
     }
     assert_eq!((table.len(), table.remove(&0), table.get_hashed(&0, 0)), (65, Some(64), None));
@@ -114,6 +126,8 @@ pub fn a_key_of_zeros(eal: &Eal) {
 
 fn crc32c(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 })
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 }
+        })
     })
 }

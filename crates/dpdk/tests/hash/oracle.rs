@@ -59,7 +59,8 @@ where
 {
     let table = RefCell::new(Hash::<K, V>::new(eal, config).unwrap());
     let full = Cell::new(false);
-    let config = Config { cases: 60, failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
+    let config =
+        Config { cases: 60, failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
     TestRunner::new(config)
         .run(&prop::collection::vec(step(), 1..250), |steps| {
             let table = &mut *table.borrow_mut();
@@ -68,7 +69,10 @@ where
             for step in steps {
                 match step {
                     Step::Insert(n, v) => match table.insert(&key(n), value(v)) {
-                        Ok(old) => prop_assert_eq!(old, model.insert(key(n), (v, value(v))).map(|(_, v)| v)),
+                        Ok(old) => prop_assert_eq!(
+                            old,
+                            model.insert(key(n), (v, value(v))).map(|(_, v)| v)
+                        ),
                         Err(Full) => {
                             prop_assert!(!model.contains_key(&key(n)));
                             prop_assert!(model.len() > CAPACITY as usize / 2, "so early");
@@ -76,7 +80,10 @@ where
                         }
                     },
                     Step::Remove(n) => {
-                        prop_assert_eq!(table.remove(&key(n)), model.remove(&key(n)).map(|(_, v)| v));
+                        prop_assert_eq!(
+                            table.remove(&key(n)),
+                            model.remove(&key(n)).map(|(_, v)| v)
+                        );
                     }
                     Step::Retain(rest) => {
                         let gone: Vec<K> = model

@@ -8,17 +8,22 @@ use dpdk::{Eal, Errno};
 pub fn bad_configurations(eal: &Eal) {
     let config = || HashConfig::named("refused");
     let make = |config: HashConfig| Hash::<u32, u32>::new(eal, &config).err();
-    for name in ["", "a\0b", "a name of 22 bytes....", "a name that is much too long for a ring's"] {
+    for name in ["", "a\0b", "a name of 22 bytes....", "a name that is much too long for a ring's"]
+    {
         let refused = make(HashConfig::named(name));
         assert!(matches!(refused, Some(HashError::Name { most: 21, .. })), "{refused:?}");
     }
     assert!(make(HashConfig::named("a name of 21 bytes...")).is_none());
     let qsbr = Qsbr::new(1);
-    let refused = SharedHash::<u32, u32>::new(eal, &HashConfig::named("a name of 20 bytes.."), &qsbr).err();
+    let refused =
+        SharedHash::<u32, u32>::new(eal, &HashConfig::named("a name of 20 bytes.."), &qsbr).err();
     assert!(matches!(refused, Some(HashError::Name { most: 19, .. })), "{refused:?}");
     for capacity in [0, 7, 1 << 28, u32::MAX] {
         let refused = make(HashConfig { capacity, ..config() });
-        assert!(matches!(refused, Some(HashError::Capacity { most: 0x0fff_ffff, .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Some(HashError::Capacity { most: 0x0fff_ffff, .. })),
+            "{refused:?}"
+        );
     }
     // An entry of 4112 bytes: 2^32 bytes have room for one less than these.
     let refused =

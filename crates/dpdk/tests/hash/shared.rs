@@ -39,7 +39,10 @@ pub fn readers_see_each_key_as_it_was_written(eal: &Eal) {
                             assert!(one.is_none_or(|one| one >> 32 == *key), "{key}: {one:x?}");
                             assert!(*found == u64::MAX || found >> 32 == *key, "{key}: {found:x}");
                             let stays = *key < STAY;
-                            assert!(!stays || (one.is_some() && *found != u64::MAX), "{key} was missed");
+                            assert!(
+                                !stays || (one.is_some() && *found != u64::MAX),
+                                "{key} was missed"
+                            );
                         }
                         seen.fetch_add(1, Ordering::Relaxed);
                         online.quiescent();
@@ -86,7 +89,11 @@ pub fn places_wait_for_readers(eal: &Eal) {
         assert_eq!(table.now(&online).get(&3), Some(3));
         assert_eq!(writer.remove(&3), Some(3));
         assert_eq!(table.now(&online).get(&3), None);
-        assert_eq!(writer.insert(&8, 8), Err(Full), "the reader may be comparing the key that went");
+        assert_eq!(
+            writer.insert(&8, 8),
+            Err(Full),
+            "the reader may be comparing the key that went"
+        );
         online.quiescent();
         assert_eq!(writer.insert(&8, 8), Ok(None));
         assert_eq!(table.now(&online).get(&8), Some(8));

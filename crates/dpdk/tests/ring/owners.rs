@@ -46,7 +46,10 @@ pub fn what_finds_no_room_stays(eal: &Eal) {
     let mut few = Vec::with_capacity(4);
     few.push(Box::new(100));
     let spare = few.capacity() - 1;
-    assert_eq!(ring.dequeue_bulk(&mut few, spare + 1), Err(TooFew::Places { asked: spare + 1, spare }));
+    assert_eq!(
+        ring.dequeue_bulk(&mut few, spare + 1),
+        Err(TooFew::Places { asked: spare + 1, spare })
+    );
     let mut many = Vec::with_capacity(10);
     assert_eq!(ring.dequeue_bulk(&mut many, 6), Err(TooFew::Items(6)));
     assert_eq!(ring.dequeue_array::<6>(), None);

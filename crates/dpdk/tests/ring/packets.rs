@@ -7,18 +7,24 @@ use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig, SharedMbuf};
 use super::support;
 
 pub fn go_through_rings(eal: &Eal) {
-    let pool = Mempool::packet_pool(eal, &PoolConfig { count: 255, cache: 32, ..PoolConfig::named("ring") }).unwrap();
+    let pool = Mempool::packet_pool(
+        eal,
+        &PoolConfig { count: 255, cache: 32, ..PoolConfig::named("ring") },
+    )
+    .unwrap();
     let mut port = support::started(eal, &pool, "net_ring0");
     {
         let mut queues = port.queues();
         let (rx, tx) = (&mut queues.rx[0], &mut queues.tx[0]);
-        let ring = Ring::new(eal, &RingConfig { capacity: 6, ..RingConfig::named("packets") }).unwrap();
+        let ring =
+            Ring::new(eal, &RingConfig { capacity: 6, ..RingConfig::named("packets") }).unwrap();
         let mut burst = Burst::<8>::new();
         pool.fill(&mut burst, 8).unwrap();
         for (n, mbuf) in burst.iter_mut().enumerate() {
             mbuf.append(60).unwrap().fill(n as u8);
         }
-        let order = |burst: &Burst<'_, 8>| burst.iter().map(|mbuf| mbuf.data()[0]).collect::<Vec<_>>();
+        let order =
+            |burst: &Burst<'_, 8>| burst.iter().map(|mbuf| mbuf.data()[0]).collect::<Vec<_>>();
         tx.send(&mut burst);
         rx.receive(&mut burst);
         assert_eq!(order(&burst), [0, 1, 2, 3, 4, 5, 6, 7]);

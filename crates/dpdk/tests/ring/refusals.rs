@@ -13,8 +13,12 @@ pub fn bad_configurations(eal: &Eal) {
     let longest = RingConfig::named("a name of 28 bytes, the most");
     drop(Ring::<u64>::new(eal, &longest).unwrap());
     fn limit<T>(eal: &Eal, capacity: u32, most: u32) {
-        let refused = Ring::<T>::new(eal, &RingConfig { capacity, ..RingConfig::named("refused") }).err();
-        assert!(matches!(refused, Some(RingError::Capacity { most: is, .. }) if is == most), "{refused:?}");
+        let refused =
+            Ring::<T>::new(eal, &RingConfig { capacity, ..RingConfig::named("refused") }).err();
+        assert!(
+            matches!(refused, Some(RingError::Capacity { most: is, .. }) if is == most),
+            "{refused:?}"
+        );
     }
     for capacity in [0, 1 << 28, u32::MAX] {
         limit::<u64>(eal, capacity, (1 << 28) - 1);
