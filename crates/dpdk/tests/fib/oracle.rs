@@ -73,7 +73,7 @@ impl Table for Fib<'_> {
         Fib::routes(self).map(|(prefix, len, hop)| ((len, wide(prefix)), hop)).collect()
     }
     fn size(&self) -> usize {
-        assert_eq!(self.is_empty(), self.len() == 0);
+        assert_eq!(self.is_empty(), Fib::routes(self).next().is_none());
         self.len()
     }
     fn lookup(&self, address: u128) -> u64 {
@@ -102,7 +102,7 @@ impl Table for Fib6<'_> {
         Fib6::routes(self).map(|(prefix, len, hop)| ((len, prefix.into()), hop)).collect()
     }
     fn size(&self) -> usize {
-        assert_eq!(self.is_empty(), self.len() == 0);
+        assert_eq!(self.is_empty(), Fib6::routes(self).next().is_none());
         self.len()
     }
     fn lookup(&self, address: u128) -> u64 {
