@@ -3,11 +3,12 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
 use dpdk_sys::rte_hash;
 
-use super::{LookupError, Plain, unpack};
+use super::{LookupError, Plain, pack, unpack};
 
 /// `RTE_HASH_LOOKUP_BULK_MAX`: as many as a mask has bits.
 pub(super) const MOST: usize = 64;
@@ -186,12 +187,13 @@ unsafe fn fill<K: Plain, V: Plain>(
     values: &mut [V],
     missed: V,
 ) -> usize {
-    let mut found = [ptr::null_mut(); MOST];
+    // C writes where it finds, and nowhere else.
+    let mut found = [pack(missed); MOST];
     // SAFETY: the contract is the caller's.
     let hits = unsafe { lookup(table, keys, hashes, &mut found) };
-    for (index, (value, found)) in values.iter_mut().zip(found).enumerate() {
-        // SAFETY: a hit's value was put there as such.
-        *value = if hits >> index & 1 != 0 { unsafe { unpack(found) } } else { missed };
+    for (value, found) in values.iter_mut().zip(&found) {
+        // SAFETY: `missed`, or a value that was put there as such.
+        *value = unsafe { unpack(*found) };
     }
     hits.count_ones() as usize
 }
@@ -211,15 +213,15 @@ unsafe fn lookup<K: Plain>(
     if keys.is_empty() {
         return 0; // C takes none for an error.
     }
-    let mut pointers = [ptr::null(); MOST];
+    let mut pointers = [const { MaybeUninit::uninit() }; MOST];
     for (pointer, key) in pointers.iter_mut().zip(keys) {
-        *pointer = ptr::from_ref(key).cast::<c_void>();
+        pointer.write(ptr::from_ref(key).cast::<c_void>());
     }
     let (n, mut hits) = (keys.len() as u32, 0);
     // SAFETY: the contract is the caller's; C reads as many pointers and hashes as it is told of, and writes as
     // many values at most.
     unsafe {
-        let (pointers, found) = (pointers.as_mut_ptr(), found.as_mut_ptr());
+        let (pointers, found) = (pointers.as_mut_ptr().cast(), found.as_mut_ptr());
         match hashes {
             None => dpdk_sys::rte_hash_lookup_bulk_data(table, pointers, n, &raw mut hits, found),
             Some(hashes) => {
