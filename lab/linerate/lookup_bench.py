@@ -201,29 +201,37 @@ def cost_lines(blocks: Sequence[Block], counts: dict[str, dict[str, float]]) -> 
     return told
 
 
-def count(programs: Programs, run: RunDirectory, cpu: int, memory: Memory) -> dict[str, dict[str, float]]:
-    """Instructions per operation by cell and arm, of the builds for any processor: callgrind writes a
-    profile whenever a loop ends, and starts at 0 when one begins."""
+def count(
+    programs: Programs, run: RunDirectory, cpu: int, memory: Memory
+) -> dict[str, dict[str, float]]:
+    """Instructions per operation by cell and arm, of the builds for any processor: what a longer run
+    executes more than a shorter one."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return {}
     portable = {name: path for name, path in programs.libraries.items() if "native" not in name}
-    plain = command(replace(programs, libraries=portable), run, cpu, memory, native=False)
-    out = run.path / "callgrind"
-    patterns = [f"--{when}={name}" for when in ("zero-before", "dump-after") for name in ("bench_*", "*loops::*")]
-    argv = (valgrind, "--tool=callgrind", f"--callgrind-out-file={out}", *patterns, *plain.argv)
+    portable_only = replace(programs, libraries=portable)
+
+    def executed(cell: str, arm: str, rounds: int) -> int:
+        plain = command(portable_only, run, cpu, memory, native=False)
+        out = run.path / "callgrind"
+        argv = (valgrind, "--tool=callgrind", f"--callgrind-out-file={out}", *plain.argv)
+        with Child(replace(plain, argv=argv), run) as child:
+            bench = Bench(child)
+            bench.offers()
+            operations.update(bench.operations)
+            bench.run(cell, arm, rounds=rounds)
+            child.stop()
+        return sum(costs(out).values())
+
+    operations: dict[str, int] = {}
+    executed("pool", RUST, 1)  # Which cells there are.
     found: dict[str, dict[str, float]] = {}
-    with Child(replace(plain, argv=argv), run) as child:
-        bench = Bench(child)
-        bench.offers()
-        for cell, operations in bench.operations.items():
-            rounds = _COUNTED.get(cell, _COUNTED_LOOKUPS)
-            for arm in bench.arms:
-                bench.run(cell, arm, rounds=rounds)
-                # The last profile is that of the last loop; those before were to warm up.
-                last = max(run.path.glob("callgrind.*"), key=lambda path: int(path.suffix[1:]))
-                total = sum(costs(last).values())
-                found.setdefault(cell, {})[arm] = total / (rounds * operations)
+    for cell, per_round in list(operations.items()):
+        rounds = _COUNTED.get(cell, _COUNTED_LOOKUPS)
+        for arm in [*(f"c/{name}" for name in portable), RUST]:
+            more = executed(cell, arm, 2 * rounds) - executed(cell, arm, rounds)
+            found.setdefault(cell, {})[arm] = more / (rounds * per_round)
     return found
 
 
