@@ -122,7 +122,9 @@ class Bench:
         return told["tsc_cycles"] / told["operations"], told["work"]
 
 
-def command(programs: Programs, run: RunDirectory, cpu: int, memory: Memory, native: bool) -> Command:
+def command(
+    programs: Programs, run: RunDirectory, cpu: int, memory: Memory, native: bool
+) -> Command:
     """One of the two programs; the plain one has the loops in C too."""
     program = programs.native if native and programs.native else programs.rust
     options = eal.options(

@@ -54,7 +54,8 @@ def test_every_arm_has_its_cost() -> None:
     assert [line.split()[:2] for line in told] == [
         ["lpm", arm] for arm in sorted(["c/gcc", AGAIN, "c/clang", "rust"])
     ]
-    assert told[-1].split()[-1] == "7.2" and told[0].split()[-1] == "-"
+    assert told[-1].split()[-1] == "7.2"
+    assert told[0].split()[-1] == "-"
 
 
 class Answers(Bench):

@@ -53,12 +53,16 @@ impl Loops {
 
     pub fn lpm(&self, name: &str, addresses: &[u32], rounds: u64) -> u64 {
         // SAFETY: the table of that name is one of LPM; as many addresses as are counted.
-        unsafe { (self.lpm)(c_name(name).as_ptr(), addresses.as_ptr().cast(), addresses.len(), rounds) }
+        unsafe {
+            (self.lpm)(c_name(name).as_ptr(), addresses.as_ptr().cast(), addresses.len(), rounds)
+        }
     }
 
     pub fn lpm_x4(&self, name: &str, addresses: &[u32], rounds: u64) -> u64 {
         // SAFETY: as above.
-        unsafe { (self.lpm_x4)(c_name(name).as_ptr(), addresses.as_ptr().cast(), addresses.len(), rounds) }
+        unsafe {
+            (self.lpm_x4)(c_name(name).as_ptr(), addresses.as_ptr().cast(), addresses.len(), rounds)
+        }
     }
 
     pub fn hash(&self, name: &str, keys: &[Key], rounds: u64) -> u64 {

@@ -99,7 +99,8 @@ impl Bench {
             Some("cells") => {
                 let in_c = self.libraries.iter().map(|library| format!("c/{}", library.build));
                 let arms: Vec<String> = in_c.chain([RUST.to_owned()]).collect();
-                let cells = CELLS.map(|(cell, operations)| json!({ "cell": cell, "operations": operations }));
+                let cells = CELLS
+                    .map(|(cell, operations)| json!({ "cell": cell, "operations": operations }));
                 Ok(json!({ "arms": arms, "cells": cells }))
             }
             Some("run") => self.run(&asked),
