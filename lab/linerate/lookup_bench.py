@@ -3,14 +3,14 @@
 
     python -m linerate.lookup_bench [BLOCKS]
 
-BLOCKS: 40 unless given. `lookup-bench` (`bench/lookup`) has the tables and both kinds of loops, those in
-C from libraries that gcc and clang build here, for any processor and for this one; a second process is
-the program built for this processor (`make native-graph`). In every block all loops run in an order
-drawn anew, for some milliseconds each. The best C build of a cell is chosen in every second block and
-judged in the others; gcc's runs twice (the control). Ratios are of operations in equal time;
-`goal_table` says when the goal is reached, and when there is no verdict. Beside them stand instructions
-per operation by callgrind, of the builds for any processor (valgrind does not know all others), if
-valgrind is there.
+BLOCKS: 40 unless given. `lookup-bench` (`bench/lookup`) has the tables and both kinds of loops,
+those in C from libraries that gcc and clang build here, for any processor and for this one; a
+second process is the program built for this processor (`make native-graph`). In every block all
+loops run in an order drawn anew, for some milliseconds each. The best C build of a cell is
+chosen in every second block and judged in the others; gcc's runs twice (the control). Ratios
+are of operations in equal time; `goal_table` says when the goal is reached, and when there is
+no verdict. Beside them stand instructions per operation by callgrind, of the builds for any
+processor (valgrind does not know all others), if valgrind is there.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def find() -> Programs:
 
 @dataclass
 class Bench:
-    """A process that runs loops, asked one thing at a time. `suffix`: what its own arm's name ends in."""
+    """A process that runs loops, asked one thing at a time. `suffix`: the end of its own arm's name."""
 
     child: Child
     suffix: str = ""
@@ -190,7 +190,7 @@ def table(blocks: Sequence[Block]) -> tuple[list[Row], list[str]]:
 
 
 def cost_lines(blocks: Sequence[Block], counts: dict[str, dict[str, float]]) -> list[str]:
-    """A line for each cell and arm: the median of its cycles per operation, the least, and instructions."""
+    """A line for each cell and arm: median and least cycles per operation, and instructions."""
     told = [f"{'':12} {'':14} {'cycles':>8} {'least':>8} {'instructions':>13}"]
     for cell, arms in blocks[0].items():
         for arm in sorted(arms):
@@ -206,8 +206,8 @@ def cost_lines(blocks: Sequence[Block], counts: dict[str, dict[str, float]]) -> 
 def count(
     programs: Programs, run: RunDirectory, cpu: int, memory: Memory
 ) -> dict[str, dict[str, float]]:
-    """Instructions per operation by cell and arm, of the builds for any processor: what a longer run
-    executes more than a shorter one."""
+    """Instructions per operation by cell and arm, of the builds for any processor: what a
+    longer run executes more than a shorter one."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return {}
