@@ -57,8 +57,9 @@ bench: build bench-packages ## compare l2fwd and the generator with C, count ins
 	$(Q)$(LINERATE) run graph --preset full --out '$(OUT)/graph'
 	$(Q).venv/bin/python -m linerate.graph.goals '$(OUT)/graph/records.jsonl' | tee '$(OUT)/graph-goals.txt'
 	$(Q).venv/bin/python -m linerate.acl_bench | tee '$(OUT)/acl.txt'
-	$(Q)$(CARGO) build --release --locked --package linerate-bench-nat
+	$(Q)$(CARGO) build --release --locked --bin nat-bench --bin lookup-bench
 	$(Q).venv/bin/python -m linerate.nat_bench | tee '$(OUT)/nat.txt'
+	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.lookup_bench | tee '$(OUT)/lookups.txt'
 	$(Q)$(LINERATE) run l3fwd --link nearfree1-ip,nearfree2-ip --routes 1000 --rules 0 --no-probe \
 	  --forwarders c-l3fwd-graph,c-l3fwd-graph-native,c-l3fwd-graph-clang,c-l3fwd-graph-clang-native,rust-l3fwd-graph,rust-l3fwd-graph-fused \
 	  --blocks $(BLOCKS) --out '$(OUT)/l3fwd'
@@ -129,8 +130,10 @@ graph-bench: packages
 	$(Q)$(CARGO) build --release --locked --bin graph-bench
 
 # For any processor of the architecture, and for this one alone, which native C is compared with.
-native-graph: graph-bench ## build the graph benchmark, which run graph needs, portable and native (5 minutes)
-	$(Q)RUSTFLAGS='-C target-cpu=native' $(CARGO) build --release --locked --bin graph-bench --target-dir target/native
+native-graph: graph-bench ## build the graph benchmark, which run graph needs, and the one of lookups, for this processor (5 minutes)
+	$(Q)RUSTFLAGS='-C target-cpu=native' $(CARGO) build --release --locked --bin graph-bench --bin lookup-bench --target-dir target/native
 
+# What only `make bench` or a test runs.
+NOT_PROGRAMS := bench-graph bench-lookup bench-nat fuzz public-api
 programs: packages
-	$(Q)$(CARGO) build --workspace --exclude linerate-bench-graph --exclude linerate-bench-nat --release --locked
+	$(Q)$(CARGO) build --workspace $(addprefix --exclude linerate-,$(NOT_PROGRAMS)) --release --locked

@@ -114,6 +114,7 @@ fn bindings(cflags: &[String], out: &Path) -> Result<(), Box<dyn Error>> {
         .allowlist_function("rte_(eal|eth|ether|pktmbuf|mempool|dev|tel|telemetry|mbuf)_.*")
         .allowlist_function("rte_(free|lcore_.*|get_.*lcore.*|socket_.*|strerror|get_tsc_hz|version|log)")
         .allowlist_function("rte_(acl|lpm|lpm6)_.*|rte_rcu_qsbr_(get_memsize|init|thread_.*)")
+        .allowlist_function("rte_ring_(create_elem|free|lookup)|rte_(hash|fib|fib6|rib|rib6)_.*")
         .allowlist_function("(rte_graph|rte_node|__rte_node_stream)_.*")
         .allowlist_function("rte_(zmalloc_socket|malloc_virt2iova|mem_virt2iova|bus_name|get_ptype_.*)")
         .allowlist_function("rte_pdump_init")
@@ -121,7 +122,9 @@ fn bindings(cflags: &[String], out: &Path) -> Result<(), Box<dyn Error>> {
         .allowlist_type("rte_(mbuf|mempool|mempool_cache|pktmbuf_pool_private|eth_.*|ether_addr|tel_.*)")
         .allowlist_var("rte_eth_fp_ops|RTE_MAX_.*|RTE_MEMZONE_NAMESIZE|RTE_MBUF_.*|RTE_PKTMBUF_.*|RTE_ETH_LINK_.*|RTE_LOG_INFO|RTE_LOGTYPE_USER1")
         .allowlist_var("RTE_ACL_.*|RTE_PTYPE_.*")
+        .allowlist_var("RTE_HASH_EXTRA_FLAGS_.*")
         // Reached by the C compiler's offsets only; with flexible arrays, bit fields, atomics.
+        .opaque_type("rte_ring|rte_ring_.*|__rte_ring_.*")
         .opaque_type("rte_lpm|rte_lpm_tbl_entry|rte_rcu_qsbr|rte_rcu_qsbr_cnt")
         // Packed and aligned at once: Rust cannot say that. Nothing here looks inside them.
         .opaque_type("rte_arp_ipv4|rte_arp_hdr|rte_l2tpv2_.*|rte_gtp_psc_.*|rte_flow_.*")

@@ -14,6 +14,7 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 #include <rte_rcu_qsbr.h>
+#include <rte_ring.h>
 
 #define EMIT(kind, name, value) \
 	__asm__ volatile("\n.ascii \"->" kind " " #name " %0\"" : : "i"(value))
@@ -254,6 +255,16 @@ void lr_layout(void)
 	FIELD(QSBR_COUNTER, struct rte_rcu_qsbr_cnt, cnt, 64);
 	EMIT("usize", QSBR_ALIGN, __alignof__(struct rte_rcu_qsbr));
 	EMIT("u64", QSBR_OFFLINE, QSBR_CNT_THR_OFFLINE);
+
+	SIZE(RING_BYTES, struct rte_ring);
+	FIELD(RING_MASK, struct rte_ring, mask, 32);
+	FIELD(RING_CAPACITY, struct rte_ring, capacity, 32);
+	FIELD(RING_PROD_HEAD, struct rte_ring, prod.head, 32);
+	FIELD(RING_PROD_TAIL, struct rte_ring, prod.tail, 32);
+	FIELD(RING_CONS_HEAD, struct rte_ring, cons.head, 32);
+	FIELD(RING_CONS_TAIL, struct rte_ring, cons.tail, 32);
+	EMIT("usize", RING_NAME_SIZE, RTE_RING_NAMESIZE);
+	EMIT("u32", RING_EXACT, RING_F_EXACT_SZ);
 
 	FIELD(GRAPH_TAIL, struct rte_graph, tail, 32);
 	FIELD(GRAPH_HEAD, struct rte_graph, head, 32);

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include <rte_errno.h>
+#include <rte_hash_crc.h>
+#include <rte_jhash.h>
 #include <rte_lcore.h>
 #include <rte_mempool.h>
 #include <rte_memzone.h>
@@ -175,6 +177,42 @@ int lr_rcu_qsbr_check(struct rte_rcu_qsbr *v, uint64_t token, bool wait)
 uint32_t lr_softrss(uint32_t *tuple, uint32_t words, const uint8_t *key)
 {
 	return rte_softrss(tuple, words, key);
+}
+
+unsigned int lr_ring_enqueue(struct rte_ring *r, const void *items, unsigned int size, unsigned int n,
+			     bool bulk, bool single)
+{
+	if (single)
+		return bulk ? rte_ring_sp_enqueue_bulk_elem(r, items, size, n, NULL)
+			    : rte_ring_sp_enqueue_burst_elem(r, items, size, n, NULL);
+	return bulk ? rte_ring_mp_enqueue_bulk_elem(r, items, size, n, NULL)
+		    : rte_ring_mp_enqueue_burst_elem(r, items, size, n, NULL);
+}
+
+unsigned int lr_ring_dequeue(struct rte_ring *r, void *items, unsigned int size, unsigned int n, bool bulk,
+			     bool single)
+{
+	if (single)
+		return bulk ? rte_ring_sc_dequeue_bulk_elem(r, items, size, n, NULL)
+			    : rte_ring_sc_dequeue_burst_elem(r, items, size, n, NULL);
+	return bulk ? rte_ring_mc_dequeue_bulk_elem(r, items, size, n, NULL)
+		    : rte_ring_mc_dequeue_burst_elem(r, items, size, n, NULL);
+}
+
+unsigned int lr_ring_count(const struct rte_ring *r) { return rte_ring_count(r); }
+
+unsigned int lr_ring_get_capacity(const struct rte_ring *r) { return rte_ring_get_capacity(r); }
+
+static inline uint32_t marked(uint32_t hash) { return hash | (uint32_t)(hash >> 16 == 0) << 16; }
+
+uint32_t lr_hash_crc(const void *key, uint32_t len, uint32_t init)
+{
+	return marked(rte_hash_crc(key, len, init));
+}
+
+uint32_t lr_jhash(const void *key, uint32_t len, uint32_t init)
+{
+	return marked(rte_jhash(key, len, init));
 }
 
 int lr_mempool_populate_dense(struct rte_mempool *mp)

@@ -17,6 +17,7 @@
 #include <rte_mempool.h>
 #include <rte_node_eth_api.h>
 #include <rte_rcu_qsbr.h>
+#include <rte_ring.h>
 
 /* Thread-local variables of a shared library: bindgen takes them for plain statics. */
 int lr_errno(void);
@@ -69,6 +70,20 @@ void lr_rcu_qsbr_quiescent(struct rte_rcu_qsbr *v, unsigned int thread);
 uint64_t lr_rcu_qsbr_start(struct rte_rcu_qsbr *v);
 int lr_rcu_qsbr_check(struct rte_rcu_qsbr *v, uint64_t token, bool wait);
 uint32_t lr_softrss(uint32_t *tuple, uint32_t words, const uint8_t *key);
+
+unsigned int lr_ring_enqueue(struct rte_ring *r, const void *items, unsigned int size, unsigned int n,
+			     bool bulk, bool single);
+unsigned int lr_ring_dequeue(struct rte_ring *r, void *items, unsigned int size, unsigned int n, bool bulk,
+			     bool single);
+unsigned int lr_ring_count(const struct rte_ring *r);
+unsigned int lr_ring_get_capacity(const struct rte_ring *r);
+
+/*
+ * Functions over the bytes of a key, which a table of librte_hash is made with. Never with upper 16 bits that are all 0:
+ * these are the mark of an empty place, which an insertion takes for a key of zeros.
+ */
+uint32_t lr_hash_crc(const void *key, uint32_t len, uint32_t init);
+uint32_t lr_jhash(const void *key, uint32_t len, uint32_t init);
 
 /*
  * Populates an empty pool made with RTE_MEMPOOL_F_NO_IOVA_CONTIG from one memzone, objects side by side.

@@ -10,7 +10,10 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_fib.h>
+#include <rte_fib6.h>
 #include <rte_graph_worker.h>
+#include <rte_hash.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
@@ -24,6 +27,9 @@
 #include <rte_node_ip4_api.h>
 #include <rte_pdump.h>
 #include <rte_rcu_qsbr.h>
+#include <rte_rib.h>
+#include <rte_rib6.h>
+#include <rte_ring.h>
 #include <rte_telemetry.h>
 #include <rte_version.h>
 

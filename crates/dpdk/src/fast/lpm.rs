@@ -16,20 +16,52 @@ const VALUE: u32 = (1 << 24) - 1;
 /// no more is used again only when this has returned.
 #[inline(always)]
 unsafe fn entry(lpm: *const rte_lpm, address: u32) -> u32 {
-    // SAFETY: the contract is the caller's. The first table has an entry for each 24 bits, the second one
-    // for each 8 bits of the groups that entries name; DPDK writes both atomically.
+    // SAFETY: the contract is the caller's.
+    unsafe { follow(lpm, first(lpm, address), address) }
+}
+
+/// # Safety
+/// `entry` is one of a table that lives, and is not written but atomically.
+#[inline(always)]
+unsafe fn load(entry: *const u32) -> u32 {
+    // SAFETY: the contract is the caller's.
+    unsafe { AtomicU32::from_ptr(entry.cast_mut()) }.load(Ordering::Relaxed)
+}
+
+/// The entry of the first table, which has one for each 24 bits.
+///
+/// # Safety
+/// As [`entry`].
+#[inline(always)]
+unsafe fn first(lpm: *const rte_lpm, address: u32) -> u32 {
+    // SAFETY: the contract is the caller's; DPDK writes entries atomically.
     unsafe {
-        let load = |table: *const u32, index: usize| {
-            AtomicU32::from_ptr(table.add(index).cast_mut()).load(Ordering::Relaxed)
-        };
-        let base = lpm.cast::<u8>();
-        let entry = load(base.add(layout::LPM_TBL24).cast(), (address >> 8) as usize);
-        if entry & layout::LPM_EXTENDED != layout::LPM_EXTENDED {
-            return entry;
-        }
-        let groups = base.add(layout::LPM_TBL8).cast::<*const u32>().read();
+        let table = lpm.cast::<u8>().add(layout::LPM_TBL24).cast::<u32>();
+        load(table.add((address >> 8) as usize))
+    }
+}
+
+/// Has the compiler put the branch that calls it out of the way.
+#[cold]
+#[inline]
+fn rare() {}
+
+/// The entry itself, or the one of the group that it names.
+///
+/// # Safety
+/// As [`entry`]; the first table has the entry for this address.
+#[inline(always)]
+unsafe fn follow(lpm: *const rte_lpm, entry: u32, address: u32) -> u32 {
+    if entry & layout::LPM_EXTENDED != layout::LPM_EXTENDED {
+        return entry;
+    }
+    rare();
+    // SAFETY: the contract is the caller's. The second table has an entry for each 8 bits of the groups that
+    // entries name; DPDK writes them atomically.
+    unsafe {
+        let groups = lpm.cast::<u8>().add(layout::LPM_TBL8).cast::<*const u32>().read();
         let group = (entry & VALUE) as usize * layout::LPM_GROUP_ENTRIES as usize;
-        load(groups, group + (address & 0xff) as usize)
+        load(groups.add(group + (address & 0xff) as usize))
     }
 }
 
@@ -67,13 +99,51 @@ pub(crate) unsafe fn lookup(lpm: *const rte_lpm, address: u32) -> Option<u32> {
     (entry & layout::LPM_FOUND != 0).then_some(entry & VALUE)
 }
 
-/// One of `rte_lpm_lookup_bulk` or `rte_lpm_lookupx4`: `missed` where there is no route.
+/// One of `rte_lpm_lookup_bulk`: `missed` where there is no route.
 ///
 /// # Safety
 /// As [`entry`].
 #[inline(always)]
 pub(crate) unsafe fn lookup_or(lpm: *const rte_lpm, address: u32, missed: u32) -> u32 {
     // SAFETY: the contract is the caller's.
-    let entry = unsafe { entry(lpm, address) };
+    next_hop(unsafe { entry(lpm, address) }, missed)
+}
+
+/// `rte_lpm_lookup_bulk`: for each address a next hop, `missed` where there is no route.
+///
+/// # Safety
+/// As [`entry`].
+#[inline(always)]
+pub(crate) unsafe fn lookup_bulk(
+    lpm: *const rte_lpm,
+    addresses: &[u32],
+    hops: &mut [u32],
+    missed: u32,
+) {
+    /// Next hops that are made of entries by the same instructions.
+    const AT_ONCE: usize = 64;
+    /// Addresses between two jumps.
+    const IN_A_ROW: usize = 16;
+    for (addresses, hops) in addresses.chunks(AT_ONCE).zip(hops.chunks_mut(AT_ONCE)) {
+        let (mut rows, mut of) =
+            (hops.chunks_exact_mut(IN_A_ROW), addresses.chunks_exact(IN_A_ROW));
+        for (hops, addresses) in rows.by_ref().zip(of.by_ref()) {
+            for n in 0..IN_A_ROW {
+                // SAFETY: the contract is the caller's.
+                hops[n] = unsafe { entry(lpm, addresses[n]) };
+            }
+        }
+        for (hop, address) in rows.into_remainder().iter_mut().zip(of.remainder()) {
+            // SAFETY: the contract is the caller's.
+            *hop = unsafe { entry(lpm, *address) };
+        }
+        for hop in hops {
+            *hop = next_hop(*hop, missed);
+        }
+    }
+}
+
+#[inline(always)]
+fn next_hop(entry: u32, missed: u32) -> u32 {
     if entry & layout::LPM_FOUND != 0 { entry & VALUE } else { missed }
 }

@@ -11,5 +11,6 @@ pub(crate) mod lpm;
 pub(crate) mod mbuf;
 pub(crate) mod mempool;
 pub(crate) mod qsbr;
+pub(crate) mod ring;
 pub(crate) mod shape;
 pub(crate) mod share;

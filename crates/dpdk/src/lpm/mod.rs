@@ -101,6 +101,6 @@ fn check_route(len: u8, bits: u8, next_hop: u32, most: u32) -> Result<(), RouteE
 }
 
 /// Whether each address has a place for its next hop.
-fn check_places(addresses: usize, hops: usize) -> Result<(), LookupError> {
+pub(crate) fn check_places(addresses: usize, hops: usize) -> Result<(), LookupError> {
     if addresses == hops { Ok(()) } else { Err(LookupError { addresses, hops }) }
 }

@@ -185,16 +185,8 @@ impl Routes<'_> {
         missed: u32,
     ) -> Result<(), LookupError> {
         check_places(addresses.len(), hops.len())?;
-        let (mut four_hops, mut four) = (hops.chunks_exact_mut(4), addresses.chunks_exact(4));
-        for (hops, addresses) in four_hops.by_ref().zip(four.by_ref()) {
-            if let Ok(addresses) = addresses.try_into() {
-                hops.copy_from_slice(&self.lookup_x4(addresses, missed));
-            }
-        }
-        for (hop, address) in four_hops.into_remainder().iter_mut().zip(four.remainder()) {
-            // SAFETY: see `new`.
-            *hop = unsafe { fast::lpm::lookup_or(self.raw.as_ptr(), *address, missed) };
-        }
+        // SAFETY: see `new`; as many places as addresses.
+        unsafe { fast::lpm::lookup_bulk(self.raw.as_ptr(), addresses, hops, missed) };
         Ok(())
     }
 

@@ -15,6 +15,7 @@ mod packets;
 mod pools;
 mod quiescence;
 mod raw;
+mod rings;
 mod routes;
 #[path = "../support/mod.rs"]
 mod support;
@@ -31,4 +32,5 @@ fn native_functions_do_what_c_does() {
     tx_buffers::agree(&eal);
     routes::agree(&eal);
     quiescence::agree();
+    rings::agree(&eal);
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The loops in C, from a library that `c/Makefile` builds.
+
+use std::ffi::{CString, OsStr, c_char, c_void};
+
+use libloading::{Error, Library};
+
+use crate::loops::{Header, Key};
+
+type Lookups = unsafe extern "C" fn(*const c_char, *const c_void, usize, u64) -> u64;
+type Pool = unsafe extern "C" fn(*const c_char, u64) -> u64;
+type Ring = unsafe extern "C" fn(*const c_char, *mut *mut c_void, u64) -> u64;
+
+/// A build of the loops in C.
+pub struct Loops {
+    pub build: String,
+    lpm: Lookups,
+    lpm_x4: Lookups,
+    hash: Lookups,
+    acl: Lookups,
+    pool: Pool,
+    ring: Ring,
+    ring_single: Ring,
+}
+
+/// A table's name for C; ours have no NUL byte.
+fn c_name(name: &str) -> CString {
+    CString::new(name).unwrap_or_default()
+}
+
+/// Packets for C: pointers that it gives back, in any order.
+pub type Packets = [*mut c_void; crate::loops::PACKETS];
+
+impl Loops {
+    /// Loads a library, for as long as the process lives.
+    pub fn load(build: &str, file: &OsStr) -> Result<Self, Error> {
+        // SAFETY: what is named on the command line is one of ours: it has no constructors of its own.
+        let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(file) }?));
+        // SAFETY: the functions are declared as in `c/lookup.c`.
+        unsafe {
+            Ok(Self {
+                build: build.to_owned(),
+                lpm: *library.get(b"bench_lpm\0")?,
+                lpm_x4: *library.get(b"bench_lpm_x4\0")?,
+                hash: *library.get(b"bench_hash\0")?,
+                acl: *library.get(b"bench_acl\0")?,
+                pool: *library.get(b"bench_pool\0")?,
+                ring: *library.get(b"bench_ring\0")?,
+                ring_single: *library.get(b"bench_ring_single\0")?,
+            })
+        }
+    }
+
+    pub fn lpm(&self, name: &str, addresses: &[u32], rounds: u64) -> u64 {
+        // SAFETY: the table of that name is one of LPM; as many addresses as are counted.
+        unsafe {
+            (self.lpm)(c_name(name).as_ptr(), addresses.as_ptr().cast(), addresses.len(), rounds)
+        }
+    }
+
+    pub fn lpm_x4(&self, name: &str, addresses: &[u32], rounds: u64) -> u64 {
+        // SAFETY: as above.
+        unsafe {
+            (self.lpm_x4)(c_name(name).as_ptr(), addresses.as_ptr().cast(), addresses.len(), rounds)
+        }
+    }
+
+    pub fn hash(&self, name: &str, keys: &[Key], rounds: u64) -> u64 {
+        // SAFETY: the table of that name has such keys; as many as are counted.
+        unsafe { (self.hash)(c_name(name).as_ptr(), keys.as_ptr().cast(), keys.len(), rounds) }
+    }
+
+    pub fn acl(&self, name: &str, headers: &[Header], rounds: u64) -> u64 {
+        // SAFETY: the list of that name reads less of each than there is; as many as are counted.
+        unsafe { (self.acl)(c_name(name).as_ptr(), headers.as_ptr().cast(), headers.len(), rounds) }
+    }
+
+    pub fn pool(&self, name: &str, rounds: u64) -> u64 {
+        // SAFETY: the pool of that name is one of packets.
+        unsafe { (self.pool)(c_name(name).as_ptr(), rounds) }
+    }
+
+    pub fn ring(&self, name: &str, packets: &mut Packets, rounds: u64) -> u64 {
+        // SAFETY: the ring of that name has pointers, and room for these.
+        unsafe { (self.ring)(c_name(name).as_ptr(), packets.as_mut_ptr(), rounds) }
+    }
+
+    pub fn ring_single(&self, name: &str, packets: &mut Packets, rounds: u64) -> u64 {
+        // SAFETY: as above; nobody else uses it.
+        unsafe { (self.ring_single)(c_name(name).as_ptr(), packets.as_mut_ptr(), rounds) }
+    }
+}

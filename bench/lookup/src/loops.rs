@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The loops through the safe API. `../c/lookup.c` has the same ones.
+
+use std::sync::atomic::{Ordering, compiler_fence};
+
+use dpdk::acl::{Acl, Built};
+use dpdk::hash::Hash;
+use dpdk::lpm::Lpm;
+use dpdk::ring::Ring;
+use dpdk::{Burst, Mbuf, Mempool};
+
+/// Keys that are looked up at once.
+pub const BATCH: usize = 64;
+/// Packets that are taken, given back, put in and taken out at once.
+pub const PACKETS: usize = 32;
+/// What stands for a key that is not there.
+pub const MISSED: u32 = 0x00ff_ffff;
+
+/// A key of 16 bytes, as a flow of IPv4 has it.
+pub type Key = [u32; 4];
+/// The first bytes of a packet behind its Ethernet header.
+pub type Header = [u8; 64];
+
+/// The lists of [`acl`].
+pub type Rules = Acl<'static, Built, 5>;
+
+/// Keeps the compiler from taking one batch's lookups for another's.
+fn barrier() {
+    compiler_fence(Ordering::SeqCst);
+}
+
+fn sum_of(found: &[u32; BATCH]) -> u64 {
+    found.iter().fold(0_u32, |sum, found| sum.wrapping_add(*found)).into()
+}
+
+#[inline(never)]
+pub fn lpm(table: &Lpm<'_>, addresses: &[u32], rounds: u64) -> u64 {
+    let mut sum = 0;
+    for _ in 0..rounds {
+        for batch in addresses.chunks_exact(BATCH) {
+            let mut hops = [0; BATCH];
+            // As many places as addresses: it cannot fail.
+            let _ = table.lookup_bulk(batch, &mut hops, MISSED);
+            sum += sum_of(&hops);
+            barrier();
+        }
+    }
+    sum
+}
+
+#[inline(never)]
+pub fn hash(table: &Hash<'_, Key, u32>, keys: &[Key], rounds: u64) -> u64 {
+    let mut sum = 0;
+    for _ in 0..rounds {
+        for batch in keys.chunks_exact(BATCH) {
+            let mut values = [0; BATCH];
+            // As many places as keys: it cannot fail.
+            let _ = table.lookup_bulk(batch, &mut values, MISSED);
+            sum += sum_of(&values);
+            barrier();
+        }
+    }
+    sum
+}
+
+#[inline(never)]
+pub fn acl(rules: &Rules, headers: &[Header], rounds: u64) -> u64 {
+    let mut sum = 0;
+    for _ in 0..rounds {
+        for batch in headers.chunks_exact(BATCH) {
+            let mut inputs = rules.inputs::<BATCH>();
+            for header in batch {
+                // Each is long enough.
+                let _ = inputs.push(header);
+            }
+            let mut verdicts = [[None; 1]; BATCH];
+            // As many verdicts as inputs.
+            let _ = rules.classify(&inputs, &mut verdicts);
+            let found = verdicts.map(|[verdict]| verdict.map_or(0, |verdict| verdict.get()));
+            sum += sum_of(&found);
+            barrier();
+        }
+    }
+    sum
+}
+
+#[inline(never)]
+pub fn pool(pool: &Mempool<'static>, rounds: u64) -> u64 {
+    let mut sum = 0;
+    let mut burst = Burst::<PACKETS>::new();
+    for _ in 0..rounds {
+        if pool.fill(&mut burst, PACKETS).is_ok() {
+            sum += burst.len() as u64;
+        }
+        burst.clear();
+        barrier();
+    }
+    sum
+}
+
+#[inline(never)]
+pub fn ring<'m>(ring: &Ring<'_, Mbuf<'m>>, burst: &mut Burst<'m, PACKETS>, rounds: u64) -> u64 {
+    let mut sum = 0;
+    for _ in 0..rounds {
+        sum += ring.enqueue_burst(burst);
+        sum += ring.dequeue_burst(burst);
+        barrier();
+    }
+    sum as u64
+}
+
+#[inline(never)]
+pub fn ring_single<'m>(
+    ring: &mut Ring<'_, Mbuf<'m>>,
+    burst: &mut Burst<'m, PACKETS>,
+    rounds: u64,
+) -> u64 {
+    let (mut producer, mut consumer) = ring.split();
+    let mut sum = 0;
+    for _ in 0..rounds {
+        sum += producer.enqueue_burst(burst);
+        sum += consumer.dequeue_burst(burst);
+        barrier();
+    }
+    sum as u64
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What can go wrong with forwarding tables.
+
+use crate::errno::Errno;
+
+/// Why a table was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum FibError {
+    /// The name holds a NUL byte, is empty, or is too long.
+    #[error("FIB {name:?}: a name has 1 to {most} bytes and no NUL byte")]
+    Name {
+        /// The name.
+        name: String,
+        /// The most bytes.
+        most: usize,
+    },
+    /// A limit is none, or more than is possible.
+    #[error("FIB {name:?} with {given} {what}: 1 to {most} are possible")]
+    Limit {
+        /// The table's name.
+        name: String,
+        /// What there is too little or too much of.
+        what: &'static str,
+        /// How much was asked for.
+        given: u64,
+        /// The most.
+        most: u64,
+    },
+    /// The default next hop is larger than what entries have room for.
+    #[error(
+        "FIB {name:?}: default next hop {given}: it is {most} at most; choose larger entries (NextHopSize)"
+    )]
+    DefaultNextHop {
+        /// The table's name.
+        name: String,
+        /// The next hop.
+        given: u64,
+        /// The largest.
+        most: u64,
+    },
+    /// Tables for IPv6 have entries of 2, 4 or 8 bytes.
+    #[error("FIB {name:?}: tables for IPv6 have entries of 2 bytes at least (NextHopSize::Two)")]
+    EntrySize {
+        /// The table's name.
+        name: String,
+    },
+    /// DPDK refused: `EEXIST` for a name in use, `ENOMEM` for too little memory.
+    #[error(
+        "FIB {name:?}: {errno}; choose another name, or give EAL more memory (-m, --socket-mem): 2^24 entries \
+         are needed, 256 more for each group, and about 200 bytes for each route"
+    )]
+    Refused {
+        /// The table's name.
+        name: String,
+        /// The reason.
+        errno: Errno,
+    },
+}
+
+/// Why a route was not added or removed. The table is as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    /// Too short or too long.
+    #[error(
+        "a prefix of {given} bits: 1 to {bits} are possible; default_next_hop is for all addresses"
+    )]
+    Length {
+        /// Its length.
+        given: u8,
+        /// Bits of an address.
+        bits: u8,
+    },
+    /// Larger than what entries have room for.
+    #[error("next hop {given}: it is {most} at most; choose larger entries (NextHopSize)")]
+    NextHop {
+        /// The next hop.
+        given: u64,
+        /// The largest.
+        most: u64,
+    },
+    /// The limit of routes or of groups is reached, or there is not the memory for another table of IPv6.
+    #[error("the table has no room: make it with more max_routes or groups")]
+    Full,
+    /// There is no such route.
+    #[error("there is no such route")]
+    Absent,
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Routes in forwarding tables (`librte_fib`): as [`lpm`](crate::lpm), with a list of routes to read, next hops of up
+//! to 63 bits, vector lookups, and routes that are added and removed faster.
+//!
+//! # Lifecycle
+//! [`Fib`] holds routes of IPv4, [`Fib6`] of IPv6. Both have limits, which are given when they are made, and free their
+//! memory and name when they are dropped.
+//!
+//! # Threads
+//! Any number of threads look up at once. Routes are changed through `&mut`, so not meanwhile; a table is exchanged as
+//! a whole while it is read by [`Replaceable`](crate::qsbr::Replaceable).
+//!
+//! # Byte order
+//! IPv4 addresses that are looked up are numbers in host byte order (`u32::from_be_bytes` of what a packet has,
+//! `u32::from` of an `Ipv4Addr`); IPv6 addresses are bytes as packets have them.
+//!
+//! # Which
+//! A [`FibType::Table`] is looked up in one to two accesses to memory (IPv4, DIR-24-8), or one more for each 8 bits
+//! behind the first 24 that the longest prefix has (IPv6, a trie). [`FibType::Dummy`] walks the tree of routes: slow,
+//! without the large table, for tests.
+//!
+//! ```no_run
+//! use std::net::Ipv4Addr;
+//! use dpdk::fib::{Fib, FibConfig};
+//!
+//! # fn run(eal: &dpdk::Eal) -> Result<(), Box<dyn std::error::Error>> {
+//! let mut fib = Fib::new(eal, &FibConfig { default_next_hop: 99, ..FibConfig::named("routes") })?;
+//! fib.add(Ipv4Addr::new(10, 0, 0, 0), 8, 1)?;
+//! fib.add(Ipv4Addr::new(10, 1, 0, 0), 16, 2)?;
+//! let mut hops = [0; 2];
+//! fib.lookup_bulk(&[0x0a01_0304, 0x0b00_0001], &mut hops)?;
+//! assert_eq!(hops, [2, 99]);
+//! for (prefix, len, next_hop) in fib.routes() {
+//!     println!("{prefix}/{len} leads to {next_hop}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod groups;
+mod v4;
+mod v6;
+
+use std::ffi::CString;
+
+pub use crate::lpm::LookupError;
+pub use error::{FibError, RouteError};
+pub use v4::{Fib, Routes};
+pub use v6::{Fib6, Routes6};
+
+/// How large an entry of a table is. One bit of it is DPDK's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextHopSize {
+    /// 1 byte: next hops up to 127, groups up to 126. For IPv4 only.
+    One,
+    /// 2 bytes: next hops up to 32,767.
+    Two,
+    /// 4 bytes: next hops up to 2^31 - 1.
+    Four,
+    /// 8 bytes: next hops up to 2^63 - 1.
+    Eight,
+}
+
+impl NextHopSize {
+    /// The largest next hop.
+    #[must_use]
+    pub fn most(self) -> u64 {
+        (1 << (8 * (1 << self.code()) - 1)) - 1
+    }
+
+    /// DPDK's number for it: its logarithm.
+    fn code(self) -> u32 {
+        match self {
+            Self::One => 0,
+            Self::Two => 1,
+            Self::Four => 2,
+            Self::Eight => 3,
+        }
+    }
+}
+
+/// How a table finds routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FibType {
+    /// By walking the tree of routes.
+    Dummy,
+    /// By tables, of IPv4 `RTE_FIB_DIR24_8`, of IPv6 `RTE_FIB6_TRIE`.
+    Table {
+        /// How large its entries are, of which there are 2^24.
+        next_hop: NextHopSize,
+        /// Groups of 256 entries that all routes together may need: for IPv4 one for each 24 bits that a longer prefix
+        /// has, for IPv6 one for each 8 bits behind the first 24 that no other has. DPDK counts those of IPv6 as if
+        /// routes shared none: give it some times as many as there will be.
+        groups: u32,
+    },
+}
+
+/// What a table is to be.
+#[derive(Clone, Debug)]
+pub struct FibConfig {
+    /// Unique in the process among forwarding tables and pools; at most 18 bytes, because DPDK's names for a table's
+    /// parts contain it.
+    pub name: String,
+    /// The most routes; 2^28 at most.
+    pub max_routes: u32,
+    /// How it finds routes.
+    pub kind: FibType,
+    /// What lookups give for addresses without a route.
+    pub default_next_hop: u64,
+    /// NUMA node; `None` for any.
+    pub socket: Option<u32>,
+}
+
+/// What DPDK's own work may need beside the groups of the routes, for a moment.
+const SPARE: u32 = 16;
+
+impl FibConfig {
+    /// 1024 routes and 256 groups in a table with next hops of 4 bytes, on any NUMA node; next hop 0 for addresses
+    /// without a route.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            max_routes: 1024,
+            kind: FibType::Table { next_hop: NextHopSize::Four, groups: 256 },
+            default_next_hop: 0,
+            socket: None,
+        }
+    }
+
+    /// The name for C, the largest next hop and the number of groups, if all is within the limits.
+    fn check(&self) -> Result<(CString, u64, u32), FibError> {
+        const NAME: usize = 18; // MP_MP_ before and a number behind it are 31 bytes at most.
+        const ROUTES: u64 = 1 << 28;
+        let name = CString::new(self.name.as_str())
+            .ok()
+            .filter(|_| (1..=NAME).contains(&self.name.len()))
+            .ok_or_else(|| FibError::Name { name: self.name.clone(), most: NAME })?;
+        let limit = |what, given: u32, most| {
+            if (1..=most).contains(&u64::from(given)) {
+                return Ok(());
+            }
+            Err(FibError::Limit { name: self.name.clone(), what, given: given.into(), most })
+        };
+        limit("routes", self.max_routes, ROUTES)?;
+        let (most, groups) = match self.kind {
+            FibType::Dummy => (u64::MAX, u32::MAX),
+            FibType::Table { next_hop, groups } => {
+                // A group's number lies where a next hop does; DPDK computes where it lies in 32 bits.
+                let most = next_hop.most().min(1 << 21) - u64::from(spare(next_hop));
+                limit("groups", groups, most)?;
+                (next_hop.most(), groups)
+            }
+        };
+        if self.default_next_hop > most {
+            let (name, given) = (self.name.clone(), self.default_next_hop);
+            return Err(FibError::DefaultNextHop { name, given, most });
+        }
+        Ok((name, most, groups))
+    }
+
+    fn socket(&self) -> i32 {
+        self.socket.map_or(-1, |socket| socket as i32) // SOCKET_ID_ANY
+    }
+}
+
+/// Groups for DPDK beside those of the routes: tables with entries of 1 byte have few.
+fn spare(size: NextHopSize) -> u32 {
+    if size == NextHopSize::One { 1 } else { SPARE }
+}
+
+/// Whether C can be told of a prefix and a next hop.
+fn check_route(len: u8, bits: u8, next_hop: u64, most: u64) -> Result<(), RouteError> {
+    if !(1..=bits).contains(&len) {
+        return Err(RouteError::Length { given: len, bits });
+    }
+    if next_hop > most {
+        return Err(RouteError::NextHop { given: next_hop, most });
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What can go wrong with hash tables.
+
+use crate::errno::Errno;
+
+/// Why a table was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum HashError {
+    /// The name holds a NUL byte, is empty, or is too long.
+    #[error("hash table {name:?}: a name has 1 to {most} bytes and no NUL byte")]
+    Name {
+        /// The name.
+        name: String,
+        /// The most bytes.
+        most: usize,
+    },
+    /// Room for too few keys or too many.
+    #[error("hash table {name:?} for {given} keys: 8 to {most} are possible")]
+    Capacity {
+        /// The table's name.
+        name: String,
+        /// What was asked for.
+        given: u32,
+        /// The most.
+        most: u32,
+    },
+    /// `rte_jhash` reads keys in words.
+    #[error(
+        "hash table {name:?}: keys of {given} bytes; HashFunction::Jhash takes multiples of 4: fill the key \
+         up, or choose HashFunction::Crc"
+    )]
+    KeyLength {
+        /// The table's name.
+        name: String,
+        /// Bytes of a key.
+        given: usize,
+    },
+    /// DPDK refused: `EEXIST` for a name in use, `ENOMEM` for too little memory.
+    #[error(
+        "hash table {name:?}: {errno}; choose another name, or give EAL more memory (-m, --socket-mem): about \
+         40 bytes for each key are needed besides the keys"
+    )]
+    Refused {
+        /// The table's name.
+        name: String,
+        /// The reason.
+        errno: Errno,
+    },
+}
+
+/// The table has no room for the key; it is as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the hash table has no room for the key: make it with more capacity, or extendable")]
+pub struct Full;
+
+/// Keys, hashes and places for values are not as many, or too many; nothing was looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LookupError {
+    /// Not as many.
+    #[error("{keys} keys and {others} {what}: as many are needed")]
+    Lengths {
+        /// Keys to look up.
+        keys: usize,
+        /// What does not fit them.
+        what: &'static str,
+        /// How many of them there are.
+        others: usize,
+    },
+    /// More than a mask has bits.
+    #[error("{0} keys: a burst has 64 at most; lookup_bulk takes any number")]
+    TooMany(usize),
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! All that is in a table.
+
+use std::ptr;
+
+use super::{Hash, Plain, unpack};
+
+/// Keys and values of a [`Hash`], in no order.
+pub struct Iter<'h, K, V> {
+    table: &'h Hash<'h, K, V>,
+    next: u32,
+}
+
+impl<'h, K: Plain, V: Plain> Iter<'h, K, V> {
+    pub(super) fn new(table: &'h Hash<'_, K, V>) -> Self {
+        Self { table, next: 0 }
+    }
+}
+
+impl<K: Plain, V: Plain> Iterator for Iter<'_, K, V> {
+    type Item = (K, V);
+
+    fn next(&mut self) -> Option<(K, V)> {
+        let (mut key, mut value) = (ptr::null(), ptr::null_mut());
+        // SAFETY: the table is not changed while it is borrowed. What DPDK points to is a key of it, and what
+        // it has for a pointer a value; both were put there as such.
+        unsafe {
+            let table = self.table.as_ptr();
+            let (key_at, value_at) = (&raw mut key, &raw mut value);
+            if dpdk_sys::rte_hash_iterate(table, key_at, value_at, &raw mut self.next) < 0 {
+                return None;
+            }
+            Some((key.cast::<K>().read_unaligned(), unpack(value)))
+        }
+    }
+}
+
+impl<'h, K: Plain, V: Plain> IntoIterator for &'h Hash<'_, K, V> {
+    type Item = (K, V);
+    type IntoIter = Iter<'h, K, V>;
+
+    fn into_iter(self) -> Iter<'h, K, V> {
+        self.iter()
+    }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Lookups, of one key and of many.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ptr::{self, NonNull};
+
+use dpdk_sys::rte_hash;
+
+use super::{LookupError, Plain, pack, unpack};
+
+/// `RTE_HASH_LOOKUP_BULK_MAX`: as many as a mask has bits.
+pub(super) const MOST: usize = 64;
+/// Where C, behind the buckets, looks at further ones, or whether the table has changed: unless it has found all
+/// keys, which it asks by `hits == (1 << keys) - 1`. For 64 keys that is true when it has found none.
+pub(super) const MOST_WITH_MORE_TO_DO: usize = 32;
+
+/// What a table answers to those who look up: a [`Hash`](super::Hash), or a [`SharedHash`](super::SharedHash) for as
+/// long as a reader is [`Online`](crate::qsbr::Online) and not quiescent. It is only ever borrowed.
+pub struct Lookups<K, V> {
+    raw: NonNull<rte_hash>,
+    /// Keys that C looks up rightly in one call.
+    at_once: usize,
+    types: PhantomData<(K, V)>,
+}
+
+// SAFETY: a table belongs to no thread, and holds plain data.
+unsafe impl<K: Plain, V: Plain> Send for Lookups<K, V> {}
+// SAFETY: it is only read, by functions that write nothing and take no lock: see the module's documentation. Those
+// who change it meanwhile do so by atomic stores.
+unsafe impl<K: Plain, V: Plain> Sync for Lookups<K, V> {}
+
+impl<K, V> Lookups<K, V> {
+    pub(super) fn new(raw: NonNull<rte_hash>, at_once: usize) -> Self {
+        Self { raw, at_once, types: PhantomData }
+    }
+
+    /// The same, for whoever sees to it that it is borrowed no longer than the table.
+    pub(super) fn another(&self) -> Self {
+        Self::new(self.raw, self.at_once)
+    }
+
+    #[inline]
+    pub(super) fn as_ptr(&self) -> *mut rte_hash {
+        self.raw.as_ptr()
+    }
+}
+
+impl<K: Plain, V: Plain> Lookups<K, V> {
+    /// A key's hash, for the functions whose names end in `_hashed` (`rte_hash_hash`). The same in every table
+    /// with that function and seed. Its upper 16 bits are never all 0: DPDK would take an empty place for a key of zeros.
+    #[inline]
+    #[must_use]
+    pub fn hash_of(&self, key: &K) -> u32 {
+        // SAFETY: the table lives, and a key's bytes are read.
+        unsafe { dpdk_sys::rte_hash_hash(self.as_ptr(), ptr::from_ref(key).cast()) }
+    }
+
+    /// A key's value (`rte_hash_lookup_data`).
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: &K) -> Option<V> {
+        let mut value = ptr::null_mut();
+        // SAFETY: the table is not changed while it is borrowed; a key's bytes are read. What it has for a
+        // pointer is a value.
+        unsafe {
+            let (table, key) = (self.as_ptr(), ptr::from_ref(key).cast());
+            let position = dpdk_sys::rte_hash_lookup_data(table, key, &raw mut value);
+            (position >= 0).then(|| unpack(value))
+        }
+    }
+
+    /// [`get`](Self::get), with the key's hash (`rte_hash_lookup_with_hash_data`).
+    #[inline]
+    #[must_use]
+    pub fn get_hashed(&self, key: &K, hash: u32) -> Option<V> {
+        let mut value = ptr::null_mut();
+        // SAFETY: as in `get`.
+        unsafe {
+            let (table, key) = (self.as_ptr(), ptr::from_ref(key).cast());
+            let position =
+                dpdk_sys::rte_hash_lookup_with_hash_data(table, key, marked(hash), &raw mut value);
+            (position >= 0).then(|| unpack(value))
+        }
+    }
+
+    /// Whether a key is there.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: &K) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// Looks keys up, any number of them (`rte_hash_lookup_bulk_data`, 64 at a time): their values, `missed` for
+    /// those that are not there. Returns how many are.
+    ///
+    /// # Errors
+    /// [`LookupError`] when there is not a place for each.
+    #[inline]
+    pub fn lookup_bulk(
+        &self,
+        keys: &[K],
+        values: &mut [V],
+        missed: V,
+    ) -> Result<usize, LookupError> {
+        same("places for values", keys.len(), values.len())?;
+        let n = self.at_once;
+        let found = keys.chunks(n).zip(values.chunks_mut(n)).map(|(keys, values)| {
+            // SAFETY: the table is not changed while it is borrowed; a piece has 64 keys at most.
+            unsafe { fill(self.as_ptr(), keys, None, values, missed) }
+        });
+        Ok(found.sum())
+    }
+
+    /// [`lookup_bulk`](Self::lookup_bulk), with the keys' hashes (`rte_hash_lookup_with_hash_bulk_data`).
+    ///
+    /// # Errors
+    /// [`LookupError`] when there is not a place and a hash for each.
+    #[inline]
+    pub fn lookup_bulk_hashed(
+        &self,
+        keys: &[K],
+        hashes: &[u32],
+        values: &mut [V],
+        missed: V,
+    ) -> Result<usize, LookupError> {
+        same("hashes", keys.len(), hashes.len())?;
+        same("places for values", keys.len(), values.len())?;
+        let n = self.at_once;
+        let pieces = keys.chunks(n).zip(hashes.chunks(n)).zip(values.chunks_mut(n));
+        let found = pieces.map(|((keys, hashes), values)| {
+            // SAFETY: as in `lookup_bulk`, and there are as many hashes.
+            unsafe { fill(self.as_ptr(), keys, Some(hashes), values, missed) }
+        });
+        Ok(found.sum())
+    }
+
+    /// Looks 64 keys up at most: bit `n` of what is returned says whether the `n`th is there. Places for values of
+    /// those that are not are left as they are.
+    ///
+    /// # Errors
+    /// [`LookupError`] when there are more, or not a place for each.
+    #[inline]
+    pub fn lookup_burst(&self, keys: &[K], values: &mut [V]) -> Result<u64, LookupError> {
+        if keys.len() > MOST {
+            return Err(LookupError::TooMany(keys.len()));
+        }
+        same("places for values", keys.len(), values.len())?;
+        let (n, mut mask) = (self.at_once, 0);
+        for (piece, (keys, values)) in keys.chunks(n).zip(values.chunks_mut(n)).enumerate() {
+            let mut found = [ptr::null_mut(); MOST];
+            // SAFETY: the table is not changed while it is borrowed; 64 keys at most.
+            let hits = unsafe { lookup(self.as_ptr(), keys, None, &mut found) };
+            for (index, (value, found)) in values.iter_mut().zip(found).enumerate() {
+                if hits >> index & 1 != 0 {
+                    // SAFETY: a hit's value was put there as such.
+                    *value = unsafe { unpack(found) };
+                }
+            }
+            mask |= hits << (piece * n);
+        }
+        Ok(mask)
+    }
+}
+
+fn same(what: &'static str, keys: usize, others: usize) -> Result<(), LookupError> {
+    if keys == others { Ok(()) } else { Err(LookupError::Lengths { keys, what, others }) }
+}
+
+/// A hash as DPDK takes it: with upper 16 bits of 0 an insertion looks into empty places as well, where a key of zeros
+/// seems to be, and puts such a key in twice.
+#[inline(always)]
+pub(super) fn marked(hash: u32) -> u32 {
+    hash | u32::from(hash >> 16 == 0) << 16
+}
+
+/// Values of 64 keys at most, `missed` where there is none. Returns how many there are.
+///
+/// # Safety
+/// As [`lookup`]; the table has values of type `V`.
+#[inline]
+unsafe fn fill<K: Plain, V: Plain>(
+    table: *const rte_hash,
+    keys: &[K],
+    hashes: Option<&[u32]>,
+    values: &mut [V],
+    missed: V,
+) -> usize {
+    // C writes where it finds, and nowhere else.
+    let mut found = [pack(missed); MOST];
+    // SAFETY: the contract is the caller's.
+    let hits = unsafe { lookup(table, keys, hashes, &mut found) };
+    for (value, found) in values.iter_mut().zip(&found) {
+        // SAFETY: `missed`, or a value that was put there as such.
+        *value = unsafe { unpack(*found) };
+    }
+    hits.count_ones() as usize
+}
+
+/// Asks C. What is not found is left as it is.
+///
+/// # Safety
+/// The table lives, has keys of type `K`, and is not changed meanwhile but by functions that allow for readers.
+/// There are 64 keys at most, and as many hashes if any.
+#[inline]
+unsafe fn lookup<K: Plain>(
+    table: *const rte_hash,
+    keys: &[K],
+    hashes: Option<&[u32]>,
+    found: &mut [*mut c_void; MOST],
+) -> u64 {
+    if keys.is_empty() {
+        return 0; // C takes none for an error.
+    }
+    let mut pointers = [const { MaybeUninit::uninit() }; MOST];
+    for (pointer, key) in pointers.iter_mut().zip(keys) {
+        pointer.write(ptr::from_ref(key).cast::<c_void>());
+    }
+    let (n, mut hits) = (keys.len() as u32, 0);
+    // SAFETY: the contract is the caller's; C reads as many pointers and hashes as it is told of, and writes as
+    // many values at most.
+    unsafe {
+        let (pointers, found) = (pointers.as_mut_ptr().cast(), found.as_mut_ptr());
+        match hashes {
+            None => dpdk_sys::rte_hash_lookup_bulk_data(table, pointers, n, &raw mut hits, found),
+            Some(hashes) => {
+                let mut all = [0; MOST];
+                for (to, hash) in all.iter_mut().zip(hashes) {
+                    *to = marked(*hash);
+                }
+                let hashes = all.as_mut_ptr();
+                dpdk_sys::rte_hash_lookup_with_hash_bulk_data(
+                    table,
+                    pointers,
+                    hashes,
+                    n,
+                    &raw mut hits,
+                    found,
+                )
+            }
+        };
+    }
+    hits
+}

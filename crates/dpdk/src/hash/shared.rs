@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A table that one thread changes while others look up.
+//!
+//! It is made with `RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF`: DPDK then writes what readers look at by atomic
+//! stores, and has them look again when entries were moved meanwhile. A key's place must not get another key while a
+//! lookup compares it: with a [`Qsbr`] DPDK waits until its readers have been quiescent
+//! (`rte_hash_rcu_qsbr_add`).
+
+use std::mem::ManuallyDrop;
+
+use dpdk_sys::rte_hash_rcu_config;
+
+use super::lookup::{Lookups, MOST_WITH_MORE_TO_DO};
+use super::{Full, Hash, HashConfig, HashError, Plain};
+use crate::eal::Eal;
+use crate::errno::Errno;
+use crate::qsbr::{Online, Qsbr, foreign};
+
+/// A table that is changed while it is read.
+///
+/// Places of removed keys wait for the readers: give it some more capacity than there are keys at a time. Its name
+/// has 19 bytes at most.
+///
+/// ```no_run
+/// use dpdk::hash::{HashConfig, HashError, SharedHash};
+/// use dpdk::qsbr::Qsbr;
+///
+/// fn run<'q>(eal: &'q dpdk::Eal, qsbr: &'q Qsbr) -> Result<(), HashError> {
+///     let mut shared = SharedHash::<u32, u32>::new(eal, &HashConfig::named("flows"), qsbr)?;
+///     let (mut writer, table) = shared.split();
+///     std::thread::scope(|threads| {
+///         threads.spawn(move || {
+///             let Ok(mut reader) = qsbr.register() else { return };
+///             let mut online = reader.online();
+///             for key in 0..1_000_000 {
+///                 let _value = table.now(&online).get(&key);
+///                 online.quiescent();
+///             }
+///         });
+///         let _ = writer.insert(&7, 1);
+///     });
+///     Ok(())
+/// }
+/// ```
+pub struct SharedHash<'q, K: Plain, V: Plain> {
+    table: ManuallyDrop<Hash<'q, K, V>>,
+    qsbr: &'q Qsbr,
+}
+
+/// The one that changes a [`SharedHash`].
+pub struct HashWriter<'s, 'q, K: Plain, V: Plain> {
+    table: &'s mut Hash<'q, K, V>,
+    qsbr: &'q Qsbr,
+}
+
+/// One of those that look up in a [`SharedHash`]; each thread has its clone.
+pub struct HashReader<'s, K: Plain, V: Plain> {
+    /// Of the table, which is borrowed.
+    lookups: Lookups<K, V>,
+    qsbr: &'s Qsbr,
+}
+
+impl<'q, K: Plain, V: Plain> SharedHash<'q, K, V> {
+    /// An empty table.
+    ///
+    /// # Errors
+    /// See [`HashError`].
+    pub fn new(eal: &'q Eal, config: &HashConfig, qsbr: &'q Qsbr) -> Result<Self, HashError> {
+        let refused = |errno| HashError::Refused { name: config.name.clone(), errno };
+        // The queue of places is named HASH_RCU_ and the name.
+        config.check_name("HASH_RCU_")?;
+        let flags = dpdk_sys::RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF;
+        let table = Hash::with(eal, config, flags, MOST_WITH_MORE_TO_DO)?;
+        let mut rcu = rte_hash_rcu_config {
+            v: qsbr.as_ptr(),
+            mode: dpdk_sys::RTE_HASH_QSBR_MODE_DQ,
+            dq_size: 0,               // room for all keys
+            trigger_reclaim_limit: 0, // with each that is removed, those that can be are taken back
+            max_reclaim_size: 0,      // DPDK's choice
+            key_data_ptr: std::ptr::null_mut(),
+            free_key_data_func: None,
+        };
+        // SAFETY: the table is ours, and the variable outlives it.
+        if unsafe { dpdk_sys::rte_hash_rcu_qsbr_add(table.as_ptr(), &raw mut rcu) } != 0 {
+            return Err(refused(Errno::last()));
+        }
+        Ok(Self { table: ManuallyDrop::new(table), qsbr })
+    }
+
+    /// The right to change it and the right to look up.
+    pub fn split(&mut self) -> (HashWriter<'_, 'q, K, V>, HashReader<'_, K, V>) {
+        let reader = HashReader { lookups: self.table.another(), qsbr: self.qsbr };
+        (HashWriter { table: &mut self.table, qsbr: self.qsbr }, reader)
+    }
+}
+
+impl<K: Plain, V: Plain> Drop for SharedHash<'_, K, V> {
+    fn drop(&mut self) {
+        // DPDK takes places back first.
+        let _alone = self.qsbr.writing();
+        // SAFETY: nobody uses it afterwards; writer and readers borrowed it.
+        unsafe { ManuallyDrop::drop(&mut self.table) };
+    }
+}
+
+impl<K: Plain, V: Plain> HashWriter<'_, '_, K, V> {
+    /// [`Hash::insert`], while others look up. They find the value before or after the change.
+    ///
+    /// # Errors
+    /// [`Full`], also when readers have not been quiescent since keys were removed.
+    pub fn insert(&mut self, key: &K, value: V) -> Result<Option<V>, Full> {
+        let _alone = self.qsbr.writing();
+        self.table.insert(key, value)
+    }
+
+    /// [`Hash::remove`], while others look up.
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        let _alone = self.qsbr.writing();
+        self.table.remove(key)
+    }
+
+    /// [`Lookups::get`].
+    #[must_use]
+    pub fn get(&self, key: &K) -> Option<V> {
+        self.table.get(key)
+    }
+}
+
+impl<K: Plain, V: Plain> HashReader<'_, K, V> {
+    /// Lookups until the reader is quiescent.
+    ///
+    /// # Panics
+    /// When `online` is a reader of another [`Qsbr`] than the table was made with.
+    #[inline]
+    #[must_use]
+    pub fn now<'a>(&'a self, online: &'a Online<'_>) -> &'a Lookups<K, V> {
+        if !online.is_of(self.qsbr) {
+            foreign();
+        }
+        // The table lives while it is borrowed; its writer uses places again when this reader, which is online and
+        // not quiescent while the result lives, has been.
+        &self.lookups
+    }
+}
+
+impl<K: Plain, V: Plain> Clone for HashReader<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self { lookups: self.lookups.another(), qsbr: self.qsbr }
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What can go wrong with rings.
+
+use crate::errno::Errno;
+
+/// Why a ring was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum RingError {
+    /// The name holds a NUL byte, is empty, or is too long.
+    #[error("ring {name:?}: a name has 1 to {most} bytes and no NUL byte")]
+    Name {
+        /// The name.
+        name: String,
+        /// The most bytes.
+        most: usize,
+    },
+    /// Room for none, or for more than a ring can have.
+    #[error("ring {name:?} for {given} items: 1 to {most} items of this size are possible")]
+    Capacity {
+        /// The ring's name.
+        name: String,
+        /// What was asked for.
+        given: u32,
+        /// The most.
+        most: u32,
+    },
+    /// DPDK refused: `EEXIST` for a name in use, `ENOMEM` for too little memory.
+    #[error(
+        "ring {name:?}: {errno}; choose another name, or give EAL more memory (-m, --socket-mem): a ring \
+         takes the next power of two above its capacity, times an item's size"
+    )]
+    Refused {
+        /// The ring's name.
+        name: String,
+        /// The reason.
+        errno: Errno,
+    },
+}
+
+/// Nothing was put into the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the ring has no room for {0} items: take some out, or put in as many as fit (enqueue_burst)"
+)]
+pub struct NoRoom(pub usize);
+
+/// Nothing was taken out of the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TooFew {
+    /// There are not so many.
+    #[error("the ring has less than {0} items: take what is there (dequeue_burst)")]
+    Items(usize),
+    /// There is no place for so many.
+    #[error("no room to put {asked} items: {spare} fit")]
+    Places {
+        /// Items asked for.
+        asked: usize,
+        /// Room for them.
+        spare: usize,
+    },
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Forwarding tables against a plain list of prefixes and against LPM, and what is refused.
+//!
+//! One test, because DPDK starts once in a process.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
+
+mod lpm;
+mod oracle;
+mod refusals;
+#[path = "../support/mod.rs"]
+mod support;
+
+#[test]
+fn routes_lead_where_a_plain_list_says() {
+    let eal = support::eal(&[]);
+    oracle::ipv4(&eal);
+    oracle::ipv6(&eal);
+    oracle::groups_are_not_lost(&eal);
+    oracle::the_last_of_all_addresses(&eal);
+    lpm::same_next_hops(&eal);
+    refusals::ipv4(&eal);
+    refusals::ipv6(&eal);
+}

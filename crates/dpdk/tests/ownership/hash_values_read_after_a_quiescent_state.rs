@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: E0502
+//! Lookups in a shared table that go on when the reader was quiescent.
+
+use dpdk::hash::HashReader;
+use dpdk::qsbr::Online;
+
+pub fn hold(reader: &HashReader<'_, u32, u32>, online: &mut Online<'_>) -> Option<u32> {
+    let table = reader.now(online);
+    #[cfg(not(fault))]
+    let found = table.get(&1);
+    online.quiescent();
+    #[cfg(fault)]
+    let found = table.get(&1);
+    found
+}

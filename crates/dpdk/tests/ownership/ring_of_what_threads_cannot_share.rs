@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: E0277
+//! A ring that brings to another thread what must not go there.
+
+#[cfg(fault)]
+use std::rc::Rc as Counted;
+#[cfg(not(fault))]
+use std::sync::Arc as Counted;
+
+use dpdk::ring::Ring;
+
+pub fn send(ring: &Ring<'_, Counted<u64>>) {
+    std::thread::scope(|threads| {
+        threads.spawn(|| ring.dequeue());
+    });
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: E0505
+//! A ring whose memory, DPDK's, is gone.
+
+use dpdk::Eal;
+use dpdk::ring::{Ring, RingConfig};
+
+pub fn keep(eal: Eal) {
+    let ring = Ring::<u64>::new(&eal, &RingConfig::named("ring"));
+    #[cfg(not(fault))]
+    drop(ring);
+    drop(eal);
+    #[cfg(fault)]
+    drop(ring);
+}

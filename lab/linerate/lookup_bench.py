@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What lookups, pools and rings cost through the safe API beside the same loops in C.
+
+    python -m linerate.lookup_bench [BLOCKS]
+
+BLOCKS: 40 unless given. `lookup-bench` (`bench/lookup`) has the tables and both kinds of loops,
+those in C from libraries that gcc and clang build here, for any processor and for this one; a
+second process is the program built for this processor (`make native-graph`). In every block all
+loops run in an order drawn anew, for some milliseconds each. The best C build of a cell is
+chosen in every second block and judged in the others; gcc's runs twice (the control). Ratios
+are of operations in equal time; `goal_table` says when the goal is reached, and when there is
+no verdict. Beside them stand instructions per operation by callgrind, of the builds for any
+processor (valgrind does not know all others), if valgrind is there.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import statistics
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from linerate import eal, stats
+from linerate.benchmarks import built_library
+from linerate.compilers import NATIVE, clang
+from linerate.cpus import Cores
+from linerate.design import AA_SUFFIX
+from linerate.eal import Memory
+from linerate.errors import LabError, ProcessError, TrialError
+from linerate.goal_table import Row, gated, lines
+from linerate.instructions import costs
+from linerate.links import Wire
+from linerate.places import project_root, rust_binary
+from linerate.process import Child, Command, RunDirectory
+
+BLOCKS, WINDOW_MS, TIMEOUT_S = 40, 10, 60.0
+GOAL = 0.97
+PROGRAM = "lookup-bench"
+RUST, RUST_NATIVE = "rust", "rust-native"
+# The arm that runs twice.
+CONTROL = "c/gcc"
+_MEMORY_MIB = 512
+# Rounds under valgrind, some fifty times slower.
+_COUNTED = {"pool": 200, "ring": 200, "ring-single": 200}
+_COUNTED_LOOKUPS = 3
+
+# Cycles per operation by cell and arm, of a block.
+Block = dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What there is here. `left_out`: what there is not."""
+
+    rust: Path
+    native: Path | None
+    libraries: dict[str, Path]
+    left_out: list[str]
+
+
+def find() -> Programs:
+    """Builds the loops in C that are not there; raises `MissingError` without the program."""
+    gcc = shutil.which("gcc")
+    builds = [
+        ("gcc", gcc, ""),
+        ("clang", clang(), ""),
+        ("gcc-native", gcc, NATIVE),
+        ("clang-native", clang(), NATIVE),
+    ]
+    libraries: dict[str, Path] = {}
+    left_out = []
+    for name, compiler, flags in builds:
+        if compiler is None:
+            left_out.append(f"c/{name} is left out: there is no {name.partition('-')[0]} here")
+            continue
+        libraries[name] = built_library("lookup/c", "liblookup_c.so", compiler, flags)
+    native = project_root() / "target" / "native" / "release" / PROGRAM
+    if not native.is_file():
+        left_out.append(f"{RUST_NATIVE} is left out: make native-graph builds it")
+    found = native if native.is_file() else None
+    return Programs(rust_binary(PROGRAM), found, libraries, left_out)
+
+
+@dataclass
+class Bench:
+    """A process that runs loops, asked one thing at a time. `suffix`: the end of its own arm's name."""
+
+    child: Child
+    suffix: str = ""
+    operations: dict[str, int] = field(default_factory=dict)
+    arms: list[str] = field(default_factory=list)
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        self.child.tell(json.dumps(request))
+        line = self.child.answer(TIMEOUT_S)
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise ProcessError(f"{PROGRAM} answered {line[:80]!r}, which is no JSON")
+        if "error" in answer:
+            raise TrialError(f"{PROGRAM}: {answer['error']}")
+        return answer
+
+    def offers(self) -> None:
+        """Asks for cells and arms."""
+        told = self.ask(do="cells")
+        self.operations = {each["cell"]: each["operations"] for each in told["cells"]}
+        self.arms = [arm + self.suffix if arm == RUST else arm for arm in told["arms"]]
+
+    def run(self, cell: str, arm: str, **length: int) -> tuple[float, str]:
+        """Cycles per operation, and what was found."""
+        name = RUST if arm.startswith(RUST) else arm.removesuffix(AA_SUFFIX)
+        told = self.ask(do="run", cell=cell, arm=name, **length)
+        return told["tsc_cycles"] / told["operations"], told["work"]
+
+
+def command(
+    programs: Programs, run: RunDirectory, cpu: int, memory: Memory, native: bool
+) -> Command:
+    """One of the two programs; the plain one has the loops in C too."""
+    program = programs.native if native and programs.native else programs.rust
+    options = eal.options(
+        eal.one_core(cpu), memory, run.new_prefix("lookup"), Wire(), mib=_MEMORY_MIB
+    )
+    argv = [str(program), *options, "--"]
+    if not native:
+        for name, path in programs.libraries.items():
+            argv += ["--library", f"{name}={path}"]
+    return Command(PROGRAM, tuple(argv), (cpu,), hold_stdin=True, answers=True)
+
+
+def measure(benches: Sequence[Bench], rng: random.Random, found: dict[str, str]) -> Block:
+    """A block. `found`: what each cell's loops find, which is the same for all of them."""
+    windows = [
+        (bench, cell, arm)
+        for bench in benches
+        for cell in bench.operations
+        for arm in [*bench.arms, *([CONTROL + AA_SUFFIX] if CONTROL in bench.arms else [])]
+    ]
+    rng.shuffle(windows)
+    block: Block = {}
+    for bench, cell, arm in windows:
+        cycles, work = bench.run(cell, arm, ms=WINDOW_MS)
+        if found.setdefault(cell, work) != work:
+            raise TrialError(f"{cell}: {arm} found {work}, others {found[cell]}")
+        block.setdefault(cell, {})[arm] = cycles
+    return block
+
+
+def best_in_c(blocks: Sequence[Block], cell: str) -> str:
+    """The C build of the fewest cycles, by the median."""
+    arms = [arm for arm in blocks[0][cell] if arm.startswith("c/") and not arm.endswith(AA_SUFFIX)]
+    return min(arms, key=lambda arm: statistics.median(block[cell][arm] for block in blocks))
+
+
+def table(blocks: Sequence[Block]) -> tuple[list[Row], list[str]]:
+    """How quick the safe API is in each cell; and why there is no verdict where there is none."""
+    rows: list[Row] = []
+    reasons: list[str] = []
+    chosen, judged = blocks[::2], blocks[1::2]
+    for cell in blocks[0]:
+
+        def row(
+            arm: str, against: str, of: Sequence[Block], goal: float | None, cell: str = cell
+        ) -> Row:
+            # Fewer cycles are more operations.
+            found = stats.compare(
+                [block[cell][against] for block in of], [block[cell][arm] for block in of]
+            )
+            return Row(cell, arm, against, found, goal)
+
+        best = best_in_c(chosen, cell)
+        arms = [arm for arm in blocks[0][cell] if arm.startswith(RUST)]
+        told, why = gated(
+            cell,
+            row(CONTROL + AA_SUFFIX, CONTROL, blocks, None),
+            [row(arm, best, judged, GOAL) for arm in sorted(arms)],
+        )
+        rows += told
+        reasons += why
+    return rows, reasons
+
+
+def cost_lines(blocks: Sequence[Block], counts: dict[str, dict[str, float]]) -> list[str]:
+    """A line for each cell and arm: median and least cycles per operation, and instructions."""
+    told = [f"{'':12} {'':14} {'cycles':>8} {'least':>8} {'instructions':>13}"]
+    for cell, arms in blocks[0].items():
+        for arm in sorted(arms):
+            cycles = [block[cell][arm] for block in blocks]
+            counted = counts.get(cell, {}).get(arm)
+            last = "-" if counted is None else f"{counted:.1f}"
+            told.append(
+                f"{cell:12} {arm:14} {statistics.median(cycles):8.2f} {min(cycles):8.2f} {last:>13}"
+            )
+    return told
+
+
+def count(
+    programs: Programs, run: RunDirectory, cpu: int, memory: Memory
+) -> dict[str, dict[str, float]]:
+    """Instructions per operation by cell and arm, of the builds for any processor: what a
+    longer run executes more than a shorter one."""
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        return {}
+    portable = {name: path for name, path in programs.libraries.items() if "native" not in name}
+    portable_only = replace(programs, libraries=portable)
+
+    def executed(cell: str, arm: str, rounds: int) -> int:
+        plain = command(portable_only, run, cpu, memory, native=False)
+        out = run.path / "callgrind"
+        argv = (valgrind, "--tool=callgrind", f"--callgrind-out-file={out}", *plain.argv)
+        with Child(replace(plain, argv=argv), run) as child:
+            bench = Bench(child)
+            bench.offers()
+            operations.update(bench.operations)
+            bench.run(cell, arm, rounds=rounds)
+            child.stop()
+        return sum(costs(out).values())
+
+    operations: dict[str, int] = {}
+    executed("pool", RUST, 1)  # Which cells there are.
+    found: dict[str, dict[str, float]] = {}
+    for cell, per_round in list(operations.items()):
+        rounds = _COUNTED.get(cell, _COUNTED_LOOKUPS)
+        for arm in [*(f"c/{name}" for name in portable), RUST]:
+            more = executed(cell, arm, 2 * rounds) - executed(cell, arm, rounds)
+            found.setdefault(cell, {})[arm] = more / (rounds * per_round)
+    return found
+
+
+def main() -> None:
+    blocks_wanted = int(sys.argv[1]) if len(sys.argv) > 1 else BLOCKS
+    rng = random.Random(1)
+    found: dict[str, str] = {}
+    try:
+        programs = find()
+        with RunDirectory() as run, ExitStack() as stack:
+            cores, memory = Cores.choose(), Memory.choose()
+            cpu = cores.forwarder
+            counts = count(programs, run, cpu, memory)
+            benches = []
+            for native in (False, True) if programs.native else (False,):
+                child = stack.enter_context(Child(command(programs, run, cpu, memory, native), run))
+                benches.append(Bench(child, RUST_NATIVE.removeprefix(RUST) if native else ""))
+                benches[-1].offers()
+            blocks = [measure(benches, rng, found) for _ in range(blocks_wanted)]
+    except LabError as error:
+        sys.exit(f"lookups beside C: {error}")
+    print(f"Lookups, pools and rings, {len(blocks)} blocks; cycles and instructions per operation:")
+    for line in [*cost_lines(blocks, counts), *programs.left_out, *lines(*table(blocks))]:
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

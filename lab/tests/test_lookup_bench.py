@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How lookups are compared with C: which build is chosen, goal, control, and what is refused."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from linerate.errors import TrialError
+from linerate.lookup_bench import Bench, Block, best_in_c, cost_lines, measure, table
+
+AGAIN = "c/gcc-again"
+
+
+def blocks(rust: float, again: float = 10.0, count: int = 40) -> list[Block]:
+    """Cycles per operation; clang's build is the best."""
+    return [
+        {
+            "lpm": {
+                "c/gcc": 10.0 + n % 3 / 10,
+                AGAIN: again + (n + 1) % 3 / 10,
+                "c/clang": 5.0 + n % 3 / 20,
+                "rust": rust + (n + 1) % 3 / 20,
+            }
+        }
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rust", "state"), [(4.9, "reached"), (5.15, "not shown"), (5.5, "not reached")]
+)
+def test_the_best_build_is_what_the_goal_is_against(rust: float, state: str) -> None:
+    assert best_in_c(blocks(rust), "lpm") == "c/clang"
+    rows, reasons = table(blocks(rust))
+    assert [(row.arm, row.baseline, row.state) for row in rows] == [
+        (AGAIN, "c/gcc", ""), ("rust", "c/clang", state),
+    ]  # fmt: skip
+    assert reasons == []
+    # It was chosen in the others.
+    assert rows[1].found.n == 20
+
+
+def test_there_is_no_verdict_when_c_differs_from_itself() -> None:
+    rows, reasons = table(blocks(4.0, again=11.0))
+    assert rows[1].state == "no verdict"
+    assert "lpm: no verdict" in reasons[0]
+
+
+def test_every_arm_has_its_cost() -> None:
+    heading, *told = cost_lines(blocks(4.0), {"lpm": {"rust": 7.25}})
+    assert heading.split() == ["cycles", "least", "instructions"]
+    assert [line.split()[:2] for line in told] == [
+        ["lpm", arm] for arm in sorted(["c/gcc", AGAIN, "c/clang", "rust"])
+    ]
+    assert told[-1].split()[-1] == "7.2"
+    assert told[0].split()[-1] == "-"
+
+
+class Answers(Bench):
+    """A program that finds one thing in Rust and, if it is told to, another in C."""
+
+    def __init__(self, differs: bool) -> None:
+        self.differs = differs
+        self.suffix = ""
+        self.operations = {"lpm": 1, "hash": 1}
+        self.arms = ["c/gcc", "rust"]
+
+    def run(self, cell: str, arm: str, **length: int) -> tuple[float, str]:
+        assert length == {"ms": 10}
+        return 1.0, cell + ("!" if self.differs and arm == "rust" else "")
+
+
+def test_all_loops_of_a_cell_find_the_same() -> None:
+    block = measure([Answers(differs=False)], random.Random(1), {})
+    assert block == {cell: dict.fromkeys(("c/gcc", AGAIN, "rust"), 1.0) for cell in ("lpm", "hash")}
+    with pytest.raises(TrialError, match="found"):
+        measure([Answers(differs=True)], random.Random(1), {})
