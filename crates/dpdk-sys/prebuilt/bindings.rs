@@ -182,6 +182,66 @@ pub const RTE_ETH_LINK_FIXED: u32 = 0;
 pub const RTE_ETH_LINK_AUTONEG: u32 = 1;
 pub const RTE_ETH_LINK_MAX_STR_LEN: u32 = 40;
 pub const RTE_MEMZONE_NAMESIZE: u32 = 32;
+pub const RTE_PTYPE_UNKNOWN: u32 = 0;
+pub const RTE_PTYPE_L2_ETHER: u32 = 1;
+pub const RTE_PTYPE_L2_ETHER_TIMESYNC: u32 = 2;
+pub const RTE_PTYPE_L2_ETHER_ARP: u32 = 3;
+pub const RTE_PTYPE_L2_ETHER_LLDP: u32 = 4;
+pub const RTE_PTYPE_L2_ETHER_NSH: u32 = 5;
+pub const RTE_PTYPE_L2_ETHER_VLAN: u32 = 6;
+pub const RTE_PTYPE_L2_ETHER_QINQ: u32 = 7;
+pub const RTE_PTYPE_L2_ETHER_PPPOE: u32 = 8;
+pub const RTE_PTYPE_L2_ETHER_FCOE: u32 = 9;
+pub const RTE_PTYPE_L2_ETHER_MPLS: u32 = 10;
+pub const RTE_PTYPE_L2_MASK: u32 = 15;
+pub const RTE_PTYPE_L3_IPV4: u32 = 16;
+pub const RTE_PTYPE_L3_IPV4_EXT: u32 = 48;
+pub const RTE_PTYPE_L3_IPV6: u32 = 64;
+pub const RTE_PTYPE_L3_IPV4_EXT_UNKNOWN: u32 = 144;
+pub const RTE_PTYPE_L3_IPV6_EXT: u32 = 192;
+pub const RTE_PTYPE_L3_IPV6_EXT_UNKNOWN: u32 = 224;
+pub const RTE_PTYPE_L3_MASK: u32 = 240;
+pub const RTE_PTYPE_L4_TCP: u32 = 256;
+pub const RTE_PTYPE_L4_UDP: u32 = 512;
+pub const RTE_PTYPE_L4_FRAG: u32 = 768;
+pub const RTE_PTYPE_L4_SCTP: u32 = 1024;
+pub const RTE_PTYPE_L4_ICMP: u32 = 1280;
+pub const RTE_PTYPE_L4_NONFRAG: u32 = 1536;
+pub const RTE_PTYPE_L4_IGMP: u32 = 1792;
+pub const RTE_PTYPE_L4_MASK: u32 = 3840;
+pub const RTE_PTYPE_TUNNEL_IP: u32 = 4096;
+pub const RTE_PTYPE_TUNNEL_GRE: u32 = 8192;
+pub const RTE_PTYPE_TUNNEL_VXLAN: u32 = 12288;
+pub const RTE_PTYPE_TUNNEL_NVGRE: u32 = 16384;
+pub const RTE_PTYPE_TUNNEL_GENEVE: u32 = 20480;
+pub const RTE_PTYPE_TUNNEL_GRENAT: u32 = 24576;
+pub const RTE_PTYPE_TUNNEL_GTPC: u32 = 28672;
+pub const RTE_PTYPE_TUNNEL_GTPU: u32 = 32768;
+pub const RTE_PTYPE_TUNNEL_ESP: u32 = 36864;
+pub const RTE_PTYPE_TUNNEL_L2TP: u32 = 40960;
+pub const RTE_PTYPE_TUNNEL_VXLAN_GPE: u32 = 45056;
+pub const RTE_PTYPE_TUNNEL_MPLS_IN_GRE: u32 = 49152;
+pub const RTE_PTYPE_TUNNEL_MPLS_IN_UDP: u32 = 53248;
+pub const RTE_PTYPE_TUNNEL_MASK: u32 = 61440;
+pub const RTE_PTYPE_INNER_L2_ETHER: u32 = 65536;
+pub const RTE_PTYPE_INNER_L2_ETHER_VLAN: u32 = 131072;
+pub const RTE_PTYPE_INNER_L2_ETHER_QINQ: u32 = 196608;
+pub const RTE_PTYPE_INNER_L2_MASK: u32 = 983040;
+pub const RTE_PTYPE_INNER_L3_IPV4: u32 = 1048576;
+pub const RTE_PTYPE_INNER_L3_IPV4_EXT: u32 = 2097152;
+pub const RTE_PTYPE_INNER_L3_IPV6: u32 = 3145728;
+pub const RTE_PTYPE_INNER_L3_IPV4_EXT_UNKNOWN: u32 = 4194304;
+pub const RTE_PTYPE_INNER_L3_IPV6_EXT: u32 = 5242880;
+pub const RTE_PTYPE_INNER_L3_IPV6_EXT_UNKNOWN: u32 = 6291456;
+pub const RTE_PTYPE_INNER_L3_MASK: u32 = 15728640;
+pub const RTE_PTYPE_INNER_L4_TCP: u32 = 16777216;
+pub const RTE_PTYPE_INNER_L4_UDP: u32 = 33554432;
+pub const RTE_PTYPE_INNER_L4_FRAG: u32 = 50331648;
+pub const RTE_PTYPE_INNER_L4_SCTP: u32 = 67108864;
+pub const RTE_PTYPE_INNER_L4_ICMP: u32 = 83886080;
+pub const RTE_PTYPE_INNER_L4_NONFRAG: u32 = 100663296;
+pub const RTE_PTYPE_INNER_L4_MASK: u32 = 251658240;
+pub const RTE_PTYPE_ALL_MASK: u32 = 268435455;
 pub const RTE_MBUF_F_RX_VLAN: u32 = 1;
 pub const RTE_MBUF_F_RX_RSS_HASH: u32 = 2;
 pub const RTE_MBUF_F_RX_FDIR: u32 = 4;
@@ -261,6 +321,12 @@ pub const RTE_MBUF_DYNFLAG_TX_TIMESTAMP_NAME: &[u8; 25] = b"rte_dynflag_tx_times
 pub const RTE_MBUF_DYNFIELD_IP_REASSEMBLY_NAME: &[u8; 27] = b"rte_dynfield_ip_reassembly\0";
 pub const RTE_MBUF_DYNFLAG_IP_REASSEMBLY_INCOMPLETE_NAME: &[u8; 37] =
     b"rte_dynflag_ip_reassembly_incomplete\0";
+pub const RTE_HASH_EXTRA_FLAGS_TRANS_MEM_SUPPORT: u32 = 1;
+pub const RTE_HASH_EXTRA_FLAGS_MULTI_WRITER_ADD: u32 = 2;
+pub const RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY: u32 = 4;
+pub const RTE_HASH_EXTRA_FLAGS_EXT_TABLE: u32 = 8;
+pub const RTE_HASH_EXTRA_FLAGS_NO_FREE_ON_DEL: u32 = 16;
+pub const RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF: u32 = 32;
 pub type __off_t = ::std::os::raw::c_long;
 pub type __off64_t = ::std::os::raw::c_long;
 pub type __time_t = ::std::os::raw::c_long;
@@ -529,13 +595,27 @@ unsafe extern "C" {
     pub fn rte_get_tsc_hz() -> u64;
 }
 unsafe extern "C" {
+    pub fn rte_mem_virt2iova(virt: *const ::std::os::raw::c_void) -> rte_iova_t;
+}
+unsafe extern "C" {
     pub fn rte_eal_get_physmem_size() -> u64;
 }
 unsafe extern "C" {
     pub fn rte_eal_using_phys_addrs() -> ::std::os::raw::c_int;
 }
 unsafe extern "C" {
+    pub fn rte_zmalloc_socket(
+        type_: *const ::std::os::raw::c_char,
+        size: usize,
+        align: ::std::os::raw::c_uint,
+        socket: ::std::os::raw::c_int,
+    ) -> *mut ::std::os::raw::c_void;
+}
+unsafe extern "C" {
     pub fn rte_free(ptr: *mut ::std::os::raw::c_void);
+}
+unsafe extern "C" {
+    pub fn rte_malloc_virt2iova(addr: *const ::std::os::raw::c_void) -> rte_iova_t;
 }
 unsafe extern "C" {
     pub fn rte_strerror(errnum: ::std::os::raw::c_int) -> *const ::std::os::raw::c_char;
@@ -687,6 +767,9 @@ pub struct rte_bus {
 #[derive(Copy, Clone)]
 pub struct rte_device {
     _unused: [u8; 0],
+}
+unsafe extern "C" {
+    pub fn rte_bus_name(bus: *const rte_bus) -> *const ::std::os::raw::c_char;
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -1850,6 +1933,36 @@ pub union rte_memzone__bindgen_ty_1 {
 }
 #[repr(C)]
 #[repr(align(64))]
+pub struct rte_ring {
+    pub _bindgen_opaque_blob: [u8; 384usize],
+}
+#[repr(C)]
+#[repr(align(64))]
+pub union rte_ring__bindgen_ty_1 {
+    pub _bindgen_opaque_blob: [u8; 64usize],
+}
+#[repr(C)]
+#[repr(align(64))]
+pub union rte_ring__bindgen_ty_2 {
+    pub _bindgen_opaque_blob: [u8; 64usize],
+}
+unsafe extern "C" {
+    pub fn rte_ring_create_elem(
+        name: *const ::std::os::raw::c_char,
+        esize: ::std::os::raw::c_uint,
+        count: ::std::os::raw::c_uint,
+        socket_id: ::std::os::raw::c_int,
+        flags: ::std::os::raw::c_uint,
+    ) -> *mut rte_ring;
+}
+unsafe extern "C" {
+    pub fn rte_ring_free(r: *mut rte_ring);
+}
+unsafe extern "C" {
+    pub fn rte_ring_lookup(name: *const ::std::os::raw::c_char) -> *mut rte_ring;
+}
+#[repr(C)]
+#[repr(align(64))]
 #[derive(Copy, Clone)]
 pub struct rte_mempool_cache {
     pub size: u32,
@@ -2274,6 +2387,34 @@ unsafe extern "C" {
     pub fn rte_mempool_event_callback_unregister(
         func: rte_mempool_event_callback,
         user_data: *mut ::std::os::raw::c_void,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_get_ptype_l2_name(ptype: u32) -> *const ::std::os::raw::c_char;
+}
+unsafe extern "C" {
+    pub fn rte_get_ptype_l3_name(ptype: u32) -> *const ::std::os::raw::c_char;
+}
+unsafe extern "C" {
+    pub fn rte_get_ptype_l4_name(ptype: u32) -> *const ::std::os::raw::c_char;
+}
+unsafe extern "C" {
+    pub fn rte_get_ptype_tunnel_name(ptype: u32) -> *const ::std::os::raw::c_char;
+}
+unsafe extern "C" {
+    pub fn rte_get_ptype_inner_l2_name(ptype: u32) -> *const ::std::os::raw::c_char;
+}
+unsafe extern "C" {
+    pub fn rte_get_ptype_inner_l3_name(ptype: u32) -> *const ::std::os::raw::c_char;
+}
+unsafe extern "C" {
+    pub fn rte_get_ptype_inner_l4_name(ptype: u32) -> *const ::std::os::raw::c_char;
+}
+unsafe extern "C" {
+    pub fn rte_get_ptype_name(
+        ptype: u32,
+        buf: *mut ::std::os::raw::c_char,
+        buflen: usize,
     ) -> ::std::os::raw::c_int;
 }
 #[repr(C)]
@@ -4915,6 +5056,179 @@ unsafe extern "C" {
         num: ::std::os::raw::c_int,
     ) -> ::std::os::raw::c_int;
 }
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_fib {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_rib {
+    _unused: [u8; 0],
+}
+pub const RTE_FIB_DUMMY: rte_fib_type = 0;
+pub const RTE_FIB_DIR24_8: rte_fib_type = 1;
+pub type rte_fib_type = ::std::os::raw::c_uint;
+pub const RTE_FIB_DIR24_8_1B: rte_fib_dir24_8_nh_sz = 0;
+pub const RTE_FIB_DIR24_8_2B: rte_fib_dir24_8_nh_sz = 1;
+pub const RTE_FIB_DIR24_8_4B: rte_fib_dir24_8_nh_sz = 2;
+pub const RTE_FIB_DIR24_8_8B: rte_fib_dir24_8_nh_sz = 3;
+pub type rte_fib_dir24_8_nh_sz = ::std::os::raw::c_uint;
+pub const RTE_FIB_LOOKUP_DEFAULT: rte_fib_lookup_type = 0;
+pub const RTE_FIB_LOOKUP_DIR24_8_SCALAR_MACRO: rte_fib_lookup_type = 1;
+pub const RTE_FIB_LOOKUP_DIR24_8_SCALAR_INLINE: rte_fib_lookup_type = 2;
+pub const RTE_FIB_LOOKUP_DIR24_8_SCALAR_UNI: rte_fib_lookup_type = 3;
+pub const RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512: rte_fib_lookup_type = 4;
+pub type rte_fib_lookup_type = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_fib_conf {
+    pub type_: rte_fib_type,
+    pub default_nh: u64,
+    pub max_routes: ::std::os::raw::c_int,
+    pub rib_ext_sz: ::std::os::raw::c_uint,
+    pub __bindgen_anon_1: rte_fib_conf__bindgen_ty_1,
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union rte_fib_conf__bindgen_ty_1 {
+    pub dir24_8: rte_fib_conf__bindgen_ty_1__bindgen_ty_1,
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_fib_conf__bindgen_ty_1__bindgen_ty_1 {
+    pub nh_sz: rte_fib_dir24_8_nh_sz,
+    pub num_tbl8: u32,
+}
+unsafe extern "C" {
+    pub fn rte_fib_create(
+        name: *const ::std::os::raw::c_char,
+        socket_id: ::std::os::raw::c_int,
+        conf: *mut rte_fib_conf,
+    ) -> *mut rte_fib;
+}
+unsafe extern "C" {
+    pub fn rte_fib_find_existing(name: *const ::std::os::raw::c_char) -> *mut rte_fib;
+}
+unsafe extern "C" {
+    pub fn rte_fib_free(fib: *mut rte_fib);
+}
+unsafe extern "C" {
+    pub fn rte_fib_add(
+        fib: *mut rte_fib,
+        ip: u32,
+        depth: u8,
+        next_hop: u64,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_fib_delete(fib: *mut rte_fib, ip: u32, depth: u8) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_fib_lookup_bulk(
+        fib: *mut rte_fib,
+        ips: *mut u32,
+        next_hops: *mut u64,
+        n: ::std::os::raw::c_int,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_fib_get_dp(fib: *mut rte_fib) -> *mut ::std::os::raw::c_void;
+}
+unsafe extern "C" {
+    pub fn rte_fib_get_rib(fib: *mut rte_fib) -> *mut rte_rib;
+}
+unsafe extern "C" {
+    pub fn rte_fib_select_lookup(
+        fib: *mut rte_fib,
+        type_: rte_fib_lookup_type,
+    ) -> ::std::os::raw::c_int;
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_fib6 {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_rib6 {
+    _unused: [u8; 0],
+}
+pub const RTE_FIB6_DUMMY: rte_fib6_type = 0;
+pub const RTE_FIB6_TRIE: rte_fib6_type = 1;
+pub type rte_fib6_type = ::std::os::raw::c_uint;
+pub const RTE_FIB6_TRIE_2B: rte_fib_trie_nh_sz = 1;
+pub const RTE_FIB6_TRIE_4B: rte_fib_trie_nh_sz = 2;
+pub const RTE_FIB6_TRIE_8B: rte_fib_trie_nh_sz = 3;
+pub type rte_fib_trie_nh_sz = ::std::os::raw::c_uint;
+pub const RTE_FIB6_LOOKUP_DEFAULT: rte_fib6_lookup_type = 0;
+pub const RTE_FIB6_LOOKUP_TRIE_SCALAR: rte_fib6_lookup_type = 1;
+pub const RTE_FIB6_LOOKUP_TRIE_VECTOR_AVX512: rte_fib6_lookup_type = 2;
+pub type rte_fib6_lookup_type = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_fib6_conf {
+    pub type_: rte_fib6_type,
+    pub default_nh: u64,
+    pub max_routes: ::std::os::raw::c_int,
+    pub rib_ext_sz: ::std::os::raw::c_uint,
+    pub __bindgen_anon_1: rte_fib6_conf__bindgen_ty_1,
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union rte_fib6_conf__bindgen_ty_1 {
+    pub trie: rte_fib6_conf__bindgen_ty_1__bindgen_ty_1,
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_fib6_conf__bindgen_ty_1__bindgen_ty_1 {
+    pub nh_sz: rte_fib_trie_nh_sz,
+    pub num_tbl8: u32,
+}
+unsafe extern "C" {
+    pub fn rte_fib6_create(
+        name: *const ::std::os::raw::c_char,
+        socket_id: ::std::os::raw::c_int,
+        conf: *mut rte_fib6_conf,
+    ) -> *mut rte_fib6;
+}
+unsafe extern "C" {
+    pub fn rte_fib6_find_existing(name: *const ::std::os::raw::c_char) -> *mut rte_fib6;
+}
+unsafe extern "C" {
+    pub fn rte_fib6_free(fib: *mut rte_fib6);
+}
+unsafe extern "C" {
+    pub fn rte_fib6_add(
+        fib: *mut rte_fib6,
+        ip: *const u8,
+        depth: u8,
+        next_hop: u64,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_fib6_delete(fib: *mut rte_fib6, ip: *const u8, depth: u8) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_fib6_lookup_bulk(
+        fib: *mut rte_fib6,
+        ips: *mut [u8; 16usize],
+        next_hops: *mut u64,
+        n: ::std::os::raw::c_int,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_fib6_get_dp(fib: *mut rte_fib6) -> *mut ::std::os::raw::c_void;
+}
+unsafe extern "C" {
+    pub fn rte_fib6_get_rib(fib: *mut rte_fib6) -> *mut rte_rib6;
+}
+unsafe extern "C" {
+    pub fn rte_fib6_select_lookup(
+        fib: *mut rte_fib6,
+        type_: rte_fib6_lookup_type,
+    ) -> ::std::os::raw::c_int;
+}
 pub type rte_graph_off_t = u32;
 pub type rte_node_t = u32;
 pub type rte_edge_t = u16;
@@ -5155,6 +5469,198 @@ unsafe extern "C" {
         thread_id: ::std::os::raw::c_uint,
     ) -> ::std::os::raw::c_int;
 }
+pub type hash_sig_t = u32;
+pub type rte_hash_function = ::std::option::Option<
+    unsafe extern "C" fn(key: *const ::std::os::raw::c_void, key_len: u32, init_val: u32) -> u32,
+>;
+pub type rte_hash_cmp_eq_t = ::std::option::Option<
+    unsafe extern "C" fn(
+        key1: *const ::std::os::raw::c_void,
+        key2: *const ::std::os::raw::c_void,
+        key_len: usize,
+    ) -> ::std::os::raw::c_int,
+>;
+pub type rte_hash_free_key_data = ::std::option::Option<
+    unsafe extern "C" fn(p: *mut ::std::os::raw::c_void, key_data: *mut ::std::os::raw::c_void),
+>;
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_hash_parameters {
+    pub name: *const ::std::os::raw::c_char,
+    pub entries: u32,
+    pub reserved: u32,
+    pub key_len: u32,
+    pub hash_func: rte_hash_function,
+    pub hash_func_init_val: u32,
+    pub socket_id: ::std::os::raw::c_int,
+    pub extra_flag: u8,
+}
+pub const RTE_HASH_QSBR_MODE_DQ: rte_hash_qsbr_mode = 0;
+pub const RTE_HASH_QSBR_MODE_SYNC: rte_hash_qsbr_mode = 1;
+pub type rte_hash_qsbr_mode = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_hash_rcu_config {
+    pub v: *mut rte_rcu_qsbr,
+    pub mode: rte_hash_qsbr_mode,
+    pub dq_size: u32,
+    pub trigger_reclaim_limit: u32,
+    pub max_reclaim_size: u32,
+    pub key_data_ptr: *mut ::std::os::raw::c_void,
+    pub free_key_data_func: rte_hash_free_key_data,
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_hash {
+    _unused: [u8; 0],
+}
+unsafe extern "C" {
+    pub fn rte_hash_create(params: *const rte_hash_parameters) -> *mut rte_hash;
+}
+unsafe extern "C" {
+    pub fn rte_hash_set_cmp_func(h: *mut rte_hash, func: rte_hash_cmp_eq_t);
+}
+unsafe extern "C" {
+    pub fn rte_hash_find_existing(name: *const ::std::os::raw::c_char) -> *mut rte_hash;
+}
+unsafe extern "C" {
+    pub fn rte_hash_free(h: *mut rte_hash);
+}
+unsafe extern "C" {
+    pub fn rte_hash_reset(h: *mut rte_hash);
+}
+unsafe extern "C" {
+    pub fn rte_hash_count(h: *const rte_hash) -> i32;
+}
+unsafe extern "C" {
+    pub fn rte_hash_max_key_id(h: *const rte_hash) -> i32;
+}
+unsafe extern "C" {
+    pub fn rte_hash_add_key_data(
+        h: *const rte_hash,
+        key: *const ::std::os::raw::c_void,
+        data: *mut ::std::os::raw::c_void,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_hash_add_key_with_hash_data(
+        h: *const rte_hash,
+        key: *const ::std::os::raw::c_void,
+        sig: hash_sig_t,
+        data: *mut ::std::os::raw::c_void,
+    ) -> i32;
+}
+unsafe extern "C" {
+    pub fn rte_hash_add_key(h: *const rte_hash, key: *const ::std::os::raw::c_void) -> i32;
+}
+unsafe extern "C" {
+    pub fn rte_hash_add_key_with_hash(
+        h: *const rte_hash,
+        key: *const ::std::os::raw::c_void,
+        sig: hash_sig_t,
+    ) -> i32;
+}
+unsafe extern "C" {
+    pub fn rte_hash_del_key(h: *const rte_hash, key: *const ::std::os::raw::c_void) -> i32;
+}
+unsafe extern "C" {
+    pub fn rte_hash_del_key_with_hash(
+        h: *const rte_hash,
+        key: *const ::std::os::raw::c_void,
+        sig: hash_sig_t,
+    ) -> i32;
+}
+unsafe extern "C" {
+    pub fn rte_hash_get_key_with_position(
+        h: *const rte_hash,
+        position: i32,
+        key: *mut *mut ::std::os::raw::c_void,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_hash_free_key_with_position(
+        h: *const rte_hash,
+        position: i32,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_hash_lookup_data(
+        h: *const rte_hash,
+        key: *const ::std::os::raw::c_void,
+        data: *mut *mut ::std::os::raw::c_void,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_hash_lookup_with_hash_data(
+        h: *const rte_hash,
+        key: *const ::std::os::raw::c_void,
+        sig: hash_sig_t,
+        data: *mut *mut ::std::os::raw::c_void,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_hash_lookup(h: *const rte_hash, key: *const ::std::os::raw::c_void) -> i32;
+}
+unsafe extern "C" {
+    pub fn rte_hash_lookup_with_hash(
+        h: *const rte_hash,
+        key: *const ::std::os::raw::c_void,
+        sig: hash_sig_t,
+    ) -> i32;
+}
+unsafe extern "C" {
+    pub fn rte_hash_hash(h: *const rte_hash, key: *const ::std::os::raw::c_void) -> hash_sig_t;
+}
+unsafe extern "C" {
+    pub fn rte_hash_lookup_bulk_data(
+        h: *const rte_hash,
+        keys: *mut *const ::std::os::raw::c_void,
+        num_keys: u32,
+        hit_mask: *mut u64,
+        data: *mut *mut ::std::os::raw::c_void,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_hash_lookup_with_hash_bulk(
+        h: *const rte_hash,
+        keys: *mut *const ::std::os::raw::c_void,
+        sig: *mut hash_sig_t,
+        num_keys: u32,
+        positions: *mut i32,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_hash_lookup_with_hash_bulk_data(
+        h: *const rte_hash,
+        keys: *mut *const ::std::os::raw::c_void,
+        sig: *mut hash_sig_t,
+        num_keys: u32,
+        hit_mask: *mut u64,
+        data: *mut *mut ::std::os::raw::c_void,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_hash_lookup_bulk(
+        h: *const rte_hash,
+        keys: *mut *const ::std::os::raw::c_void,
+        num_keys: u32,
+        positions: *mut i32,
+    ) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_hash_iterate(
+        h: *const rte_hash,
+        key: *mut *const ::std::os::raw::c_void,
+        data: *mut *mut ::std::os::raw::c_void,
+        next: *mut u32,
+    ) -> i32;
+}
+unsafe extern "C" {
+    pub fn rte_hash_rcu_qsbr_add(
+        h: *mut rte_hash,
+        cfg: *mut rte_hash_rcu_config,
+    ) -> ::std::os::raw::c_int;
+}
 pub const RTE_LPM_QSBR_MODE_DQ: rte_lpm_qsbr_mode = 0;
 pub const RTE_LPM_QSBR_MODE_SYNC: rte_lpm_qsbr_mode = 1;
 pub type rte_lpm_qsbr_mode = ::std::os::raw::c_uint;
@@ -5345,6 +5851,139 @@ unsafe extern "C" {
         dst_port: u16,
     ) -> ::std::os::raw::c_int;
 }
+unsafe extern "C" {
+    pub fn rte_pdump_init() -> ::std::os::raw::c_int;
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_rib_node {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_rib_conf {
+    pub ext_sz: usize,
+    pub max_nodes: ::std::os::raw::c_int,
+}
+unsafe extern "C" {
+    pub fn rte_rib_lookup(rib: *mut rte_rib, ip: u32) -> *mut rte_rib_node;
+}
+unsafe extern "C" {
+    pub fn rte_rib_lookup_parent(ent: *mut rte_rib_node) -> *mut rte_rib_node;
+}
+unsafe extern "C" {
+    pub fn rte_rib_lookup_exact(rib: *mut rte_rib, ip: u32, depth: u8) -> *mut rte_rib_node;
+}
+unsafe extern "C" {
+    pub fn rte_rib_get_nxt(
+        rib: *mut rte_rib,
+        ip: u32,
+        depth: u8,
+        last: *mut rte_rib_node,
+        flag: ::std::os::raw::c_int,
+    ) -> *mut rte_rib_node;
+}
+unsafe extern "C" {
+    pub fn rte_rib_remove(rib: *mut rte_rib, ip: u32, depth: u8);
+}
+unsafe extern "C" {
+    pub fn rte_rib_insert(rib: *mut rte_rib, ip: u32, depth: u8) -> *mut rte_rib_node;
+}
+unsafe extern "C" {
+    pub fn rte_rib_get_ip(node: *const rte_rib_node, ip: *mut u32) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_rib_get_depth(node: *const rte_rib_node, depth: *mut u8) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_rib_get_ext(node: *mut rte_rib_node) -> *mut ::std::os::raw::c_void;
+}
+unsafe extern "C" {
+    pub fn rte_rib_get_nh(node: *const rte_rib_node, nh: *mut u64) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_rib_set_nh(node: *mut rte_rib_node, nh: u64) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_rib_create(
+        name: *const ::std::os::raw::c_char,
+        socket_id: ::std::os::raw::c_int,
+        conf: *const rte_rib_conf,
+    ) -> *mut rte_rib;
+}
+unsafe extern "C" {
+    pub fn rte_rib_find_existing(name: *const ::std::os::raw::c_char) -> *mut rte_rib;
+}
+unsafe extern "C" {
+    pub fn rte_rib_free(rib: *mut rte_rib);
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_rib6_node {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_rib6_conf {
+    pub ext_sz: usize,
+    pub max_nodes: ::std::os::raw::c_int,
+}
+unsafe extern "C" {
+    pub fn rte_rib6_lookup(rib: *mut rte_rib6, ip: *const u8) -> *mut rte_rib6_node;
+}
+unsafe extern "C" {
+    pub fn rte_rib6_lookup_parent(ent: *mut rte_rib6_node) -> *mut rte_rib6_node;
+}
+unsafe extern "C" {
+    pub fn rte_rib6_lookup_exact(
+        rib: *mut rte_rib6,
+        ip: *const u8,
+        depth: u8,
+    ) -> *mut rte_rib6_node;
+}
+unsafe extern "C" {
+    pub fn rte_rib6_get_nxt(
+        rib: *mut rte_rib6,
+        ip: *const u8,
+        depth: u8,
+        last: *mut rte_rib6_node,
+        flag: ::std::os::raw::c_int,
+    ) -> *mut rte_rib6_node;
+}
+unsafe extern "C" {
+    pub fn rte_rib6_remove(rib: *mut rte_rib6, ip: *const u8, depth: u8);
+}
+unsafe extern "C" {
+    pub fn rte_rib6_insert(rib: *mut rte_rib6, ip: *const u8, depth: u8) -> *mut rte_rib6_node;
+}
+unsafe extern "C" {
+    pub fn rte_rib6_get_ip(node: *const rte_rib6_node, ip: *mut u8) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_rib6_get_depth(node: *const rte_rib6_node, depth: *mut u8) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_rib6_get_ext(node: *mut rte_rib6_node) -> *mut ::std::os::raw::c_void;
+}
+unsafe extern "C" {
+    pub fn rte_rib6_get_nh(node: *const rte_rib6_node, nh: *mut u64) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_rib6_set_nh(node: *mut rte_rib6_node, nh: u64) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn rte_rib6_create(
+        name: *const ::std::os::raw::c_char,
+        socket_id: ::std::os::raw::c_int,
+        conf: *const rte_rib6_conf,
+    ) -> *mut rte_rib6;
+}
+unsafe extern "C" {
+    pub fn rte_rib6_find_existing(name: *const ::std::os::raw::c_char) -> *mut rte_rib6;
+}
+unsafe extern "C" {
+    pub fn rte_rib6_free(rib: *mut rte_rib6);
+}
 #[repr(C)]
 #[derive(Copy, Clone)]
 pub struct rte_tel_data {
@@ -5483,6 +6122,9 @@ unsafe extern "C" {
     pub fn lr_pktmbuf_free(m: *mut rte_mbuf);
 }
 unsafe extern "C" {
+    pub fn lr_pktmbuf_data_room_size(mp: *mut rte_mempool) -> u16;
+}
+unsafe extern "C" {
     pub fn lr_mbuf_refcnt_update(m: *mut rte_mbuf, value: i16);
 }
 unsafe extern "C" {
@@ -5547,6 +6189,15 @@ unsafe extern "C" {
     pub fn lr_mbuf_refcnt_read(m: *const rte_mbuf) -> u16;
 }
 unsafe extern "C" {
+    pub fn lr_mbuf_tx_offload(l2: u64, l3: u64, l4: u64, tso: u64) -> u64;
+}
+unsafe extern "C" {
+    pub fn lr_validate_tx_offload(m: *const rte_mbuf) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
+    pub fn lr_eth_tx_prepare(port: u16, queue: u16, pkts: *mut *mut rte_mbuf, n: u16) -> u16;
+}
+unsafe extern "C" {
     pub fn lr_lpm_lookup(lpm: *const rte_lpm, ip: u32, next_hop: *mut u32)
     -> ::std::os::raw::c_int;
 }
@@ -5578,12 +6229,48 @@ unsafe extern "C" {
     -> ::std::os::raw::c_int;
 }
 unsafe extern "C" {
+    pub fn lr_softrss(tuple: *mut u32, words: u32, key: *const u8) -> u32;
+}
+unsafe extern "C" {
+    pub fn lr_ring_enqueue(
+        r: *mut rte_ring,
+        items: *const ::std::os::raw::c_void,
+        size: ::std::os::raw::c_uint,
+        n: ::std::os::raw::c_uint,
+        bulk: bool,
+        single: bool,
+    ) -> ::std::os::raw::c_uint;
+}
+unsafe extern "C" {
+    pub fn lr_ring_dequeue(
+        r: *mut rte_ring,
+        items: *mut ::std::os::raw::c_void,
+        size: ::std::os::raw::c_uint,
+        n: ::std::os::raw::c_uint,
+        bulk: bool,
+        single: bool,
+    ) -> ::std::os::raw::c_uint;
+}
+unsafe extern "C" {
+    pub fn lr_ring_count(r: *const rte_ring) -> ::std::os::raw::c_uint;
+}
+unsafe extern "C" {
+    pub fn lr_ring_get_capacity(r: *const rte_ring) -> ::std::os::raw::c_uint;
+}
+unsafe extern "C" {
+    pub fn lr_hash_crc(key: *const ::std::os::raw::c_void, len: u32, init: u32) -> u32;
+}
+unsafe extern "C" {
+    pub fn lr_jhash(key: *const ::std::os::raw::c_void, len: u32, init: u32) -> u32;
+}
+unsafe extern "C" {
     pub fn lr_mempool_populate_dense(mp: *mut rte_mempool) -> ::std::os::raw::c_int;
 }
 unsafe extern "C" {
     pub fn lr_pktmbuf_attach_extbuf(
         m: *mut rte_mbuf,
         buffer: *mut ::std::os::raw::c_void,
+        iova: u64,
         len: u16,
         shared: *mut rte_mbuf_ext_shared_info,
     );
