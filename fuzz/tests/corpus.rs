@@ -2,6 +2,8 @@
 //! Every target takes every file of its corpus, and thousands of changed ones, without libFuzzer: quick, and on any
 //! compiler. What is drawn is the same in every run.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::panic::catch_unwind;

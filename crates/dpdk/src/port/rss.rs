@@ -192,8 +192,8 @@ mod tests {
 
     #[test]
     fn tables_are_repeated_or_cut() {
-        assert_eq!(Reta::Driver.entries(4), []);
-        assert_eq!(Reta::RoundRobin(vec![]).entries(4), []);
+        assert!(Reta::Driver.entries(4).is_empty());
+        assert!(Reta::RoundRobin(vec![]).entries(4).is_empty());
         assert_eq!(Reta::RoundRobin(vec![2, 0]).entries(5), [2, 0, 2, 0, 2]);
         assert_eq!(Reta::Table(vec![3, 2, 1]).entries(2), [3, 2]);
     }

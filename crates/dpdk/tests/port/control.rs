@@ -25,7 +25,7 @@ pub fn link_and_modes(eal: &Eal, pool: &Mempool<'_>) {
         control.set_promiscuous(on).unwrap();
         // SAFETY: questions.
         unsafe {
-            assert_eq!(dpdk_sys::rte_eth_promiscuous_get(number), on.into());
+            assert_eq!(dpdk_sys::rte_eth_promiscuous_get(number), i32::from(on));
             assert_eq!(control.promiscuous().unwrap(), on);
             let multicast = control.set_all_multicast(on);
             assert!(multicast.is_ok() || refusal(multicast) == NOT_SUPPORTED);

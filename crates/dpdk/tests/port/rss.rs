@@ -30,7 +30,7 @@ pub fn a_driver_without_rss_says_so(eal: &Eal, pool: &Mempool<'_>) {
     assert_eq!(quiet.shortfalls(), []);
     let control = quiet.control();
     assert_eq!(refusal(control.rss_key()), NOT_SUPPORTED);
-    assert_eq!(control.reta().unwrap(), []);
+    assert!(control.reta().unwrap().is_empty());
     assert!(matches!(control.set_reta(&[0]), Err(PortError::RetaSize { takes: 0, .. })));
     drop(quiet);
     let rss = Rss { reta: Reta::RoundRobin(vec![0]), ..Rss::default() };
