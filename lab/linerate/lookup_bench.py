@@ -89,7 +89,7 @@ def find() -> Programs:
 
 @dataclass
 class Bench:
-    """A process that runs loops, asked one thing at a time. `suffix`: the end of its own arm's name."""
+    """A process that runs loops, asked one thing at a time. `suffix`: the end of its arm's name."""
 
     child: Child
     suffix: str = ""
