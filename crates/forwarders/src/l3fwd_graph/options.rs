@@ -118,7 +118,12 @@ impl CommandLine for Options {
             "routes_ipv6" => self.routes_ipv6 = Some(value.into()),
             "executor" => self.executor = executor(value)?,
             "model" => model(value)?,
-            pcap => return Err(not_in_this_dpdk(&format!("--{pcap}"), "trace packets")),
+            pcap => {
+                return Err(not_here(
+                    &format!("--{pcap}"),
+                    "this program writes no packets down: dpdk-dumpcap does, of its ports",
+                ));
+            }
         }
         Ok(())
     }
@@ -188,17 +193,17 @@ fn executor(value: &OsStr) -> Result<Executor, OptionsError> {
 fn model(value: &OsStr) -> Result<(), OptionsError> {
     match value.to_str() {
         Some("rtc") => Ok(()),
-        Some("dispatch") => {
-            Err(not_in_this_dpdk("--model dispatch", "hand packets from lcore to lcore"))
-        }
+        Some("dispatch") => Err(not_here(
+            "--model dispatch",
+            "each lcore walks a graph of its own to completion (rtc)",
+        )),
         _ => Err(wrong("Invalid model", "--model", "rtc", value)),
     }
 }
 
-/// What the C example of later releases can do.
-fn not_in_this_dpdk(option: &str, what: &str) -> OptionsError {
-    let reason = format!("librte_graph of {} cannot {what}", dpdk::version());
-    OptionsError::Unsupported { option: option.to_owned(), reason }
+/// What the C example can do, of later releases than 22.11.
+fn not_here(option: &str, reason: &str) -> OptionsError {
+    OptionsError::Unsupported { option: option.to_owned(), reason: reason.to_owned() }
 }
 
 #[cfg(test)]
@@ -259,8 +264,8 @@ mod tests {
             ("--max-pkt-len 9601", "--max-pkt-len"),
             ("--executor c", "--executor"),
             ("--model one", "--model takes rtc"),
-            ("--model dispatch", "--model dispatch: librte_graph of DPDK 22.11"),
-            ("--pcap-enable", "--pcap-enable: librte_graph of DPDK 22.11"),
+            ("--model dispatch", "--model dispatch: each lcore"),
+            ("--pcap-enable", "--pcap-enable: this program"),
             ("--pcap-num-cap 3", "--pcap-num-cap: "),
             ("--pcap-file-name=x", "--pcap-file-name: "),
             ("--bogus", "--bogus"),
