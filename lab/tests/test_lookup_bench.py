@@ -32,7 +32,7 @@ def blocks(rust: float, again: float = 10.0, count: int = 40) -> list[Block]:
     ("rust", "state"), [(4.9, "reached"), (5.15, "not shown"), (5.5, "not reached")]
 )
 def test_the_best_build_is_what_the_goal_is_against(rust: float, state: str) -> None:
-    assert best_in_c(blocks(rust), "lpm") == "c/clang"
+    assert best_in_c(blocks(rust), "lpm", native=False) == "c/clang"
     rows, reasons = table(blocks(rust))
     assert [(row.arm, row.baseline, row.state) for row in rows] == [
         (AGAIN, "c/gcc", ""), ("rust", "c/clang", state),
@@ -40,6 +40,16 @@ def test_the_best_build_is_what_the_goal_is_against(rust: float, state: str) -> 
     assert reasons == []
     # It was chosen in the others.
     assert rows[1].found.n == 20
+
+
+def test_a_build_for_this_processor_is_held_against_the_best_of_all() -> None:
+    both = blocks(4.9)
+    for n, block in enumerate(both):
+        block["lpm"] |= {"c/gcc-native": 4.0 + n % 3 / 20, "rust-native": 4.5 + n % 2 / 20}
+    rows, _ = table(both)
+    assert [(row.arm, row.baseline, row.state) for row in rows[1:]] == [
+        ("rust", "c/clang", "reached"), ("rust-native", "c/gcc-native", "not reached"),
+    ]  # fmt: skip
 
 
 def test_there_is_no_verdict_when_c_differs_from_itself() -> None:
