@@ -5,7 +5,16 @@
 //! `any`, and destination ports `LOW-HIGH` or `any`. The first that matches decides. What no rule matches is denied;
 //! so are packets that are not IPv4, have options, or are fragments: their ports are not where rules look.
 //! Ports are pairs, one alone echoes.
-//! RUNS
+//!
+//! What `dns.pcap` holds are 13 frames of UDP from 192.0.2.1 to port 53 of 198.51.100.1.
+//! ```text
+//! $ firewall --no-pci --no-huge -m 128 -l 0 --vdev net_pcap0,rx_pcap=dns.pcap,tx_pcap=out.pcap -- \
+//!     --packets 13 --rule deny,192.0.2.0/24,0.0.0.0/0,17,443-443 --rule allow,192.0.2.0/24,198.51.100.0/24,17,50-60
+//! deny,192.0.2.0/24,0.0.0.0/0,17,443-443: 0 packets
+//! allow,192.0.2.0/24,198.51.100.0/24,17,50-60: 13 packets
+//! no rule: 0 packets
+//! 13 sent
+//! ```
 
 mod common;
 

@@ -3,7 +3,14 @@
 //!
 //! A flow is addresses, ports and protocol. The table (`--flows`, 1024 unless told) maps it to an index of a vector of
 //! counters. Packets go out where they came in; at the end the largest flows (`--show`, 10 unless told) are printed.
-//! RUNS
+//!
+//! What `dns.pcap` holds are 13 frames of UDP from 192.0.2.1 to port 53 of 198.51.100.1.
+//! ```text
+//! $ flow_table --no-pci --no-huge -m 128 -l 0 --vdev net_pcap0,rx_pcap=dns.pcap,tx_pcap=out.pcap -- --packets 13 --show 2
+//! 10 flows, 0 packets of no flow, 0 for which the table was full
+//! 192.0.2.1:1003 > 198.51.100.1:53 protocol 17: 3 packets, 180 bytes
+//! 192.0.2.1:1004 > 198.51.100.1:53 protocol 17: 2 packets, 120 bytes
+//! ```
 
 mod common;
 

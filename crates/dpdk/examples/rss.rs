@@ -4,7 +4,12 @@
 //! Each port gets as many queues as there are lcores, or as the device has, and each lcore polls one queue of each port.
 //! The device chooses the queue by a hash of a packet's addresses and ports (RSS), so that a flow stays on its lcore.
 //! Packets go out where they came in, with the addresses swapped.
-//! RUNS
+//!
+//! ```text
+//! $ rss --no-pci --no-huge -m 128 -l 0,1 --vdev net_null0 -- --packets 1000000
+//! lcore 0: port 0 queue 0: 834688 received, 834688 sent
+//! lcore 1: port 0 queue 1: 165312 received, 165312 sent
+//! ```
 
 mod common;
 

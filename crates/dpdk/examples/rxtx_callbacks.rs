@@ -3,7 +3,12 @@
 //!
 //! A closure on each receive queue writes the time into a field of the packet's own; one on each transmit queue reads
 //! it. The loop between them knows nothing of it.
-//! RUNS
+//!
+//! ```text
+//! $ rxtx_callbacks --no-pci --no-huge -m 128 -l 0 --vdev net_null0 -- --packets 1000000
+//! 1000000 packets offered to drivers
+//! latency: 48 cycles on average, 572 at most
+//! ```
 
 mod common;
 
