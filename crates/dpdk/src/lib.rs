@@ -64,7 +64,7 @@
 //! installed, and other devices, says the README; `examples/` has a firewall, a router, a flow table and more.
 //!
 //! # Packets
-//! A packet has one owner: a [`Burst`], a queue of the driver, a [ring](ring), or a variable. Sending takes it out of the
+//! A packet has one owner: a [`Burst`], a queue of the driver, a [`ring`], or a variable. Sending takes it out of the
 //! burst, dropping it gives it back to its pool, so none is lost, freed twice or used after it was sent. One that several
 //! shall have is a [`SharedMbuf`], which is read-only.
 //!

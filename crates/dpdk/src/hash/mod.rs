@@ -2,7 +2,7 @@
 //! Tables from keys to values: flows, sessions, neighbours (`librte_hash`, cuckoo hashing).
 //!
 //! # Lifecycle
-//! A [`Hash`] has room for a fixed number of keys. Keys and values are [`Plain`] data; a value has 8 bytes at
+//! A [`struct@Hash`] has room for a fixed number of keys. Keys and values are [`Plain`] data; a value has 8 bytes at
 //! most: itself, or an index into something of the program's own. Memory and name are given back when the
 //! table is dropped.
 //!
