@@ -44,14 +44,13 @@ fn main() -> Result<()> {
 
     let mut queues: Vec<_> = ports.iter_mut().map(Port::queues).collect();
     for port in &mut queues {
-        let arrival_written = arrival.clone();
         port.rx[0].add_callback(move |packets| {
             let now = tsc::now();
             for packet in packets.iter_mut() {
-                arrival_written.write(packet, now);
+                arrival.write(packet, now);
             }
         })?;
-        let (arrival, latency) = (arrival.clone(), &latency);
+        let latency = &latency;
         port.tx[0].add_callback(move |packets| {
             let now = tsc::now();
             for packet in packets.iter() {
@@ -76,9 +75,9 @@ fn main() -> Result<()> {
     }
     let packets = latency.packets.load(Relaxed);
     println!("{packets} packets offered to drivers");
-    if packets > 0 {
-        let (sum, max) = (latency.sum.load(Relaxed), latency.max.load(Relaxed));
-        println!("latency: {} cycles on average, {max} at most", sum / packets);
+    if let Some(average) = latency.sum.load(Relaxed).checked_div(packets) {
+        let max = latency.max.load(Relaxed);
+        println!("latency: {average} cycles on average, {max} at most");
     }
     Ok(())
 }
