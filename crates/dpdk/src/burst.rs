@@ -12,6 +12,22 @@ use crate::mbuf::Mbuf;
 /// Up to `N` packets in order of arrival. Owns them: what is still inside is freed on drop.
 ///
 /// `N` is at most 65,535, the most that DPDK's burst functions can count.
+///
+/// ```standalone_crate
+/// use dpdk::Burst;
+/// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+/// # let pool = dpdk::Mempool::packet_pool(&eal, &dpdk::PoolConfig { count: 2047, ..dpdk::PoolConfig::named("packets") })?;
+///
+/// let mut burst = Burst::<2>::new();
+/// for _ in 0..2 {
+///     burst.push(pool.alloc().ok_or("the pool is empty")?).map_err(|_| "there is room")?;
+/// }
+/// // One too many comes back.
+/// assert!(burst.push(pool.alloc().ok_or("the pool is empty")?).is_err());
+/// let kept: Vec<_> = burst.drain().skip(1).collect(); // the first one is freed
+/// assert_eq!((kept.len(), burst.len(), pool.in_use()), (1, 0, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Burst<'m, const N: usize> {
     /// The first `len` are mbufs that this burst owns.
     slots: [MaybeUninit<Mbuf<'m>>; N],

@@ -128,7 +128,7 @@ impl Eal {
     /// Runs `body`, which may launch work on worker lcores, and returns when `body` and all that work
     /// have ended. The work may borrow what outlives the scope.
     ///
-    /// ```no_run
+    /// ```standalone_crate
     /// # fn run(eal: &dpdk::Eal) -> Result<(), dpdk::LaunchError> {
     /// let counter = std::sync::atomic::AtomicU64::new(0);
     /// eal.scope(|scope| {
@@ -140,6 +140,9 @@ impl Eal {
     ///     Ok(())
     /// })
     /// # }
+    /// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+    /// # run(&eal)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn scope<'env, R>(
         &self,

@@ -26,13 +26,20 @@
 //! println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic");
 //! ```
 //!
+//! 22.11 and later are supported; 22.11, 24.11 and 25.11 are tested.
+//!
 //! # A forwarder
-//! ```no_run
+//! ```standalone_crate
 //! use dpdk::{Burst, Eal, Mempool, PoolConfig, PortConfig, RxConfig, TxConfig};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[cfg(any())]
 //! let (eal, _arguments) = Eal::init(std::env::args_os())?;
-//! let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;
+//! # let (eal, _) = Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256 --vdev net_ring0".split(' '))?;
+//! # let config = PoolConfig { count: 2047, ..PoolConfig::named("packets") };
+//! # #[cfg(any())]
+//! let config = PoolConfig::named("packets");
+//! let pool = Mempool::packet_pool(&eal, &config)?;
 //! let port = eal.take_port(eal.ports()[0])?;
 //! let mut port = port
 //!     .configure(&PortConfig {
@@ -43,7 +50,7 @@
 //!     .start()?;
 //! let mut queues = port.queues();
 //! let mut burst = Burst::<32>::new();
-//! for _ in 0..1_000_000 {
+//! for _ in 0..100_000 {
 //!     queues.rx[0].receive(&mut burst);
 //!     queues.tx[0].send(&mut burst);
 //!     burst.clear(); // what the driver did not take is freed
@@ -53,6 +60,70 @@
 //! # Ok(())
 //! # }
 //! ```
+//! It runs without a network card, root or hugepages by `--no-pci --no-huge -m 128 -l 0 --vdev net_ring0`. What has to be
+//! installed, and other devices, says the README; `examples/` has a firewall, a router, a flow table and more.
+//!
+//! # Packets
+//! A packet has one owner: a [`Burst`], a queue of the driver, a [`ring`], or a variable. Sending takes it out of the
+//! burst, dropping it gives it back to its pool, so none is lost, freed twice or used after it was sent. One that several
+//! shall have is a [`SharedMbuf`], which is read-only.
+//!
+//! # Several queues
+//! As many [`RxConfig`]s as lcores give the port as many queues; the device spreads flows over them ([`Rss`]). Each
+//! [`RxQueue`] then moves to its lcore:
+//! ```standalone_crate
+//! # use dpdk::{Burst, Eal, Mempool, PoolConfig, PortConfig, RxConfig};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let arguments = "doc --no-huge --no-pci --no-shconf --no-telemetry -m 256 --vdev net_null0";
+//! # let (eal, _) = Eal::init(arguments.split(' '))?;
+//! # if eal.workers().is_empty() {
+//! #     return Ok(()); // a machine with one CPU
+//! # }
+//! # let pool = Mempool::packet_pool(&eal, &PoolConfig { count: 4095, ..PoolConfig::named("packets") })?;
+//! # let config = PortConfig {
+//! #     rx: eal.workers().iter().take(2).map(|_| RxConfig::new(&pool)).collect(),
+//! #     tx: vec![Default::default()],
+//! #     ..PortConfig::default()
+//! # };
+//! # let mut port = eal.take_port(eal.ports()[0])?.configure(&config)?.start()?;
+//! # let control = port.control();
+//! let queues = port.queues();
+//! eal.scope(|scope| {
+//!     for (lcore, mut rx) in eal.workers().into_iter().zip(queues.rx) {
+//!         scope.launch(lcore, move || {
+//!             for _ in 0..1000 {
+//!                 let mut burst = Burst::<32>::new();
+//!                 rx.receive(&mut burst);
+//!             }
+//!         })?;
+//!     }
+//!     Ok::<(), dpdk::LaunchError>(())
+//! })?; // waits for all lcores
+//! # assert!(control.stats()?.ipackets >= 32_000);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What the compiler refuses
+//! - polling a queue from two lcores, and stopping a port whose queues are in use;
+//! - a packet, pool, table or port that outlives the [`Eal`];
+//! - using a packet after it was sent, and writing to one that has several owners;
+//! - starting a port that was not configured, classifying by rules that were not built ([`acl`]);
+//! - holding what was read of a table ([`qsbr`]) across the moment at which it may be freed.
+//!
+//! # Where what is
+//! | what | where | C |
+//! |---|---|---|
+//! | callbacks | [`RxQueue::add_callback`], [`TxQueue::add_callback`] | `rte_eth_add_rx_callback` |
+//! | rings | [`ring`] | `rte_ring` |
+//! | tables | [`hash`], [`lpm`], [`fib`], [`acl`] | `rte_hash`, `rte_lpm`, `rte_fib`, `rte_acl` |
+//! | changing tables while others read | [`qsbr`] | `rte_rcu_qsbr` |
+//! | fields of packets of one's own | [`dynfield`] | `rte_mbuf_dyn` |
+//! | captures | [`pcapng`], [`Eal::pdump`] | `rte_pcapng`, `rte_pdump` |
+//! | telemetry | [`telemetry`] | `rte_telemetry` |
+//! | virtual devices | [`vdev`] | `--vdev` |
+//!
+//! `docs/from-c.md` of the source has a row for each C function.
 
 pub mod acl;
 mod burst;
@@ -105,6 +176,7 @@ pub fn version() -> String {
 
 /// The guides' examples compile.
 #[cfg(doctest)]
+#[doc = include_str!("../README.md")]
 #[doc = include_str!("../../../docs/write-a-forwarder.md")]
 #[doc = include_str!("../../../docs/look-packets-up.md")]
 #[doc = include_str!("../../../docs/work-with-packets.md")]

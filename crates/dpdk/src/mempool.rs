@@ -88,6 +88,23 @@ impl PoolConfig {
 }
 
 /// A pool of packet buffers. Cheap to copy: it stands for a pool that lives as long as the [`Eal`].
+///
+/// ```standalone_crate
+/// use dpdk::{Burst, Mempool, PoolConfig};
+/// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+///
+/// let config = PoolConfig { count: 2047, ..PoolConfig::named("packets") };
+/// let pool = Mempool::packet_pool(&eal, &config)?;
+/// let mut burst = Burst::<32>::new();
+/// pool.fill(&mut burst, 20)?; // all of them, or none
+/// for mbuf in burst.iter_mut() {
+///     mbuf.append(60).ok_or("a packet of 60 bytes fits")?.fill(0);
+/// }
+/// assert_eq!((burst.len(), pool.in_use()), (20, 20));
+/// drop(burst);
+/// assert!(pool.is_full());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Mempool<'eal> {
     raw: NonNull<rte_mempool>,

@@ -6,7 +6,7 @@ use crate::lcore::Lcore;
 
 /// A table for each NUMA node, so that no lcore looks things up in another node's memory.
 ///
-/// ```no_run
+/// ```standalone_crate
 /// use dpdk::PerSocket;
 /// use dpdk::acl::{Acl, AclConfig, AclError, Configuring, IPV4_5TUPLE};
 ///
@@ -16,6 +16,9 @@ use crate::lcore::Lcore;
 ///         Acl::new(eal, &IPV4_5TUPLE, &AclConfig { socket, ..AclConfig::named(name) })
 ///     })
 /// }
+/// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+/// # assert!(lists(&eal)?.iter().count() > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct PerSocket<T> {

@@ -42,6 +42,22 @@ type Handler = Arc<dyn Fn(&str) -> Option<Value> + Send + Sync>;
 static HANDLERS: Mutex<Option<HashMap<CString, Handler>>> = Mutex::new(None);
 
 /// Registers commands; see [`Eal::telemetry`].
+///
+/// ```standalone_crate
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+/// use dpdk::telemetry::Value;
+/// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+///
+/// let packets = Arc::new(AtomicU64::new(0));
+/// let counted = Arc::clone(&packets);
+/// eal.telemetry().register("/myapp/packets", "Packets so far", move |_parameters| {
+///     Some(Value::dict([("packets", counted.load(Relaxed).into())]))
+/// })?;
+/// // A name begins with a slash.
+/// assert!(eal.telemetry().register("no slash", "", |_| None).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Telemetry<'eal>(PhantomData<&'eal Eal>);
 
 impl Telemetry<'_> {

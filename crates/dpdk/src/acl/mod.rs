@@ -17,7 +17,7 @@
 //! # Byte order
 //! Packets are in network byte order, as they come; rules are in the host's.
 //!
-//! ```no_run
+//! ```standalone_crate
 //! use std::num::NonZeroU32;
 //! use dpdk::acl::{Acl, AclConfig, IPV4_5TUPLE, Match, Rule};
 //!
@@ -39,6 +39,9 @@
 //! println!("{short} too short for an IPv4 header");
 //! # Ok(())
 //! # }
+//! # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+//! # run(&eal, &dpdk::Burst::new())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod classify;

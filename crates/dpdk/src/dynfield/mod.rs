@@ -19,7 +19,7 @@
 //! registered ([`DynReader`], [`DynFlagReader`]) and not write it; begin names of your own with that of your program. For
 //! those of DPDK that a program may write there are types: [`RxTimestamp`], [`TxTimestamp`].
 //!
-//! ```
+//! ```standalone_crate
 //! use dpdk::dynfield::{DynError, DynField};
 //! use dpdk::{Eal, Mbuf};
 //!
@@ -31,6 +31,12 @@
 //!     flow.write(mbuf, 7);
 //!     flow.read(mbuf)
 //! }
+//! # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+//! # let pool = dpdk::Mempool::packet_pool(&eal, &dpdk::PoolConfig { count: 2047, ..dpdk::PoolConfig::named("packets") })?;
+//! # let flow = register(&eal)?;
+//! # let mut mbuf = pool.alloc().ok_or("no mbuf")?;
+//! # assert_eq!(classify(&mut mbuf, &flow), 7);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod flag;

@@ -19,7 +19,7 @@
 //! behind the first 24 that the longest prefix has (IPv6, a trie). [`FibType::Dummy`] walks the tree of routes: slow,
 //! without the large table, for tests.
 //!
-//! ```no_run
+//! ```standalone_crate
 //! use std::net::Ipv4Addr;
 //! use dpdk::fib::{Fib, FibConfig};
 //!
@@ -35,6 +35,9 @@
 //! }
 //! # Ok(())
 //! # }
+//! # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+//! # run(&eal)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod error;

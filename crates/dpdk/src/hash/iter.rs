@@ -5,7 +5,7 @@ use std::ptr;
 
 use super::{Hash, Plain, unpack};
 
-/// Keys and values of a [`Hash`], in no order.
+/// Keys and values of a [`struct@Hash`], in no order.
 pub struct Iter<'h, K, V> {
     table: &'h Hash<'h, K, V>,
     next: u32,

@@ -2,7 +2,7 @@
 //! Tables from keys to values: flows, sessions, neighbours (`librte_hash`, cuckoo hashing).
 //!
 //! # Lifecycle
-//! A [`Hash`] has room for a fixed number of keys. Keys and values are [`Plain`] data; a value has 8 bytes at
+//! A [`struct@Hash`] has room for a fixed number of keys. Keys and values are [`Plain`] data; a value has 8 bytes at
 //! most: itself, or an index into something of the program's own. Memory and name are given back when the
 //! table is dropped.
 //!
@@ -18,7 +18,7 @@
 //! [`Lookups::lookup_bulk`] has the processor fetch the buckets of 64 keys before it looks into any: some times
 //! faster than one by one in a table that the cache does not hold.
 //!
-//! ```no_run
+//! ```standalone_crate
 //! use dpdk::hash::{Hash, HashConfig};
 //!
 //! # fn run(eal: &dpdk::Eal) -> Result<(), Box<dyn std::error::Error>> {
@@ -35,6 +35,9 @@
 //! assert_eq!((hits, numbers), (1, [7, u32::MAX]));
 //! # Ok(())
 //! # }
+//! # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+//! # run(&eal)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod error;

@@ -21,7 +21,7 @@ use crate::qsbr::{Online, Qsbr, foreign};
 /// Places of removed keys wait for the readers: give it some more capacity than there are keys at a time. Its name
 /// has 19 bytes at most.
 ///
-/// ```no_run
+/// ```standalone_crate
 /// use dpdk::hash::{HashConfig, HashError, SharedHash};
 /// use dpdk::qsbr::Qsbr;
 ///
@@ -32,7 +32,7 @@ use crate::qsbr::{Online, Qsbr, foreign};
 ///         threads.spawn(move || {
 ///             let Ok(mut reader) = qsbr.register() else { return };
 ///             let mut online = reader.online();
-///             for key in 0..1_000_000 {
+///             for key in 0..100_000 {
 ///                 let _value = table.now(&online).get(&key);
 ///                 online.quiescent();
 ///             }
@@ -41,6 +41,9 @@ use crate::qsbr::{Online, Qsbr, foreign};
 ///     });
 ///     Ok(())
 /// }
+/// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+/// # run(&eal, &dpdk::qsbr::Qsbr::new(1))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SharedHash<'q, K: Plain, V: Plain> {
     table: ManuallyDrop<Hash<'q, K, V>>,

@@ -18,7 +18,7 @@
 //! Numbers of 24 bits for IPv4, 21 bits for IPv6. Lookups of several addresses put a number of the caller's
 //! where there is no route; one that no route leads to, such as `u32::MAX`, tells the two apart.
 //!
-//! ```no_run
+//! ```standalone_crate
 //! use std::net::Ipv4Addr;
 //! use dpdk::lpm::{Lpm, LpmConfig};
 //!
@@ -32,6 +32,9 @@
 //! assert_eq!(hops, [1, u32::MAX]);
 //! # Ok(())
 //! # }
+//! # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+//! # run(&eal)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod error;

@@ -18,7 +18,7 @@ use crate::qsbr::{Online, Qsbr, foreign};
 
 /// A table that is changed while it is read. Made by [`Lpm::share`].
 ///
-/// ```no_run
+/// ```standalone_crate
 /// use std::net::Ipv4Addr;
 /// use dpdk::lpm::{Lpm, LpmError};
 /// use dpdk::qsbr::Qsbr;
@@ -30,7 +30,7 @@ use crate::qsbr::{Online, Qsbr, foreign};
 ///         threads.spawn(move || {
 ///             let Ok(mut reader) = qsbr.register() else { return };
 ///             let mut online = reader.online();
-///             for address in 0..1_000_000 {
+///             for address in 0..100_000 {
 ///                 let _next_hop = routes.now(&online).lookup(address);
 ///                 online.quiescent();
 ///             }
@@ -39,6 +39,11 @@ use crate::qsbr::{Online, Qsbr, foreign};
 ///     });
 ///     Ok(())
 /// }
+/// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+/// # let qsbr = Qsbr::new(1);
+/// # let routes = Lpm::new(&eal, &dpdk::lpm::LpmConfig::named("routes"))?;
+/// # run(routes, &qsbr)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SharedLpm<'q> {
     lpm: ManuallyDrop<Lpm<'q>>,

@@ -21,7 +21,7 @@ type Address = [u8; 16];
 /// Routes of IPv6. A lookup reads one entry, and one more for each 8 bits behind the first 24 that the
 /// longest prefix has.
 ///
-/// ```no_run
+/// ```standalone_crate
 /// use std::net::Ipv6Addr;
 /// use dpdk::lpm::{Lpm6, LpmConfig};
 ///
@@ -34,6 +34,9 @@ type Address = [u8; 16];
 /// assert_eq!(hops, [7, u32::MAX]);
 /// # Ok(())
 /// # }
+/// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+/// # run(&eal)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Lpm6<'eal> {
     raw: NonNull<rte_lpm6>,

@@ -137,7 +137,7 @@ impl<'port> RxQueue<'port> {
     /// later, and add others as far as the poll has room. It is dropped by
     /// [`remove_callback`](Self::remove_callback), or with the queue. A panic in it ends the process.
     ///
-    /// ```no_run
+    /// ```standalone_crate
     /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     ///
     /// # fn run(mut port: dpdk::Port<'_, dpdk::Started>) -> Result<(), dpdk::PortError> {
@@ -154,6 +154,12 @@ impl<'port> RxQueue<'port> {
     /// queues.rx[0].receive(&mut burst); // holds no runts
     /// # Ok(())
     /// # }
+    /// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256 --vdev net_null0".split(' '))?;
+    /// # let pool = dpdk::Mempool::packet_pool(&eal, &dpdk::PoolConfig { count: 2047, ..dpdk::PoolConfig::named("packets") })?;
+    /// # let config = dpdk::PortConfig { rx: vec![dpdk::RxConfig::new(&pool)], tx: vec![Default::default()], ..Default::default() };
+    /// # let port = eal.take_port(eal.ports()[0])?.configure(&config)?.start()?;
+    /// # run(port)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors

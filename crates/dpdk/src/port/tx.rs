@@ -175,7 +175,7 @@ impl<'port> TxQueue<'port> {
     /// are offered again. It is dropped by [`remove_callback`](Self::remove_callback), or with the queue. A
     /// panic in it ends the process.
     ///
-    /// ```no_run
+    /// ```standalone_crate
     /// # fn run(queue: &mut dpdk::TxQueue<'_>) -> Result<(), dpdk::PortError> {
     /// let mut bytes = 0;
     /// let id = queue.add_callback(move |packets| {
@@ -188,6 +188,12 @@ impl<'port> TxQueue<'port> {
     /// assert!(queue.remove_callback(id));
     /// # Ok(())
     /// # }
+    /// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256 --vdev net_null0".split(' '))?;
+    /// # let pool = dpdk::Mempool::packet_pool(&eal, &dpdk::PoolConfig { count: 2047, ..dpdk::PoolConfig::named("packets") })?;
+    /// # let config = dpdk::PortConfig { rx: vec![dpdk::RxConfig::new(&pool)], tx: vec![Default::default()], ..Default::default() };
+    /// # let mut port = eal.take_port(eal.ports()[0])?.configure(&config)?.start()?;
+    /// # run(&mut port.queues().tx[0])?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors

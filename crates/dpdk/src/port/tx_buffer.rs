@@ -8,6 +8,22 @@ use crate::mbuf::Mbuf;
 /// What DPDK calls `rte_eth_tx_buffer`: collects packets and sends them when `N` are there, or when
 /// [`flush`](Self::flush) is called. Packets that the driver does not take are freed and counted.
 /// Dropping it frees what is still inside, unsent.
+///
+/// ```standalone_crate
+/// use dpdk::TxBuffer;
+/// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256 --vdev net_null0".split(' '))?;
+/// # let pool = dpdk::Mempool::packet_pool(&eal, &dpdk::PoolConfig { count: 2047, ..dpdk::PoolConfig::named("packets") })?;
+/// # let config = dpdk::PortConfig { rx: vec![dpdk::RxConfig::new(&pool)], tx: vec![Default::default()], ..Default::default() };
+/// # let mut port = eal.take_port(eal.ports()[0])?.configure(&config)?.start()?;
+///
+/// let mut buffer = TxBuffer::<32>::new(port.queues().tx.remove(0));
+/// for _ in 0..40 {
+///     buffer.push(pool.alloc().ok_or("the pool is empty")?);
+/// }
+/// assert_eq!(buffer.pending(), 8); // 32 were sent
+/// assert_eq!(buffer.flush(), 8);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TxBuffer<'port, const N: usize> {
     queue: TxQueue<'port>,
     /// Never full between two calls.

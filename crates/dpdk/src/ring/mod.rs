@@ -17,7 +17,7 @@
 //! A *bulk* is all or nothing, a *burst* as much as is possible. Both take items from a [`Burst`](crate::Burst) or
 //! a `Vec`, or put them there ([`Items`]); arrays go as a bulk.
 //!
-//! ```no_run
+//! ```standalone_crate
 //! use dpdk::Burst;
 //! use dpdk::ring::{Ring, RingConfig};
 //!
@@ -27,7 +27,7 @@
 //! std::thread::scope(|threads| {
 //!     threads.spawn(move || {
 //!         let mut burst = Burst::<32>::new();
-//!         for _ in 0..1_000_000 {
+//!         for _ in 0..10_000 {
 //!             rx.receive(&mut burst);
 //!             producer.enqueue_burst(&mut burst);
 //!             burst.clear(); // what found no room is freed
@@ -35,7 +35,7 @@
 //!     });
 //!     threads.spawn(move || {
 //!         let mut burst = Burst::<32>::new();
-//!         for _ in 0..1_000_000 {
+//!         for _ in 0..10_000 {
 //!             consumer.dequeue_burst(&mut burst);
 //!             tx.send(&mut burst);
 //!             burst.clear();
@@ -44,6 +44,13 @@
 //! });
 //! # Ok(())
 //! # }
+//! # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256 --vdev net_null0".split(' '))?;
+//! # let pool = dpdk::Mempool::packet_pool(&eal, &dpdk::PoolConfig { count: 2047, ..dpdk::PoolConfig::named("packets") })?;
+//! # let config = dpdk::PortConfig { rx: vec![dpdk::RxConfig::new(&pool)], tx: vec![Default::default()], ..Default::default() };
+//! # let mut port = eal.take_port(eal.ports()[0])?.configure(&config)?.start()?;
+//! # let mut queues = port.queues();
+//! # run(&eal, queues.rx.remove(0), queues.tx.remove(0))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod ends;
