@@ -25,7 +25,7 @@ type Turn = fn(&Memory, u32, &AtomicPtr<usize>) -> usize;
 
 /// Exchanges a box again and again, and frees the old ones, while two threads read it.
 fn replaced_while_read(turn: Turn) {
-    let (memory, rounds) = (variable(), times(20_000, 12));
+    let (memory, rounds) = (variable(), times(1_000, 12));
     let current = AtomicPtr::new(Box::into_raw(Box::new(0)));
     let started = AtomicUsize::new(0);
     thread::scope(|threads| {

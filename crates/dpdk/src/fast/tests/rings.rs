@@ -63,7 +63,7 @@ fn consume<const SINGLE: bool>(ring: *mut rte_ring, left: &AtomicUsize) -> usize
 
 /// Everything that is put in comes out once.
 fn nothing_is_lost_or_doubled<const ONE_IN: bool, const ONE_OUT: bool>() {
-    let (memory, each) = (of_boxes(4, 3), times(50_000, 15));
+    let (memory, each) = (of_boxes(4, 3), times(1_000, 15));
     let (producers, consumers) = (if ONE_IN { 1 } else { 2 }, if ONE_OUT { 1 } else { 2 });
     let left = AtomicUsize::new(producers * each);
     let sum: usize = thread::scope(|threads| {
