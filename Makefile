@@ -25,7 +25,7 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust test fuzz soak kills lint sanitize test-releases publish-check clean
+.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust test fuzz soak kills lint sanitize miri test-releases publish-check clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -95,6 +95,9 @@ lint: setup lint-packages ## check the style: rustfmt, clippy, ruff, mypy; warni
 
 sanitize: setup ## run the tests of the crates with unsafe code under AddressSanitizer and LeakSanitizer
 	$(Q)scripts/run-sanitizers
+
+miri: setup ## run under Miri the tests of unsafe code that calls no C
+	$(Q)scripts/run-miri
 
 RELEASES ?= trixie unstable
 test-releases: releases-packages ## as root: build and test with the DPDK of Debian 13 and unstable (RELEASES=...; 25 minutes)

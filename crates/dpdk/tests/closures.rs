@@ -5,6 +5,7 @@
 mod support;
 
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
@@ -23,6 +24,7 @@ fn closures_on_queues() {
         they_run_in_order_and_come_off_one_by_one(&mut port);
         they_end_with_their_queue(&mut port, &pool);
         those_of_a_forgotten_queue_never_run_again(&mut port, &pool);
+        a_panic_in_a_drop_leaves_none_on_the_list(&mut port);
         those_of_others_stay(&mut port, &pool);
         they_go_where_their_queue_goes(&eal, &mut port);
     }
@@ -216,6 +218,44 @@ fn they_end_with_their_queue(port: &mut Port<'_, Started>, pool: &Mempool<'_>) {
     queues.tx[0].send(&mut numbered(pool, 4));
     let mut burst = Burst::<32>::new();
     assert_eq!(queues.rx[0].receive(&mut burst), 4, "the next owner has none of them");
+}
+
+/// Panics when it is dropped.
+struct Panics;
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        panic!("a closure's own panic, which the test catches");
+    }
+}
+
+fn a_panic_in_a_drop_leaves_none_on_the_list(port: &mut Port<'_, Started>) {
+    let gone: [Arc<AtomicBool>; 2] = Default::default();
+    {
+        // Gone at the end of this block, while those that borrow it are dropped before.
+        let calls = AtomicU64::new(0);
+        let calls = &calls;
+        let mut queues = port.queues();
+        // On either side, for they come off one after the other.
+        let [first, last] = [Sets(gone[0].clone()), Sets(gone[1].clone())];
+        let count = |sets: &Sets| {
+            calls.fetch_add(1 + u64::from(sets.0.load(SeqCst)), SeqCst);
+        };
+        queues.rx[0].add_callback(move |_| count(&first)).unwrap();
+        let panics = Panics;
+        queues.rx[0].add_callback(move |_| assert_eq!(size_of_val(&panics), 0)).unwrap();
+        queues.rx[0].add_callback(move |_| count(&last)).unwrap();
+        queues.rx[0].receive(&mut Burst::<32>::new());
+        assert_eq!(calls.load(SeqCst), 2);
+        let queue = queues.rx.remove(0);
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(queue))).is_err());
+        assert!(gone.iter().all(|gone| gone.load(SeqCst)), "the others are dropped all the same");
+        drop(queues);
+        // Would call what it ought to have taken off.
+        let mut queues = port.queues();
+        queues.rx[0].receive(&mut Burst::<32>::new());
+        assert_eq!(calls.load(SeqCst), 2);
+    }
 }
 
 fn those_of_a_forgotten_queue_never_run_again(port: &mut Port<'_, Started>, pool: &Mempool<'_>) {

@@ -169,6 +169,37 @@ fn sorted(mut outcome: Outcome) -> Outcome {
     outcome
 }
 
+/// Each way that a node has of sending, in the fused executor, which needs no DPDK: `scripts/run-miri` runs this.
+#[test]
+fn fused_graphs_lose_and_double_nothing() {
+    for way in ANY {
+        let live = Arc::new(());
+        let counts = [vec![0, 9, 40], vec![17, 3, 1]];
+        let case = Case { counts, nodes: [1, 2, 3, 4].map(|seed| (seed, *way)) };
+        let nodes = maze(&case, &live);
+        let sinks = [nodes.sink.clone(), nodes.other.clone()];
+        let mut fused: Fused<Maze> = Fused::new(nodes);
+        conserved(&outcome(&mut fused, sinks), 70);
+        drop(fused);
+        let nodes = straight(&case, &live);
+        let sinks = [nodes.s_sink.clone(), nodes.s_other.clone()];
+        let mut fused: Fused<Straight> = Fused::new(nodes);
+        conserved(&outcome(&mut fused, sinks), 70);
+        drop(fused);
+        assert_eq!(Arc::strong_count(&live), 1, "{way:?}");
+    }
+}
+
+/// Each of `found` objects is in a sink or was dropped by a node, and in no two places.
+fn conserved(outcome: &Outcome, found: usize) {
+    let dropped: u64 = outcome.nodes.values().map(|node| node.1).sum();
+    let mut kept = outcome.sinks.concat();
+    assert_eq!(kept.len() + dropped as usize, found);
+    kept.sort_unstable();
+    kept.dedup();
+    assert_eq!(kept.len() + dropped as usize, found);
+}
+
 /// One process has one Eal, so that this is one test.
 #[test]
 fn executors() {

@@ -8,10 +8,16 @@ use std::time::{Duration, Instant};
 #[inline(always)]
 #[must_use]
 pub fn now() -> u64 {
-    #[cfg(target_arch = "x86_64")]
+    // Miri has no counter: nanoseconds of the system's clock.
+    #[cfg(miri)]
+    return {
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+    };
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: every x86_64 has the instruction.
     return unsafe { core::arch::x86_64::_rdtsc() };
-    #[cfg(target_arch = "aarch64")]
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
     {
         let cycles: u64;
         // SAFETY: the virtual counter can be read in user space wherever Linux runs; DPDK reads it too.

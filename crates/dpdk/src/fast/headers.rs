@@ -29,7 +29,7 @@ pub(crate) unsafe fn is_own(mbuf: *const rte_mbuf, len: u16) -> bool {
 /// The mbufs are valid and the caller owns a reference to each; `len` is 64 at most.
 #[inline(always)]
 pub(crate) unsafe fn all_own<const K: usize>(mbufs: &[*mut rte_mbuf; K], len: u16) -> bool {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))] // Miri runs no assembly.
     if const { sse2::FITS } {
         // SAFETY: the contract is the caller's.
         return unsafe { sse2::all_own(mbufs, len) };
@@ -39,7 +39,7 @@ pub(crate) unsafe fn all_own<const K: usize>(mbufs: &[*mut rte_mbuf; K], len: u1
 }
 
 /// Two instructions a packet where [`is_own`] takes eight.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 mod sse2 {
     use std::arch::asm;
     use std::arch::x86_64::{__m128i, _mm_extract_epi16, _mm_set1_epi16, _mm_setzero_si128};

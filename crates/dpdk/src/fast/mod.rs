@@ -14,3 +14,7 @@ pub(crate) mod qsbr;
 pub(crate) mod ring;
 pub(crate) mod shape;
 pub(crate) mod share;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test may.
+mod tests;

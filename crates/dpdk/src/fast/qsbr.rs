@@ -26,7 +26,7 @@ unsafe fn counter<'v>(variable: *mut rte_rcu_qsbr, thread: u32) -> &'v AtomicU64
     unsafe { number(variable, offset + layout::QSBR_COUNTER) }
 }
 
-/// `rte_rcu_qsbr_thread_online`.
+/// `rte_rcu_qsbr_thread_online`, whose store is relaxed.
 ///
 /// # Safety
 /// `variable` is valid and was made for more threads than `thread`, which is the caller's own.
@@ -35,7 +35,9 @@ pub(crate) unsafe fn online(variable: *mut rte_rcu_qsbr, thread: u32) {
     // SAFETY: the contract is the caller's.
     unsafe {
         let token = number(variable, layout::QSBR_TOKEN).load(Ordering::Relaxed);
-        counter(variable, thread).store(token, Ordering::Relaxed);
+        // Release: a writer may see this and never that the thread was offline. What it read before that
+        // comes before what the writer then frees. On x86 it costs nothing.
+        counter(variable, thread).store(token, Ordering::Release);
     }
     // Whoever does not see the store has exchanged before what is read from here on.
     fence(Ordering::SeqCst);

@@ -54,6 +54,10 @@ impl<'eal> HeapBuffer<'eal> {
         if len == 0 {
             return Err(HeapError::Empty);
         }
+        // No slice is longer, and DPDK rounds sizes up, in 64 bits: it need not get to do so near their end.
+        if isize::try_from(len).is_err() {
+            return Err(HeapError::Exhausted(len));
+        }
         let socket = socket.map_or(-1, |socket| socket as i32); // SOCKET_ID_ANY
         // SAFETY: EAL runs (there is an Eal); DPDK takes null for no name and 0 for its usual alignment.
         let start = unsafe { dpdk_sys::rte_zmalloc_socket(std::ptr::null(), len, 0, socket) };

@@ -96,6 +96,10 @@ fn heap(eal: &Eal, pool: &Mempool<'_>) {
     assert_eq!(HeapBuffer::zeroed(eal, 0, None).err(), Some(HeapError::Empty));
     let huge = HeapBuffer::zeroed(eal, 1 << 40, None).err();
     assert_eq!(huge, Some(HeapError::Exhausted(1 << 40)));
+    for len in [isize::MAX as usize, isize::MAX as usize + 1, usize::MAX - 63, usize::MAX] {
+        let huge = HeapBuffer::zeroed(eal, len, None).err();
+        assert_eq!(huge, Some(HeapError::Exhausted(len)));
+    }
     // More than the heap has, unless each is given back.
     for _ in 0..100 {
         let mut memory = HeapBuffer::zeroed(eal, 5 << 20, None).unwrap();

@@ -151,18 +151,30 @@ impl Registry {
             }
         }
         let any = !chosen.is_empty();
+        // All come off before the first is dropped: when that panics, none may be left on a list that nobody would
+        // take it off again.
+        let mut off = Vec::with_capacity(chosen.len());
         for added in chosen {
-            // SAFETY: the contract is the caller's. No lock is held while the closure is dropped, for it
-            // may own queues and ports itself. One that DPDK did not find is leaked.
-            unsafe {
-                if take_off(port, &added) {
-                    (added.drop)(added.closure);
-                } else {
-                    leak(added.closure);
-                }
+            // SAFETY: the contract is the caller's.
+            if unsafe { take_off(port, &added) } {
+                off.push(OffTheList(added));
+            } else {
+                leak(added.closure); // DPDK did not find it.
             }
         }
+        // No lock is held meanwhile, for a closure may own queues and ports itself.
+        drop(off);
         any
+    }
+}
+
+/// A closure that nobody calls any more, and drops with this; of several all, also when one of them panics.
+struct OffTheList(Added);
+
+impl Drop for OffTheList {
+    fn drop(&mut self) {
+        // SAFETY: made of what `take_off` took off, which nobody else drops.
+        unsafe { (self.0.drop)(self.0.closure) };
     }
 }
 

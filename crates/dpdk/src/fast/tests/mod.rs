@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The functions that call no C, on memory of Rust's that is laid out as DPDK's is. So Miri can run them
+//! (`scripts/run-miri`), which sees what a CPU does not show: data races, accesses that only happened to be
+//! ordered, bytes outside of an allocation.
+
+mod quiescence;
+mod rings;
+mod shapes;
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+/// Zeroes, aligned to a cache line as DPDK's memory is. Used by pointers only, from several threads.
+struct Memory {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: those who use it see to the order of their accesses; that is what is tested.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    fn of(bytes: usize) -> Self {
+        let layout = Layout::from_size_align(bytes, 64).unwrap();
+        // SAFETY: the layout is not of size 0, for no test asks for that.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) });
+        Self { start: start.unwrap_or_else(|| handle_alloc_error(layout)), layout }
+    }
+
+    fn at<T>(&self, offset: usize) -> *mut T {
+        assert!(offset <= self.layout.size());
+        self.start.as_ptr().wrapping_add(offset).cast()
+    }
+
+    fn write<T>(&self, offset: usize, value: T) {
+        assert!(offset + size_of::<T>() <= self.layout.size());
+        // SAFETY: inside, as was just seen; written while it is made, before others see it.
+        unsafe { self.at::<T>(offset).write_unaligned(value) };
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated so.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+/// How often something is done: less where each step takes a hundred times as long.
+fn times(usually: usize, under_miri: usize) -> usize {
+    if cfg!(miri) { under_miri } else { usually }
+}

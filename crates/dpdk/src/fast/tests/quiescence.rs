@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What readers have read is freed when the variable says so, and no earlier.
+
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::thread;
+
+use dpdk_sys::layout;
+
+use super::{Memory, times};
+use crate::fast::qsbr;
+
+const READERS: u32 = 2;
+
+/// As `rte_rcu_qsbr_init` and `rte_rcu_qsbr_thread_register` leave it.
+fn variable() -> Memory {
+    let registered = layout::QSBR_COUNTERS + READERS as usize * layout::QSBR_COUNTER_STRIDE;
+    let memory = Memory::of(registered + 8);
+    memory.write(layout::QSBR_TOKEN, 1u64);
+    memory.write(registered, (1u64 << READERS) - 1);
+    memory
+}
+
+/// A reader: tells in its way that it holds nothing, each time when it has read.
+type Turn = fn(&Memory, u32, &AtomicPtr<usize>) -> usize;
+
+/// Exchanges a box again and again, and frees the old ones, while two threads read it.
+fn replaced_while_read(turn: Turn) {
+    let (memory, rounds) = (variable(), times(1_000, 12));
+    let current = AtomicPtr::new(Box::into_raw(Box::new(0)));
+    let started = AtomicUsize::new(0);
+    thread::scope(|threads| {
+        for reader in 0..READERS {
+            let (memory, current, started) = (&memory, &current, &started);
+            threads.spawn(move || {
+                // SAFETY: the variable lives and was made for this thread.
+                unsafe { qsbr::online(memory.at(0), reader) };
+                started.fetch_add(1, Ordering::Relaxed);
+                let mut last = 0;
+                while last < rounds {
+                    let seen = turn(memory, reader, current);
+                    assert!((last..=rounds).contains(&seen), "{seen} after {last}");
+                    last = seen;
+                }
+                // SAFETY: as above.
+                unsafe { qsbr::offline(memory.at(0), reader) };
+            });
+        }
+        while started.load(Ordering::Relaxed) < READERS as usize {
+            thread::yield_now();
+        }
+        for round in 1..=rounds {
+            let old = current.swap(Box::into_raw(Box::new(round)), Ordering::AcqRel);
+            // SAFETY: the variable lives and was made for so many threads. The box is nobody else's when they
+            // have been quiescent.
+            unsafe {
+                let token = qsbr::start(memory.at(0));
+                while !qsbr::check(memory.at(0), READERS, token) {
+                    thread::yield_now();
+                }
+                drop(Box::from_raw(old));
+            }
+        }
+    });
+    // SAFETY: the last box, and nobody reads any more.
+    drop(unsafe { Box::from_raw(current.into_inner()) });
+}
+
+#[test]
+fn readers_that_stay_online() {
+    replaced_while_read(|memory, reader, current| {
+        // SAFETY: the thread is online, and the box lives until it is quiescent.
+        unsafe {
+            let seen = *current.load(Ordering::Acquire);
+            qsbr::quiescent(memory.at(0), reader);
+            seen
+        }
+    });
+}
+
+/// A writer may see that a reader is online again, and never that it was offline: what was read before is
+/// over all the same.
+#[test]
+fn readers_that_come_and_go() {
+    replaced_while_read(|memory, reader, current| {
+        // SAFETY: as above; between the two calls nothing is held.
+        unsafe {
+            let seen = *current.load(Ordering::Acquire);
+            qsbr::offline(memory.at(0), reader);
+            qsbr::online(memory.at(0), reader);
+            seen
+        }
+    });
+}
