@@ -137,6 +137,6 @@ native-graph: graph-bench ## build the graph benchmark, which run graph needs, a
 	$(Q)RUSTFLAGS='-C target-cpu=native' $(CARGO) build --release --locked --bin graph-bench --bin lookup-bench --target-dir target/native
 
 # What only `make bench` or a test runs.
-NOT_PROGRAMS := bench-graph bench-lookup bench-nat fuzz public-api
+NOT_PROGRAMS := bench-graph bench-lookup bench-nat fuzz
 programs: packages
 	$(Q)$(CARGO) build --workspace $(addprefix --exclude linerate-,$(NOT_PROGRAMS)) --release --locked
