@@ -84,8 +84,8 @@ def test_ci_refuses_skips_of_rust_tests_that_nothing_allows(checkout: Machine) -
 def test_the_sum_is_of_every_suite_once(checkout: Machine) -> None:
     done = checkout.run("scripts/run-tests")
     assert done.returncode == 0, done.stderr
-    # Rust, the lab in two parts, scripts, the crate with Python tests, the repository's; no Miri, and
-    # no rustdoc that writes what can be read.
+    # Rust, the lab in two parts, scripts, the crate with Python tests, the repository's; no Miri,
+    # and no rustdoc that writes what can be read.
     assert last_line(done.stdout) == f"{3 + 4 + 2 + 3 * 10} passed, 0 failed, {4 + 2} skipped"
     stages = re.findall(r"^ +\d+ s  (.*)$", done.stdout, re.MULTILINE)
     assert len(stages) == len(set(stages)) == 9
