@@ -34,7 +34,7 @@ help: ## list the targets
 setup: packages venv ## install what is missing: Debian packages (root), .venv, Rust crates
 	$(Q)$(CARGO) fetch --locked $(if $(filter 0,$(V)),--quiet)
 
-build: setup programs ## build the Rust programs into target/release, all but the graph benchmark
+build: setup programs ## build the Rust programs into target/release, without those that only benchmarks and tests run
 
 demo: build ## compare l2fwd in C and in Rust on virtual links, and write a report (6 minutes)
 	$(Q)$(LINERATE) run overload --preset demo --out '$(OUT)'
@@ -100,10 +100,10 @@ miri: setup ## run under Miri the tests of unsafe code that calls no C
 	$(Q)scripts/run-miri
 
 RELEASES ?= trixie unstable
-test-releases: releases-packages ## as root: build and test with the DPDK of Debian 13 and unstable (RELEASES=...; 25 minutes)
+test-releases: releases-packages ## as root: build and test with the DPDK of Debian 13 and unstable (RELEASES=...)
 	$(Q)RELEASES='$(RELEASES)' scripts/test-releases
 
-publish-check: setup ## build each crate from the package that would be published; nothing is sent (10 minutes)
+publish-check: setup ## build each crate from the package that would be published; nothing is sent
 	$(Q)scripts/publish-check
 
 clean: ## remove what was built, keep .venv and out/

@@ -52,7 +52,7 @@ pub enum OptionsError {
         /// The value that it was given.
         given: String,
     },
-    /// What this machine or the release of a library that is here cannot do.
+    /// What this program, this machine or the release of a library that is here cannot do.
     #[error("{option}: {reason}")]
     Unsupported {
         /// The option, with its value where that matters.
