@@ -68,14 +68,9 @@ pub fn acl(rules: &Rules, headers: &[Header], rounds: u64) -> u64 {
     let mut sum = 0;
     for _ in 0..rounds {
         for batch in headers.chunks_exact(BATCH) {
-            let mut inputs = rules.inputs::<BATCH>();
-            for header in batch {
-                // Each is long enough.
-                let _ = inputs.push(header);
-            }
             let mut verdicts = [[None; 1]; BATCH];
-            // As many verdicts as inputs.
-            let _ = rules.classify(&inputs, &mut verdicts);
+            // As many verdicts as headers, each of which is long enough.
+            let _ = rules.classify_slices(batch, &mut verdicts);
             let found = verdicts.map(|[verdict]| verdict.map_or(0, |verdict| verdict.get()));
             sum += sum_of(&found);
             barrier();

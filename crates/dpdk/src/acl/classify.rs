@@ -157,14 +157,17 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
         Ok(())
     }
 
-    /// Looks packets up that are slices, from the byte on that the layout calls 0. There is a verdict for
-    /// each.
+    /// Looks packets up that are slices, arrays or anything else that has bytes, from the byte on that the
+    /// layout calls 0. There is a verdict for each. For arrays their length is compared with the layout's
+    /// once, not for each.
     ///
     /// # Errors
-    /// See [`ClassifyError`].
-    pub fn classify_slices(
+    /// See [`ClassifyError`]. After [`ClassifyError::Short`] the verdicts of packets before that one may
+    /// have been written, those behind it have not.
+    #[inline]
+    pub fn classify_slices<P: AsRef<[u8]>>(
         &self,
-        packets: &[&[u8]],
+        packets: &[P],
         verdicts: &mut [[Verdict; CATEGORIES]],
     ) -> Result<(), ClassifyError> {
         if packets.len() != verdicts.len() {
@@ -172,16 +175,21 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
             return Err(ClassifyError::Verdicts { verdicts, packets });
         }
         let needed = self.layout.input_len();
-        if let Some(index) = packets.iter().position(|packet| packet.len() < needed) {
-            return Err(ClassifyError::Short { index, len: packets[index].len(), needed });
-        }
-        for (packets, verdicts) in packets.chunks(GROUP).zip(verdicts.chunks_mut(GROUP)) {
-            let mut starts = [NOTHING.as_ptr(); GROUP];
-            for (start, packet) in starts.iter_mut().zip(packets) {
-                *start = packet.as_ptr();
+        let groups = packets.chunks(GROUP).zip(verdicts.chunks_mut(GROUP));
+        for (group, (packets, verdicts)) in groups.enumerate() {
+            let mut starts = [const { MaybeUninit::<*const u8>::uninit() }; GROUP];
+            for (place, (start, packet)) in starts.iter_mut().zip(packets).enumerate() {
+                // Asked once: another time it might give other bytes.
+                let packet = packet.as_ref();
+                if packet.len() < needed {
+                    let index = group * GROUP + place;
+                    return Err(ClassifyError::Short { index, len: packet.len(), needed });
+                }
+                start.write(packet.as_ptr());
             }
-            // SAFETY: as many pointers as verdicts, each to a slice that is long enough.
-            unsafe { self.look_up(starts.as_ptr(), verdicts) };
+            // SAFETY: as many pointers as verdicts were written, each to bytes that are long enough and
+            // borrowed for as long as `packets` is.
+            unsafe { self.look_up(starts.as_ptr().cast(), verdicts) };
         }
         Ok(())
     }
