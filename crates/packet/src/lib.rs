@@ -36,6 +36,7 @@ pub mod mac;
 pub mod nat;
 pub mod options;
 pub mod payload;
+mod ports;
 pub mod pseudo;
 pub mod random;
 pub mod signature;

@@ -8,6 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::checksum::Change;
 use crate::options::Options;
+use crate::ports::ports;
 use crate::pseudo::PseudoHeader;
 use crate::view::{Layer, Malformed, with_options, with_options_mut};
 
@@ -92,6 +93,8 @@ fn options_len(segment: &[u8]) -> Result<usize, Malformed> {
     (usize::from(words >> 4) * 4).checked_sub(LEN).ok_or(Malformed::HeaderLen(Layer::Tcp))
 }
 
+ports!(Tcp);
+
 impl Tcp {
     /// Splits a segment into its header, read-only, and all that follows its options.
     ///
@@ -116,18 +119,6 @@ impl Tcp {
     #[inline]
     pub fn header_len(&self) -> usize {
         LEN + self.options.len()
-    }
-
-    /// Source port.
-    #[inline]
-    pub fn source(&self) -> u16 {
-        self.source.get()
-    }
-
-    /// Destination port.
-    #[inline]
-    pub fn destination(&self) -> u16 {
-        self.destination.get()
     }
 
     /// Sequence number.
@@ -197,32 +188,6 @@ impl Tcp {
         self.set_checksum(change.applied_to(self.checksum()));
     }
 
-    /// Sets the source port; the checksum follows.
-    #[inline]
-    pub fn update_source(&mut self, port: u16) {
-        self.translate_source(Change::NONE, port);
-    }
-
-    /// Sets the source port when `change` is that of the addresses; the checksum follows both at once.
-    #[inline]
-    pub fn translate_source(&mut self, change: Change, port: u16) {
-        self.update_checksum(change.and(Change::of_word(self.source(), port)));
-        self.set_source(port);
-    }
-
-    /// Sets the destination port; the checksum follows.
-    #[inline]
-    pub fn update_destination(&mut self, port: u16) {
-        self.translate_destination(Change::NONE, port);
-    }
-
-    /// Sets the destination port when `change` is that of the addresses; the checksum follows both at once.
-    #[inline]
-    pub fn translate_destination(&mut self, change: Change, port: u16) {
-        self.update_checksum(change.and(Change::of_word(self.destination(), port)));
-        self.set_destination(port);
-    }
-
     /// Sets the sequence number; the checksum follows.
     #[inline]
     pub fn update_sequence(&mut self, number: u32) {
@@ -249,18 +214,6 @@ impl Tcp {
     pub fn update_window(&mut self, window: u16) {
         self.update_checksum(Change::of_word(self.window(), window));
         self.window.set(window);
-    }
-
-    /// Sets the source port.
-    #[inline]
-    pub fn set_source(&mut self, port: u16) {
-        self.source.set(port);
-    }
-
-    /// Sets the destination port.
-    #[inline]
-    pub fn set_destination(&mut self, port: u16) {
-        self.destination.set(port);
     }
 
     /// Sets the sequence number.

@@ -8,6 +8,7 @@ use zerocopy::network_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::checksum::Change;
+use crate::ports::ports;
 use crate::pseudo::PseudoHeader;
 use crate::view::{Layer, Malformed, fixed_header};
 
@@ -38,6 +39,7 @@ pub struct Udp {
 }
 
 fixed_header!(Udp);
+ports!(Udp);
 
 impl Udp {
     /// Of all that follows the header, what belongs to the datagram.
@@ -62,18 +64,6 @@ impl Udp {
     #[inline]
     pub fn payload_len(&self) -> Option<usize> {
         usize::from(self.length()).checked_sub(LEN)
-    }
-
-    /// Source port.
-    #[inline]
-    pub fn source(&self) -> u16 {
-        self.source.get()
-    }
-
-    /// Destination port.
-    #[inline]
-    pub fn destination(&self) -> u16 {
-        self.destination.get()
     }
 
     /// Length of header and payload, in bytes, as the header says.
@@ -108,44 +98,6 @@ impl Udp {
         if self.checksum() != 0 {
             self.set_checksum(never_none(change.applied_to(self.checksum())));
         }
-    }
-
-    /// Sets the source port; the checksum follows.
-    #[inline]
-    pub fn update_source(&mut self, port: u16) {
-        self.translate_source(Change::NONE, port);
-    }
-
-    /// Sets the source port when `change` is that of the addresses; the checksum follows both at once.
-    #[inline]
-    pub fn translate_source(&mut self, change: Change, port: u16) {
-        self.update_checksum(change.and(Change::of_word(self.source(), port)));
-        self.set_source(port);
-    }
-
-    /// Sets the destination port; the checksum follows.
-    #[inline]
-    pub fn update_destination(&mut self, port: u16) {
-        self.translate_destination(Change::NONE, port);
-    }
-
-    /// Sets the destination port when `change` is that of the addresses; the checksum follows both at once.
-    #[inline]
-    pub fn translate_destination(&mut self, change: Change, port: u16) {
-        self.update_checksum(change.and(Change::of_word(self.destination(), port)));
-        self.set_destination(port);
-    }
-
-    /// Sets the source port.
-    #[inline]
-    pub fn set_source(&mut self, port: u16) {
-        self.source.set(port);
-    }
-
-    /// Sets the destination port.
-    #[inline]
-    pub fn set_destination(&mut self, port: u16) {
-        self.destination.set(port);
     }
 
     /// Sets the length of header and payload, in bytes.
