@@ -153,6 +153,8 @@ void lr_layout(void)
 	EMIT("usize", CACHE_MAX_SIZE, RTE_MEMPOOL_CACHE_MAX_SIZE);
 	EMIT("usize", MAX_LCORE, RTE_MAX_LCORE);
 	EMIT("usize", MAX_ETHPORTS, RTE_MAX_ETHPORTS);
+	EMIT("u16", ETH_ALL, RTE_ETH_ALL);
+	EMIT("u32", ETH_DEV_INTR_LSC, RTE_ETH_DEV_INTR_LSC);
 
 	/* Sets that Rust has as types; macros of macros, which bindgen loses. */
 	RX_OFFLOAD(VLAN_STRIP);

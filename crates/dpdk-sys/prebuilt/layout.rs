@@ -169,6 +169,10 @@ pub const MAX_LCORE: usize = 128;
 /// As the C compiler sees it.
 pub const MAX_ETHPORTS: usize = 32;
 /// As the C compiler sees it.
+pub const ETH_ALL: u16 = 32;
+/// As the C compiler sees it.
+pub const ETH_DEV_INTR_LSC: u32 = 2;
+/// As the C compiler sees it.
 pub const RX_OFFLOAD_VLAN_STRIP: u64 = 1;
 /// As the C compiler sees it.
 pub const RX_OFFLOAD_IPV4_CKSUM: u64 = 2;

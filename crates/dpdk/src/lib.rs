@@ -162,9 +162,9 @@ pub use per_socket::PerSocket;
 pub use port::vdev;
 pub use port::{
     CallbackId, Configured, Descriptors, FlowTuple, Lack, Link, Packets, Port, PortConfig,
-    PortControl, PortError, PortId, PortInfo, Queues, Request, Reta, Rss, RssHashTypes, RxConfig,
-    RxOffloads, RxQueue, Shortfall, Started, Stats, TxBuffer, TxConfig, TxOffloads, TxQueue,
-    Unconfigured, VlanModes, XstatIds, XstatNames, XstatsError, toeplitz,
+    PortControl, PortError, PortEvents, PortId, PortInfo, PortWatch, Queues, Request, Reta, Rss,
+    RssHashTypes, RxConfig, RxOffloads, RxQueue, Shortfall, Started, Stats, TxBuffer, TxConfig,
+    TxOffloads, TxQueue, Unconfigured, VlanModes, XstatIds, XstatNames, XstatsError, toeplitz,
 };
 
 /// Version of the DPDK library that runs, as it calls itself.

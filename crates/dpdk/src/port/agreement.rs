@@ -22,6 +22,8 @@ pub(super) struct Agreement {
     pub tx: u16,
     pub rx_offloads: RxOffloads,
     pub tx_offloads: TxOffloads,
+    /// Whether the driver is to tell of its link.
+    pub link_events: bool,
     /// DPDK's hash types, which may be more than this crate knows; 0 for no RSS.
     pub hash_types: u64,
     /// A key of the length that the driver takes.
@@ -40,6 +42,10 @@ impl Agreement {
             tx: count(id, "TX", config.tx.len(), info.max_tx_queues)?,
             ..Self::default()
         };
+        agreement.link_events = config.link_events && info.link_events;
+        if config.link_events && !info.link_events {
+            agreement.lack(id, Lack::LinkEvents);
+        }
         agreement.rss(id, &config.rss, info)?;
         agreement.offloads(id, config, info)?;
         Ok(agreement)

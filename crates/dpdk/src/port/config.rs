@@ -51,6 +51,13 @@ pub struct PortConfig<'eal> {
     /// Bytes of the largest frame's payload, without the 14 bytes of the Ethernet header and the FCS;
     /// `None` for the driver's own, 1500 as a rule.
     pub mtu: Option<u16>,
+    /// Has the driver tell when the link goes up or down (`intr_conf.lsc`), for [`PortControl::watch`]; then
+    /// [`PortControl::link`] gives what it told last and asks no device. A [`Shortfall`] where it cannot.
+    ///
+    /// [`PortControl::link`]: super::PortControl::link
+    /// [`PortControl::watch`]: super::PortControl::watch
+    /// [`Shortfall`]: super::Shortfall
+    pub link_events: bool,
     /// How receive queues share frames.
     pub rss: Rss,
     /// Work that the port is to do on received packets.

@@ -4,6 +4,8 @@
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
+use dpdk_sys::layout;
+
 use super::control;
 use super::error::{PortError, check};
 use super::id::PortId;
@@ -42,6 +44,8 @@ pub struct PortInfo {
     pub reta_size: u16,
     /// MAC addresses that frames may be received for, the default one among them.
     pub max_mac_addresses: u32,
+    /// Whether it tells when its link goes up or down (`RTE_ETH_DEV_INTR_LSC`).
+    pub link_events: bool,
     /// Numbers of descriptors that a receive queue may have.
     pub rx_descriptors: Descriptors,
     /// Numbers of descriptors that a transmit queue may have.
@@ -78,7 +82,7 @@ impl PortInfo {
     }
 
     /// # Safety
-    /// `info` is as [`query`] gives it.
+    /// `info` is as [`query`] gives it, and the lock has been held since.
     pub(super) unsafe fn from_dpdk(info: &dpdk_sys::rte_eth_dev_info) -> Self {
         let driver = if info.driver_name.is_null() {
             String::new()
@@ -100,6 +104,9 @@ impl PortInfo {
             rss_key_len: if info.hash_key_size == 0 { KEY_LEN } else { info.hash_key_size },
             reta_size: info.reta_size,
             max_mac_addresses: info.max_mac_addrs,
+            // SAFETY: null, or the port's own flags, which live as long as the port; the lock is held.
+            link_events: unsafe { info.dev_flags.as_ref() }
+                .is_some_and(|flags| flags & layout::ETH_DEV_INTR_LSC != 0),
             rx_descriptors: Descriptors::of(&info.rx_desc_lim),
             tx_descriptors: Descriptors::of(&info.tx_desc_lim),
             raw_hash_types: info.flow_type_rss_offloads,

@@ -37,6 +37,9 @@ pub enum Lack {
         /// All that are on.
         given: TxOffloads,
     },
+    /// Telling of its link.
+    #[error("word of its link was asked for, its driver gives none: the link has to be asked")]
+    LinkEvents,
     /// RSS altogether.
     #[error(
         "RSS over {queues} RX queues was asked for, its driver has none: which queue gets a frame is up to the device"

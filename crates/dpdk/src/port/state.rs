@@ -169,6 +169,7 @@ impl<'eal> Port<'eal, Unconfigured> {
         conf.rxmode.mtu = config.mtu.map_or(0, u32::from);
         conf.rxmode.offloads = agreement.rx_offloads.bits();
         conf.txmode.offloads = agreement.tx_offloads.bits();
+        conf.intr_conf.set_lsc(agreement.link_events.into());
         if agreement.hash_types != 0 {
             // Several queues get frames only where the device spreads them.
             conf.rxmode.mq_mode = dpdk_sys::RTE_ETH_MQ_RX_RSS;

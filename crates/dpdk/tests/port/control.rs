@@ -3,10 +3,45 @@
 
 use std::time::{Duration, Instant};
 
-use dpdk::{Eal, Mempool, PortError, VlanModes};
+use dpdk::{Eal, Lack, Mempool, PortConfig, PortError, PortEvents, VlanModes};
 
 use super::devices::queues;
 use super::{INVALID, NOT_SUPPORTED, refusal, take};
+
+/// net_null tells nothing of its link, and like every port when it is closed.
+pub fn what_happens_is_kept(eal: &Eal, pool: &Mempool<'_>) {
+    const PATIENCE: Duration = Duration::from_secs(20);
+    let id = eal.attach("net_null9,size=64").unwrap()[0];
+    let port = eal.take_port(id).unwrap();
+    assert!(!port.info().unwrap().link_events);
+    let config = PortConfig { link_events: true, ..queues(pool, 1) };
+    let port = port.configure(&config).unwrap().start().unwrap();
+    let [told] = port.shortfalls() else { panic!("{:?}", port.shortfalls()) };
+    assert_eq!(told.lack, Lack::LinkEvents);
+    let control = port.control();
+    let (one, two, unread) =
+        (control.watch().unwrap(), control.watch().unwrap(), control.watch().unwrap());
+    drop(control.watch().unwrap());
+    let begin = Instant::now();
+    assert_eq!(one.wait(Duration::from_millis(20)), PortEvents::EMPTY);
+    assert!(begin.elapsed() >= Duration::from_millis(20), "it waits as long as it was told");
+    std::thread::scope(|threads| {
+        let waiting = threads.spawn(|| one.wait(PATIENCE));
+        eal.detach(port.stop().unwrap().unconfigure()).unwrap();
+        assert_eq!(waiting.join().unwrap(), PortEvents::CLOSED);
+    });
+    assert_eq!(two.take(), PortEvents::CLOSED);
+    assert_eq!([one.take(), two.take()], [PortEvents::EMPTY; 2], "once");
+    assert!(matches!(control.watch(), Err(PortError::Absent(absent)) if absent == id));
+    // The next one of that number, and one of another.
+    let next = eal.attach("net_null9,size=64").unwrap()[0];
+    let other = eal.attach("net_null10,size=64").unwrap()[0];
+    assert_eq!(next, id);
+    eal.detach(eal.take_port(other).unwrap()).unwrap();
+    assert_eq!(one.take(), PortEvents::EMPTY, "of another port");
+    eal.detach(eal.take_port(next).unwrap()).unwrap();
+    assert_eq!([one.take(), unread.take()], [PortEvents::CLOSED; 2]);
+}
 
 pub fn link_and_modes(eal: &Eal, pool: &Mempool<'_>) {
     let port = take(eal, "net_ring0").configure(&queues(pool, 1)).unwrap().start().unwrap();

@@ -30,6 +30,7 @@ fn ports_give_what_they_can() {
     offloads::names_are_those_of_dpdk();
     offloads::what_is_given_is_what_dpdk_has(&eal, &pool);
     control::link_and_modes(&eal, &pool);
+    control::what_happens_is_kept(&eal, &pool);
     control::addresses(&eal, &pool);
     control::vlans(&eal, &pool);
     xstats::values_are_those_of_dpdk(&eal, &pool);

@@ -2,11 +2,12 @@
 //! Virtual devices by typed arguments: attached, used, detached. Those that need privileges are in
 //! `crates/dpdk/tests/kernel_ports.rs`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dpdk::vdev::{Memif, Null, Pcap, Ring, Role, VdevError, Vhost, VirtioUser};
 use dpdk::{
-    Burst, Eal, Mbuf, Mempool, Port, PortConfig, PortError, Request, RxOffloads, Started, VlanModes,
+    Burst, Eal, Lack, Mbuf, Mempool, Port, PortConfig, PortError, PortEvents, PortWatch, Request,
+    RxOffloads, Started, VlanModes,
 };
 
 use super::devices::{PATIENCE, cross, queues, remove, start};
@@ -95,11 +96,15 @@ pub fn vhost_and_virtio_user(eal: &Eal, pool: &Mempool<'_>) {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("vhost.sock");
     let mut host = start(eal, pool, &Vhost::new("net_vhost_h", &socket));
+    assert!(host.info().unwrap().link_events);
+    let heard = host.control().watch().unwrap();
     let mac = [2, 0, 0, 0, 0xaa, 2];
     let device = VirtioUser::new("net_virtio_user_g", &socket).queue_size(256).mac(mac);
     match guest(eal, pool, &device) {
         Err(error) => println!("skipped: vhost with virtio_user: {error}"),
         Ok(mut guest) => {
+            assert!(hears_of_link(&heard), "up");
+            assert!(!guest.shortfalls().iter().any(|short| short.lack == Lack::LinkEvents));
             for end in [&host, &guest] {
                 assert!(end.control().wait_link(PATIENCE).unwrap().up);
             }
@@ -113,11 +118,25 @@ pub fn vhost_and_virtio_user(eal: &Eal, pool: &Mempool<'_>) {
             }
             tags_are_stripped_while_it_runs(pool, &mut host, &mut guest);
             let guest = guest.stop().unwrap().start().unwrap();
+            let _ = heard.take();
             remove(eal, guest);
+            assert!(hears_of_link(&heard), "down");
         }
     }
     remove(eal, host);
+    assert!(heard.take().contains(PortEvents::CLOSED));
     assert!(pool.is_full(), "{} of the pool's are out", pool.in_use());
+}
+
+/// Whether a word of the link comes, among others.
+fn hears_of_link(watch: &PortWatch<'_>) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < PATIENCE {
+        if watch.wait(PATIENCE).contains(PortEvents::LINK) {
+            return true;
+        }
+    }
+    false
 }
 
 /// With all that it can do.
@@ -128,6 +147,7 @@ fn guest<'eal>(
 ) -> Result<Port<'eal, Started>, PortError> {
     let config = PortConfig {
         rx_offloads: Request { required: RxOffloads::VLAN_STRIP, wanted: RxOffloads::ALL },
+        link_events: true,
         ..queues(pool, 1)
     };
     eal.take_port(eal.attach_vdev(device)?)?.configure(&config)?.start()
@@ -148,7 +168,7 @@ fn tags_are_stripped_while_it_runs<'eal>(
         let mut burst = Burst::<1>::new();
         assert!(burst.push(tagged(pool)).is_ok());
         assert_eq!(near.tx[0].send(&mut burst), 1);
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         while far.rx[0].receive(&mut burst) == 0 {
             assert!(begin.elapsed() < PATIENCE);
         }

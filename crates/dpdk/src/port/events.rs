@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What happens to ports and is told by their drivers, on threads of DPDK's.
+//!
+//! Drivers tell in the middle of anything: from the thread of interrupts, and from within the control call that made
+//! it happen, while this crate's lock is held. No closure of the program's runs there, which could ask the port a
+//! question and wait for ever: what happens is noted, and who watches asks when it suits.
+
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::time::{Duration, Instant};
+
+use dpdk_sys::layout;
+
+use super::bits::bit_set;
+use super::control::{self, PortControl};
+use super::error::{PortError, check};
+use super::id::PortId;
+use crate::eal::Eal;
+
+bit_set! {
+    /// Things that happened to a port (`RTE_ETH_EVENT_*`). Which ones a driver tells of is up to it; all tell when
+    /// the port is closed.
+    pub struct PortEvents {
+        /// The link has gone up or down: see [`PortControl::link`].
+        LINK = 1 << dpdk_sys::RTE_ETH_EVENT_INTR_LSC, "LINK";
+        /// A queue was enabled or disabled by the other end.
+        QUEUE_STATE = 1 << dpdk_sys::RTE_ETH_EVENT_QUEUE_STATE, "QUEUE_STATE";
+        /// The device asks to be reset: stop the port, configure and start it anew.
+        RESET = 1 << dpdk_sys::RTE_ETH_EVENT_INTR_RESET, "RESET";
+        /// The device was unplugged: [detach](Eal::detach) the port.
+        REMOVED = 1 << dpdk_sys::RTE_ETH_EVENT_INTR_RMV, "REMOVED";
+        /// The port was closed and its number is free.
+        CLOSED = 1 << dpdk_sys::RTE_ETH_EVENT_DESTROY, "CLOSED";
+        /// The driver has found an error and is putting it right by itself.
+        RECOVERING = 1 << dpdk_sys::RTE_ETH_EVENT_ERR_RECOVERING, "RECOVERING";
+        /// The driver has put the error right.
+        RECOVERED = 1 << dpdk_sys::RTE_ETH_EVENT_RECOVERY_SUCCESS, "RECOVERED";
+        /// The driver could not put the error right.
+        RECOVERY_FAILED = 1 << dpdk_sys::RTE_ETH_EVENT_RECOVERY_FAILED, "RECOVERY_FAILED";
+    }
+}
+
+/// What has happened to a port and was not asked for yet.
+struct Seen {
+    port: u16,
+    events: Mutex<u64>,
+    more: Condvar,
+}
+
+/// Who watches. Locked for a moment by drivers' threads too, and no other lock is asked for meanwhile but `Seen`'s.
+static WATCHES: Mutex<Watches> = Mutex::new(Watches { listening: false, seen: Vec::new() });
+
+struct Watches {
+    /// DPDK calls [`note`] for all ports, now and for good: so it need never be taken back from ports that are gone.
+    listening: bool,
+    seen: Vec<Weak<Seen>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
+}
+
+/// Called by DPDK, from any thread.
+unsafe extern "C" fn note(
+    port: u16,
+    event: dpdk_sys::rte_eth_event_type,
+    _argument: *mut c_void,
+    _answer: *mut c_void,
+) -> c_int {
+    for seen in locked(&WATCHES).seen.iter().filter_map(Weak::upgrade) {
+        if seen.port == port {
+            *locked(&seen.events) |= 1 << event;
+            seen.more.notify_all();
+        }
+    }
+    0
+}
+
+/// Has DPDK call [`note`], unless it does.
+fn listen(id: PortId) -> Result<(), PortError> {
+    let _alone = control::lock();
+    if !id.exists() {
+        return Err(PortError::Absent(id));
+    }
+    if locked(&WATCHES).listening {
+        return Ok(());
+    }
+    for event in
+        (0..dpdk_sys::RTE_ETH_EVENT_MAX).filter(|event| PortEvents::ALL.bits() >> event & 1 != 0)
+    {
+        // SAFETY: the function suits the type, lives for ever and takes no notice of its argument. One that DPDK has
+        // already is not added twice.
+        check(id, "rte_eth_dev_callback_register", unsafe {
+            dpdk_sys::rte_eth_dev_callback_register(
+                layout::ETH_ALL,
+                event,
+                Some(note),
+                std::ptr::null_mut(),
+            )
+        })?;
+    }
+    locked(&WATCHES).listening = true;
+    Ok(())
+}
+
+/// Watches a port: what happens to it from now on is kept until it is asked for. Made by [`PortControl::watch`].
+///
+/// It may be moved to, and shared with, any thread; each event is given to one of those who ask.
+pub struct PortWatch<'eal> {
+    seen: Arc<Seen>,
+    eal: PhantomData<&'eal Eal>,
+}
+
+impl PortWatch<'_> {
+    /// What has happened since the last question; does not wait. It takes a lock that only drivers contend for: ask
+    /// every so many bursts.
+    #[must_use]
+    pub fn take(&self) -> PortEvents {
+        PortEvents::from_bits(std::mem::take(&mut *locked(&self.seen.events)))
+    }
+
+    /// What has happened since the last question; waits for something until `timeout` is over, and gives the empty
+    /// set then.
+    #[must_use]
+    pub fn wait(&self, timeout: Duration) -> PortEvents {
+        let begin = Instant::now();
+        let mut events = locked(&self.seen.events);
+        while *events == 0 {
+            let left = timeout.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            let woken = self.seen.more.wait_timeout(events, left);
+            (events, _) = woken.unwrap_or_else(|poison| poison.into_inner());
+        }
+        PortEvents::from_bits(std::mem::take(&mut *events))
+    }
+}
+
+impl Drop for PortWatch<'_> {
+    fn drop(&mut self) {
+        let own = Arc::as_ptr(&self.seen);
+        locked(&WATCHES).seen.retain(|seen| seen.as_ptr() != own);
+    }
+}
+
+impl<'eal> PortControl<'eal> {
+    /// Keeps what happens to the port from now on (`rte_eth_dev_callback_register`). Of their links most drivers tell
+    /// only where [`PortConfig::link_events`](super::PortConfig::link_events) asked for it. Like the control it stands for
+    /// the port's number.
+    ///
+    /// # Errors
+    /// [`PortError::Absent`]; [`PortError::Call`], `ENOMEM` when DPDK has no memory for it.
+    pub fn watch(&self) -> Result<PortWatch<'eal>, PortError> {
+        listen(self.id())?;
+        let seen =
+            Arc::new(Seen { port: self.id().index(), events: Mutex::new(0), more: Condvar::new() });
+        locked(&WATCHES).seen.push(Arc::downgrade(&seen));
+        Ok(PortWatch { seen, eal: PhantomData })
+    }
+}
