@@ -62,9 +62,10 @@ impl Eal {
     /// Never.
     ///
     /// # Exits
-    /// DPDK itself ends the process, with success, after `--help` and `--version`, and from 25.11 on, with a failure
-    /// (status 234), when it does not know an option or an option's value is missing. Then it has said which one, and
-    /// a line follows on standard error that begins with the program's name and has all options.
+    /// DPDK itself ends the process, with success, after `--help`, and before 25.11 after `--version`. From 25.11 on it
+    /// also does, with status 234, for an option that it does not know, one that lacks its value, and one that is given
+    /// twice. Then it has said which, and a line follows on standard error that begins with the program's name and has
+    /// all options.
     pub fn init<I>(arguments: I) -> Result<(Self, Vec<OsString>), EalError>
     where
         I: IntoIterator,

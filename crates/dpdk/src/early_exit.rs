@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! EAL may end the process instead of returning: from 25.11 on it does so when it does not know an option. DPDK
-//! then says what it did not like, but not whose options those are, nor what all of them were.
+//! EAL may end the process instead of returning: from 25.11 on it does so when it does not know an option, for example.
+//! It then says what it did not like, but not whose options those are, nor what all of them were.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -38,7 +38,7 @@ impl Drop for Starting {
 }
 
 extern "C" fn speak(status: c_int, _: *mut c_void) {
-    // After `--help` and `--version` EAL ends the process, too.
+    // After `--help` EAL ends the process, too.
     if status != 0 && STARTING.get() {
         if let Some(words) = LAST_WORDS.get() {
             let _ = writeln!(std::io::stderr(), "{words}");
