@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int};
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use crate::early_exit::Starting;
 use crate::errno::Errno;
 use crate::lcore::{self, Lcore, Scope};
 use crate::port::{self, PortId};
@@ -23,8 +25,7 @@ pub enum EalError {
     /// An argument holds a NUL byte.
     #[error("EAL argument {0:?} holds a NUL byte")]
     Nul(String),
-    /// `rte_eal_init` failed; it has printed its reasons to standard error. From 25.11 on it ends the process instead
-    /// when it does not know an option.
+    /// `rte_eal_init` failed; it has printed its reasons to standard error.
     #[error("EAL did not start: {0}; its messages are above (options: {1})")]
     Init(Errno, String),
 }
@@ -58,7 +59,13 @@ impl Eal {
     /// See [`EalError`]. After a failure DPDK cannot be started again in this process.
     ///
     /// # Panics
-    /// Never. (DPDK itself calls `exit` for `--help` and `--version`.)
+    /// Never.
+    ///
+    /// # Exits
+    /// DPDK itself ends the process, with success, after `--help`, and before 25.11 after `--version`. From 25.11 on it
+    /// also does, with status 234, for an option that it does not know, one that lacks its value, and one that is given
+    /// twice. Then it has said which, and a line follows on standard error that begins with the program's name and has
+    /// all options.
     pub fn init<I>(arguments: I) -> Result<(Self, Vec<OsString>), EalError>
     where
         I: IntoIterator,
@@ -85,12 +92,15 @@ impl Eal {
         argv.push(std::ptr::null_mut());
         let argv = Vec::leak(argv);
         let _ = ARGUMENTS.set((kept, AtomicPtr::new(argv.as_mut_ptr())));
+        let given: Vec<_> = arguments.iter().skip(1).map(|a| a.to_string_lossy()).collect();
+        let given = given.join(" ");
+        let starting = Starting::with(last_words(arguments.first(), &given));
         // SAFETY: argv is a NULL-terminated array of argc C strings that live for ever, and the flag
         // above makes this the only call.
         let consumed = unsafe { dpdk_sys::rte_eal_init(argc, argv.as_mut_ptr()) };
+        drop(starting);
         if consumed < 0 {
-            let given: Vec<_> = arguments.iter().skip(1).map(|a| a.to_string_lossy()).collect();
-            return Err(EalError::Init(Errno::last(), given.join(" ")));
+            return Err(EalError::Init(Errno::last(), given));
         }
         lcore::forget_current();
         let eal = Self { taken: Mutex::new(BTreeSet::new()), thread: PhantomData };
@@ -193,6 +203,15 @@ impl Eal {
         // SAFETY: reads EAL's configuration.
         unsafe { dpdk_sys::rte_eal_has_hugepages() != 0 }
     }
+}
+
+/// What is said when EAL ends the process.
+fn last_words(program: Option<&OsString>, options: &str) -> String {
+    let name = program.and_then(|path| Path::new(path).file_name()).unwrap_or(OsStr::new("EAL"));
+    let name = name.to_string_lossy();
+    format!(
+        "{name}: EAL did not start and ends the program; its messages are above (options: {options})"
+    )
 }
 
 impl Drop for Eal {

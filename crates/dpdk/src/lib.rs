@@ -129,6 +129,7 @@ pub mod acl;
 mod burst;
 pub mod dynfield;
 mod eal;
+mod early_exit;
 mod errno;
 mod fast;
 pub mod fib;

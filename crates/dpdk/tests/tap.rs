@@ -6,21 +6,25 @@
 mod support;
 
 use std::io::{self, Write as _};
-use std::mem::ManuallyDrop;
 use std::net::UdpSocket;
 use std::num::NonZeroU16;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use dpdk::vdev::Tap;
 use dpdk::{
-    ExternalBuffer, ForeignMemory, IpOffload, L4Offload, Mbuf, Mempool, PoolConfig, TxOffload,
+    Burst, ExternalBuffer, ForeignMemory, IpOffload, L4Offload, Mbuf, Mempool, PoolConfig,
+    PortConfig, Request, RxConfig, TxConfig, TxOffload, TxOffloads, TxQueue,
 };
 use rustix::net::{AddressFamily, RecvFlags, SocketType, ipproto, recv, socket};
 
 const INSIDE: &str = "LINERATE_TEST_NETWORK";
 const INTERFACE: &str = "lrtap0";
-/// `RTE_ETH_TX_OFFLOAD_` of `IPV4_CKSUM`, `UDP_CKSUM`, `TCP_CKSUM`, `TCP_TSO` and `MULTI_SEGS`.
-const OFFLOADS: u64 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 15;
+const OFFLOADS: TxOffloads = TxOffloads::IPV4_CKSUM
+    .union(TxOffloads::UDP_CKSUM)
+    .union(TxOffloads::TCP_CKSUM)
+    .union(TxOffloads::TCP_TSO)
+    .union(TxOffloads::MULTI_SEGS);
 const PORT: u16 = 4789;
 const ETHERNET: usize = 14;
 
@@ -50,11 +54,18 @@ fn a_device_does_what_it_is_asked_for() {
 }
 
 fn inside() {
-    let eal = support::eal(&[&format!("net_tap0,iface={INTERFACE}")]);
+    let eal = support::eal(&[]);
     let config = PoolConfig { count: 255, cache: 16, ..PoolConfig::named("tap") };
     let pool = Mempool::packet_pool(&eal, &config).unwrap();
-    let port = eal.ports()[0].index();
-    let mac = start(port);
+    let id = eal.attach_vdev(&Tap::new("net_tap0").interface(INTERFACE)).unwrap();
+    let config = PortConfig {
+        rx: vec![RxConfig { descriptors: 64, ..RxConfig::new(&pool) }],
+        tx: vec![TxConfig::default()],
+        tx_offloads: Request::required(OFFLOADS),
+        ..PortConfig::default()
+    };
+    let mut port = eal.take_port(id).unwrap().configure(&config).unwrap().start().unwrap();
+    let mac = port.control().mac().unwrap();
     ip(&["link", "set", INTERFACE, "up"]);
     ip(&["addr", "add", "192.0.2.1/24", "dev", INTERFACE]);
     ip(&["addr", "add", "2001:db8::1/64", "dev", INTERFACE, "nodad"]);
@@ -65,14 +76,13 @@ fn inside() {
         assert!(Instant::now() < end, "the kernel has not got its address");
     }
     let foreign = ForeignMemory::check(&eal).unwrap();
-    udp(port, &pool, foreign, mac, false);
-    udp(port, &pool, foreign, mac, true);
-    segments(port, &pool, mac);
-    // SAFETY: the test's own port, which nothing uses any longer.
-    unsafe {
-        assert_eq!(dpdk_sys::rte_eth_dev_stop(port), 0);
-        assert_eq!(dpdk_sys::rte_eth_dev_close(port), 0);
-    }
+    let mut queues = port.queues();
+    let queue = &mut queues.tx[0];
+    udp(queue, &pool, foreign, mac, false);
+    udp(queue, &pool, foreign, mac, true);
+    segments(queue, &pool, mac);
+    drop(queues);
+    eal.detach(port.stop().unwrap().unconfigure()).unwrap();
     assert!(pool.is_full());
 }
 
@@ -82,34 +92,12 @@ fn ip(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Starts the port with what it can do for others, and says its address.
-fn start(port: u16) -> [u8; 6] {
-    let name = c"tap";
-    // SAFETY: configures the test's own port as DPDK's documentation says; structs of numbers may be zero.
-    unsafe {
-        let mut conf: dpdk_sys::rte_eth_conf = std::mem::zeroed();
-        conf.txmode.offloads = OFFLOADS;
-        assert_eq!(dpdk_sys::rte_eth_dev_configure(port, 1, 1, &raw const conf), 0);
-        let pool = dpdk_sys::rte_mempool_lookup(name.as_ptr());
-        let rx = dpdk_sys::rte_eth_rx_queue_setup(port, 0, 64, 0, std::ptr::null(), pool);
-        assert_eq!(rx, 0);
-        assert_eq!(dpdk_sys::rte_eth_tx_queue_setup(port, 0, 64, 0, std::ptr::null()), 0);
-        assert_eq!(dpdk_sys::rte_eth_dev_start(port), 0);
-        let mut address: dpdk_sys::rte_ether_addr = std::mem::zeroed();
-        assert_eq!(dpdk_sys::rte_eth_macaddr_get(port, &raw mut address), 0);
-        address.addr_bytes
-    }
-}
-
-/// Sends one packet, in C, for the safe API has not configured the port.
-fn send(port: u16, mbuf: Mbuf<'_>) {
-    let mbuf = ManuallyDrop::new(mbuf);
-    // SAFETY: an mbuf is a pointer to one; the driver owns it where it takes it.
-    let sent = unsafe {
-        let mut raw = std::mem::transmute_copy::<_, *mut dpdk_sys::rte_mbuf>(&*mbuf);
-        dpdk_sys::lr_eth_tx_burst(port, 0, &raw mut raw, 1)
-    };
-    assert_eq!(sent, 1, "the driver has refused it");
+/// Sends one packet.
+fn send<'m>(queue: &mut TxQueue<'_>, mbuf: Mbuf<'m>) {
+    let mut burst = Burst::<1>::new();
+    assert!(burst.push(mbuf).is_ok());
+    queue.prepare(&mut burst, |_, reason| panic!("the driver cannot send it: {reason}"));
+    assert_eq!(queue.send(&mut burst), 1, "the driver has refused it");
 }
 
 /// An Ethernet and an IP header, with nothing where IPv4's checksum belongs.
@@ -138,7 +126,13 @@ fn filled<'m>(pool: &Mempool<'m>, bytes: &[u8]) -> Mbuf<'m> {
 }
 
 /// The kernel gives a socket only what has right checksums.
-fn udp<'m>(port: u16, pool: &Mempool<'m>, foreign: ForeignMemory<'m>, mac: [u8; 6], v6: bool) {
+fn udp<'m>(
+    queue: &mut TxQueue<'_>,
+    pool: &Mempool<'m>,
+    foreign: ForeignMemory<'m>,
+    mac: [u8; 6],
+    v6: bool,
+) {
     let address = if v6 { "2001:db8::1" } else { "192.0.2.1" };
     let socket = UdpSocket::bind((address, PORT)).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -175,7 +169,7 @@ fn udp<'m>(port: u16, pool: &Mempool<'m>, foreign: ForeignMemory<'m>, mac: [u8; 
             if carried {
                 mbuf.chain(page.packet(pool, ..len).unwrap()).unwrap();
             }
-            send(port, mbuf);
+            send(queue, mbuf);
             if requested {
                 let mut room = [0; 2000];
                 // In the order in which they were sent: those without were dropped.
@@ -188,7 +182,7 @@ fn udp<'m>(port: u16, pool: &Mempool<'m>, foreign: ForeignMemory<'m>, mac: [u8; 
     }
 }
 
-fn segments(port: u16, pool: &Mempool<'_>, mac: [u8; 6]) {
+fn segments(queue: &mut TxQueue<'_>, pool: &Mempool<'_>, mac: [u8; 6]) {
     let socket = socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::TCP)).unwrap();
     rustix::net::sockopt::set_socket_timeout(
         &socket,
@@ -209,7 +203,7 @@ fn segments(port: u16, pool: &Mempool<'_>, mac: [u8; 6]) {
         l4: L4Offload::TcpSegments { len: 20, payload: NonZeroU16::new(500).unwrap() },
     })
     .unwrap();
-    send(port, mbuf);
+    send(queue, mbuf);
     let mut received: Vec<u8> = Vec::new();
     for expected in [500, 500, 300] {
         let mut room = [0; 2000];
