@@ -252,6 +252,7 @@ void lr_layout(void)
 	EMIT("u32", LPM_FOUND, RTE_LPM_LOOKUP_SUCCESS);
 
 	FIELD(QSBR_TOKEN, struct rte_rcu_qsbr, token, 64);
+	FIELD(QSBR_ACKED, struct rte_rcu_qsbr, acked_token, 64);
 	OFFSET(QSBR_COUNTERS, struct rte_rcu_qsbr, qsbr_cnt);
 	SIZE(QSBR_COUNTER_STRIDE, struct rte_rcu_qsbr_cnt);
 	FIELD(QSBR_COUNTER, struct rte_rcu_qsbr_cnt, cnt, 64);

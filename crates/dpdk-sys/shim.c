@@ -129,6 +129,8 @@ uint64_t lr_mbuf_tx_offload(uint64_t l2, uint64_t l3, uint64_t l4, uint64_t tso)
 
 int lr_validate_tx_offload(const struct rte_mbuf *m) { return rte_validate_tx_offload(m); }
 
+int lr_vlan_insert(struct rte_mbuf **m) { return rte_vlan_insert(m); }
+
 uint16_t lr_eth_tx_prepare(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
 {
 	return rte_eth_tx_prepare(port, queue, pkts, n);

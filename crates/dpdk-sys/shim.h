@@ -59,6 +59,7 @@ uint16_t lr_mbuf_refcnt_read(const struct rte_mbuf *m);
 /* rte_mbuf_tx_offload without an outer packet. */
 uint64_t lr_mbuf_tx_offload(uint64_t l2, uint64_t l3, uint64_t l4, uint64_t tso);
 int lr_validate_tx_offload(const struct rte_mbuf *m);
+int lr_vlan_insert(struct rte_mbuf **m);
 uint16_t lr_eth_tx_prepare(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
 int lr_lpm_lookup(const struct rte_lpm *lpm, uint32_t ip, uint32_t *next_hop);
 /* Entries as they lie in the tables. */

@@ -6195,6 +6195,9 @@ unsafe extern "C" {
     pub fn lr_validate_tx_offload(m: *const rte_mbuf) -> ::std::os::raw::c_int;
 }
 unsafe extern "C" {
+    pub fn lr_vlan_insert(m: *mut *mut rte_mbuf) -> ::std::os::raw::c_int;
+}
+unsafe extern "C" {
     pub fn lr_eth_tx_prepare(port: u16, queue: u16, pkts: *mut *mut rte_mbuf, n: u16) -> u16;
 }
 unsafe extern "C" {

@@ -351,6 +351,8 @@ pub const LPM_FOUND: u32 = 16777216;
 /// As the C compiler sees it.
 pub const QSBR_TOKEN: usize = 0;
 /// As the C compiler sees it.
+pub const QSBR_ACKED: usize = 8;
+/// As the C compiler sees it.
 pub const QSBR_COUNTERS: usize = 128;
 /// As the C compiler sees it.
 pub const QSBR_COUNTER_STRIDE: usize = 64;

@@ -79,10 +79,13 @@ impl Telemetry<'_> {
         let bad_name = || RegisterError::Name(command.to_owned());
         let name = CString::new(command).map_err(|_| bad_name())?;
         let help = CString::new(help).map_err(|_| bad_name())?;
-        let mut handlers = HANDLERS.lock().unwrap_or_else(|poison| poison.into_inner());
-        let handlers = handlers.get_or_insert_default();
+        let mut all = HANDLERS.lock().unwrap_or_else(|poison| poison.into_inner());
+        let handlers = all.get_or_insert_default();
         if let Some(known) = handlers.get_mut(&name) {
-            *known = Arc::new(handler);
+            let before = std::mem::replace(known, Arc::new(handler));
+            // What is the program's own is not dropped under the lock, without which nobody is answered.
+            drop(all);
+            drop(before);
             return Ok(());
         }
         // SAFETY: C strings that DPDK copies, and a function that lives for ever.
@@ -137,108 +140,129 @@ unsafe extern "C" fn answer(
     if !value.fits(&command.to_string_lossy()) {
         return ENOSPC;
     }
+    let mut made = Made(Vec::new());
     // SAFETY: `data` is DPDK's place for this answer.
-    match unsafe { fill(data, &value) } {
-        Some(()) => 0,
+    match unsafe { made.fill(data, &value) } {
+        Some(()) => {
+            made.0.clear(); // DPDK frees what it was given when it has answered.
+            0
+        }
         None => EINVAL,
     }
 }
 
-/// Writes a value into telemetry data; `None` when it does not fit.
-///
-/// # Safety
-/// `data` is fresh telemetry data.
-unsafe fn fill(data: *mut rte_tel_data, value: &Value) -> Option<()> {
-    // SAFETY: the contract is the caller's; strings are NUL-terminated and copied.
-    unsafe {
-        match value {
-            Value::String(text) => {
-                let text = CString::new(text.as_str()).ok()?;
-                done(dpdk_sys::rte_tel_data_string(data, text.as_ptr()))
+/// Lists and dictionaries inside an answer. DPDK, which looks at none of a refused answer, does not free its parts
+/// either: they are freed with this.
+struct Made(Vec<*mut rte_tel_data>);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for &data in &self.0 {
+            // SAFETY: made by `fresh`, and in no answer. Each has its own memory, whatever is inside it.
+            unsafe { dpdk_sys::rte_tel_data_free(data) };
+        }
+    }
+}
+
+impl Made {
+    /// Fresh telemetry data; `None` without memory.
+    fn fresh(&mut self) -> Option<*mut rte_tel_data> {
+        // SAFETY: allocates.
+        let data = unsafe { dpdk_sys::rte_tel_data_alloc() };
+        if data.is_null() {
+            return None;
+        }
+        self.0.push(data);
+        Some(data)
+    }
+
+    /// Writes a value into telemetry data; `None` when it does not fit.
+    ///
+    /// # Safety
+    /// `data` is fresh telemetry data.
+    unsafe fn fill(&mut self, data: *mut rte_tel_data, value: &Value) -> Option<()> {
+        // SAFETY: the contract is the caller's; strings are NUL-terminated and copied.
+        unsafe {
+            match value {
+                Value::String(text) => {
+                    let text = CString::new(text.as_str()).ok()?;
+                    done(dpdk_sys::rte_tel_data_string(data, text.as_ptr()))
+                }
+                Value::U64(_) => None, // DPDK has no bare number as an answer.
+                Value::Text(text) => {
+                    done(dpdk_sys::rte_tel_data_start_array(data, dpdk_sys::RTE_TEL_STRING_VAL))?;
+                    pieces(text).try_for_each(|piece| {
+                        let piece = CString::new(piece).ok()?;
+                        done(dpdk_sys::rte_tel_data_add_array_string(data, piece.as_ptr()))
+                    })
+                }
+                Value::Numbers(numbers) => {
+                    done(dpdk_sys::rte_tel_data_start_array(data, dpdk_sys::TEL_ARRAY_U64))?;
+                    numbers.iter().try_for_each(|number| {
+                        done(dpdk_sys::tel_data_add_array_u64(data, *number))
+                    })
+                }
+                Value::List(values) => {
+                    done(dpdk_sys::rte_tel_data_start_array(data, dpdk_sys::RTE_TEL_CONTAINER))?;
+                    values.iter().try_for_each(|value| self.add_item(data, value))
+                }
+                Value::Dict(entries) => {
+                    done(dpdk_sys::rte_tel_data_start_dict(data))?;
+                    entries.iter().try_for_each(|(name, value)| self.add_entry(data, name, value))
+                }
             }
-            Value::U64(_) => None, // DPDK has no bare number as an answer.
-            Value::Text(text) => {
-                done(dpdk_sys::rte_tel_data_start_array(data, dpdk_sys::RTE_TEL_STRING_VAL))?;
-                pieces(text).try_for_each(|piece| {
-                    let piece = CString::new(piece).ok()?;
-                    done(dpdk_sys::rte_tel_data_add_array_string(data, piece.as_ptr()))
-                })
-            }
-            Value::Numbers(numbers) => {
-                done(dpdk_sys::rte_tel_data_start_array(data, dpdk_sys::TEL_ARRAY_U64))?;
-                numbers
-                    .iter()
-                    .try_for_each(|number| done(dpdk_sys::tel_data_add_array_u64(data, *number)))
-            }
-            Value::List(values) => {
-                done(dpdk_sys::rte_tel_data_start_array(data, dpdk_sys::RTE_TEL_CONTAINER))?;
-                values.iter().try_for_each(|value| add_item(data, value))
-            }
-            Value::Dict(entries) => {
-                done(dpdk_sys::rte_tel_data_start_dict(data))?;
-                entries.iter().try_for_each(|(name, value)| add_entry(data, name, value))
+        }
+    }
+
+    /// Adds a list or dictionary to a list.
+    ///
+    /// DPDK 22.11 can print a list of dictionaries but lets only lists in. So the container goes in while
+    /// it is an empty list, and is made what it is to be afterwards.
+    ///
+    /// # Safety
+    /// `data` is a list of containers in the making.
+    unsafe fn add_item(&mut self, data: *mut rte_tel_data, value: &Value) -> Option<()> {
+        let inner = self.fresh()?;
+        // SAFETY: the contract is the caller's, and `inner` is fresh.
+        unsafe {
+            done(dpdk_sys::rte_tel_data_start_array(inner, dpdk_sys::TEL_ARRAY_U64))?;
+            done(dpdk_sys::rte_tel_data_add_array_container(data, inner, 0))?;
+            self.fill(inner, value)
+        }
+    }
+
+    /// Adds a named value to a dictionary.
+    ///
+    /// # Safety
+    /// `data` is a dictionary in the making.
+    unsafe fn add_entry(
+        &mut self,
+        data: *mut rte_tel_data,
+        name: &str,
+        value: &Value,
+    ) -> Option<()> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: the contract is the caller's; strings are NUL-terminated and copied, and `inner` is fresh.
+        unsafe {
+            match value {
+                Value::U64(number) => {
+                    done(dpdk_sys::tel_data_add_dict_u64(data, name.as_ptr(), *number))
+                }
+                Value::String(text) => {
+                    let text = CString::new(text.as_str()).ok()?;
+                    done(dpdk_sys::rte_tel_data_add_dict_string(data, name.as_ptr(), text.as_ptr()))
+                }
+                nested => {
+                    let inner = self.fresh()?;
+                    self.fill(inner, nested)?;
+                    done(dpdk_sys::rte_tel_data_add_dict_container(data, name.as_ptr(), inner, 0))
+                }
             }
         }
     }
 }
 
-/// Adds a list or dictionary to a list.
-///
-/// DPDK 22.11 can print a list of dictionaries but lets only lists in. So the container goes in while
-/// it is an empty list, and is made what it is to be afterwards.
-unsafe fn add_item(data: *mut rte_tel_data, value: &Value) -> Option<()> {
-    // SAFETY: `data` is a list of containers in the making; `inner` is fresh, taken over by `data`
-    // once it was added (which frees it with itself), and freed here otherwise.
-    unsafe {
-        let inner = dpdk_sys::rte_tel_data_alloc();
-        if inner.is_null() {
-            return None;
-        }
-        let added = done(dpdk_sys::rte_tel_data_start_array(inner, dpdk_sys::TEL_ARRAY_U64))
-            .and_then(|()| done(dpdk_sys::rte_tel_data_add_array_container(data, inner, 0)));
-        if added.is_none() {
-            dpdk_sys::rte_tel_data_free(inner);
-            return None;
-        }
-        fill(inner, value)
-    }
-}
-
-unsafe fn add_entry(data: *mut rte_tel_data, name: &str, value: &Value) -> Option<()> {
-    let name = CString::new(name).ok()?;
-    // SAFETY: `data` is a dictionary in the making; strings are NUL-terminated and copied.
-    unsafe {
-        match value {
-            Value::U64(number) => {
-                done(dpdk_sys::tel_data_add_dict_u64(data, name.as_ptr(), *number))
-            }
-            Value::String(text) => {
-                let text = CString::new(text.as_str()).ok()?;
-                done(dpdk_sys::rte_tel_data_add_dict_string(data, name.as_ptr(), text.as_ptr()))
-            }
-            nested => contain(nested, |inner| {
-                dpdk_sys::rte_tel_data_add_dict_container(data, name.as_ptr(), inner, 0)
-            }),
-        }
-    }
-}
-
-/// Makes telemetry data of `value` and gives it to `add`, which takes it over when it returns 0.
-fn contain(value: &Value, add: impl FnOnce(*mut rte_tel_data) -> c_int) -> Option<()> {
-    // SAFETY: fresh data, filled and then either taken over or freed.
-    unsafe {
-        let inner = dpdk_sys::rte_tel_data_alloc();
-        if inner.is_null() {
-            return None;
-        }
-        if fill(inner, value).and_then(|()| done(add(inner))).is_none() {
-            dpdk_sys::rte_tel_data_free(inner);
-            return None;
-        }
-        Some(())
-    }
-}
-
+/// Whether DPDK took all of it: a text that it has cut is `E2BIG`, which is not negative.
 fn done(code: c_int) -> Option<()> {
-    (code >= 0).then_some(())
+    (code == 0).then_some(())
 }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! An answer on the telemetry socket is whole, or `null`; never a part of what was to be said.
+//! An answer on the telemetry socket is whole, or `null`; never a part of what was to be said. What answers is a closure.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
 
+use std::sync::mpsc;
+use std::time::Duration;
+
+use dpdk::Eal;
 use dpdk::telemetry::{Value, room};
 use rustix::fd::OwnedFd;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
     send, socket_with,
@@ -39,6 +44,8 @@ impl Client {
         let path = sockets.split_whitespace().find(|word| word.ends_with(&end)).unwrap();
         let flags = SocketFlags::CLOEXEC;
         let made = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        // An answer that never comes is a test that fails.
+        set_socket_timeout(&made, Timeout::Recv, Some(Duration::from_secs(20))).unwrap();
         connect(&made, &SocketAddrUnix::new(path).unwrap()).unwrap();
         let client = Self(made);
         assert_eq!(client.read()["max_output_len"], 16 * 1024);
@@ -52,14 +59,24 @@ impl Client {
     }
 
     fn ask(&self, parameters: usize) -> Json {
-        send(&self.0, format!("{COMMAND},{parameters}").as_bytes(), SendFlags::empty()).unwrap();
-        self.read()[COMMAND].take()
+        self.ask_of(COMMAND, parameters)
+    }
+
+    fn ask_of(&self, command: &str, parameters: usize) -> Json {
+        send(&self.0, format!("{command},{parameters}").as_bytes(), SendFlags::empty()).unwrap();
+        self.read()[command].take()
     }
 }
 
 #[test]
-fn an_answer_is_whole_or_null() {
+fn telemetry_is_answered_by_closures() {
     let eal = support::eal(&[]);
+    an_answer_is_whole_or_null(&eal);
+    a_refused_answer_leaves_nothing_behind(&eal);
+    a_handler_that_is_replaced_may_use_telemetry(&eal);
+}
+
+fn an_answer_is_whole_or_null(eal: &Eal) {
     let reply = |bytes: &str| Some(answer(bytes.parse().ok()?).0);
     eal.telemetry().register(COMMAND, "", reply).unwrap();
     let client = Client::new();
@@ -72,4 +89,80 @@ fn an_answer_is_whole_or_null() {
     for bytes in [most + 1, most * 2] {
         assert_eq!(client.ask(bytes), Json::Null, "{bytes}");
     }
+}
+
+fn good() -> Value {
+    Value::dict([("good", Value::Numbers(vec![2]))])
+}
+
+/// What DPDK has no place for, each behind a dictionary that it has taken.
+fn refused() -> Vec<Value> {
+    let dict = |name: &str, value: Value| Value::Dict(vec![(name.to_owned(), value)]);
+    let bad = [
+        dict("a name", Value::U64(1)),
+        dict("nul\0", Value::U64(1)),
+        dict(&"n".repeat(128), Value::U64(1)),
+        dict("nul", "a\0b".into()),
+        dict("long", "x".repeat(128).as_str().into()),
+        dict("deep", dict("list", Value::List(vec![dict("a name", Value::U64(1))]))),
+        Value::U64(1),
+        Value::Numbers(vec![0; 513]),
+        Value::Text("nul\0".to_owned()),
+        Value::Dict((0..257).map(|n| (format!("n{n}"), Value::U64(n))).collect()),
+    ];
+    let lists = bad.iter().map(|bad| Value::List(vec![good(), bad.clone()]));
+    let dicts = bad.iter().filter(|bad| !matches!(bad, Value::U64(_)));
+    let dicts = dicts.map(|bad| Value::dict([("good", good()), ("bad", bad.clone())]));
+    let alone = ["x".repeat(8192), "nul\0".to_owned()].map(Value::String);
+    lists.chain(dicts).chain(alone).collect()
+}
+
+fn a_refused_answer_leaves_nothing_behind(eal: &Eal) {
+    let count = refused().len();
+    let taken = [Value::List(vec![good(), good()]), Value::dict([("a", good()), ("b", good())])];
+    let values: Vec<_> = refused().into_iter().chain(taken).collect();
+    let reply = move |index: &str| values.get(index.parse::<usize>().ok()?).cloned();
+    eal.telemetry().register(COMMAND, "", reply).unwrap();
+    let client = Client::new();
+    assert_eq!(client.ask(count), json!([{"good": [2]}, {"good": [2]}]));
+    assert_eq!(client.ask(count + 1), json!({"a": {"good": [2]}, "b": {"good": [2]}}));
+    for index in 0..count {
+        let answer = client.ask(index).to_string();
+        assert_eq!(answer.get(..100).unwrap_or(&answer), "null", "value {index}");
+    }
+    // A list or dictionary of DPDK's has more than 64 KiB.
+    let before = pages();
+    for index in 0..count * 50 {
+        assert_eq!(client.ask(index % count), Json::Null);
+    }
+    let more = pages().saturating_sub(before) * 4096;
+    assert!(more < count * 50 * (64 << 10) / 4, "{more} bytes more");
+}
+
+/// Of the process's memory.
+fn pages() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').next().unwrap().parse().unwrap()
+}
+
+fn a_handler_that_is_replaced_may_use_telemetry(eal: &Eal) {
+    const OTHER: &str = "/linerate/other";
+    /// Asks when it is dropped, which another thread answers.
+    struct Asks(Client, mpsc::Sender<Json>);
+    impl Drop for Asks {
+        fn drop(&mut self) {
+            let _ = self.1.send(self.0.ask_of(OTHER, 1));
+        }
+    }
+    let telemetry = eal.telemetry();
+    telemetry.register(OTHER, "", |_| Some("other".into())).unwrap();
+    let (told, tells) = mpsc::channel();
+    let asks = Asks(Client::new(), told);
+    let first = move |_: &str| {
+        let _whole = &asks;
+        None
+    };
+    telemetry.register(COMMAND, "", first).unwrap();
+    telemetry.register(COMMAND, "", |_| None).unwrap();
+    assert_eq!(tells.try_recv().unwrap(), "other");
 }

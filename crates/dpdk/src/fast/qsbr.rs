@@ -84,6 +84,15 @@ pub(crate) unsafe fn start(variable: *mut rte_rcu_qsbr) -> u64 {
     token
 }
 
+/// Has C believe that every reader has acknowledged `token`; what it believed before.
+///
+/// # Safety
+/// `variable` is valid. Until what C believed is put back, it asks only for what no reader uses.
+pub(crate) unsafe fn believe(variable: *mut rte_rcu_qsbr, token: u64) -> u64 {
+    // SAFETY: the contract is the caller's.
+    unsafe { number(variable, layout::QSBR_ACKED) }.swap(token, Ordering::Relaxed)
+}
+
 /// `rte_rcu_qsbr_check` without waiting: whether every registered reader that is online has acknowledged
 /// `token`.
 ///

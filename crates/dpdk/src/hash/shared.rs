@@ -99,10 +99,8 @@ impl<'q, K: Plain, V: Plain> SharedHash<'q, K, V> {
 
 impl<K: Plain, V: Plain> Drop for SharedHash<'_, K, V> {
     fn drop(&mut self) {
-        // DPDK takes places back first.
-        let _alone = self.qsbr.writing();
-        // SAFETY: nobody uses it afterwards; writer and readers borrowed it.
-        unsafe { ManuallyDrop::drop(&mut self.table) };
+        // SAFETY: nobody reads it any more, nor uses it afterwards; writer and readers borrowed it.
+        unsafe { self.qsbr.freeing(|| ManuallyDrop::drop(&mut self.table)) };
     }
 }
 

@@ -105,10 +105,8 @@ impl<'q> SharedLpm<'q> {
 
 impl Drop for SharedLpm<'_> {
     fn drop(&mut self) {
-        // DPDK takes groups back first.
-        let _alone = self.qsbr.writing();
-        // SAFETY: nobody uses it afterwards; writer and readers borrowed it.
-        unsafe { ManuallyDrop::drop(&mut self.lpm) };
+        // SAFETY: nobody reads it any more, nor uses it afterwards; writer and readers borrowed it.
+        unsafe { self.qsbr.freeing(|| ManuallyDrop::drop(&mut self.lpm)) };
     }
 }
 

@@ -13,6 +13,7 @@ use dpdk_sys::rte_mbuf_ext_shared_info;
 use super::{ForeignMemory, HeapBuffer, Mbuf, PartError, ShareError, part};
 use crate::fast::share;
 use crate::mempool::Mempool;
+use crate::port::{PutOff, free_unlocked};
 
 /// The most bytes that a segment has.
 const LONGEST: usize = u16::MAX as usize;
@@ -21,7 +22,8 @@ const LONGEST: usize = u16::MAX as usize;
 ///
 /// They are read-only: from here on this and the packets share them. What owns them is dropped once, when this
 /// and the last packet are gone, by whichever thread drops that; so by a driver, too, from a call of
-/// [`TxQueue::send`](crate::TxQueue::send). Its `drop` should not take long, and a panic in it ends the process.
+/// [`TxQueue::send`](crate::TxQueue::send). Its `drop` should not take long, and a panic in it ends the process. It may
+/// ask about ports: what a driver frees while its port is stopped or removed is dropped right after that.
 ///
 /// ```
 /// use dpdk::{Eal, ExternalBuffer, ForeignMemory, Mbuf, Mempool};
@@ -60,6 +62,7 @@ unsafe impl Sync for ExternalBuffer<'_> {}
 #[repr(C)]
 struct Owned<T> {
     shared: rte_mbuf_ext_shared_info,
+    link: PutOff,
     owner: T,
 }
 
@@ -68,6 +71,13 @@ struct Owned<T> {
 unsafe extern "C" fn free<T>(_bytes: *mut c_void, owned: *mut c_void) {
     // C reads a count of 1 without the ordering that makes other owners' reads come before this.
     fence(Ordering::Acquire);
+    // SAFETY: the contract is the caller's. A driver may have come here from a call under the lock of ports.
+    unsafe { free_unlocked(&raw mut (*owned.cast::<Owned<T>>()).link, owned) };
+}
+
+/// # Safety
+/// As [`free`].
+unsafe extern "C" fn drop_box<T>(owned: *mut c_void) {
     // SAFETY: the contract is the caller's.
     drop(unsafe { Box::from_raw(owned.cast::<Owned<T>>()) });
 }
@@ -96,7 +106,11 @@ impl<'m> ExternalBuffer<'m> {
             fcb_opaque: std::ptr::null_mut(),
             refcnt: 1,
         };
-        let owned = NonNull::from(Box::leak(Box::new(Owned { shared, owner })));
+        let owned = NonNull::from(Box::leak(Box::new(Owned {
+            shared,
+            link: PutOff::new(drop_box::<T>),
+            owner,
+        })));
         // SAFETY: just boxed. What owns the bytes stays where it is and is not touched until it is dropped, so
         // what it lends now it lends until then. (A panic in `as_ref` leaks it.)
         unsafe {
@@ -183,5 +197,51 @@ impl Drop for ExternalBuffer<'_> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::port;
+
+    /// Bytes whose owner asks about ports when it is dropped, or would: it takes the lock.
+    struct Asks(mpsc::Sender<&'static str>);
+
+    impl AsRef<[u8]> for Asks {
+        fn as_ref(&self) -> &[u8] {
+            &[1, 2, 3]
+        }
+    }
+
+    impl Drop for Asks {
+        fn drop(&mut self) {
+            drop(port::lock());
+            let _ = self.0.send("dropped");
+        }
+    }
+
+    #[test]
+    fn what_owns_bytes_is_dropped_when_the_lock_of_ports_is_free() {
+        const PATIENCE: Duration = Duration::from_secs(20);
+        let (told, tells) = mpsc::channel();
+        // A thread of its own, for when it waits for itself.
+        std::thread::spawn(move || {
+            let buffers = [told.clone(), told.clone(), told.clone()]
+                .map(|told| ExternalBuffer::new(Asks(told), |_| 0));
+            let alone = port::lock();
+            drop(buffers);
+            let _ = told.send("unlocking");
+            drop(alone);
+            drop(ExternalBuffer::new(Asks(told), |_| 0));
+        });
+        let said: Result<Vec<_>, _> = (0..5).map(|_| tells.recv_timeout(PATIENCE)).collect();
+        assert_eq!(
+            said.as_deref(),
+            Ok(&["unlocking", "dropped", "dropped", "dropped", "dropped"][..])
+        );
     }
 }

@@ -7,8 +7,8 @@
 //! Drivers of virtual devices do this in software: they read and write at the lengths that are asked for
 //! and believe them. So a request is taken only with headers that lie in the first segment, and
 //! it is taken back by what moves or may shorten them: [`prepend`](Mbuf::prepend), [`adj`](Mbuf::adj),
-//! [`trim`](Mbuf::trim), [`resize`](Mbuf::resize), and [`chain`](Mbuf::chain) that of the packet that is appended. Ask last.
-//! Clones, copies and parts are made without it.
+//! [`trim`](Mbuf::trim), [`resize`](Mbuf::resize), [`chain`](Mbuf::chain) that of the packet that is appended, and
+//! [`insert_vlan`](Mbuf::insert_vlan) one that has no room for the tag. Ask last. Clones, copies and parts are made without it.
 
 use std::num::NonZeroU16;
 
@@ -39,7 +39,7 @@ const LONGEST_SEGMENT_HEADERS: usize = 128;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TxOffload {
-    /// Bytes before the IP header, 127 at most. In a tunnel: of all that is before the inner one, which devices
+    /// Bytes before the IP header, 127 at most, with a VLAN tag that the device puts in. In a tunnel: of all that is before the inner one, which devices
     /// take that are not told of tunnels.
     pub l2_len: u8,
     /// The IP header.
@@ -88,6 +88,9 @@ pub enum L4Offload {
         payload: NonZeroU16,
     },
 }
+
+/// Bytes of a VLAN tag.
+const TAG: u8 = 4;
 
 /// Why a request was not taken; the packet has none then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -218,6 +221,27 @@ impl TxOffload {
             | u64::from(self.l4.payload()) << layout::MBUF_TSO_SEGSZ_SHIFT
     }
 
+    /// Whether DPDK's fields and net_tap's buffers have room for the lengths.
+    fn check_limits(&self) -> Result<(), OffloadError> {
+        if u32::from(self.l2_len) >= 1 << layout::MBUF_L2_LEN_BITS {
+            return Err(OffloadError::Length);
+        }
+        let (headers, payload) = (self.headers_len(), self.l4.payload());
+        if payload > 0
+            && (headers > LONGEST_SEGMENT_HEADERS
+                || headers + usize::from(payload) > u16::MAX.into())
+        {
+            return Err(OffloadError::Segments { headers, payload });
+        }
+        Ok(())
+    }
+
+    /// What it is when a driver has put a VLAN tag into the packet itself (`rte_vlan_insert`).
+    fn with_tag(self) -> Result<Self, OffloadError> {
+        let l2_len = self.l2_len.checked_add(TAG).ok_or(OffloadError::Length)?;
+        Ok(Self { l2_len, ..self })
+    }
+
     /// What was asked for by these.
     fn from_raw(flags: u64, lengths: u64) -> Option<Self> {
         let part = |shift: u32, bits: u32| (lengths >> shift & ((1 << bits) - 1)) as u16;
@@ -288,13 +312,11 @@ impl Mbuf<'_> {
         if ipv4 && self.headroom() + l2_len + LONGEST_IPV4 > room.into() {
             return Err(OffloadError::Room);
         }
-        let payload = offload.l4.payload();
-        if payload > 0
-            && (end > LONGEST_SEGMENT_HEADERS || end + usize::from(payload) > u16::MAX.into())
-        {
-            return Err(OffloadError::Segments { headers: end, payload });
+        offload.check_limits()?;
+        match self.inserted_vlan() {
+            Some(_) => offload.with_tag()?.check_limits(),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// What [`request`](Self::request) has asked for and nothing has taken back. Devices that pass mbufs on as they
@@ -321,8 +343,14 @@ impl Mbuf<'_> {
     /// Has the device put a VLAN tag behind the addresses when it sends the packet
     /// (`RTE_MBUF_F_TX_VLAN`): the tag in the order of the CPU, as [`vlan`](Self::vlan) gives it; `None` takes
     /// it back. Drivers that do so in software refuse packets whose first segment is shared or has no head room.
+    ///
+    /// The tag counts among the headers of a [request](Self::request), whose limits hold with it: a request that has
+    /// no room for 4 bytes more is taken back.
     #[inline]
     pub fn insert_vlan(&mut self, tag: Option<u16>) {
+        if tag.is_some() {
+            self.withdraw_request_without_room();
+        }
         // SAFETY: the first mbuf is this owner's.
         unsafe {
             let flags: u64 = field(self.as_ptr(), layout::MBUF_OL_FLAGS);
@@ -334,6 +362,16 @@ impl Mbuf<'_> {
                 None => flags & !layout::MBUF_F_TX_VLAN,
             };
             set_field(self.as_ptr(), layout::MBUF_OL_FLAGS, flags);
+        }
+    }
+
+    /// Drivers that put a tag in lengthen what is before the IP header, in a field of 7 bits, and ask nobody.
+    #[inline]
+    fn withdraw_request_without_room(&mut self) {
+        let fits =
+            |offload: TxOffload| offload.with_tag().is_ok_and(|it| it.check_limits().is_ok());
+        if self.requested().is_some_and(|offload| !fits(offload)) {
+            self.withdraw_request();
         }
     }
 

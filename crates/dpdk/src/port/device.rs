@@ -66,7 +66,7 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
     match allowed {
         Arguments::Any => Ok(()),
         // The peer would write to packets while they are looked at.
-        Arguments::Memif if arguments.iter().any(|argument| argument.starts_with("zero-copy")) => {
+        Arguments::Memif if arguments.iter().any(|it| it.trim_start().starts_with("zero-copy")) => {
             Err("with zero-copy the peer writes to packets at any time")
         }
         Arguments::Memif => Ok(()),
@@ -184,6 +184,7 @@ mod tests {
             "net_null0,size=65",
             "net_null0,size=64,size=65",
             "net_memif0,role=client,zero-copy=yes",
+            "net_memif0, zero-copy=yes",
             "net_vhost0,iface=/tmp/s,legacy-ol-flags=1",
             "eth_vhost0,iface=/tmp/s, legacy-ol-flags=1",
             "net_null0,size=[64,copy=1]",

@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 use dpdk_sys::layout;
 
 use super::bits::bit_set;
-use super::control::{self, PortControl};
+use super::control::PortControl;
 use super::error::{PortError, check};
 use super::id::PortId;
+use super::lock::lock;
 use crate::eal::Eal;
 
 bit_set! {
@@ -79,7 +80,7 @@ unsafe extern "C" fn note(
 
 /// Has DPDK call [`note`], unless it does.
 fn listen(id: PortId) -> Result<(), PortError> {
-    let _alone = control::lock();
+    let _alone = lock();
     if !id.exists() {
         return Err(PortError::Absent(id));
     }

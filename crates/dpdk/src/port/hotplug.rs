@@ -5,11 +5,12 @@ use std::ffi::CString;
 
 use dpdk_sys::layout;
 
-use super::control::{self, xstats};
+use super::control::xstats;
 use super::device;
 use super::error::{PortError, check};
 use super::id::{PortId, valid_ports};
 use super::info;
+use super::lock::lock;
 use super::state::{Port, Unconfigured};
 use crate::eal::Eal;
 use crate::errno::Errno;
@@ -33,7 +34,7 @@ impl Eal {
         let string = CString::new(arguments).map_err(|_| PortError::Nul(arguments.to_owned()))?;
         // Keeps two attachments apart: new ports are found by looking before and after.
         let _one_at_a_time = self.taken.lock().unwrap_or_else(|poison| poison.into_inner());
-        let _alone = control::lock();
+        let _alone = lock();
         let before = valid_ports();
         // SAFETY: a C string that DPDK copies.
         let code = unsafe { dpdk_sys::rte_dev_probe(string.as_ptr()) };
@@ -58,7 +59,7 @@ impl Eal {
         // Held until the device is gone, so that nobody takes the port meanwhile. It goes after the
         // lock, which it may need.
         let _claim = port.into_claim();
-        let _alone = control::lock();
+        let _alone = lock();
         let device = info::query(id)?.device;
         // Of a port that does not answer nobody knows whose it is.
         let siblings = (0..layout::MAX_ETHPORTS as u16)

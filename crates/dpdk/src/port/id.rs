@@ -6,7 +6,7 @@ use std::fmt;
 
 use dpdk_sys::layout;
 
-use super::control;
+use super::lock::lock;
 
 /// `RTE_ETH_DEV_NO_OWNER`.
 const NO_OWNER: u64 = 0;
@@ -26,7 +26,7 @@ impl PortId {
     /// port.
     #[must_use]
     pub fn name(self) -> Option<String> {
-        let _alone = control::lock();
+        let _alone = lock();
         self.name_locked()
     }
 
@@ -43,7 +43,7 @@ impl PortId {
     /// The NUMA node that its device is on; `None` where nobody knows or there is no such port.
     #[must_use]
     pub fn socket(self) -> Option<u32> {
-        let _alone = control::lock();
+        let _alone = lock();
         // SAFETY: looks a number up in DPDK's table.
         u32::try_from(unsafe { dpdk_sys::rte_eth_dev_socket_id(self.0) }).ok()
     }

@@ -6,9 +6,9 @@ use std::mem::MaybeUninit;
 
 use dpdk_sys::layout;
 
-use super::control;
 use super::error::{PortError, check};
 use super::id::PortId;
+use super::lock::lock;
 use super::offloads::{RxOffloads, TxOffloads};
 use super::rss::RssHashTypes;
 
@@ -76,7 +76,7 @@ const KEY_LEN: u8 = 40;
 
 impl PortInfo {
     pub(super) fn of(id: PortId) -> Result<Self, PortError> {
-        let _alone = control::lock();
+        let _alone = lock();
         // SAFETY: the driver has just filled it in.
         query(id).map(|info| unsafe { Self::from_dpdk(&info) })
     }

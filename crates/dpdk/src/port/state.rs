@@ -7,10 +7,11 @@ use std::mem::MaybeUninit;
 use super::agreement::{self, Agreement};
 use super::callback::Registry;
 use super::config::PortConfig;
-use super::control::{self, PortControl, xstats};
+use super::control::{PortControl, xstats};
 use super::error::{PortError, check};
 use super::id::PortId;
 use super::info::{self, PortInfo};
+use super::lock::lock;
 use super::offloads::{RxOffloads, TxOffloads};
 use super::rx::RxQueue;
 use super::shortfall::Shortfall;
@@ -57,7 +58,7 @@ impl Drop for Claim<'_> {
         if self.started {
             // SAFETY: queues borrow from the port that holds this claim and are gone.
             unsafe { self.callbacks.abandon(self.id.0) };
-            let _alone = control::lock();
+            let _alone = lock();
             // SAFETY: as above.
             unsafe { dpdk_sys::rte_eth_dev_stop(self.id.0) };
         }
@@ -73,7 +74,7 @@ impl Eal {
     /// port, [`PortError::Taken`] while a handle exists.
     pub fn take_port(&self, id: PortId) -> Result<Port<'_, Unconfigured>, PortError> {
         let mut taken = self.taken.lock().unwrap_or_else(|poison| poison.into_inner());
-        let alone = control::lock();
+        let alone = lock();
         if !id.exists() {
             return Err(PortError::Absent(id));
         }
@@ -154,7 +155,7 @@ impl<'eal> Port<'eal, Unconfigured> {
         if config.rx.is_empty() && config.tx.is_empty() {
             return Err(PortError::NoQueues(id));
         }
-        let _alone = control::lock();
+        let _alone = lock();
         let info = info::query(id)?;
         // No offload that the driver switches on by itself: MBUF_FAST_FREE would be wrong for packets
         // that have several owners or come from several pools. Those of the port are on for each queue.
@@ -237,7 +238,7 @@ impl<'eal> Port<'eal, Configured> {
     /// [`PortError::Call`].
     pub fn start(mut self) -> Result<Port<'eal, Started>, PortError> {
         let id = self.claim.id;
-        let alone = control::lock();
+        let alone = lock();
         // SAFETY: the claim makes this the only user of the port, whose queues are set up.
         check(id, "rte_eth_dev_start", unsafe { dpdk_sys::rte_eth_dev_start(id.0) })?;
         self.claim.started = true;
@@ -292,7 +293,7 @@ impl<'eal> Port<'eal, Started> {
         let id = self.claim.id;
         // SAFETY: no queue is alive: each borrows the port, which is moved in here.
         unsafe { self.claim.callbacks.abandon(id.0) };
-        let alone = control::lock();
+        let alone = lock();
         // SAFETY: as above.
         check(id, "rte_eth_dev_stop", unsafe { dpdk_sys::rte_eth_dev_stop(id.0) })?;
         drop(alone);

@@ -166,6 +166,23 @@ impl Qsbr {
         self.writers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has `free` free a table that C has changed with this variable.
+    ///
+    /// What readers gave up waits in a queue of the table for those that are online, whatever table they read. C would
+    /// free the table then, and neither that queue nor its name.
+    ///
+    /// # Safety
+    /// Nobody reads the table any more.
+    pub(crate) unsafe fn freeing(&self, free: impl FnOnce()) {
+        let _alone = self.writing();
+        // SAFETY: the variable lives. C asks for this table alone meanwhile, for whoever has it ask holds the lock.
+        unsafe {
+            let believed = fast::qsbr::believe(self.as_ptr(), u64::MAX);
+            free();
+            fast::qsbr::believe(self.as_ptr(), believed);
+        }
+    }
+
     pub(crate) fn as_ptr(&self) -> *mut rte_rcu_qsbr {
         self.raw.as_ptr()
     }

@@ -191,10 +191,22 @@ impl<'eal, T> Ring<'eal, T> {
 
 impl<T> Drop for Ring<'_, T> {
     fn drop(&mut self) {
-        while let Some(item) = self.dequeue() {
+        /// Goes on where dropping an item panicked. A second panic ends the process, as with a `Vec`.
+        struct Rest<'r, 'eal, T>(&'r Ring<'eal, T>);
+
+        impl<T> Drop for Rest<'_, '_, T> {
+            fn drop(&mut self) {
+                while let Some(item) = self.0.dequeue() {
+                    drop(item);
+                }
+                // SAFETY: the ring is being dropped, and empty.
+                unsafe { dpdk_sys::rte_ring_free(self.0.raw.as_ptr()) };
+            }
+        }
+
+        let rest = Rest(self);
+        while let Some(item) = rest.0.dequeue() {
             drop(item);
         }
-        // SAFETY: the ring is ours, and empty.
-        unsafe { dpdk_sys::rte_ring_free(self.raw.as_ptr()) };
     }
 }

@@ -97,8 +97,30 @@ pub fn places_wait_for_readers(eal: &Eal) {
         online.quiescent();
         assert_eq!(writer.insert(&8, 8), Ok(None));
         assert_eq!(table.now(&online).get(&8), Some(8));
-        drop(online);
-        // With nobody online the names of what DPDK had for it are free again when the table is gone.
-        drop(reader);
+        // The names of what DPDK had for it are free again when the table is gone.
+    }
+}
+
+/// Also when a reader, of other tables perhaps, is online: keys that were removed wait for it, though nobody can be
+/// reading them any more.
+pub fn names_are_free_when_a_table_is_gone(eal: &Eal) {
+    let config = |name: &str| HashConfig { capacity: 8, ..HashConfig::named(name) };
+    let qsbr = Qsbr::new(1);
+    let mut lasting = SharedHash::<u32, u32>::new(eal, &config("lasting"), &qsbr).unwrap();
+    let (mut lasts, _) = lasting.split();
+    for key in 0..8 {
+        assert_eq!(lasts.insert(&key, key), Ok(None));
+    }
+    let mut reader = qsbr.register().unwrap();
+    let mut online = reader.online();
+    for key in 0..8 {
+        let mut ending = SharedHash::<u32, u32>::new(eal, &config("ending"), &qsbr).unwrap();
+        let mut ends = ending.split().0;
+        assert_eq!((ends.insert(&1, 1), ends.remove(&1)), (Ok(None), Some(1)));
+        assert_eq!(lasts.remove(&key), Some(key));
+        drop(ending);
+        assert_eq!(lasts.insert(&(8 + key), 0), Err(Full), "this table is read");
+        online.quiescent();
+        assert_eq!(lasts.insert(&(8 + key), 0), Ok(None));
     }
 }

@@ -17,6 +17,7 @@ pub fn check(eal: &Eal) {
     shared(&pool);
     shapes(&pool);
     vlan(&pool);
+    a_tag_that_a_driver_puts_in_leaves_the_request_true(&pool);
     assert!(pool.is_full());
 }
 
@@ -189,4 +190,53 @@ fn vlan(pool: &Mempool<'_>) {
     assert_eq!(mbuf.inserted_vlan(), None);
     drop(mbuf);
     assert_eq!(pool.alloc().unwrap().inserted_vlan(), None);
+}
+
+/// As some drivers do in software when they send, or when they prepare a packet that stays its owner's.
+fn put_tag_in(mbuf: &mut Mbuf<'_>) {
+    let mut pointer = super::pointer(mbuf);
+    // SAFETY: an mbuf of this owner's, with head room.
+    assert_eq!(unsafe { dpdk_sys::lr_vlan_insert(&raw mut pointer) }, 0);
+}
+
+/// Lengths have the limits that they had before: in 7 bits, or in the 128 bytes that net_tap has for a segment's headers.
+fn a_tag_that_a_driver_puts_in_leaves_the_request_true(pool: &Mempool<'_>) {
+    let segments = |l2_len, payload| TxOffload {
+        l2_len,
+        ip: IpOffload::Ipv4 { len: 60, checksum: true },
+        l4: L4Offload::TcpSegments { len: 40, payload: NonZeroU16::new(payload).unwrap() },
+    };
+    let long = |l2_len| TxOffload { l2_len, ..UDP };
+    for (offload, room) in [
+        (UDP, 28),
+        (long(123), 1),
+        (long(124), 0),
+        (long(127), 0),
+        (segments(14, 100), 3),
+        (segments(24, 100), 1),
+        (segments(25, 100), 0),
+        (segments(14, 65_421), 0),
+        (segments(14, 65_417), 1),
+    ] {
+        let lengthened = |tags: u8| TxOffload { l2_len: offload.l2_len + 4 * tags, ..offload };
+        // The tag is asked for last, again and again.
+        let mut mbuf = super::packet(pool, 200);
+        mbuf.request(&offload).unwrap();
+        for tags in 1..=room {
+            mbuf.insert_vlan(Some(7));
+            put_tag_in(&mut mbuf);
+            assert_eq!(mbuf.requested(), Some(lengthened(tags)));
+        }
+        mbuf.insert_vlan(Some(7));
+        assert_eq!(mbuf.requested(), None, "{offload:?}");
+        assert_eq!(mbuf.inserted_vlan(), Some(7));
+        // And first.
+        let mut mbuf = super::packet(pool, 200);
+        mbuf.insert_vlan(Some(7));
+        let answer = mbuf.request(&offload);
+        assert_eq!(answer.is_ok(), room > 0, "{offload:?}");
+        assert_eq!(mbuf.requested(), answer.ok().map(|()| offload));
+        mbuf.insert_vlan(None);
+        assert_eq!(mbuf.request(&offload), Ok(()));
+    }
 }

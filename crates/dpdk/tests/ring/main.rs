@@ -15,6 +15,7 @@ mod threads;
 fn rings_own_what_is_inside_and_lose_nothing() {
     let eal = support::eal(&["net_ring0"]);
     owners::items_are_dropped_once(&eal);
+    owners::a_panic_leaves_nothing_behind(&eal);
     owners::what_finds_no_room_stays(&eal);
     packets::go_through_rings(&eal);
     refusals::bad_configurations(&eal);

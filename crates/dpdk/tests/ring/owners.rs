@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Each item has one owner: the ring, or whoever holds it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use dpdk::Eal;
@@ -28,6 +29,25 @@ pub fn items_are_dropped_once(eal: &Eal) {
     assert_eq!((ring.len(), Arc::strong_count(&counted)), (9, 10));
     drop(ring);
     assert_eq!(Arc::strong_count(&counted), 1, "what was left inside is dropped with the ring");
+}
+
+/// As with a `Vec`: the others are dropped, and the ring is.
+pub fn a_panic_leaves_nothing_behind(eal: &Eal) {
+    struct Item(#[allow(dead_code)] Arc<()>, bool);
+    impl Drop for Item {
+        fn drop(&mut self) {
+            assert!(!self.1, "this one cannot be dropped");
+        }
+    }
+    let counted = Arc::new(());
+    for _ in 0..2 {
+        let ring = ring(eal, 8);
+        for number in 0..5 {
+            assert!(ring.enqueue(Item(Arc::clone(&counted), number == 1)).is_ok());
+        }
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(ring))).is_err());
+        assert_eq!(Arc::strong_count(&counted), 1);
+    }
 }
 
 pub fn what_finds_no_room_stays(eal: &Eal) {

@@ -8,9 +8,9 @@ use std::sync::{Mutex, MutexGuard};
 use dpdk_sys::rte_eth_rxtx_callback;
 
 use crate::errno::Errno;
-use crate::port::control;
 use crate::port::error::PortError;
 use crate::port::id::PortId;
+use crate::port::lock::lock;
 
 /// Names a closure on a queue, for taking it off again. No two are alike in a process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -75,7 +75,7 @@ impl Registry {
         add: impl FnOnce(*mut c_void) -> *const rte_eth_rxtx_callback,
     ) -> Result<CallbackId, PortError> {
         let closure = Box::into_raw(Box::new(closure)).cast::<c_void>();
-        let alone = control::lock();
+        let alone = lock();
         let record = add(closure);
         // Before another call changes it.
         let errno = Errno::last();
@@ -183,7 +183,7 @@ impl Drop for OffTheList {
 /// # Safety
 /// Nobody polls its queue.
 unsafe fn take_off(port: u16, added: &Added) -> bool {
-    let _alone = control::lock();
+    let _alone = lock();
     // SAFETY: DPDK compares the pointer with those in its list, under its lock. Off the list, and with nobody
     // polling, it is for its owner to free.
     unsafe {

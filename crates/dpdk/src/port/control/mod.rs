@@ -12,21 +12,11 @@ pub(super) mod xstats;
 use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::sync::{Mutex, MutexGuard};
 
 use super::error::{PortError, check};
 use super::id::PortId;
+use super::lock::lock;
 use crate::eal::Eal;
-
-/// DPDK's control functions must not run in parallel on a port: they change bit-fields that share a
-/// byte, and nothing protects questions against the port's being configured, stopped or removed.
-static CONTROL: Mutex<()> = Mutex::new(());
-
-/// Taken for each control call, questions among them; never on the packet path. It is not recursive.
-/// Who also needs `Eal::taken` locks that first.
-pub(crate) fn lock() -> MutexGuard<'static, ()> {
-    CONTROL.lock().unwrap_or_else(|poison| poison.into_inner())
-}
 
 /// Asks and sets what DPDK lets any thread ask and set while others poll the queues.
 #[derive(Clone, Copy)]

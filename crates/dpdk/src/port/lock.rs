@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The lock under which ports are asked and changed, and what waits until it is given back.
+//!
+//! A driver that is stopped or closed may free packets, and with the last one of an
+//! [`ExternalBuffer`](crate::ExternalBuffer) what owns its bytes: code of the program's, which may itself ask a port
+//! something. So nothing of the program's is dropped by a thread that holds the lock, but right after that.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::mem::ManuallyDrop;
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// DPDK's control functions must not run in parallel on a port: they change bit-fields that share a
+/// byte, and nothing protects questions against the port's being configured, stopped or removed.
+static CONTROL: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    // Neither has a destructor: a thread that is ending may take the lock, too.
+    /// Whether this thread holds the lock.
+    static HELD: Cell<bool> = const { Cell::new(false) };
+    /// What it drops when it has given the lock back.
+    static WAITING: Cell<*mut PutOff> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// The lock, held.
+pub(crate) struct Alone(ManuallyDrop<MutexGuard<'static, ()>>);
+
+/// Taken for each control call, questions among them; never on the packet path. It is not recursive.
+/// Who also needs `Eal::taken` locks that first.
+pub(crate) fn lock() -> Alone {
+    let guard = CONTROL.lock().unwrap_or_else(PoisonError::into_inner);
+    HELD.set(true);
+    Alone(ManuallyDrop::new(guard))
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        HELD.set(false);
+        // SAFETY: the guard is dropped once, here.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+        let mut next = WAITING.replace(ptr::null_mut());
+        while !next.is_null() {
+            // SAFETY: put there by `put_off`, whose caller gave it up; it is looked at for the last time.
+            unsafe {
+                let first = next;
+                next = (*first).next;
+                ((*first).free)((*first).what);
+            }
+        }
+    }
+}
+
+/// Something that may have to wait, and how it is freed. It lies in what it frees, so that nothing is allocated.
+pub(crate) struct PutOff {
+    next: *mut PutOff,
+    what: *mut c_void,
+    /// A panic ends here, and the process with it.
+    free: unsafe extern "C" fn(*mut c_void),
+}
+
+impl PutOff {
+    pub(crate) fn new(free: unsafe extern "C" fn(*mut c_void)) -> Self {
+        Self { next: ptr::null_mut(), what: ptr::null_mut(), free }
+    }
+}
+
+/// Frees `what` by the function in its `link`: now, or where this thread holds the lock, when it has given that back.
+///
+/// # Safety
+/// `link` lies in `what`, which is the caller's to free by that function, on this thread, and not touched any more.
+pub(crate) unsafe fn free_unlocked(link: *mut PutOff, what: *mut c_void) {
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        if HELD.get() {
+            (*link).what = what;
+            (*link).next = WAITING.replace(link);
+        } else {
+            ((*link).free)(what);
+        }
+    }
+}
