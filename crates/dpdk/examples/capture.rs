@@ -12,6 +12,7 @@
 
 mod common;
 
+use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
@@ -19,7 +20,11 @@ use common::{Options, Result};
 use dpdk::pcapng::{Direction, Interface, Pcapng, TapConfig};
 use dpdk::{Burst, Eal, Mempool, PoolConfig, Port};
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    common::end(run())
+}
+
+fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let mut options = Options::new(arguments)?;
     let path = options.get::<String>("--write")?.ok_or("--write FILE is missing")?;

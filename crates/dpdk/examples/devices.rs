@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Attaches devices and says what became of each: `devices [EAL options] -- DEVICE...`
 //!
-//! Which drivers a program has depends on how it was linked; this shows it.
+//! Which drivers a program has depends on how it was linked; this shows it. It ends with 1 when one was refused.
 //! ```text
 //! $ devices --no-huge --no-pci -- net_null0 net_ring0 net_memif0
 //! net_null0: driver net_null
@@ -9,12 +9,20 @@
 //! net_memif0: driver net_memif
 //! ```
 
-use std::error::Error;
+mod common;
 
+use std::process::ExitCode;
+
+use common::Result;
 use dpdk::Eal;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    common::end(run())
+}
+
+fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
+    let mut refused = 0;
     for device in &arguments {
         let device = device.to_string_lossy();
         match eal.attach(&device) {
@@ -23,8 +31,14 @@ fn main() -> Result<(), Box<dyn Error>> {
                     println!("{device}: driver {}", eal.take_port(id)?.info()?.driver);
                 }
             }
-            Err(error) => println!("{device}: {error}"),
+            Err(error) => {
+                println!("{device}: {error}");
+                refused += 1;
+            }
         }
     }
-    Ok(())
+    match refused {
+        0 => Ok(()),
+        count => Err(format!("{count} of {} devices refused", arguments.len()).into()),
+    }
 }

@@ -6,8 +6,9 @@
 //! so are packets that are not IPv4, have options, or are fragments: their ports are not where rules look.
 //! Ports are pairs, one alone echoes.
 //!
-//! What `dns.pcap` holds are 13 frames of UDP from 192.0.2.1 to port 53 of 198.51.100.1.
 //! ```text
+//! $ frames dns.pcap
+//! dns.pcap: 13 frames of UDP from 192.0.2.1 to port 53 of 198.51.100.1
 //! $ firewall --no-pci --no-huge -m 128 -l 0 --vdev net_pcap0,rx_pcap=dns.pcap,tx_pcap=out.pcap -- \
 //!     --packets 13 --rule deny,192.0.2.0/24,0.0.0.0/0,17,443-443 --rule allow,192.0.2.0/24,198.51.100.0/24,17,50-60
 //! deny,192.0.2.0/24,0.0.0.0/0,17,443-443: 0 packets
@@ -20,6 +21,7 @@ mod common;
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroU32;
+use std::process::ExitCode;
 
 use common::{Options, Result};
 use dpdk::acl::{Acl, AclConfig, Built, IPV4_5TUPLE, MAX_PRIORITY, Match, Rule};
@@ -84,7 +86,11 @@ fn is_plain(frame: &[u8]) -> bool {
     frame.get(12..15) == Some(&[8, 0, 0x45]) && fragment == Some(0)
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    common::end(run())
+}
+
+fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let mut options = Options::new(arguments)?;
     let rules = options.all("--rule");

@@ -4,8 +4,9 @@
 //! A flow is addresses, ports and protocol. The table (`--flows`, 1024 unless told) maps it to an index of a vector of
 //! counters. Packets go out where they came in; at the end the largest flows (`--show`, 10 unless told) are printed.
 //!
-//! What `dns.pcap` holds are 13 frames of UDP from 192.0.2.1 to port 53 of 198.51.100.1.
 //! ```text
+//! $ frames dns.pcap
+//! dns.pcap: 13 frames of UDP from 192.0.2.1 to port 53 of 198.51.100.1
 //! $ flow_table --no-pci --no-huge -m 128 -l 0 --vdev net_pcap0,rx_pcap=dns.pcap,tx_pcap=out.pcap -- --packets 13 --show 2
 //! 10 flows, 0 packets of no flow, 0 for which the table was full
 //! 192.0.2.1:1003 > 198.51.100.1:53 protocol 17: 3 packets, 180 bytes
@@ -15,11 +16,12 @@
 mod common;
 
 use std::net::Ipv4Addr;
+use std::process::ExitCode;
 
 use common::{Options, Result};
 use dpdk::hash::{Hash, HashConfig};
 use dpdk::{Burst, Eal, Mempool, PoolConfig, Port};
-use packet::ethernet::Ethernet;
+use packet::ethernet::{self, Ethernet};
 use packet::ipv4::Ipv4;
 
 /// Source, destination, both ports, protocol. No padding: the table compares bytes.
@@ -34,7 +36,7 @@ struct Counters {
 /// The flow of a frame, if it is of IPv4. What has no ports (ICMP, later fragments) has zeros.
 fn flow(frame: &[u8]) -> Option<Flow> {
     let (ethernet, rest) = Ethernet::split(frame).ok()?;
-    if ethernet.ether_type() != 0x0800 {
+    if ethernet.ether_type() != ethernet::ETHERTYPE_IPV4 {
         return None;
     }
     let (ip, rest) = Ipv4::split(rest).ok()?;
@@ -49,7 +51,11 @@ fn text([source, destination, ports, protocol]: Flow) -> String {
     format!("{source}:{} > {destination}:{} protocol {protocol}", ports >> 16, ports & 0xffff)
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    common::end(run())
+}
+
+fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let mut options = Options::new(arguments)?;
     let capacity = options.get("--flows")?.unwrap_or(1024);

@@ -4,8 +4,9 @@
 //! A route leads to the neighbour with the address MAC, behind a port. The time to live is taken down, the checksum
 //! follows, and the frame gets the addresses of its new link.
 //!
-//! What `dns.pcap` holds are 13 frames of UDP from 192.0.2.1 to port 53 of 198.51.100.1.
 //! ```text
+//! $ frames dns.pcap
+//! dns.pcap: 13 frames of UDP from 192.0.2.1 to port 53 of 198.51.100.1
 //! $ router --no-pci --no-huge -m 128 -l 0 --vdev net_pcap0,rx_pcap=dns.pcap,tx_pcap=out.pcap -- \
 //!     --packets 13 --route 198.51.100.0/24,0,02:00:00:00:00:24
 //! port 0: 13 sent
@@ -18,12 +19,13 @@
 mod common;
 
 use std::net::Ipv4Addr;
+use std::process::ExitCode;
 
 use common::{Options, Result};
 use dpdk::lpm::{Lpm, LpmConfig};
 use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig, Port};
 use packet::MacAddr;
-use packet::ethernet::Ethernet;
+use packet::ethernet::{self, Ethernet};
 use packet::ipv4::Ipv4;
 
 /// Where a route leads.
@@ -73,7 +75,7 @@ fn route(
     // A packet that was just received is nobody else's, so its bytes can be written.
     let frame = packet.data_mut().ok_or(Reason::Malformed)?;
     let (ethernet, rest) = Ethernet::split_mut(frame).map_err(|_| Reason::Malformed)?;
-    if ethernet.ether_type() != 0x0800 {
+    if ethernet.ether_type() != ethernet::ETHERTYPE_IPV4 {
         return Err(Reason::NotIpv4);
     }
     let (ip, rest) = Ipv4::split_mut(rest).map_err(|_| Reason::Malformed)?;
@@ -87,7 +89,11 @@ fn route(
     Ok(hop.port)
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    common::end(run())
+}
+
+fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let mut options = Options::new(arguments)?;
     let texts = options.all("--route");

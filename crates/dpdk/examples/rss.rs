@@ -13,6 +13,7 @@
 
 mod common;
 
+use std::process::ExitCode;
 use std::sync::Mutex;
 
 use common::{Options, Result, Until};
@@ -48,7 +49,11 @@ fn poll(lanes: &mut [Lane<'_>], until: &Until) {
     }
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    common::end(run())
+}
+
+fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let until = Options::new(arguments)?.until()?;
     let lcores = eal.lcores();
@@ -58,8 +63,7 @@ fn main() -> Result<()> {
     // Queue 0 of each port to the first lcore, queue 1 to the next, ...
     let mut jobs: Vec<(Lcore, Vec<Lane<'_>>)> = lcores.iter().map(|&l| (l, Vec::new())).collect();
     for port in &mut ports {
-        let queues = port.queues();
-        for (job, (rx, tx)) in jobs.iter_mut().zip(queues.rx.into_iter().zip(queues.tx)) {
+        for (job, (rx, tx)) in jobs.iter_mut().zip(port.queues().pairs()) {
             job.1.push(Lane { rx, tx, received: 0, sent: 0 });
         }
     }
@@ -78,7 +82,7 @@ fn main() -> Result<()> {
             if lcore == eal.main_lcore() {
                 own = Some(work); // This lcore is the one that launches: its own work comes last.
             } else {
-                scope.launch(lcore, work)?;
+                scope.launch(lcore, work).inspect_err(|_| until.end())?;
             }
         }
         own.into_iter().for_each(|mut work| work());

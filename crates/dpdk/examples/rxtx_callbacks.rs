@@ -12,6 +12,7 @@
 
 mod common;
 
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use common::{Options, Result};
@@ -34,7 +35,11 @@ impl Latency {
     }
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    common::end(run())
+}
+
+fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let until = Options::new(arguments)?.until()?;
     let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;

@@ -10,10 +10,16 @@
 
 mod common;
 
+use std::process::ExitCode;
+
 use common::{Options, Result};
 use dpdk::{Burst, Eal, Mempool, PoolConfig, Port};
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    common::end(run())
+}
+
+fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let until = Options::new(arguments)?.until()?;
     let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;

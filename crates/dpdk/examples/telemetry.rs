@@ -14,6 +14,7 @@
 
 mod common;
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -41,7 +42,11 @@ fn add(count: &AtomicU64, packets: usize) {
     count.store(count.load(Relaxed) + packets as u64, Relaxed);
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    common::end(run())
+}
+
+fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let until = Options::new(arguments)?.until()?;
     let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;

@@ -70,9 +70,9 @@
 //!
 //! # Several queues
 //! As many [`RxConfig`]s as lcores give the port as many queues; the device spreads flows over them ([`Rss`]). Each
-//! [`RxQueue`] then moves to its lcore:
+//! [`RxQueue`] then moves to its lcore, with the [`TxQueue`] of its number where both are wanted ([`Queues::pairs`]):
 //! ```standalone_crate
-//! # use dpdk::{Burst, Eal, Mempool, PoolConfig, PortConfig, RxConfig};
+//! # use dpdk::{Burst, Eal, Mempool, PoolConfig, PortConfig, Queues, RxConfig};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let arguments = "doc --no-huge --no-pci --no-shconf --no-telemetry -m 256 --vdev net_null0";
 //! # let (eal, _) = Eal::init(arguments.split(' '))?;
@@ -87,9 +87,9 @@
 //! # };
 //! # let mut port = eal.take_port(eal.ports()[0])?.configure(&config)?.start()?;
 //! # let control = port.control();
-//! let queues = port.queues();
+//! let Queues { rx, .. } = port.queues(); // taken apart: what is left of a `queues` would keep the port from stopping
 //! eal.scope(|scope| {
-//!     for (lcore, mut rx) in eal.workers().into_iter().zip(queues.rx) {
+//!     for (lcore, mut rx) in eal.workers().into_iter().zip(rx) {
 //!         scope.launch(lcore, move || {
 //!             for _ in 0..1000 {
 //!                 let mut burst = Burst::<32>::new();
@@ -99,6 +99,7 @@
 //!     }
 //!     Ok::<(), dpdk::LaunchError>(())
 //! })?; // waits for all lcores
+//! port.stop()?;
 //! # assert!(control.stats()?.ipackets >= 32_000);
 //! # Ok(())
 //! # }

@@ -69,7 +69,9 @@ pub struct Exhausted;
 pub struct PoolConfig {
     /// Unique in the process, at most 25 bytes.
     pub name: String,
-    /// Number of mbufs; 2^n - 1 uses memory best.
+    /// Number of mbufs; 2^n - 1 uses memory best. Enough are what the rings of all queues hold (`descriptors` of each
+    /// [`RxConfig`](crate::RxConfig) and [`TxConfig`](crate::TxConfig)), `cache` for each lcore, and what is being
+    /// worked on: where a pool runs out, its ports receive nothing.
     pub count: u32,
     /// Mbufs that each lcore keeps for itself, at most 512.
     pub cache: u32,
@@ -225,7 +227,7 @@ impl<'eal> Mempool<'eal> {
         }
     }
 
-    /// One empty mbuf, or `None` when the pool is exhausted.
+    /// One empty mbuf, or `None` when the pool is exhausted (`rte_pktmbuf_alloc`).
     #[inline]
     #[must_use]
     pub fn alloc(&self) -> Option<Mbuf<'eal>> {
@@ -305,15 +307,16 @@ impl<'eal> Mempool<'eal> {
         }
     }
 
-    /// Mbufs that are free now, those in the lcores' caches included. Slow, and only exact when
-    /// nothing else uses the pool.
+    /// Mbufs that are free now, those in the lcores' caches included (`rte_mempool_avail_count`). Slow, and only
+    /// exact when nothing else uses the pool.
     #[must_use]
     pub fn available(&self) -> usize {
         // SAFETY: the pool lives.
         unsafe { dpdk_sys::rte_mempool_avail_count(self.raw.as_ptr()) as usize }
     }
 
-    /// Mbufs that are not free now. As exact as [`available`](Self::available).
+    /// Mbufs that are not free now (`rte_mempool_in_use_count`): in variables, bursts, rings, and held by devices.
+    /// As exact as [`available`](Self::available).
     #[must_use]
     pub fn in_use(&self) -> usize {
         // SAFETY: the pool lives.
@@ -326,7 +329,12 @@ impl<'eal> Mempool<'eal> {
         self.available() + self.in_use()
     }
 
-    /// Whether every mbuf is back.
+    /// Whether every mbuf is back (`rte_mempool_full`), which tells that none was lost. As exact as
+    /// [`available`](Self::available).
+    ///
+    /// Devices hold mbufs as well: those that they receive into, and those that they were given to send. When a driver
+    /// gives them back is its own affair. Of DPDK 22.11, net_tap does when [`Eal::detach`] closes its port and not when it stops,
+    /// and net_ring never gives back what was sent into it and not received again; net_null keeps none.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.in_use() == 0

@@ -154,12 +154,44 @@ fn telemetry_answers_while_packets_flow() {
 }
 
 #[test]
+fn frames_are_those_that_heads_of_examples_speak_of() {
+    let mut frames = ten();
+    frames.extend_from_within(3..5);
+    frames.extend_from_within(3..4);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("dns.pcap");
+    let said = Program::tool("frames").arg(&file).output().unwrap();
+    assert!(said.status.success(), "{said:?}");
+    let file_says = format!("{}: 13 frames of UDP", file.display());
+    assert!(String::from_utf8_lossy(&said.stdout).starts_with(&file_says), "{said:?}");
+    // All but the sum and the payload, which are the writer's own.
+    let headers = |frames: &[Frame]| -> Vec<Vec<u8>> {
+        frames.iter().map(|frame| [&frame.0[..18], &frame.0[26..40]].concat()).collect()
+    };
+    let written = read(&file);
+    assert_eq!(headers(&written), headers(&frames));
+    assert!(written.iter().all(|frame| frame.0.len() == 60 && frame.header_sum() == 0xffff));
+}
+
+#[test]
+fn devices_ends_well_when_all_came() {
+    let run = Program::without_frames("devices").run(&["net_null7", "net_ring7"]);
+    assert_eq!(run.lines, ["net_null7: driver net_null", "net_ring7: driver net_ring"]);
+    let error = Program::without_frames("devices").fail(&["net_null7", "net_nosuch0"]);
+    assert!(error.contains("error: 1 of 2 devices refused"), "{error}");
+}
+
+#[test]
 fn mistakes_are_named() {
     let wrong = |example: &str, options: &[&str]| Program::new(example, &ten()).fail(options);
-    assert!(wrong("skeleton", &["--speed", "9"]).contains("there is no option --speed"));
+    assert!(wrong("skeleton", &["--speed", "9"]).contains("error: there is no option --speed"));
     assert!(wrong("skeleton", &["--packets"]).contains("--packets wants a value"));
     let error = wrong("firewall", &["--rule", "deny,1.2.3.4,0.0.0.0/0,any,any"]);
     assert!(error.contains("--rule deny,1.2.3.4,0.0.0.0/0,any,any: a network is"), "{error}");
     let error = wrong("router", &["--route", "10.0.0.0/8,3,02:00:00:00:00:01"]);
     assert!(error.contains("there is no port 3"), "{error}");
+    // In words for people, not as `Debug` has it.
+    let error = wrong("capture", &["--write", "/nowhere/out.pcapng"]);
+    let words = "error: cannot make /nowhere/out.pcapng";
+    assert!(error.lines().any(|line| line.starts_with(words)), "{error}");
 }

@@ -4,7 +4,7 @@
 //!
 //! # Lifecycle
 //! Everything is allocated when it is made; nothing allocates, locks or asks the kernel afterwards, but
-//! for what readers ask ([`histogram::encode`], [`text::pieces`]).
+//! for what readers ask (`histogram::encode`, [`text::pieces`]).
 //!
 //! # Threads
 //! What one thread must remember to judge the next frame is its own and changed by `&mut`
@@ -15,6 +15,10 @@
 //!
 //! # Units
 //! Times are TSC cycles, raw; readers convert. Sequence numbers are 32 bits, modulo 2^32.
+//!
+//! # Features
+//! `hdr` (on by default) has histograms written as text in HDR's encoding, and read: `histogram::encode` and `decode`.
+//! Without it the crate has no dependencies.
 
 mod cell;
 pub mod clock;

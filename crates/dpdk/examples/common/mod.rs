@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::ffi::OsString;
+use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -12,6 +13,14 @@ use dpdk::{Eal, Mempool, Port, PortConfig, PortId, RxConfig, Started, TxConfig};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// What `main` returns: an error is told in words for people (a `main` that returns it prints its `Debug`), and the
+/// process ends with 1.
+pub fn end(result: Result<()>) -> ExitCode {
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    eprintln!("error: {error}");
+    ExitCode::FAILURE
+}
 
 /// What follows `--`: pairs of `--NAME VALUE`.
 pub struct Options(Vec<(String, String)>);
@@ -69,6 +78,11 @@ impl Until {
     /// Whether to go on.
     pub fn more(&self) -> bool {
         !self.stop.load(Relaxed) && self.received() < self.limit
+    }
+
+    /// Has every lcore stop, as a signal does. To be called before an error leaves a scope, which waits for them.
+    pub fn end(&self) {
+        self.stop.store(true, Relaxed);
     }
 
     /// Counts received packets; from any lcore.

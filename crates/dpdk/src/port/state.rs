@@ -28,7 +28,9 @@ pub enum Started {}
 /// A port in state `S`: [`Unconfigured`], [`Configured`] or [`Started`].
 ///
 /// Transitions consume the port. When one fails, the port is given back to the [`Eal`], from which it
-/// can be taken anew. Dropping a port stops it; its device stays.
+/// can be taken anew. Dropping a port stops it; its device stays. It is closed by [`Eal::detach`], or with the `Eal`
+/// (`rte_eth_dev_close`); buffers that a device received into may return to their pool only then
+/// (see [`Mempool::is_full`](crate::Mempool::is_full)).
 ///
 /// A queue keeps its port from being stopped:
 /// ```compile_fail,E0505
@@ -148,7 +150,7 @@ impl<'eal> Port<'eal, Unconfigured> {
     /// [`shortfalls`](Port::shortfalls).
     ///
     /// # Errors
-    /// [`PortError::TooManyQueues`], [`PortError::RxOffloads`] and [`PortError::TxOffloads`] for required ones,
+    /// [`PortError::NoQueues`], [`PortError::TooManyQueues`], [`PortError::RxOffloads`] and [`PortError::TxOffloads`] for required ones,
     /// [`PortError::RetaQueue`], or [`PortError::Call`] with the function that failed.
     pub fn configure(self, config: &PortConfig<'eal>) -> Result<Port<'eal, Configured>, PortError> {
         let id = self.claim.id;
@@ -256,11 +258,54 @@ impl<'eal> Port<'eal, Configured> {
 }
 
 /// The queues of a started port, each handed out once.
+///
+/// To give them to lcores, take this apart: `let Queues { rx, tx } = port.queues();`, or [`pairs`](Self::pairs). A
+/// variable out of which both fields are moved one by one still borrows the port, to the compiler, until its scope
+/// ends, and `port.stop()` is then refused (E0505).
 pub struct Queues<'port> {
     /// Receive queues, by number.
     pub rx: Vec<RxQueue<'port>>,
     /// Transmit queues, by number.
     pub tx: Vec<TxQueue<'port>>,
+}
+
+impl<'port> Queues<'port> {
+    /// Each receive queue with the transmit queue of the same number, for an lcore to poll. Queues of which there are
+    /// more one way than the other are dropped.
+    ///
+    /// ```standalone_crate
+    /// use dpdk::{Burst, Eal, LaunchError};
+    ///
+    /// # fn run(eal: &Eal, mut port: dpdk::Port<'_, dpdk::Started>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let work = port.queues().pairs();
+    /// eal.scope(|scope| {
+    ///     for (lcore, (mut rx, mut tx)) in eal.workers().into_iter().zip(work) {
+    ///         scope.launch(lcore, move || {
+    ///             for _ in 0..1000 {
+    ///                 let mut burst = Burst::<32>::new();
+    ///                 rx.receive(&mut burst);
+    ///                 tx.send(&mut burst);
+    ///             }
+    ///         })?;
+    ///     }
+    ///     Ok::<(), LaunchError>(())
+    /// })?;
+    /// port.stop()?; // the queues are gone
+    /// # Ok(())
+    /// # }
+    /// # let (eal, _) = Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256 --vdev net_null0".split(' '))?;
+    /// # let pool = dpdk::Mempool::packet_pool(&eal, &dpdk::PoolConfig { count: 8191, ..dpdk::PoolConfig::named("packets") })?;
+    /// # let config = dpdk::PortConfig { rx: vec![dpdk::RxConfig::new(&pool); 2], tx: vec![Default::default(); 2], ..Default::default() };
+    /// # let port = eal.take_port(eal.ports()[0])?.configure(&config)?.start()?;
+    /// # let control = port.control();
+    /// # run(&eal, port)?;
+    /// # assert_eq!(control.stats()?.opackets, 32_000 * eal.workers().len().min(2) as u64);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn pairs(self) -> Vec<(RxQueue<'port>, TxQueue<'port>)> {
+        self.rx.into_iter().zip(self.tx).collect()
+    }
 }
 
 impl<'eal> Port<'eal, Started> {

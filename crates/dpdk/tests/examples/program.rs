@@ -56,6 +56,11 @@ impl Program {
         Self { command, directory, example: example.to_owned(), prefix }
     }
 
+    /// One that does not start DPDK.
+    pub fn tool(example: &str) -> Command {
+        Command::new(directory_of_examples().join(example))
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
