@@ -14,7 +14,7 @@ use super::lookup::{Lookups, MOST_WITH_MORE_TO_DO};
 use super::{Full, Hash, HashConfig, HashError, Plain};
 use crate::eal::Eal;
 use crate::errno::Errno;
-use crate::qsbr::{Online, Qsbr, foreign};
+use crate::qsbr::{Online, Qsbr, Waiting, foreign};
 
 /// A table that is changed while it is read.
 ///
@@ -47,6 +47,8 @@ use crate::qsbr::{Online, Qsbr, foreign};
 /// ```
 pub struct SharedHash<'q, K: Plain, V: Plain> {
     table: ManuallyDrop<Hash<'q, K, V>>,
+    /// Places of removed keys.
+    waiting: Waiting,
     qsbr: &'q Qsbr,
 }
 
@@ -70,8 +72,9 @@ impl<'q, K: Plain, V: Plain> SharedHash<'q, K, V> {
     /// See [`HashError`].
     pub fn new(eal: &'q Eal, config: &HashConfig, qsbr: &'q Qsbr) -> Result<Self, HashError> {
         let refused = |errno| HashError::Refused { name: config.name.clone(), errno };
-        // The queue of places is named HASH_RCU_ and the name.
-        config.check_name("HASH_RCU_")?;
+        // The queue of places is named so, and then as the table.
+        const PREFIX: &str = "HASH_RCU_";
+        config.check_name(PREFIX)?;
         let flags = dpdk_sys::RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF;
         let table = Hash::with(eal, config, flags, MOST_WITH_MORE_TO_DO)?;
         let mut rcu = rte_hash_rcu_config {
@@ -87,7 +90,8 @@ impl<'q, K: Plain, V: Plain> SharedHash<'q, K, V> {
         if unsafe { dpdk_sys::rte_hash_rcu_qsbr_add(table.as_ptr(), &raw mut rcu) } != 0 {
             return Err(refused(Errno::last()));
         }
-        Ok(Self { table: ManuallyDrop::new(table), qsbr })
+        let waiting = Waiting::of(PREFIX, &config.name);
+        Ok(Self { table: ManuallyDrop::new(table), waiting, qsbr })
     }
 
     /// The right to change it and the right to look up.
@@ -99,10 +103,13 @@ impl<'q, K: Plain, V: Plain> SharedHash<'q, K, V> {
 
 impl<K: Plain, V: Plain> Drop for SharedHash<'_, K, V> {
     fn drop(&mut self) {
-        // DPDK takes places back first.
+        // DPDK looks first whether places wait.
         let _alone = self.qsbr.writing();
         // SAFETY: nobody uses it afterwards; writer and readers borrowed it.
-        unsafe { ManuallyDrop::drop(&mut self.table) };
+        unsafe {
+            self.waiting.forget();
+            ManuallyDrop::drop(&mut self.table);
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use dpdk_sys::{rte_lpm, rte_lpm_rcu_config};
 
 use super::{Lpm, LpmError, RouteError, Routes};
 use crate::errno::Errno;
-use crate::qsbr::{Online, Qsbr, foreign};
+use crate::qsbr::{Online, Qsbr, Waiting, foreign};
 
 /// A table that is changed while it is read. Made by [`Lpm::share`].
 ///
@@ -47,6 +47,8 @@ use crate::qsbr::{Online, Qsbr, foreign};
 /// ```
 pub struct SharedLpm<'q> {
     lpm: ManuallyDrop<Lpm<'q>>,
+    /// Groups that no route needs any more.
+    waiting: Waiting,
     qsbr: &'q Qsbr,
 }
 
@@ -91,7 +93,8 @@ impl<'eal> Lpm<'eal> {
             let name = self.name().to_owned();
             return Err(LpmError::Refused { name, errno: Errno::last() });
         }
-        Ok(SharedLpm { lpm: ManuallyDrop::new(self), qsbr })
+        let waiting = Waiting::of("LPM_RCU_", self.name());
+        Ok(SharedLpm { lpm: ManuallyDrop::new(self), waiting, qsbr })
     }
 }
 
@@ -105,10 +108,13 @@ impl<'q> SharedLpm<'q> {
 
 impl Drop for SharedLpm<'_> {
     fn drop(&mut self) {
-        // DPDK takes groups back first.
+        // DPDK looks first whether groups wait.
         let _alone = self.qsbr.writing();
         // SAFETY: nobody uses it afterwards; writer and readers borrowed it.
-        unsafe { ManuallyDrop::drop(&mut self.lpm) };
+        unsafe {
+            self.waiting.forget();
+            ManuallyDrop::drop(&mut self.lpm);
+        }
     }
 }
 

@@ -36,6 +36,7 @@
 
 mod reader;
 mod replaceable;
+mod waiting;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -48,6 +49,7 @@ use crate::fast;
 pub(crate) use reader::foreign;
 pub use reader::{Online, Reader};
 pub use replaceable::{Replaceable, Retired};
+pub(crate) use waiting::Waiting;
 
 /// Who reads, and how far each has come. Its memory is Rust's: it needs no [`Eal`](crate::Eal).
 pub struct Qsbr {
