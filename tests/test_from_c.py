@@ -18,7 +18,7 @@ UNDERNEATH = re.compile(
     r"rte_(acl_find_existing|bus_name|dev_bus|eal_iova_mode|eth_call_[rt]x_callbacks|eth_dev_is_valid_port|free"
     r"|graph_id_to_name|graph_lookup|malloc_virt2iova|mbuf_best_mempool_ops|mem_virt2iova|mempool_create_empty"
     r"|mempool_obj_iter|mempool_set_ops_byname|node_edge_\w+|node_from_name|pktmbuf_pool_init"
-    r"|rcu_qsbr_get_memsize|rib6?_\w+|tel_data_\w+|zmalloc_socket)"
+    r"|rcu_qsbr_get_memsize|rib6?_\w+|ring_lookup|tel_data_\w+|zmalloc_socket)"
 )
 # A name, and the release that brought it where 22.11 has it not.
 C_NAME = re.compile(r"`(rte_\w+)`(?: \((\d\d\.\d\d)\))?")

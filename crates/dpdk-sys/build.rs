@@ -117,7 +117,7 @@ fn bindings(cflags: &[String], out: &Path) -> Result<(), Box<dyn Error>> {
         .allowlist_function("rte_ring_(create_elem|free|lookup)|rte_(hash|fib|fib6|rib|rib6)_.*")
         .allowlist_function("(rte_graph|rte_node|__rte_node_stream)_.*")
         .allowlist_function("rte_(zmalloc_socket|malloc_virt2iova|mem_virt2iova|bus_name|get_ptype_.*)")
-        .allowlist_function("rte_pdump_init")
+        .allowlist_function("rte_pdump_init|rte_malloc_get_socket_stats|rte_memzone_walk")
         .allowlist_function("lr_.*")
         .allowlist_type("rte_(mbuf|mempool|mempool_cache|pktmbuf_pool_private|eth_.*|ether_addr|tel_.*)")
         .allowlist_var("rte_eth_fp_ops|RTE_MAX_.*|RTE_MEMZONE_NAMESIZE|RTE_MBUF_.*|RTE_PKTMBUF_.*|RTE_ETH_LINK_.*|RTE_LOG_INFO|RTE_LOGTYPE_USER1")

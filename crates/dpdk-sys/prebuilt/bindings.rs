@@ -603,6 +603,16 @@ unsafe extern "C" {
 unsafe extern "C" {
     pub fn rte_eal_using_phys_addrs() -> ::std::os::raw::c_int;
 }
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct rte_malloc_socket_stats {
+    pub heap_totalsz_bytes: usize,
+    pub heap_freesz_bytes: usize,
+    pub greatest_free_size: usize,
+    pub free_count: ::std::os::raw::c_uint,
+    pub alloc_count: ::std::os::raw::c_uint,
+    pub heap_allocsz_bytes: usize,
+}
 unsafe extern "C" {
     pub fn rte_zmalloc_socket(
         type_: *const ::std::os::raw::c_char,
@@ -613,6 +623,12 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     pub fn rte_free(ptr: *mut ::std::os::raw::c_void);
+}
+unsafe extern "C" {
+    pub fn rte_malloc_get_socket_stats(
+        socket: ::std::os::raw::c_int,
+        socket_stats: *mut rte_malloc_socket_stats,
+    ) -> ::std::os::raw::c_int;
 }
 unsafe extern "C" {
     pub fn rte_malloc_virt2iova(addr: *const ::std::os::raw::c_void) -> rte_iova_t;
@@ -1930,6 +1946,14 @@ pub struct rte_memzone {
 pub union rte_memzone__bindgen_ty_1 {
     pub addr: *mut ::std::os::raw::c_void,
     pub addr_64: u64,
+}
+unsafe extern "C" {
+    pub fn rte_memzone_walk(
+        func: ::std::option::Option<
+            unsafe extern "C" fn(arg1: *const rte_memzone, arg: *mut ::std::os::raw::c_void),
+        >,
+        arg: *mut ::std::os::raw::c_void,
+    );
 }
 #[repr(C)]
 #[repr(align(64))]

@@ -4,6 +4,7 @@
 //! One test, because DPDK starts once in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
+mod oracle;
 mod owners;
 mod packets;
 mod refusals;
@@ -14,6 +15,7 @@ mod threads;
 #[test]
 fn rings_own_what_is_inside_and_lose_nothing() {
     let eal = support::eal(&["net_ring0"]);
+    oracle::agree(&eal);
     owners::items_are_dropped_once(&eal);
     owners::a_panic_leaves_nothing_behind(&eal);
     owners::what_finds_no_room_stays(&eal);

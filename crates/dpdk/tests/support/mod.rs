@@ -2,12 +2,24 @@
 //! An Eal for a test: no root, no hugepages, no devices but those named. And a port of it.
 #![allow(dead_code)] // No test uses all of it.
 
+pub mod holdings;
+pub mod property;
+
 use dpdk::{
     Burst, Eal, Mbuf, Mempool, Port, PortConfig, RxConfig, RxQueue, SharedMbuf, Started, TxConfig,
 };
 
 /// Starts DPDK with these devices and two lcores, on the first and the last CPU that the test may use.
 pub fn eal(vdevs: &[&str]) -> Eal {
+    eal_with(vdevs, &[])
+}
+
+/// The same for a test that has DPDK refuse a lot: it says less about that.
+pub fn quiet_eal(vdevs: &[&str]) -> Eal {
+    eal_with(vdevs, &["--log-level=critical"])
+}
+
+fn eal_with(vdevs: &[&str], more: &[&str]) -> Eal {
     let cpus = host::allowed_cpus();
     let (first, last) = (cpus.first().unwrap(), cpus.last().unwrap());
     let mut arguments = vec![
@@ -22,6 +34,7 @@ pub fn eal(vdevs: &[&str]) -> Eal {
         "--file-prefix".into(),
         format!("linerate-test-{}", std::process::id()),
     ];
+    arguments.extend(more.iter().map(|&argument| argument.to_owned()));
     for vdev in vdevs {
         arguments.extend(["--vdev".to_owned(), (*vdev).to_owned()]);
     }
