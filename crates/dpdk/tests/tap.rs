@@ -81,9 +81,10 @@ fn inside() {
     udp(queue, &pool, foreign, mac, false);
     udp(queue, &pool, foreign, mac, true);
     segments(queue, &pool, mac);
+    let lost = refused(queue, &pool, mac);
     drop(queues);
     eal.detach(port.stop().unwrap().unconfigure()).unwrap();
-    assert!(pool.is_full());
+    assert_eq!(pool.in_use(), lost);
 }
 
 fn ip(arguments: &[&str]) -> String {
@@ -219,6 +220,33 @@ fn segments(queue: &mut TxQueue<'_>, pool: &Mempool<'_>, mac: [u8; 6]) {
         received.extend(&tcp[20..]);
     }
     assert_eq!(received, payload);
+}
+
+/// What the kernel does not take comes back, and asks for nothing behind its bytes. The driver of later releases has
+/// cut the headers off by then, and loses the mbuf with its copy of them. Says how many were lost.
+fn refused(queue: &mut TxQueue<'_>, pool: &Mempool<'_>, mac: [u8; 6]) -> usize {
+    ip(&["link", "set", INTERFACE, "down"]);
+    let in_use = pool.in_use();
+    let mut bytes = headers(mac, false, 17, 8 + 4);
+    bytes.extend([0; 8 + 4]);
+    let mut mbuf = filled(pool, &bytes);
+    mbuf.request(&TxOffload {
+        l2_len: ETHERNET as u8,
+        ip: IpOffload::Ipv4 { len: 20, checksum: true },
+        l4: L4Offload::Udp,
+    })
+    .unwrap();
+    let mut burst = Burst::<1>::new();
+    assert!(burst.push(mbuf).is_ok());
+    assert_eq!(queue.send(&mut burst), 0, "the interface is down");
+    let back = burst.drain().next().unwrap();
+    if back.packet_len() == bytes.len() {
+        assert!(back.requested().is_some() && back.data() == bytes);
+    } else {
+        assert_eq!((back.data(), back.requested()), (&[0; 4][..], None));
+    }
+    drop(back);
+    pool.in_use() - in_use
 }
 
 /// What a call says in the end: net_tap has the kernel tell of each frame by a signal, which interrupts others.

@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::ptr::NonNull;
 
@@ -43,6 +44,20 @@ impl Drop for TxQueue<'_> {
         // SAFETY: the only one to use the queue does not do so any more. What its callbacks borrow lives as
         // long as `'port`, which the compiler holds against this.
         unsafe { self.callbacks.remove_all(self.port, self.queue as u16, Direction::Tx) };
+    }
+}
+
+/// net_tap from 24.11 on takes a packet's headers off to fill checksums in and, when the kernel then refuses the
+/// packet, gives it back without them: what it is asked for would lie in other bytes, or behind them.
+///
+/// # Safety
+/// `mbuf` is a packet that the driver gave back, the caller's alone.
+#[cold]
+unsafe fn look_at_refused(mbuf: *mut rte_mbuf) {
+    // SAFETY: the contract is the caller's; the packet stays where it was.
+    let mut mbuf = unsafe { ManuallyDrop::new(Mbuf::from_raw(NonNull::new_unchecked(mbuf))) };
+    if mbuf.requested().is_some_and(|request| request.headers_len() > mbuf.data().len()) {
+        mbuf.withdraw_request();
     }
 }
 
@@ -138,6 +153,9 @@ impl<'port> TxQueue<'port> {
                 offered = self.run_callbacks(callbacks, first, count);
             }
             let accepted = ethdev::tx_driver(self.ops, self.queue, first, offered);
+            if accepted < offered {
+                look_at_refused(*first.add(accepted.into()));
+            }
             accepted.into()..offered.into()
         }
     }
