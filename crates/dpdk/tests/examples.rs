@@ -192,6 +192,6 @@ fn mistakes_are_named() {
     assert!(error.contains("there is no port 3"), "{error}");
     // In words for people, not as `Debug` has it.
     let error = wrong("capture", &["--write", "/nowhere/out.pcapng"]);
-    let words = "error: cannot make /nowhere/out.pcapng";
+    let words = "error: capture file /nowhere/out.pcapng: No such file";
     assert!(error.lines().any(|line| line.starts_with(words)), "{error}");
 }

@@ -71,7 +71,9 @@ fn devices(program: &Path) -> String {
         .args(DEVICES)
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // It ends with 1 where a driver refuses its device.
+    let ended = matches!(output.status.code(), Some(0 | 1));
+    assert!(ended, "{}", String::from_utf8_lossy(&output.stderr));
     let told = String::from_utf8(output.stdout).unwrap();
     // Drivers and EAL write there as well.
     told.lines().filter(|line| line.starts_with("net_")).map(|line| format!("{line}\n")).collect()

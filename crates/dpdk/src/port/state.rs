@@ -190,6 +190,15 @@ impl<'eal> Port<'eal, Unconfigured> {
         })?;
         // SAFETY: looks a number up in DPDK's table.
         let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(id.0) } as u32;
+        // In this order, in which net_tap of 24.11 and later can cut TCP segments (in the other it refuses them).
+        for (queue, setup) in (0u16..).zip(&config.tx) {
+            let mut descriptors = setup.descriptors;
+            adjust(id, None, Some(&mut descriptors))?;
+            // SAFETY: the port is configured with this queue.
+            check(id, "rte_eth_tx_queue_setup", unsafe {
+                dpdk_sys::rte_eth_tx_queue_setup(id.0, queue, descriptors, socket, &tx_conf)
+            })?;
+        }
         for (queue, setup) in (0u16..).zip(&config.rx) {
             let mut descriptors = setup.descriptors;
             adjust(id, Some(&mut descriptors), None)?;
@@ -203,14 +212,6 @@ impl<'eal> Port<'eal, Unconfigured> {
                     &rx_conf,
                     setup.pool.as_ptr(),
                 )
-            })?;
-        }
-        for (queue, setup) in (0u16..).zip(&config.tx) {
-            let mut descriptors = setup.descriptors;
-            adjust(id, None, Some(&mut descriptors))?;
-            // SAFETY: the port is configured with this queue.
-            check(id, "rte_eth_tx_queue_setup", unsafe {
-                dpdk_sys::rte_eth_tx_queue_setup(id.0, queue, descriptors, socket, &tx_conf)
             })?;
         }
         if config.no_packet_types {
