@@ -252,7 +252,7 @@ fn dequeue<T, S: Several<T>>(
     let items = match step.how {
         How::Single => Vec::from_iter(at!(ring, step, consumer, dequeue())),
         How::Array => match at!(ring, step, consumer, dequeue_array()) {
-            Some(items) => Vec::from(<[T; ARRAY]>::from(items)),
+            Some(items) => Vec::from::<[T; ARRAY]>(items),
             None => Vec::new(),
         },
         How::Bulk | How::Burst => {
