@@ -251,10 +251,10 @@ fn dequeue<T, S: Several<T>>(
     let n = step.n;
     let items = match step.how {
         How::Single => Vec::from_iter(at!(ring, step, consumer, dequeue())),
-        How::Array => match at!(ring, step, consumer, dequeue_array()) {
-            Some(items) => Vec::from::<[T; ARRAY]>(items),
-            None => Vec::new(),
-        },
+        How::Array => {
+            let items: Option<[T; ARRAY]> = at!(ring, step, consumer, dequeue_array());
+            items.map_or_else(Vec::new, Vec::from)
+        }
         How::Bulk | How::Burst => {
             // Behind one that is there already.
             let mut several = S::with_room(n);
