@@ -78,9 +78,15 @@ pub enum RouteError {
         /// The largest.
         most: u64,
     },
-    /// The limit of routes or of groups is reached, or there is not the memory for another table of IPv6.
+    /// The limit of routes or of groups is reached.
     #[error("the table has no room: make it with more max_routes or groups")]
     Full,
+    /// This change of a table of IPv6 puts all routes into a new one (see [`Fib6::add`](super::Fib6::add)), for which there is
+    /// not the memory.
+    #[error(
+        "no memory for a second table, which this change takes: give EAL more (-m, --socket-mem)"
+    )]
+    Memory,
     /// There is no such route.
     #[error("there is no such route")]
     Absent,

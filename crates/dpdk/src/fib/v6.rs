@@ -115,15 +115,11 @@ impl<'eal> Fib6<'eal> {
         check_route(len, BITS, 0, self.most)?;
         let prefix = mask(prefix, len);
         self.exact(prefix, len).ok_or(RouteError::Absent)?;
-        if self.runs_over(prefix, len) {
+        let address = [prefix.to_be_bytes()];
+        // SAFETY: the table is ours, exclusively; one address is read.
+        let delete = || unsafe { dpdk_sys::rte_fib6_delete(self.raw.as_ptr(), raw(&address), len) };
+        if self.runs_over(prefix, len) || delete() < 0 {
             self.make_anew(prefix, len, None)?;
-        } else {
-            let address = [prefix.to_be_bytes()];
-            // SAFETY: the table is ours, exclusively; one address is read.
-            let code = unsafe { dpdk_sys::rte_fib6_delete(self.raw.as_ptr(), raw(&address), len) };
-            if code < 0 {
-                return Err(RouteError::Full);
-            }
         }
         self.groups.remove(prefix, len);
         self.len -= 1;
@@ -148,8 +144,9 @@ impl<'eal> Fib6<'eal> {
         routes.sort_unstable_by_key(|(_, len, _)| *len);
         let remade = self.remade.wrapping_add(1);
         let name = format!("{}~{:x}", self.config.name, remade & 0xff);
-        let name = CString::new(name).map_err(|_| RouteError::Full)?;
-        let new = create(&name, &self.config).map_err(|_| RouteError::Full)?;
+        // The name was checked when the table was made: what is refused is its memory.
+        let name = CString::new(name).map_err(|_| RouteError::Memory)?;
+        let new = create(&name, &self.config).map_err(|_| RouteError::Memory)?;
         let told = routes
             .into_iter()
             .try_for_each(|(prefix, len, hop)| tell(new, u128::from(prefix), len, hop));

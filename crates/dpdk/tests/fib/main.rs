@@ -12,7 +12,8 @@ mod support;
 
 #[test]
 fn routes_lead_where_a_plain_list_says() {
-    let eal = support::eal(&[]);
+    // Two tables with entries of 8 bytes at a time: 2^24 of them, and the groups.
+    let eal = support::large_eal(320);
     oracle::ipv4(&eal);
     oracle::ipv6(&eal);
     oracle::groups_are_not_lost(&eal);
@@ -20,4 +21,5 @@ fn routes_lead_where_a_plain_list_says() {
     lpm::same_next_hops(&eal);
     refusals::ipv4(&eal);
     refusals::ipv6(&eal);
+    refusals::no_memory(&eal);
 }

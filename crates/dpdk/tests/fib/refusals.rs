@@ -79,3 +79,19 @@ pub fn ipv6(eal: &Eal) {
     let error = LookupError { addresses: 2, hops: 1 };
     assert_eq!(fib.lookup_bulk(&[[0; 16]; 2], &mut [7]), Err(error));
 }
+
+/// A change that takes a second table, while others have the memory.
+pub fn no_memory(eal: &Eal) {
+    let kind = FibType::Table { next_hop: NextHopSize::Eight, groups: 100 };
+    let make = |name| Fib6::new(eal, &FibConfig { kind, ..FibConfig::named(name) }).unwrap();
+    let mut fib = make("changed");
+    let others = make("others");
+    let last = Ipv6Addr::from(u128::MAX);
+    fib.add(last, 128, 1).unwrap();
+    assert_eq!(fib.add(last, 127, 2), Err(RouteError::Memory));
+    assert_eq!((fib.len(), fib.route(last, 127), fib.lookup(&last.octets())), (1, None, 1));
+    drop(others);
+    fib.add(last, 127, 2).unwrap();
+    let before = (u128::MAX - 1).to_be_bytes();
+    assert_eq!((fib.lookup(&last.octets()), fib.lookup(&before)), (1, 2));
+}

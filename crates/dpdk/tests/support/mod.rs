@@ -9,17 +9,24 @@ use dpdk::{
     Burst, Eal, Mbuf, Mempool, Port, PortConfig, RxConfig, RxQueue, SharedMbuf, Started, TxConfig,
 };
 
+const MEGABYTES: u32 = 256;
+
 /// Starts DPDK with these devices and two lcores, on the first and the last CPU that the test may use.
 pub fn eal(vdevs: &[&str]) -> Eal {
-    eal_with(vdevs, &[])
+    eal_with(vdevs, MEGABYTES, &[])
+}
+
+/// The same with so much memory.
+pub fn large_eal(megabytes: u32) -> Eal {
+    eal_with(&[], megabytes, &[])
 }
 
 /// The same for a test that has DPDK refuse a lot: it says less about that.
 pub fn quiet_eal(vdevs: &[&str]) -> Eal {
-    eal_with(vdevs, &["--log-level=critical"])
+    eal_with(vdevs, MEGABYTES, &["--log-level=critical"])
 }
 
-fn eal_with(vdevs: &[&str], more: &[&str]) -> Eal {
+fn eal_with(vdevs: &[&str], megabytes: u32, more: &[&str]) -> Eal {
     let cpus = host::allowed_cpus();
     let (first, last) = (cpus.first().unwrap(), cpus.last().unwrap());
     let mut arguments = vec![
@@ -30,7 +37,7 @@ fn eal_with(vdevs: &[&str], more: &[&str]) -> Eal {
         "--no-huge".into(),
         "--no-shconf".into(),
         "-m".into(),
-        "256".into(),
+        megabytes.to_string(),
         "--file-prefix".into(),
         format!("linerate-test-{}", std::process::id()),
     ];
