@@ -242,6 +242,7 @@ fn unsafe_devices_are_refused(eal: &Eal) {
         "net_null5,size=9000,copy=1",
         "bus=vdev,name=net_null5,copy=1",
         "net_memif5,socket=/bus=vdev,name=net_null5",
+        "net_memif5,role=client,secret=zero-copy=yes",
         "net_no_such_driver0",
     ] {
         let error = eal.attach(arguments).unwrap_err();
