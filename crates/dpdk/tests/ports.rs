@@ -247,6 +247,7 @@ fn unsafe_devices_are_refused(eal: &Eal) {
         "bus=vdev,name=net_null5,copy=1",
         "net_memif5,socket=/bus=vdev,name=net_null5",
         "net_memif5,role=client,secret=zero-copy=yes",
+        "net_pcap5,rx_iface",
         "net_no_such_driver0",
     ] {
         let error = eal.attach(arguments).unwrap_err();

@@ -60,10 +60,8 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
             "it is neither a PCI address nor of a driver that is known to be safe; --vdev on the command line takes any",
         );
     };
-    if !arguments.iter().all(|argument| has_one_key(argument)) {
-        return Err(
-            "write each argument as key=value: DPDK takes what stands before the last = for the key",
-        );
+    if !arguments.iter().all(|argument| is_pair(argument)) {
+        return Err("write each argument as key=value, with one =");
     }
     if arguments.iter().any(|argument| argument.starts_with("internal")) {
         return Err("internal= is a pointer");
@@ -92,12 +90,13 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Whether an argument has the key that it begins with, and no other: DPDK's `rte_kvargs_parse` reads `a=b=c` as `b=c`.
-fn has_one_key(argument: &str) -> bool {
-    let key = argument.split_once('=').map_or(argument, |(key, _)| key);
-    argument.matches('=').count() <= 1
-        && !key.is_empty()
-        && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+/// Whether an argument is a key and a value. DPDK's `rte_kvargs_parse` reads `a=b=c` as `b=c`; and `a` as a key whose value
+/// is a null pointer, at which net_pcap looks.
+fn is_pair(argument: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    argument.split_once('=').is_some_and(|(key, value)| {
+        !key.is_empty() && key.bytes().all(plain) && !value.is_empty() && !value.contains('=')
+    })
 }
 
 fn null_argument(argument: &str) -> bool {
@@ -189,9 +188,11 @@ mod tests {
             "net_memif0,role=client,[zero-copy=yes",
             "net_vhost0,iface=/tmp/s,=legacy-ol-flags=1",
             "net_vhost0,iface=/tmp/s=legacy-ol-flags=1",
-            // No key.
+            // No key, or no value.
             "net_tap0,",
             "net_tap0,=edge0",
+            "net_tap0,iface=",
+            "net_pcap0,rx_iface",
             "eth_ring0,internal=0x10",
             "net_null0,copy=1",
             "net_null0,copy=0,copy=1",
