@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int};
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock};
 
@@ -191,10 +191,10 @@ impl Eal {
 
     /// The directory of this process's run-time files (its telemetry socket among them).
     #[must_use]
-    pub fn runtime_dir(&self) -> std::path::PathBuf {
+    pub fn runtime_dir(&self) -> PathBuf {
         // SAFETY: returns a static C string once EAL has started.
         let dir = unsafe { CStr::from_ptr(dpdk_sys::rte_eal_get_runtime_dir()) };
-        std::path::PathBuf::from(dir.to_string_lossy().into_owned())
+        PathBuf::from(OsStr::from_bytes(dir.to_bytes()))
     }
 
     /// Whether packet memory is in huge pages (no `--no-huge`).

@@ -142,6 +142,8 @@ impl<'scope> Scope<'scope, '_> {
             launched.push(lcore);
             return Ok(());
         }
+        // The work is the program's own, and may launch other work when it is dropped.
+        drop(launched);
         // SAFETY: the launch was refused, so the trampoline will not take the box.
         drop(unsafe { Box::from_raw(raw) });
         Err(match Errno(-code) {

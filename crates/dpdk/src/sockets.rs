@@ -5,15 +5,18 @@
 //! another name when the first is taken.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The socket files in `dir` that this process has bound and holds open.
 pub(crate) fn own(dir: &Path) -> Vec<PathBuf> {
     let held = held_inodes();
-    let table = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    // Bytes: paths, and names of other programs' sockets, need be no UTF-8.
+    let table = fs::read("/proc/net/unix").unwrap_or_default();
     table
-        .lines()
+        .split(|byte| *byte == b'\n')
         .filter_map(bound)
         .filter(|(inode, path)| held.contains(inode) && path.parent() == Some(dir))
         .map(|(_, path)| path)
@@ -21,13 +24,16 @@ pub(crate) fn own(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Inode and path of a line `Num RefCount Protocol Flags Type St Inode Path`; a path may hold spaces.
-fn bound(line: &str) -> Option<(u64, PathBuf)> {
+fn bound(line: &[u8]) -> Option<(u64, PathBuf)> {
     let mut rest = line;
-    let mut word = "";
+    let mut word: &[u8] = &[];
     for _ in 0..7 {
-        (word, rest) = rest.trim_start().split_once(' ')?;
+        rest = rest.trim_ascii_start();
+        let end = rest.iter().position(|byte| *byte == b' ')?;
+        (word, rest) = (&rest[..end], &rest[end + 1..]);
     }
-    Some((word.parse().ok()?, PathBuf::from(rest)))
+    let inode = std::str::from_utf8(word).ok()?.parse().ok()?;
+    Some((inode, PathBuf::from(OsStr::from_bytes(rest))))
 }
 
 /// Inodes of the sockets among this process's descriptors.
@@ -48,11 +54,11 @@ mod tests {
 
     #[test]
     fn lines_are_read_with_spaces_in_paths_and_before_inodes() {
-        let line = "00000000c31cd69a: 00000002 00000000 00010000 0005 01   145 /run/a b/s";
+        let line = b"00000000c31cd69a: 00000002 00000000 00010000 0005 01   145 /run/a b/s";
         assert_eq!(bound(line), Some((145, PathBuf::from("/run/a b/s"))));
-        assert_eq!(bound("00000000c31cd69a: 00000003 00000000 00000000 0001 03 709145"), None);
-        assert_eq!(bound("Num       RefCount Protocol Flags    Type St Inode Path"), None);
-        assert_eq!(bound(""), None);
+        assert_eq!(bound(b"00000000c31cd69a: 00000003 00000000 00000000 0001 03 709145"), None);
+        assert_eq!(bound(b"Num       RefCount Protocol Flags    Type St Inode Path"), None);
+        assert_eq!(bound(b""), None);
     }
 
     #[test]
@@ -65,5 +71,17 @@ mod tests {
         assert_eq!(own(dir.path().parent().unwrap()), Vec::<PathBuf>::new());
         drop(listener);
         assert_eq!(own(dir.path()), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn names_of_sockets_need_be_no_utf8() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = UnixListener::bind(dir.path().join(OsStr::from_bytes(b"\xff"))).unwrap();
+        let held = dir.path().join("held");
+        let listener = UnixListener::bind(&held).unwrap();
+        let mut all = own(dir.path());
+        all.sort();
+        assert_eq!(all, [held, dir.path().join(OsStr::from_bytes(b"\xff"))]);
+        drop((other, listener));
     }
 }

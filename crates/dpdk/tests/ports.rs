@@ -5,10 +5,13 @@
 mod support;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use dpdk::{
-    Burst, Eal, LaunchError, Mempool, PoolConfig, PortConfig, PortError, RxConfig, TxBuffer,
+    Burst, Eal, LaunchError, Lcore, Mempool, PoolConfig, PortConfig, PortError, RxConfig, Scope,
+    TxBuffer,
 };
 use support::started;
 
@@ -40,6 +43,7 @@ fn ports_and_queues() {
     unsafe_devices_are_refused(&eal);
     questions_meet_no_port_half_gone(&eal, &pool);
     scopes(&eal);
+    refused_work_may_launch_when_it_is_dropped(&eal);
     assert!(pool.is_full());
 }
 
@@ -242,6 +246,8 @@ fn unsafe_devices_are_refused(eal: &Eal) {
         "net_null5,size=9000,copy=1",
         "bus=vdev,name=net_null5,copy=1",
         "net_memif5,socket=/bus=vdev,name=net_null5",
+        "net_memif5,role=client,secret=zero-copy=yes",
+        "net_pcap5,rx_iface",
         "net_no_such_driver0",
     ] {
         let error = eal.attach(arguments).unwrap_err();
@@ -255,7 +261,7 @@ fn unsafe_devices_are_refused(eal: &Eal) {
 
 /// Questions from another thread while a port comes and goes.
 fn questions_meet_no_port_half_gone(eal: &Eal, pool: &Mempool<'_>) {
-    let done = std::sync::atomic::AtomicBool::new(false);
+    let done = AtomicBool::new(false);
     let control = eal.take_port(eal.ports()[0]).unwrap().control();
     let asked = AtomicU64::new(0);
     std::thread::scope(|threads| {
@@ -321,4 +327,47 @@ fn scopes(eal: &Eal) {
             });
         });
     });
+}
+
+/// Launches work when it is dropped, or would.
+struct Again<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    lcore: Lcore,
+    busy: mpsc::Sender<bool>,
+}
+
+impl Drop for Again<'_, '_> {
+    fn drop(&mut self) {
+        let refused = self.scope.launch(self.lcore, || {});
+        let _ = self.busy.send(matches!(refused, Err(LaunchError::Busy(_))));
+    }
+}
+
+fn refused_work_may_launch_when_it_is_dropped(eal: &Eal) {
+    const PATIENCE: Duration = Duration::from_secs(20);
+    let Some(&lcore) = eal.workers().first() else { return };
+    let (busy, is_busy) = mpsc::channel();
+    let ends = AtomicBool::new(false);
+    // Launching is for this thread, which would wait for itself: another looks after it.
+    let watch = std::thread::spawn(move || {
+        if is_busy.recv_timeout(PATIENCE) != Ok(true) {
+            eprintln!("work that was refused waits for ever, or was not refused");
+            std::process::abort();
+        }
+    });
+    eal.scope(|scope| {
+        let ends = &ends;
+        scope
+            .launch(lcore, move || {
+                while !ends.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+            .unwrap();
+        let again = Again { scope, lcore, busy };
+        let refused = scope.launch(lcore, move || drop(again));
+        ends.store(true, Ordering::Relaxed);
+        assert!(matches!(refused, Err(LaunchError::Busy(_))));
+    });
+    watch.join().unwrap();
 }

@@ -159,6 +159,7 @@ unsafe fn get_refill(pool: *mut rte_mempool, cache: Cache, objects: *mut Object,
 
 #[cold]
 unsafe fn get_backend(pool: *mut rte_mempool, objects: *mut Object, n: usize) -> bool {
+    // A ring answers that it has too few when it is asked for none.
     // SAFETY: the contract is the caller's.
-    unsafe { dpdk_sys::lr_mempool_ops_dequeue_bulk(pool, objects, n as u32) == 0 }
+    n == 0 || unsafe { dpdk_sys::lr_mempool_ops_dequeue_bulk(pool, objects, n as u32) == 0 }
 }

@@ -60,21 +60,22 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
             "it is neither a PCI address nor of a driver that is known to be safe; --vdev on the command line takes any",
         );
     };
-    if arguments.iter().any(|argument| argument.trim_start().starts_with("internal")) {
+    if !arguments.iter().all(|argument| is_pair(argument)) {
+        return Err("write each argument as key=value, with one =");
+    }
+    if arguments.iter().any(|argument| argument.starts_with("internal")) {
         return Err("internal= is a pointer");
     }
     match allowed {
         Arguments::Any => Ok(()),
         // The peer would write to packets while they are looked at.
-        Arguments::Memif if arguments.iter().any(|it| it.trim_start().starts_with("zero-copy")) => {
+        Arguments::Memif if arguments.iter().any(|it| it.starts_with("zero-copy")) => {
             Err("with zero-copy the peer writes to packets at any time")
         }
         Arguments::Memif => Ok(()),
         // Received packets would ask to be worked on when they are sent, at places that the peer names and that
         // the program moves when it changes them.
-        Arguments::Vhost
-            if arguments.iter().any(|it| it.trim_start().starts_with("legacy-ol-flags")) =>
-        {
+        Arguments::Vhost if arguments.iter().any(|it| it.starts_with("legacy-ol-flags")) => {
             Err("with legacy-ol-flags the peer decides where checksums are written")
         }
         Arguments::Vhost => Ok(()),
@@ -87,6 +88,15 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
             "net_null takes size=1 to size=64, no-rx=0, no-rx=1 and copy=0 here; larger packets might be larger than their buffers",
         ),
     }
+}
+
+/// Whether an argument is a key and a value. DPDK's `rte_kvargs_parse` reads `a=b=c` as `b=c`; and `a` as a key whose value
+/// is a null pointer, at which net_pcap looks.
+fn is_pair(argument: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    argument.split_once('=').is_some_and(|(key, value)| {
+        !key.is_empty() && key.bytes().all(plain) && !value.is_empty() && !value.contains('=')
+    })
 }
 
 fn null_argument(argument: &str) -> bool {
@@ -171,6 +181,18 @@ mod tests {
             "net_ring0,nodeaction=r:0:ATTACH",
             "net_ring0,",
             "net_memif0, internal=0x10",
+            // More than one =: the key is what stands before the last.
+            "net_memif0,=internal=0x10",
+            "net_memif0,role=client,=zero-copy=yes",
+            "net_memif0,role=client,secret=zero-copy=yes",
+            "net_memif0,role=client,[zero-copy=yes",
+            "net_vhost0,iface=/tmp/s,=legacy-ol-flags=1",
+            "net_vhost0,iface=/tmp/s=legacy-ol-flags=1",
+            // No key, or no value.
+            "net_tap0,",
+            "net_tap0,=edge0",
+            "net_tap0,iface=",
+            "net_pcap0,rx_iface",
             "eth_ring0,internal=0x10",
             "net_null0,copy=1",
             "net_null0,copy=0,copy=1",

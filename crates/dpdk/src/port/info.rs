@@ -18,7 +18,8 @@ use super::rss::RssHashTypes;
 pub struct PortInfo {
     /// Name of the driver, such as `net_memif`.
     pub driver: String,
-    /// Receive queues that it has.
+    /// Receive queues that it has; of net_af_xdp 16 at most, because with more it would write statistics behind the
+    /// place that DPDK has for them.
     pub max_rx_queues: u16,
     /// Transmit queues that it has.
     pub max_tx_queues: u16,
@@ -91,8 +92,8 @@ impl PortInfo {
             unsafe { CStr::from_ptr(info.driver_name) }.to_string_lossy().into_owned()
         };
         Self {
+            max_rx_queues: max_rx_queues(&driver, info.max_rx_queues),
             driver,
-            max_rx_queues: info.max_rx_queues,
             max_tx_queues: info.max_tx_queues,
             max_mtu: max_mtu(info.max_mtu, info.max_rx_pktlen),
             min_mtu: info.min_mtu,
@@ -112,6 +113,16 @@ impl PortInfo {
             raw_hash_types: info.flow_type_rss_offloads,
         }
     }
+}
+
+/// Queues for whose statistics `struct rte_eth_stats` has room: `RTE_ETHDEV_QUEUE_STAT_CNTRS` as DPDK and distributions
+/// have it. (Releases from 25.11 on have the room elsewhere.)
+const QUEUES_WITH_STATS: u16 = 16;
+
+/// Receive queues that may be used. net_af_xdp writes statistics of each that is configured, wherever they come to lie:
+/// those of the 33rd behind the end of the struct, which others put on their stacks.
+fn max_rx_queues(driver: &str, has: u16) -> u16 {
+    if driver == "net_af_xdp" { has.min(QUEUES_WITH_STATS) } else { has }
 }
 
 /// Bytes of an Ethernet header and FCS.
@@ -140,6 +151,28 @@ pub(super) fn query(id: PortId) -> Result<dpdk_sys::rte_eth_dev_info, PortError>
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CStr;
+    use std::mem::MaybeUninit;
+
+    use super::PortInfo;
+
+    fn receive_queues_of(driver: &'static CStr, has: u16) -> u16 {
+        let mut info = MaybeUninit::<dpdk_sys::rte_eth_dev_info>::zeroed();
+        // SAFETY: plain data, zeroed; the name is static, and there is no pointer to flags.
+        unsafe {
+            (*info.as_mut_ptr()).driver_name = driver.as_ptr();
+            (*info.as_mut_ptr()).max_rx_queues = has;
+            PortInfo::from_dpdk(&info.assume_init()).max_rx_queues
+        }
+    }
+
+    #[test]
+    fn af_xdp_has_no_more_queues_than_statistics_have_room_for() {
+        assert_eq!(receive_queues_of(c"net_af_xdp", 40), 16);
+        assert_eq!(receive_queues_of(c"net_af_xdp", 3), 3);
+        assert_eq!(receive_queues_of(c"net_ice", 40), 40);
+    }
+
     #[test]
     fn the_mtu_is_what_configuring_takes() {
         // As the drivers of DPDK 22.11 say: net_memif, net_null, net_af_xdp, and one that counts VLAN tags.

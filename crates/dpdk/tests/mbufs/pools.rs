@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Several mbufs at once, and what a pool says of itself.
 
-use dpdk::{Eal, Mbuf};
+use dpdk::{Burst, Eal, Mbuf};
 
 pub fn check(eal: &Eal) {
     let pool = super::pool(eal, "several", 200);
@@ -38,4 +38,16 @@ pub fn check(eal: &Eal) {
     assert_eq!((pool.in_use(), other.in_use()), (1, 0));
     drop(shared);
     assert!(pool.is_full() && other.is_full());
+
+    // None are always there, also for a thread without a cache and in a pool that has no more.
+    let all = pool.alloc_array::<255>().unwrap();
+    std::thread::scope(|threads| {
+        let none = threads.spawn(|| {
+            assert!(pool.alloc().is_none());
+            let mut full = Burst::<0>::new();
+            (pool.alloc_array::<0>().is_some(), pool.fill(&mut full, 1).is_ok())
+        });
+        assert_eq!(none.join().unwrap(), (true, true));
+    });
+    Mbuf::free_array(all);
 }

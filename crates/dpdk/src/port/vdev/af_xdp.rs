@@ -39,7 +39,8 @@ impl AfXdp {
         self
     }
 
-    /// How many of the interface's queues it takes, 1 by default.
+    /// How many of the interface's queues it takes, 1 by default. Of more than 16 only 16 can receive: see
+    /// [`PortInfo::max_rx_queues`](crate::PortInfo::max_rx_queues).
     #[must_use]
     pub fn queue_count(mut self, count: u16) -> Self {
         self.0.set("queue_count", count);

@@ -210,7 +210,8 @@ fn misread(value: &str) -> Option<&'static str> {
     if value.contains('=') {
         return Some("EAL reads no further than to its =");
     }
-    if value.starts_with('[') {
+    // Whatever is before it; up to the next ] commas begin no argument. In `a[1]` nothing is lost.
+    if value.starts_with('[') || value.rfind('[') > value.rfind(']') {
         return Some("[ begins a list");
     }
     if value.contains(char::REPLACEMENT_CHARACTER) {

@@ -63,6 +63,10 @@ fn every_argument_is_written_as_eal_reads_it() {
     );
     assert_eq!(accepted(&Pcap::new("net_pcap0").interface("lo")), "net_pcap0,iface=lo");
     assert_eq!(
+        accepted(&Pcap::new("net_pcap0").send_file("/tmp/a[1].pcap")),
+        "net_pcap0,tx_pcap=/tmp/a[1].pcap"
+    );
+    assert_eq!(
         accepted(&Pcap::new("net_pcap0").receive_file("a b.pcap").again_and_again(true)),
         "net_pcap0,rx_pcap=a b.pcap,infinite_rx=1"
     );
@@ -116,6 +120,8 @@ fn what_eal_would_read_as_something_else_is_refused() {
         "a,zero-copy=yes",
         "a=b",
         "[a",
+        "a[b",
+        "a[1]b[2",
         "a\0b",
         "a\nb",
         " a",
