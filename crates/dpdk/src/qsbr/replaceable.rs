@@ -11,6 +11,9 @@ use super::{Qsbr, Token};
 /// A table (an [`Acl`](crate::acl::Acl), routes, any `T`) that readers of one [`Qsbr`] read and any thread
 /// exchanges.
 ///
+/// A struct that refers to one has two lifetimes, `&'w Replaceable<'q, T>`: with `&'q Replaceable<'q, T>` what is in it would have to live
+/// as long as the reference, and the compiler says that tables do not live long enough (E0597).
+///
 /// ```no_run
 /// use dpdk::Burst;
 /// use dpdk::acl::{Acl, Built};
