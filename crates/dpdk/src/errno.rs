@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-/// A positive `errno` value as DPDK returned it (as `-errno` or in `rte_errno`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A positive `errno` value as DPDK returned it (as `-errno` or in `rte_errno`). Its `Display` is what `rte_strerror` says,
+/// and its `Debug` too: a `main` that returns an error prints that.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
 impl Errno {
@@ -20,6 +21,12 @@ impl Errno {
     }
 }
 
+impl fmt::Debug for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Errno({self})")
+    }
+}
+
 impl fmt::Display for Errno {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", std::io::Error::from_raw_os_error(self.0))
@@ -27,3 +34,13 @@ impl fmt::Display for Errno {
 }
 
 impl std::error::Error for Errno {}
+
+#[cfg(test)]
+mod tests {
+    use super::Errno;
+
+    #[test]
+    fn debug_says_what_the_number_means() {
+        assert_eq!(format!("{:?}", Errno(12)), "Errno(Cannot allocate memory (os error 12))");
+    }
+}

@@ -354,7 +354,26 @@ impl Ipv4 {
     }
 }
 
-/// The fields of a header without options, to be written.
+/// The fields of a header without options, to be written: over whatever bytes there were, checksum included.
+///
+/// ```
+/// use std::net::Ipv4Addr;
+/// use packet::ipv4::{Ipv4, Ipv4Fields, LEN, PROTOCOL_UDP};
+///
+/// let mut packet = [0xff; LEN + 8]; // such as `Mbuf::prepend` gives
+/// let header = packet.first_chunk_mut().unwrap();
+/// Ipv4Fields {
+///     total_len: 28,
+///     protocol: PROTOCOL_UDP,
+///     source: Ipv4Addr::new(192, 0, 2, 1),
+///     destination: Ipv4Addr::new(198, 51, 100, 1),
+///     ..Ipv4Fields::default()
+/// }
+/// .write(header);
+/// let (ip, _) = Ipv4::split(&packet)?;
+/// assert!(ip.checksum_is_right() && ip.ttl() == 64);
+/// # Ok::<(), packet::Malformed>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4Fields {
     /// Type of service: DSCP in the upper six bits, ECN in the lower two.
@@ -373,6 +392,23 @@ pub struct Ipv4Fields {
     pub source: Ipv4Addr,
     /// Destination address.
     pub destination: Ipv4Addr,
+}
+
+impl Default for Ipv4Fields {
+    /// A header without payload, with a time to live of 64 and "don't fragment", under which the identification means
+    /// nothing (RFC 6864); everything else is 0.
+    fn default() -> Self {
+        Self {
+            tos: 0,
+            total_len: LEN as u16,
+            identification: 0,
+            dont_fragment: true,
+            ttl: 64,
+            protocol: 0,
+            source: Ipv4Addr::UNSPECIFIED,
+            destination: Ipv4Addr::UNSPECIFIED,
+        }
+    }
 }
 
 impl Ipv4Fields {

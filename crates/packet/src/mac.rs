@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A 48-bit Ethernet address, in the order of the wire.
+/// A 48-bit Ethernet address, in the order of the wire (`rte_ether_addr`).
 ///
 /// ```
 /// let mac: packet::MacAddr = "02:00:00:00:00:07".parse()?;
@@ -47,6 +47,18 @@ impl MacAddr {
     pub const fn to_u64(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    }
+}
+
+impl From<[u8; 6]> for MacAddr {
+    fn from(bytes: [u8; 6]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl From<MacAddr> for [u8; 6] {
+    fn from(mac: MacAddr) -> Self {
+        mac.0
     }
 }
 
@@ -103,6 +115,7 @@ mod tests {
             let mac = MacAddr(bytes);
             prop_assert_eq!(mac.to_string().parse::<MacAddr>(), Ok(mac));
             prop_assert_eq!(MacAddr::from_u64(mac.to_u64()), mac);
+            prop_assert_eq!((MacAddr::from(bytes), <[u8; 6]>::from(mac)), (mac, bytes));
         }
     }
 }

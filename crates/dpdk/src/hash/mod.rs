@@ -282,13 +282,16 @@ impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
     }
 
     /// The keys that `keep` says no to are removed.
-    pub fn retain(&mut self, mut keep: impl FnMut(&K, V) -> bool) {
-        // DPDK moves entries when one is removed, so that a walk would miss some: first all are found.
-        let gone: Vec<K> =
-            self.iter().filter(|(key, value)| !keep(key, *value)).map(|(key, _)| key).collect();
-        for key in gone {
+    pub fn retain(&mut self, keep: impl FnMut(&K, V) -> bool) {
+        for key in self.keys_without(keep) {
             self.remove(&key);
         }
+    }
+
+    /// The keys that `keep` says no to. DPDK moves entries when one is removed, so that a walk that removes would miss
+    /// some: first all are found.
+    fn keys_without(&self, mut keep: impl FnMut(&K, V) -> bool) -> Vec<K> {
+        self.iter().filter(|(key, value)| !keep(key, *value)).map(|(key, _)| key).collect()
     }
 
     /// Keys and values, in no order (`rte_hash_iterate`).

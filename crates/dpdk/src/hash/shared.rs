@@ -11,7 +11,7 @@ use std::mem::ManuallyDrop;
 use dpdk_sys::rte_hash_rcu_config;
 
 use super::lookup::{Lookups, MOST_WITH_MORE_TO_DO};
-use super::{Full, Hash, HashConfig, HashError, Plain};
+use super::{Full, Hash, HashConfig, HashError, Iter, Plain};
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::qsbr::{Online, Qsbr, foreign};
@@ -124,6 +124,27 @@ impl<K: Plain, V: Plain> HashWriter<'_, '_, K, V> {
     #[must_use]
     pub fn get(&self, key: &K) -> Option<V> {
         self.table.get(key)
+    }
+
+    /// Places in use (`rte_hash_count`), of as many as the table has capacity: those of keys, and those of removed keys
+    /// that wait for readers. Keys alone are counted by [`iter`](Self::iter).
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.table.len()
+    }
+
+    /// [`Hash::iter`]: for reports, say, or to find flows that have ended.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        self.table.iter()
+    }
+
+    /// [`Hash::retain`], while others look up.
+    pub fn retain(&mut self, keep: impl FnMut(&K, V) -> bool) {
+        // What is the program's own runs without the lock.
+        for key in self.table.keys_without(keep) {
+            self.remove(&key);
+        }
     }
 }
 

@@ -24,7 +24,7 @@
 //! Cores share the variables of its clock. A write that the system cuts short leaves half a block behind. Its functions
 //! take different arguments in 22.11, 24.11 and 25.11.
 //!
-//! ```no_run
+//! ```standalone_crate
 //! use std::time::Duration;
 //! use dpdk::pcapng::{Direction, Interface, Pcapng, TapConfig};
 //!
@@ -38,7 +38,7 @@
 //!     let mut rx = queues.rx.remove(0);
 //!     let polling = scope.spawn(move || {
 //!         let mut burst = dpdk::Burst::<32>::new();
-//!         for _ in 0..1_000_000 {
+//!         for _ in 0..1000 {
 //!             rx.receive(&mut burst);
 //!             burst.clear();
 //!         }
@@ -51,8 +51,19 @@
 //! })?;
 //! let figures = file.finish()?;
 //! println!("{} captured, {} lost", figures.captured, figures.dropped);
+//! # assert_eq!(figures.captured + figures.dropped, 32_000);
 //! # Ok(())
 //! # }
+//! # let directory = std::env::temp_dir().join(format!("doc-pcapng-{}", std::process::id()));
+//! # std::fs::create_dir(&directory)?;
+//! # std::env::set_current_dir(&directory)?;
+//! # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256 --vdev net_null0".split(' '))?;
+//! # let pool = dpdk::Mempool::packet_pool(&eal, &dpdk::PoolConfig { count: 2047, ..dpdk::PoolConfig::named("packets") })?;
+//! # let config = dpdk::PortConfig { rx: vec![dpdk::RxConfig::new(&pool)], ..Default::default() };
+//! # run(eal.take_port(eal.ports()[0])?.configure(&config)?.start()?)?;
+//! # assert!(std::fs::metadata("wan.pcapng")?.len() > 1000);
+//! # std::fs::remove_dir_all(&directory)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod block;

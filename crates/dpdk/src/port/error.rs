@@ -112,7 +112,7 @@ pub enum PortError {
     #[error("port {0}: its driver removed the device but left the port")]
     Remains(PortId),
     /// A DPDK call failed.
-    #[error("port {port}: {call}: {errno}")]
+    #[error("port {port}: {call}: {errno}{}", hint(call, *errno))]
     Call {
         /// The port.
         port: PortId,
@@ -137,7 +137,47 @@ pub enum PortError {
     NoPort(String),
 }
 
+/// What to do about a call's answer, where DPDK's number does not tell.
+fn hint(call: &str, errno: Errno) -> &'static str {
+    const EBUSY: i32 = 16;
+    const EINVAL: i32 = 22;
+    const ENOSYS: i32 = 38;
+    match (call, errno.0) {
+        ("rte_eth_dev_vlan_filter", ENOSYS) => {
+            "; configure the port with RxOffloads::VLAN_FILTER, or switch it on by set_vlan_modes"
+        }
+        ("rte_eth_dev_set_mtu", EBUSY) => "; stop the port first",
+        ("rte_eth_dev_set_mtu", EINVAL) => "; Port::info has min_mtu and max_mtu",
+        ("rte_eth_dev_configure" | "rte_eth_rx_queue_setup" | "rte_eth_tx_queue_setup", EINVAL) => {
+            "; DPDK's message above says of what"
+        }
+        _ => "",
+    }
+}
+
 /// Turns DPDK's `-errno` into an error that names the port and the call.
 pub(super) fn check(port: PortId, call: &'static str, code: i32) -> Result<i32, PortError> {
     Errno::check(code).map_err(|errno| PortError::Call { port, call, errno })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PortError, check};
+    use crate::PortId;
+
+    #[test]
+    fn what_the_number_does_not_tell_the_text_does() {
+        let told = |call, code| check(PortId(3), call, code).map_err(|error| error.to_string());
+        assert_eq!(
+            told("rte_eth_dev_vlan_filter", -38),
+            Err("port 3: rte_eth_dev_vlan_filter: Function not implemented (os error 38); configure \
+                 the port with RxOffloads::VLAN_FILTER, or switch it on by set_vlan_modes"
+                .to_owned())
+        );
+        assert_eq!(
+            told("rte_eth_dev_start", -5),
+            Err("port 3: rte_eth_dev_start: Input/output error (os error 5)".to_owned())
+        );
+        assert!(matches!(check(PortId(3), "", 7), Ok::<_, PortError>(7)));
+    }
 }

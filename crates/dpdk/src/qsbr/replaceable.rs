@@ -11,7 +11,10 @@ use super::{Qsbr, Token};
 /// A table (an [`Acl`](crate::acl::Acl), routes, any `T`) that readers of one [`Qsbr`] read and any thread
 /// exchanges.
 ///
-/// ```no_run
+/// A struct that refers to one has two lifetimes, `&'w Replaceable<'q, T>`: with `&'q Replaceable<'q, T>` what is in it would have to live
+/// as long as the reference, and the compiler says that tables do not live long enough (E0597).
+///
+/// ```standalone_crate
 /// use dpdk::Burst;
 /// use dpdk::acl::{Acl, Built};
 /// use dpdk::qsbr::{Online, Replaceable};
@@ -30,6 +33,29 @@ use super::{Qsbr, Token};
 ///     let old = rules.replace(new); // Packets meet the new rules from now on.
 ///     drop(old); // Waits for lcores that look up in the old ones.
 /// }
+/// # use dpdk::acl::{AclConfig, IPV4_5TUPLE, Match, Rule};
+/// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+/// # let rules = |name: &str| {
+/// #     let mut acl: Acl<_, 5> = Acl::new(&eal, &IPV4_5TUPLE, &AclConfig::named(name))?;
+/// #     acl.add(&Rule::new(std::num::NonZeroU32::MIN, 1, [Match::Any; 5]))?;
+/// #     Ok::<_, Box<dyn std::error::Error>>(acl.build()?)
+/// # };
+/// # let qsbr = dpdk::qsbr::Qsbr::new(1);
+/// # let table = Replaceable::new(&qsbr, rules("old")?);
+/// # let mut reader = qsbr.register()?;
+/// # std::thread::scope(|threads| {
+/// #     let reading = threads.spawn(|| {
+/// #         let mut online = reader.online();
+/// #         for _ in 0..1000 {
+/// #             turn(&table, &mut online, &Burst::new());
+/// #         }
+/// #     });
+/// #     reload(&table, rules("new")?);
+/// #     reload(&table, rules("old")?); // the name is free again
+/// #     reading.join().map_err(|_| "the reader panicked".into())
+/// # })
+/// # .map_err(|error: Box<dyn std::error::Error>| error)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Replaceable<'q, T> {
     qsbr: &'q Qsbr,

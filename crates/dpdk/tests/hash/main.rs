@@ -23,5 +23,6 @@ fn tables_are_those_of_the_standard_library() {
     refusals::lookups_without_places(&eal);
     shared::readers_see_each_key_as_it_was_written(&eal);
     shared::places_wait_for_readers(&eal);
+    shared::the_writer_walks_and_sorts_out(&eal);
     shared::names_are_free_when_a_table_is_gone(&eal);
 }

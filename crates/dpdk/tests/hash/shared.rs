@@ -101,6 +101,34 @@ pub fn places_wait_for_readers(eal: &Eal) {
     }
 }
 
+/// The writer sees what is in the table, and not what is only waiting for readers.
+pub fn the_writer_walks_and_sorts_out(eal: &Eal) {
+    let config = HashConfig { capacity: 64, ..HashConfig::named("walked") };
+    let qsbr = Qsbr::new(1);
+    let mut shared = SharedHash::<u32, u32>::new(eal, &config, &qsbr).unwrap();
+    let (mut writer, table) = shared.split();
+    assert_eq!(writer.used(), 0);
+    for key in 0..40 {
+        assert_eq!(writer.insert(&key, key + 100), Ok(None));
+    }
+    let mut reader = qsbr.register().unwrap();
+    let mut online = reader.online();
+    writer.retain(|key, value| {
+        assert_eq!(value, key + 100);
+        drop(qsbr.start()); // the program may use the variable there
+        key % 4 == 0
+    });
+    let mut left: Vec<_> = writer.iter().collect();
+    left.sort_unstable();
+    assert_eq!(left, (0..10).map(|n| (4 * n, 4 * n + 100)).collect::<Vec<_>>());
+    let now = table.now(&online);
+    assert!((0..40).all(|key| now.contains(&key) == (key % 4 == 0)));
+    assert_eq!(writer.used(), 40, "the reader may be comparing one of those keys");
+    online.quiescent();
+    assert_eq!(writer.remove(&0), Some(100)); // takes back some of the places
+    assert!(writer.used() < 39, "{}", writer.used());
+}
+
 /// Also when a reader, of other tables perhaps, is online: keys that were removed wait for it, though nobody can be
 /// reading them any more.
 pub fn names_are_free_when_a_table_is_gone(eal: &Eal) {

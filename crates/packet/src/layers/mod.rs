@@ -86,7 +86,7 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// The headers of an Ethernet frame.
+    /// The headers of an Ethernet frame: of what a port receives.
     ///
     /// # Errors
     /// [`Malformed`] says which header is cut short or lies.
@@ -103,7 +103,8 @@ impl Layers {
         Self::of_frame(bytes, 0, frame_len)
     }
 
-    /// The headers of an IP packet without Ethernet.
+    /// The headers of an IP packet without Ethernet, such as a tun interface gives. A frame that is taken for one is
+    /// [`Malformed`], or nonsense where its first address begins with a 4 or a 6: it goes to [`Layers::of`].
     ///
     /// # Errors
     /// As [`Layers::of`]; [`Malformed::Kind`] when its version is neither 4 nor 6.

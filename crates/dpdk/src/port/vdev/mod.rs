@@ -96,13 +96,17 @@ impl Eal {
     /// # Errors
     /// [`PortError::Vdev`] for what EAL would read as something else, and as [`Eal::attach`].
     ///
-    /// ```no_run
+    /// ```standalone_crate
     /// use dpdk::vdev::{Memif, Role};
-    /// # fn attach(eal: &dpdk::Eal) -> Result<(), dpdk::PortError> {
-    /// let device = Memif::new("net_memif0").role(Role::Client).socket("/run/router/memif.sock");
+    /// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 64".split(' '))?;
+    ///
+    /// let device = Memif::new("net_memif0").role(Role::Client).abstract_socket("router");
+    /// println!("--vdev {device}");
     /// let port = eal.take_port(eal.attach_vdev(&device)?)?;
-    /// # Ok(())
-    /// # }
+    /// // ... configured, started, used and stopped; then it can go again.
+    /// eal.detach(port)?;
+    /// assert!(eal.ports().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn attach_vdev<V: Vdev>(&self, device: &V) -> Result<PortId, PortError> {
         let arguments = device.arguments();
