@@ -191,9 +191,13 @@ fn directory_of_examples() -> &'static Path {
         let test = std::env::current_exe().unwrap();
         let profile = test.parent().unwrap().parent().unwrap();
         let name = profile.file_name().unwrap().to_str().unwrap();
+        // This test's own directory is one deeper where cargo was told a target, as under sanitizers.
+        let above = profile.parent().unwrap();
+        let told = (above != target).then(|| ["--target".as_ref(), above.file_name().unwrap()]);
         let output = Command::new(env!("CARGO"))
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .args(["build", "--quiet", "--locked", "--offline", "--examples"])
+            .args(told.into_iter().flatten())
             .args(["--profile", if name == "debug" { "dev" } else { name }])
             .arg("--target-dir")
             .arg(target)
