@@ -105,6 +105,9 @@ pub enum PortError {
     /// A configuration without a queue: DPDK would make queues of its own and never set them up.
     #[error("port {0}: give it at least one RX or TX queue")]
     NoQueues(PortId),
+    /// Statistics of a port that was not configured, or not to the end: its driver would look at queues that are not there.
+    #[error("port {0} has no queues: configure it before its statistics are asked for")]
+    NotConfigured(PortId),
     /// Device arguments that safe code must not have.
     #[error("device {0:?} is refused: {1}")]
     Unsafe(String, &'static str),

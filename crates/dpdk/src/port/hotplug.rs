@@ -5,7 +5,7 @@ use std::ffi::CString;
 
 use dpdk_sys::layout;
 
-use super::control::xstats;
+use super::control::{set_up, xstats};
 use super::device;
 use super::error::{PortError, check};
 use super::id::{PortId, valid_ports};
@@ -46,7 +46,10 @@ impl Eal {
         if after.is_empty() {
             return Err(PortError::NoPort(arguments.to_owned()));
         }
-        after.iter().copied().for_each(xstats::renumber);
+        for id in after.iter().copied() {
+            xstats::renumber(id);
+            set_up::note(id, false);
+        }
         Ok(after)
     }
 
@@ -71,6 +74,7 @@ impl Eal {
             let name = id.name_locked().unwrap_or_default();
             return Err(PortError::Unsafe(name, "its device has other ports, which would go too"));
         }
+        set_up::note(id, false);
         // SAFETY: the claim makes this the only user, the port is not started, so no queue is alive.
         let closed = unsafe { dpdk_sys::rte_eth_dev_close(id.0) };
         if id.exists() {

@@ -38,6 +38,7 @@ fn ports_give_what_they_can() {
     vdevs::memif_pair(&eal, &pool);
     vdevs::pcap_files(&eal, &pool);
     vdevs::null_and_ring(&eal, &pool);
+    vdevs::statistics_want_queues(&eal, &pool);
     vdevs::vhost_and_virtio_user(&eal, &pool);
     vdevs::refusals_leave_nothing_behind(&eal);
     sequences::leave_nothing_behind(&eal, &pool);

@@ -90,6 +90,30 @@ pub fn null_and_ring(eal: &Eal, pool: &Mempool<'_>) {
     assert!(pool.is_full());
 }
 
+/// net_vhost says how many queues it has before it has any. Its statistics were a crash then.
+pub fn statistics_want_queues(eal: &Eal, pool: &Mempool<'_>) {
+    let directory = tempfile::tempdir().unwrap();
+    let device = Vhost::new("net_vhost_s", directory.path().join("vhost.sock"));
+    let port = eal.take_port(eal.attach_vdev(&device).unwrap()).unwrap();
+    let control = port.control();
+    for refused in [
+        control.stats().map(drop),
+        control.reset_stats(),
+        control.xstat_names().map(drop),
+        control.reset_xstats(),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, PortError::NotConfigured(id) if id == control.id()), "{error}");
+    }
+    let port = port.configure(&queues(pool, 1)).unwrap();
+    assert_eq!(control.stats().unwrap().ipackets, 0);
+    control.reset_stats().unwrap();
+    let port = port.unconfigure();
+    control.stats().unwrap();
+    eal.detach(port).unwrap();
+    assert!(matches!(control.stats(), Err(PortError::Call { .. })), "there is no such port");
+}
+
 /// The host's end and the guest's. The guest shows the host its memory, which has to be in files: where it is
 /// not, virtio_user does not start.
 pub fn vhost_and_virtio_user(eal: &Eal, pool: &Mempool<'_>) {

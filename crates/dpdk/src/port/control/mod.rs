@@ -6,6 +6,7 @@
 mod addresses;
 mod modes;
 pub(super) mod rss;
+pub(super) mod set_up;
 pub(super) mod vlan;
 pub(super) mod xstats;
 
@@ -119,9 +120,10 @@ impl PortControl<'_> {
     /// The port's counters.
     ///
     /// # Errors
-    /// [`PortError::Call`].
+    /// [`PortError::NotConfigured`], [`PortError::Call`].
     pub fn stats(&self) -> Result<Stats, PortError> {
         let _alone = lock();
+        set_up::check(self.id)?;
         let mut stats = MaybeUninit::<dpdk_sys::rte_eth_stats>::zeroed();
         // SAFETY: DPDK fills the struct in.
         check(self.id, "rte_eth_stats_get", unsafe {
@@ -144,9 +146,10 @@ impl PortControl<'_> {
     /// Zeroes the port's counters (`rte_eth_stats_reset`).
     ///
     /// # Errors
-    /// [`PortError::Call`], `ENOTSUP` where the driver cannot.
+    /// [`PortError::NotConfigured`], [`PortError::Call`] with `ENOTSUP` where the driver cannot.
     pub fn reset_stats(&self) -> Result<(), PortError> {
         let _alone = lock();
+        set_up::check(self.id)?;
         // SAFETY: control functions take any port number.
         check(self.id, "rte_eth_stats_reset", unsafe { dpdk_sys::rte_eth_stats_reset(self.id.0) })
             .map(drop)

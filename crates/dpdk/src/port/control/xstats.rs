@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dpdk_sys::{layout, rte_eth_xstat_name};
 
-use super::{PortControl, lock};
+use super::{PortControl, lock, set_up};
 use crate::port::error::{PortError, check};
 use crate::port::id::PortId;
 
@@ -137,7 +137,7 @@ impl PortControl<'_> {
     /// The names of the port's extended statistics as it is configured now (`rte_eth_xstats_get_names_by_id`).
     ///
     /// # Errors
-    /// [`PortError::Call`].
+    /// [`PortError::NotConfigured`], [`PortError::Call`].
     pub fn xstat_names(&self) -> Result<XstatNames, PortError> {
         let _alone = lock();
         let mut room = count(self.id)?;
@@ -201,9 +201,10 @@ impl PortControl<'_> {
     /// Zeroes the extended statistics, and the counters where drivers count in one place (`rte_eth_xstats_reset`).
     ///
     /// # Errors
-    /// [`PortError::Call`], `ENOTSUP` where the driver cannot.
+    /// [`PortError::NotConfigured`], [`PortError::Call`] with `ENOTSUP` where the driver cannot.
     pub fn reset_xstats(&self) -> Result<(), PortError> {
         let _alone = lock();
+        set_up::check(self.id)?;
         // SAFETY: control functions take any port number.
         check(self.id, "rte_eth_xstats_reset", unsafe { dpdk_sys::rte_eth_xstats_reset(self.id.0) })
             .map(drop)
@@ -212,6 +213,7 @@ impl PortControl<'_> {
 
 /// How many statistics a port has. The caller holds the lock.
 fn count(id: PortId) -> Result<usize, PortError> {
+    set_up::check(id)?;
     // SAFETY: without room DPDK counts and writes nothing.
     let count = check(id, "rte_eth_xstats_get_names_by_id", unsafe {
         dpdk_sys::rte_eth_xstats_get_names_by_id(
