@@ -181,6 +181,8 @@ fn segments_and_tags_are_put_together(eal: &Eal, pool: &Mempool<'_>) {
         (dpdk_sys::RTE_MBUF_F_RX_VLAN_STRIPPED, dpdk_sys::RTE_MBUF_F_RX_QINQ_STRIPPED);
     let single = tagged(packet(pool, &frame), u64::from(vlan));
     let double = tagged(packet(pool, &frame), u64::from(vlan) | u64::from(qinq));
+    // Of two tags the device has taken out the outer one: the inner one is where it was.
+    let outer = tagged(packet(pool, &frame), qinq.into());
     // Nothing to put a tag behind.
     let runt = tagged(packet(pool, &frame[..11]), u64::from(vlan));
     let to_be_tagged = tagged(packet(pool, &frame), dpdk_sys::RTE_MBUF_F_TX_VLAN);
@@ -189,7 +191,7 @@ fn segments_and_tags_are_put_together(eal: &Eal, pool: &Mempool<'_>) {
     let lan = file.add_interface(&Interface::named("lan")).unwrap();
     let cut = TapConfig { snap: 14, ..TapConfig::default() };
     let mut received = file.tap(lan, 0, Direction::Received, &TapConfig::default()).unwrap();
-    received.capture([&chain, &single, &double, &runt, &to_be_tagged]);
+    received.capture([&chain, &single, &double, &outer, &runt, &to_be_tagged]);
     file.collect().unwrap();
     let mut cut = file.tap(lan, 0, Direction::Received, &cut).unwrap();
     cut.capture([&single]);
@@ -199,11 +201,13 @@ fn segments_and_tags_are_put_together(eal: &Eal, pool: &Mempool<'_>) {
     file.finish().unwrap();
     let inner = [0x81, 0x00, 0x12, 0x34];
     let with = |tags: &[u8]| [&frame[..12], tags, &frame[12..]].concat();
-    let both = [&[0x88, 0xa8, 0x56, 0x78], &inner[..]].concat();
+    let outer = [0x88, 0xa8, 0x56, 0x78];
+    let both = [&outer[..], &inner[..]].concat();
     let expected = [
         frame.clone(),
         with(&inner),
         with(&both),
+        with(&outer),
         frame[..11].to_vec(),
         frame.clone(),
         with(&inner)[..14].to_vec(),
@@ -215,7 +219,7 @@ fn segments_and_tags_are_put_together(eal: &Eal, pool: &Mempool<'_>) {
     for (packet, expected) in captured.iter().zip(&expected) {
         assert_eq!(&packet.bytes, expected);
     }
-    assert_eq!((captured[0].len, captured[2].len, captured[5].len), (1499, 1507, 1503));
+    assert_eq!((captured[0].len, captured[2].len, captured[6].len), (1499, 1507, 1503));
     drop(chain);
     assert!(small.is_full());
 }

@@ -18,17 +18,9 @@ pub(super) struct Tags {
 
 impl Tags {
     /// Those that the device took out of a received packet (`RTE_MBUF_F_RX_VLAN_STRIPPED`, `_QINQ_STRIPPED`), or is
-    /// to put into one that is sent (`RTE_MBUF_F_TX_VLAN`, `_QINQ`).
+    /// to put into one that is sent (`RTE_MBUF_F_TX_VLAN`; with `_QINQ` both).
     #[inline]
     pub(super) fn of(packet: &Mbuf<'_>, direction: Direction) -> Self {
-        let (inner, outer) = match direction {
-            // bindgen gives these the narrowest type.
-            Direction::Received => (
-                u64::from(dpdk_sys::RTE_MBUF_F_RX_VLAN_STRIPPED),
-                u64::from(dpdk_sys::RTE_MBUF_F_RX_QINQ_STRIPPED),
-            ),
-            Direction::Sent => (dpdk_sys::RTE_MBUF_F_TX_VLAN, dpdk_sys::RTE_MBUF_F_TX_QINQ),
-        };
         let mut tags = Self { bytes: [0; 8], len: 0 };
         // SAFETY: the mbuf is valid and has these fields.
         let (flags, tci, outer_tci) = unsafe {
@@ -38,13 +30,26 @@ impl Tags {
                 field::<u16>(packet.as_ptr(), layout::MBUF_VLAN_TCI_OUTER),
             )
         };
-        if flags & (inner | outer) == 0 || packet.data().len() < ADDRESSES {
+        let (outer, inner) = match direction {
+            // A device may take out the outer tag alone: both are in the fields, and the inner one in the bytes, too.
+            Direction::Received => (
+                flags & layout::MBUF_F_RX_QINQ_STRIPPED != 0,
+                flags & layout::MBUF_F_RX_VLAN_STRIPPED != 0,
+            ),
+            Direction::Sent => {
+                let both = flags & dpdk_sys::RTE_MBUF_F_TX_QINQ != 0;
+                (both, both || flags & layout::MBUF_F_TX_VLAN != 0)
+            }
+        };
+        if !(outer || inner) || packet.data().len() < ADDRESSES {
             return tags;
         }
-        if flags & outer != 0 {
+        if outer {
             tags.push(0x88a8, outer_tci);
         }
-        tags.push(0x8100, tci);
+        if inner {
+            tags.push(0x8100, tci);
+        }
         tags
     }
 
