@@ -31,6 +31,9 @@ pub enum ClusterError {
     /// A graph that is walked without statistics.
     #[error("the graph {0:?} counts nothing: build it with STATS, or leave it out")]
     Uncounted(String),
+    /// More patterns than DPDK counts.
+    #[error("{0} patterns: 65,535 are possible; have one match several graphs")]
+    TooMany(usize),
     /// DPDK refused: `EFAULT` when a pattern matches no graph, `EINVAL` without patterns or when DPDK was
     /// built without statistics.
     #[error("DPDK has no statistics of graphs named {0:?}: {1}")]
@@ -55,6 +58,7 @@ pub fn cluster_stats(_eal: &Eal, patterns: &[&str]) -> Result<Vec<ClusterNode>, 
     let c_pattern =
         |it: &&str| CString::new(*it).map_err(|_| ClusterError::Pattern((*it).to_owned()));
     let c_patterns: Vec<CString> = patterns.iter().map(c_pattern).collect::<Result<_, _>>()?;
+    let count = u16::try_from(patterns.len()).map_err(|_| ClusterError::TooMany(patterns.len()))?;
     // No graph ends while the lock is held.
     let library = library::lock();
     for graph in &library.uncounted {
@@ -71,7 +75,7 @@ pub fn cluster_stats(_eal: &Eal, patterns: &[&str]) -> Result<Vec<ClusterNode>, 
     let code = unsafe {
         dpdk_sys::lr_graph_cluster_stats(
             pointers.as_mut_ptr(),
-            pointers.len() as u16,
+            count,
             Some(read),
             (&raw mut nodes).cast(),
         )

@@ -247,6 +247,9 @@ fn cluster(eal: &Eal, one: &impl Executor, two: &impl Executor) {
         none.to_string().starts_with(r#"DPDK has no statistics of graphs named ["no-such-*"]"#)
     );
     assert!(graph::cluster_stats(eal, &["a\0"]).is_err());
+    // As many as would leave one in a count of 16 bits.
+    let many = graph::cluster_stats(eal, &vec!["two"; (1 << 16) + 1]).unwrap_err();
+    assert!(many.to_string().starts_with("65537 patterns"), "{many}");
 }
 
 /// Statistics of a graph that another lcore walks.
