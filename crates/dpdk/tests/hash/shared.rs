@@ -115,7 +115,7 @@ pub fn the_writer_walks_and_sorts_out(eal: &Eal) {
     let mut online = reader.online();
     writer.retain(|key, value| {
         assert_eq!(value, key + 100);
-        drop(qsbr.start()); // the program may use the variable there
+        let _ = qsbr.start(); // the program may use the variable there
         key % 4 == 0
     });
     let mut left: Vec<_> = writer.iter().collect();
