@@ -242,7 +242,7 @@ impl<'eal> Mempool<'eal> {
         ok.then(|| unsafe { Mbuf::from_raw(NonNull::new_unchecked(raw)) })
     }
 
-    /// Puts `n` empty mbufs into the spare room of `burst`, or none at all. `n` is cut to the spare
+    /// Puts `n` empty mbufs into the spare room of `burst`, or none at all (`rte_pktmbuf_alloc_bulk`). `n` is cut to the spare
     /// room.
     ///
     /// # Errors
