@@ -149,7 +149,7 @@ impl<'m, const N: usize> Burst<'m, N> {
         }
     }
 
-    /// Frees every packet inside.
+    /// Frees every packet inside (`rte_pktmbuf_free_bulk`).
     #[inline]
     pub fn clear(&mut self) {
         if self.len > 0 {

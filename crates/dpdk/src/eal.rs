@@ -52,7 +52,7 @@ static INITIALISED: AtomicBool = AtomicBool::new(false);
 static ARGUMENTS: OnceLock<(Vec<AtomicPtr<c_char>>, AtomicPtr<*mut c_char>)> = OnceLock::new();
 
 impl Eal {
-    /// Starts DPDK. `arguments` begin with the program's name, as `std::env::args_os()` does. Returns the
+    /// Starts DPDK (`rte_eal_init`). `arguments` begin with the program's name, as `std::env::args_os()` does. Returns the
     /// arguments that EAL left over: those after `--`, without the program's name.
     ///
     /// # Errors
@@ -116,19 +116,19 @@ impl Eal {
         Ok((eal, rest))
     }
 
-    /// The lcore that called [`Eal::init`].
+    /// The lcore that called [`Eal::init`] (`rte_get_main_lcore`).
     #[must_use]
     pub fn main_lcore(&self) -> Lcore {
         lcore::main()
     }
 
-    /// All lcores in ascending order, the main one among them.
+    /// All lcores in ascending order, the main one among them (`rte_get_next_lcore`).
     #[must_use]
     pub fn lcores(&self) -> Vec<Lcore> {
         lcore::all()
     }
 
-    /// The lcores that work can be launched on: all but the main one.
+    /// The lcores that work can be launched on: all but the main one (`rte_get_next_lcore`).
     #[must_use]
     pub fn workers(&self) -> Vec<Lcore> {
         let main = self.main_lcore();
@@ -136,7 +136,7 @@ impl Eal {
     }
 
     /// Runs `body`, which may launch work on worker lcores, and returns when `body` and all that work
-    /// have ended. The work may borrow what outlives the scope.
+    /// have ended (`rte_eal_wait_lcore`). The work may borrow what outlives the scope.
     ///
     /// ```standalone_crate
     /// # fn run(eal: &dpdk::Eal) -> Result<(), dpdk::LaunchError> {
@@ -161,7 +161,7 @@ impl Eal {
         lcore::scope(body)
     }
 
-    /// The ports that exist now, in ascending order.
+    /// The ports that exist now, in ascending order (`rte_eth_dev_count_avail`).
     #[must_use]
     pub fn ports(&self) -> Vec<PortId> {
         let _alone = port::lock();
@@ -175,7 +175,7 @@ impl Eal {
     }
 
     /// Writes a line to DPDK's log at level INFO, as an application (`RTE_LOGTYPE_USER1`): it goes
-    /// where `--log-level` and `--syslog` say. Not for the packet path.
+    /// where `--log-level` and `--syslog` say (`rte_log`). Not for the packet path.
     pub fn log_info(&self, line: &str) {
         let Ok(line) = CString::new(line) else { return };
         // SAFETY: a constant format with one string, which is a C string.
@@ -189,7 +189,7 @@ impl Eal {
         }
     }
 
-    /// The directory of this process's run-time files (its telemetry socket among them).
+    /// The directory of this process's run-time files, its telemetry socket among them (`rte_eal_get_runtime_dir`).
     #[must_use]
     pub fn runtime_dir(&self) -> PathBuf {
         // SAFETY: returns a static C string once EAL has started.
@@ -197,7 +197,7 @@ impl Eal {
         PathBuf::from(OsStr::from_bytes(dir.to_bytes()))
     }
 
-    /// Whether packet memory is in huge pages (no `--no-huge`).
+    /// Whether packet memory is in huge pages (`rte_eal_has_hugepages`): not so with `--no-huge`.
     #[must_use]
     pub fn has_hugepages(&self) -> bool {
         // SAFETY: reads EAL's configuration.

@@ -23,14 +23,14 @@ impl Lcore {
         self.0
     }
 
-    /// The NUMA node it is on; `None` where the system does not say.
+    /// The NUMA node it is on (`rte_lcore_to_socket_id`); `None` where the system does not say.
     #[must_use]
     pub fn socket(self) -> Option<u32> {
         // SAFETY: any lcore number is allowed, an unknown one gives 0.
         u32::try_from(unsafe { dpdk_sys::rte_lcore_to_socket_id(self.0) } as i32).ok()
     }
 
-    /// The lcore that the calling thread is, if it is one.
+    /// The lcore that the calling thread is, if it is one (`rte_lcore_id`).
     #[must_use]
     pub fn current() -> Option<Self> {
         let id = current_id();
@@ -115,7 +115,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 type Work<'scope> = Box<dyn FnOnce() + Send + 'scope>;
 
 impl<'scope> Scope<'scope, '_> {
-    /// Runs `work` on a worker lcore. It is joined when the scope ends. A panic in `work` ends the
+    /// Runs `work` on a worker lcore (`rte_eal_remote_launch`). It is joined when the scope ends. A panic in `work` ends the
     /// process with a message: it cannot unwind into DPDK's thread.
     ///
     /// # Errors

@@ -169,7 +169,7 @@ pub use port::{
     TxOffloads, TxQueue, Unconfigured, VlanModes, XstatIds, XstatNames, XstatsError, toeplitz,
 };
 
-/// Version of the DPDK library that runs, as it calls itself.
+/// Version of the DPDK library that runs, as it calls itself (`rte_version`).
 #[must_use]
 pub fn version() -> String {
     // SAFETY: returns a static C string.

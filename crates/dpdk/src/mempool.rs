@@ -46,7 +46,11 @@ pub enum MempoolError {
     OneThread(String),
     /// DPDK refused: `EEXIST` for a name in use, `ENOMEM` for too little memory, `EINVAL` for a cache
     /// that does not fit, `ENAMETOOLONG`.
-    #[error("mempool {name:?} with {count} mbufs of {data_room} bytes: {errno}")]
+    #[error(
+        "mempool {name:?} with {count} mbufs of {data_room} bytes: {errno}; choose another name, or give EAL more \
+         memory (-m, --socket-mem): each mbuf takes about 200 bytes more; a cache is 512 at most, and of two thirds of \
+         the mbufs"
+    )]
     Refused {
         /// The pool's name.
         name: String,
@@ -73,7 +77,7 @@ pub struct PoolConfig {
     /// [`RxConfig`](crate::RxConfig) and [`TxConfig`](crate::TxConfig)), `cache` for each lcore, and what is being
     /// worked on: where a pool runs out, its ports receive nothing.
     pub count: u32,
-    /// Mbufs that each lcore keeps for itself, at most 512.
+    /// Mbufs that each lcore keeps for itself, at most 512 and two thirds of `count`; 0 for none.
     pub cache: u32,
     /// Bytes of each mbuf's buffer, the headroom of 128 included; 192 or more.
     pub data_room: u16,
@@ -238,7 +242,7 @@ impl<'eal> Mempool<'eal> {
         ok.then(|| unsafe { Mbuf::from_raw(NonNull::new_unchecked(raw)) })
     }
 
-    /// Puts `n` empty mbufs into the spare room of `burst`, or none at all. `n` is cut to the spare
+    /// Puts `n` empty mbufs into the spare room of `burst`, or none at all (`rte_pktmbuf_alloc_bulk`). `n` is cut to the spare
     /// room.
     ///
     /// # Errors

@@ -65,7 +65,7 @@ impl Telemetry<'_> {
         Self(PhantomData)
     }
 
-    /// Answers `command` (such as `/linerate/clock`) by `handler`, which gets what follows the
+    /// Answers `command` (such as `/linerate/clock`) by `handler` (`rte_telemetry_register_cmd`), which gets what follows the
     /// command's comma, or an empty text. `None` is answered as `null`: bad parameters. So is a value that
     /// [does not fit](Value::fits), of which DPDK would leave out a part and say nothing. A command that was
     /// registered here before gets the new handler.

@@ -133,7 +133,7 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
         Inputs::new(self.layout.input_len())
     }
 
-    /// Looks all inputs up. The first verdicts are theirs, in their order, one for each category; others
+    /// Looks all inputs up (`rte_acl_classify`). The first verdicts are theirs, in their order, one for each category; others
     /// are left alone.
     ///
     /// # Errors
@@ -194,7 +194,7 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
         Ok(())
     }
 
-    /// Looks the packets of a burst up where they lie; the layout's byte 0 is at `offset` of each. Packets
+    /// Looks the packets of a burst up where they lie; the layout's byte 0 is at `offset` of each (`rte_acl_classify`). Packets
     /// whose first segment ends before the last field match nothing, and are counted: returned is how many.
     /// Verdicts behind those of the packets are left alone.
     #[inline]

@@ -229,7 +229,7 @@ impl<'eal, const FIELDS: usize, const CATEGORIES: usize>
         "an ACL has 1, 4, 8, 12 or 16 categories"
     );
 
-    /// An empty list for packets with these fields.
+    /// An empty list for packets with these fields (`rte_acl_create`).
     ///
     /// # Errors
     /// See [`AclError`].
@@ -252,7 +252,7 @@ impl<'eal, const FIELDS: usize, const CATEGORIES: usize>
         Ok(acl)
     }
 
-    /// Adds a rule.
+    /// Adds a rule (`rte_acl_add_rules`).
     ///
     /// # Errors
     /// See [`RuleError`]; the rule is then not in the list.
@@ -272,14 +272,14 @@ impl<'eal, const FIELDS: usize, const CATEGORIES: usize>
         Ok(())
     }
 
-    /// Removes all rules.
+    /// Removes all rules (`rte_acl_reset_rules`).
     pub fn clear(&mut self) {
         // SAFETY: the context is ours.
         unsafe { dpdk_sys::rte_acl_reset_rules(self.context.raw.as_ptr()) };
         self.rules = 0;
     }
 
-    /// Makes the tables that lookups use. Without rules nothing matches. Takes long, and memory, for many
+    /// Makes the tables that lookups use (`rte_acl_build`). Without rules nothing matches. Takes long, and memory, for many
     /// rules with wide ranges.
     ///
     /// # Errors
@@ -328,7 +328,7 @@ impl<'eal, State, const FIELDS: usize, const CATEGORIES: usize>
         &self.layout
     }
 
-    /// Chooses how packets are classified.
+    /// Chooses how packets are classified (`rte_acl_set_ctx_classify`).
     ///
     /// # Errors
     /// [`AclError::Algorithm`] where the CPU cannot; nothing has changed then.

@@ -35,7 +35,7 @@ unsafe impl Send for Fib<'_> {}
 unsafe impl Sync for Fib<'_> {}
 
 impl<'eal> Fib<'eal> {
-    /// An empty table.
+    /// An empty table (`rte_fib_create`).
     ///
     /// # Errors
     /// See [`FibError`].
@@ -72,7 +72,7 @@ impl<'eal> Fib<'eal> {
         }
     }
 
-    /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop.
+    /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop (`rte_fib_add`).
     ///
     /// # Errors
     /// See [`RouteError`].
@@ -92,7 +92,7 @@ impl<'eal> Fib<'eal> {
         Ok(())
     }
 
-    /// Removes a route.
+    /// Removes a route (`rte_fib_delete`).
     ///
     /// # Errors
     /// See [`RouteError`].
@@ -166,7 +166,7 @@ impl<'eal> Fib<'eal> {
         self.len == 0
     }
 
-    /// The next hop of exactly this route.
+    /// The next hop of exactly this route (`rte_fib_get_rib`).
     #[must_use]
     pub fn route(&self, prefix: Ipv4Addr, len: u8) -> Option<u64> {
         check_route(len, BITS, 0, self.most).ok()?;

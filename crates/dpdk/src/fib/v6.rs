@@ -52,7 +52,7 @@ unsafe impl Send for Fib6<'_> {}
 unsafe impl Sync for Fib6<'_> {}
 
 impl<'eal> Fib6<'eal> {
-    /// An empty table.
+    /// An empty table (`rte_fib6_create`).
     ///
     /// # Errors
     /// See [`FibError`].
@@ -74,7 +74,7 @@ impl<'eal> Fib6<'eal> {
         })
     }
 
-    /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop.
+    /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop (`rte_fib6_add`).
     ///
     /// DPDK's count of groups goes wrong when routes are removed, until it takes a table for full that is not. Then, and
     /// where a route and one inside it both end at the last of all addresses, all routes are put into a new table, which
@@ -107,7 +107,7 @@ impl<'eal> Fib6<'eal> {
         Ok(())
     }
 
-    /// Removes a route.
+    /// Removes a route (`rte_fib6_delete`).
     ///
     /// # Errors
     /// See [`RouteError`].
@@ -172,7 +172,7 @@ impl<'eal> Fib6<'eal> {
         self.len == 0
     }
 
-    /// The next hop of exactly this route.
+    /// The next hop of exactly this route (`rte_fib6_get_rib`).
     #[must_use]
     pub fn route(&self, prefix: Ipv6Addr, len: u8) -> Option<u64> {
         check_route(len, BITS, 0, self.most).ok()?;

@@ -85,7 +85,7 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
         }
     }
 
-    /// Whether a key is there.
+    /// Whether a key is there (`rte_hash_lookup`).
     #[inline]
     #[must_use]
     pub fn contains(&self, key: &K) -> bool {
@@ -136,7 +136,7 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
         Ok(found.sum())
     }
 
-    /// Looks 64 keys up at most: bit `n` of what is returned says whether the `n`th is there. Places for values of
+    /// Looks 64 keys up at most: bit `n` of what is returned says whether the `n`th is there (`rte_hash_lookup_bulk_data`). Places for values of
     /// those that are not are left as they are.
     ///
     /// # Errors

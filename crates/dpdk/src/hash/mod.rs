@@ -217,7 +217,7 @@ impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
         })
     }
 
-    /// Gives a key a value; returns the one that it had.
+    /// Gives a key a value; returns the one that it had (`rte_hash_add_key_data`).
     ///
     /// # Errors
     /// [`Full`].
@@ -240,7 +240,7 @@ impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
         if code < 0 { Err(Full) } else { Ok(old) }
     }
 
-    /// Removes a key; returns its value.
+    /// Removes a key; returns its value (`rte_hash_del_key`).
     pub fn remove(&mut self, key: &K) -> Option<V> {
         self.remove_hashed(key, self.hash_of(key))
     }

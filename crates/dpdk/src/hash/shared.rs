@@ -64,7 +64,7 @@ pub struct HashReader<'s, K: Plain, V: Plain> {
 }
 
 impl<'q, K: Plain, V: Plain> SharedHash<'q, K, V> {
-    /// An empty table.
+    /// An empty table (`rte_hash_create`).
     ///
     /// # Errors
     /// See [`HashError`].

@@ -29,7 +29,7 @@ unsafe impl Send for Lpm<'_> {}
 unsafe impl Sync for Lpm<'_> {}
 
 impl<'eal> Lpm<'eal> {
-    /// An empty table.
+    /// An empty table (`rte_lpm_create`).
     ///
     /// # Errors
     /// See [`LpmError`].
@@ -46,7 +46,7 @@ impl<'eal> Lpm<'eal> {
         }
     }
 
-    /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop.
+    /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop (`rte_lpm_add`).
     ///
     /// # Errors
     /// See [`RouteError`].
@@ -57,7 +57,7 @@ impl<'eal> Lpm<'eal> {
         if code < 0 { Err(RouteError::Full) } else { Ok(()) }
     }
 
-    /// Removes a route.
+    /// Removes a route (`rte_lpm_delete`).
     ///
     /// # Errors
     /// See [`RouteError`].
@@ -69,13 +69,13 @@ impl<'eal> Lpm<'eal> {
         if code < 0 { Err(RouteError::Full) } else { Ok(()) }
     }
 
-    /// Removes all routes.
+    /// Removes all routes (`rte_lpm_delete_all`).
     pub fn clear(&mut self) {
         // SAFETY: the table is ours, exclusively: a writer of a shared one cannot reach this.
         unsafe { dpdk_sys::rte_lpm_delete_all(self.as_ptr()) };
     }
 
-    /// The next hop of exactly this route.
+    /// The next hop of exactly this route (`rte_lpm_is_rule_present`).
     #[must_use]
     pub fn route(&self, prefix: Ipv4Addr, len: u8) -> Option<u32> {
         check_route(len, BITS, 0, MOST).ok()?;
@@ -95,14 +95,14 @@ impl<'eal> Lpm<'eal> {
         unsafe { Routes::new(self.raw) }
     }
 
-    /// See [`Routes::lookup`].
+    /// See [`Routes::lookup`] (`rte_lpm_lookup`).
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: u32) -> Option<u32> {
         self.routes().lookup(address)
     }
 
-    /// See [`Routes::lookup_bulk`].
+    /// See [`Routes::lookup_bulk`] (`rte_lpm_lookup_bulk`).
     ///
     /// # Errors
     /// See there.

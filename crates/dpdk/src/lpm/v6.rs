@@ -56,7 +56,7 @@ fn raw<T>(addresses: &[Address]) -> *mut T {
 }
 
 impl<'eal> Lpm6<'eal> {
-    /// An empty table.
+    /// An empty table (`rte_lpm6_create`).
     ///
     /// # Errors
     /// See [`LpmError`].
@@ -72,7 +72,7 @@ impl<'eal> Lpm6<'eal> {
         }
     }
 
-    /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop.
+    /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop (`rte_lpm6_add`).
     ///
     /// # Errors
     /// See [`RouteError`].
@@ -85,7 +85,7 @@ impl<'eal> Lpm6<'eal> {
         if code < 0 { Err(RouteError::Full) } else { Ok(()) }
     }
 
-    /// Removes a route.
+    /// Removes a route (`rte_lpm6_delete`).
     ///
     /// # Errors
     /// See [`RouteError`].
@@ -97,13 +97,13 @@ impl<'eal> Lpm6<'eal> {
         if code < 0 { Err(RouteError::Absent) } else { Ok(()) }
     }
 
-    /// Removes all routes.
+    /// Removes all routes (`rte_lpm6_delete_all`).
     pub fn clear(&mut self) {
         // SAFETY: the table is ours, exclusively.
         unsafe { dpdk_sys::rte_lpm6_delete_all(self.raw.as_ptr()) };
     }
 
-    /// The next hop of exactly this route.
+    /// The next hop of exactly this route (`rte_lpm6_is_rule_present`).
     #[must_use]
     pub fn route(&self, prefix: Ipv6Addr, len: u8) -> Option<u32> {
         check_route(len, BITS, 0, MOST).ok()?;

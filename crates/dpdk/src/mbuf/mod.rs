@@ -76,7 +76,7 @@ impl<'m> Mbuf<'m> {
         self.raw.as_ptr()
     }
 
-    /// Bytes of the whole packet, all segments together, without the FCS.
+    /// Bytes of the whole packet, all segments together, without the FCS (`rte_pktmbuf_pkt_len`).
     #[inline]
     #[must_use]
     pub fn packet_len(&self) -> usize {
@@ -120,7 +120,7 @@ impl<'m> Mbuf<'m> {
         unsafe { fast::mbuf::set_field(self.as_ptr(), layout::MBUF_PORT, port) }
     }
 
-    /// The bytes of the first segment; the whole packet when [`segments`](Self::segments) is 1.
+    /// The bytes of the first segment; the whole packet when [`segments`](Self::segments) is 1 (`rte_pktmbuf_mtod`).
     #[inline]
     #[must_use]
     pub fn data(&self) -> &[u8] {
@@ -145,7 +145,7 @@ impl<'m> Mbuf<'m> {
         has_them.then(|| self.start().wrapping_add(offset).cast_const())
     }
 
-    /// The bytes of each segment in turn.
+    /// The bytes of each segment in turn (`rte_pktmbuf_data_len`).
     pub fn segment_data(&self) -> impl Iterator<Item = &[u8]> {
         let mut next = Some(self.raw);
         std::iter::from_fn(move || {
@@ -176,7 +176,7 @@ impl<'m> Mbuf<'m> {
         unsafe { is_sole_owner(self.as_ptr()) }
     }
 
-    /// The bytes of the first segment for writing; `None` when somebody else can see them.
+    /// The bytes of the first segment for writing (`rte_pktmbuf_mtod`); `None` when somebody else can see them.
     #[inline]
     #[must_use]
     pub fn data_mut(&mut self) -> Option<&mut [u8]> {
@@ -185,7 +185,7 @@ impl<'m> Mbuf<'m> {
             .then(|| unsafe { std::slice::from_raw_parts_mut(self.start(), self.data_len()) })
     }
 
-    /// The first `N` bytes, 64 at most; `None` when the first segment is shorter. Cheaper than
+    /// The first `N` bytes, 64 at most (`rte_pktmbuf_mtod_offset`); `None` when the first segment is shorter. Cheaper than
     /// [`data`](Self::data), which has to find the end.
     #[inline]
     #[must_use]
@@ -204,7 +204,7 @@ impl<'m> Mbuf<'m> {
         }
     }
 
-    /// The first `N` bytes for writing, 64 at most; `None` when somebody else can see them or the first
+    /// The first `N` bytes for writing, 64 at most (`rte_pktmbuf_mtod_offset`); `None` when somebody else can see them or the first
     /// segment is shorter. Cheaper than [`data_mut`](Self::data_mut), which has to find the end.
     #[inline]
     #[must_use]

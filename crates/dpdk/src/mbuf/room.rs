@@ -25,7 +25,7 @@ impl Mbuf<'_> {
         usize::from(unsafe { shape::tailroom(shape::last_segment(self.as_ptr())) })
     }
 
-    /// Makes the packet `len` bytes longer at its front and gives those, whatever they were; `None`,
+    /// Makes the packet `len` bytes longer at its front and gives those, whatever they were (`rte_pktmbuf_prepend`); `None`,
     /// and nothing changed, when the first segment is shared or has less head room.
     ///
     /// ```
@@ -49,7 +49,7 @@ impl Mbuf<'_> {
         (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
-    /// Makes the packet `len` bytes longer at its end and gives those, whatever they were; `None`, and
+    /// Makes the packet `len` bytes longer at its end and gives those, whatever they were (`rte_pktmbuf_append`); `None`, and
     /// nothing changed, when the last segment is shared or has less tail room, or when somebody else
     /// holds the first.
     #[inline]
@@ -69,7 +69,7 @@ impl Mbuf<'_> {
     }
 
     /// Takes `len` bytes away at the front and says whether it did: not when the first segment has
-    /// fewer, or when somebody else holds it.
+    /// fewer, or when somebody else holds it (`rte_pktmbuf_adj`).
     #[inline]
     #[must_use]
     pub fn adj(&mut self, len: usize) -> bool {
@@ -79,7 +79,7 @@ impl Mbuf<'_> {
     }
 
     /// Takes `len` bytes away at the end and says whether it did: not when the last segment has fewer,
-    /// or when somebody else holds the first or the last.
+    /// or when somebody else holds the first or the last (`rte_pktmbuf_trim`).
     #[inline]
     #[must_use]
     pub fn trim(&mut self, len: usize) -> bool {

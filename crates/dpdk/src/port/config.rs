@@ -8,12 +8,13 @@ use crate::mempool::Mempool;
 /// Descriptors of a queue when nothing else is said, as in DPDK's examples.
 const DESCRIPTORS: u16 = 1024;
 
-/// A receive queue.
+/// A receive queue (`rte_eth_rx_queue_setup`).
 #[derive(Clone)]
 pub struct RxConfig<'eal> {
-    /// Length of the ring; the driver may round it.
+    /// Length of the ring in packets (or their segments), within [`PortInfo::rx_descriptors`](super::PortInfo::rx_descriptors), to which it
+    /// is rounded.
     pub descriptors: u16,
-    /// Where its packets come from.
+    /// Where the buffers come from that its packets are received into.
     pub pool: Mempool<'eal>,
 }
 
@@ -25,10 +26,11 @@ impl<'eal> RxConfig<'eal> {
     }
 }
 
-/// A transmit queue.
+/// A transmit queue (`rte_eth_tx_queue_setup`).
 #[derive(Clone, Debug)]
 pub struct TxConfig {
-    /// Length of the ring; the driver may round it.
+    /// Length of the ring in packets (or their segments), within [`PortInfo::tx_descriptors`](super::PortInfo::tx_descriptors), to which it
+    /// is rounded.
     pub descriptors: u16,
 }
 
@@ -38,7 +40,7 @@ impl Default for TxConfig {
     }
 }
 
-/// A port: a queue for each entry.
+/// A port: a queue for each entry (`rte_eth_conf`).
 #[derive(Clone, Default)]
 pub struct PortConfig<'eal> {
     /// Receive queues.

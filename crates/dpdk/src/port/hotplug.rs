@@ -17,7 +17,7 @@ use crate::errno::Errno;
 
 impl Eal {
     /// Attaches a device by its arguments, such as `net_null0,size=64` or a PCI address, and returns
-    /// the ports that came with it.
+    /// the ports that came with it (`rte_dev_probe`).
     ///
     /// Taken are PCI addresses without arguments, and virtual devices whose name begins with net_ring
     /// (without arguments), net_null (`size` to 64, `no-rx` and `copy=0`), net_memif (without `zero-copy`), net_af_packet,
@@ -53,7 +53,7 @@ impl Eal {
         Ok(after)
     }
 
-    /// Closes a port and removes its device.
+    /// Closes a port and removes its device (`rte_dev_remove`).
     ///
     /// # Errors
     /// [`PortError::Unsafe`] when the device has, or may have, other ports, [`PortError::Call`],

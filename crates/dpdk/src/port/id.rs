@@ -22,7 +22,7 @@ impl PortId {
         self.0
     }
 
-    /// The name of its device, such as `net_memif0` or a PCI address; `None` when there is no such
+    /// The name of its device, such as `net_memif0` or a PCI address (`rte_eth_dev_get_name_by_port`); `None` when there is no such
     /// port.
     #[must_use]
     pub fn name(self) -> Option<String> {
@@ -40,7 +40,7 @@ impl PortId {
         (code == 0).then(|| unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned())
     }
 
-    /// The NUMA node that its device is on; `None` where nobody knows or there is no such port.
+    /// The NUMA node that its device is on (`rte_eth_dev_socket_id`); `None` where nobody knows or there is no such port.
     #[must_use]
     pub fn socket(self) -> Option<u32> {
         let _alone = lock();

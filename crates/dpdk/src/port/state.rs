@@ -69,7 +69,7 @@ impl Drop for Claim<'_> {
 }
 
 impl Eal {
-    /// The exclusive handle of a port.
+    /// The exclusive handle of a port (`rte_eth_dev_owner_set`).
     ///
     /// # Errors
     /// [`PortError::Absent`] when there is no such port, [`PortError::Owned`] when it belongs to another
@@ -128,7 +128,7 @@ impl<'eal, S> Port<'eal, S> {
         self.agreement.tx_offloads
     }
 
-    /// What the driver can do.
+    /// What the driver can do (`rte_eth_dev_info_get`).
     ///
     /// # Errors
     /// [`PortError::Call`] when the driver does not say.
@@ -146,7 +146,7 @@ impl<'eal, S> Port<'eal, S> {
 }
 
 impl<'eal> Port<'eal, Unconfigured> {
-    /// Sets the port's queues up. What of the configuration the driver has not is in
+    /// Sets the port's queues up (`rte_eth_dev_configure`). What of the configuration the driver has not is in
     /// [`shortfalls`](Port::shortfalls).
     ///
     /// # Errors
@@ -235,7 +235,7 @@ fn adjust(id: PortId, rx: Option<&mut u16>, tx: Option<&mut u16>) -> Result<(), 
 }
 
 impl<'eal> Port<'eal, Configured> {
-    /// Starts the port. Its link may take a while to come up; see [`PortControl::wait_link`]. An RSS table that was
+    /// Starts the port (`rte_eth_dev_start`). Its link may take a while to come up; see [`PortControl::wait_link`]. An RSS table that was
     /// asked for is set when the port is started, for drivers fill theirs then, and so is a key that the driver did not
     /// take before: frames that come in between follow the driver's.
     ///
@@ -333,7 +333,7 @@ impl<'eal> Port<'eal, Started> {
         }
     }
 
-    /// Stops the port.
+    /// Stops the port (`rte_eth_dev_stop`).
     ///
     /// # Errors
     /// [`PortError::Call`].

@@ -230,7 +230,7 @@ impl<'port> TxQueue<'port> {
         }
     }
 
-    /// Takes a callback off and drops it; whether this queue had it.
+    /// Takes a callback off and drops it; whether this queue had it (`rte_eth_remove_tx_callback`).
     pub fn remove_callback(&mut self, id: CallbackId) -> bool {
         // SAFETY: nobody uses the queue now, and what its callbacks borrow outlives it.
         unsafe { self.callbacks.remove(self.port, self.queue as u16, Direction::Tx, id) }

@@ -34,14 +34,14 @@ pub struct TxBuffer<'port, const N: usize> {
 impl<'port, const N: usize> TxBuffer<'port, N> {
     const HAS_ROOM: () = assert!(N > 0, "a TX buffer holds one packet or more");
 
-    /// An empty buffer before `queue`.
+    /// An empty buffer before `queue` (`rte_eth_tx_buffer_init`).
     #[must_use]
     pub fn new(queue: TxQueue<'port>) -> Self {
         let () = Self::HAS_ROOM;
         Self { queue, packets: Burst::new(), dropped: 0 }
     }
 
-    /// Adds a packet; when it is the `N`th, sends all. Returns how many packets were sent.
+    /// Adds a packet; when it is the `N`th, sends all (`rte_eth_tx_buffer`). Returns how many packets were sent.
     #[inline]
     pub fn push(&mut self, mbuf: Mbuf<'port>) -> usize {
         // Never refused: every push that fills the buffer empties it.
@@ -73,7 +73,7 @@ impl<'port, const N: usize> TxBuffer<'port, N> {
         sent
     }
 
-    /// Sends what is inside. Returns how many packets were sent; the others are freed and counted.
+    /// Sends what is inside (`rte_eth_tx_buffer_flush`). Returns how many packets were sent; the others are freed and counted.
     #[inline]
     pub fn flush(&mut self) -> usize {
         if self.packets.is_empty() {

@@ -73,7 +73,7 @@ pub struct TooManyReaders(u16);
 pub struct Token(u64);
 
 impl Qsbr {
-    /// For up to so many readers at a time.
+    /// For up to so many readers at a time (`rte_rcu_qsbr_init`).
     #[must_use]
     pub fn new(readers: u16) -> Self {
         let memory = Self::memory(readers);
@@ -98,7 +98,7 @@ impl Qsbr {
         unsafe { Layout::from_size_align_unchecked(size, layout::QSBR_ALIGN) }
     }
 
-    /// One more reader, which is offline.
+    /// One more reader, which is offline (`rte_rcu_qsbr_thread_register`).
     ///
     /// # Errors
     /// [`TooManyReaders`].
@@ -122,7 +122,7 @@ impl Qsbr {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks readers to say when they are quiescent. Call it when what they shall not find any more has been
+    /// Asks readers to say when they are quiescent (`rte_rcu_qsbr_start`). Call it when what they shall not find any more has been
     /// taken away.
     pub fn start(&self) -> Token {
         let _alone = self.writing();
@@ -130,7 +130,7 @@ impl Qsbr {
         Token(unsafe { fast::qsbr::start(self.raw.as_ptr()) })
     }
 
-    /// Whether every reader has been quiescent or offline since `token` was given.
+    /// Whether every reader has been quiescent or offline since `token` was given (`rte_rcu_qsbr_check`).
     #[must_use]
     pub fn check(&self, token: Token) -> bool {
         let threads = Self::threads(self.readers);
@@ -138,7 +138,7 @@ impl Qsbr {
         unsafe { fast::qsbr::check(self.raw.as_ptr(), threads, token.0) }
     }
 
-    /// Waits until every reader has been quiescent or offline, for ever if one never is. A thread that is
+    /// Waits until every reader has been quiescent or offline, for ever if one never is (`rte_rcu_qsbr_synchronize`). A thread that is
     /// a reader itself calls [`Online::synchronize`].
     pub fn synchronize(&self) {
         self.wait(self.start(), || {});

@@ -22,7 +22,7 @@ impl<'q> Reader<'q> {
         Self { qsbr, thread, alone: PhantomData }
     }
 
-    /// Begins to read: writers wait for it from now on.
+    /// Begins to read: writers wait for it from now on (`rte_rcu_qsbr_thread_online`).
     #[inline]
     pub fn online(&mut self) -> Online<'_> {
         // SAFETY: the variable lives and knows the thread, which is this reader's alone.
@@ -56,7 +56,7 @@ pub struct Online<'r> {
 }
 
 impl Online<'_> {
-    /// Says that nothing is held of what was read. For each burst, or each turn of a loop without packets.
+    /// Says that nothing is held of what was read (`rte_rcu_qsbr_quiescent`). For each burst, or each turn of a loop without packets.
     #[inline]
     pub fn quiescent(&mut self) {
         // SAFETY: the variable lives, the thread is online, and what was read borrowed `self`.

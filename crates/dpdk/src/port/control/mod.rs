@@ -69,7 +69,7 @@ impl PortControl<'_> {
         self.id
     }
 
-    /// The state of the link now; does not wait for it.
+    /// The state of the link now; does not wait for it (`rte_eth_link_get_nowait`).
     ///
     /// # Errors
     /// [`PortError::Call`].
@@ -87,7 +87,7 @@ impl PortControl<'_> {
         })
     }
 
-    /// The state of the link now in DPDK's words, such as `Link up at 10 Gbps FDX Fixed`.
+    /// The state of the link now in DPDK's words, such as `Link up at 10 Gbps FDX Fixed` (`rte_eth_link_to_str`).
     ///
     /// # Errors
     /// [`PortError::Call`].
@@ -103,7 +103,7 @@ impl PortControl<'_> {
         Ok(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
     }
 
-    /// The port's MAC address.
+    /// The port's MAC address (`rte_eth_macaddr_get`).
     ///
     /// # Errors
     /// [`PortError::Call`].
@@ -117,7 +117,7 @@ impl PortControl<'_> {
         Ok(address.addr_bytes)
     }
 
-    /// The port's counters.
+    /// The port's counters (`rte_eth_stats_get`).
     ///
     /// # Errors
     /// [`PortError::NotConfigured`], [`PortError::Call`].

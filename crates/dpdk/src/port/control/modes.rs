@@ -11,7 +11,7 @@ use crate::port::error::{PortError, check};
 const LOOK: Duration = Duration::from_millis(2);
 
 impl PortControl<'_> {
-    /// Waits until the link is up, for `timeout` at most, and gives its last state: up, or down after all that time.
+    /// Waits until the link is up, for `timeout` at most, and gives its last state: up, or down after all that time (`rte_eth_link_get`).
     /// It looks every two milliseconds and lets other control calls run in between.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl PortControl<'_> {
         }
     }
 
-    /// Switches promiscuous mode on or off: frames for any address are received.
+    /// Switches promiscuous mode on or off: frames for any address are received (`rte_eth_promiscuous_enable` and `rte_eth_promiscuous_disable`).
     ///
     /// # Errors
     /// [`PortError::Call`], `ENOTSUP` where the driver has no such mode.
@@ -52,7 +52,7 @@ impl PortControl<'_> {
         }
     }
 
-    /// Whether promiscuous mode is on, as DPDK has it in its books.
+    /// Whether promiscuous mode is on, as DPDK has it in its books (`rte_eth_promiscuous_get`).
     ///
     /// # Errors
     /// [`PortError::Call`].
@@ -60,7 +60,7 @@ impl PortControl<'_> {
         self.ask("rte_eth_promiscuous_get", dpdk_sys::rte_eth_promiscuous_get)
     }
 
-    /// Switches reception of all multicast frames on or off.
+    /// Switches reception of all multicast frames on or off (`rte_eth_allmulticast_enable` and `rte_eth_allmulticast_disable`).
     ///
     /// # Errors
     /// [`PortError::Call`], `ENOTSUP` where the driver has no such mode.
@@ -72,7 +72,7 @@ impl PortControl<'_> {
         }
     }
 
-    /// Whether all multicast frames are received, as DPDK has it in its books.
+    /// Whether all multicast frames are received, as DPDK has it in its books (`rte_eth_allmulticast_get`).
     ///
     /// # Errors
     /// [`PortError::Call`].
@@ -80,7 +80,7 @@ impl PortControl<'_> {
         self.ask("rte_eth_allmulticast_get", dpdk_sys::rte_eth_allmulticast_get)
     }
 
-    /// The MTU: bytes of the largest frame's payload, without the 14 bytes of the Ethernet header and the FCS.
+    /// The MTU: bytes of the largest frame's payload, without the 14 bytes of the Ethernet header and the FCS (`rte_eth_dev_get_mtu`).
     ///
     /// # Errors
     /// [`PortError::Call`].
@@ -94,7 +94,7 @@ impl PortControl<'_> {
         Ok(mtu)
     }
 
-    /// Sets the MTU; see [`PortInfo::max_mtu`](crate::PortInfo::max_mtu). Many drivers take it only while the port is
+    /// Sets the MTU (`rte_eth_dev_set_mtu`); see [`PortInfo::max_mtu`](crate::PortInfo::max_mtu). Many drivers take it only while the port is
     /// stopped, and those of kernel interfaces set the interface's.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::port::rss::RssHashTypes;
 const GROUP: usize = u64::BITS as usize;
 
 impl PortControl<'_> {
-    /// What the hash is made of; nothing while RSS is off.
+    /// What the hash is made of; nothing while RSS is off (`rte_eth_dev_rss_hash_conf_get`).
     ///
     /// # Errors
     /// [`PortError::Call`], `ENOTSUP` where the driver has no RSS.
@@ -26,7 +26,7 @@ impl PortControl<'_> {
         hash(self.id).map(|(types, _)| RssHashTypes::from_bits(types))
     }
 
-    /// The key of the hash.
+    /// The key of the hash (`rte_eth_dev_rss_hash_conf_get`).
     ///
     /// # Errors
     /// [`PortError::Call`], `ENOTSUP` where the driver has no RSS.
@@ -35,7 +35,7 @@ impl PortControl<'_> {
         hash(self.id).map(|(_, key)| key)
     }
 
-    /// Sets what the hash is made of, and its key; `None` for the key that is there.
+    /// Sets what the hash is made of, and its key (`rte_eth_dev_rss_hash_update`); `None` for the key that is there.
     ///
     /// # Errors
     /// [`PortError::HashTypes`], [`PortError::KeySize`], [`PortError::Call`], `ENOTSUP` where the driver cannot or the
@@ -59,7 +59,7 @@ impl PortControl<'_> {
         })
     }
 
-    /// The redirection table: the queue of a hash `h` is in entry `h % len`. Empty where the device has none.
+    /// The redirection table: the queue of a hash `h` is in entry `h % len` (`rte_eth_dev_rss_reta_query`). Empty where the device has none.
     ///
     /// # Errors
     /// [`PortError::Call`], `ENOTSUP` where the driver does not tell.
@@ -77,7 +77,7 @@ impl PortControl<'_> {
         Ok(groups.iter().flat_map(|group| group.reta).take(size.into()).collect())
     }
 
-    /// Sets the redirection table, while frames come in if need be; [`Reta::entries`](crate::Reta::entries) makes
+    /// Sets the redirection table, while frames come in if need be (`rte_eth_dev_rss_reta_update`); [`Reta::entries`](crate::Reta::entries) makes
     /// one. A table is replaced in parts: frames may be spread by both while it is. It holds until the port is started
     /// again, which brings back what [`PortConfig::rss`](crate::PortConfig::rss) asked for.
     ///

@@ -75,7 +75,7 @@ impl PortControl<'_> {
         self.filter(vlan, true)
     }
 
-    /// Receives no more frames of this VLAN.
+    /// Receives no more frames of this VLAN (`rte_eth_dev_vlan_filter`).
     ///
     /// # Errors
     /// As for [`add_vlan`](Self::add_vlan).

@@ -91,7 +91,7 @@ mod sealed {
 }
 
 impl Eal {
-    /// Attaches a virtual device and returns its port.
+    /// Attaches a virtual device and returns its port (`rte_vdev_init`).
     ///
     /// # Errors
     /// [`PortError::Vdev`] for what EAL would read as something else, and as [`Eal::attach`].
