@@ -187,18 +187,20 @@ impl Running {
 fn directory_of_examples() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
         let test = std::env::current_exe().unwrap();
         let profile = test.parent().unwrap().parent().unwrap();
         let name = profile.file_name().unwrap().to_str().unwrap();
-        // This test's own directory is one deeper where cargo was told a target, as under sanitizers.
-        let above = profile.parent().unwrap();
-        let told = (above != target).then(|| ["--target".as_ref(), above.file_name().unwrap()]);
+        let mut target = profile.parent().unwrap();
+        // What scripts/run-sanitizers builds for, in a directory inside cargo's.
+        let triple = std::env::var_os("LINERATE_TARGET");
+        if triple.is_some() {
+            target = target.parent().unwrap();
+        }
         let output = Command::new(env!("CARGO"))
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .args(["build", "--quiet", "--locked", "--offline", "--examples"])
-            .args(told.into_iter().flatten())
             .args(["--profile", if name == "debug" { "dev" } else { name }])
+            .args(triple.iter().flat_map(|triple| ["--target".as_ref(), triple.as_os_str()]))
             .arg("--target-dir")
             .arg(target)
             .output()
