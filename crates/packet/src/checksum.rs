@@ -33,7 +33,7 @@ pub(crate) const fn fold_wide(sum: u64, carry: bool) -> u16 {
     fold((sum >> 32) + (sum & 0xffff_ffff) + carry as u64)
 }
 
-/// The checksum of `bytes`, whose own checksum field must be zero. Of bytes with a right checksum
+/// The checksum of `bytes` (the complement of `rte_raw_cksum`), whose own checksum field must be zero. Of bytes with a right checksum
 /// in place the result is 0.
 ///
 /// ```

@@ -204,20 +204,20 @@ impl Ipv4 {
         &mut self.options
     }
 
-    /// Whether the checksum of header and options is right.
+    /// Whether the checksum of header and options is right: where `rte_ipv4_cksum` gives 0.
     #[inline]
     pub fn checksum_is_right(&self) -> bool {
         checksum::checksum(self.as_bytes()) == 0
     }
 
-    /// What UDP and TCP checksums cover of this header, for a message of `len` bytes, header and payload.
+    /// What UDP and TCP checksums cover of this header, for a message of `len` bytes, header and payload (`rte_ipv4_phdr_cksum`).
     #[inline]
     pub fn pseudo_header(&self, len: usize) -> PseudoHeader {
         let addresses = checksum::sum(&self.source) + checksum::sum(&self.destination);
         PseudoHeader(addresses + u64::from(self.protocol) + len as u64)
     }
 
-    /// Makes the checksum of header and options anew.
+    /// Makes the checksum of header and options anew (`rte_ipv4_cksum`).
     #[inline]
     pub fn fill_checksum(&mut self) {
         self.checksum.set(0);

@@ -112,7 +112,7 @@ impl Ipv6 {
         self.destination.into()
     }
 
-    /// What checksums of UDP, TCP and ICMPv6 cover of this header, for a message of `len` bytes, header and payload.
+    /// What checksums of UDP, TCP and ICMPv6 cover of this header, for a message of `len` bytes, header and payload (`rte_ipv6_phdr_cksum`).
     /// `protocol` is the message's, which is not the next header's where there are extension headers. With a
     /// routing header that has stops left, the checksum is that of the last one, not of the destination here.
     #[inline]

@@ -169,13 +169,13 @@ impl Tcp {
         &mut self.options
     }
 
-    /// Whether the checksum is right.
+    /// Whether the checksum is right (`rte_ipv4_udptcp_cksum_verify`). `payload` is what is behind the options, without padding.
     #[inline]
     pub fn checksum_is_right(&self, pseudo: PseudoHeader, payload: &[u8]) -> bool {
         pseudo.is_right(self.as_bytes(), payload)
     }
 
-    /// Makes the checksum anew.
+    /// Makes the checksum anew (`rte_ipv4_udptcp_cksum`). `payload` is what is behind the options, without padding.
     #[inline]
     pub fn fill_checksum(&mut self, pseudo: PseudoHeader, payload: &[u8]) {
         let checksum = pseudo.checksum(self.as_bytes(), payload, self.checksum());

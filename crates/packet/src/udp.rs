@@ -78,13 +78,14 @@ impl Udp {
         self.checksum.get()
     }
 
-    /// Whether the checksum is right, or there is none. `payload` is what [`Udp::payload`] gives.
+    /// Whether the checksum is right, or there is none (`rte_ipv4_udptcp_cksum_verify`). `payload` is what [`Udp::payload`] gives.
     #[inline]
     pub fn checksum_is_right(&self, pseudo: PseudoHeader, payload: &[u8]) -> bool {
         self.checksum() == 0 || pseudo.is_right(self.as_bytes(), payload)
     }
 
-    /// Makes the checksum anew.
+    /// Makes the checksum anew (`rte_ipv4_udptcp_cksum`). `payload` is what [`Udp::payload`] gives: without padding, for the length is in
+    /// `pseudo` too.
     #[inline]
     pub fn fill_checksum(&mut self, pseudo: PseudoHeader, payload: &[u8]) {
         let checksum = pseudo.checksum(self.as_bytes(), payload, self.checksum());

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What commands are answered with.
 
-/// An answer, or a part of one.
+/// An answer, or a part of one. What DPDK has no place for it answers as `null`: a number that is the whole answer (put it into a
+/// [`Dict`](Self::Dict)), and numbers and texts in a [`List`](Self::List).
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// A number.
+    /// A number, in a dictionary.
     U64(u64),
     /// A text; at most 8191 bytes alone, 127 inside a list or dictionary.
     String(String),
@@ -13,7 +14,7 @@ pub enum Value {
     Text(String),
     /// Numbers; at most 512.
     Numbers(Vec<u64>),
-    /// Lists or dictionaries; at most 512.
+    /// Lists or dictionaries, nothing else; at most 512.
     List(Vec<Value>),
     /// Named values, at most 256; names of letters, digits, `_` and `/`.
     Dict(Vec<(String, Value)>),
@@ -45,6 +46,12 @@ pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
 impl From<u64> for Value {
     fn from(number: u64) -> Self {
         Self::U64(number)
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::String(text)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::udp::Udp;
 use super::{Fragment, Layers};
 
 impl Layers {
-    /// Whether the checksum of UDP, TCP, ICMP or ICMPv6 is right, by the length that IP says; of UDP by its own, and
+    /// Whether the checksum of UDP, TCP, ICMP or ICMPv6 is right, by the length that IP says (`rte_ipv4_udptcp_cksum_mbuf_verify`); of UDP by its own, and
     /// none counts as right. `None` when there is no such header, or when the checksum cannot be told from these
     /// bytes: of a fragment, of a packet that goes on behind the bytes or has stops of a routing header before it.
     pub fn checksum_is_right(&self, bytes: &[u8]) -> Option<bool> {
