@@ -74,7 +74,8 @@ impl<'eal> Lpm<'eal> {
     /// routes have given up wait for those readers: count some more of them than are needed at a time.
     ///
     /// # Errors
-    /// See [`LpmError`]; the table is gone then.
+    /// See [`LpmError`]; the table is gone then. `EEXIST` also for a name whose first 20 bytes are those of another shared
+    /// table's: DPDK names the queue of what waits by no more of it.
     pub fn share<'q>(self, qsbr: &'q Qsbr) -> Result<SharedLpm<'q>, LpmError>
     where
         'eal: 'q,

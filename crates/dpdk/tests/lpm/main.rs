@@ -19,4 +19,5 @@ fn routes_lead_where_a_plain_list_says() {
     refusals::ipv6(&eal);
     shared::readers_see_the_route_before_or_after(&eal);
     shared::groups_wait_for_readers(&eal);
+    shared::twenty_bytes_of_names_tell_tables_apart(&eal);
 }

@@ -4,9 +4,9 @@
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use dpdk::Eal;
-use dpdk::lpm::{Lpm, LpmConfig, RouteError};
+use dpdk::lpm::{Lpm, LpmConfig, LpmError, RouteError};
 use dpdk::qsbr::Qsbr;
+use dpdk::{Eal, Errno};
 
 const NET: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 0);
 
@@ -98,4 +98,20 @@ pub fn groups_wait_for_readers(eal: &Eal) {
         // The name of the queue of groups is free again when the table is gone, though a group waits for the reader.
         writer.delete(second, 32).unwrap();
     }
+}
+
+pub fn twenty_bytes_of_names_tell_tables_apart(eal: &Eal) {
+    const EEXIST: Errno = Errno(17);
+    let qsbr = Qsbr::new(1);
+    let share = |name: &str| Lpm::new(eal, &LpmConfig::named(name)).unwrap().share(&qsbr);
+    let one = share("twenty-bytes-of-name-1").unwrap();
+    match share("twenty-bytes-of-name-2").err().unwrap() {
+        LpmError::Refused { name, errno } => {
+            assert_eq!((name.as_str(), errno), ("twenty-bytes-of-name-2", EEXIST));
+        }
+        other => panic!("{other}"),
+    }
+    drop(share("twenty-bytes-of-nam-2").unwrap());
+    drop(one);
+    drop(share("twenty-bytes-of-name-2").unwrap());
 }
