@@ -73,7 +73,9 @@ fn round<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, burst_forwarding: bool, goa
     };
 
     let controls: Vec<_> = ids.iter().map(|id| eal.take_port(*id).unwrap().control()).collect();
-    let received = || controls.iter().map(|port| port.stats().unwrap().ipackets).sum::<u64>();
+    // A port that nobody has configured yet has no statistics.
+    let received =
+        || controls.iter().map(|port| port.stats().map_or(0, |it| it.ipackets)).sum::<u64>();
     let before = received();
     // The main lcore forwards; another thread stops it when enough frames have gone round.
     let stop = Stop::on_signals().unwrap();

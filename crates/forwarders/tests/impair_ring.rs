@@ -50,7 +50,9 @@ fn impaired(eal: &Eal, pool: &Mempool<'_>, options: &Options, goal: u64) -> serd
     }
     let controls: Vec<PortControl<'_>> =
         ids.iter().map(|id| eal.take_port(*id).unwrap().control()).collect();
-    let received = || controls.iter().map(|port| port.stats().unwrap().ipackets).sum::<u64>();
+    // A port that nobody has configured yet has no statistics.
+    let received =
+        || controls.iter().map(|port| port.stats().map_or(0, |it| it.ipackets)).sum::<u64>();
     let goal = received() + goal;
     let stop = Stop::on_signals().unwrap();
     let file = runtime_dir().join("s.json");
