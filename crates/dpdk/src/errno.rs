@@ -8,6 +8,18 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
+/// Those of Linux that mean something of their own here.
+impl Errno {
+    pub(crate) const ENOENT: Self = Self(2);
+    pub(crate) const ENOMEM: Self = Self(12);
+    pub(crate) const EBUSY: Self = Self(16);
+    pub(crate) const EEXIST: Self = Self(17);
+    pub(crate) const EINVAL: Self = Self(22);
+    pub(crate) const ENOSPC: Self = Self(28);
+    pub(crate) const ERANGE: Self = Self(34);
+    pub(crate) const ENOSYS: Self = Self(38);
+}
+
 impl Errno {
     /// The calling thread's `rte_errno`.
     pub(crate) fn last() -> Self {

@@ -147,7 +147,7 @@ impl<'scope> Scope<'scope, '_> {
         // SAFETY: the launch was refused, so the trampoline will not take the box.
         drop(unsafe { Box::from_raw(raw) });
         Err(match Errno(-code) {
-            Errno(16) => LaunchError::Busy(lcore), // EBUSY
+            Errno::EBUSY => LaunchError::Busy(lcore),
             errno => LaunchError::Refused(lcore, errno),
         })
     }

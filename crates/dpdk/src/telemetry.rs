@@ -116,8 +116,8 @@ unsafe extern "C" fn answer(
     parameters: *const c_char,
     data: *mut rte_tel_data,
 ) -> c_int {
-    const EINVAL: c_int = -22;
-    const ENOSPC: c_int = -28;
+    const EINVAL: c_int = -Errno::EINVAL.0;
+    const ENOSPC: c_int = -Errno::ENOSPC.0;
     // SAFETY: DPDK passes the registered name, the parameters or NULL, and a place for the answer.
     let (command, parameters) = unsafe {
         let parameters = match parameters.is_null() {

@@ -215,7 +215,7 @@ impl<'eal> Context<'eal> {
         drop(alone);
         let raw = NonNull::new(made).ok_or_else(|| AclError::Memory {
             name: name.to_owned(),
-            errno: Errno(12), // ENOMEM, the one reason that is left; DPDK does not say it
+            errno: Errno::ENOMEM, // the one reason that is left; DPDK does not say it
         })?;
         Ok(Self { raw, eal: PhantomData })
     }
@@ -297,7 +297,7 @@ impl<'eal, const FIELDS: usize, const CATEGORIES: usize>
             let code =
                 unsafe { dpdk_sys::rte_acl_build(self.context.raw.as_ptr(), &raw const config) };
             Errno::check(code).map_err(|errno| match errno {
-                Errno(34) => BuildError::Limit(self.max_memory), // ERANGE
+                Errno::ERANGE => BuildError::Limit(self.max_memory),
                 errno => BuildError::Refused(errno),
             })?;
         }

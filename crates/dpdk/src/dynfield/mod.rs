@@ -201,7 +201,7 @@ impl<T: DynData> DynField<T> {
         match usize::try_from(offset) {
             Ok(offset) => Ok(Self(DynReader { offset, data: PhantomData })),
             Err(_) => Err(match (Errno::last(), find(c_name)) {
-                (errno, Ok((_, there))) if errno.0 == name::EEXIST => shape::<T>(name, &there),
+                (Errno::EEXIST, Ok((_, there))) => shape::<T>(name, &there),
                 (errno, _) => name::full_or(name, errno),
             }),
         }

@@ -8,10 +8,6 @@ use std::sync::{Mutex, MutexGuard};
 use super::DynError;
 use crate::errno::Errno;
 
-pub(super) const ENOENT: i32 = 2;
-pub(super) const ENOMEM: i32 = 12;
-pub(super) const EEXIST: i32 = 17;
-
 /// The room for a name, its NUL included.
 const SIZE: usize = dpdk_sys::RTE_MBUF_DYN_NAMESIZE as usize;
 
@@ -66,16 +62,16 @@ pub(super) fn fill(room: &mut [c_char; SIZE], name: &CStr) {
 
 /// Why nothing was found.
 pub(super) fn missing_or(name: &str, errno: Errno) -> DynError {
-    match errno.0 {
-        ENOENT => DynError::Missing(name.to_owned()),
+    match errno {
+        Errno::ENOENT => DynError::Missing(name.to_owned()),
         _ => DynError::Refused { name: name.to_owned(), errno },
     }
 }
 
 /// Why nothing was added.
 pub(super) fn full_or(name: &str, errno: Errno) -> DynError {
-    match errno.0 {
-        ENOENT | ENOMEM => DynError::Full(name.to_owned()),
+    match errno {
+        Errno::ENOENT | Errno::ENOMEM => DynError::Full(name.to_owned()),
         _ => DynError::Refused { name: name.to_owned(), errno },
     }
 }

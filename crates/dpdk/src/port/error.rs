@@ -142,18 +142,16 @@ pub enum PortError {
 
 /// What to do about a call's answer, where DPDK's number does not tell.
 fn hint(call: &str, errno: Errno) -> &'static str {
-    const EBUSY: i32 = 16;
-    const EINVAL: i32 = 22;
-    const ENOSYS: i32 = 38;
-    match (call, errno.0) {
-        ("rte_eth_dev_vlan_filter", ENOSYS) => {
+    match (call, errno) {
+        ("rte_eth_dev_vlan_filter", Errno::ENOSYS) => {
             "; configure the port with RxOffloads::VLAN_FILTER, or switch it on by set_vlan_modes"
         }
-        ("rte_eth_dev_set_mtu", EBUSY) => "; stop the port first",
-        ("rte_eth_dev_set_mtu", EINVAL) => "; Port::info has min_mtu and max_mtu",
-        ("rte_eth_dev_configure" | "rte_eth_rx_queue_setup" | "rte_eth_tx_queue_setup", EINVAL) => {
-            "; DPDK's message above says of what"
-        }
+        ("rte_eth_dev_set_mtu", Errno::EBUSY) => "; stop the port first",
+        ("rte_eth_dev_set_mtu", Errno::EINVAL) => "; Port::info has min_mtu and max_mtu",
+        (
+            "rte_eth_dev_configure" | "rte_eth_rx_queue_setup" | "rte_eth_tx_queue_setup",
+            Errno::EINVAL,
+        ) => "; DPDK's message above says of what",
         _ => "",
     }
 }
