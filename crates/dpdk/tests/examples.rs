@@ -3,6 +3,8 @@
 //! is sent to another; a port of net_ring gives back what it is sent.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
+#[path = "support/built.rs"]
+mod built;
 #[path = "examples/files.rs"]
 mod files;
 #[path = "examples/program.rs"]

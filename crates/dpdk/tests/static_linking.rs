@@ -2,6 +2,9 @@
 //! With the feature `static` a program has every driver in it, and needs no library of DPDK.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
+#[path = "support/built.rs"]
+mod built;
+
 use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -39,24 +42,9 @@ fn a_static_program_has_the_drivers_of_a_dynamic_one() {
 
 /// Builds the example, and copies it, for the next build takes its place.
 fn example(features: &[&str]) -> PathBuf {
-    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    // Beside this test, so that nothing is built twice but what the feature changes.
-    let target = scratch.parent().unwrap();
-    let test = env::current_exe().unwrap();
-    let profile = test.parent().unwrap().parent().unwrap();
-    let name = profile.file_name().unwrap().to_str().unwrap();
-    let output = Command::new(env!("CARGO"))
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(["build", "--quiet", "--locked", "--offline", "--example", "devices"])
-        .args(["--profile", if name == "debug" { "dev" } else { name }])
-        .arg("--target-dir")
-        .arg(target)
-        .args(features)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let copy = scratch.join(format!("devices{}", features.concat()));
-    std::fs::copy(profile.join("examples/devices"), &copy).unwrap();
+    let directory = built::examples(&[&["--example", "devices"], features].concat());
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("devices{}", features.concat()));
+    std::fs::copy(directory.join("devices"), &copy).unwrap();
     copy
 }
 

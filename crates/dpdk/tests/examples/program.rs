@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+use crate::built;
 use crate::files::{self, Frame};
 
 /// As long as an example may take on a busy machine.
@@ -183,29 +184,7 @@ impl Running {
     }
 }
 
-/// Builds the examples beside this test, so that nothing is built twice.
 fn directory_of_examples() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| {
-        let test = std::env::current_exe().unwrap();
-        let profile = test.parent().unwrap().parent().unwrap();
-        let name = profile.file_name().unwrap().to_str().unwrap();
-        let mut target = profile.parent().unwrap();
-        // What scripts/run-sanitizers builds for, in a directory inside cargo's.
-        let triple = std::env::var_os("LINERATE_TARGET");
-        if triple.is_some() {
-            target = target.parent().unwrap();
-        }
-        let output = Command::new(env!("CARGO"))
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .args(["build", "--quiet", "--locked", "--offline", "--examples"])
-            .args(["--profile", if name == "debug" { "dev" } else { name }])
-            .args(triple.iter().flat_map(|triple| ["--target".as_ref(), triple.as_os_str()]))
-            .arg("--target-dir")
-            .arg(target)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        profile.join("examples")
-    })
+    DIRECTORY.get_or_init(|| built::examples(&["--examples"]))
 }

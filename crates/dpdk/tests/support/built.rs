@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Examples of this crate, built by cargo beside the tests, so that nothing is built twice.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Builds what `arguments` of cargo say, as the tests are built. The directory where examples are then.
+pub fn examples(arguments: &[&str]) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let profile = test.parent().unwrap().parent().unwrap();
+    let name = profile.file_name().unwrap();
+    let mut target = profile.parent().unwrap();
+    // What scripts/run-sanitizers builds for, in a directory inside cargo's.
+    let triple = std::env::var_os("LINERATE_TARGET");
+    if triple.is_some() {
+        target = target.parent().unwrap();
+    }
+    let output = Command::new(env!("CARGO"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["build", "--quiet", "--locked", "--offline", "--profile"])
+        .arg(if name == "debug" { OsStr::new("dev") } else { name })
+        .args(triple.iter().flat_map(|triple| [OsStr::new("--target"), triple]))
+        .arg("--target-dir")
+        .arg(target)
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    profile.join("examples")
+}
