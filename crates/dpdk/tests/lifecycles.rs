@@ -149,9 +149,9 @@ struct Held<'e> {
 }
 
 impl Held<'_> {
-    /// The smallest table for IPv4 of librte_lpm has 2^24 entries.
+    /// The smallest tables of librte_lpm, for IPv4 and for IPv6, have 2^24 entries of 4 bytes: four fill the memory.
     fn is_large(&self) -> bool {
-        self.size == Size::Large || matches!(self.kind, Kind::Lpm | Kind::SharedLpm)
+        self.size == Size::Large || matches!(self.kind, Kind::Lpm | Kind::SharedLpm | Kind::Lpm6)
     }
 }
 
