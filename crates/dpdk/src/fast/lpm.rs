@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The inline lookups of `rte_lpm.h`.
+//! The inline lookups of `rte_lpm.h`; of several addresses by `lpm_bulk`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dpdk_sys::{layout, rte_lpm};
 
 /// Bits of an entry that are a next hop, or the number of a group.
-const VALUE: u32 = (1 << 24) - 1;
+pub(super) const VALUE: u32 = (1 << 24) - 1;
 
 /// The entry that an address leads to. Relaxed, as in C: what is read of a group depends on the entry that
 /// led there.
@@ -44,7 +44,22 @@ unsafe fn first(lpm: *const rte_lpm, address: u32) -> u32 {
 /// Has the compiler put the branch that calls it out of the way.
 #[cold]
 #[inline]
-fn rare() {}
+pub(super) fn rare() {}
+
+/// The entry for the last 8 bits of an address in a group, by the number of the group.
+///
+/// # Safety
+/// As [`entry`]; the first table has the number for this address.
+#[inline(always)]
+pub(super) unsafe fn in_group(lpm: *const rte_lpm, group: u32, address: u32) -> u32 {
+    // SAFETY: the contract is the caller's. The second table has an entry for each 8 bits of the groups that
+    // entries name; DPDK writes them atomically.
+    unsafe {
+        let groups = lpm.cast::<u8>().add(layout::LPM_TBL8).cast::<*const u32>().read();
+        let start = group as usize * layout::LPM_GROUP_ENTRIES as usize;
+        load(groups.add(start + (address & 0xff) as usize))
+    }
+}
 
 /// The entry itself, or the one of the group that it names.
 ///
@@ -56,18 +71,13 @@ unsafe fn follow(lpm: *const rte_lpm, entry: u32, address: u32) -> u32 {
         return entry;
     }
     rare();
-    // SAFETY: the contract is the caller's. The second table has an entry for each 8 bits of the groups that
-    // entries name; DPDK writes them atomically.
-    unsafe {
-        let groups = lpm.cast::<u8>().add(layout::LPM_TBL8).cast::<*const u32>().read();
-        let group = (entry & VALUE) as usize * layout::LPM_GROUP_ENTRIES as usize;
-        load(groups.add(group + (address & 0xff) as usize))
-    }
+    // SAFETY: the contract is the caller's.
+    unsafe { in_group(lpm, entry & VALUE, address) }
 }
 
 const _: () = {
     assert!(layout::LPM_TBL24_ENTRIES == 1 << 24 && layout::LPM_GROUP_ENTRIES == 1 << 8);
-    // Next hops and flags share an entry.
+    // Next hops and flags share an entry; what names a group is found, too.
     assert!(layout::LPM_EXTENDED & VALUE == 0 && layout::LPM_FOUND & layout::LPM_EXTENDED != 0);
 };
 
@@ -109,41 +119,7 @@ pub(crate) unsafe fn lookup_or(lpm: *const rte_lpm, address: u32, missed: u32) -
     next_hop(unsafe { entry(lpm, address) }, missed)
 }
 
-/// `rte_lpm_lookup_bulk`: for each address a next hop, `missed` where there is no route.
-///
-/// # Safety
-/// As [`entry`].
 #[inline(always)]
-pub(crate) unsafe fn lookup_bulk(
-    lpm: *const rte_lpm,
-    addresses: &[u32],
-    hops: &mut [u32],
-    missed: u32,
-) {
-    /// Next hops that are made of entries by the same instructions.
-    const AT_ONCE: usize = 64;
-    /// Addresses between two jumps.
-    const IN_A_ROW: usize = 16;
-    for (addresses, hops) in addresses.chunks(AT_ONCE).zip(hops.chunks_mut(AT_ONCE)) {
-        let (mut rows, mut of) =
-            (hops.chunks_exact_mut(IN_A_ROW), addresses.chunks_exact(IN_A_ROW));
-        for (hops, addresses) in rows.by_ref().zip(of.by_ref()) {
-            for n in 0..IN_A_ROW {
-                // SAFETY: the contract is the caller's.
-                hops[n] = unsafe { entry(lpm, addresses[n]) };
-            }
-        }
-        for (hop, address) in rows.into_remainder().iter_mut().zip(of.remainder()) {
-            // SAFETY: the contract is the caller's.
-            *hop = unsafe { entry(lpm, *address) };
-        }
-        for hop in hops {
-            *hop = next_hop(*hop, missed);
-        }
-    }
-}
-
-#[inline(always)]
-fn next_hop(entry: u32, missed: u32) -> u32 {
+pub(super) fn next_hop(entry: u32, missed: u32) -> u32 {
     if entry & layout::LPM_FOUND != 0 { entry & VALUE } else { missed }
 }

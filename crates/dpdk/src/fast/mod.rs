@@ -8,6 +8,7 @@
 pub(crate) mod ethdev;
 pub(crate) mod headers;
 pub(crate) mod lpm;
+pub(crate) mod lpm_bulk;
 pub(crate) mod mbuf;
 pub(crate) mod mempool;
 pub(crate) mod qsbr;

@@ -186,7 +186,7 @@ impl Routes<'_> {
     ) -> Result<(), LookupError> {
         check_places(addresses.len(), hops.len())?;
         // SAFETY: see `new`; as many places as addresses.
-        unsafe { fast::lpm::lookup_bulk(self.raw.as_ptr(), addresses, hops, missed) };
+        unsafe { fast::lpm_bulk::lookup_bulk(self.raw.as_ptr(), addresses, hops, missed) };
         Ok(())
     }
 
@@ -194,7 +194,9 @@ impl Routes<'_> {
     #[inline]
     #[must_use]
     pub fn lookup_x4(&self, addresses: [u32; 4], missed: u32) -> [u32; 4] {
+        let mut hops = [0; 4];
         // SAFETY: see `new`.
-        addresses.map(|address| unsafe { fast::lpm::lookup_or(self.raw.as_ptr(), address, missed) })
+        unsafe { fast::lpm_bulk::lookup_row(self.raw.as_ptr(), &addresses, &mut hops, missed) };
+        hops
     }
 }
