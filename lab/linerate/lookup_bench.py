@@ -4,15 +4,18 @@
     python -m linerate.lookup_bench [BLOCKS]
 
 BLOCKS: 40 unless given. `lookup-bench` (`bench/lookup`) has the tables and both kinds of loops,
-those in C from libraries that gcc and clang build here, for any processor and for this one; a
-second process is the program built for this processor (`make native-graph`). In every block all
-loops run in an order drawn anew, for some milliseconds each, eight times; a loop's time is that of
-the fastest, when nobody else on the host was in its way. The best C build of a cell is
-chosen in every second block and judged in the others, for the program for any processor among
-such builds, for the one for this processor among all; gcc's runs twice (the control). Ratios
-are of operations in equal time; `goal_table` says when the goal is reached, and when there is
-no verdict. Beside them stand instructions per operation by callgrind, of the builds for any
-processor (valgrind does not know all others), if valgrind is there.
+those in C from libraries that gcc and clang build here, for any processor and for this one; there
+is a second build of it for this processor (`make native-graph`). A block starts each anew, for
+where tables lie in memory differs from start to start and decides a few per cent. All loops of a
+process use the same tables and run in an order drawn anew, for some milliseconds, eight times; a
+loop's time is that of the fastest, when nobody else on the host was in its way.
+
+The best C build of a cell is chosen in every second block and judged in the others, in the same
+process: for the program for any processor among such builds, for the one for this processor (the
+cells `native`) among all; gcc's runs twice (the control). Ratios are of operations in equal time;
+`goal_table` says when the goal is reached, and when there is no verdict. Beside them stand
+instructions per operation by callgrind, of the builds for any processor (valgrind does not know
+all others), if valgrind is there.
 """
 
 from __future__ import annotations
@@ -44,7 +47,9 @@ from linerate.process import Child, Command, RunDirectory
 BLOCKS, TIMES, WINDOW_MS, TIMEOUT_S = 40, 8, 3, 60.0
 GOAL = 0.97
 PROGRAM = "lookup-bench"
-RUST, RUST_NATIVE = "rust", "rust-native"
+RUST = "rust"
+# What the cells of the program for this processor are called besides.
+NATIVE_CELL = " native"
 # The arm that runs twice.
 CONTROL = "c/gcc"
 _MEMORY_MIB = 512
@@ -84,14 +89,14 @@ def find() -> Programs:
         libraries[name] = built_library("lookup/c", "liblookup_c.so", compiler, flags)
     native = project_root() / "target" / "native" / "release" / PROGRAM
     if not native.is_file():
-        left_out.append(f"{RUST_NATIVE} is left out: make native-graph builds it")
+        left_out.append(f"cells{NATIVE_CELL} are left out: make native-graph builds their program")
     found = native if native.is_file() else None
     return Programs(rust_binary(PROGRAM), found, libraries, left_out)
 
 
 @dataclass
 class Bench:
-    """A process that runs loops, asked one thing at a time. `suffix`: the end of its arm's name."""
+    """A process that runs loops, asked one thing at a time. `suffix`: the end of its cells."""
 
     child: Child
     suffix: str = ""
@@ -115,27 +120,25 @@ class Bench:
         """Asks for cells and arms."""
         told = self.ask(do="cells")
         self.operations = {each["cell"]: each["operations"] for each in told["cells"]}
-        self.arms = [arm + self.suffix if arm == RUST else arm for arm in told["arms"]]
+        self.arms = told["arms"]
 
     def run(self, cell: str, arm: str, **length: int) -> tuple[float, str]:
         """Cycles per operation, and what was found."""
-        name = RUST if arm.startswith(RUST) else arm.removesuffix(AA_SUFFIX)
-        told = self.ask(do="run", cell=cell, arm=name, **length)
+        told = self.ask(do="run", cell=cell, arm=arm.removesuffix(AA_SUFFIX), **length)
         return told["tsc_cycles"] / told["operations"], told["work"]
 
 
 def command(
     programs: Programs, run: RunDirectory, cpu: int, memory: Memory, native: bool
 ) -> Command:
-    """One of the two programs; the plain one has the loops in C too."""
+    """One of the two programs, with the loops in C."""
     program = programs.native if native and programs.native else programs.rust
     options = eal.options(
         eal.one_core(cpu), memory, run.new_prefix("lookup"), Wire(), mib=_MEMORY_MIB
     )
     argv = [str(program), *options, "--"]
-    if not native:
-        for name, path in programs.libraries.items():
-            argv += ["--library", f"{name}={path}"]
+    for name, path in programs.libraries.items():
+        argv += ["--library", f"{name}={path}"]
     return Command(PROGRAM, tuple(argv), (cpu,), hold_stdin=True, answers=True)
 
 
@@ -150,14 +153,15 @@ def measure(benches: Sequence[Bench], rng: random.Random, found: dict[str, str])
         for cell in bench.operations
         for arm in [*bench.arms, *([CONTROL + AA_SUFFIX] if CONTROL in bench.arms else [])]
     ]
-    block: Block = {}
+    # In the order in which they are told.
+    block: Block = {cell + bench.suffix: {} for bench, cell, _ in windows}
     for _ in range(TIMES):
         rng.shuffle(windows)
         for bench, cell, arm in windows:
             cycles, work = bench.run(cell, arm, ms=WINDOW_MS)
             if found.setdefault(cell, work) != work:
                 raise TrialError(f"{cell}: {arm} found {work}, others {found[cell]}")
-            least = block.setdefault(cell, {})
+            least = block[cell + bench.suffix]
             least[arm] = min(cycles, least.get(arm, cycles))
     return block
 
@@ -188,12 +192,9 @@ def table(blocks: Sequence[Block]) -> tuple[list[Row], list[str]]:
             )
             return Row(cell, arm, against, found, goal)
 
-        best = {native: best_in_c(chosen, cell, native=native) for native in (False, True)}
-        arms = [arm for arm in blocks[0][cell] if arm.startswith(RUST)]
+        best = best_in_c(chosen, cell, native=cell.endswith(NATIVE_CELL))
         told, why = gated(
-            cell,
-            row(CONTROL + AA_SUFFIX, CONTROL, blocks, None),
-            [row(arm, best[arm == RUST_NATIVE], judged, GOAL) for arm in sorted(arms)],
+            cell, row(CONTROL + AA_SUFFIX, CONTROL, blocks, None), [row(RUST, best, judged, GOAL)]
         )
         rows += told
         reasons += why
@@ -202,14 +203,14 @@ def table(blocks: Sequence[Block]) -> tuple[list[Row], list[str]]:
 
 def cost_lines(blocks: Sequence[Block], counts: dict[str, dict[str, float]]) -> list[str]:
     """A line for each cell and arm: median and least cycles per operation, and instructions."""
-    told = [f"{'':12} {'':14} {'cycles':>8} {'least':>8} {'instructions':>13}"]
+    told = [f"{'':18} {'':14} {'cycles':>8} {'least':>8} {'instructions':>13}"]
     for cell, arms in blocks[0].items():
         for arm in sorted(arms):
             cycles = [block[cell][arm] for block in blocks]
             counted = counts.get(cell, {}).get(arm)
             last = "-" if counted is None else f"{counted:.1f}"
             told.append(
-                f"{cell:12} {arm:14} {statistics.median(cycles):8.2f} {min(cycles):8.2f} {last:>13}"
+                f"{cell:18} {arm:14} {statistics.median(cycles):8.2f} {min(cycles):8.2f} {last:>13}"
             )
     return told
 
@@ -254,16 +255,20 @@ def main() -> None:
     found: dict[str, str] = {}
     try:
         programs = find()
-        with RunDirectory() as run, ExitStack() as stack:
+        with RunDirectory() as run:
             cores, memory = Cores.choose(), Memory.choose()
             cpu = cores.forwarder
             counts = count(programs, run, cpu, memory)
-            benches = []
-            for native in (False, True) if programs.native else (False,):
-                child = stack.enter_context(Child(command(programs, run, cpu, memory, native), run))
-                benches.append(Bench(child, RUST_NATIVE.removeprefix(RUST) if native else ""))
-                benches[-1].offers()
-            blocks = [measure(benches, rng, found) for _ in range(blocks_wanted)]
+            blocks = []
+            for _ in range(blocks_wanted):
+                with ExitStack() as started:
+                    benches = []
+                    for native in (False, True) if programs.native else (False,):
+                        asked = command(programs, run, cpu, memory, native)
+                        child = started.enter_context(Child(asked, run))
+                        benches.append(Bench(child, NATIVE_CELL if native else ""))
+                        benches[-1].offers()
+                    blocks.append(measure(benches, rng, found))
     except LabError as error:
         sys.exit(f"lookups beside C: {error}")
     print(f"Lookups, pools and rings, {len(blocks)} blocks; cycles and instructions per operation:")

@@ -174,8 +174,9 @@ fn rounds_of(
     let mut packets = [std::ptr::null_mut(); PACKETS];
     let begin = tsc::now();
     let sum = match (cell, library) {
-        ("lpm" | "lpm-x4", None) => loops::lpm(lpm, addresses, rounds),
+        ("lpm", None) => loops::lpm(lpm, addresses, rounds),
         ("lpm", Some(c)) => c.lpm(LPM, addresses, rounds),
+        ("lpm-x4", None) => loops::lpm_x4(lpm, addresses, rounds),
         ("lpm-x4", Some(c)) => c.lpm_x4(LPM, addresses, rounds),
         ("hash", None) => loops::hash(hash, keys, rounds),
         ("hash", Some(c)) => c.hash(HASH, keys, rounds),

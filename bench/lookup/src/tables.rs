@@ -113,7 +113,7 @@ fn keys(
     Ok((table, (0..LOOKUPS).map(looked_up).collect()))
 }
 
-/// Rules about UDP, and headers that match one each.
+/// Rules about addresses and ports, and headers that match one each.
 fn rules(eal: &'static Eal, numbers: &mut Numbers) -> Result<(Rules, Vec<Header>), Failed> {
     let config = AclConfig { max_rules: RULES, ..AclConfig::named(ACL) };
     let mut acl: Acl<'static, _, 5> = Acl::new(eal, &IPV4_5TUPLE, &config)?;
