@@ -27,6 +27,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from linerate import eal, stats
+from linerate.arguments import number
 from linerate.benchmarks import nearfree_plugin
 from linerate.cpus import Cores
 from linerate.design import AA_SUFFIX
@@ -232,8 +233,8 @@ def table(rounds: list[dict[str, float]], rules: int) -> tuple[list[Row], list[s
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    rules = int(sys.argv[2]) if len(sys.argv) > 2 else RULES
+    usage = "acl_bench [ROUNDS [RULES]]"
+    count, rules = number(usage, ROUNDS), number(usage, RULES, 2)
     rng = random.Random(1)
     try:
         with RunDirectory() as run:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from linerate import eal, stats
+from linerate.arguments import number
 from linerate.cpus import Cores
 from linerate.eal import Memory
 from linerate.errors import LabError, TrialError
@@ -277,12 +278,7 @@ def table(bed: Bed, rounds: list[Round], hz: int) -> list[str]:
 
 
 def main() -> None:
-    try:
-        count = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-        if count < 1:
-            raise ValueError
-    except ValueError:
-        sys.exit(f"usage: python -m linerate.generator_bench [ROUNDS], not {sys.argv[1]!r}")
+    count = number("generator_bench [ROUNDS]", ROUNDS)
     try:
         rust_binary("generator")
         Testpmd("io").prepare()

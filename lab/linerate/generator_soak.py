@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from linerate.arguments import number
 from linerate.cpus import Cores
 from linerate.eal import Memory
 from linerate.errors import LabError
@@ -149,7 +150,7 @@ def _missing(client: Client) -> int:
 
 
 def main() -> None:
-    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else MINUTES
+    minutes = number("generator_soak [MINUTES]", MINUTES)
     try:
         with RunDirectory() as run:
             generator = Generator(run, Cores.choose().control, Memory.choose(), Wire(), flood=False)

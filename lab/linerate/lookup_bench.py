@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from linerate import eal, stats
+from linerate.arguments import number
 from linerate.benchmarks import built_library
 from linerate.compilers import NATIVE, clang
 from linerate.cpus import Cores
@@ -250,7 +251,7 @@ def count(
 
 
 def main() -> None:
-    blocks_wanted = int(sys.argv[1]) if len(sys.argv) > 1 else BLOCKS
+    blocks_wanted = number("lookup_bench [BLOCKS]", BLOCKS)
     rng = random.Random(1)
     found: dict[str, str] = {}
     try:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linerate import stats
+from linerate.arguments import number
 from linerate.design import AA_SUFFIX
 from linerate.errors import LabError, MissingError, TrialError
 from linerate.goal_table import Row, gated, lines
@@ -146,7 +147,7 @@ def count(program: Path) -> dict[tuple[str, str], float]:
 
 
 def main() -> None:
-    blocks = int(sys.argv[1]) if len(sys.argv) > 1 else BLOCKS
+    blocks = number("nat_bench [BLOCKS]", BLOCKS)
     try:
         program = rust_binary("nat-bench")
         timed = read(run(program, str(blocks), "1").stdout)

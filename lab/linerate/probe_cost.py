@@ -23,6 +23,7 @@ import time
 from dataclasses import dataclass
 
 from linerate import stats
+from linerate.arguments import number
 from linerate.cpus import Cores
 from linerate.eal import Memory
 from linerate.errors import LabError
@@ -172,7 +173,7 @@ def medians(processes: list[list[Cycles]]) -> str:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else PROCESSES
+    count = number("probe_cost [PROCESSES [FORWARDER...]]", PROCESSES)
     names = sys.argv[2:] or [BASELINE]
     try:
         for name in names:

@@ -31,6 +31,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from linerate import link_drops, netns, stats
+from linerate.arguments import number
 from linerate.cpus import Cores
 from linerate.errors import LabError, LinkError, MissingError, TrialError
 from linerate.goal_table import state
@@ -253,7 +254,7 @@ def _ratio(rounds: Sequence[Round], ours: str, other: str) -> str:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    count = number("xdp_bench [ROUNDS]", ROUNDS)
     source = random.Random(1)
     try:
         with interruptible():

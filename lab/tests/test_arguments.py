@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs that take numbers say how they are called when they get something else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from linerate.arguments import number
+
+PROGRAMS = [
+    ("acl_bench", ["twenty"]),
+    ("acl_bench", ["20", "0"]),
+    ("generator_bench", ["-1"]),
+    ("generator_soak", ["nan"]),
+    ("lookup_bench", ["0"]),
+    ("nat_bench", ["1.5"]),
+    ("probe_cost", ["l2fwd"]),
+    ("xdp_bench", [""]),
+]
+
+
+@pytest.mark.parametrize(("program", "arguments"), PROGRAMS)
+def test_what_is_no_number_is_answered_by_the_usage(program: str, arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", f"linerate.{program}", *arguments],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    begin = f"usage: python -m linerate.{program} ["
+    assert done.stderr.startswith(begin), done.stderr
+    assert done.stderr.endswith(f"not {arguments[-1]!r}\n"), done.stderr
+
+
+def test_numbers_are_of_the_default_s_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["program", "7", "2.5"])
+    assert number("program [A [B [C]]]", 1) == 7
+    assert number("program [A [B [C]]]", 1.0, 2) == 2.5
+    assert number("program [A [B [C]]]", 3, 3) == 3
