@@ -22,6 +22,10 @@ stage() {
     return "$status"
 }
 
+# rust_skips FILE: the reasons for which Rust tests did not run, one a line. Such a test writes `skipped: REASON` to its standard
+# error, past cargo's capture; under --nocapture that stands behind the harness's own words.
+rust_skips() { grep -oE '\bskipped: .*' "$1" || true; }
+
 # stages: prints how long each took.
 stages() {
     say "How long it took:"
