@@ -4,9 +4,14 @@
 //! `LINERATE_PREBUILD=1 scripts/cargo test -p linerate-dpdk-sys --test prebuilt` writes it anew, with DPDK 22.11.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
+#[path = "../../dpdk/tests/support/skip.rs"]
+mod skip;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
+
+use skip::skip;
 
 /// Made for this build, from the installed headers.
 const BINDINGS: &str = include_str!(concat!(env!("OUT_DIR"), "/bindings.rs"));
@@ -15,10 +20,7 @@ const LAYOUT: &str = include_str!(concat!(env!("OUT_DIR"), "/layout.rs"));
 #[test]
 fn prebuilt_declarations_are_those_of_their_release() {
     if cfg!(dpdk_23_11) || cfg!(not(target_arch = "x86_64")) {
-        println!(
-            "skipped: prebuilt declarations are of DPDK 22.11 on x86-64, and others are installed"
-        );
-        return;
+        return skip("prebuilt declarations are of DPDK 22.11 on x86-64, and others are installed");
     }
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("prebuilt");
     let (bindings, layout) = (directory.join("bindings.rs"), directory.join("layout.rs"));

@@ -14,29 +14,12 @@ use dpdk::vdev::{AfPacket, AfXdp, Tap, TapMac};
 use dpdk::{
     Eal, Lack, Mempool, PoolConfig, Port, PortConfig, Request, Rss, RxOffloads, Started, TxOffloads,
 };
+use support::namespace::in_network_namespace;
+use support::skip::skip;
 
-/// Set for the process that is in the namespace.
-const INSIDE: &str = "LINERATE_TEST_IN_NAMESPACE";
-
-/// This program again, in a network namespace that goes with it.
 #[test]
 fn kernel_interfaces() {
-    if std::env::var_os(INSIDE).is_some() {
-        return inside();
-    }
-    let unshare = Command::new("unshare").args(["--net", "ip", "link"]).output();
-    if !unshare.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no network namespace (unshare --net ip link); it takes root");
-        return;
-    }
-    let status = Command::new("unshare")
-        .arg("--net")
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "kernel_interfaces", "--nocapture"])
-        .env(INSIDE, "1")
-        .status()
-        .unwrap();
-    assert!(status.success());
+    in_network_namespace("kernel_interfaces", &["ip", "link"], inside);
 }
 
 fn ip(arguments: &str) -> String {
@@ -142,13 +125,13 @@ fn af_xdp_receives_into<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, kept: &Mempo
     let device = AfXdp::new("net_af_xdp0", "va").busy_budget(0).force_copy(true);
     let id = match eal.attach_vdev(&device) {
         Ok(id) => id,
-        Err(error) => return println!("skipped: net_af_xdp: {error}"),
+        Err(error) => return skip(format_args!("net_af_xdp: {error}")),
     };
     let port = eal.take_port(id).unwrap().configure(&queues(kept, 1));
     let port = match port.and_then(Port::start) {
         Ok(port) => Some(port),
         Err(error) => {
-            println!("skipped: net_af_xdp: {error}");
+            skip(format_args!("net_af_xdp: {error}"));
             None
         }
     };

@@ -5,7 +5,7 @@
 
 mod support;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::net::UdpSocket;
 use std::num::NonZeroU16;
 use std::process::Command;
@@ -17,8 +17,8 @@ use dpdk::{
     PortConfig, Request, RxConfig, TxConfig, TxOffload, TxOffloads, TxQueue,
 };
 use rustix::net::{AddressFamily, RecvFlags, SocketType, ipproto, recv, socket};
+use support::namespace::in_network_namespace;
 
-const INSIDE: &str = "LINERATE_TEST_NETWORK";
 const INTERFACE: &str = "lrtap0";
 const OFFLOADS: TxOffloads = TxOffloads::IPV4_CKSUM
     .union(TxOffloads::UDP_CKSUM)
@@ -30,27 +30,8 @@ const ETHERNET: usize = 14;
 
 #[test]
 fn a_device_does_what_it_is_asked_for() {
-    if std::env::var_os(INSIDE).is_some() {
-        return inside();
-    }
-    let unshared = || {
-        let mut command = Command::new("unshare");
-        command.args(["--net", "--"]);
-        command
-    };
-    let probe = unshared().args(["ip", "tuntap", "add", INTERFACE, "mode", "tap"]).output();
-    if !probe.as_ref().is_ok_and(|output| output.status.success()) {
-        // Past libtest's capture, where scripts/run-tests counts it.
-        writeln!(io::stderr(), "skipped: no tap interface in a network namespace: {probe:?}")
-            .unwrap();
-        return;
-    }
-    let status = unshared()
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "a_device_does_what_it_is_asked_for", "--nocapture"])
-        .env(INSIDE, "1")
-        .status();
-    assert!(status.unwrap().success());
+    let probe = ["ip", "tuntap", "add", INTERFACE, "mode", "tap"];
+    in_network_namespace("a_device_does_what_it_is_asked_for", &probe, inside);
 }
 
 fn inside() {

@@ -9,10 +9,11 @@
 
 #[path = "../../dpdk/tests/support/pcapng.rs"]
 mod reader;
+#[path = "../../dpdk/tests/support/skip.rs"]
+mod skip;
 mod support;
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use dpdk::{Burst, Mempool, PoolConfig, Port, Started};
 use reader::{Block, Packet};
+use skip::skip;
 use support::{Cleanup, Forwarder, memif, runtime_dir, serve, wait_until};
 
 const DUMPCAP: &str = "/usr/bin/dpdk-dumpcap";
@@ -31,9 +33,7 @@ const PAGES: u64 = 64;
 fn dumpcap_sees_what_a_forwarder_receives_and_sends() {
     let _cleanup = Cleanup;
     if let Some(reason) = obstacle() {
-        // Past the harness, which shows nothing of tests that pass.
-        writeln!(std::io::stderr(), "skipped: {reason}").unwrap();
-        return;
+        return skip(reason);
     }
     let eal = support::eal(&[]);
     let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets")).unwrap();

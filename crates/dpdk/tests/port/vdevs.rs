@@ -11,6 +11,7 @@ use dpdk::{
 };
 
 use super::devices::{PATIENCE, cross, queues, remove, start};
+use super::support::skip::skip;
 
 /// Both ends of a link in one process.
 pub fn memif_pair(eal: &Eal, pool: &Mempool<'_>) {
@@ -125,7 +126,7 @@ pub fn vhost_and_virtio_user(eal: &Eal, pool: &Mempool<'_>) {
     let mac = [2, 0, 0, 0, 0xaa, 2];
     let device = VirtioUser::new("net_virtio_user_g", &socket).queue_size(256).mac(mac);
     match guest(eal, pool, &device) {
-        Err(error) => println!("skipped: vhost with virtio_user: {error}"),
+        Err(error) => skip(format_args!("vhost with virtio_user: {error}")),
         Ok(mut guest) => {
             assert!(hears_of_link(&heard), "up");
             assert!(!guest.shortfalls().iter().any(|short| short.lack == Lack::LinkEvents));

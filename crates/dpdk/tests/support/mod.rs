@@ -3,7 +3,9 @@
 #![allow(dead_code)] // No test uses all of it.
 
 pub mod holdings;
+pub mod namespace;
 pub mod property;
+pub mod skip;
 
 use dpdk::{
     Burst, Eal, Mbuf, Mempool, Port, PortConfig, RxConfig, RxQueue, SharedMbuf, Started, TxConfig,
