@@ -89,9 +89,9 @@ fn release(version: &str) -> Result<(u32, u32), Box<dyn Error>> {
     }
 }
 
-/// One `cfg` per release whose API differs; the sources say `cfg(dpdk_23_11)`.
+/// One `cfg` per release whose API differs from the one before, where the sources ask; they say `cfg(dpdk_23_11)`.
 fn announce(version: (u32, u32)) {
-    for (year, month) in [(23, 11), (24, 11), (25, 11)] {
+    for (year, month) in [(23, 11), (24, 11)] {
         println!("cargo::rustc-check-cfg=cfg(dpdk_{year}_{month})");
         if version >= (year, month) {
             println!("cargo::rustc-cfg=dpdk_{year}_{month}");

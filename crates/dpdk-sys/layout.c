@@ -276,7 +276,6 @@ void lr_layout(void)
 	FIELD(GRAPH_NODES_START, struct rte_graph, nodes_start, 32);
 	FIELD(GRAPH_NB_NODES, struct rte_graph, nb_nodes, 32);
 	FIELD(NODE_NEXT, struct rte_node, next, 32);
-	FIELD(NODE_ID, struct rte_node, id, 32);
 	FIELD(NODE_NB_EDGES, struct rte_node, nb_edges, 16);
 	OFFSET(NODE_CTX, struct rte_node, ctx);
 	_Static_assert(BYTES(struct rte_node, ctx) >= 2 * sizeof(void *), "no room for two pointers");

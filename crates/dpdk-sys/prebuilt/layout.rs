@@ -395,8 +395,6 @@ pub const GRAPH_NB_NODES: usize = 12;
 /// As the C compiler sees it.
 pub const NODE_NEXT: usize = 8;
 /// As the C compiler sees it.
-pub const NODE_ID: usize = 12;
-/// As the C compiler sees it.
 pub const NODE_NB_EDGES: usize = 20;
 /// As the C compiler sees it.
 pub const NODE_CTX: usize = 192;
