@@ -36,7 +36,7 @@ fn tables(make: impl Fn(FibConfig) -> Option<FibError>) {
     // By what reason, depends on the release.
     assert!(matches!(refused, Some(FibError::Refused { .. })), "{refused:?}");
     let refused = make(FibConfig::named("held"));
-    assert!(matches!(refused, Some(FibError::Refused { errno: Errno(17), .. })), "{refused:?}");
+    assert!(matches!(refused, Some(FibError::Refused { errno: Errno::EEXIST, .. })), "{refused:?}");
     assert!(make(config()).is_none(), "what was refused left nothing behind");
 }
 

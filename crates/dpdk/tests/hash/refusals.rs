@@ -30,13 +30,19 @@ pub fn bad_configurations(eal: &Eal) {
         Hash::<[u8; 4096], u32>::new(eal, &HashConfig { capacity: 1_044_495, ..config() }).err();
     assert!(matches!(refused, Some(HashError::Capacity { most: 1_044_494, .. })), "{refused:?}");
     let refused = make(HashConfig { capacity: 1 << 27, ..config() });
-    assert!(matches!(refused, Some(HashError::Refused { errno: Errno(12), .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Some(HashError::Refused { errno: Errno::ENOMEM, .. })),
+        "{refused:?}"
+    );
     let jhash = HashConfig { function: HashFunction::Jhash, ..config() };
     let refused = Hash::<[u8; 13], u32>::new(eal, &jhash).err();
     assert!(matches!(refused, Some(HashError::KeyLength { given: 13, .. })), "{refused:?}");
     let held = Hash::<u32, u32>::new(eal, &config()).unwrap();
     let refused = make(config());
-    assert!(matches!(refused, Some(HashError::Refused { errno: Errno(17), .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Some(HashError::Refused { errno: Errno::EEXIST, .. })),
+        "{refused:?}"
+    );
     drop(held);
     assert!(make(config()).is_none(), "the name is free again");
 }

@@ -22,9 +22,9 @@ fn tables(make: impl Fn(LpmConfig) -> Option<LpmError>, groups: u32) {
         assert!(matches!(refused, Some(LpmError::Limit { what: "groups", .. })));
     }
     let refused = make(LpmConfig { groups, ..config() }); // 2 GiB and more
-    assert!(matches!(refused, Some(LpmError::Refused { errno: Errno(12), .. })), "{refused:?}");
+    assert!(matches!(refused, Some(LpmError::Refused { errno: Errno::ENOMEM, .. })), "{refused:?}");
     let refused = make(LpmConfig::named("held"));
-    assert!(matches!(refused, Some(LpmError::Refused { errno: Errno(17), .. })), "{refused:?}");
+    assert!(matches!(refused, Some(LpmError::Refused { errno: Errno::EEXIST, .. })), "{refused:?}");
     assert!(make(config()).is_none(), "what was refused left nothing behind");
 }
 

@@ -101,13 +101,12 @@ pub fn groups_wait_for_readers(eal: &Eal) {
 }
 
 pub fn twenty_bytes_of_names_tell_tables_apart(eal: &Eal) {
-    const EEXIST: Errno = Errno(17);
     let qsbr = Qsbr::new(1);
     let share = |name: &str| Lpm::new(eal, &LpmConfig::named(name)).unwrap().share(&qsbr);
     let one = share("twenty-bytes-of-name-1").unwrap();
     match share("twenty-bytes-of-name-2").err().unwrap() {
         LpmError::Refused { name, errno } => {
-            assert_eq!((name.as_str(), errno), ("twenty-bytes-of-name-2", EEXIST));
+            assert_eq!((name.as_str(), errno), ("twenty-bytes-of-name-2", Errno::EEXIST));
         }
         other => panic!("{other}"),
     }

@@ -58,8 +58,3 @@ pub fn refusal<T: std::fmt::Debug>(result: Result<T, PortError>) -> Errno {
         other => panic!("{other}"),
     }
 }
-
-/// `ENOTSUP`.
-pub const NOT_SUPPORTED: Errno = Errno(95);
-/// `EINVAL`.
-pub const INVALID: Errno = Errno(22);

@@ -3,12 +3,12 @@
 
 use std::mem::MaybeUninit;
 
-use dpdk::{Eal, Lack, Mempool, PortConfig, PortError, Reta, Rss, RssHashTypes, toeplitz};
+use dpdk::{Eal, Errno, Lack, Mempool, PortConfig, PortError, Reta, Rss, RssHashTypes, toeplitz};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::devices::queues;
-use super::{NOT_SUPPORTED, refusal, take};
+use super::{refusal, take};
 
 pub fn the_hash_is_that_of_dpdk() {
     let words = prop::collection::vec(any::<u32>(), 0..=9);
@@ -29,7 +29,7 @@ pub fn a_driver_without_rss_says_so(eal: &Eal, pool: &Mempool<'_>) {
     let quiet = take(eal, "net_ring0").configure(&queues(pool, 1)).unwrap();
     assert_eq!(quiet.shortfalls(), []);
     let control = quiet.control();
-    assert_eq!(refusal(control.rss_key()), NOT_SUPPORTED);
+    assert_eq!(refusal(control.rss_key()), Errno::ENOTSUP);
     assert!(control.reta().unwrap().is_empty());
     assert!(matches!(control.set_reta(&[0]), Err(PortError::RetaSize { takes: 0, .. })));
     drop(quiet);

@@ -28,10 +28,16 @@ pub fn bad_configurations(eal: &Eal) {
     limit::<[u32; 3]>(eal, 1 << 27, (1 << 27) - 1);
     limit::<[u64; 128]>(eal, 1 << 21, (1 << 21) - 1);
     let refused = Ring::<u64>::new(eal, &RingConfig { capacity: (1 << 28) - 1, ..config() }).err();
-    assert!(matches!(refused, Some(RingError::Refused { errno: Errno(12), .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Some(RingError::Refused { errno: Errno::ENOMEM, .. })),
+        "{refused:?}"
+    );
     let held = Ring::<u64>::new(eal, &config()).unwrap();
     let refused = Ring::<u64>::new(eal, &config()).err();
-    assert!(matches!(refused, Some(RingError::Refused { errno: Errno(17), .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Some(RingError::Refused { errno: Errno::EEXIST, .. })),
+        "{refused:?}"
+    );
     drop(held);
     drop(Ring::<u64>::new(eal, &config()).unwrap()); // The name is free again.
 }
