@@ -87,15 +87,12 @@ const _: () = {
 /// `lpm` is a table that lives.
 #[inline(always)]
 pub(crate) unsafe fn prefetch(lpm: *const rte_lpm, address: u32) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE is part of x86_64; the first table has an entry for each 24 bits.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: the first table has an entry for each 24 bits.
+    let entry = unsafe {
         let table = lpm.cast::<u8>().add(layout::LPM_TBL24).cast::<u32>();
-        _mm_prefetch::<_MM_HINT_T0>(table.add((address >> 8) as usize).cast::<i8>());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (lpm, address);
+        table.add((address >> 8) as usize)
+    };
+    super::prefetch::prefetch(entry.cast());
 }
 
 /// `rte_lpm_lookup`.

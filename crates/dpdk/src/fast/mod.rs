@@ -11,6 +11,7 @@ pub(crate) mod lpm;
 pub(crate) mod lpm_bulk;
 pub(crate) mod mbuf;
 pub(crate) mod mempool;
+pub(crate) mod prefetch;
 pub(crate) mod qsbr;
 pub(crate) mod ring;
 pub(crate) mod shape;

@@ -166,7 +166,7 @@ impl Routes<'_> {
     }
 
     /// Has the processor fetch what a lookup of this address will read first, while something else is done. Changes
-    /// nothing; worth it in a table that the cache does not hold.
+    /// nothing; worth it in a table that the cache does not hold. Does nothing on processors other than x86_64 and aarch64.
     #[inline(always)]
     pub fn prefetch(&self, address: u32) {
         // SAFETY: see `new`.

@@ -101,15 +101,11 @@ impl<'m> Mbuf<'m> {
         (port != layout::MBUF_PORT_INVALID).then_some(port)
     }
 
-    /// Has the processor fetch the first bytes while other packets are worked on. Changes nothing.
+    /// Has the processor fetch the first bytes while other packets are worked on (`rte_prefetch0`). Changes nothing, and does
+    /// nothing on processors other than x86_64 and aarch64.
     #[inline(always)]
     pub fn prefetch(&self) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: SSE is part of x86_64, and any address may be prefetched; the mbuf is valid.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(self.start().cast::<i8>());
-        }
+        fast::prefetch::prefetch(self.start());
     }
 
     /// Gives the packet the number of another port: forwarders keep there, between a lookup and
