@@ -46,7 +46,7 @@ static HANDLERS: Mutex<Option<HashMap<CString, Handler>>> = Mutex::new(None);
 /// ```standalone_crate
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-/// use dpdk::telemetry::Value;
+/// use dpdk::telemetry::{RegisterError, Value};
 /// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
 ///
 /// let packets = Arc::new(AtomicU64::new(0));
@@ -55,7 +55,8 @@ static HANDLERS: Mutex<Option<HashMap<CString, Handler>>> = Mutex::new(None);
 ///     Some(Value::dict([("packets", counted.load(Relaxed).into())]))
 /// })?;
 /// // A name begins with a slash.
-/// assert!(eal.telemetry().register("no slash", "", |_| None).is_err());
+/// let refused = eal.telemetry().register("no slash", "", |_| None);
+/// assert!(matches!(refused, Err(RegisterError::Name(_))));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Telemetry<'eal>(PhantomData<&'eal Eal>);
@@ -77,6 +78,9 @@ impl Telemetry<'_> {
         F: Fn(&str) -> Option<Value> + Send + Sync + 'static,
     {
         let bad_name = || RegisterError::Name(command.to_owned());
+        if !command.starts_with('/') {
+            return Err(bad_name());
+        }
         let name = CString::new(command).map_err(|_| bad_name())?;
         let help = CString::new(help).map_err(|_| bad_name())?;
         let mut all = HANDLERS.lock().unwrap_or_else(|poison| poison.into_inner());

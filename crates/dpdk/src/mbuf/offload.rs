@@ -292,13 +292,10 @@ impl Mbuf<'_> {
     }
 
     fn check(&self, offload: &TxOffload) -> Result<(), OffloadError> {
-        let l2_len = usize::from(offload.l2_len);
-        if l2_len >= 1 << layout::MBUF_L2_LEN_BITS
-            || !offload.ip.is_valid()
-            || !offload.l4.is_valid()
-        {
+        if !offload.ip.is_valid() || !offload.l4.is_valid() {
             return Err(OffloadError::Length);
         }
+        offload.check_limits()?;
         let (end, len) = (offload.headers_len(), self.data_len());
         if end > len {
             return Err(OffloadError::Outside { end, len });
@@ -309,10 +306,9 @@ impl Mbuf<'_> {
         // SAFETY: the mbuf is valid.
         let room: u16 = unsafe { field(self.as_ptr(), layout::MBUF_BUF_LEN) };
         let ipv4 = matches!(offload.ip, IpOffload::Ipv4 { .. });
-        if ipv4 && self.headroom() + l2_len + LONGEST_IPV4 > room.into() {
+        if ipv4 && self.headroom() + usize::from(offload.l2_len) + LONGEST_IPV4 > room.into() {
             return Err(OffloadError::Room);
         }
-        offload.check_limits()?;
         match self.inserted_vlan() {
             Some(_) => offload.with_tag()?.check_limits(),
             None => Ok(()),

@@ -7,7 +7,7 @@
 use crate::mempool::LEAST_DATA;
 
 /// Drivers of virtual devices. DPDK takes the driver whose name the device's begins with.
-const DRIVERS: [(&str, Arguments); 11] = [
+const DRIVERS: [(&str, Arguments); 10] = [
     // It has `internal`, a pointer, and `nodeaction`, which attaches to rings of other devices.
     ("net_ring", Arguments::None),
     ("net_null", Arguments::Null),
@@ -19,7 +19,6 @@ const DRIVERS: [(&str, Arguments); 11] = [
     ("net_vhost", Arguments::Vhost),
     ("eth_vhost", Arguments::Vhost),
     ("net_virtio_user", Arguments::Any),
-    ("net_nearfree", Arguments::Any),
 ];
 
 /// What a driver may be told.
@@ -147,7 +146,6 @@ mod tests {
             "net_vhost0,iface=/tmp/s",
             "eth_vhost0,iface=/tmp/s",
             "net_virtio_user0,path=/tmp/bus/s",
-            "net_nearfree0",
         ] {
             assert_eq!(check(device), Ok(()), "{device}");
         }

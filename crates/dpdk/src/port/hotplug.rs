@@ -21,8 +21,7 @@ impl Eal {
     ///
     /// Taken are PCI addresses without arguments, and virtual devices whose name begins with net_ring
     /// (without arguments), net_null (`size` to 64, `no-rx` and `copy=0`), net_memif (without `zero-copy`), net_af_packet,
-    /// net_af_xdp, net_tap, net_pcap, net_vhost (also as eth_vhost), net_virtio_user or net_nearfree. Each argument is
-    /// `key=value`, with one `=`.
+    /// net_af_xdp, net_tap, net_pcap, net_vhost (also as eth_vhost) or net_virtio_user. Each argument is `key=value`, with one `=`.
     /// Everything else can be given to [`Eal::init`], by `--vdev` or `-a`, by who runs the program.
     ///
     /// # Errors
