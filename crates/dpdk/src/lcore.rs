@@ -96,8 +96,8 @@ pub enum LaunchError {
     /// Scopes belong to the thread that called `Eal::init`.
     #[error("work can only be launched from the main lcore's thread")]
     NotMain,
-    /// The lcore runs something already.
-    #[error("lcore {} is busy: one launch per lcore and scope", .0.id())]
+    /// The lcore runs something already. When that has returned, also within the scope, it takes other work.
+    #[error("lcore {} still runs earlier work: launch again when that has ended", .0.id())]
     Busy(Lcore),
     /// DPDK refused.
     #[error("lcore {lcore} did not start: {1}", lcore = .0.id())]

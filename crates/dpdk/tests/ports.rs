@@ -7,13 +7,15 @@ mod support;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dpdk::{
     Burst, Eal, LaunchError, Lcore, Mempool, PoolConfig, PortConfig, PortError, RxConfig, Scope,
     TxBuffer,
 };
 use support::started;
+
+const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]
 fn ports_and_queues() {
@@ -43,6 +45,7 @@ fn ports_and_queues() {
     unsafe_devices_are_refused(&eal);
     questions_meet_no_port_half_gone(&eal, &pool);
     scopes(&eal);
+    an_lcore_takes_other_work(&eal);
     refused_work_may_launch_when_it_is_dropped(&eal);
     assert!(pool.is_full());
 }
@@ -343,8 +346,28 @@ impl Drop for Again<'_, '_> {
     }
 }
 
+/// Within one scope, when the work before has returned.
+fn an_lcore_takes_other_work(eal: &Eal) {
+    let Some(&lcore) = eal.workers().first() else { return };
+    let (runs, end) = (AtomicU64::new(0), Instant::now() + PATIENCE);
+    let run = || {
+        runs.fetch_add(1, Ordering::Relaxed);
+    };
+    eal.scope(|scope| {
+        scope.launch(lcore, run).unwrap();
+        loop {
+            match scope.launch(lcore, run) {
+                Ok(()) => return,
+                Err(LaunchError::Busy(busy)) => assert_eq!(busy, lcore),
+                Err(error) => panic!("{error}"),
+            }
+            assert!(Instant::now() < end, "it has returned, and is busy");
+        }
+    });
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+}
+
 fn refused_work_may_launch_when_it_is_dropped(eal: &Eal) {
-    const PATIENCE: Duration = Duration::from_secs(20);
     let Some(&lcore) = eal.workers().first() else { return };
     let (busy, is_busy) = mpsc::channel();
     let ends = AtomicBool::new(false);
