@@ -2,8 +2,9 @@
 /*
  * Header-only functions of DPDK that have no symbol to bind to, as symbols.
  *
- * The packet path does not call these, except where a slow case falls back on C; the tests use
- * them as the oracle that the native versions are compared with.
+ * The packet path calls those for which there is no native version: a pool's backend behind the cache, packets
+ * of several segments or owners that are freed, callbacks, the hash of a key. For the tests the others are the
+ * oracle that the native versions are compared with.
  */
 #ifndef LR_SHIM_H
 #define LR_SHIM_H

@@ -38,7 +38,8 @@ pub struct Tables {
     pub ring: Ring<'static, Mbuf<'static>>,
 }
 
-/// xorshift64*: the same numbers in every run.
+/// xorshift64*: the same numbers in every run. The figures in docs/benchmarks.md are of tables that it drew, so it is not
+/// exchanged for `packet::random`.
 struct Numbers(u64);
 
 impl Numbers {

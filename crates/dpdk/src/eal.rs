@@ -56,7 +56,8 @@ impl Eal {
     /// arguments that EAL left over: those after `--`, without the program's name.
     ///
     /// # Errors
-    /// See [`EalError`]. After a failure DPDK cannot be started again in this process.
+    /// See [`EalError`]. After a failure DPDK cannot be started again in this process, except after [`EalError::Nul`],
+    /// which has not reached DPDK.
     ///
     /// # Panics
     /// Never.
@@ -175,15 +176,16 @@ impl Eal {
     }
 
     /// Writes a line to DPDK's log at level INFO, as an application (`RTE_LOGTYPE_USER1`): it goes
-    /// where `--log-level` and `--syslog` say (`rte_log`). Not for the packet path.
+    /// where `--log-level` and `--syslog` say (`rte_log`). A NUL byte ends the line. Not for the packet path.
     pub fn log_info(&self, line: &str) {
-        let Ok(line) = CString::new(line) else { return };
-        // SAFETY: a constant format with one string, which is a C string.
+        let most = c_int::try_from(line.len()).unwrap_or(c_int::MAX);
+        // SAFETY: a constant format with one string, of which no more is read than there is.
         unsafe {
             dpdk_sys::rte_log(
                 dpdk_sys::RTE_LOG_INFO,
                 dpdk_sys::RTE_LOGTYPE_USER1,
-                c"%s\n".as_ptr(),
+                c"%.*s\n".as_ptr(),
+                most,
                 line.as_ptr(),
             );
         }

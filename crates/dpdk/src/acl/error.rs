@@ -51,7 +51,8 @@ pub enum BuildError {
     Refused(Errno),
 }
 
-/// Why packets were not classified. Nothing was read or written.
+/// Why packets were not classified. Nothing was written, except after [`Short`](Self::Short): verdicts of packets before that
+/// one may have been.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ClassifyError {
     /// A packet ends before the last field.

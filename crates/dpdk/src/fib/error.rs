@@ -79,7 +79,10 @@ pub enum RouteError {
         most: u64,
     },
     /// The limit of routes or of groups is reached.
-    #[error("the table has no room: make it with more max_routes or groups")]
+    #[error(
+        "the table has no room for the change (a deletion may need a group, too): make it with more max_routes or \
+         groups"
+    )]
     Full,
     /// This change of a table of IPv6 puts all routes into a new one (see [`Fib6::add`](super::Fib6::add)), for which there is
     /// not the memory.

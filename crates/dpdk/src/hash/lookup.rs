@@ -92,7 +92,8 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
         self.get(key).is_some()
     }
 
-    /// Looks keys up, any number of them (`rte_hash_lookup_bulk_data`, 64 at a time): their values, `missed` for
+    /// Looks keys up, any number of them (`rte_hash_lookup_bulk_data`, 64 at a time, or 32 in extendable and shared
+    /// tables): their values, `missed` for
     /// those that are not there. Returns how many are.
     ///
     /// # Errors

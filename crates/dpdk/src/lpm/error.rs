@@ -57,7 +57,10 @@ pub enum RouteError {
     },
     /// The limit of routes or of groups is reached, or readers of a shared table have not been quiescent
     /// since groups were given up.
-    #[error("the table has no room: make it with more max_routes or groups")]
+    #[error(
+        "the table has no room for the change (a deletion may need a group, too): make it with more max_routes or \
+         groups"
+    )]
     Full,
     /// There is no such route.
     #[error("there is no such route")]

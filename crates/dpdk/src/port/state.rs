@@ -69,7 +69,8 @@ impl Drop for Claim<'_> {
 }
 
 impl Eal {
-    /// The exclusive handle of a port (`rte_eth_dev_owner_set`).
+    /// The exclusive handle of a port. It excludes other handles, as an owner does (`rte_eth_dev_owner_set`), but DPDK is told of
+    /// none: C in the same process still gets the port.
     ///
     /// # Errors
     /// [`PortError::Absent`] when there is no such port, [`PortError::Owned`] when it belongs to another
