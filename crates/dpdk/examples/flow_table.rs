@@ -22,7 +22,7 @@ use common::{Options, Result};
 use dpdk::hash::{Hash, HashConfig};
 use dpdk::{Burst, Eal, Mempool, PoolConfig, Port};
 use packet::ethernet::{self, Ethernet};
-use packet::ipv4::Ipv4;
+use packet::ipv4::{Ipv4, PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP};
 
 /// Source, destination, both ports, protocol. No padding: the table compares bytes.
 type Flow = [u32; 4];
@@ -40,7 +40,8 @@ fn flow(frame: &[u8]) -> Option<Flow> {
         return None;
     }
     let (ip, rest) = Ipv4::split(rest).ok()?;
-    let has_ports = matches!(ip.protocol(), 6 | 17 | 132) && ip.fragment_offset() == 0;
+    let has_ports = matches!(ip.protocol(), PROTOCOL_TCP | PROTOCOL_UDP | PROTOCOL_SCTP)
+        && ip.fragment_offset() == 0;
     let ports =
         rest.first_chunk().filter(|_| has_ports).map_or(0, |ports| u32::from_be_bytes(*ports));
     Some([ip.source().into(), ip.destination().into(), ports, ip.protocol().into()])

@@ -179,6 +179,7 @@ impl FragmentHeader {
     /// Sets where the payload stands in that of the whole packet; false, and nothing done, when that is no multiple
     /// of 8 or above 65,528.
     #[inline]
+    #[must_use = "nothing is done where it returns false"]
     pub fn set_fragment(&mut self, offset: usize, more_follow: bool) -> bool {
         match u16::try_from(offset) {
             Ok(offset) if offset % 8 == 0 => {

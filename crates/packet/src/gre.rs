@@ -134,12 +134,14 @@ impl Gre {
 
     /// Sets the key; false when the header has no room for one.
     #[inline]
+    #[must_use = "nothing is done where it returns false"]
     pub fn set_key(&mut self, key: u32) -> bool {
         self.field_mut(KEY).map(|field| *field = key.to_be_bytes()).is_some()
     }
 
     /// Sets the sequence number; false when the header has no room for one.
     #[inline]
+    #[must_use = "nothing is done where it returns false"]
     pub fn set_sequence(&mut self, number: u32) -> bool {
         self.field_mut(SEQUENCE).map(|field| *field = number.to_be_bytes()).is_some()
     }

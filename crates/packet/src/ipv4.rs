@@ -25,6 +25,8 @@ pub const PROTOCOL_TCP: u8 = 6;
 pub const PROTOCOL_UDP: u8 = 17;
 /// Protocol number of GRE.
 pub const PROTOCOL_GRE: u8 = 47;
+/// Protocol number of SCTP.
+pub const PROTOCOL_SCTP: u8 = 132;
 
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
@@ -256,6 +258,7 @@ impl Ipv4 {
     /// Makes the packet a fragment whose payload stands `offset` bytes behind the whole one's start; false, and
     /// nothing done, when that is no multiple of 8 or above 65,528.
     #[inline]
+    #[must_use = "nothing is done where it returns false"]
     pub fn set_fragment(&mut self, offset: usize, more_follow: bool) -> bool {
         if offset % 8 != 0 || offset / 8 > usize::from(OFFSET) {
             return false;
@@ -346,6 +349,7 @@ impl Ipv4 {
     /// Takes one off the time to live, as a router does; the checksum follows. Returns what is left, or `None`, and
     /// does nothing, when the packet's time is over: it was 1 or 0.
     #[inline]
+    #[must_use = "a packet whose time is over is not passed on"]
     pub fn decrement_ttl(&mut self) -> Option<u8> {
         let left = self.ttl.checked_sub(1).filter(|left| *left > 0)?;
         self.update_ttl(left);

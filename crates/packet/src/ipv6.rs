@@ -156,6 +156,7 @@ impl Ipv6 {
     /// Takes one off the hop limit, as a router does, and returns what is left; `None`, and nothing is done, when
     /// the packet's hops are over: it was 1 or 0. No checksum covers it.
     #[inline]
+    #[must_use = "a packet whose hops are over is not passed on"]
     pub fn decrement_hop_limit(&mut self) -> Option<u8> {
         self.hop_limit = self.hop_limit.checked_sub(1).filter(|left| *left > 0)?;
         Some(self.hop_limit)

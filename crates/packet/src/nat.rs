@@ -174,7 +174,7 @@ mod tests {
         refused(&packet(6, 30), None, Malformed::Short(Layer::Tcp).into());
         refused(&[0x45; 19], None, Malformed::Short(Layer::Ipv4).into());
         let mut later = packet(17, 28);
-        Ipv4::split_mut(&mut later).unwrap().0.set_fragment(8, false);
+        assert!(Ipv4::split_mut(&mut later).unwrap().0.set_fragment(8, false));
         refused(&later, Some(1), NatError::LaterFragment);
     }
 
@@ -182,7 +182,7 @@ mod tests {
     fn of_other_protocols_and_later_fragments_only_the_address_changes() {
         let mut later = packet(17, 24);
         let (ip, _) = Ipv4::split_mut(&mut later).unwrap();
-        ip.set_fragment(8, false);
+        assert!(ip.set_fragment(8, false));
         ip.fill_checksum();
         for mut bytes in [packet(1, 28), later] {
             let before = bytes.clone();
@@ -204,7 +204,7 @@ mod tests {
             bytes[0] = 0x40 | words;
             let (ip, rest) = Ipv4::split_mut(&mut bytes).unwrap();
             ip.set_total_len(len as u16);
-            ip.set_fragment(0, false);
+            assert!(ip.set_fragment(0, false));
             ip.set_protocol(if tcp { PROTOCOL_TCP } else { PROTOCOL_UDP });
             ip.fill_checksum();
             let message = rest.len() as u16;

@@ -17,7 +17,7 @@
 //! let (ethernet, packet) = Ethernet::split_mut(&mut frame)?;
 //! ethernet.swap_addresses();
 //! let (ip, _) = Ipv4::split_mut(packet)?;
-//! ip.decrement_ttl();
+//! assert_eq!(ip.decrement_ttl(), Some(63));
 //! # Ok::<(), packet::Malformed>(())
 //! ```
 //!
