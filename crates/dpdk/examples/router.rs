@@ -47,12 +47,6 @@ enum Reason {
 
 const REASONS: [&str; 4] = ["not IPv4", "malformed", "without a route", "out of time"];
 
-fn mac(text: &str) -> Result<MacAddr> {
-    let bytes = text.split(':').map(|byte| u8::from_str_radix(byte, 16));
-    let bytes = bytes.collect::<std::result::Result<Vec<_>, _>>()?;
-    Ok(MacAddr(bytes.try_into().map_err(|_| "an address has six bytes")?))
-}
-
 /// Adds a route whose next hop has the number `hop`, and says where it leads.
 fn add(routes: &mut Lpm<'_>, hop: usize, text: &str, macs: &[MacAddr]) -> Result<Hop> {
     let words: Vec<_> = text.split(',').collect();
@@ -63,7 +57,7 @@ fn add(routes: &mut Lpm<'_>, hop: usize, text: &str, macs: &[MacAddr]) -> Result
     let port = port.parse::<usize>()?;
     let own = *macs.get(port).ok_or_else(|| format!("there is no port {port}"))?;
     routes.add(network.parse::<Ipv4Addr>()?, len.parse()?, hop as u32)?;
-    Ok(Hop { port, neighbour: mac(neighbour)?, own })
+    Ok(Hop { port, neighbour: neighbour.parse()?, own })
 }
 
 /// Finds the next hop of a packet and prepares it for the way there.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use forwarding::getopt::{Opt, flag, valued};
 use forwarding::options::{CommandLine, OptionsError, wrong};
+use packet::MacAddr;
 
 use super::request::Kind;
 use crate::options::number;
@@ -73,9 +74,11 @@ impl CommandLine for Options {
             "arp" => self.kind = Kind::Arp,
             "udp" => self.kind = Kind::Udp,
             "to" => {
-                self.to = mac(value).ok_or_else(|| {
+                let to = value.to_str().and_then(|text| text.parse::<MacAddr>().ok());
+                let MacAddr(to) = to.ok_or_else(|| {
                     wrong("invalid value", "--to", "an address such as 02:00:00:00:00:01", value)
                 })?;
+                self.to = to;
             }
             "count" => {
                 let takes = "a number from 1 to 100000000";
@@ -98,16 +101,6 @@ impl CommandLine for Options {
         }
         Ok(())
     }
-}
-
-fn mac(value: &OsStr) -> Option<[u8; 6]> {
-    let mut mac = [0; 6];
-    let mut parts = value.to_str()?.split(':');
-    for byte in &mut mac {
-        let part = parts.next().filter(|part| part.len() == 2 && !part.starts_with('+'))?;
-        *byte = u8::from_str_radix(part, 16).ok()?;
-    }
-    parts.next().is_none().then_some(mac)
 }
 
 #[cfg(test)]
