@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use dpdk_sys::layout;
 
 use crate::errno::Errno;
+use crate::mutex::locked;
 
 /// A logical core that DPDK runs on: an EAL thread pinned to a CPU (or to several, by `--lcores`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -132,7 +133,7 @@ impl<'scope> Scope<'scope, '_> {
         }
         let work: Box<Work<'scope>> = Box::new(Box::new(work));
         let raw = Box::into_raw(work);
-        let mut launched = self.launched.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut launched = locked(&self.launched);
         // SAFETY: `raw` is a boxed closure that the trampoline takes back exactly once. What it
         // borrows outlives 'scope, and the scope joins the lcore before 'scope ends, whatever happens.
         let code = unsafe {
@@ -180,7 +181,7 @@ pub(crate) fn scope<'env, R>(body: impl for<'scope> FnOnce(&'scope Scope<'scope,
     struct Join<'a>(&'a Mutex<Vec<Lcore>>);
     impl Drop for Join<'_> {
         fn drop(&mut self) {
-            let launched = self.0.lock().unwrap_or_else(|poison| poison.into_inner());
+            let launched = locked(&self.0);
             for lcore in launched.iter() {
                 // SAFETY: waits until the lcore is idle; called on the main lcore, as the launch was.
                 unsafe { dpdk_sys::rte_eal_wait_lcore(lcore.id()) };

@@ -140,6 +140,8 @@ mod lcore;
 pub mod lpm;
 mod mbuf;
 mod mempool;
+mod mutex;
+mod numa;
 pub mod pcapng;
 mod pdump;
 mod per_socket;

@@ -16,6 +16,7 @@ use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::fast;
 use crate::mbuf::Mbuf;
+use crate::numa::socket_id;
 
 /// The smallest buffer that [`Mempool::packet_pool`] makes. That a header of up to 64 bytes lies inside
 /// each received buffer rests on it; see [`Mbuf::header_mut`].
@@ -203,7 +204,7 @@ impl<'eal> Mempool<'eal> {
         if is_for_one_thread(ops) {
             return Err(MempoolError::OneThread(ops.to_string_lossy().into_owned()));
         }
-        let socket = config.socket.map_or(-1, |socket| socket as i32); // SOCKET_ID_ANY
+        let socket = socket_id(config.socket);
         // SAFETY: EAL runs (there is an Eal) and `name` is a C string.
         let made = unsafe {
             if pages_are_small(eal) {

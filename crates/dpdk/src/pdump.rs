@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use crate::eal::Eal;
 use crate::errno::Errno;
+use crate::mutex::locked;
 use crate::sockets;
 
 /// Why nobody can capture from outside.
@@ -39,7 +40,7 @@ impl Eal {
     /// # Errors
     /// See [`PdumpError`]. A program that works without it may go on.
     pub fn pdump(&self) -> Result<(), PdumpError> {
-        let mut on = ON.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut on = locked(&ON);
         if *on {
             return Ok(());
         }

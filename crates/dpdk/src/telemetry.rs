@@ -16,6 +16,7 @@ use dpdk_sys::rte_tel_data;
 
 use crate::eal::Eal;
 use crate::errno::Errno;
+use crate::mutex::locked;
 use crate::{lcore, tsc};
 
 /// Why a command was not registered.
@@ -83,7 +84,7 @@ impl Telemetry<'_> {
         }
         let name = CString::new(command).map_err(|_| bad_name())?;
         let help = CString::new(help).map_err(|_| bad_name())?;
-        let mut all = HANDLERS.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut all = locked(&HANDLERS);
         let handlers = all.get_or_insert_default();
         if let Some(known) = handlers.get_mut(&name) {
             let before = std::mem::replace(known, Arc::new(handler));
@@ -130,11 +131,7 @@ unsafe extern "C" fn answer(
         };
         (CStr::from_ptr(command), parameters)
     };
-    let handler = HANDLERS
-        .lock()
-        .unwrap_or_else(|poison| poison.into_inner())
-        .as_ref()
-        .and_then(|handlers| handlers.get(command).cloned());
+    let handler = locked(&HANDLERS).as_ref().and_then(|handlers| handlers.get(command).cloned());
     let Some(handler) = handler else { return EINVAL };
     let value = match catch_unwind(AssertUnwindSafe(|| handler(&parameters))) {
         Ok(Some(value)) => value,

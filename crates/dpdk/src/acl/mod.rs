@@ -52,12 +52,14 @@ mod rule;
 use std::ffi::CString;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use dpdk_sys::{rte_acl_config, rte_acl_ctx, rte_acl_param};
 
 use crate::eal::Eal;
 use crate::errno::Errno;
+use crate::mutex::locked;
+use crate::numa::socket_id;
 use rule::RawRule;
 
 pub use classify::{InputError, Inputs, Verdict};
@@ -200,11 +202,11 @@ impl<'eal> Context<'eal> {
         }
         let parameters = rte_acl_param {
             name: c_name.as_ptr(),
-            socket_id: config.socket.map_or(-1, |socket| socket as i32), // SOCKET_ID_ANY
+            socket_id: socket_id(config.socket),
             rule_size: rule_size as u32,
             max_rule_num: config.max_rules,
         };
-        let alone = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = locked(&NAMES);
         // SAFETY: EAL runs (there is an Eal), and the name is a C string, which DPDK copies.
         let made = unsafe {
             if !dpdk_sys::rte_acl_find_existing(c_name.as_ptr()).is_null() {

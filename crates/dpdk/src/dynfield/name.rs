@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use super::DynError;
 use crate::errno::Errno;
+use crate::mutex::locked;
 
 /// The room for a name, its NUL included.
 const SIZE: usize = dpdk_sys::RTE_MBUF_DYN_NAMESIZE as usize;
@@ -26,8 +27,7 @@ impl Ours {
         register: impl FnOnce() -> Result<T, DynError>,
     ) -> Result<T, DynError> {
         // Held throughout, so that of two threads the second finds the first one's name here.
-        let mut names: MutexGuard<'_, _> =
-            self.0.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut names = locked(&self.0);
         if !names.contains(name) && is_there() {
             return Err(DynError::Taken(name.to_string_lossy().into_owned()));
         }

@@ -47,6 +47,8 @@ mod v6;
 
 use std::ffi::CString;
 
+use crate::numa::socket_id;
+
 pub use crate::lpm::LookupError;
 pub use error::{FibError, RouteError};
 pub use v4::{Fib, Routes};
@@ -164,7 +166,7 @@ impl FibConfig {
     }
 
     fn socket(&self) -> i32 {
-        self.socket.map_or(-1, |socket| socket as i32) // SOCKET_ID_ANY
+        socket_id(self.socket)
     }
 }
 

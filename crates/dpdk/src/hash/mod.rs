@@ -55,6 +55,7 @@ use dpdk_sys::{layout, rte_hash, rte_hash_parameters};
 
 use crate::eal::Eal;
 use crate::errno::Errno;
+use crate::numa::socket_id;
 use lookup::marked;
 use plain::{pack, unpack};
 
@@ -148,7 +149,7 @@ impl HashConfig {
                 HashFunction::Jhash => dpdk_sys::lr_jhash,
             }),
             hash_func_init_val: self.seed,
-            socket_id: self.socket.map_or(-1, |socket| socket as i32), // SOCKET_ID_ANY
+            socket_id: socket_id(self.socket),
             extra_flag: (extended | flags) as u8,
         };
         // SAFETY: EAL runs (the caller has an Eal); DPDK copies what it is told, the name included.

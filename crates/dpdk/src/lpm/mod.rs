@@ -44,6 +44,8 @@ mod v6;
 
 use std::ffi::CString;
 
+use crate::numa::socket_id;
+
 pub use error::{LookupError, LpmError, RouteError};
 pub use shared::{LpmReader, LpmWriter, SharedLpm};
 pub use v4::{Lpm, Routes};
@@ -88,7 +90,7 @@ impl LpmConfig {
         };
         limit("routes", self.max_routes, ROUTES)?;
         limit("groups", self.groups, most_groups)?;
-        Ok((name, self.socket.map_or(-1, |socket| socket as i32))) // SOCKET_ID_ANY
+        Ok((name, socket_id(self.socket)))
     }
 }
 

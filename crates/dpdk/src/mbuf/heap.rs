@@ -7,6 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use crate::eal::Eal;
+use crate::numa::socket_id;
 
 /// The least size of a page.
 const PAGE: usize = 4096;
@@ -58,7 +59,7 @@ impl<'eal> HeapBuffer<'eal> {
         if isize::try_from(len).is_err() {
             return Err(HeapError::Exhausted(len));
         }
-        let socket = socket.map_or(-1, |socket| socket as i32); // SOCKET_ID_ANY
+        let socket = socket_id(socket);
         // SAFETY: EAL runs (there is an Eal); DPDK takes null for no name and 0 for its usual alignment.
         let start = unsafe { dpdk_sys::rte_zmalloc_socket(std::ptr::null(), len, 0, socket) };
         let start = NonNull::new(start.cast::<u8>()).ok_or(HeapError::Exhausted(len))?;

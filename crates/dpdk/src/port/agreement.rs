@@ -12,6 +12,7 @@ use super::info::PortInfo;
 use super::offloads::{RxOffloads, TxOffloads};
 use super::rss::{Reta, Rss, RssHashTypes};
 use super::shortfall::{Lack, Shortfall};
+use crate::mutex::locked;
 
 /// What a port and its driver agreed on.
 #[derive(Clone, Default)]
@@ -177,7 +178,7 @@ pub(super) fn with_key<E>(
     key: Option<&[u8]>,
     configure: impl FnOnce(*mut u8) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut keys = KEYS.lock().unwrap_or_else(|poison| poison.into_inner());
+    let mut keys = locked(&KEYS);
     let kept = keys.entry(id.0).or_default();
     let before = kept.len();
     if let Some(key) = key {

@@ -7,7 +7,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use dpdk_sys::layout;
@@ -18,6 +18,7 @@ use super::error::{PortError, check};
 use super::id::PortId;
 use super::lock::lock;
 use crate::eal::Eal;
+use crate::mutex::locked;
 
 bit_set! {
     /// Things that happened to a port (`RTE_ETH_EVENT_*`). Which ones a driver tells of is up to it; all tell when
@@ -56,10 +57,6 @@ struct Watches {
     /// DPDK calls [`note`] for all ports, now and for good: so it need never be taken back from ports that are gone.
     listening: bool,
     seen: Vec<Weak<Seen>>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }
 
 /// Called by DPDK, from any thread.

@@ -14,6 +14,7 @@ use super::lock::lock;
 use super::state::{Port, Unconfigured};
 use crate::eal::Eal;
 use crate::errno::Errno;
+use crate::mutex::locked;
 
 impl Eal {
     /// Attaches a device by its arguments, such as `net_null0,size=64` or a PCI address, and returns
@@ -33,7 +34,7 @@ impl Eal {
         device::check(arguments).map_err(|why| PortError::Unsafe(arguments.to_owned(), why))?;
         let string = CString::new(arguments).map_err(|_| PortError::Nul(arguments.to_owned()))?;
         // Keeps two attachments apart: new ports are found by looking before and after.
-        let _one_at_a_time = self.taken.lock().unwrap_or_else(|poison| poison.into_inner());
+        let _one_at_a_time = locked(&self.taken);
         let _alone = lock();
         let before = valid_ports();
         // SAFETY: a C string that DPDK copies.

@@ -9,7 +9,9 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::mutex::locked;
 
 /// DPDK's control functions must not run in parallel on a port: they change bit-fields that share a
 /// byte, and nothing protects questions against the port's being configured, stopped or removed.
@@ -29,7 +31,7 @@ pub(crate) struct Alone(ManuallyDrop<MutexGuard<'static, ()>>);
 /// Taken for each control call, questions among them; never on the packet path. It is not recursive.
 /// Who also needs `Eal::taken` locks that first.
 pub(crate) fn lock() -> Alone {
-    let guard = CONTROL.lock().unwrap_or_else(PoisonError::into_inner);
+    let guard = locked(&CONTROL);
     HELD.set(true);
     Alone(ManuallyDrop::new(guard))
 }

@@ -17,6 +17,7 @@ use super::rx::RxQueue;
 use super::shortfall::Shortfall;
 use super::tx::TxQueue;
 use crate::eal::Eal;
+use crate::mutex::locked;
 
 /// A port that has no queues yet.
 pub enum Unconfigured {}
@@ -64,7 +65,7 @@ impl Drop for Claim<'_> {
             // SAFETY: as above.
             unsafe { dpdk_sys::rte_eth_dev_stop(self.id.0) };
         }
-        self.eal.taken.lock().unwrap_or_else(|poison| poison.into_inner()).remove(&self.id.0);
+        locked(&self.eal.taken).remove(&self.id.0);
     }
 }
 
@@ -76,7 +77,7 @@ impl Eal {
     /// [`PortError::Absent`] when there is no such port, [`PortError::Owned`] when it belongs to another
     /// port, [`PortError::Taken`] while a handle exists.
     pub fn take_port(&self, id: PortId) -> Result<Port<'_, Unconfigured>, PortError> {
-        let mut taken = self.taken.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut taken = locked(&self.taken);
         let alone = lock();
         if !id.exists() {
             return Err(PortError::Absent(id));

@@ -39,11 +39,12 @@ mod replaceable;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use dpdk_sys::{layout, rte_rcu_qsbr};
 
 use crate::fast;
+use crate::mutex::locked;
 
 pub(crate) use reader::foreign;
 pub use reader::{Online, Reader};
@@ -119,7 +120,7 @@ impl Qsbr {
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<u16>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.free)
     }
 
     /// Asks readers to say when they are quiescent (`rte_rcu_qsbr_start`). Call it when what they shall not find any more has been
@@ -163,7 +164,7 @@ impl Qsbr {
     /// Keeps tokens from being given while C asks: its check is wrong when one is (see
     /// `fast::qsbr::check`).
     pub(crate) fn writing(&self) -> MutexGuard<'_, ()> {
-        self.writers.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.writers)
     }
 
     /// Has `free` free a table that C has changed with this variable.

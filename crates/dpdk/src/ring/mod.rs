@@ -66,6 +66,7 @@ use dpdk_sys::{layout, rte_ring};
 
 use crate::eal::Eal;
 use crate::errno::Errno;
+use crate::numa::socket_id;
 
 pub use ends::{Consumer, Consumers, Producer, Producers};
 pub use error::{NoRoom, RingError, TooFew};
@@ -154,7 +155,7 @@ impl<'eal, T> Ring<'eal, T> {
     pub fn new(_eal: &'eal Eal, config: &RingConfig) -> Result<Self, RingError> {
         let () = Self::FITS;
         let name = config.check(size_of::<T>())?;
-        let socket = config.socket.map_or(-1, |socket| socket as i32); // SOCKET_ID_ANY
+        let socket = socket_id(config.socket);
         // SAFETY: EAL runs (there is an Eal), the name is a C string, which DPDK copies; the size of the
         // slots was checked.
         let made = unsafe {

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use dpdk_sys::rte_eth_rxtx_callback;
 
 use crate::errno::Errno;
+use crate::mutex::locked;
 use crate::port::error::PortError;
 use crate::port::id::PortId;
 use crate::port::lock::lock;
@@ -49,7 +50,7 @@ unsafe impl Send for Added {}
 static LEAKED: Mutex<Vec<AtomicPtr<c_void>>> = Mutex::new(Vec::new());
 
 fn leak(closure: *mut c_void) {
-    LEAKED.lock().unwrap_or_else(|poison| poison.into_inner()).push(AtomicPtr::new(closure));
+    locked(&LEAKED).push(AtomicPtr::new(closure));
 }
 
 /// The closures on a port's queues. It outlives the queues, which may be forgotten.
@@ -58,7 +59,7 @@ pub(in crate::port) struct Registry(Mutex<Vec<Added>>);
 
 impl Registry {
     fn lock(&self) -> MutexGuard<'_, Vec<Added>> {
-        self.0.lock().unwrap_or_else(|poison| poison.into_inner())
+        locked(&self.0)
     }
 
     /// Boxes a closure and has `add` put it into DPDK's list, with a pointer to it as its parameter.
