@@ -5,7 +5,7 @@ use std::ffi::CString;
 
 use dpdk_sys::layout;
 
-use super::control::{set_up, xstats};
+use super::control::configuration;
 use super::device;
 use super::error::{PortError, check};
 use super::id::{PortId, valid_ports};
@@ -47,8 +47,7 @@ impl Eal {
             return Err(PortError::NoPort(arguments.to_owned()));
         }
         for id in after.iter().copied() {
-            xstats::renumber(id);
-            set_up::note(id, false);
+            configuration::begin(id);
         }
         Ok(after)
     }
@@ -74,7 +73,7 @@ impl Eal {
             let name = id.name_locked().unwrap_or_default();
             return Err(PortError::Unsafe(name, "its device has other ports, which would go too"));
         }
-        set_up::note(id, false);
+        configuration::end(id);
         // SAFETY: the claim makes this the only user, the port is not started, so no queue is alive.
         let closed = unsafe { dpdk_sys::rte_eth_dev_close(id.0) };
         if id.exists() {

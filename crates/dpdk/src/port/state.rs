@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use super::agreement::{self, Agreement};
 use super::callback::Registry;
 use super::config::PortConfig;
-use super::control::{PortControl, set_up, xstats};
+use super::control::{PortControl, configuration};
 use super::error::{PortError, check};
 use super::id::PortId;
 use super::info::{self, PortInfo};
@@ -180,8 +180,7 @@ impl<'eal> Port<'eal, Unconfigured> {
             conf.rxmode.mq_mode = dpdk_sys::RTE_ETH_MQ_RX_RSS;
             conf.rx_adv_conf.rss_conf.rss_hf = agreement.hash_types;
         }
-        xstats::renumber(id);
-        set_up::note(id, false);
+        configuration::begin(id);
         let key = agreement.key.as_deref();
         agreement::with_key(id, key, |pointer| {
             conf.rx_adv_conf.rss_conf.rss_key = pointer;
@@ -221,7 +220,7 @@ impl<'eal> Port<'eal, Unconfigured> {
             // SAFETY: no array of types is asked back. An error means that the driver cannot.
             unsafe { dpdk_sys::rte_eth_dev_set_ptypes(id.0, 0, std::ptr::null_mut(), 0) };
         }
-        set_up::note(id, true);
+        configuration::complete(id);
         Ok(self.into(agreement))
     }
 }

@@ -4,9 +4,9 @@
 //! A control stands for a port's number: after [`Eal::detach`] the number may be another port's.
 
 mod addresses;
+pub(super) mod configuration;
 mod modes;
 pub(super) mod rss;
-pub(super) mod set_up;
 pub(super) mod vlan;
 pub(super) mod xstats;
 
@@ -123,7 +123,7 @@ impl PortControl<'_> {
     /// [`PortError::NotConfigured`], [`PortError::Call`].
     pub fn stats(&self) -> Result<Stats, PortError> {
         let _alone = lock();
-        set_up::check(self.id)?;
+        configuration::check(self.id)?;
         let mut stats = MaybeUninit::<dpdk_sys::rte_eth_stats>::zeroed();
         // SAFETY: DPDK fills the struct in.
         check(self.id, "rte_eth_stats_get", unsafe {
@@ -149,7 +149,7 @@ impl PortControl<'_> {
     /// [`PortError::NotConfigured`], [`PortError::Call`] with `ENOTSUP` where the driver cannot.
     pub fn reset_stats(&self) -> Result<(), PortError> {
         let _alone = lock();
-        set_up::check(self.id)?;
+        configuration::check(self.id)?;
         // SAFETY: control functions take any port number.
         check(self.id, "rte_eth_stats_reset", unsafe { dpdk_sys::rte_eth_stats_reset(self.id.0) })
             .map(drop)

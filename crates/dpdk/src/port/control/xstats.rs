@@ -5,31 +5,15 @@
 //! therefore good for one configuration, and using them in another is an error: read the names again.
 
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use dpdk_sys::{layout, rte_eth_xstat_name};
+use dpdk_sys::rte_eth_xstat_name;
 
-use super::{PortControl, lock, set_up};
+use super::{PortControl, configuration, lock};
 use crate::port::error::{PortError, check};
 use crate::port::id::PortId;
 
 /// Values asked for at once: DPDK has an array of them on its stack.
 const AT_ONCE: usize = 256;
-
-/// How often each port was configured or came; a change means that its statistics may be others.
-static NUMBERINGS: [AtomicU32; layout::MAX_ETHPORTS] =
-    [const { AtomicU32::new(0) }; layout::MAX_ETHPORTS];
-
-/// Makes numbers of before unknown. The caller holds the lock.
-pub(in crate::port) fn renumber(id: PortId) {
-    if let Some(numbering) = NUMBERINGS.get(usize::from(id.0)) {
-        numbering.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-fn numbering(id: PortId) -> u32 {
-    NUMBERINGS.get(usize::from(id.0)).map_or(0, |numbering| numbering.load(Ordering::Relaxed))
-}
 
 /// Why there are no values.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +46,7 @@ pub enum XstatsError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct XstatNames {
     port: PortId,
-    numbering: u32,
+    configuration: u32,
     names: Vec<String>,
 }
 
@@ -105,7 +89,12 @@ impl XstatNames {
     }
 
     fn ids(&self, ids: Vec<u64>) -> XstatIds {
-        XstatIds { port: self.port, numbering: self.numbering, count: self.names.len(), ids }
+        XstatIds {
+            port: self.port,
+            configuration: self.configuration,
+            count: self.names.len(),
+            ids,
+        }
     }
 }
 
@@ -113,7 +102,7 @@ impl XstatNames {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct XstatIds {
     port: PortId,
-    numbering: u32,
+    configuration: u32,
     /// Statistics that the port had when the names were read.
     count: usize,
     ids: Vec<u64>,
@@ -161,7 +150,7 @@ impl PortControl<'_> {
             }
         };
         let names = raw.iter().map(|raw| text(&raw.name)).collect();
-        Ok(XstatNames { port: self.id, numbering: numbering(self.id), names })
+        Ok(XstatNames { port: self.id, configuration: configuration::number(self.id), names })
     }
 
     /// The values of these statistics, in their order (`rte_eth_xstats_get_by_id`). They are asked for 256 at a
@@ -176,7 +165,7 @@ impl PortControl<'_> {
         }
         let _alone = lock();
         if ids.port != self.id
-            || ids.numbering != numbering(self.id)
+            || ids.configuration != configuration::number(self.id)
             || ids.count != count(self.id)?
         {
             return Err(XstatsError::Changed(self.id));
@@ -204,7 +193,7 @@ impl PortControl<'_> {
     /// [`PortError::NotConfigured`], [`PortError::Call`] with `ENOTSUP` where the driver cannot.
     pub fn reset_xstats(&self) -> Result<(), PortError> {
         let _alone = lock();
-        set_up::check(self.id)?;
+        configuration::check(self.id)?;
         // SAFETY: control functions take any port number.
         check(self.id, "rte_eth_xstats_reset", unsafe { dpdk_sys::rte_eth_xstats_reset(self.id.0) })
             .map(drop)
@@ -213,7 +202,7 @@ impl PortControl<'_> {
 
 /// How many statistics a port has. The caller holds the lock.
 fn count(id: PortId) -> Result<usize, PortError> {
-    set_up::check(id)?;
+    configuration::check(id)?;
     // SAFETY: without room DPDK counts and writes nothing.
     let count = check(id, "rte_eth_xstats_get_names_by_id", unsafe {
         dpdk_sys::rte_eth_xstats_get_names_by_id(

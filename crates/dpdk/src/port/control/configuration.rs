@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Which configuration a port has, and whether it has the queues that its driver believes it has.
+//!
+//! Drivers add statistics up over their queues, as many as the port is said to have, and some do not look whether
+//! those are there: net_vhost says how many it will have before any is set up, and its statistics follow null pointers
+//! then. So might another's where setting a queue up has failed.
+//!
+//! Which extended statistics there are may change with each configuration, for queues are among them; so each has a number.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use dpdk_sys::layout;
+
+use crate::port::error::PortError;
+use crate::port::id::PortId;
+
+/// Of each port twice the number of its configuration, and 1 more when all of its queues are set up. Read and written
+/// under the lock of ports.
+static STATES: [AtomicU32; layout::MAX_ETHPORTS] =
+    [const { AtomicU32::new(0) }; layout::MAX_ETHPORTS];
+
+const COMPLETE: u32 = 1;
+
+fn state(id: PortId) -> u32 {
+    STATES.get(usize::from(id.0)).map_or(0, |state| state.load(Ordering::Relaxed))
+}
+
+fn set(id: PortId, to: u32) {
+    if let Some(state) = STATES.get(usize::from(id.0)) {
+        state.store(to, Ordering::Relaxed);
+    }
+}
+
+/// Notes that the port came, or is being configured: another configuration, whose queues may not be there. The caller
+/// holds the lock.
+pub(in crate::port) fn begin(id: PortId) {
+    set(id, (state(id) & !COMPLETE).wrapping_add(2));
+}
+
+/// Notes that all queues of the configuration are set up. The caller holds the lock.
+pub(in crate::port) fn complete(id: PortId) {
+    set(id, state(id) | COMPLETE);
+}
+
+/// Notes that its queues go with the port. The caller holds the lock.
+pub(in crate::port) fn end(id: PortId) {
+    set(id, state(id) & !COMPLETE);
+}
+
+/// The number of the configuration. The caller holds the lock.
+pub(super) fn number(id: PortId) -> u32 {
+    state(id) >> 1
+}
+
+/// Refuses to have a driver look at queues that may not be there. The caller holds the lock.
+pub(super) fn check(id: PortId) -> Result<(), PortError> {
+    // Of a port that is gone DPDK says so.
+    let fine = state(id) & COMPLETE != 0 || !id.exists();
+    if fine { Ok(()) } else { Err(PortError::NotConfigured(id)) }
+}
