@@ -58,7 +58,7 @@ impl<'m, const N: usize> Burst<'m, N> {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -61,13 +61,13 @@
 //! # Ok(())
 //! # }
 //! ```
-//! It runs without a network card, root or hugepages by `--no-pci --no-huge -m 128 -l 0 --vdev net_ring0`. What has to be
-//! installed, and other devices, says the README; `examples/` has a firewall, a router, a flow table and more.
+//! It runs without a network card, root or hugepages by `--no-pci --no-huge -m 128 -l 0 --vdev net_ring0`. The README lists
+//! what has to be installed, and other devices; `examples/` has a firewall, a router, a flow table and more.
 //!
 //! # Packets
 //! A packet has one owner: a [`Burst`], a queue of the driver, a [`ring`], or a variable. Sending takes it out of the
-//! burst, dropping it gives it back to its pool, so none is lost, freed twice or used after it was sent. One that several
-//! shall have is a [`SharedMbuf`], which is read-only.
+//! burst, dropping it gives it back to its pool, so none is lost, freed twice or used after it was sent. A packet
+//! with several owners is a [`SharedMbuf`], which is read-only.
 //!
 //! # Several queues
 //! As many [`RxConfig`]s as lcores give the port as many queues; the device spreads flows over them ([`Rss`]). Each

@@ -69,7 +69,7 @@ pub enum MempoolError {
 #[error("the mempool has too few free mbufs")]
 pub struct Exhausted;
 
-/// What a pool is to be.
+/// Parameters of a pool.
 #[derive(Clone, Debug)]
 pub struct PoolConfig {
     /// Unique in the process, at most 25 bytes.

@@ -46,7 +46,7 @@ impl<T> PerSocket<T> {
         Ok(Self { first, others })
     }
 
-    /// That of the node that an lcore is on.
+    /// The value for the lcore's NUMA node.
     #[must_use]
     pub fn of(&self, lcore: Lcore) -> &T {
         let socket = lcore.socket();

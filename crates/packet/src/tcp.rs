@@ -32,13 +32,13 @@ impl Flags {
     pub const FIN: Flags = Flags(0x01);
     /// Sequence numbers begin.
     pub const SYN: Flags = Flags(0x02);
-    /// The connection is off.
+    /// Reset: the connection is aborted.
     pub const RST: Flags = Flags(0x04);
-    /// To be handed on at once.
+    /// Push: the receiver hands the data on at once.
     pub const PSH: Flags = Flags(0x08);
-    /// The acknowledgement counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(0x10);
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: Flags = Flags(0x20);
     /// Congestion was seen (RFC 3168).
     pub const ECE: Flags = Flags(0x40);

@@ -117,7 +117,7 @@ impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {

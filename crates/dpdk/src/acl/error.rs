@@ -66,7 +66,7 @@ pub enum ClassifyError {
         needed: usize,
     },
     /// There is not a verdict for each packet.
-    #[error("{verdicts} verdicts for {packets} packets: as many are needed")]
+    #[error("{verdicts} verdicts for {packets} packets: give one for each packet")]
     Verdicts {
         /// Verdicts that there is room for.
         verdicts: usize,

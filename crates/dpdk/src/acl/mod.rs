@@ -121,7 +121,7 @@ impl Algorithm {
     }
 }
 
-/// What a list is to be.
+/// Parameters of a list.
 #[derive(Clone, Debug)]
 pub struct AclConfig {
     /// Unique in the process, at most 31 bytes.
@@ -281,7 +281,7 @@ impl<'eal, const FIELDS: usize, const CATEGORIES: usize>
         self.rules = 0;
     }
 
-    /// Makes the tables that lookups use (`rte_acl_build`). Without rules nothing matches. Takes long, and memory, for many
+    /// Makes the tables that lookups use (`rte_acl_build`). Without rules nothing matches. Slow and memory-hungry for many
     /// rules with wide ranges.
     ///
     /// # Errors

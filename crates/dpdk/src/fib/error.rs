@@ -14,7 +14,7 @@ pub enum FibError {
         /// The most bytes.
         most: usize,
     },
-    /// A limit is none, or more than is possible.
+    /// A limit is zero or too large.
     #[error("FIB {name:?} with {given} {what}: 1 to {most} are possible")]
     Limit {
         /// The table's name.

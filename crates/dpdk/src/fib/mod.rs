@@ -101,7 +101,7 @@ pub enum FibType {
     },
 }
 
-/// What a table is to be.
+/// Parameters of a table.
 #[derive(Clone, Debug)]
 pub struct FibConfig {
     /// Unique in the process among forwarding tables and pools; at most 18 bytes, because DPDK's names for a table's

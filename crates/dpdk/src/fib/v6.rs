@@ -166,7 +166,7 @@ impl<'eal> Fib6<'eal> {
         self.len as usize
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0

@@ -53,11 +53,11 @@ pub enum HashError {
 #[error("the hash table has no room for the key: make it with more capacity, or extendable")]
 pub struct Full;
 
-/// Keys, hashes and places for values are not as many, or too many; nothing was looked up.
+/// Keys, hashes and places for values differ in number, or are too many; nothing was looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LookupError {
-    /// Not as many.
-    #[error("{keys} keys and {others} {what}: as many are needed")]
+    /// They differ in number.
+    #[error("{keys} keys and {others} {what}: give one for each key")]
     Lengths {
         /// Keys to look up.
         keys: usize,

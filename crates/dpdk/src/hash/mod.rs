@@ -76,7 +76,7 @@ pub enum HashFunction {
     Jhash,
 }
 
-/// What a table is to be.
+/// Parameters of a table.
 #[derive(Clone, Debug)]
 pub struct HashConfig {
     /// Unique in the process among hash tables; at most 21 bytes, because DPDK's names for a table's parts
@@ -270,7 +270,7 @@ impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
         unsafe { dpdk_sys::rte_hash_count(self.as_ptr()) as usize }
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -9,7 +9,7 @@ pub enum LpmError {
     /// The name holds a NUL byte, is empty, or is too long.
     #[error("LPM table {0:?}: a name has 1 to 31 bytes and no NUL byte")]
     Name(String),
-    /// A limit is none.
+    /// A limit is zero or too large.
     #[error("LPM table {name:?} with {given} {what}: 1 to {most} are possible")]
     Limit {
         /// The table's name.
@@ -67,9 +67,9 @@ pub enum RouteError {
     Absent,
 }
 
-/// Addresses and places for next hops are not as many; nothing was looked up.
+/// `addresses` and `hops` differ in length; nothing was looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{addresses} addresses and {hops} places for next hops: as many are needed")]
+#[error("{addresses} addresses and {hops} places for next hops: give one place for each address")]
 pub struct LookupError {
     /// Addresses to look up.
     pub addresses: usize,

@@ -51,7 +51,7 @@ pub use shared::{LpmReader, LpmWriter, SharedLpm};
 pub use v4::{Lpm, Routes};
 pub use v6::Lpm6;
 
-/// What a table is to be.
+/// Parameters of a table.
 #[derive(Clone, Debug)]
 pub struct LpmConfig {
     /// Unique in the process among tables for IPv4, or for IPv6; at most 31 bytes.

@@ -39,8 +39,8 @@ const LONGEST_SEGMENT_HEADERS: usize = 128;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TxOffload {
-    /// Bytes before the IP header, 127 at most, with a VLAN tag that the device puts in. In a tunnel: of all that is before the inner one, which devices
-    /// take that are not told of tunnels.
+    /// Bytes before the IP header, at most 127, including a VLAN tag that the device will insert. In tunnels: all bytes
+    /// before the inner IP header, which works with devices that are not told of tunnels.
     pub l2_len: u8,
     /// The IP header.
     pub ip: IpOffload,

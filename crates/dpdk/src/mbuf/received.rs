@@ -42,7 +42,7 @@ impl Mbuf<'_> {
         unsafe { field(self.as_ptr(), layout::MBUF_OL_FLAGS) }
     }
 
-    /// That of the IPv4 header; of the inner one in a tunnel that the device knows.
+    /// State of the IPv4 header's checksum; of the inner header's in a tunnel that the device knows.
     #[inline]
     #[must_use]
     pub fn ip_checksum(&self) -> Checksum {
@@ -65,7 +65,7 @@ impl Mbuf<'_> {
         self.flags() & layout::MBUF_F_RX_OUTER_IP_CKSUM_BAD != 0
     }
 
-    /// That of the outer UDP header of a tunnel; [`Checksum::Absent`] where there is none to check
+    /// State of the checksum of a tunnel's outer UDP header; [`Checksum::Absent`] where there is none to check
     /// (`RTE_MBUF_F_RX_OUTER_L4_CKSUM_INVALID`).
     #[inline]
     #[must_use]
@@ -83,7 +83,7 @@ impl Mbuf<'_> {
         known.then(|| unsafe { field(self.as_ptr(), layout::MBUF_HASH_RSS) })
     }
 
-    /// The mark of the flow rule that the packet has met (`rte_flow`'s `MARK`).
+    /// The mark of the flow rule that matched the packet (`rte_flow`'s `MARK`).
     #[inline]
     #[must_use]
     pub fn mark(&self) -> Option<u32> {

@@ -144,8 +144,8 @@ impl Drop for PortWatch<'_> {
 }
 
 impl<'eal> PortControl<'eal> {
-    /// Keeps what happens to the port from now on (`rte_eth_dev_callback_register`). Of their links most drivers tell
-    /// only where [`PortConfig::link_events`](super::PortConfig::link_events) asked for it. Like the control it stands for
+    /// Keeps what happens to the port from now on (`rte_eth_dev_callback_register`). Most drivers report link
+    /// changes only where [`PortConfig::link_events`](super::PortConfig::link_events) asked for them. Like the control it stands for
     /// the port's number.
     ///
     /// # Errors

@@ -20,10 +20,10 @@ impl Eal {
     /// Attaches a device by its arguments, such as `net_null0,size=64` or a PCI address, and returns
     /// the ports that came with it (`rte_dev_probe`).
     ///
-    /// Taken are PCI addresses without arguments, and virtual devices whose name begins with net_ring
+    /// Accepted are PCI addresses without arguments, and virtual devices whose name begins with net_ring
     /// (without arguments), net_null (`size` to 64, `no-rx` and `copy=0`), net_memif (without `zero-copy`), net_af_packet,
     /// net_af_xdp, net_tap, net_pcap, net_vhost (also as eth_vhost) or net_virtio_user. Each argument is `key=value`, with one `=`.
-    /// Everything else can be given to [`Eal::init`], by `--vdev` or `-a`, by who runs the program.
+    /// Everything else can be given to [`Eal::init`], by `--vdev` or `-a`, by whoever starts the program.
     ///
     /// # Errors
     /// [`PortError::Unsafe`] for everything else: there are drivers that take over other ports, that

@@ -37,8 +37,10 @@ pub enum Lack {
         /// All that are on.
         given: TxOffloads,
     },
-    /// Telling of its link.
-    #[error("word of its link was asked for, its driver gives none: the link has to be asked")]
+    /// Link events.
+    #[error(
+        "link events were requested, but its driver does not report them: poll PortControl::link"
+    )]
     LinkEvents,
     /// RSS altogether.
     #[error(

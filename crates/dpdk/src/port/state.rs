@@ -148,7 +148,7 @@ impl<'eal, S> Port<'eal, S> {
 }
 
 impl<'eal> Port<'eal, Unconfigured> {
-    /// Sets the port's queues up (`rte_eth_dev_configure`). What of the configuration the driver has not is in
+    /// Sets the port's queues up (`rte_eth_dev_configure`). What the driver lacks is reported by
     /// [`shortfalls`](Port::shortfalls).
     ///
     /// # Errors

@@ -50,7 +50,7 @@ pub(crate) use reader::foreign;
 pub use reader::{Online, Reader};
 pub use replaceable::{Replaceable, Retired};
 
-/// Who reads, and how far each has come. Its memory is Rust's: it needs no [`Eal`](crate::Eal).
+/// The registered readers and the progress of each. Its memory is Rust's: it needs no [`Eal`](crate::Eal).
 pub struct Qsbr {
     raw: NonNull<rte_rcu_qsbr>,
     readers: u16,
@@ -123,8 +123,8 @@ impl Qsbr {
         locked(&self.free)
     }
 
-    /// Asks readers to say when they are quiescent (`rte_rcu_qsbr_start`). Call it when what they shall not find any more has been
-    /// taken away.
+    /// Asks readers to say when they are quiescent (`rte_rcu_qsbr_start`). Call it after removing what
+    /// they must no longer find.
     pub fn start(&self) -> Token {
         let _alone = self.writing();
         // SAFETY: the variable lives.

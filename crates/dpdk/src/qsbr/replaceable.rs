@@ -130,10 +130,10 @@ impl<T> Retired<'_, T> {
         self.take()
     }
 
-    /// It, if nobody reads it any more.
+    /// The old value, once nobody reads it.
     ///
     /// # Errors
-    /// Itself, to be asked again.
+    /// The handle back, to ask again later.
     pub fn try_take(self) -> Result<T, Self> {
         if self.qsbr.check(self.token) { Ok(self.take()) } else { Err(self) }
     }

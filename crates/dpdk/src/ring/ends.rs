@@ -114,7 +114,7 @@ macro_rules! consumer {
         /// behind what is in `items`.
         ///
         /// # Errors
-        /// [`TooFew`] when there are less, or `items` has no room for them.
+        /// [`TooFew`] when there are fewer, or `items` has no room for them.
         #[inline]
         pub fn dequeue_bulk($($receiver)+, items: &mut impl Items<T>, n: usize) -> Result<(), TooFew> {
             let (count, spare) = (items.count(), items.spare());
@@ -158,7 +158,7 @@ macro_rules! looks {
             unsafe { fast::ring::count(self.raw.as_ptr()) as usize }
         }
 
-        /// Whether there is none.
+        /// Whether it is empty.
         #[inline]
         #[must_use]
         pub fn is_empty(&self) -> bool {

@@ -48,7 +48,7 @@ pub struct NoRoom(pub usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooFew {
     /// There are not so many.
-    #[error("the ring has less than {0} items: take what is there (dequeue_burst)")]
+    #[error("the ring has fewer than {0} items: take what is there (dequeue_burst)")]
     Items(usize),
     /// There is no place for so many.
     #[error("no room to put {asked} items: {spare} fit")]

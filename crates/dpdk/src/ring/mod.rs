@@ -72,7 +72,7 @@ pub use ends::{Consumer, Consumers, Producer, Producers};
 pub use error::{NoRoom, RingError, TooFew};
 pub use items::Items;
 
-/// What a ring is to be.
+/// Parameters of a ring.
 #[derive(Clone, Debug)]
 pub struct RingConfig {
     /// Unique in the process among rings; at most 28 bytes.

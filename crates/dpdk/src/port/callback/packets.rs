@@ -38,7 +38,7 @@ impl<'m> Packets<'_, 'm> {
         self.len
     }
 
-    /// Whether there is none, as at every poll that finds nothing.
+    /// Whether it is empty, as at every poll that finds nothing.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -104,7 +104,7 @@ impl<'m> Packets<'_, 'm> {
         Some(unsafe { self.slots[self.len].assume_init_read() })
     }
 
-    /// Takes a packet out and closes the gap; `None` when there are not so many.
+    /// Takes a packet out and closes the gap; `None` if `index` is out of range.
     #[inline]
     pub fn remove(&mut self, index: usize) -> Option<Mbuf<'m>> {
         self.slots.get_mut(index..self.len)?.get(..1)?;

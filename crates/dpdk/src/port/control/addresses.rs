@@ -40,7 +40,7 @@ impl PortControl<'_> {
         .map(drop)
     }
 
-    /// Takes an address back that was added (`rte_eth_dev_mac_addr_remove`); one that is not there is none to take.
+    /// Takes an address back that was added (`rte_eth_dev_mac_addr_remove`). Removing one that was not added does nothing.
     ///
     /// # Errors
     /// [`PortError::Call`]: `EADDRINUSE` for the port's own, `ENOTSUP` where the driver cannot.

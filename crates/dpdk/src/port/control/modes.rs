@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a port receives at all: its link, its modes, its MTU.
+//! A port's link, receive modes and MTU.
 
 use std::ffi::c_int;
 use std::time::{Duration, Instant};

@@ -15,7 +15,7 @@ pub struct VlanModes {
     pub strip: bool,
     /// Only VLANs that were added are received.
     pub filter: bool,
-    /// There are two tags to look at.
+    /// Filtering and stripping handle two tags (QinQ).
     pub extend: bool,
     /// Both tags are taken out.
     pub qinq_strip: bool,

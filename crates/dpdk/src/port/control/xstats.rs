@@ -62,7 +62,7 @@ impl XstatNames {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
@@ -71,7 +71,7 @@ impl XstatNames {
     /// The numbers of these statistics, in that order.
     ///
     /// # Errors
-    /// [`XstatsError::Unknown`] names the first that there is not.
+    /// [`XstatsError::Unknown`] names the first unknown one.
     pub fn select<N: AsRef<str>>(&self, names: &[N]) -> Result<XstatIds, XstatsError> {
         let id = |name: &N| {
             let name = name.as_ref();
@@ -115,7 +115,7 @@ impl XstatIds {
         self.ids.len()
     }
 
-    /// Whether they are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
