@@ -181,7 +181,7 @@ pub(crate) fn scope<'env, R>(body: impl for<'scope> FnOnce(&'scope Scope<'scope,
     struct Join<'a>(&'a Mutex<Vec<Lcore>>);
     impl Drop for Join<'_> {
         fn drop(&mut self) {
-            let launched = locked(&self.0);
+            let launched = locked(self.0);
             for lcore in launched.iter() {
                 // SAFETY: waits until the lcore is idle; called on the main lcore, as the launch was.
                 unsafe { dpdk_sys::rte_eal_wait_lcore(lcore.id()) };
