@@ -18,6 +18,7 @@ use crate::telemetry::Telemetry;
 
 /// Why DPDK did not start.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EalError {
     /// DPDK can be started once in the life of a process.
     #[error("DPDK can be started once in a process, and that was tried here already")]

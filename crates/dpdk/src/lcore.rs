@@ -89,6 +89,7 @@ pub(crate) fn all() -> Vec<Lcore> {
 
 /// Why work was not launched.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LaunchError {
     /// The lcore is the main one, whose thread is the caller's own.
     #[error("lcore {} is the main lcore: call the function instead of launching it", .0.id())]

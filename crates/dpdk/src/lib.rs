@@ -112,6 +112,10 @@
 //! - starting a port that was not configured, classifying by rules that were not built ([`acl`]);
 //! - holding what was read of a table ([`qsbr`]) across the moment at which it may be freed.
 //!
+//! # Later versions
+//! Errors are `#[non_exhaustive]`: a `match` of them has an arm for the rest. Configurations get more fields: end their literals
+//! with `..PortConfig::default()` or, where one has a name, `..PoolConfig::named("packets")`.
+//!
 //! # Where what is
 //! | what | where | C |
 //! |---|---|---|

@@ -25,6 +25,7 @@ pub(crate) const LEAST_DATA: u16 = 64;
 
 /// Why a pool was not made.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MempoolError {
     /// The name holds a NUL byte.
     #[error("mempool name {0:?} holds a NUL byte")]

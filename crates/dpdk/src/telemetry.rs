@@ -20,6 +20,7 @@ use crate::{lcore, tsc};
 
 /// Why a command was not registered.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RegisterError {
     /// The name does not begin with a slash, or it or the help text holds a NUL byte.
     #[error(

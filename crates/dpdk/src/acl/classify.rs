@@ -51,6 +51,7 @@ pub struct Inputs<'p, const FIELDS: usize, const N: usize> {
 
 /// Why a packet is not among the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InputError {
     /// It ends before the last field.
     #[error("a packet of {len} bytes, the layout needs {needed}")]

@@ -6,6 +6,7 @@ use crate::errno::Errno;
 
 /// Why an ACL was not made.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AclError {
     /// The name holds a NUL byte, is empty, or is too long.
     #[error("ACL name {0:?}: 1 to 31 bytes and no NUL byte")]
@@ -40,6 +41,7 @@ pub enum AclError {
 
 /// Why an ACL was not built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// `AclConfig::max_memory` does not do for these rules.
     #[error("the rules need more than max_memory = {0} bytes: allow more, or 0 for no limit")]
@@ -53,6 +55,7 @@ pub enum BuildError {
 
 /// Why packets were not classified. Nothing was read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClassifyError {
     /// A packet ends before the last field.
     #[error("packet {index} has {len} bytes, the layout needs {needed}")]

@@ -70,6 +70,7 @@ pub struct Rule<const FIELDS: usize> {
 
 /// Why a rule was not added. Fields are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RuleError {
     /// Too low or too high.
     #[error("priority {0}: it is from 1 to {MAX_PRIORITY}")]

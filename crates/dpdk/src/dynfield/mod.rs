@@ -74,6 +74,7 @@ unsafe impl<T: DynData, const N: usize> DynData for [T; N] {}
 
 /// Why there is no such field or flag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DynError {
     /// The name cannot be one.
     #[error("{0:?} is no name for a field or flag of mbufs: use 1 to 63 bytes without NUL")]

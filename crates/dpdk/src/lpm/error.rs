@@ -5,6 +5,7 @@ use crate::errno::Errno;
 
 /// Why a table was not made, or not shared.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LpmError {
     /// The name holds a NUL byte, is empty, or is too long.
     #[error("LPM table {0:?}: a name has 1 to 31 bytes and no NUL byte")]
@@ -36,6 +37,7 @@ pub enum LpmError {
 
 /// Why a route was not added or removed. The table is as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RouteError {
     /// Too short or too long.
     #[error(

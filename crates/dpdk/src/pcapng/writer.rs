@@ -15,6 +15,7 @@ use crate::tsc;
 
 /// Why a capture file could not be written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PcapngError {
     /// The file could not be made.
     #[error("capture file {}: {source}; choose a place that can be written to", .path.display())]

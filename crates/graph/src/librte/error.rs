@@ -8,6 +8,7 @@ use super::ip4::Ip4Route;
 /// Why a graph was not made. Nothing is left of it but what [`NumberTaken`](Self::NumberTaken) says, and nodes that were
 /// registered stay known by name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum GraphError {
     /// A name that DPDK cannot take.
     #[error(

@@ -33,6 +33,7 @@ fn numbering(id: PortId) -> u32 {
 
 /// Why there are no values.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum XstatsError {
     /// No statistic has that name.
     #[error("port {port} has no statistic {name:?}; XstatNames::iter gives those that it has")]
