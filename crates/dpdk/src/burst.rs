@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! An inline array of up to `N` packets: what queues receive into and send from.
 
+use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use dpdk_sys::rte_mbuf;
 
+use crate::debug::impl_debug;
 use crate::fast;
 use crate::mbuf::Mbuf;
 
@@ -32,6 +34,12 @@ pub struct Burst<'m, const N: usize> {
     /// The first `len` are mbufs that this burst owns.
     slots: [MaybeUninit<Mbuf<'m>>; N],
     len: usize,
+}
+
+impl<const N: usize> fmt::Debug for Burst<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 impl<const N: usize> Default for Burst<'_, N> {
@@ -230,6 +238,8 @@ pub struct Drain<'b, 'm> {
     /// Initialised slots whose content this iterator owns.
     slots: std::slice::IterMut<'b, MaybeUninit<Mbuf<'m>>>,
 }
+
+impl_debug!([] Drain<'_, '_>, drain => len: drain.len());
 
 impl<'m> Iterator for Drain<'_, 'm> {
     type Item = Mbuf<'m>;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use crate::debug::impl_debug;
 use crate::early_exit::Starting;
 use crate::errno::Errno;
 use crate::lcore::{self, Lcore, Scope};
@@ -41,6 +42,8 @@ pub struct Eal {
     /// Makes `Eal` neither `Send` nor `Sync`; `Sync` is given back below.
     thread: PhantomData<*mut ()>,
 }
+
+impl_debug!([] Eal, eal => taken: eal.taken);
 
 // SAFETY: through `&Eal` one reads DPDK's configuration, which is constant after initialisation, and
 // reaches functions that check their thread themselves or that DPDK documents as thread-safe.

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 
 use dpdk_sys::layout;
 
+use crate::debug::impl_debug;
 use crate::errno::Errno;
 
 /// A logical core that DPDK runs on: an EAL thread pinned to a CPU (or to several, by `--lcores`).
@@ -112,6 +113,8 @@ pub struct Scope<'scope, 'env: 'scope> {
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
+
+impl_debug!([] Scope<'_, '_>, scope => launched: scope.launched);
 
 type Work<'scope> = Box<dyn FnOnce() + Send + 'scope>;
 

@@ -130,8 +130,11 @@
 //!
 //! `docs/from-c.md` of the source has a row for each C function.
 
+#![warn(missing_debug_implementations)]
+
 pub mod acl;
 mod burst;
+mod debug;
 pub mod dynfield;
 mod eal;
 mod early_exit;

@@ -12,6 +12,7 @@ use std::ptr::NonNull;
 use dpdk_sys::{layout, rte_mempool};
 
 use crate::burst::Burst;
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::fast;
@@ -117,6 +118,8 @@ pub struct Mempool<'eal> {
     raw: NonNull<rte_mempool>,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([] Mempool<'_>, pool => name: pool.name(), capacity: pool.capacity());
 
 // SAFETY: the backend ring is multi-producer and multi-consumer, and each lcore uses its own cache
 // (threads that are no lcore use none), so a pool may be used from any number of threads.

@@ -14,6 +14,7 @@ use ::telemetry::pieces;
 pub use ::telemetry::{Value, room};
 use dpdk_sys::rte_tel_data;
 
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::{lcore, tsc};
@@ -60,6 +61,8 @@ static HANDLERS: Mutex<Option<HashMap<CString, Handler>>> = Mutex::new(None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Telemetry<'eal>(PhantomData<&'eal Eal>);
+
+impl_debug!([] Telemetry<'_>);
 
 impl Telemetry<'_> {
     pub(crate) fn new() -> Self {

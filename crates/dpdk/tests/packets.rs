@@ -21,6 +21,7 @@ fn packets_are_owned() {
     .unwrap();
     assert!(pool.is_full());
     assert_eq!(pool.capacity(), 1023);
+    assert_eq!(format!("{pool:?}"), r#"Mempool { name: "packets", capacity: 1023, .. }"#);
     name_in_use(&eal);
     room(&eal);
     contents(&pool);

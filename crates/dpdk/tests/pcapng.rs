@@ -309,7 +309,7 @@ fn several_threads_capture_into_one_file(pool: &Mempool<'_>) {
 }
 
 fn errors_name_the_file(pool: &Mempool<'_>) {
-    let error = Pcapng::create("/nonexistent/a.pcapng", "test").err().unwrap();
+    let error = Pcapng::create("/nonexistent/a.pcapng", "test").unwrap_err();
     assert!(matches!(error, PcapngError::Create { .. }));
     assert!(error.to_string().starts_with("capture file /nonexistent/a.pcapng: No such file"));
 
@@ -324,7 +324,7 @@ fn errors_name_the_file(pool: &Mempool<'_>) {
     let (one, other) = (Shared::default(), Shared::default());
     let mut one = file(&one);
     let lan = one.add_interface(&Interface::named("lan")).unwrap();
-    let error = file(&other).tap(lan, 0, Direction::Sent, &TapConfig::default()).err().unwrap();
+    let error = file(&other).tap(lan, 0, Direction::Sent, &TapConfig::default()).unwrap_err();
     assert!(matches!(error, PcapngError::Interface(_)), "{error}");
     // A tap whose file is gone fills its ring, and that is all.
     let mut tap = one.tap(lan, 0, Direction::Sent, &TapConfig::default()).unwrap();

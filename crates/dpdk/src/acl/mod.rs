@@ -56,6 +56,7 @@ use std::sync::{Mutex, PoisonError};
 
 use dpdk_sys::{rte_acl_config, rte_acl_ctx, rte_acl_param};
 
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use rule::RawRule;
@@ -66,8 +67,10 @@ pub use layout::{Field, IPV4_5TUPLE, IPV6_5TUPLE, Layout, LayoutError, Matching}
 pub use rule::{MAX_PRIORITY, Match, Rule, RuleError};
 
 /// State of an [`Acl`] that takes rules.
+#[derive(Debug)]
 pub struct Configuring(());
 /// State of an [`Acl`] that classifies packets.
+#[derive(Debug)]
 pub struct Built(());
 
 /// Which of DPDK's implementations classifies.
@@ -158,6 +161,8 @@ pub struct Acl<'eal, State, const FIELDS: usize, const CATEGORIES: usize = 1> {
     max_memory: usize,
     state: PhantomData<State>,
 }
+
+impl_debug!([S, const FIELDS: usize, const CATEGORIES: usize] Acl<'_, S, FIELDS, CATEGORIES>, acl => rules: acl.rules, layout: acl.layout);
 
 // SAFETY: through `&Acl<Built>` the context is only read, by rte_acl_classify, which keeps what it needs on
 // the stack.

@@ -53,6 +53,7 @@ use std::ptr::NonNull;
 
 use dpdk_sys::{layout, rte_hash, rte_hash_parameters};
 
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use lookup::marked;
@@ -173,6 +174,8 @@ pub struct Hash<'eal, K, V> {
     capacity: u32,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([K: Plain, V: Plain] Hash<'_, K, V>, hash => len: hash.len(), capacity: hash.capacity);
 
 impl<K, V> Deref for Hash<'_, K, V> {
     type Target = Lookups<K, V>;

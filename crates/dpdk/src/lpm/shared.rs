@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 use dpdk_sys::{rte_lpm, rte_lpm_rcu_config};
 
 use super::{Lpm, LpmError, RouteError, Routes};
+use crate::debug::impl_debug;
 use crate::errno::Errno;
 use crate::qsbr::{Online, Qsbr, foreign};
 
@@ -50,11 +51,15 @@ pub struct SharedLpm<'q> {
     qsbr: &'q Qsbr,
 }
 
+impl_debug!([] SharedLpm<'_>, shared => table: *shared.lpm, qsbr: shared.qsbr);
+
 /// The one that changes a [`SharedLpm`].
 pub struct LpmWriter<'s, 'q> {
     lpm: &'s mut Lpm<'q>,
     qsbr: &'q Qsbr,
 }
+
+impl_debug!([] LpmWriter<'_, '_>, writer => table: writer.lpm, qsbr: writer.qsbr);
 
 /// One of those that look up in a [`SharedLpm`]. Copied freely, to every thread that reads.
 #[derive(Clone, Copy)]
@@ -63,6 +68,8 @@ pub struct LpmReader<'s> {
     qsbr: &'s Qsbr,
     table: PhantomData<&'s rte_lpm>,
 }
+
+impl_debug!([] LpmReader<'_>, reader => qsbr: reader.qsbr);
 
 // SAFETY: it only reads, what the writer writes atomically.
 unsafe impl Send for LpmReader<'_> {}

@@ -8,6 +8,7 @@ use std::ptr::NonNull;
 use dpdk_sys::{rte_lpm, rte_lpm_config};
 
 use super::{LookupError, LpmConfig, LpmError, RouteError, check_places, check_route};
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::fast;
@@ -22,6 +23,8 @@ pub struct Lpm<'eal> {
     name: String,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([] Lpm<'_>, lpm => name: lpm.name);
 
 // SAFETY: a table belongs to no thread; those of a process are listed under a lock of DPDK's.
 unsafe impl Send for Lpm<'_> {}
@@ -142,6 +145,8 @@ pub struct Routes<'t> {
     raw: NonNull<rte_lpm>,
     table: PhantomData<&'t rte_lpm>,
 }
+
+impl_debug!([] Routes<'_>);
 
 // SAFETY: it only reads, what others write atomically.
 unsafe impl Send for Routes<'_> {}

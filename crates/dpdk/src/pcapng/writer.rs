@@ -10,6 +10,7 @@ use super::block::{self, Description, Packet};
 use super::clock::Clock;
 use super::tap::{self, Inlet, Tap, TapConfig};
 use super::{Direction, Figures};
+use crate::debug::impl_debug;
 use crate::port::{PortControl, PortError};
 use crate::tsc;
 
@@ -97,6 +98,8 @@ pub struct Pcapng {
     block: Vec<u8>,
     finished: bool,
 }
+
+impl_debug!([] Pcapng, pcapng => path: pcapng.path, interfaces: pcapng.interfaces);
 
 impl Pcapng {
     /// A new file; what was there is replaced. `application` is who wrote it, such as `my-forwarder 1.0`.

@@ -10,6 +10,7 @@ use dpdk_sys::rte_mbuf;
 use super::callback::{CallbackId, Direction, Packets, Registry, on_receive};
 use super::error::PortError;
 use crate::burst::Burst;
+use crate::debug::impl_debug;
 use crate::fast::ethdev;
 use crate::mbuf::Mbuf;
 
@@ -31,6 +32,8 @@ pub struct RxQueue<'port> {
     callbacks: &'port Registry,
     started: PhantomData<&'port mut ()>,
 }
+
+impl_debug!([] RxQueue<'_>, rx => port: rx.port, queue: rx.queue);
 
 // SAFETY: a queue may be polled from any thread, one at a time, which `&mut self` sees to; so are its
 // callbacks, which are `Send`. The raw pointer keeps it from being Sync.

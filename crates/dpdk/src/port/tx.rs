@@ -12,6 +12,7 @@ use dpdk_sys::rte_mbuf;
 use super::callback::{CallbackId, Direction, Packets, Registry, on_send};
 use super::error::PortError;
 use crate::burst::Burst;
+use crate::debug::impl_debug;
 use crate::errno::Errno;
 use crate::fast::ethdev;
 use crate::mbuf::Mbuf;
@@ -34,6 +35,8 @@ pub struct TxQueue<'port> {
     callbacks: &'port Registry,
     started: PhantomData<&'port mut ()>,
 }
+
+impl_debug!([] TxQueue<'_>, tx => port: tx.port, queue: tx.queue);
 
 // SAFETY: a queue may be used from any thread, one at a time, which `&mut self` sees to; so are its
 // callbacks, which are `Send`. The raw pointer keeps it from being Sync.

@@ -64,6 +64,7 @@ use std::ptr::NonNull;
 
 use dpdk_sys::{layout, rte_ring};
 
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 
@@ -131,6 +132,8 @@ pub struct Ring<'eal, T> {
     items: PhantomData<Cell<T>>,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([T] Ring<'_, T>, ring => len: ring.len(), capacity: ring.capacity());
 
 // SAFETY: a ring belongs to no thread; what is inside may go to any.
 unsafe impl<T: Send> Send for Ring<'_, T> {}

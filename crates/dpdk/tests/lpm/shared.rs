@@ -105,7 +105,7 @@ pub fn twenty_bytes_of_names_tell_tables_apart(eal: &Eal) {
     let qsbr = Qsbr::new(1);
     let share = |name: &str| Lpm::new(eal, &LpmConfig::named(name)).unwrap().share(&qsbr);
     let one = share("twenty-bytes-of-name-1").unwrap();
-    match share("twenty-bytes-of-name-2").err().unwrap() {
+    match share("twenty-bytes-of-name-2").unwrap_err() {
         LpmError::Refused { name, errno } => {
             assert_eq!((name.as_str(), errno), ("twenty-bytes-of-name-2", EEXIST));
         }
