@@ -172,6 +172,14 @@ impl Eal {
         port::valid_ports()
     }
 
+    /// The one of [`ports`](Self::ports) whose device has this name, such as `net_memif0` or a PCI address; `None` when none has
+    /// (`rte_eth_dev_get_port_by_name`).
+    #[must_use]
+    pub fn port_named(&self, name: &str) -> Option<PortId> {
+        let _alone = port::lock();
+        port::valid_ports().into_iter().find(|id| id.name_locked().as_deref() == Some(name))
+    }
+
     /// Registers telemetry commands.
     #[must_use]
     pub fn telemetry(&self) -> Telemetry<'_> {

@@ -64,6 +64,8 @@ fn a_port_says_where_it_is_and_how_fast(eal: &Eal, pool: &Mempool<'_>) {
 
 fn claims(eal: &Eal) {
     let id = eal.ports()[0];
+    assert_eq!(eal.port_named(&id.name().unwrap()), Some(id));
+    assert_eq!(eal.port_named("net_ring7"), None);
     let port = eal.take_port(id).unwrap();
     assert!(matches!(eal.take_port(id), Err(PortError::Taken(taken)) if taken == id));
     drop(port);

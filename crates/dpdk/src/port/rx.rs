@@ -9,6 +9,7 @@ use dpdk_sys::rte_mbuf;
 
 use super::callback::{CallbackId, Direction, Packets, Registry, on_receive};
 use super::error::PortError;
+use super::id::PortId;
 use crate::burst::Burst;
 use crate::debug::impl_debug;
 use crate::fast::ethdev;
@@ -187,10 +188,10 @@ impl<'port> RxQueue<'port> {
         unsafe { self.callbacks.remove(self.port, self.queue as u16, Direction::Rx, id) }
     }
 
-    /// Number of the port.
+    /// The port.
     #[must_use]
-    pub fn port(&self) -> u16 {
-        self.port
+    pub fn port(&self) -> PortId {
+        PortId(self.port)
     }
 
     /// Number of the queue on its port.
