@@ -99,7 +99,7 @@ impl<'eal> Fib<'eal> {
     ///
     /// # Errors
     /// See [`RouteError`].
-    pub fn delete(&mut self, prefix: Ipv4Addr, len: u8) -> Result<(), RouteError> {
+    pub fn remove(&mut self, prefix: Ipv4Addr, len: u8) -> Result<(), RouteError> {
         check_route(len, BITS, 0, self.most)?;
         let prefix = mask(prefix, len);
         self.exact(prefix, len).ok_or(RouteError::Absent)?;

@@ -114,14 +114,14 @@ impl<'eal> Fib6<'eal> {
     ///
     /// # Errors
     /// See [`RouteError`].
-    pub fn delete(&mut self, prefix: Ipv6Addr, len: u8) -> Result<(), RouteError> {
+    pub fn remove(&mut self, prefix: Ipv6Addr, len: u8) -> Result<(), RouteError> {
         check_route(len, BITS, 0, self.most)?;
         let prefix = mask(prefix, len);
         self.exact(prefix, len).ok_or(RouteError::Absent)?;
         let address = [prefix.to_be_bytes()];
         // SAFETY: the table is ours, exclusively; one address is read.
-        let delete = || unsafe { dpdk_sys::rte_fib6_delete(self.raw.as_ptr(), raw(&address), len) };
-        if self.runs_over(prefix, len) || delete() < 0 {
+        let remove = || unsafe { dpdk_sys::rte_fib6_delete(self.raw.as_ptr(), raw(&address), len) };
+        if self.runs_over(prefix, len) || remove() < 0 {
             self.make_anew(prefix, len, None)?;
         }
         self.groups.remove(prefix, len);

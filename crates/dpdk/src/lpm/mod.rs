@@ -46,7 +46,7 @@ use std::ffi::CString;
 
 pub use error::{LookupError, LpmError, RouteError};
 pub use shared::{LpmReader, LpmWriter, SharedLpm};
-pub use v4::{Lpm, Routes};
+pub use v4::{Lookups, Lpm};
 pub use v6::Lpm6;
 
 /// What a table is to be.

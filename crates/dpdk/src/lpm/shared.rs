@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 
 use dpdk_sys::{rte_lpm, rte_lpm_rcu_config};
 
-use super::{Lpm, LpmError, RouteError, Routes};
+use super::{Lookups, Lpm, LpmError, RouteError};
 use crate::debug::impl_debug;
 use crate::errno::Errno;
 use crate::qsbr::{Online, Qsbr, foreign};
@@ -128,13 +128,13 @@ impl LpmWriter<'_, '_> {
         self.lpm.add(prefix, len, next_hop)
     }
 
-    /// [`Lpm::delete`], while others look up.
+    /// [`Lpm::remove`], while others look up.
     ///
     /// # Errors
     /// See [`RouteError`].
-    pub fn delete(&mut self, prefix: Ipv4Addr, len: u8) -> Result<(), RouteError> {
+    pub fn remove(&mut self, prefix: Ipv4Addr, len: u8) -> Result<(), RouteError> {
         let _alone = self.qsbr.writing();
-        self.lpm.delete(prefix, len)
+        self.lpm.remove(prefix, len)
     }
 
     /// [`Lpm::route`].
@@ -151,12 +151,12 @@ impl LpmReader<'_> {
     /// When `online` is a reader of another [`Qsbr`] than the table was shared with.
     #[inline]
     #[must_use]
-    pub fn now<'a>(&'a self, online: &'a Online<'_>) -> Routes<'a> {
+    pub fn now<'a>(&'a self, online: &'a Online<'_>) -> Lookups<'a> {
         if !online.is_of(self.qsbr) {
             foreign();
         }
         // SAFETY: the table lives while it is borrowed; its writer uses groups again when this reader, which
         // is online and not quiescent while the result lives, has been.
-        unsafe { Routes::new(self.raw) }
+        unsafe { Lookups::new(self.raw) }
     }
 }

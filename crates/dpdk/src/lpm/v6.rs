@@ -92,7 +92,7 @@ impl<'eal> Lpm6<'eal> {
     ///
     /// # Errors
     /// See [`RouteError`].
-    pub fn delete(&mut self, prefix: Ipv6Addr, len: u8) -> Result<(), RouteError> {
+    pub fn remove(&mut self, prefix: Ipv6Addr, len: u8) -> Result<(), RouteError> {
         check_route(len, BITS, 0, MOST)?;
         let prefix = [prefix.octets()];
         // SAFETY: as above.
