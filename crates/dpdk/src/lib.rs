@@ -146,6 +146,7 @@ mod lcore;
 pub mod lpm;
 mod mbuf;
 mod mempool;
+mod names;
 pub mod pcapng;
 mod pdump;
 mod per_socket;

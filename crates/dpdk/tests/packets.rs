@@ -43,6 +43,12 @@ fn packets_are_owned() {
 fn name_in_use(eal: &Eal) {
     let again = Mempool::packet_pool(eal, &PoolConfig::named("packets"));
     assert!(matches!(again, Err(MempoolError::Refused { name, .. }) if name == "packets"));
+    let small = PoolConfig { count: 63, cache: 0, ..PoolConfig::named("n".repeat(25)) };
+    assert!(Mempool::packet_pool(eal, &small).is_ok(), "the longest name");
+    for name in ["", "a\0b", &"n".repeat(26)] {
+        let refused = Mempool::packet_pool(eal, &PoolConfig::named(name));
+        assert!(matches!(refused, Err(MempoolError::Name { most: 25, .. })), "{name:?}");
+    }
 }
 
 fn room(eal: &Eal) {

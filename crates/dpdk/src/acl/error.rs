@@ -9,8 +9,13 @@ use crate::errno::Errno;
 #[non_exhaustive]
 pub enum AclError {
     /// The name holds a NUL byte, is empty, or is too long.
-    #[error("ACL name {0:?}: 1 to 31 bytes and no NUL byte")]
-    Name(String),
+    #[error("ACL {name:?}: a name has 1 to {most} bytes and no NUL byte")]
+    Name {
+        /// The name.
+        name: String,
+        /// The most bytes.
+        most: usize,
+    },
     /// Names are unique in a process.
     #[error("there is an ACL named {0:?}: choose another name, or drop that ACL first")]
     Taken(String),

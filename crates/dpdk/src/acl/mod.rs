@@ -49,7 +49,6 @@ mod error;
 mod layout;
 mod rule;
 
-use std::ffi::CString;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
@@ -59,6 +58,7 @@ use dpdk_sys::{rte_acl_config, rte_acl_ctx, rte_acl_param};
 use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
+use crate::names::c_name;
 use rule::RawRule;
 
 pub use classify::{InputError, Inputs, Verdict};
@@ -192,11 +192,9 @@ static NAMES: Mutex<()> = Mutex::new(());
 
 impl<'eal> Context<'eal> {
     fn new(_eal: &'eal Eal, config: &AclConfig, rule_size: usize) -> Result<Self, AclError> {
+        const NAME: usize = dpdk_sys::RTE_ACL_NAMESIZE as usize - 1;
         let name = config.name.as_str();
-        let c_name = CString::new(name)
-            .ok()
-            .filter(|_| (1..dpdk_sys::RTE_ACL_NAMESIZE as usize).contains(&name.len()))
-            .ok_or_else(|| AclError::Name(name.to_owned()))?;
+        let c_name = c_name(name, NAME, |name, most| AclError::Name { name, most })?;
         // DPDK multiplies the two in 32 bits.
         let most = u32::MAX / rule_size as u32;
         if config.max_rules == 0 || config.max_rules > most {

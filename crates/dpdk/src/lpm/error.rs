@@ -8,8 +8,13 @@ use crate::errno::Errno;
 #[non_exhaustive]
 pub enum LpmError {
     /// The name holds a NUL byte, is empty, or is too long.
-    #[error("LPM table {0:?}: a name has 1 to 31 bytes and no NUL byte")]
-    Name(String),
+    #[error("LPM table {name:?}: a name has 1 to {most} bytes and no NUL byte")]
+    Name {
+        /// The name.
+        name: String,
+        /// The most bytes.
+        most: usize,
+    },
     /// A limit is none.
     #[error("LPM table {name:?} with {given} {what}: 1 to {most} are possible")]
     Limit {

@@ -67,6 +67,7 @@ use dpdk_sys::{layout, rte_ring};
 use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
+use crate::names::c_name;
 
 pub use ends::{Consumer, Consumers, Producer, Producers};
 pub use error::{NoRoom, RingError, TooFew};
@@ -92,10 +93,7 @@ impl RingConfig {
 
     fn check(&self, item: usize) -> Result<CString, RingError> {
         let most = layout::RING_NAME_SIZE - 1;
-        let name = CString::new(self.name.as_str())
-            .ok()
-            .filter(|_| (1..=most).contains(&self.name.len()))
-            .ok_or_else(|| RingError::Name { name: self.name.clone(), most })?;
+        let name = c_name(&self.name, most, |name, most| RingError::Name { name, most })?;
         let most = largest(item);
         if !(1..=most).contains(&self.capacity) {
             return Err(RingError::Capacity {
