@@ -344,7 +344,7 @@ impl<'e> State<'e> {
                     Thing::Configuring(acl)
                 }
                 _ => {
-                    let from = Match::Prefix { value: prefix.into(), len: len.into() };
+                    let from = Match::Prefix { value: prefix.into(), len };
                     let fields = [Match::Any, from, Match::Any, Match::Any, Match::Any];
                     _ = acl.add(&Rule::new(NonZeroU32::MIN, 1, fields));
                     Thing::Configuring(acl)

@@ -145,7 +145,7 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
     /// # Errors
     /// [`LookupError`] when there are more, or not a place for each.
     #[inline]
-    pub fn lookup_burst(&self, keys: &[K], values: &mut [V]) -> Result<u64, LookupError> {
+    pub fn lookup_mask(&self, keys: &[K], values: &mut [V]) -> Result<u64, LookupError> {
         if keys.len() > MOST {
             return Err(LookupError::TooMany(keys.len()));
         }
