@@ -50,14 +50,14 @@ pub fn lpm(table: &Lpm<'_>, addresses: &[u32], rounds: u64) -> u64 {
 
 #[inline(never)]
 pub fn lpm_x4(table: &Lpm<'_>, addresses: &[u32], rounds: u64) -> u64 {
-    let routes = table.routes();
+    let lookups = table.lookups();
     let mut sum = 0;
     for _ in 0..rounds {
         for batch in addresses.chunks_exact(BATCH) {
             let mut hops = [0; BATCH];
             for (hops, four) in hops.chunks_exact_mut(4).zip(batch.chunks_exact(4)) {
                 hops.copy_from_slice(
-                    &routes.lookup_x4([four[0], four[1], four[2], four[3]], MISSED),
+                    &lookups.lookup_x4([four[0], four[1], four[2], four[3]], MISSED),
                 );
             }
             sum += sum_of(&hops);

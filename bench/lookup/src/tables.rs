@@ -124,9 +124,7 @@ fn rules(eal: &'static Eal, numbers: &mut Numbers) -> Result<(Rules, Vec<Header>
         let (lens, port) = ([8 * (n % 4) as u8, 16 + 8 * (n % 3) as u8], numbers.next() as u16);
         let prefix = |value: u32, len: u8| match len {
             0 => Match::Any,
-            _ => {
-                Match::Prefix { value: (value >> (32 - len) << (32 - len)).into(), len: len.into() }
-            }
+            _ => Match::Prefix { value: (value >> (32 - len) << (32 - len)).into(), len },
         };
         let ports = Match::Range { low: port.into(), high: u16::MAX.into() };
         acl.add(&Rule::new(

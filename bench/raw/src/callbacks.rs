@@ -83,7 +83,12 @@ static mut STATE: u64 = 0;
 fn add_raw(rx: &RxQueue<'_>) -> Result<(), &'static str> {
     // SAFETY: the port is started with this queue, and the function and its state live for ever.
     let record = unsafe {
-        dpdk_sys::rte_eth_add_rx_callback(rx.port(), rx.queue(), Some(raw), (&raw mut STATE).cast())
+        dpdk_sys::rte_eth_add_rx_callback(
+            rx.port().index(),
+            rx.queue(),
+            Some(raw),
+            (&raw mut STATE).cast(),
+        )
     };
     if record.is_null() { Err("the callback was refused") } else { Ok(()) }
 }

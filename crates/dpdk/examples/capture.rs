@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Options, Result};
-use dpdk::pcapng::{Direction, Interface, Pcapng, TapConfig};
+use dpdk::pcapng::{Direction, Interface, Pcapng, PcapngConfig, TapConfig};
 use dpdk::{Burst, Eal, Mempool, PoolConfig, Port};
 
 fn main() -> ExitCode {
@@ -31,7 +31,7 @@ fn run() -> Result<()> {
     let snap = options.get("--snap")?.unwrap_or(TapConfig::default().snap);
     let until = options.until()?;
     let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;
-    let mut file = Pcapng::create(&path, "linerate capture example")?;
+    let mut file = Pcapng::create(&path, &PcapngConfig::named("linerate capture example"))?;
     let mut ports = common::start(&eal, &pool, 1)?;
 
     let mut interfaces = Vec::new();

@@ -106,27 +106,25 @@ fn run() -> Result<()> {
     let mut queues: Vec<_> = ports.iter_mut().map(Port::queues).collect();
     while until.more() {
         for index in 0..queues.len() {
-            let mut received = Burst::<BURST>::new();
-            until.count(queues[index].rx[0].receive(&mut received));
+            let mut burst = Burst::<BURST>::new();
+            until.count(queues[index].rx[0].receive(&mut burst));
             let mut verdicts = [[None; 1]; BURST];
             // Looks at all of them at once; what is too short for the fields matches nothing.
-            acl.classify_burst(&received, ETHERNET, &mut verdicts);
-            let mut allowed = Burst::<BURST>::new();
-            for (packet, [verdict]) in received.drain().zip(verdicts) {
+            acl.classify_burst(&burst, ETHERNET, &mut verdicts);
+            let mut verdicts = verdicts.into_iter().flatten();
+            burst.retain(|packet| {
+                let verdict = verdicts.next().flatten();
                 let Some(rule) = verdict.filter(|_| is_plain(packet.data())) else {
                     unmatched += 1;
-                    continue; // the packet is freed
+                    return false;
                 };
                 let action = &mut actions[rule.get() as usize - 1];
                 action.packets += 1;
-                if action.allow {
-                    // There is room: both bursts have the same size.
-                    let _ = allowed.push(packet);
-                }
-            }
-            if !allowed.is_empty() {
+                action.allow
+            });
+            if !burst.is_empty() {
                 let peer = common::peer(index, queues.len());
-                sent += queues[peer].tx[0].send(&mut allowed);
+                sent += queues[peer].tx[0].send(&mut burst);
             }
         }
     }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! An inline array of up to `N` packets: what queues receive into and send from.
 
+use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use dpdk_sys::rte_mbuf;
 
+use crate::debug::impl_debug;
 use crate::fast;
 use crate::mbuf::Mbuf;
 
@@ -32,6 +34,12 @@ pub struct Burst<'m, const N: usize> {
     /// The first `len` are mbufs that this burst owns.
     slots: [MaybeUninit<Mbuf<'m>>; N],
     len: usize,
+}
+
+impl<const N: usize> fmt::Debug for Burst<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 impl<const N: usize> Default for Burst<'_, N> {
@@ -149,20 +157,49 @@ impl<'m, const N: usize> Burst<'m, N> {
         }
     }
 
+    /// Frees the packets for which `keep` is false, together and at the end, and closes the gaps. It is asked of each in
+    /// order, may change them, and the others stay in order. Should it panic, every packet is still inside, in some order.
+    ///
+    /// ```
+    /// /// IPv4 alone goes on.
+    /// fn filter(burst: &mut dpdk::Burst<'_, 32>) {
+    ///     burst.retain(|packet| packet.data().get(12..14) == Some(&[8, 0]));
+    /// }
+    /// ```
+    #[inline]
+    pub fn retain(&mut self, mut keep: impl FnMut(&mut Mbuf<'m>) -> bool) {
+        let packets = self.as_mut_slice();
+        let mut kept = 0;
+        for index in 0..packets.len() {
+            if keep(&mut packets[index]) {
+                packets.swap(kept, index);
+                kept += 1;
+            }
+        }
+        self.truncate(kept);
+    }
+
+    /// Frees all but the first `len` packets (`rte_pktmbuf_free_bulk`).
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.len {
+            self.free_from(len);
+        }
+    }
+
     /// Frees every packet inside (`rte_pktmbuf_free_bulk`).
     #[inline]
     pub fn clear(&mut self) {
-        if self.len > 0 {
-            self.free_all();
-        }
+        self.truncate(0);
     }
 
     /// Out of line: most bursts are empty when they are dropped.
     #[inline(never)]
-    fn free_all(&mut self) {
-        let len = std::mem::take(&mut self.len);
-        // SAFETY: the first `len` slots hold mbufs that this burst owned and no longer counts.
-        unsafe { fast::mbuf::free_bulk(self.raw_ptr(), len) };
+    fn free_from(&mut self, first: usize) {
+        let freed = self.len - first;
+        self.len = first;
+        // SAFETY: the slots from the `first`th on hold mbufs that this burst owned and no longer counts.
+        unsafe { fast::mbuf::free_bulk(self.spare_ptr(), freed) };
     }
 
     /// The slots as an array of mbuf pointers: `Mbuf` is transparent over one.
@@ -218,6 +255,26 @@ impl<'m, const N: usize> Burst<'m, N> {
     }
 }
 
+impl<'b, 'm, const N: usize> IntoIterator for &'b Burst<'m, N> {
+    type Item = &'b Mbuf<'m>;
+    type IntoIter = std::slice::Iter<'b, Mbuf<'m>>;
+
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'b, 'm, const N: usize> IntoIterator for &'b mut Burst<'m, N> {
+    type Item = &'b mut Mbuf<'m>;
+    type IntoIter = std::slice::IterMut<'b, Mbuf<'m>>;
+
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
+    }
+}
+
 impl<const N: usize> Drop for Burst<'_, N> {
     #[inline]
     fn drop(&mut self) {
@@ -230,6 +287,8 @@ pub struct Drain<'b, 'm> {
     /// Initialised slots whose content this iterator owns.
     slots: std::slice::IterMut<'b, MaybeUninit<Mbuf<'m>>>,
 }
+
+impl_debug!([] Drain<'_, '_>, drain => len: drain.len());
 
 impl<'m> Iterator for Drain<'_, 'm> {
     type Item = Mbuf<'m>;

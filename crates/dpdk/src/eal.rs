@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use crate::debug::impl_debug;
 use crate::early_exit::Starting;
 use crate::errno::Errno;
 use crate::lcore::{self, Lcore, Scope};
@@ -18,6 +19,7 @@ use crate::telemetry::Telemetry;
 
 /// Why DPDK did not start.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EalError {
     /// DPDK can be started once in the life of a process.
     #[error("DPDK can be started once in a process, and that was tried here already")]
@@ -40,6 +42,8 @@ pub struct Eal {
     /// Makes `Eal` neither `Send` nor `Sync`; `Sync` is given back below.
     thread: PhantomData<*mut ()>,
 }
+
+impl_debug!([] Eal, eal => taken: eal.taken);
 
 // SAFETY: through `&Eal` one reads DPDK's configuration, which is constant after initialisation, and
 // reaches functions that check their thread themselves or that DPDK documents as thread-safe.
@@ -167,6 +171,14 @@ impl Eal {
     pub fn ports(&self) -> Vec<PortId> {
         let _alone = port::lock();
         port::valid_ports()
+    }
+
+    /// The one of [`ports`](Self::ports) whose device has this name, such as `net_memif0` or a PCI address; `None` when none has
+    /// (`rte_eth_dev_get_port_by_name`).
+    #[must_use]
+    pub fn port_named(&self, name: &str) -> Option<PortId> {
+        let _alone = port::lock();
+        port::valid_ports().into_iter().find(|id| id.name_locked().as_deref() == Some(name))
     }
 
     /// Registers telemetry commands.

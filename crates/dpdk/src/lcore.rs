@@ -10,6 +10,7 @@ use std::sync::Mutex;
 
 use dpdk_sys::layout;
 
+use crate::debug::impl_debug;
 use crate::errno::Errno;
 use crate::mutex::locked;
 
@@ -90,6 +91,7 @@ pub(crate) fn all() -> Vec<Lcore> {
 
 /// Why work was not launched.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LaunchError {
     /// The lcore is the main one, whose thread is the caller's own.
     #[error("lcore {} is the main lcore: call the function instead of launching it", .0.id())]
@@ -112,6 +114,8 @@ pub struct Scope<'scope, 'env: 'scope> {
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
+
+impl_debug!([] Scope<'_, '_>, scope => launched: scope.launched);
 
 type Work<'scope> = Box<dyn FnOnce() + Send + 'scope>;
 

@@ -113,6 +113,10 @@
 //! - starting a port that was not configured, classifying by rules that were not built ([`acl`]);
 //! - holding what was read of a table ([`qsbr`]) across the moment at which it may be freed.
 //!
+//! # Later versions
+//! Errors are `#[non_exhaustive]`: a `match` of them has an arm for the rest. Configurations get more fields: end their literals
+//! with `..PortConfig::default()` or, where one has a name, `..PoolConfig::named("packets")`.
+//!
 //! # Where what is
 //! | what | where | C |
 //! |---|---|---|
@@ -127,8 +131,11 @@
 //!
 //! `docs/from-c.md` of the source has a row for each C function.
 
+#![warn(missing_debug_implementations)]
+
 pub mod acl;
 mod burst;
+mod debug;
 pub mod dynfield;
 mod eal;
 mod early_exit;
@@ -141,6 +148,7 @@ pub mod lpm;
 mod mbuf;
 mod mempool;
 mod mutex;
+mod names;
 mod numa;
 pub mod pcapng;
 mod pdump;

@@ -5,17 +5,19 @@
 //! other lcores' caches, where no count could tell cheaply that the last one is back; with the pool's
 //! life tied to the `Eal`, an mbuf cannot outlive its pool by construction.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use dpdk_sys::{layout, rte_mempool};
 
 use crate::burst::Burst;
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::fast;
 use crate::mbuf::Mbuf;
+use crate::names::c_name;
 use crate::numa::socket_id;
 
 /// The smallest buffer that [`Mempool::packet_pool`] makes. That a header of up to 64 bytes lies inside
@@ -26,10 +28,16 @@ pub(crate) const LEAST_DATA: u16 = 64;
 
 /// Why a pool was not made.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MempoolError {
-    /// The name holds a NUL byte.
-    #[error("mempool name {0:?} holds a NUL byte")]
-    Nul(String),
+    /// The name holds a NUL byte, is empty, or is too long.
+    #[error("mempool {name:?}: a name has 1 to {most} bytes and no NUL byte")]
+    Name {
+        /// The name.
+        name: String,
+        /// The most bytes.
+        most: usize,
+    },
     /// Too small for the smallest frame behind the headroom.
     #[error(
         "mempool {name:?} with mbufs of {data_room} bytes: at least {LEAST_ROOM} are needed (headroom and 64)"
@@ -46,7 +54,7 @@ pub enum MempoolError {
     )]
     OneThread(String),
     /// DPDK refused: `EEXIST` for a name in use, `ENOMEM` for too little memory, `EINVAL` for a cache
-    /// that does not fit, `ENAMETOOLONG`.
+    /// that does not fit.
     #[error(
         "mempool {name:?} with {count} mbufs of {data_room} bytes: {errno}; choose another name, or give EAL more \
          memory (-m, --socket-mem): each mbuf takes about 200 bytes more; a cache is 512 at most, and of two thirds of \
@@ -117,6 +125,8 @@ pub struct Mempool<'eal> {
     raw: NonNull<rte_mempool>,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([] Mempool<'_>, pool => name: pool.name(), capacity: pool.capacity());
 
 // SAFETY: the backend ring is multi-producer and multi-consumer, and each lcore uses its own cache
 // (threads that are no lcore use none), so a pool may be used from any number of threads.
@@ -191,8 +201,9 @@ impl<'eal> Mempool<'eal> {
     /// # Errors
     /// See [`MempoolError`].
     pub fn packet_pool(eal: &'eal Eal, config: &PoolConfig) -> Result<Self, MempoolError> {
-        let name = CString::new(config.name.as_str())
-            .map_err(|_| MempoolError::Nul(config.name.clone()))?;
+        // What it has in DPDK's lists begins with MP_, and is a ring.
+        const NAME: usize = layout::RING_NAME_SIZE - 1 - "MP_".len();
+        let name = c_name(&config.name, NAME, |name, most| MempoolError::Name { name, most })?;
         if config.data_room < LEAST_ROOM {
             return Err(MempoolError::Room {
                 name: config.name.clone(),

@@ -14,6 +14,7 @@ use crate::sockets;
 
 /// Why nobody can capture from outside.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PdumpError {
     /// Memory without huge pages is this process's alone.
     #[error("dpdk-dumpcap needs packet memory in files of hugetlbfs: start without --no-huge")]

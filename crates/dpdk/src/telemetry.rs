@@ -14,6 +14,7 @@ use ::telemetry::pieces;
 pub use ::telemetry::{Value, room};
 use dpdk_sys::rte_tel_data;
 
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::mutex::locked;
@@ -21,6 +22,7 @@ use crate::{lcore, tsc};
 
 /// Why a command was not registered.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RegisterError {
     /// The name does not begin with a slash, or it or the help text holds a NUL byte.
     #[error(
@@ -61,6 +63,8 @@ static HANDLERS: Mutex<Option<HashMap<CString, Handler>>> = Mutex::new(None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Telemetry<'eal>(PhantomData<&'eal Eal>);
+
+impl_debug!([] Telemetry<'_>);
 
 impl Telemetry<'_> {
     pub(crate) fn new() -> Self {

@@ -11,11 +11,11 @@ const OPTION: &str = "LINERATE_TEST_OPTION";
 
 #[test]
 fn a_failed_start_is_an_error_and_the_last() {
-    let nul = Eal::init(["test", "--no-huge\0"]).err().unwrap();
+    let nul = Eal::init(["test", "--no-huge\0"]).unwrap_err();
     assert!(matches!(nul, EalError::Nul(_)), "{nul}: refused before DPDK saw it");
     // Every release refuses this by an answer.
     let arguments = ["test", "--no-huge", "--no-pci", "--lcores", "0", "--main-lcore", "1"];
-    let error = Eal::init(arguments).err().unwrap();
+    let error = Eal::init(arguments).unwrap_err();
     assert!(matches!(error, EalError::Init(..)), "{error}");
     assert!(error.to_string().contains("--main-lcore 1"), "{error}");
     let again = Eal::init(["test", "--no-huge", "--no-pci", "-m", "64"]);
@@ -37,7 +37,7 @@ fn started_with(option: &str) -> Output {
 fn an_unknown_option_is_named_and_the_others_told() {
     if let Some(option) = std::env::var_os(OPTION) {
         let arguments = ["/usr/bin/router", "--no-huge", "--no-pci"].map(Into::into);
-        let error = Eal::init(arguments.into_iter().chain([option])).err().unwrap();
+        let error = Eal::init(arguments.into_iter().chain([option])).unwrap_err();
         eprintln!("router: {error}");
         std::process::exit(1);
     }

@@ -170,9 +170,9 @@ fn no_mutable_view_of_a_shared_mbuf(eal: &Eal, pool: &Mempool<'_>) {
 
     // Another owner of the same mbuf.
     let reader = shared.try_clone().unwrap();
-    let shared = shared.unshare().err().unwrap();
+    let shared = shared.unshare().unwrap_err();
     drop(reader);
-    let shared = shared.unshare().err().unwrap();
+    let shared = shared.unshare().unwrap_err();
 
     // A clone stays one on its way over a port.
     let mut port = support::started(eal, pool, "net_ring0");
@@ -182,7 +182,7 @@ fn no_mutable_view_of_a_shared_mbuf(eal: &Eal, pool: &Mempool<'_>) {
     assert_eq!(queues.tx[0].send(&mut burst), 1);
     assert_eq!(queues.rx[0].receive(&mut burst), 1);
     refuses_writing(&mut burst.as_mut_slice()[0]);
-    let shared = shared.unshare().err().unwrap();
+    let shared = shared.unshare().unwrap_err();
     burst.clear();
     let mut original = shared.unshare().ok().unwrap();
     original.data_mut().unwrap().fill(8);
@@ -339,8 +339,8 @@ fn refuses_changes_beside_a_foreign_owner(pool: &Mempool<'_>) {
     unsafe { dpdk_sys::lr_mbuf_refcnt_update(raw, 1) };
     refuses_writing_first(&mut mbuf);
     assert!(!mbuf.adj(1) && !mbuf.trim(0) && !mbuf.linearize() && mbuf.split(1).is_none());
-    let mut other = mbuf.chain(pool.alloc().unwrap()).err().unwrap();
-    let mut mbuf = other.chain(mbuf).err().unwrap();
+    let mut other = mbuf.chain(pool.alloc().unwrap()).unwrap_err();
+    let mut mbuf = other.chain(mbuf).unwrap_err();
     // SAFETY: as above.
     unsafe { dpdk_sys::lr_mbuf_refcnt_update(raw, -1) };
     assert!(mbuf.adj(1) && mbuf.data_mut().is_some() && other.chain(mbuf).is_ok());

@@ -311,8 +311,8 @@ impl<'e> State<'e> {
                 let mut writer = routes.split().0;
                 // Into one group, and out of it again.
                 match number % 3 {
-                    0 => _ = writer.delete(v4, 32),
-                    _ => _ = writer.add(v4, 32, 1).is_ok() && writer.delete(v4, 32).is_ok(),
+                    0 => _ = writer.remove(v4, 32),
+                    _ => _ = writer.add(v4, 32, 1).is_ok() && writer.remove(v4, 32).is_ok(),
                 }
                 Thing::SharedLpm(routes)
             }
@@ -325,14 +325,14 @@ impl<'e> State<'e> {
             }
             Thing::Fib(mut fib) => {
                 match number % 3 {
-                    0 => _ = fib.delete(v4, len),
+                    0 => _ = fib.remove(v4, len),
                     _ => _ = fib.add(v4, len, 1),
                 }
                 Thing::Fib(fib)
             }
             Thing::Fib6(mut fib) => {
                 match number % 3 {
-                    0 => _ = fib.delete(v6, 4 * len),
+                    0 => _ = fib.remove(v6, 4 * len),
                     _ => _ = fib.add(v6, 4 * len, 1),
                 }
                 Thing::Fib6(fib)
@@ -344,7 +344,7 @@ impl<'e> State<'e> {
                     Thing::Configuring(acl)
                 }
                 _ => {
-                    let from = Match::Prefix { value: prefix.into(), len: len.into() };
+                    let from = Match::Prefix { value: prefix.into(), len };
                     let fields = [Match::Any, from, Match::Any, Match::Any, Match::Any];
                     _ = acl.add(&Rule::new(NonZeroU32::MIN, 1, fields));
                     Thing::Configuring(acl)

@@ -5,9 +5,12 @@
 
 mod support;
 
-use dpdk::{Burst, Eal, EalError, Exhausted, Mempool, MempoolError, PoolConfig};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+
+use dpdk::{Burst, Eal, EalError, Exhausted, Mbuf, Mempool, MempoolError, PoolConfig};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use support::property::for_all;
 
 #[test]
 fn packets_are_owned() {
@@ -21,6 +24,7 @@ fn packets_are_owned() {
     .unwrap();
     assert!(pool.is_full());
     assert_eq!(pool.capacity(), 1023);
+    assert_eq!(format!("{pool:?}"), r#"Mempool { name: "packets", capacity: 1023, .. }"#);
     name_in_use(&eal);
     room(&eal);
     contents(&pool);
@@ -29,6 +33,8 @@ fn packets_are_owned() {
     append_moves_what_fits(&pool);
     exhaustion(&pool);
     drain_frees_what_is_not_taken(&pool);
+    retain_is_that_of_a_vec(&pool);
+    a_panic_in_retain_keeps_every_packet(&pool);
     random_operations(&pool);
     other_threads_free_too(&pool);
     assert!(pool.is_full());
@@ -37,6 +43,12 @@ fn packets_are_owned() {
 fn name_in_use(eal: &Eal) {
     let again = Mempool::packet_pool(eal, &PoolConfig::named("packets"));
     assert!(matches!(again, Err(MempoolError::Refused { name, .. }) if name == "packets"));
+    let small = PoolConfig { count: 63, cache: 0, ..PoolConfig::named("n".repeat(25)) };
+    assert!(Mempool::packet_pool(eal, &small).is_ok(), "the longest name");
+    for name in ["", "a\0b", &"n".repeat(26)] {
+        let refused = Mempool::packet_pool(eal, &PoolConfig::named(name));
+        assert!(matches!(refused, Err(MempoolError::Name { most: 25, .. })), "{name:?}");
+    }
 }
 
 fn room(eal: &Eal) {
@@ -130,6 +142,64 @@ fn drain_frees_what_is_not_taken(pool: &Mempool<'_>) {
     assert_eq!(pool.in_use(), 3);
     drop(kept);
     assert!(pool.is_full());
+}
+
+/// Packets as numbers, one a packet.
+fn numbered<'m>(pool: &Mempool<'m>, numbers: &[u8]) -> Burst<'m, 32> {
+    let mut burst = Burst::new();
+    pool.fill(&mut burst, numbers.len()).unwrap();
+    for (packet, number) in (&mut burst).into_iter().zip(numbers) {
+        packet.resize(1).unwrap()[0] = *number;
+    }
+    burst
+}
+
+fn numbers(burst: &Burst<'_, 32>) -> Vec<u8> {
+    burst.into_iter().map(|packet| packet.data()[0]).collect()
+}
+
+fn retain_is_that_of_a_vec(pool: &Mempool<'_>) {
+    for_all(500, &(prop::collection::vec(any::<u8>(), 0..=32), any::<u8>(), 0..40usize), |case| {
+        let (mut model, mask, most) = case;
+        let mut burst = numbered(pool, &model);
+        let keep = |seen: &mut Vec<u8>, number: &mut u8| {
+            seen.push(*number);
+            *number = number.wrapping_add(1);
+            *number & mask == 0
+        };
+        let (mut asked, mut expected) = (Vec::new(), Vec::new());
+        burst.retain(|packet| keep(&mut asked, &mut packet.data_mut().unwrap()[0]));
+        model.retain_mut(|number| keep(&mut expected, number));
+        prop_assert_eq!(asked, expected);
+        prop_assert_eq!(numbers(&burst), &model[..]);
+        prop_assert_eq!(pool.in_use(), model.len());
+        burst.truncate(most);
+        model.truncate(most);
+        prop_assert_eq!(numbers(&burst), &model[..]);
+        prop_assert_eq!(pool.in_use(), model.len());
+        drop(burst);
+        prop_assert!(pool.is_full());
+        Ok(())
+    });
+}
+
+fn a_panic_in_retain_keeps_every_packet(pool: &Mempool<'_>) {
+    let all: Vec<u8> = (0..32).collect();
+    for last in 0..32 {
+        let mut burst = numbered(pool, &all);
+        let keep = |packet: &mut Mbuf<'_>| match packet.data()[0] {
+            number if number == last => panic_any(last),
+            number => number % 3 == 0,
+        };
+        let panicked = catch_unwind(AssertUnwindSafe(|| burst.retain(keep))).unwrap_err();
+        assert_eq!(panicked.downcast_ref(), Some(&last));
+        let mut inside = numbers(&burst);
+        inside.sort_unstable();
+        assert_eq!(inside, all);
+        assert_eq!(pool.in_use(), all.len());
+        drop(burst);
+        assert!(pool.is_full());
+    }
 }
 
 #[derive(Clone, Debug)]

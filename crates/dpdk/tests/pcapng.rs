@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dpdk::pcapng::{Direction, Figures, Interface, Pcapng, PcapngError, TapConfig};
+use dpdk::pcapng::{Direction, Figures, Interface, Pcapng, PcapngConfig, PcapngError, TapConfig};
 use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig};
 use dpdk_sys::layout;
 use reader::{Block, Packet, blocks};
@@ -66,7 +66,7 @@ fn packets(blocks: Vec<Block>) -> Vec<Packet> {
 }
 
 fn file(out: &Shared) -> Pcapng {
-    Pcapng::write_to(out.clone(), "memory", "test", None).unwrap()
+    Pcapng::new(out.clone(), "memory", &PcapngConfig::named("test")).unwrap()
 }
 
 fn packet<'m>(pool: &Mempool<'m>, bytes: &[u8]) -> Mbuf<'m> {
@@ -89,7 +89,11 @@ fn what_passes_is_in_the_file(eal: &Eal, pool: &Mempool<'_>) {
     let path = directory.path().join("wan.pcapng");
     let mut port = support::started(eal, pool, "net_ring0");
     let started = now();
-    let mut file = Pcapng::create_with(&path, "a test 1.0", Some("näive comment")).unwrap();
+    let config = PcapngConfig {
+        comment: Some("näive comment".into()),
+        ..PcapngConfig::named("a test 1.0")
+    };
+    let mut file = Pcapng::create(&path, &config).unwrap();
     let wan = file.add_interface(&Interface::of(&port.control()).unwrap()).unwrap();
     let lan = file.add_interface(&Interface::named("lan")).unwrap();
     let all = TapConfig::default();
@@ -309,12 +313,12 @@ fn several_threads_capture_into_one_file(pool: &Mempool<'_>) {
 }
 
 fn errors_name_the_file(pool: &Mempool<'_>) {
-    let error = Pcapng::create("/nonexistent/a.pcapng", "test").err().unwrap();
+    let error = Pcapng::create("/nonexistent/a.pcapng", &PcapngConfig::named("test")).unwrap_err();
     assert!(matches!(error, PcapngError::Create { .. }));
     assert!(error.to_string().starts_with("capture file /nonexistent/a.pcapng: No such file"));
 
     // A disk without room for another byte.
-    let mut full = Pcapng::create("/dev/full", "test").unwrap();
+    let mut full = Pcapng::create("/dev/full", &PcapngConfig::named("test")).unwrap();
     let lan = full.add_interface(&Interface::named("lan")).unwrap();
     let mut tap = full.tap(lan, 0, Direction::Sent, &TapConfig::default()).unwrap();
     tap.capture([&packet(pool, &bytes(0, 60))]);
@@ -324,7 +328,7 @@ fn errors_name_the_file(pool: &Mempool<'_>) {
     let (one, other) = (Shared::default(), Shared::default());
     let mut one = file(&one);
     let lan = one.add_interface(&Interface::named("lan")).unwrap();
-    let error = file(&other).tap(lan, 0, Direction::Sent, &TapConfig::default()).err().unwrap();
+    let error = file(&other).tap(lan, 0, Direction::Sent, &TapConfig::default()).unwrap_err();
     assert!(matches!(error, PcapngError::Interface(_)), "{error}");
     // A tap whose file is gone fills its ring, and that is all.
     let mut tap = one.tap(lan, 0, Direction::Sent, &TapConfig::default()).unwrap();

@@ -55,6 +55,10 @@ fn a_port_says_where_it_is_and_how_fast(eal: &Eal, pool: &Mempool<'_>) {
     let (link, text) = (port.control().link().unwrap(), port.control().link_text().unwrap());
     assert_eq!((link.up, link.speed_mbps), (true, Some(10_000)));
     assert!(text.starts_with("Link up at 10 Gbps FDX"), "{text}");
+    assert_eq!(
+        format!("{:?}", port.control()),
+        format!("PortControl {{ id: {:?}, .. }}", port.id())
+    );
     // A virtual device is where the lcore is that made it.
     assert_eq!(port.id().socket(), eal.main_lcore().socket());
     eal.log_info("a line of an application, with % and {}");
@@ -63,6 +67,8 @@ fn a_port_says_where_it_is_and_how_fast(eal: &Eal, pool: &Mempool<'_>) {
 
 fn claims(eal: &Eal) {
     let id = eal.ports()[0];
+    assert_eq!(eal.port_named(&id.name().unwrap()), Some(id));
+    assert_eq!(eal.port_named("net_ring7"), None);
     let port = eal.take_port(id).unwrap();
     assert!(matches!(eal.take_port(id), Err(PortError::Taken(taken)) if taken == id));
     drop(port);
@@ -108,7 +114,7 @@ fn too_many_queues(eal: &Eal, pool: &Mempool<'_>) {
     let port = eal.take_port(eal.ports()[0]).unwrap();
     let max = port.info().unwrap().max_rx_queues;
     let rx = vec![RxConfig::new(pool); usize::from(max) + 1];
-    let error = port.configure(&PortConfig { rx, ..PortConfig::default() }).err().unwrap();
+    let error = port.configure(&PortConfig { rx, ..PortConfig::default() }).unwrap_err();
     assert!(matches!(error, PortError::TooManyQueues { direction: "RX", .. }), "{error}");
 }
 
@@ -258,7 +264,7 @@ fn unsafe_devices_are_refused(eal: &Eal) {
     }
     assert_eq!(eal.ports(), before);
     let port = eal.take_port(eal.ports()[0]).unwrap();
-    let error = port.configure(&PortConfig::default()).err().unwrap();
+    let error = port.configure(&PortConfig::default()).unwrap_err();
     assert!(matches!(error, PortError::NoQueues(_)), "{error}");
 }
 

@@ -121,7 +121,7 @@ fn a_reader_that_is_gone_is_not_waited_for() {
     let table = Replaceable::new(&qsbr, 1);
     let mut reader = qsbr.register().unwrap();
     assert_eq!(
-        qsbr.register().err().unwrap().to_string(),
+        qsbr.register().unwrap_err().to_string(),
         "there are 1 readers already: make the Qsbr for more, or drop a Reader"
     );
     std::mem::forget(reader.online());

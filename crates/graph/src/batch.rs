@@ -2,6 +2,7 @@
 //! Objects on their way into a node.
 
 use std::cell::Cell;
+use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::{Deref, DerefMut};
@@ -21,6 +22,12 @@ pub struct Batch<'b, M: Object> {
     /// Where the node's drops are counted.
     dropped: &'b Cell<u64>,
     stream: PhantomData<&'b mut [M]>,
+}
+
+impl<M: Object> fmt::Debug for Batch<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch").field("len", &self.len).finish_non_exhaustive()
+    }
 }
 
 /// How far ahead of the object that is looked at the processor fetches another, and how far ahead of it a node
@@ -234,6 +241,12 @@ fn drop_all<M: Object>(batch: &mut Batch<'_, M>) {
 /// The objects of a [`Batch`] one by one.
 pub struct Drain<'b, M: Object>(Batch<'b, M>);
 
+impl<M: Object> fmt::Debug for Drain<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Drain").field("len", &self.0.len).finish_non_exhaustive()
+    }
+}
+
 impl<M: Object> Iterator for Drain<'_, M> {
     type Item = M;
 
@@ -256,6 +269,15 @@ pub struct Room<'b, M: Object> {
     /// The first so many are objects.
     len: usize,
     counters: &'b Counters,
+}
+
+impl<M: Object> fmt::Debug for Room<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Room")
+            .field("len", &self.len)
+            .field("spare", &self.spare())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Objects more than a room has counted.

@@ -22,6 +22,8 @@
 //! to a node that several edges lead to may differ between the two; where each object goes does not, but for what
 //! [`Librte`] has no room for: it drops, and counts, what would be more than 65,535 objects waiting for one node.
 
+#![warn(missing_debug_implementations)]
+
 mod batch;
 mod copy;
 mod dot;

@@ -19,6 +19,7 @@
 //! | [`layers`] | from a frame to its payload | `rte_net_get_ptype` |
 //! | [`nat`] | IPv4 addresses and ports translated in place | |
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 pub mod arp;
 pub mod checksum;

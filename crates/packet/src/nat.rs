@@ -52,6 +52,7 @@ pub struct Translation {
 
 /// Why a packet was not translated. It is as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NatError {
     /// A header is cut short or lies.
     #[error(transparent)]

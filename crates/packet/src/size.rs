@@ -52,6 +52,7 @@ pub enum Sizes {
 
 /// Why sizes cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SizeError {
     /// A size is outside what Ethernet, or this program, has.
     #[error(

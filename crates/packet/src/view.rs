@@ -37,6 +37,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// The headers that there are views of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "they are the names of the protocols")]
+#[non_exhaustive]
 pub enum Layer {
     Ethernet,
     Vlan,
@@ -74,6 +75,7 @@ impl fmt::Display for Layer {
 
 /// Why bytes are not the header that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
 pub enum Malformed {
     /// There are fewer bytes than the header has, by its own length where it has one.
     #[error("{0}: the bytes end within the header; drop the packet, or look at more of its bytes")]

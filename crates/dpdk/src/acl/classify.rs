@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 use super::layout::MAX_INPUT;
 use super::{Acl, Built, ClassifyError};
 use crate::burst::Burst;
+use crate::debug::impl_debug;
 use crate::mbuf::Mbuf;
 
 /// The `userdata` of the rule that won; `None` where none matched.
@@ -49,8 +50,11 @@ pub struct Inputs<'p, const FIELDS: usize, const N: usize> {
     packets: PhantomData<&'p [u8]>,
 }
 
+impl_debug!([const FIELDS: usize, const N: usize] Inputs<'_, FIELDS, N>, inputs => len: inputs.len, needed: inputs.needed);
+
 /// Why a packet is not among the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InputError {
     /// It ends before the last field.
     #[error("a packet of {len} bytes, the layout needs {needed}")]

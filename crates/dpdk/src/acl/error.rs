@@ -6,10 +6,16 @@ use crate::errno::Errno;
 
 /// Why an ACL was not made.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AclError {
     /// The name holds a NUL byte, is empty, or is too long.
-    #[error("ACL name {0:?}: 1 to 31 bytes and no NUL byte")]
-    Name(String),
+    #[error("ACL {name:?}: a name has 1 to {most} bytes and no NUL byte")]
+    Name {
+        /// The name.
+        name: String,
+        /// The most bytes.
+        most: usize,
+    },
     /// Names are unique in a process.
     #[error("there is an ACL named {0:?}: choose another name, or drop that ACL first")]
     Taken(String),
@@ -40,6 +46,7 @@ pub enum AclError {
 
 /// Why an ACL was not built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// `AclConfig::max_memory` does not do for these rules.
     #[error("the rules need more than max_memory = {0} bytes: allow more, or 0 for no limit")]
@@ -54,6 +61,7 @@ pub enum BuildError {
 /// Why packets were not classified. Nothing was written, except after [`Short`](Self::Short): verdicts of packets before that
 /// one may have been.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClassifyError {
     /// A packet ends before the last field.
     #[error("packet {index} has {len} bytes, the layout needs {needed}")]

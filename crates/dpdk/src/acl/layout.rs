@@ -49,6 +49,7 @@ impl Field {
 
 /// Why fields make no layout. Fields are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LayoutError {
     /// More fields, or more words of four bytes, than DPDK has room for.
     #[error("a layout has 1 to 64 fields in at most 63 words of four bytes behind the first field")]

@@ -49,16 +49,17 @@ mod error;
 mod layout;
 mod rule;
 
-use std::ffi::CString;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use dpdk_sys::{rte_acl_config, rte_acl_ctx, rte_acl_param};
 
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::mutex::locked;
+use crate::names::c_name;
 use crate::numa::socket_id;
 use rule::RawRule;
 
@@ -68,8 +69,10 @@ pub use layout::{Field, IPV4_5TUPLE, IPV6_5TUPLE, Layout, LayoutError, Matching}
 pub use rule::{MAX_PRIORITY, Match, Rule, RuleError};
 
 /// State of an [`Acl`] that takes rules.
+#[derive(Debug)]
 pub struct Configuring(());
 /// State of an [`Acl`] that classifies packets.
+#[derive(Debug)]
 pub struct Built(());
 
 /// Which of DPDK's implementations classifies.
@@ -161,6 +164,8 @@ pub struct Acl<'eal, State, const FIELDS: usize, const CATEGORIES: usize = 1> {
     state: PhantomData<State>,
 }
 
+impl_debug!([S, const FIELDS: usize, const CATEGORIES: usize] Acl<'_, S, FIELDS, CATEGORIES>, acl => rules: acl.rules, layout: acl.layout);
+
 // SAFETY: through `&Acl<Built>` the context is only read, by rte_acl_classify, which keeps what it needs on
 // the stack.
 unsafe impl<const FIELDS: usize, const CATEGORIES: usize> Sync
@@ -189,11 +194,9 @@ static NAMES: Mutex<()> = Mutex::new(());
 
 impl<'eal> Context<'eal> {
     fn new(_eal: &'eal Eal, config: &AclConfig, rule_size: usize) -> Result<Self, AclError> {
+        const NAME: usize = dpdk_sys::RTE_ACL_NAMESIZE as usize - 1;
         let name = config.name.as_str();
-        let c_name = CString::new(name)
-            .ok()
-            .filter(|_| (1..dpdk_sys::RTE_ACL_NAMESIZE as usize).contains(&name.len()))
-            .ok_or_else(|| AclError::Name(name.to_owned()))?;
+        let c_name = c_name(name, NAME, |name, most| AclError::Name { name, most })?;
         // DPDK multiplies the two in 32 bits.
         let most = u32::MAX / rule_size as u32;
         if config.max_rules == 0 || config.max_rules > most {

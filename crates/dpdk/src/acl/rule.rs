@@ -20,7 +20,7 @@ pub enum Match {
         /// An address.
         value: u64,
         /// Bits of it that count.
-        len: u32,
+        len: u8,
     },
     /// A value between the two, which are in it. For fields made by [`Field::range`].
     Range {
@@ -70,6 +70,7 @@ pub struct Rule<const FIELDS: usize> {
 
 /// Why a rule was not added. Fields are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RuleError {
     /// Too low or too high.
     #[error("priority {0}: it is from 1 to {MAX_PRIORITY}")]
@@ -108,7 +109,7 @@ pub enum RuleError {
         /// Bits that it has.
         bits: usize,
         /// Length of the prefix.
-        len: u32,
+        len: u8,
     },
     /// A range without a value.
     #[error("field {field}: the range ends at {high}, before its begin at {low}")]
@@ -196,7 +197,7 @@ fn field(index: usize, field: &Field, asked: Match) -> Result<RawField, RuleErro
         (Matching::Prefix | Matching::Bits, Match::Any) => (0, 0),
         (Matching::Range, Match::Any) => (0, field.max()),
         (Matching::Prefix, Match::Prefix { value, len }) => {
-            if len as usize > bits {
+            if usize::from(len) > bits {
                 return Err(RuleError::Prefix { field: index, bits, len });
             }
             (value, u64::from(len))

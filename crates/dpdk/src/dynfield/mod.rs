@@ -74,10 +74,16 @@ unsafe impl<T: DynData, const N: usize> DynData for [T; N] {}
 
 /// Why there is no such field or flag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DynError {
     /// The name cannot be one.
-    #[error("{0:?} is no name for a field or flag of mbufs: use 1 to 63 bytes without NUL")]
-    Name(String),
+    #[error("{name:?} is no name for a field or flag of mbufs: use 1 to {most} bytes without NUL")]
+    Name {
+        /// The name.
+        name: String,
+        /// The most bytes.
+        most: usize,
+    },
     /// The name is one of DPDK's own.
     #[error(
         "{0:?} is one of DPDK's own, whose values C code relies on: choose another prefix than rte_, or read it by a reader"

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use super::DynError;
 use crate::errno::Errno;
 use crate::mutex::locked;
+use crate::names::c_name;
 
 /// The room for a name, its NUL included.
 const SIZE: usize = dpdk_sys::RTE_MBUF_DYN_NAMESIZE as usize;
@@ -39,10 +40,7 @@ impl Ours {
 
 /// A name as DPDK takes it.
 pub(super) fn checked(name: &str) -> Result<CString, DynError> {
-    match CString::new(name) {
-        Ok(checked) if !name.is_empty() && name.len() < SIZE => Ok(checked),
-        _ => Err(DynError::Name(name.to_owned())),
-    }
+    c_name(name, SIZE - 1, |name, most| DynError::Name { name, most })
 }
 
 /// A name that is the program's own.
@@ -84,7 +82,7 @@ mod tests {
     fn names_are_looked_at() {
         assert!(checked(&"n".repeat(SIZE - 1)).is_ok());
         for name in [String::new(), "n".repeat(SIZE), "a\0b".into()] {
-            assert_eq!(checked(&name), Err(DynError::Name(name)));
+            assert_eq!(checked(&name), Err(DynError::Name { name, most: 63 }));
         }
         assert!(checked("rte_dynfield_timestamp").is_ok());
         assert_eq!(own("rte_mine"), Err(DynError::Reserved("rte_mine".into())));

@@ -5,6 +5,7 @@ use crate::errno::Errno;
 
 /// Why a table was not made.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FibError {
     /// The name holds a NUL byte, is empty, or is too long.
     #[error("FIB {name:?}: a name has 1 to {most} bytes and no NUL byte")]
@@ -59,6 +60,7 @@ pub enum FibError {
 
 /// Why a route was not added or removed. The table is as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RouteError {
     /// Too short or too long.
     #[error(

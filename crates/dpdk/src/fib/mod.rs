@@ -45,6 +45,7 @@ mod groups;
 mod v4;
 mod v6;
 
+use crate::names::c_name;
 use std::ffi::CString;
 
 use crate::numa::socket_id;
@@ -138,10 +139,7 @@ impl FibConfig {
     fn check(&self) -> Result<(CString, u64, u32), FibError> {
         const NAME: usize = 18; // MP_MP_ before and a number behind it are 31 bytes at most.
         const ROUTES: u64 = 1 << 28;
-        let name = CString::new(self.name.as_str())
-            .ok()
-            .filter(|_| (1..=NAME).contains(&self.name.len()))
-            .ok_or_else(|| FibError::Name { name: self.name.clone(), most: NAME })?;
+        let name = c_name(&self.name, NAME, |name, most| FibError::Name { name, most })?;
         let limit = |what, given: u32, most| {
             if (1..=most).contains(&u64::from(given)) {
                 return Ok(());

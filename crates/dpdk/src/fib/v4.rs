@@ -9,6 +9,7 @@ use dpdk_sys::{rte_fib, rte_fib_conf, rte_rib, rte_rib_node};
 
 use super::groups::Groups;
 use super::{FibConfig, FibError, FibType, LookupError, RouteError, check_route, spare};
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::lpm::check_places;
@@ -28,6 +29,8 @@ pub struct Fib<'eal> {
     groups: Groups,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([] Fib<'_>, fib => len: fib.len, max_routes: fib.max_routes);
 
 // SAFETY: a table belongs to no thread; those of a process are listed under a lock of DPDK's.
 unsafe impl Send for Fib<'_> {}
@@ -96,7 +99,7 @@ impl<'eal> Fib<'eal> {
     ///
     /// # Errors
     /// See [`RouteError`].
-    pub fn delete(&mut self, prefix: Ipv4Addr, len: u8) -> Result<(), RouteError> {
+    pub fn remove(&mut self, prefix: Ipv4Addr, len: u8) -> Result<(), RouteError> {
         check_route(len, BITS, 0, self.most)?;
         let prefix = mask(prefix, len);
         self.exact(prefix, len).ok_or(RouteError::Absent)?;
@@ -251,6 +254,8 @@ pub struct Routes<'t> {
     last: *mut rte_rib_node,
     table: PhantomData<&'t rte_rib>,
 }
+
+impl_debug!([] Routes<'_>);
 
 impl Iterator for Routes<'_> {
     type Item = (Ipv4Addr, u8, u64);

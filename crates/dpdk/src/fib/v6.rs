@@ -12,6 +12,7 @@ use super::groups::Groups;
 use super::{
     FibConfig, FibError, FibType, LookupError, NextHopSize, RouteError, check_route, spare,
 };
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::lpm::check_places;
@@ -45,6 +46,8 @@ pub struct Fib6<'eal> {
     remade: u32,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([] Fib6<'_>, fib => len: fib.len, config: fib.config);
 
 // SAFETY: a table belongs to no thread; those of a process are listed under a lock of DPDK's.
 unsafe impl Send for Fib6<'_> {}
@@ -111,14 +114,14 @@ impl<'eal> Fib6<'eal> {
     ///
     /// # Errors
     /// See [`RouteError`].
-    pub fn delete(&mut self, prefix: Ipv6Addr, len: u8) -> Result<(), RouteError> {
+    pub fn remove(&mut self, prefix: Ipv6Addr, len: u8) -> Result<(), RouteError> {
         check_route(len, BITS, 0, self.most)?;
         let prefix = mask(prefix, len);
         self.exact(prefix, len).ok_or(RouteError::Absent)?;
         let address = [prefix.to_be_bytes()];
         // SAFETY: the table is ours, exclusively; one address is read.
-        let delete = || unsafe { dpdk_sys::rte_fib6_delete(self.raw.as_ptr(), raw(&address), len) };
-        if self.runs_over(prefix, len) || delete() < 0 {
+        let remove = || unsafe { dpdk_sys::rte_fib6_delete(self.raw.as_ptr(), raw(&address), len) };
+        if self.runs_over(prefix, len) || remove() < 0 {
             self.make_anew(prefix, len, None)?;
         }
         self.groups.remove(prefix, len);
@@ -283,6 +286,8 @@ pub struct Routes6<'t> {
     last: *mut rte_rib6_node,
     table: PhantomData<&'t rte_rib6>,
 }
+
+impl_debug!([] Routes6<'_>);
 
 impl Iterator for Routes6<'_> {
     type Item = (Ipv6Addr, u8, u64);

@@ -5,6 +5,7 @@ use crate::errno::Errno;
 
 /// Why a table was not made.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum HashError {
     /// The name holds a NUL byte, is empty, or is too long.
     #[error("hash table {name:?}: a name has 1 to {most} bytes and no NUL byte")]
@@ -55,6 +56,7 @@ pub struct Full;
 
 /// Keys, hashes and places for values differ in number, or are too many; nothing was looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LookupError {
     /// They differ in number.
     #[error("{keys} keys and {others} {what}: give one for each key")]

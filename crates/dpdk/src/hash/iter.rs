@@ -4,12 +4,15 @@
 use std::ptr;
 
 use super::{Hash, Plain, unpack};
+use crate::debug::impl_debug;
 
 /// Keys and values of a [`struct@Hash`], in no order.
 pub struct Iter<'h, K, V> {
     table: &'h Hash<'h, K, V>,
     next: u32,
 }
+
+impl_debug!([K: Plain, V: Plain] Iter<'_, K, V>, iter => table: iter.table);
 
 impl<'h, K: Plain, V: Plain> Iter<'h, K, V> {
     pub(super) fn new(table: &'h Hash<'_, K, V>) -> Self {

@@ -9,6 +9,7 @@ use std::ptr::{self, NonNull};
 use dpdk_sys::rte_hash;
 
 use super::{LookupError, Plain, pack, unpack};
+use crate::debug::impl_debug;
 
 /// `RTE_HASH_LOOKUP_BULK_MAX`: as many as a mask has bits.
 pub(super) const MOST: usize = 64;
@@ -24,6 +25,8 @@ pub struct Lookups<K, V> {
     at_once: usize,
     types: PhantomData<(K, V)>,
 }
+
+impl_debug!([K, V] Lookups<K, V>, lookups => at_once: lookups.at_once);
 
 // SAFETY: a table belongs to no thread, and holds plain data.
 unsafe impl<K: Plain, V: Plain> Send for Lookups<K, V> {}
@@ -143,7 +146,7 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
     /// # Errors
     /// [`LookupError`] when there are more, or not a place for each.
     #[inline]
-    pub fn lookup_burst(&self, keys: &[K], values: &mut [V]) -> Result<u64, LookupError> {
+    pub fn lookup_mask(&self, keys: &[K], values: &mut [V]) -> Result<u64, LookupError> {
         if keys.len() > MOST {
             return Err(LookupError::TooMany(keys.len()));
         }

@@ -53,8 +53,10 @@ use std::ptr::NonNull;
 
 use dpdk_sys::{layout, rte_hash, rte_hash_parameters};
 
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
+use crate::names::c_name;
 use crate::numa::socket_id;
 use lookup::marked;
 use plain::{pack, unpack};
@@ -109,14 +111,10 @@ impl HashConfig {
         }
     }
 
-    /// The name for C, if there is room for it behind `prefix` in the name of a ring. DPDK would cut it, and take
-    /// two tables for one.
+    /// The name for C, if there is room for it behind `prefix` in the name of a ring.
     fn check_name(&self, prefix: &str) -> Result<CString, HashError> {
         let most = layout::RING_NAME_SIZE - 1 - prefix.len();
-        CString::new(self.name.as_str())
-            .ok()
-            .filter(|_| (1..=most).contains(&self.name.len()))
-            .ok_or_else(|| HashError::Name { name: self.name.clone(), most })
+        c_name(&self.name, most, |name, most| HashError::Name { name, most })
     }
 
     fn check(&self, key: usize) -> Result<CString, HashError> {
@@ -174,6 +172,8 @@ pub struct Hash<'eal, K, V> {
     capacity: u32,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([K: Plain, V: Plain] Hash<'_, K, V>, hash => len: hash.len(), capacity: hash.capacity);
 
 impl<K, V> Deref for Hash<'_, K, V> {
     type Target = Lookups<K, V>;

@@ -12,6 +12,7 @@ use dpdk_sys::rte_hash_rcu_config;
 
 use super::lookup::{Lookups, MOST_WITH_MORE_TO_DO};
 use super::{Full, Hash, HashConfig, HashError, Iter, Plain};
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::qsbr::{Online, Qsbr, foreign};
@@ -50,11 +51,15 @@ pub struct SharedHash<'q, K: Plain, V: Plain> {
     qsbr: &'q Qsbr,
 }
 
+impl_debug!([K: Plain, V: Plain] SharedHash<'_, K, V>, shared => table: *shared.table, qsbr: shared.qsbr);
+
 /// The one that changes a [`SharedHash`].
 pub struct HashWriter<'s, 'q, K: Plain, V: Plain> {
     table: &'s mut Hash<'q, K, V>,
     qsbr: &'q Qsbr,
 }
+
+impl_debug!([K: Plain, V: Plain] HashWriter<'_, '_, K, V>, writer => table: writer.table, qsbr: writer.qsbr);
 
 /// One of those that look up in a [`SharedHash`]; each thread has its clone.
 pub struct HashReader<'s, K: Plain, V: Plain> {
@@ -62,6 +67,8 @@ pub struct HashReader<'s, K: Plain, V: Plain> {
     lookups: Lookups<K, V>,
     qsbr: &'s Qsbr,
 }
+
+impl_debug!([K: Plain, V: Plain] HashReader<'_, K, V>, reader => qsbr: reader.qsbr);
 
 impl<'q, K: Plain, V: Plain> SharedHash<'q, K, V> {
     /// An empty table (`rte_hash_create`).

@@ -5,10 +5,16 @@ use crate::errno::Errno;
 
 /// Why a table was not made, or not shared.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LpmError {
     /// The name holds a NUL byte, is empty, or is too long.
-    #[error("LPM table {0:?}: a name has 1 to 31 bytes and no NUL byte")]
-    Name(String),
+    #[error("LPM table {name:?}: a name has 1 to {most} bytes and no NUL byte")]
+    Name {
+        /// The name.
+        name: String,
+        /// The most bytes.
+        most: usize,
+    },
     /// A limit is zero or too large.
     #[error("LPM table {name:?} with {given} {what}: 1 to {most} are possible")]
     Limit {
@@ -36,6 +42,7 @@ pub enum LpmError {
 
 /// Why a route was not added or removed. The table is as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RouteError {
     /// Too short or too long.
     #[error(

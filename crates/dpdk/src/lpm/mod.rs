@@ -42,13 +42,14 @@ mod shared;
 mod v4;
 mod v6;
 
+use crate::names::c_name;
 use std::ffi::CString;
 
 use crate::numa::socket_id;
 
 pub use error::{LookupError, LpmError, RouteError};
 pub use shared::{LpmReader, LpmWriter, SharedLpm};
-pub use v4::{Lpm, Routes};
+pub use v4::{Lookups, Lpm};
 pub use v6::Lpm6;
 
 /// Parameters of a table.
@@ -76,12 +77,9 @@ impl LpmConfig {
     /// The name for C and the socket's number, if all is within the limits. DPDK's own arithmetic runs over
     /// for larger tables.
     fn check(&self, most_groups: u32) -> Result<(CString, i32), LpmError> {
-        const NAME: usize = 32; // RTE_LPM_NAMESIZE, RTE_LPM6_NAMESIZE
+        const NAME: usize = 31; // RTE_LPM_NAMESIZE, RTE_LPM6_NAMESIZE
         const ROUTES: u32 = 1 << 28;
-        let name = CString::new(self.name.as_str())
-            .ok()
-            .filter(|_| (1..NAME).contains(&self.name.len()))
-            .ok_or_else(|| LpmError::Name(self.name.clone()))?;
+        let name = c_name(&self.name, NAME, |name, most| LpmError::Name { name, most })?;
         let limit = |what, given, most| {
             if (1..=most).contains(&given) {
                 return Ok(());

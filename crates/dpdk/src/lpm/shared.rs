@@ -12,7 +12,8 @@ use std::ptr::NonNull;
 
 use dpdk_sys::{rte_lpm, rte_lpm_rcu_config};
 
-use super::{Lpm, LpmError, RouteError, Routes};
+use super::{Lookups, Lpm, LpmError, RouteError};
+use crate::debug::impl_debug;
 use crate::errno::Errno;
 use crate::qsbr::{Online, Qsbr, foreign};
 
@@ -50,11 +51,15 @@ pub struct SharedLpm<'q> {
     qsbr: &'q Qsbr,
 }
 
+impl_debug!([] SharedLpm<'_>, shared => table: *shared.lpm, qsbr: shared.qsbr);
+
 /// The one that changes a [`SharedLpm`].
 pub struct LpmWriter<'s, 'q> {
     lpm: &'s mut Lpm<'q>,
     qsbr: &'q Qsbr,
 }
+
+impl_debug!([] LpmWriter<'_, '_>, writer => table: writer.lpm, qsbr: writer.qsbr);
 
 /// One of those that look up in a [`SharedLpm`]. Copied freely, to every thread that reads.
 #[derive(Clone, Copy)]
@@ -63,6 +68,8 @@ pub struct LpmReader<'s> {
     qsbr: &'s Qsbr,
     table: PhantomData<&'s rte_lpm>,
 }
+
+impl_debug!([] LpmReader<'_>, reader => qsbr: reader.qsbr);
 
 // SAFETY: it only reads, what the writer writes atomically.
 unsafe impl Send for LpmReader<'_> {}
@@ -121,13 +128,13 @@ impl LpmWriter<'_, '_> {
         self.lpm.add(prefix, len, next_hop)
     }
 
-    /// [`Lpm::delete`], while others look up.
+    /// [`Lpm::remove`], while others look up.
     ///
     /// # Errors
     /// See [`RouteError`].
-    pub fn delete(&mut self, prefix: Ipv4Addr, len: u8) -> Result<(), RouteError> {
+    pub fn remove(&mut self, prefix: Ipv4Addr, len: u8) -> Result<(), RouteError> {
         let _alone = self.qsbr.writing();
-        self.lpm.delete(prefix, len)
+        self.lpm.remove(prefix, len)
     }
 
     /// [`Lpm::route`].
@@ -144,12 +151,12 @@ impl LpmReader<'_> {
     /// When `online` is a reader of another [`Qsbr`] than the table was shared with.
     #[inline]
     #[must_use]
-    pub fn now<'a>(&'a self, online: &'a Online<'_>) -> Routes<'a> {
+    pub fn now<'a>(&'a self, online: &'a Online<'_>) -> Lookups<'a> {
         if !online.is_of(self.qsbr) {
             foreign();
         }
         // SAFETY: the table lives while it is borrowed; its writer uses groups again when this reader, which
         // is online and not quiescent while the result lives, has been.
-        unsafe { Routes::new(self.raw) }
+        unsafe { Lookups::new(self.raw) }
     }
 }

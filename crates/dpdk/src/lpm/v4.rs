@@ -8,6 +8,7 @@ use std::ptr::NonNull;
 use dpdk_sys::{rte_lpm, rte_lpm_config};
 
 use super::{LookupError, LpmConfig, LpmError, RouteError, check_places, check_route};
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::fast;
@@ -22,6 +23,8 @@ pub struct Lpm<'eal> {
     name: String,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([] Lpm<'_>, lpm => name: lpm.name);
 
 // SAFETY: a table belongs to no thread; those of a process are listed under a lock of DPDK's.
 unsafe impl Send for Lpm<'_> {}
@@ -61,7 +64,7 @@ impl<'eal> Lpm<'eal> {
     ///
     /// # Errors
     /// See [`RouteError`].
-    pub fn delete(&mut self, prefix: Ipv4Addr, len: u8) -> Result<(), RouteError> {
+    pub fn remove(&mut self, prefix: Ipv4Addr, len: u8) -> Result<(), RouteError> {
         check_route(len, BITS, 0, MOST)?;
         self.route(prefix, len).ok_or(RouteError::Absent)?;
         // SAFETY: as above.
@@ -90,19 +93,19 @@ impl<'eal> Lpm<'eal> {
     /// What lookups need.
     #[inline]
     #[must_use]
-    pub fn routes(&self) -> Routes<'_> {
+    pub fn lookups(&self) -> Lookups<'_> {
         // SAFETY: the table lives and is not changed while it is borrowed.
-        unsafe { Routes::new(self.raw) }
+        unsafe { Lookups::new(self.raw) }
     }
 
-    /// See [`Routes::lookup`] (`rte_lpm_lookup`).
+    /// See [`Lookups::lookup`] (`rte_lpm_lookup`).
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: u32) -> Option<u32> {
-        self.routes().lookup(address)
+        self.lookups().lookup(address)
     }
 
-    /// See [`Routes::lookup_bulk`] (`rte_lpm_lookup_bulk`).
+    /// See [`Lookups::lookup_bulk`] (`rte_lpm_lookup_bulk`).
     ///
     /// # Errors
     /// See there.
@@ -113,7 +116,7 @@ impl<'eal> Lpm<'eal> {
         hops: &mut [u32],
         missed: u32,
     ) -> Result<(), LookupError> {
-        self.routes().lookup_bulk(addresses, hops, missed)
+        self.lookups().lookup_bulk(addresses, hops, missed)
     }
 
     pub(super) fn as_ptr(&self) -> *mut rte_lpm {
@@ -138,17 +141,19 @@ impl Drop for Lpm<'_> {
 
 /// Lookups in a table of IPv4 routes, which they borrow. Copied freely.
 #[derive(Clone, Copy)]
-pub struct Routes<'t> {
+pub struct Lookups<'t> {
     raw: NonNull<rte_lpm>,
     table: PhantomData<&'t rte_lpm>,
 }
 
-// SAFETY: it only reads, what others write atomically.
-unsafe impl Send for Routes<'_> {}
-// SAFETY: as above.
-unsafe impl Sync for Routes<'_> {}
+impl_debug!([] Lookups<'_>);
 
-impl Routes<'_> {
+// SAFETY: it only reads, what others write atomically.
+unsafe impl Send for Lookups<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Lookups<'_> {}
+
+impl Lookups<'_> {
     /// # Safety
     /// For the lifetime the table lives, and either nobody changes it, or one writer by functions that use
     /// a group again only after that time.

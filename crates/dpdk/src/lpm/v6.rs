@@ -8,6 +8,7 @@ use std::ptr::NonNull;
 use dpdk_sys::{rte_lpm6, rte_lpm6_config};
 
 use super::{LookupError, LpmConfig, LpmError, RouteError, check_places, check_route};
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 
@@ -42,6 +43,8 @@ pub struct Lpm6<'eal> {
     raw: NonNull<rte_lpm6>,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([] Lpm6<'_>);
 
 // SAFETY: a table belongs to no thread; those of a process are listed under a lock of DPDK's.
 unsafe impl Send for Lpm6<'_> {}
@@ -89,7 +92,7 @@ impl<'eal> Lpm6<'eal> {
     ///
     /// # Errors
     /// See [`RouteError`].
-    pub fn delete(&mut self, prefix: Ipv6Addr, len: u8) -> Result<(), RouteError> {
+    pub fn remove(&mut self, prefix: Ipv6Addr, len: u8) -> Result<(), RouteError> {
         check_route(len, BITS, 0, MOST)?;
         let prefix = [prefix.octets()];
         // SAFETY: as above.

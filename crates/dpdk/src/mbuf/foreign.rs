@@ -10,6 +10,7 @@ use crate::port;
 
 /// Why packets may not lie in memory that is not DPDK's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ForeignError {
     /// Devices are told physical addresses.
     #[error(

@@ -16,6 +16,7 @@ const BAD_IOVA: u64 = u64::MAX;
 
 /// Why there is no such memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum HeapError {
     /// No byte.
     #[error("a buffer of 0 bytes: ask for one at least")]

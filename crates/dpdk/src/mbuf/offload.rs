@@ -94,6 +94,7 @@ const TAG: u8 = 4;
 
 /// Why a request was not taken; the packet has none then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OffloadError {
     /// A header has a length that it cannot have.
     #[error(

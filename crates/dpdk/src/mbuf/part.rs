@@ -10,6 +10,7 @@ use crate::mempool::Mempool;
 
 /// Why there is no such part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PartError {
     /// It does not lie inside.
     #[error("there are {len} bytes: bytes {start} to {end} are not among them")]

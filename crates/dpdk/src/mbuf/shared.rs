@@ -42,6 +42,7 @@ pub struct SharedMbuf<'m>(Mbuf<'m>);
 
 /// Why a packet got no further owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ShareError {
     /// The pool has too few mbufs for the clone's segments.
     #[error("the mempool has too few free mbufs for a clone")]

@@ -26,10 +26,10 @@
 //!
 //! ```standalone_crate
 //! use std::time::Duration;
-//! use dpdk::pcapng::{Direction, Interface, Pcapng, TapConfig};
+//! use dpdk::pcapng::{Direction, Interface, Pcapng, PcapngConfig, TapConfig};
 //!
 //! # fn run(mut port: dpdk::Port<'_, dpdk::Started>) -> Result<(), Box<dyn std::error::Error>> {
-//! let mut file = Pcapng::create("wan.pcapng", "my-forwarder 1.0")?;
+//! let mut file = Pcapng::create("wan.pcapng", &PcapngConfig::named("my-forwarder 1.0"))?;
 //! let wan = file.add_interface(&Interface::of(&port.control())?)?;
 //! let mut tap = file.tap(wan, 0, Direction::Received, &TapConfig::default())?;
 //! let mut queues = port.queues();
@@ -73,7 +73,7 @@ mod vlan;
 mod writer;
 
 pub use tap::{Tap, TapConfig};
-pub use writer::{Interface, InterfaceId, Pcapng, PcapngError};
+pub use writer::{Interface, InterfaceId, Pcapng, PcapngConfig, PcapngError};
 
 /// Which way a packet went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

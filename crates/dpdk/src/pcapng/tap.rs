@@ -11,6 +11,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::Direction;
 use super::vlan::Tags;
+use crate::debug::impl_debug;
 use crate::mbuf::Mbuf;
 use crate::tsc;
 
@@ -55,6 +56,8 @@ pub struct Tap {
     /// Packets dropped since the last one that was recorded.
     missed: u32,
 }
+
+impl_debug!([] Tap, tap => direction: tap.direction, snap: tap.snap);
 
 impl Tap {
     /// Copies packets into the ring, all with the time stamp of now. Those for which there is no room are counted as

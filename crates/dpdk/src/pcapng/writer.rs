@@ -10,11 +10,13 @@ use super::block::{self, Description, Packet};
 use super::clock::Clock;
 use super::tap::{self, Inlet, Tap, TapConfig};
 use super::{Direction, Figures};
+use crate::debug::impl_debug;
 use crate::port::{PortControl, PortError};
 use crate::tsc;
 
 /// Why a capture file could not be written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PcapngError {
     /// The file could not be made.
     #[error("capture file {}: {source}; choose a place that can be written to", .path.display())]
@@ -35,6 +37,23 @@ pub enum PcapngError {
     /// The interface is another file's.
     #[error("capture file {}: the interface was added to another file; add it to this one", .0.display())]
     Interface(PathBuf),
+}
+
+/// What a file is to say of itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PcapngConfig {
+    /// Who writes it, such as `my-forwarder 1.0`.
+    pub application: String,
+    /// What else there is to say.
+    pub comment: Option<String>,
+}
+
+impl PcapngConfig {
+    /// Who writes it, and nothing else.
+    #[must_use]
+    pub fn named(application: impl Into<String>) -> Self {
+        Self { application: application.into(), comment: None }
+    }
 }
 
 /// What a file is to say of an interface.
@@ -97,39 +116,28 @@ pub struct Pcapng {
     finished: bool,
 }
 
+impl_debug!([] Pcapng, pcapng => path: pcapng.path, interfaces: pcapng.interfaces);
+
 impl Pcapng {
-    /// A new file; what was there is replaced. `application` is who wrote it, such as `my-forwarder 1.0`.
+    /// A new file; what was there is replaced.
     ///
     /// # Errors
     /// [`PcapngError::Create`], [`PcapngError::Write`].
-    pub fn create(path: impl AsRef<Path>, application: &str) -> Result<Self, PcapngError> {
-        Self::create_with(path, application, None)
-    }
-
-    /// A new file with a comment; see [`create`](Self::create).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn create_with(
-        path: impl AsRef<Path>,
-        application: &str,
-        comment: Option<&str>,
-    ) -> Result<Self, PcapngError> {
+    pub fn create(path: impl AsRef<Path>, config: &PcapngConfig) -> Result<Self, PcapngError> {
         let path = path.as_ref();
         let file = File::create(path)
             .map_err(|source| PcapngError::Create { path: path.to_owned(), source })?;
-        Self::write_to(file, path, application, comment)
+        Self::new(file, path, config)
     }
 
     /// A file that is written into a pipe or a socket; `name` is what errors call it.
     ///
     /// # Errors
     /// [`PcapngError::Write`].
-    pub fn write_to(
+    pub fn new(
         out: impl Write + Send + 'static,
         name: impl AsRef<Path>,
-        application: &str,
-        comment: Option<&str>,
+        config: &PcapngConfig,
     ) -> Result<Self, PcapngError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let clock = Clock::now();
@@ -144,7 +152,7 @@ impl Pcapng {
             block: Vec::new(),
             finished: false,
         };
-        block::section(&mut file.block, application, comment);
+        block::section(&mut file.block, &config.application, config.comment.as_deref());
         file.write_block()?;
         Ok(file)
     }

@@ -15,7 +15,7 @@ use super::shortfall::{Lack, Shortfall};
 use crate::mutex::locked;
 
 /// What a port and its driver agreed on.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub(super) struct Agreement {
     /// Receive queues.
     pub rx: u16,
@@ -279,7 +279,7 @@ mod tests {
     fn a_table_of_queues_that_are_not_there_is_an_error() {
         let asked = Rss { reta: Reta::RoundRobin(vec![0, 2]), ..Rss::default() };
         assert!(agree(3, &asked, &info()).is_ok());
-        let error = agree(2, &asked, &info()).err().unwrap();
+        let error = agree(2, &asked, &info()).unwrap_err();
         assert!(matches!(error, PortError::RetaQueue { queue: 2, queues: 2, .. }), "{error}");
     }
 
@@ -309,7 +309,7 @@ mod tests {
             rx_offloads: Request::required(RxOffloads::SCATTER | RxOffloads::VLAN_STRIP),
             ..PortConfig::default()
         };
-        let error = Agreement::of(PortId(3), &config, &info()).err().unwrap();
+        let error = Agreement::of(PortId(3), &config, &info()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "port 3: RX offloads required that its driver has not: SCATTER; it has: VLAN_STRIP"
@@ -318,7 +318,7 @@ mod tests {
             tx_offloads: Request::required(TxOffloads::TCP_TSO),
             ..PortConfig::default()
         };
-        let error = Agreement::of(PortId(3), &config, &info()).err().unwrap();
+        let error = Agreement::of(PortId(3), &config, &info()).unwrap_err();
         assert!(matches!(error, PortError::TxOffloads { .. }), "{error}");
     }
 

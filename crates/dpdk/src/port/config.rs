@@ -9,7 +9,7 @@ use crate::mempool::Mempool;
 const DESCRIPTORS: u16 = 1024;
 
 /// A receive queue (`rte_eth_rx_queue_setup`).
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct RxConfig<'eal> {
     /// Length of the ring in packets (or their segments), within [`PortInfo::rx_descriptors`](super::PortInfo::rx_descriptors), to which it
     /// is rounded.
@@ -41,7 +41,7 @@ impl Default for TxConfig {
 }
 
 /// A port: a queue for each entry (`rte_eth_conf`).
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub struct PortConfig<'eal> {
     /// Receive queues.
     pub rx: Vec<RxConfig<'eal>>,

@@ -9,6 +9,7 @@ use crate::errno::Errno;
 
 /// Why an operation on a port failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PortError {
     /// No such port.
     #[error("there is no port {0}; check the EAL options (--vdev, -a) and the port mask")]

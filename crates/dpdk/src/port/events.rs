@@ -17,6 +17,7 @@ use super::control::PortControl;
 use super::error::{PortError, check};
 use super::id::PortId;
 use super::lock::lock;
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::mutex::locked;
 
@@ -109,6 +110,8 @@ pub struct PortWatch<'eal> {
     seen: Arc<Seen>,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([] PortWatch<'_>, watch => port: watch.seen.port);
 
 impl PortWatch<'_> {
     /// What has happened since the last question; does not wait. It takes a lock that only drivers contend for: ask

@@ -11,7 +11,8 @@ use super::lock::lock;
 /// `RTE_ETH_DEV_NO_OWNER`.
 const NO_OWNER: u64 = 0;
 
-/// The number of a port. A number and no more: the port may be gone.
+/// The number of a port. A number and no more: the port may be gone. [`Eal::ports`](crate::Eal::ports) and
+/// [`Eal::port_named`](crate::Eal::port_named) find one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct PortId(pub(crate) u16);
 
@@ -31,7 +32,7 @@ impl PortId {
     }
 
     /// Its name; the caller holds the lock.
-    pub(super) fn name_locked(self) -> Option<String> {
+    pub(crate) fn name_locked(self) -> Option<String> {
         // RTE_ETH_NAME_MAX_LEN, 64 in every release, and then some.
         let mut name = [0 as c_char; 256];
         // SAFETY: the buffer is longer than any device name.

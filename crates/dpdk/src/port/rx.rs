@@ -9,7 +9,9 @@ use dpdk_sys::rte_mbuf;
 
 use super::callback::{CallbackId, Direction, Packets, Registry, on_receive};
 use super::error::PortError;
+use super::id::PortId;
 use crate::burst::Burst;
+use crate::debug::impl_debug;
 use crate::fast::ethdev;
 use crate::mbuf::Mbuf;
 
@@ -31,6 +33,8 @@ pub struct RxQueue<'port> {
     callbacks: &'port Registry,
     started: PhantomData<&'port mut ()>,
 }
+
+impl_debug!([] RxQueue<'_>, rx => port: rx.port, queue: rx.queue);
 
 // SAFETY: a queue may be polled from any thread, one at a time, which `&mut self` sees to; so are its
 // callbacks, which are `Send`. The raw pointer keeps it from being Sync.
@@ -184,10 +188,10 @@ impl<'port> RxQueue<'port> {
         unsafe { self.callbacks.remove(self.port, self.queue as u16, Direction::Rx, id) }
     }
 
-    /// Number of the port.
+    /// The port.
     #[must_use]
-    pub fn port(&self) -> u16 {
-        self.port
+    pub fn port(&self) -> PortId {
+        PortId(self.port)
     }
 
     /// Number of the queue on its port.

@@ -16,14 +16,18 @@ use super::offloads::{RxOffloads, TxOffloads};
 use super::rx::RxQueue;
 use super::shortfall::Shortfall;
 use super::tx::TxQueue;
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::mutex::locked;
 
 /// A port that has no queues yet.
+#[derive(Debug)]
 pub enum Unconfigured {}
 /// A port whose queues are set up.
+#[derive(Debug)]
 pub enum Configured {}
 /// A port that receives and sends.
+#[derive(Debug)]
 pub enum Started {}
 
 /// A port in state `S`: [`Unconfigured`], [`Configured`] or [`Started`].
@@ -46,6 +50,8 @@ pub struct Port<'eal, S> {
     agreement: Agreement,
     state: PhantomData<S>,
 }
+
+impl_debug!([S] Port<'_, S>, port => id: port.claim.id, rx: port.agreement.rx, tx: port.agreement.tx);
 
 /// The exclusive right to a port: whoever holds it is the only one to configure it.
 pub(super) struct Claim<'eal> {
@@ -266,6 +272,7 @@ impl<'eal> Port<'eal, Configured> {
 /// To give them to lcores, take this apart: `let Queues { rx, tx } = port.queues();`, or [`pairs`](Self::pairs). A
 /// variable out of which both fields are moved one by one still borrows the port, to the compiler, until its scope
 /// ends, and `port.stop()` is then refused (E0505).
+#[derive(Debug)]
 pub struct Queues<'port> {
     /// Receive queues, by number.
     pub rx: Vec<RxQueue<'port>>,

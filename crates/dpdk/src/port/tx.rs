@@ -11,7 +11,9 @@ use dpdk_sys::rte_mbuf;
 
 use super::callback::{CallbackId, Direction, Packets, Registry, on_send};
 use super::error::PortError;
+use super::id::PortId;
 use crate::burst::Burst;
+use crate::debug::impl_debug;
 use crate::errno::Errno;
 use crate::fast::ethdev;
 use crate::mbuf::Mbuf;
@@ -34,6 +36,8 @@ pub struct TxQueue<'port> {
     callbacks: &'port Registry,
     started: PhantomData<&'port mut ()>,
 }
+
+impl_debug!([] TxQueue<'_>, tx => port: tx.port, queue: tx.queue);
 
 // SAFETY: a queue may be used from any thread, one at a time, which `&mut self` sees to; so are its
 // callbacks, which are `Send`. The raw pointer keeps it from being Sync.
@@ -236,10 +240,10 @@ impl<'port> TxQueue<'port> {
         unsafe { self.callbacks.remove(self.port, self.queue as u16, Direction::Tx, id) }
     }
 
-    /// Number of the port.
+    /// The port.
     #[must_use]
-    pub fn port(&self) -> u16 {
-        self.port
+    pub fn port(&self) -> PortId {
+        PortId(self.port)
     }
 
     /// Number of the queue on its port.

@@ -24,6 +24,7 @@ use crate::mbuf::Mbuf;
 /// assert_eq!(buffer.flush(), 8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Debug)]
 pub struct TxBuffer<'port, const N: usize> {
     queue: TxQueue<'port>,
     /// Never full between two calls.

@@ -43,6 +43,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use dpdk_sys::{layout, rte_rcu_qsbr};
 
+use crate::debug::impl_debug;
 use crate::fast;
 use crate::mutex::locked;
 
@@ -58,6 +59,8 @@ pub struct Qsbr {
     free: Mutex<Vec<u16>>,
     writers: Mutex<()>,
 }
+
+impl_debug!([] Qsbr, qsbr => readers: qsbr.readers);
 
 // SAFETY: readers and writers change the variable by atomic accesses only.
 unsafe impl Send for Qsbr {}

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 use super::Qsbr;
+use crate::debug::impl_debug;
 use crate::fast;
 
 /// The right of one thread to read. Writers do not wait for it until it is [`Online`].
@@ -16,6 +17,8 @@ pub struct Reader<'q> {
     /// Not `Sync`.
     alone: PhantomData<Cell<()>>,
 }
+
+impl_debug!([] Reader<'_>, reader => thread: reader.thread);
 
 impl<'q> Reader<'q> {
     pub(super) fn new(qsbr: &'q Qsbr, thread: u16) -> Self {
@@ -54,6 +57,8 @@ pub struct Online<'r> {
     /// The reader is borrowed exclusively; not `Sync`.
     reader: PhantomData<(&'r mut (), Cell<()>)>,
 }
+
+impl_debug!([] Online<'_>, online => thread: online.thread);
 
 impl Online<'_> {
     /// Says that nothing is held of what was read (`rte_rcu_qsbr_quiescent`). For each burst, or each turn of a loop without packets.

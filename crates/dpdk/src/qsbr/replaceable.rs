@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::reader::{Online, foreign};
 use super::{Qsbr, Token};
+use crate::debug::impl_debug;
 
 /// A table (an [`Acl`](crate::acl::Acl), routes, any `T`) that readers of one [`Qsbr`] read and any thread
 /// exchanges.
@@ -65,6 +66,8 @@ pub struct Replaceable<'q, T> {
     owned: PhantomData<T>,
 }
 
+impl_debug!([T] Replaceable<'_, T>, replaceable => qsbr: replaceable.qsbr);
+
 // SAFETY: readers share a `&T`, and any thread may take a `T` out.
 unsafe impl<T: Send + Sync> Sync for Replaceable<'_, T> {}
 
@@ -118,6 +121,8 @@ pub struct Retired<'q, T> {
     token: Token,
     owned: PhantomData<T>,
 }
+
+impl_debug!([T] Retired<'_, T>, retired => qsbr: retired.qsbr);
 
 // SAFETY: it gives a `T` out, which other threads may be reading meanwhile.
 unsafe impl<T: Send + Sync> Send for Retired<'_, T> {}

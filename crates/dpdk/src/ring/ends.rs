@@ -9,6 +9,7 @@ use std::ptr::NonNull;
 use dpdk_sys::rte_ring;
 
 use super::{Items, NoRoom, Ring, TooFew};
+use crate::debug::impl_debug;
 use crate::fast;
 
 /// A number of items for C. No ring has room for more than this can count.
@@ -206,6 +207,8 @@ macro_rules! end {
 
             looks!();
         }
+
+        impl_debug!([T] $name<'_, T>, end => len: end.len(), capacity: end.capacity());
 
         // SAFETY: the ring may be used by any thread that may have its items, which this sends or receives.
         unsafe impl<T: Send> Send for $name<'_, T> {}

@@ -5,6 +5,7 @@ use crate::errno::Errno;
 
 /// Why a ring was not made.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RingError {
     /// The name holds a NUL byte, is empty, or is too long.
     #[error("ring {name:?}: a name has 1 to {most} bytes and no NUL byte")]
@@ -46,6 +47,7 @@ pub struct NoRoom(pub usize);
 
 /// Nothing was taken out of the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TooFew {
     /// There are not so many.
     #[error("the ring has fewer than {0} items: take what is there (dequeue_burst)")]

@@ -64,8 +64,10 @@ use std::ptr::NonNull;
 
 use dpdk_sys::{layout, rte_ring};
 
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
+use crate::names::c_name;
 use crate::numa::socket_id;
 
 pub use ends::{Consumer, Consumers, Producer, Producers};
@@ -92,10 +94,7 @@ impl RingConfig {
 
     fn check(&self, item: usize) -> Result<CString, RingError> {
         let most = layout::RING_NAME_SIZE - 1;
-        let name = CString::new(self.name.as_str())
-            .ok()
-            .filter(|_| (1..=most).contains(&self.name.len()))
-            .ok_or_else(|| RingError::Name { name: self.name.clone(), most })?;
+        let name = c_name(&self.name, most, |name, most| RingError::Name { name, most })?;
         let most = largest(item);
         if !(1..=most).contains(&self.capacity) {
             return Err(RingError::Capacity {
@@ -132,6 +131,8 @@ pub struct Ring<'eal, T> {
     items: PhantomData<Cell<T>>,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([T] Ring<'_, T>, ring => len: ring.len(), capacity: ring.capacity());
 
 // SAFETY: a ring belongs to no thread; what is inside may go to any.
 unsafe impl<T: Send> Send for Ring<'_, T> {}

@@ -54,7 +54,7 @@ fn check<const FIELDS: usize>(eal: &Eal, page: &mut [u8], layout: Layout<FIELDS>
     page.fill(7);
     let packet = &page[page.len() - layout.input_len()..];
     let mut acl = acl.build().unwrap().reconfigure();
-    for userdata in 2..6 {
+    for userdata in 2..6u8 {
         // Fields that no rule looks at are not read.
         let mut fields = [Match::Any; FIELDS];
         for field in 0..FIELDS {

@@ -92,11 +92,14 @@ pub fn replaced_while_packets_are_looked_up(eal: &Eal) {
 }
 
 pub fn refusals(eal: &Eal) {
-    let make = |config: AclConfig| Acl::<_, 5>::new(eal, &IPV4_5TUPLE, &config).err().unwrap();
+    let make = |config: AclConfig| Acl::<_, 5>::new(eal, &IPV4_5TUPLE, &config).unwrap_err();
     let held = empty(eal, "held");
     assert!(matches!(make(AclConfig::named("held")), AclError::Taken(_)));
     for name in ["", "a\0b", "a name of 32 bytes, one too many"] {
-        assert!(matches!(make(AclConfig::named(name)), AclError::Name(_)), "{name:?}");
+        assert!(
+            matches!(make(AclConfig::named(name)), AclError::Name { most: 31, .. }),
+            "{name:?}"
+        );
     }
     for max_rules in [0, u32::MAX / 96 + 1, u32::MAX] {
         let config = AclConfig { max_rules, ..AclConfig::named("many") };

@@ -113,7 +113,7 @@ fn rule<const FIELDS: usize>(
         let fit = |number: u64| number & (u64::MAX >> (64 - 8 * size));
         match kind {
             _ if open => Match::Any,
-            Prefix => Match::Prefix { value: fit(a), len: (b % (8 * size as u64 + 1)) as u32 },
+            Prefix => Match::Prefix { value: fit(a), len: (b % (8 * size as u64 + 1)) as u8 },
             Range => Match::Range { low: fit(a).min(fit(b)), high: fit(a).max(fit(b)) },
             Bits => Match::Bits { value: fit(a), mask: fit(b) },
         }
@@ -163,7 +163,7 @@ fn matches<const FIELDS: usize>(
         match asked {
             Match::Any => true,
             Match::Prefix { value, len } => {
-                let rest = 8 * size as u32 - len;
+                let rest = 8 * size as u32 - u32::from(len);
                 number.checked_shr(rest).unwrap_or(0) == value.checked_shr(rest).unwrap_or(0)
             }
             Match::Range { low, high } => (low..=high).contains(&number),

@@ -66,7 +66,7 @@ fn same(
         let mut hops = [0; 4];
         // SAFETY: as above; four addresses and four places.
         unsafe { dpdk_sys::lr_lpm_lookupx4(c, four.as_ptr(), hops.as_mut_ptr(), missed) };
-        prop_assert_eq!(lpm.routes().lookup_x4(four.try_into().unwrap(), missed), hops);
+        prop_assert_eq!(lpm.lookups().lookup_x4(four.try_into().unwrap(), missed), hops);
     }
     Ok(())
 }

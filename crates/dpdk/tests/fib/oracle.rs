@@ -45,7 +45,7 @@ fn step(bits: u8, most: u64) -> impl Strategy<Value = Step> {
 trait Table {
     const BITS: u8;
     fn add(&mut self, prefix: u128, len: u8, hop: u64) -> Result<(), RouteError>;
-    fn delete(&mut self, prefix: u128, len: u8) -> Result<(), RouteError>;
+    fn remove(&mut self, prefix: u128, len: u8) -> Result<(), RouteError>;
     fn route(&self, prefix: u128, len: u8) -> Option<u64>;
     fn routes(&self) -> Vec<((u8, u128), u64)>;
     fn size(&self) -> usize;
@@ -62,8 +62,8 @@ impl Table for Fib<'_> {
     fn add(&mut self, prefix: u128, len: u8, hop: u64) -> Result<(), RouteError> {
         Fib::add(self, v4(prefix), len, hop)
     }
-    fn delete(&mut self, prefix: u128, len: u8) -> Result<(), RouteError> {
-        Fib::delete(self, v4(prefix), len)
+    fn remove(&mut self, prefix: u128, len: u8) -> Result<(), RouteError> {
+        Fib::remove(self, v4(prefix), len)
     }
     fn route(&self, prefix: u128, len: u8) -> Option<u64> {
         Fib::route(self, v4(prefix), len)
@@ -92,8 +92,8 @@ impl Table for Fib6<'_> {
     fn add(&mut self, prefix: u128, len: u8, hop: u64) -> Result<(), RouteError> {
         Fib6::add(self, Ipv6Addr::from(prefix), len, hop)
     }
-    fn delete(&mut self, prefix: u128, len: u8) -> Result<(), RouteError> {
-        Fib6::delete(self, Ipv6Addr::from(prefix), len)
+    fn remove(&mut self, prefix: u128, len: u8) -> Result<(), RouteError> {
+        Fib6::remove(self, Ipv6Addr::from(prefix), len)
     }
     fn route(&self, prefix: u128, len: u8) -> Option<u64> {
         Fib6::route(self, Ipv6Addr::from(prefix), len)
@@ -155,7 +155,7 @@ fn compare<T: Table>(table: T, most: u64, cases: u32) {
     .run(&(steps, addresses), |(steps, addresses)| {
         let table = &mut *table.borrow_mut();
         for ((len, prefix), _) in table.routes() {
-            table.delete(prefix, len).unwrap(); // After a case that failed.
+            table.remove(prefix, len).unwrap(); // After a case that failed.
         }
         let mut model: BTreeMap<(u8, u128), u64> = BTreeMap::new();
         for step in steps {
@@ -163,7 +163,7 @@ fn compare<T: Table>(table: T, most: u64, cases: u32) {
             check(table, &model, &addresses)?;
         }
         for (len, prefix) in std::mem::take(&mut model).into_keys() {
-            prop_assert_eq!(table.delete(prefix, len), Ok(()));
+            prop_assert_eq!(table.remove(prefix, len), Ok(()));
         }
         check(table, &model, &addresses)
     })
@@ -194,13 +194,13 @@ fn take<T: Table>(
         },
         Step::Delete(index) if !model.is_empty() => {
             let (&(len, prefix), _) = model.iter().nth(index.index(model.len())).unwrap();
-            prop_assert_eq!(table.delete(prefix, len), Ok(()));
+            prop_assert_eq!(table.remove(prefix, len), Ok(()));
             model.remove(&(len, prefix));
         }
         Step::DeleteAny(prefix, len) => {
             let there = model.remove(&(len, mask(prefix, len))).is_some();
             let expected = if there { Ok(()) } else { Err(RouteError::Absent) };
-            prop_assert_eq!(table.delete(prefix, len), expected);
+            prop_assert_eq!(table.remove(prefix, len), expected);
         }
         Step::Delete(_) => {}
     }
@@ -283,7 +283,7 @@ fn at_the_end<T: Table>(mut table: T) {
         }
     }
     for (len, prefix) in pairs.into_iter().flatten().rev() {
-        table.delete(prefix, len).unwrap();
+        table.remove(prefix, len).unwrap();
         model.remove(&(len, prefix));
         check(&table, &model, &[0, 1 << 127, u128::MAX]).unwrap();
     }
@@ -298,8 +298,8 @@ fn around<T: Table>(table: &mut T, [outer, inner]: [(u128, u8); 2], hops: [u64; 
     table.add(outer.0, outer.1, hops[0]).unwrap();
     table.add(inner.0, inner.1, hops[1]).unwrap();
     assert_eq!(table.lookup(inner.0), hops[1]);
-    table.delete(outer.0, outer.1).unwrap();
+    table.remove(outer.0, outer.1).unwrap();
     assert_eq!(table.lookup(inner.0), hops[1]);
-    table.delete(inner.0, inner.1).unwrap();
+    table.remove(inner.0, inner.1).unwrap();
     assert_eq!(table.lookup(inner.0), DEFAULT);
 }

@@ -49,12 +49,12 @@ pub fn ipv4(eal: &Eal) {
     for given in [0, 33, 255] {
         let error = Err(RouteError::Length { given, bits: 32 });
         assert_eq!(fib.add(PREFIX, given, 0), error);
-        assert_eq!(fib.delete(PREFIX, given), error);
+        assert_eq!(fib.remove(PREFIX, given), error);
         assert_eq!(fib.route(PREFIX, given), None);
     }
     let error = RouteError::NextHop { given: 1 << 31, most: (1 << 31) - 1 };
     assert_eq!(fib.add(PREFIX, 8, 1 << 31), Err(error));
-    assert_eq!(fib.delete(PREFIX, 8), Err(RouteError::Absent));
+    assert_eq!(fib.remove(PREFIX, 8), Err(RouteError::Absent));
     let error = LookupError { addresses: 2, hops: 1 };
     assert_eq!(fib.lookup_bulk(&[0; 2], &mut [7]), Err(error));
     assert_eq!(fib.lookup_bulk(&[], &mut []), Ok(()));
@@ -70,12 +70,12 @@ pub fn ipv6(eal: &Eal) {
     for given in [0, 129, 255] {
         let error = Err(RouteError::Length { given, bits: 128 });
         assert_eq!(fib.add(prefix, given, 0), error);
-        assert_eq!(fib.delete(prefix, given), error);
+        assert_eq!(fib.remove(prefix, given), error);
         assert_eq!(fib.route(prefix, given), None);
     }
     let error = RouteError::NextHop { given: 1 << 31, most: (1 << 31) - 1 };
     assert_eq!(fib.add(prefix, 8, 1 << 31), Err(error));
-    assert_eq!(fib.delete(prefix, 8), Err(RouteError::Absent));
+    assert_eq!(fib.remove(prefix, 8), Err(RouteError::Absent));
     let error = LookupError { addresses: 2, hops: 1 };
     assert_eq!(fib.lookup_bulk(&[[0; 16]; 2], &mut [7]), Err(error));
 }

@@ -52,7 +52,7 @@ pub fn lookups_without_places(eal: &Eal) {
     let lengths = |what, others| Err(LookupError::Lengths { keys: 3, what, others });
     assert_eq!(table.lookup_bulk(&[0; 3], &mut [0; 2], 0), lengths("places for values", 2));
     assert_eq!(table.lookup_bulk_hashed(&[0; 3], &[0; 4], &mut [0; 3], 0), lengths("hashes", 4));
-    assert_eq!(table.lookup_burst(&[0; 65], &mut [0; 65]), Err(LookupError::TooMany(65)));
+    assert_eq!(table.lookup_mask(&[0; 65], &mut [0; 65]), Err(LookupError::TooMany(65)));
     assert_eq!(table.lookup_bulk(&[], &mut [], 0), Ok(0));
-    assert_eq!(table.lookup_burst(&[], &mut []), Ok(0));
+    assert_eq!(table.lookup_mask(&[], &mut []), Ok(0));
 }

@@ -45,7 +45,7 @@ fn step(bits: u8, hops: u32) -> impl Strategy<Value = Step> {
 trait Table {
     const BITS: u8;
     fn add(&mut self, prefix: u128, len: u8, hop: u32) -> Result<(), RouteError>;
-    fn delete(&mut self, prefix: u128, len: u8) -> Result<(), RouteError>;
+    fn remove(&mut self, prefix: u128, len: u8) -> Result<(), RouteError>;
     fn clear(&mut self);
     fn route(&self, prefix: u128, len: u8) -> Option<u32>;
     fn lookup(&self, address: u128) -> Option<u32>;
@@ -61,8 +61,8 @@ impl Table for Lpm<'_> {
     fn add(&mut self, prefix: u128, len: u8, hop: u32) -> Result<(), RouteError> {
         Lpm::add(self, v4(prefix), len, hop)
     }
-    fn delete(&mut self, prefix: u128, len: u8) -> Result<(), RouteError> {
-        Lpm::delete(self, v4(prefix), len)
+    fn remove(&mut self, prefix: u128, len: u8) -> Result<(), RouteError> {
+        Lpm::remove(self, v4(prefix), len)
     }
     fn clear(&mut self) {
         Lpm::clear(self);
@@ -86,8 +86,8 @@ impl Table for Lpm6<'_> {
     fn add(&mut self, prefix: u128, len: u8, hop: u32) -> Result<(), RouteError> {
         Lpm6::add(self, Ipv6Addr::from(prefix), len, hop)
     }
-    fn delete(&mut self, prefix: u128, len: u8) -> Result<(), RouteError> {
-        Lpm6::delete(self, Ipv6Addr::from(prefix), len)
+    fn remove(&mut self, prefix: u128, len: u8) -> Result<(), RouteError> {
+        Lpm6::remove(self, Ipv6Addr::from(prefix), len)
     }
     fn clear(&mut self) {
         Lpm6::clear(self);
@@ -134,7 +134,7 @@ fn compare<T: Table>(table: T, hops: u32, cases: u32) {
                 check(table, &model, &addresses)?;
             }
             for (len, prefix) in std::mem::take(&mut model).into_keys() {
-                prop_assert_eq!(table.delete(prefix, len), Ok(()));
+                prop_assert_eq!(table.remove(prefix, len), Ok(()));
             }
             check(table, &model, &addresses)
         })
@@ -169,13 +169,13 @@ fn take<T: Table>(
         }
         Step::Delete(index) if !model.is_empty() => {
             let (&(len, prefix), _) = model.iter().nth(index.index(model.len())).unwrap();
-            prop_assert_eq!(table.delete(prefix, len), Ok(()));
+            prop_assert_eq!(table.remove(prefix, len), Ok(()));
             model.remove(&(len, prefix));
         }
         Step::DeleteAny(prefix, len) => {
             let there = model.remove(&(len, mask(prefix, len))).is_some();
             let expected = if there { Ok(()) } else { Err(RouteError::Absent) };
-            prop_assert_eq!(table.delete(prefix, len), expected);
+            prop_assert_eq!(table.remove(prefix, len), expected);
         }
         Step::Clear => {
             table.clear();

@@ -57,7 +57,7 @@ pub fn readers_see_the_route_before_or_after(eal: &Eal) {
             }
             let old = route(n + NETWORKS - 2);
             if writer.route(old, 32).is_some() {
-                writer.delete(old, 32).unwrap();
+                writer.remove(old, 32).unwrap();
             }
             n += 1;
         }
@@ -84,7 +84,7 @@ pub fn groups_wait_for_readers(eal: &Eal) {
         let (first, second) = (Ipv4Addr::from(host(0, 1)), Ipv4Addr::from(host(1, 1)));
         writer.add(first, 32, 1).unwrap();
         assert_eq!(routes.now(&online).lookup(first.into()), Some(1));
-        writer.delete(first, 32).unwrap();
+        writer.remove(first, 32).unwrap();
         assert_eq!(routes.now(&online).lookup(first.into()), None);
         assert_eq!(
             writer.add(second, 32, 2),
@@ -96,7 +96,7 @@ pub fn groups_wait_for_readers(eal: &Eal) {
         writer.add(second, 32, 2).unwrap();
         assert_eq!(routes.now(&online).lookup(second.into()), Some(2));
         // The name of the queue of groups is free again when the table is gone, though a group waits for the reader.
-        writer.delete(second, 32).unwrap();
+        writer.remove(second, 32).unwrap();
     }
 }
 
@@ -104,7 +104,7 @@ pub fn twenty_bytes_of_names_tell_tables_apart(eal: &Eal) {
     let qsbr = Qsbr::new(1);
     let share = |name: &str| Lpm::new(eal, &LpmConfig::named(name)).unwrap().share(&qsbr);
     let one = share("twenty-bytes-of-name-1").unwrap();
-    match share("twenty-bytes-of-name-2").err().unwrap() {
+    match share("twenty-bytes-of-name-2").unwrap_err() {
         LpmError::Refused { name, errno } => {
             assert_eq!((name.as_str(), errno), ("twenty-bytes-of-name-2", Errno::EEXIST));
         }

@@ -71,7 +71,7 @@ fn fields(eal: &Eal) {
     let refused = DynField::<u64>::register(eal, "rte_node_dynfield").unwrap_err();
     assert_eq!(refused, DynError::Reserved("rte_node_dynfield".into()));
     let refused = DynField::<u64>::register(eal, &"n".repeat(64)).unwrap_err();
-    assert_eq!(refused, DynError::Name("n".repeat(64)));
+    assert_eq!(refused, DynError::Name { name: "n".repeat(64), most: 63 });
 }
 
 /// What C code has registered is read, and written only by who vouches for it.

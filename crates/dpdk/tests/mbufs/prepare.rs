@@ -41,7 +41,7 @@ pub fn check(eal: &Eal) {
     let slot = unsafe {
         (&raw mut dpdk_sys::rte_eth_fp_ops)
             .cast::<u8>()
-            .add(usize::from(tx.port()) * layout::FP_OPS_SIZE + layout::FP_TX_PKT_PREPARE)
+            .add(usize::from(tx.port().index()) * layout::FP_OPS_SIZE + layout::FP_TX_PKT_PREPARE)
             .cast::<Option<Prepare>>()
     };
     // SAFETY: as above.
@@ -56,7 +56,12 @@ pub fn check(eal: &Eal) {
         let mut mbufs: Vec<_> = lengths.iter().map(|&len| super::packet(&pool, len)).collect();
         // SAFETY: packets of the test's own, a pointer each.
         let first = unsafe {
-            dpdk_sys::lr_eth_tx_prepare(tx.port(), 0, mbufs.as_mut_ptr().cast(), mbufs.len() as u16)
+            dpdk_sys::lr_eth_tx_prepare(
+                tx.port().index(),
+                0,
+                mbufs.as_mut_ptr().cast(),
+                mbufs.len() as u16,
+            )
         };
         let expected = lengths.iter().position(|len| len % 2 == 1).unwrap_or(lengths.len());
         assert_eq!(usize::from(first), expected);

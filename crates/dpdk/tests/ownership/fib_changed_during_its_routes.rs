@@ -7,7 +7,7 @@ use dpdk::fib::Fib;
 pub fn remove(fib: &mut Fib<'_>) {
     for (prefix, len, _) in fib.routes() {
         #[cfg(fault)]
-        let _ = fib.delete(prefix, len);
+        let _ = fib.remove(prefix, len);
         let _ = (prefix, len);
     }
 }

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use dpdk::lpm::{Lpm, RouteError};
 
 pub fn change(lpm: &mut Lpm<'_>) -> Result<Option<u32>, RouteError> {
-    let routes = lpm.routes();
+    let routes = lpm.lookups();
     #[cfg(fault)]
     lpm.add(Ipv4Addr::LOCALHOST, 32, 1)?;
     let hop = routes.lookup(1);

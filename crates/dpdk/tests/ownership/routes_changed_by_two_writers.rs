@@ -9,10 +9,10 @@ use dpdk::lpm::{RouteError, SharedLpm};
 pub fn two(shared: &mut SharedLpm<'_>) -> Result<(), RouteError> {
     let (mut first, _) = shared.split();
     #[cfg(not(fault))]
-    first.delete(Ipv4Addr::LOCALHOST, 32)?;
+    first.remove(Ipv4Addr::LOCALHOST, 32)?;
     let (mut second, _) = shared.split();
-    second.delete(Ipv4Addr::LOCALHOST, 32)?;
+    second.remove(Ipv4Addr::LOCALHOST, 32)?;
     #[cfg(fault)]
-    first.delete(Ipv4Addr::LOCALHOST, 32)?;
+    first.remove(Ipv4Addr::LOCALHOST, 32)?;
     Ok(())
 }

@@ -47,7 +47,7 @@ fn ports_give_what_they_can() {
 
 /// The port of a device that was there from the start.
 pub fn take<'eal>(eal: &'eal Eal, name: &str) -> Port<'eal, Unconfigured> {
-    let id = eal.ports().into_iter().find(|id| id.name().as_deref() == Some(name)).unwrap();
+    let id = eal.port_named(name).unwrap();
     eal.take_port(id).unwrap()
 }
 

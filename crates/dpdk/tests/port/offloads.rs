@@ -79,7 +79,7 @@ pub fn what_is_given_is_what_dpdk_has(eal: &Eal, pool: &Mempool<'_>) {
         let port = port.start().unwrap().stop().unwrap().unconfigure();
         let config =
             PortConfig { tx_offloads: Request::required(TxOffloads::ALL), ..queues(pool, 1) };
-        let error = port.configure(&config).err().unwrap();
+        let error = port.configure(&config).unwrap_err();
         let refused =
             matches!(&error, PortError::TxOffloads { missing, .. } if *missing == missing_tx);
         assert!(refused, "{error}");

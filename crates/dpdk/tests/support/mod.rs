@@ -62,7 +62,7 @@ pub fn started_with<'eal>(
     name: &str,
     queues: usize,
 ) -> Port<'eal, Started> {
-    let id = eal.ports().into_iter().find(|id| id.name().as_deref() == Some(name)).unwrap();
+    let id = eal.port_named(name).unwrap();
     eal.take_port(id)
         .unwrap()
         .configure(&PortConfig {

@@ -112,7 +112,7 @@ impl Family<5> for Ipv4Addr {
     fn fields(asks: &FiveTuple<Self>) -> [Match; 5] {
         let address = |prefix: &forwarding::rules::Prefix<Self>| Match::Prefix {
             value: prefix.network.to_bits().into(),
-            len: prefix.len.into(),
+            len: prefix.len,
         };
         let [protocol, source_ports, destination_ports] = others(asks);
         [
@@ -132,7 +132,7 @@ impl Family<11> for Ipv6Addr {
     fn fields(asks: &FiveTuple<Self>) -> [Match; 11] {
         let word = |prefix: &forwarding::rules::Prefix<Self>, word: u8| Match::Prefix {
             value: (prefix.network.to_bits() >> (96 - 32 * word)) as u32 as u64,
-            len: prefix.len.saturating_sub(32 * word).min(32).into(),
+            len: prefix.len.saturating_sub(32 * word).min(32),
         };
         let [protocol, source_ports, destination_ports] = others(asks);
         let (from, to) = (&asks.source, &asks.destination);

@@ -170,7 +170,7 @@ impl<'port> QueuesByPort<'port> {
         Router {
             rx: Receive::new(rx),
             classify: Classify,
-            lookup4: Ip4Lookup::new(routes.ipv4.of(lcore).routes(), routes.spread),
+            lookup4: Ip4Lookup::new(routes.ipv4.of(lcore).lookups(), routes.spread),
             lookup6: Ip6Lookup(routes.ipv6.of(lcore)),
             rewrite4: Ip4Rewrite(by_port),
             rewrite6: Ip6Rewrite(by_port),

@@ -6,6 +6,7 @@ mod inside;
 mod outlet;
 mod slot;
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
@@ -31,6 +32,12 @@ pub struct Fused<T: Topology, const BURST: usize = 256, const STATS: bool = true
     /// Whether a node runs inside others alone: then it has no calls and no cycles of its own.
     inside: Box<[bool]>,
     spilt: Box<[Vec<T::Object>]>,
+}
+
+impl<T: Topology, const BURST: usize, const STATS: bool> fmt::Debug for Fused<T, BURST, STATS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fused").field("nodes", &T::NODES).finish_non_exhaustive()
+    }
 }
 
 impl<T: Topology, const BURST: usize, const STATS: bool> Fused<T, BURST, STATS> {

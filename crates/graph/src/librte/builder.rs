@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Graphs put together while the program runs, of our nodes and of those in C.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -79,6 +80,12 @@ pub struct GraphBuilder<'eal, M: Object> {
     owned: Vec<Owned<'eal>>,
     /// Both taken and given: else a node for objects that live long could be followed by a source of some that do not.
     object: PhantomData<fn(M) -> M>,
+}
+
+impl<M: Object> fmt::Debug for GraphBuilder<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GraphBuilder").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// A node, or what a node is to run, on the heap; freed on drop.
@@ -207,6 +214,12 @@ pub struct Graph<'eal, M: Object, const STATS: bool = true> {
     graph: Created<'eal>,
     _owned: Vec<Owned<'eal>>,
     object: PhantomData<M>,
+}
+
+impl<M: Object, const STATS: bool> fmt::Debug for Graph<'_, M, STATS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph").field("name", &self.graph.name()).finish_non_exhaustive()
+    }
 }
 
 // SAFETY: nodes are `Send`, and used by the walk alone, which needs `&mut self`.

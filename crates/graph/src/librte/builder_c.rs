@@ -34,7 +34,7 @@ use super::trace::Trace;
 ///
 /// fn run<'port>(eal: &'port dpdk::Eal, rx: RxQueue<'port>, tx: TxQueue<'port>) -> Result<(), graph::GraphError> {
 ///     let (destination, source) = ([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]);
-///     let next_hop = Ip4NextHop { port: tx.port(), destination, source };
+///     let next_hop = Ip4NextHop { port: tx.port().index(), destination, source };
 ///     let route = Ip4Route { address: [198, 18, 0, 0].into(), length: 15, next_hop };
 ///     let mut graph = GraphBuilder::new(eal, "router")
 ///         .ethdev_rx(rx, "check")
@@ -55,14 +55,14 @@ impl<'eal, 'm> GraphBuilder<'eal, Mbuf<'m>> {
     /// driver tells no packet types, DPDK puts a callback on the queue that looks for IPv4 and IPv6, one more
     /// for each graph that the queue comes to stand in.
     pub fn ethdev_rx<'port: 'eal + 'm>(mut self, queue: RxQueue<'port>, target: &str) -> Self {
-        self.c_nodes.receive.push((queue.port(), queue.queue(), target.to_owned()));
+        self.c_nodes.receive.push((queue.port().index(), queue.queue(), target.to_owned()));
         self.keep(queue);
         self
     }
 
     /// Adds `ethdev_tx-PORT`, which sends by this queue, and to `pkt_drop` what the driver does not take.
     pub fn ethdev_tx<'port: 'eal>(mut self, queue: TxQueue<'port>) -> Self {
-        self.c_nodes.transmit.push((queue.port(), queue.queue()));
+        self.c_nodes.transmit.push((queue.port().index(), queue.queue()));
         self.keep(queue);
         self
     }

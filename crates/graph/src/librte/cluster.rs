@@ -24,6 +24,7 @@ pub struct ClusterNode {
 
 /// Why there are no statistics.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClusterError {
     /// A pattern with a NUL.
     #[error("{0:?} cannot be a pattern: it has a NUL in it")]

@@ -8,12 +8,20 @@ use super::ip4::Ip4Route;
 /// Why a graph was not made. Nothing is left of it but what [`NumberTaken`](Self::NumberTaken) says, and nodes that were
 /// registered stay known by name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum GraphError {
     /// A name that DPDK cannot take.
     #[error(
-        "{0:?} cannot be the name of a {1}: 1 to {2} bytes, without NUL and without any of * ? [ ] \\ \""
+        "{name:?} cannot be the name of a {of}: 1 to {most} bytes, without NUL and without any of * ? [ ] \\ \""
     )]
-    Name(String, &'static str, usize),
+    Name {
+        /// The name.
+        name: String,
+        /// What was to have it: a graph or a node.
+        of: &'static str,
+        /// The most bytes.
+        most: usize,
+    },
     /// Two nodes with one name.
     #[error("two nodes are named {0:?}")]
     Duplicate(String),

@@ -48,7 +48,7 @@ impl fmt::Display for Ip4Route {
 /// Where packets of a route go. At most 64 different ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ip4NextHop {
-    /// Number of the port.
+    /// Number of the port, [`PortId::index`](dpdk::PortId::index).
     pub port: u16,
     /// The Ethernet address that they go to.
     pub destination: [u8; 6],

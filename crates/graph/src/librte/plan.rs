@@ -74,15 +74,14 @@ const LONGEST_OF_GRAPHS: usize = dpdk_sys::RTE_MEMZONE_NAMESIZE as usize - 1;
 
 /// A name as C takes it.
 pub(super) fn c_name(name: &str, of: &'static str) -> Result<CString, GraphError> {
-    let longest = match of {
+    let most = match of {
         "graph" => LONGEST_OF_GRAPHS.min(layout::GRAPH_NAME_SIZE - 1),
         _ => layout::NODE_NAME_SIZE - 1,
     };
     // DPDK takes names for patterns, and writes them into pictures.
-    let fits = !name.is_empty()
-        && name.len() <= longest
-        && !name.contains(['*', '?', '[', ']', '\\', '"']);
-    let name_of = || GraphError::Name(name.to_owned(), of, longest);
+    let fits =
+        !name.is_empty() && name.len() <= most && !name.contains(['*', '?', '[', ']', '\\', '"']);
+    let name_of = || GraphError::Name { name: name.to_owned(), of, most };
     if fits { CString::new(name).map_err(|_| name_of()) } else { Err(name_of()) }
 }
 

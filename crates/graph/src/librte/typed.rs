@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A topology run by librte_graph.
 
+use std::fmt;
 use std::io::Write;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -35,6 +36,14 @@ pub struct Librte<'eal, T: Topology, const BURST: usize = 256, const STATS: bool
     counters: NonNull<[Counters]>,
     /// One type only: another may have objects of another kind, though the compiler takes this one for it.
     owns: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Topology, const BURST: usize, const STATS: bool> fmt::Debug
+    for Librte<'_, T, BURST, STATS>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Librte").field("name", &self.graph.name()).finish_non_exhaustive()
+    }
 }
 
 // SAFETY: nodes are `Send`, and the counters are used by the walk alone, which needs `&mut self`.

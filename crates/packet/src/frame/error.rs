@@ -6,6 +6,7 @@ use crate::size::SizeError;
 
 /// Why frames cannot be described or written so.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FrameError {
     /// Unusable sizes.
     #[error(transparent)]

@@ -246,7 +246,7 @@ fn two_changing_fields_must_not_share_bits() {
     let mut spec = known::udp(64);
     spec.headers[1].set("priority.raw", count.clone()).unwrap();
     spec.headers[1].set("priority.dscp.ecn", count).unwrap();
-    let error = FrameWriter::new(&spec, 0).err().unwrap();
+    let error = FrameWriter::new(&spec, 0).unwrap_err();
     assert_eq!(
         error.to_string(),
         "ipv4.priority.raw and ipv4.priority.dscp.ecn share bits; let only one of them change"

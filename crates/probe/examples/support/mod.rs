@@ -76,7 +76,7 @@ impl Books {
         burst: &mut Burst<'m, N>,
     ) -> usize {
         let received = queue.receive(burst);
-        let polls = self.0.entry((queue.port(), queue.queue())).or_default();
+        let polls = self.0.entry((queue.port().index(), queue.queue())).or_default();
         if polls.len() <= received {
             polls.resize(received + 1, 0);
         }

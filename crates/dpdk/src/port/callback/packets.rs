@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a callback is given.
 
+use std::fmt;
 use std::mem::MaybeUninit;
 
 use dpdk_sys::rte_mbuf;
@@ -16,6 +17,12 @@ pub struct Packets<'a, 'm> {
     /// The first `len` are packets that this owns until the callback returns.
     slots: &'a mut [MaybeUninit<Mbuf<'m>>],
     len: usize,
+}
+
+impl fmt::Debug for Packets<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 impl<'m> Packets<'_, 'm> {

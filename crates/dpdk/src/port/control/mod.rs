@@ -17,6 +17,7 @@ use std::mem::MaybeUninit;
 use super::error::{PortError, check};
 use super::id::PortId;
 use super::lock::lock;
+use crate::debug::impl_debug;
 use crate::eal::Eal;
 
 /// Asks and sets what DPDK lets any thread ask and set while others poll the queues.
@@ -25,6 +26,8 @@ pub struct PortControl<'eal> {
     id: PortId,
     eal: PhantomData<&'eal Eal>,
 }
+
+impl_debug!([] PortControl<'_>, control => id: control.id);
 
 /// State of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

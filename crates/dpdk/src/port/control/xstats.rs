@@ -17,6 +17,7 @@ const AT_ONCE: usize = 256;
 
 /// Why there are no values.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum XstatsError {
     /// No statistic has that name.
     #[error("port {port} has no statistic {name:?}; XstatNames::iter gives those that it has")]

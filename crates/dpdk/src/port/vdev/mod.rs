@@ -37,6 +37,7 @@ pub use virtio_user::VirtioUser;
 
 /// Why a device's arguments were not given to DPDK.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum VdevError {
     /// EAL finds the driver by the beginning of the name.
     #[error(

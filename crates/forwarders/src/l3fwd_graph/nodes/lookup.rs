@@ -2,7 +2,7 @@
 //! Where a packet is to go.
 
 use dpdk::Mbuf;
-use dpdk::lpm::{Lpm6, Routes};
+use dpdk::lpm::{Lookups, Lpm6};
 use graph::EachNode;
 
 use super::header::{ETHERNET, IPV4, IPV6, field};
@@ -24,13 +24,13 @@ const LEAST_TTL: u8 = 2;
 
 /// Looks IPv4 destinations up.
 pub struct Ip4Lookup<'t> {
-    routes: Routes<'t>,
+    routes: Lookups<'t>,
     spread: bool,
 }
 
 impl<'t> Ip4Lookup<'t> {
     /// `spread`: the table is larger than a cache near by, and is to be fetched ahead.
-    pub fn new(routes: Routes<'t>, spread: bool) -> Self {
+    pub fn new(routes: Lookups<'t>, spread: bool) -> Self {
         Self { routes, spread }
     }
 }

@@ -47,7 +47,7 @@ pub fn of_ipv4(bench: Bench<'_>) {
     ];
     for spread in [false, true] {
         check(bench, &cases, |feeds, seen| {
-            Alone4::of(Ip4Lookup::new(table.routes(), spread), feeds, seen)
+            Alone4::of(Ip4Lookup::new(table.lookups(), spread), feeds, seen)
         });
     }
 }

@@ -322,7 +322,7 @@ fn few_words_cannot_ask_for_more_memory_than_there_is() {
         known(&json!({"ports": [{"name": "p", "location": "ring:r"}], "flows": flows}))
     };
     // Each has 2^21 values, all together may have 2^24.
-    let error = with_flows(9).err().unwrap();
+    let error = with_flows(9).unwrap_err();
     assert_eq!(error.errors.len(), 1);
     assert!(error.errors[0].starts_with("flows[8]: the flows up to this one have more than"));
     assert!(with_flows(1).is_ok());
