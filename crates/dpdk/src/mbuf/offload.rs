@@ -13,6 +13,8 @@
 use std::num::NonZeroU16;
 
 use dpdk_sys::layout;
+#[cfg(feature = "packet")]
+use packet::{ipv4, layers::Layers};
 
 use super::Mbuf;
 use crate::fast::mbuf::{REQUESTS, field, set_field};
@@ -203,6 +205,41 @@ fn is_header_of_words(len: u8) -> bool {
 }
 
 impl TxOffload {
+    /// The checksums of a packet's IP and transport headers, IPv4's, UDP's and TCP's, as far as a device can tell them: of
+    /// fragments that of IPv4 alone. In a tunnel those of the inner packet; the outer ones are left as they are. `None` without an IP header, or
+    /// where headers are longer than can be asked for.
+    ///
+    /// ```
+    /// use dpdk::{Mbuf, TxOffload};
+    /// use packet::layers::Layers;
+    ///
+    /// /// Has the device fill in the checksums; whether it was asked to.
+    /// fn checksums(mbuf: &mut Mbuf<'_>) -> bool {
+    ///     let layers = Layers::of_first(mbuf.data(), mbuf.packet_len());
+    ///     let offload = layers.ok().and_then(|layers| TxOffload::of(&layers));
+    ///     offload.is_some_and(|offload| mbuf.request(&offload).is_ok())
+    /// }
+    /// ```
+    #[cfg(feature = "packet")]
+    #[must_use]
+    pub fn of(layers: &Layers) -> Option<Self> {
+        let ip = if layers.is_ipv4() {
+            IpOffload::Ipv4 { len: u8::try_from(layers.l3_len).ok()?, checksum: true }
+        } else if layers.is_ipv6() {
+            IpOffload::Ipv6 { len: u16::try_from(layers.l3_len).ok()? }
+        } else {
+            return None;
+        };
+        let l4 = match layers.protocol {
+            _ if !layers.has_pseudo_header() => L4Offload::Nothing,
+            Some(ipv4::PROTOCOL_UDP) => L4Offload::Udp,
+            Some(ipv4::PROTOCOL_TCP) => L4Offload::Tcp { len: u8::try_from(layers.l4_len).ok()? },
+            _ => L4Offload::Nothing,
+        };
+        let offload = Self { l2_len: u8::try_from(layers.l3()).ok()?, ip, l4 };
+        (offload.check_limits().is_ok() && ip.is_valid() && l4.is_valid()).then_some(offload)
+    }
+
     /// Bytes of all headers together.
     #[must_use]
     pub fn headers_len(&self) -> usize {

@@ -240,3 +240,33 @@ fn a_tag_that_a_driver_puts_in_leaves_the_request_true(pool: &Mempool<'_>) {
         assert_eq!(mbuf.request(&offload), Ok(()));
     }
 }
+
+/// Frames of 64 bytes of a kind, and what is asked for them.
+#[cfg(feature = "packet")]
+#[test]
+fn headers_that_were_found_are_asked_for() {
+    use packet::layers::Layers;
+
+    let frame = |ether_type: u16, headers: &[(usize, &[u8])]| {
+        let mut frame = vec![0; 64];
+        frame[12..14].copy_from_slice(&ether_type.to_be_bytes());
+        for (at, bytes) in headers {
+            frame[*at..at + bytes.len()].copy_from_slice(bytes);
+        }
+        frame
+    };
+    let of = |frame: &[u8]| TxOffload::of(&Layers::of(frame).unwrap());
+    let ipv4 = |len| IpOffload::Ipv4 { len, checksum: true };
+    let offload = |l2_len, ip, l4| Some(TxOffload { l2_len, ip, l4 });
+
+    let udp = frame(0x0800, &[(14, &[0x45, 0, 0, 50]), (23, &[17]), (38, &[0, 30])]);
+    assert_eq!(of(&udp), Some(UDP));
+    let tagged = frame(0x8100, &[(14, &[0, 7, 8, 0, 0x46, 0, 0, 44]), (27, &[6]), (54, &[0x50])]);
+    assert_eq!(of(&tagged), offload(18, ipv4(24), L4Offload::Tcp { len: 20 }));
+    let fragment =
+        frame(0x0800, &[(14, &[0x45, 0, 0, 50]), (20, &[0x20]), (23, &[17]), (38, &[0, 30])]);
+    assert_eq!(of(&fragment), offload(14, ipv4(20), L4Offload::Nothing));
+    let ipv6 = frame(0x86dd, &[(14, &[0x60, 0, 0, 0, 0, 10, 17]), (58, &[0, 10])]);
+    assert_eq!(of(&ipv6), offload(14, IpOffload::Ipv6 { len: 40 }, L4Offload::Udp));
+    assert_eq!(of(&frame(0x88cc, &[])), None);
+}

@@ -8,7 +8,7 @@ use crate::pseudo::PseudoHeader;
 use crate::tcp::Tcp;
 use crate::udp::Udp;
 
-use super::{Fragment, Layers};
+use super::Layers;
 
 impl Layers {
     /// Whether the checksum of UDP, TCP, ICMP or ICMPv6 is right, by the length that IP says (`rte_ipv4_udptcp_cksum_mbuf_verify`); of UDP by its own, and
@@ -67,7 +67,7 @@ impl Layers {
 
     /// Of the packet's transport header, if its checksum can be told.
     fn pseudo_header(&self, bytes: &[u8]) -> Option<PseudoHeader> {
-        if self.fragment != Fragment::Whole || self.on_its_way {
+        if !self.has_pseudo_header() {
             return None;
         }
         let packet = bytes.get(self.l3()..)?;

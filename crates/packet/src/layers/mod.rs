@@ -147,6 +147,13 @@ impl Layers {
         self.ether_type == ETHERTYPE_IPV6
     }
 
+    /// Whether the packet has all that the checksum of UDP and TCP is of: it is no fragment, and no IPv6 routing header has stops
+    /// left, whose last is the checksum's destination.
+    #[inline]
+    pub fn has_pseudo_header(&self) -> bool {
+        self.fragment == Fragment::Whole && !self.on_its_way
+    }
+
     /// Which tunnel's header is in the payload, if the packet is whole: by protocol and port, not by what stands
     /// there. `bytes` are those that were walked over.
     pub fn tunnel(&self, bytes: &[u8]) -> Option<Tunnel> {
