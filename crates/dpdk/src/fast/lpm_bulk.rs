@@ -5,7 +5,7 @@ use dpdk_sys::{layout, rte_lpm};
 
 use super::lpm::{VALUE, in_group, lookup_or, next_hop, rare};
 
-/// Addresses between two jumps.
+/// Addresses of a row: as many fours as the compiler puts one behind the other.
 const ROW: usize = 16;
 /// How far the two flags of an entry are from its highest bit: that it is valid, and that it names a group.
 const FOUND_TO_SIGN: i32 = 7;
