@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 from scipy import stats as scipy_stats
 
 from linerate.factorial.fratio import FRatio
@@ -62,5 +63,5 @@ def ranked(space: Space, term: Term, directions: Mapping[Term, Floats]) -> Ranke
     others = [
         FRatio(space, directions[other], values).observed for other in directions if other != term
     ]
-    p = float(scipy_stats.f.sf(found.observed, found.df, space.df_error))
+    p = float(special.fdtrc(found.df, space.df_error, found.observed))
     return Ranked(found.observed, p, max(others, default=0.0))

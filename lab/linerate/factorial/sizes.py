@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from scipy import optimize
-from scipy import stats as scipy_stats
+from scipy import optimize, special
 
 from linerate.stats import ALPHA, POWER, Interval
 
@@ -50,7 +49,7 @@ def detectable_share(df: int, df_error: int, alpha: float = ALPHA) -> float | No
     """The share of variance that the F test at this level finds with `POWER`; None where that is
     next to all of it.
     """
-    critical = float(scipy_stats.f.isf(alpha, df, df_error))
+    critical = float(special.fdtri(df, df_error, 1 - alpha))
     needed = _noncentrality(critical, df, df_error, 1 - POWER)
     return None if needed is None else needed / (needed + df + df_error + 1)
 
@@ -60,8 +59,8 @@ def _noncentrality(f: float, df: int, df_error: int, below: float) -> float | No
 
     def excess(noncentrality: float) -> float:
         if noncentrality == 0:
-            return float(scipy_stats.f.cdf(f, df, df_error)) - below
-        return float(scipy_stats.ncf.cdf(f, df, df_error, noncentrality)) - below
+            return float(special.fdtr(df, df_error, f)) - below
+        return float(special.ncfdtr(df, df_error, noncentrality, f)) - below
 
     if excess(0.0) <= 0:
         return 0.0
