@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import jsonschema
+import by_schema
 import pytest
 from cloud_data import (
     DPDK,
@@ -21,7 +21,6 @@ from cloud_data import (
     with_part,
 )
 
-from linerate import schemas
 from linerate.cloud.design import CloudDesign
 from linerate.cloud.levels import place_of
 from linerate.cloud.summarise import summarise
@@ -45,7 +44,7 @@ def summary(
     """As it is written: by its schema."""
     given = records(of, SLOWED) if trials is None else trials
     found = summarise(setup(of), of, given, interrupted=interrupted)
-    jsonschema.validate(json.loads(dump(found)), schemas.stored("summary-1.json"))
+    by_schema.check(json.loads(dump(found)), "summary-1.json")
     return found
 
 

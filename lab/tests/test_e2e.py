@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import by_schema
 import pytest
 from conftest import wait_for
 
-from linerate import records, schemas
+from linerate import records
 from linerate.benchmarks import nearfree_obstacle
 from linerate.compilers import clang
 from linerate.eal import MEMORY_MIB
@@ -157,10 +157,9 @@ def kill_in_mid_trial(run: Run, victim: str) -> int:
 
 
 def check_files(run: Run) -> None:
-    schema = schemas.stored("trial-1.json")
     for line in (run.out / "records.jsonl").read_text().splitlines():
-        jsonschema.validate(json.loads(line), schema)
-    jsonschema.validate(run.summary(), schemas.stored("summary-1.json"))
+        by_schema.check(json.loads(line), "trial-1.json")
+    by_schema.check(run.summary(), "summary-1.json")
     assert (run.out / "report.html").stat().st_size > 10_000
 
 

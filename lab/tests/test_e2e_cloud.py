@@ -14,13 +14,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import jsonschema
+import by_schema
 import pytest
 from conftest import wait_for
 from test_e2e import Run, disturbed, need, runtime
 from test_e2e_resume import KILLED, KILLS, Session, Traces
 
-from linerate import run_file, schemas
+from linerate import run_file
 from linerate.cloud import needs
 from linerate.cloud.design import DESIGN
 from linerate.cloud.exclusive import PATH
@@ -127,11 +127,11 @@ def check_records(run: Run, blocks: int) -> list[Trial]:
     """Every cell of every block was measured, or the machine is to blame."""
     trials = run.trials()
     kept = run_file.load(run.out)
-    jsonschema.validate(json.loads((run.out / RUN).read_text()), schemas.stored("run-1.json"))
-    jsonschema.validate(run.summary(), schemas.stored("summary-1.json"))
+    by_schema.check(json.loads((run.out / RUN).read_text()), "run-1.json")
+    by_schema.check(run.summary(), "summary-1.json")
     for trial in trials:
         line = json.loads(trial.model_dump_json(by_alias=True, exclude_none=True))
-        jsonschema.validate(line, schemas.stored("trial-1.json"))
+        by_schema.check(line, "trial-1.json")
     asked = read(DESIGN, kept.design, "design")
     for block in range(blocks):
         found = {place_of(t) for t in trials if t.block == block and t.cloud}

@@ -9,11 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
+import by_schema
 import pytest
 from test_e2e import need, runtime
 
-from linerate import netns, records, schemas
+from linerate import netns, records
 from linerate.errors import LabError
 from linerate.plugins import PROBE
 from linerate.records import Trial
@@ -36,9 +36,7 @@ def run(runtime: Path, out: Path, *options: str) -> list[Trial]:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "Clock: the sender takes the time stamp counter for" in done.stdout
-    jsonschema.validate(
-        json.loads((out / "summary.json").read_text()), schemas.stored("summary-1.json")
-    )
+    by_schema.check(json.loads((out / "summary.json").read_text()), "summary-1.json")
     trials = records.read(out / "records.jsonl")
     for trial in trials:
         assert trial.valid or trial.invalid_code in DISTURBED, trial.invalid

@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jsonschema
+import by_schema
 import pytest
 from conftest import wait_for
 from test_e2e import Run, check_files, disturbed, need, runtime
 
-from linerate import run_file, schemas
+from linerate import run_file
 from linerate.experiments import find
 from linerate.machine import hugepage_memory_mib
 from linerate.records import InvalidCode, Trial
@@ -199,7 +199,7 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str
     code, _, errors = run.finish()
     assert code == 0, errors
     check_files(run)
-    jsonschema.validate(json.loads((out / RUN).read_text()), schemas.stored("run-1.json"))
+    by_schema.check(json.loads((out / RUN).read_text()), "run-1.json")
     trials = run.trials()
     assert trials[: len(seen)] == seen
     # Each trial of the order once, and all of them.

@@ -11,12 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
+import by_schema
 import pytest
 from conftest import wait_for
 from test_e2e import need, runtime
 
-from linerate import records, schemas
+from linerate import records
 from linerate.cpus import Cores
 from linerate.design import Arm, Cell
 from linerate.eal import Memory
@@ -53,10 +53,9 @@ def searches(out: Path) -> list[Trial]:
 
 def check(out: Path) -> list[Trial]:
     summary = json.loads((out / "summary.json").read_text())
-    jsonschema.validate(summary, schemas.stored("summary-1.json"))
-    validator = jsonschema.Draft202012Validator(schemas.stored("trial-1.json"))
+    by_schema.check(summary, "summary-1.json")
     for line in (out / "records.jsonl").read_text().splitlines():
-        validator.validate(json.loads(line))
+        by_schema.check(json.loads(line), "trial-1.json")
     found = searches(out)
     for trial in found:
         # The books close in each, also in one that the machine disturbed.

@@ -7,13 +7,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
+import by_schema
 import pytest
 from simulated import KilledError, Simulation, install, printed, quiet
 from simulated_paths import WAYS, Wire, options, resume, start
 from test_resume import without_sessions
 
-from linerate import records, run_file, schemas
+from linerate import records, run_file
 from linerate.errors import LabError, MissingError, UsageError
 from linerate.experiments import find
 from linerate.forwarders import FORWARDERS
@@ -268,10 +268,10 @@ def test_published_figures_are_as_published() -> None:
 def test_files_are_by_their_schemas(tmp_path: Path, wire: Wire) -> None:
     start(tmp_path / "run", preset="full", sizes=[64, 512], blocks=2)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    jsonschema.validate(summary, schemas.stored("summary-1.json"))
+    by_schema.check(summary, "summary-1.json")
     assert {cell["size"] for cell in summary["cells"]} == {64, 512}
     for line in (tmp_path / "run" / RECORDS).read_text().splitlines():
-        jsonschema.validate(json.loads(line), schemas.stored("trial-1.json"))
+        by_schema.check(json.loads(line), "trial-1.json")
 
 
 @pytest.mark.parametrize("after", [1, 5, 8, 9, 14, 25])

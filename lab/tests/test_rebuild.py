@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import jsonschema
+import by_schema
 import pytest
 from simulated import Simulation, killed, printed, quiet, resume, start
 
-from linerate import records, run_file, schemas
+from linerate import records, run_file
 from linerate.errors import OutputError, RunError, UsageError
 from linerate.output import FILES
 from linerate.rebuild import report
@@ -62,8 +62,8 @@ def test_merged_runs_have_the_blocks_of_all(tmp_path: Path, simulation: Simulati
     out = tmp_path / "all"
     report(parts, out, quiet())
     assert {path.name for path in out.iterdir()} == set(FILES)
-    jsonschema.validate(json.loads((out / RUN).read_text()), schemas.stored("run-1.json"))
-    jsonschema.validate(summary(out), schemas.stored("summary-1.json"))
+    by_schema.check(json.loads((out / RUN).read_text()), "run-1.json")
+    by_schema.check(summary(out), "summary-1.json")
     found = records.read(out / RECORDS)
     single = records.read(parts[0] / RECORDS)
     assert len(found) == 3 * len(single)

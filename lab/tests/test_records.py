@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import by_schema
 import jsonschema
 import pytest
 from conftest import probed, simulated_trial
@@ -35,7 +36,7 @@ def test_schema_files_match_the_classes(name: str) -> None:
 def test_a_line_validates_and_comes_back() -> None:
     line = records.dump(example())
     assert "\n" not in line
-    jsonschema.validate(json.loads(line), schemas.stored("trial-1.json"))
+    by_schema.check(json.loads(line), "trial-1.json")
     assert Trial.model_validate_json(line) == example()
 
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import by_schema
 import pytest
 from simulated import Simulation, killed, printed, quiet, start
 
-from linerate import records, regression, run_file, schemas, session
+from linerate import records, regression, run_file, session
 from linerate.errors import RunError, UsageError
 from linerate.experiments import Comparable
 from linerate.rebuild import stored
@@ -320,7 +320,7 @@ def test_the_screen_and_the_json(tmp_path: Path, simulation: Simulation) -> None
     )
     assert done.returncode == SLOWER, done.stderr
     data = json.loads(done.stdout)
-    jsonschema.validate(data, schemas.stored("compare-1.json"))
+    by_schema.check(data, "compare-1.json")
     assert Regression.model_validate(data) == found
 
 

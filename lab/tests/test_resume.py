@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import by_schema
 import pytest
 from simulated import KilledError, Simulation, killed, printed, quiet, resume, start
 
-from linerate import records, run_file, schemas, session
+from linerate import records, run_file, session
 from linerate.errors import Interrupted, LabError, OutputError, RunError, UsageError
 from linerate.output import FILES, OutputDirectory
 from linerate.records import RECORDS, Trial
@@ -42,7 +42,7 @@ def test_a_run_keeps_what_it_was_asked(tmp_path: Path, simulation: Simulation) -
     start(tmp_path / "run", **BOTH)
     assert names(tmp_path / "run") == set(FILES)
     data = json.loads((tmp_path / "run" / RUN).read_text())
-    jsonschema.validate(data, schemas.stored("run-1.json"))
+    by_schema.check(data, "run-1.json")
     run = run_file.load(tmp_path / "run")
     assert run.complete(len(simulation.ran))
     assert [each.end for each in run.sessions] == ["complete"]

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-import jsonschema
+import by_schema
 import pytest
 from rfc2544_runs import BLOCKS, Measured, arm, measured_in, run, verdict
 from simulated import printed
@@ -25,7 +25,7 @@ from simulated_lab import (
     start,
 )
 
-from linerate import rebuild, records, schemas
+from linerate import rebuild, records
 from linerate.errors import Interrupted, LabError
 from linerate.records import RECORDS, Test, Trial
 from linerate.rfc2544 import presets
@@ -187,9 +187,8 @@ def test_forwarders_that_do_not_take_the_probe_are_searched_all_the_same() -> No
 
 def test_records_alone_give_the_same_summary(measured: Measured, tmp_path: Path) -> None:
     lines = (measured.directory / RECORDS).read_text().splitlines()
-    validator = jsonschema.Draft202012Validator(schemas.stored("trial-1.json"))
     for line in lines[:200]:
-        validator.validate(json.loads(line))
+        by_schema.check(json.loads(line), "trial-1.json")
     copy = tmp_path / "copy"
     shutil.copytree(measured.directory, copy)
     (copy / "summary.json").unlink()
@@ -197,7 +196,7 @@ def test_records_alone_give_the_same_summary(measured: Measured, tmp_path: Path)
     assert isinstance(again, Found)
     assert again.summary == measured.summary
     data = json.loads((copy / "summary.json").read_text())
-    jsonschema.validate(data, schemas.stored("summary-1.json"))
+    by_schema.check(data, "summary-1.json")
     assert data == json.loads((measured.directory / "summary.json").read_text())
 
 
@@ -358,7 +357,7 @@ def test_an_interrupted_run_leaves_what_there_is(tmp_path: Path) -> None:
         start(lab, tmp_path / "out", console)
     assert lab.running == 0
     data = json.loads((tmp_path / "out" / "summary.json").read_text())
-    jsonschema.validate(data, schemas.stored("summary-1.json"))
+    by_schema.check(data, "summary-1.json")
     assert data["interrupted"] is True
     assert len(records.read(tmp_path / "out" / "records.jsonl")) == data["trials"] > 300
     assert "Ended early" in printed(console)

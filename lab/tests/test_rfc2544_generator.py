@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
+import by_schema
 import pytest
 from rfc2544_runs import Measured, arm, measured_in, run
 from simulated import printed
@@ -19,7 +19,7 @@ from simulated_lab import (
     start,
 )
 
-from linerate import links, schemas
+from linerate import links
 from linerate.errors import Interrupted, LabError, UsageError
 from linerate.other_generator import Named
 from linerate.records import Trial
@@ -64,7 +64,7 @@ def test_another_generator_is_not_asked_to_flood(tmp_path: Path) -> None:
     assert peer.search.goals[0].at_maximum == 2
     assert "100 % = 5.000 Mpps (--line-rate); books closed" in printed(console)
     kept = json.loads((tmp_path / "out" / "summary.json").read_text())
-    jsonschema.validate(kept, schemas.stored("summary-1.json"))
+    by_schema.check(kept, "summary-1.json")
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     assert run["design"]["generator"] == "http://127.0.0.1:1"
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 import math
 
-import jsonschema
+import by_schema
 import pytest
 from conftest import FORWARDERS, at_lower_load, simulated_run
 
-from linerate import schemas, stats, summary
+from linerate import stats, summary
 from linerate.arms import quartiles
 from linerate.design import PROBED_EVERY, Cell
 from linerate.overload_summary import summarise
@@ -27,7 +27,7 @@ def found() -> Summary:
 
 
 def test_it_validates(found: Summary) -> None:
-    jsonschema.validate(json.loads(summary.dump(found)), schemas.stored("summary-1.json"))
+    by_schema.check(json.loads(summary.dump(found)), "summary-1.json")
     assert Summary.model_validate_json(summary.dump(found)) == found
 
 

@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import by_schema
 import pytest
 from probed import TSC_HZ, latency_entry, polling_entry, port_stats
 
-from linerate import schemas
 from linerate.top import figures
 from linerate.top.discover import Program
 from linerate.top.figures import Figures
@@ -340,7 +339,7 @@ def test_json_is_by_its_schema_and_leaves_out_what_is_absent() -> None:
     line = figures.dump(found)
     assert "\n" not in line
     assert ":null" not in line
-    jsonschema.validate(json.loads(line), schemas.stored("top-1.json"))
+    by_schema.check(json.loads(line), "top-1.json")
     bare = json.loads(figures.dump(compare(sample(0), sample(1))))
     assert not {"lcores", "latency", "probe", "rx_mpps"} & set(bare)
-    jsonschema.validate(bare, schemas.stored("top-1.json"))
+    by_schema.check(bare, "top-1.json")

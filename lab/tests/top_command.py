@@ -9,10 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import jsonschema
+import by_schema
 from conftest import TelemetryServer
-
-from linerate import schemas
 
 Start = Callable[[dict[str, Any]], TelemetryServer]
 
@@ -31,5 +29,5 @@ def objects(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     """What it said as JSON, after a look at the schema."""
     found = [json.loads(line) for line in done.stdout.splitlines()]
     for one in found:
-        jsonschema.validate(one, schemas.stored("top-1.json"))
+        by_schema.check(one, "top-1.json")
     return found
