@@ -10,8 +10,9 @@ from typing import TypeVar
 Number = TypeVar("Number", int, float)
 
 
-def number(usage: str, default: Number, at: int = 1) -> Number:
-    """The argument at that place, of the default's type and above 0; the default if there is none.
+def number(usage: str, default: Number, at: int = 1, least: int = 0) -> Number:
+    """The argument at that place, of the default's type, above 0 and `least` or more; the default
+    where there is none.
 
     Where it is something else, the program ends with its usage (`acl_bench [ROUNDS [RULES]]`).
     """
@@ -19,8 +20,8 @@ def number(usage: str, default: Number, at: int = 1) -> Number:
         return default
     try:
         given = type(default)(sys.argv[at])
-    except ValueError:
-        given = type(default)(0)
-    if not (given > 0 and math.isfinite(given)):
-        sys.exit(f"usage: python -m linerate.{usage}, not {sys.argv[at]!r}")
-    return given
+        if given > 0 and given >= least and math.isfinite(given):
+            return given
+    except (ValueError, OverflowError):
+        pass
+    sys.exit(f"usage: python -m linerate.{usage}, not {sys.argv[at]!r}")

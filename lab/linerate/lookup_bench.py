@@ -251,7 +251,7 @@ def count(
 
 
 def main() -> None:
-    blocks_wanted = number("lookup_bench [BLOCKS]", BLOCKS)
+    blocks_wanted = number("lookup_bench [BLOCKS, 2 or more]", BLOCKS, least=2)
     rng = random.Random(1)
     found: dict[str, str] = {}
     try:

@@ -147,7 +147,7 @@ def count(program: Path) -> dict[tuple[str, str], float]:
 
 
 def main() -> None:
-    blocks = number("nat_bench [BLOCKS]", BLOCKS)
+    blocks = number("nat_bench [BLOCKS, 2 or more]", BLOCKS, least=2)
     try:
         program = rust_binary("nat-bench")
         timed = read(run(program, str(blocks), "1").stdout)

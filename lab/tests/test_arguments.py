@@ -15,8 +15,9 @@ PROGRAMS = [
     ("acl_bench", ["20", "0"]),
     ("generator_bench", ["-1"]),
     ("generator_soak", ["nan"]),
-    ("lookup_bench", ["0"]),
-    ("nat_bench", ["1.5"]),
+    ("lookup_bench", ["1"]),
+    ("nat_bench", ["1"]),
+    ("nat_bench", ["9" * 400]),
     ("probe_cost", ["l2fwd"]),
     ("xdp_bench", [""]),
 ]
@@ -39,3 +40,12 @@ def test_numbers_are_of_the_default_s_type(monkeypatch: pytest.MonkeyPatch) -> N
     assert number("program [A [B [C]]]", 1) == 7
     assert number("program [A [B [C]]]", 1.0, 2) == 2.5
     assert number("program [A [B [C]]]", 3, 3) == 3
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "1.5", "2", "seven", "", "nan"])
+def test_what_is_no_number_or_too_small_is_refused(
+    monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["program", given])
+    with pytest.raises(SystemExit, match=r"usage: python -m linerate[.]program"):
+        number("program [A]", 5, least=3)
