@@ -114,8 +114,9 @@
 //! - holding what was read of a table ([`qsbr`]) across the moment at which it may be freed.
 //!
 //! # Later versions
-//! Errors are `#[non_exhaustive]`: a `match` of them has an arm for the rest. Configurations get more fields: end their literals
-//! with `..PortConfig::default()` or, where one has a name, `..PoolConfig::named("packets")`.
+//! Enums of errors are `#[non_exhaustive]`: a `match` of them has an arm for the rest. Configurations get more fields: end their
+//! literals with `..PortConfig::default()`, or where one needs a name or a pool with what makes it of that:
+//! `..PoolConfig::named("packets")`, `..RxConfig::new(&pool)`.
 //!
 //! # Where what is
 //! | what | where | C |

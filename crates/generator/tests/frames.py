@@ -197,7 +197,7 @@ def read_pcapng(content: bytes) -> PcapNg:
             file.records.append(Record(high << 32 | low, size, body[20 : 20 + kept]))
         elif kind == 5:
             found = options(body[12:])
-            file.statistics = {code: struct.unpack("<Q", found[code])[0] for code in (4, 6, 7, 8)}
+            file.statistics = {code: struct.unpack("<Q", found[code])[0] for code in (4, 5, 6, 8)}
         kinds.append(kind)
         at += length
     assert kinds[:2] == [0x0A0D0D0A, 1]

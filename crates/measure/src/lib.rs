@@ -36,3 +36,8 @@ pub use distribution::Distribution;
 pub use gaps::Departures;
 pub use histogram::Counters;
 pub use sequence::{Arrival, Arrivals, SequenceBooks};
+
+/// The example of the crate's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -56,3 +56,8 @@ pub use view::{Layer, Malformed};
 pub const FCS_LEN: usize = 4;
 /// Bytes that the wire adds to a frame beside its FCS: preamble 7, start delimiter 1, gap 12.
 pub const L1_OVERHEAD: usize = 20;
+
+/// The example of the crate's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! `rte_lpm_lookup_bulk` and `rte_lpm_lookupx4`.
 
-use dpdk_sys::{layout, rte_lpm};
+use dpdk_sys::rte_lpm;
 
-use super::lpm::{VALUE, in_group, lookup_or, next_hop, rare};
+use super::lpm::lookup_or;
 
 /// Addresses of a row: as many fours as the compiler puts one behind the other.
 const ROW: usize = 16;
-/// How far the two flags of an entry are from its highest bit: that it is valid, and that it names a group.
-const FOUND_TO_SIGN: i32 = 7;
-const GROUP_TO_SIGN: i32 = 6;
-
-const _: () = {
-    assert!(layout::LPM_FOUND == 0x8000_0000 >> FOUND_TO_SIGN);
-    assert!(layout::LPM_EXTENDED == 0x8000_0000 >> FOUND_TO_SIGN | 0x8000_0000 >> GROUP_TO_SIGN);
-};
 
 /// `rte_lpm_lookup_bulk`: for each address a next hop, `missed` where there is no route.
 ///
@@ -33,18 +25,14 @@ pub(crate) unsafe fn lookup_bulk(
         // SAFETY: the contract is the caller's.
         unsafe { lookup_row::<ROW>(lpm, addresses, hops, missed) };
     }
-    for (hop, address) in rows.into_remainder().iter_mut().zip(of.remainder()) {
-        // SAFETY: the contract is the caller's.
-        *hop = unsafe { lookup_or(lpm, *address, missed) };
-    }
+    // SAFETY: the contract is the caller's.
+    unsafe { one_by_one(lpm, of.remainder(), rows.into_remainder(), missed) };
 }
 
-/// As many lookups as there are addresses, four at a time (`rte_lpm_lookupx4`). One jump is decided by four
-/// addresses, and not by each of them: a wrong guess throws away the reads of the next ones.
+/// As many lookups as there are addresses, a multiple of four (`rte_lpm_lookupx4`).
 ///
 /// # Safety
 /// As [`super::lpm::lookup`].
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) unsafe fn lookup_row<const N: usize>(
     lpm: *const rte_lpm,
@@ -52,84 +40,22 @@ pub(crate) unsafe fn lookup_row<const N: usize>(
     hops: &mut [u32; N],
     missed: u32,
 ) {
-    use std::arch::x86_64::{
-        _mm_and_si128, _mm_andnot_si128, _mm_castsi128_ps, _mm_movemask_ps, _mm_or_si128,
-        _mm_set1_epi32, _mm_slli_epi32, _mm_srai_epi32, _mm_storeu_si128, _mm_unpacklo_epi32,
-        _mm_unpacklo_epi64,
-    };
-    const { assert!(N % 4 == 0) };
-    for n in (0..N).step_by(4) {
-        // SAFETY: SSE2 is part of x86_64, and the places of four hops are written; otherwise the contract is the
-        // caller's.
-        let groups = unsafe {
-            let entry = |n: usize| first_in_vector(lpm, addresses[n]);
-            let four = _mm_unpacklo_epi64(
-                _mm_unpacklo_epi32(entry(n), entry(n + 1)),
-                _mm_unpacklo_epi32(entry(n + 2), entry(n + 3)),
-            );
-            let found = _mm_slli_epi32::<FOUND_TO_SIGN>(four);
-            let group = _mm_and_si128(found, _mm_slli_epi32::<GROUP_TO_SIGN>(four));
-            let found = _mm_srai_epi32::<31>(found);
-            let hop = _mm_and_si128(found, _mm_and_si128(four, _mm_set1_epi32(VALUE as i32)));
-            let none = _mm_andnot_si128(found, _mm_set1_epi32(missed as i32));
-            _mm_storeu_si128(hops[n..n + 4].as_mut_ptr().cast(), _mm_or_si128(hop, none));
-            _mm_movemask_ps(_mm_castsi128_ps(group))
-        };
-        if groups != 0 {
-            rare();
-            for m in (n..n + 4).filter(|m| groups >> (m - n) & 1 != 0) {
-                // SAFETY: the contract is the caller's; the number of a group stands where a next hop does.
-                hops[m] = next_hop(unsafe { in_group(lpm, hops[m], addresses[m]) }, missed);
-            }
-        }
-    }
-}
-
-/// The instruction of [`first_in_vector`].
-#[cfg(all(target_arch = "x86_64", not(target_feature = "avx")))]
-macro_rules! movd {
-    () => {
-        "movd {entry}, dword ptr [{table} + 4 * {index}]"
-    };
-}
-#[cfg(all(target_arch = "x86_64", target_feature = "avx"))]
-macro_rules! movd {
-    () => {
-        "vmovd {entry}, dword ptr [{table} + 4 * {index}]"
-    };
-}
-
-/// `first`, with zeros above. The compiler would bring an atomic load into a vector by way of another register.
-///
-/// # Safety
-/// As [`super::lpm::lookup`].
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn first_in_vector(lpm: *const rte_lpm, address: u32) -> std::arch::x86_64::__m128i {
-    let entry;
-    // SAFETY: reads the four bytes that `first` reads, which the processor does at once, for they are aligned.
+    // SAFETY: the contract is the caller's.
+    #[cfg(target_arch = "x86_64")]
     unsafe {
-        std::arch::asm!(
-            movd!(),
-            entry = lateout(xmm_reg) entry,
-            table = in(reg) lpm.cast::<u8>().add(layout::LPM_TBL24),
-            index = in(reg) (address >> 8) as usize,
-            options(readonly, nostack, preserves_flags),
-        );
+        super::lpm_x86::lookup_row(lpm, addresses, hops, missed);
     }
-    entry
+    // SAFETY: the contract is the caller's.
+    #[cfg(not(target_arch = "x86_64"))]
+    unsafe {
+        one_by_one(lpm, addresses, hops, missed);
+    }
 }
 
 /// # Safety
 /// As [`super::lpm::lookup`].
-#[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-pub(crate) unsafe fn lookup_row<const N: usize>(
-    lpm: *const rte_lpm,
-    addresses: &[u32; N],
-    hops: &mut [u32; N],
-    missed: u32,
-) {
+unsafe fn one_by_one(lpm: *const rte_lpm, addresses: &[u32], hops: &mut [u32], missed: u32) {
     for (hop, address) in hops.iter_mut().zip(addresses) {
         // SAFETY: the contract is the caller's.
         *hop = unsafe { lookup_or(lpm, *address, missed) };

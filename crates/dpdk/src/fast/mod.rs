@@ -9,6 +9,8 @@ pub(crate) mod ethdev;
 pub(crate) mod headers;
 pub(crate) mod lpm;
 pub(crate) mod lpm_bulk;
+#[cfg(target_arch = "x86_64")]
+mod lpm_x86;
 pub(crate) mod mbuf;
 pub(crate) mod mempool;
 pub(crate) mod prefetch;

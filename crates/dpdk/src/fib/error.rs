@@ -82,7 +82,7 @@ pub enum RouteError {
     },
     /// The limit of routes or of groups is reached.
     #[error(
-        "the table has no room for the change (a deletion may need a group, too): make it with more max_routes or \
+        "the table has no room for the change (a removal may need a group, too): make it with more max_routes or \
          groups"
     )]
     Full,

@@ -45,9 +45,9 @@ mod groups;
 mod v4;
 mod v6;
 
-use crate::names::c_name;
 use std::ffi::CString;
 
+use crate::names::c_name;
 use crate::numa::socket_id;
 
 pub use crate::lpm::LookupError;
@@ -97,7 +97,7 @@ pub enum FibType {
         next_hop: NextHopSize,
         /// Groups of 256 entries that all routes together may need: for IPv4 one for each 24 bits that a longer prefix
         /// has, for IPv6 one for each 8 bits behind the first 24 that no other has. DPDK counts those of IPv6 as if
-        /// routes shared none: give it some times as many as there will be.
+        /// routes shared none: give it several times as many as there will be.
         groups: u32,
     },
 }

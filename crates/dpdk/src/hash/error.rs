@@ -69,6 +69,6 @@ pub enum LookupError {
         others: usize,
     },
     /// More than a mask has bits.
-    #[error("{0} keys: a burst has 64 at most; lookup_bulk takes any number")]
+    #[error("{0} keys: a mask has 64 bits; lookup_bulk takes any number")]
     TooMany(usize),
 }

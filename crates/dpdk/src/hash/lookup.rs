@@ -96,8 +96,7 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
     }
 
     /// Looks keys up, any number of them (`rte_hash_lookup_bulk_data`, 64 at a time, or 32 in extendable and shared
-    /// tables): their values, `missed` for
-    /// those that are not there. Returns how many are.
+    /// tables): their values, `missed` for those that are not there. Returns how many are.
     ///
     /// # Errors
     /// [`LookupError`] when there is not a place for each.

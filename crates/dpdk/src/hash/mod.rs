@@ -16,7 +16,7 @@
 //!
 //! # Many at once
 //! [`Lookups::lookup_bulk`] has the processor fetch the buckets of 64 keys before it looks into any, or of 32 in extendable and shared
-//! tables: some times faster than one by one in a table that the cache does not hold.
+//! tables: several times faster than one by one in a table that the cache does not hold.
 //!
 //! ```standalone_crate
 //! use dpdk::hash::{Hash, HashConfig};

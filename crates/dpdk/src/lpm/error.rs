@@ -65,8 +65,8 @@ pub enum RouteError {
     /// The limit of routes or of groups is reached, or readers of a shared table have not been quiescent
     /// since groups were given up.
     #[error(
-        "the table has no room for the change (a deletion may need a group, too): make it with more max_routes or \
-         groups"
+        "the table has no room for the change: make it with more max_routes or groups; where it is shared, let \
+         its readers be quiescent"
     )]
     Full,
     /// There is no such route.

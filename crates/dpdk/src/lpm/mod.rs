@@ -42,9 +42,9 @@ mod shared;
 mod v4;
 mod v6;
 
-use crate::names::c_name;
 use std::ffi::CString;
 
+use crate::names::c_name;
 use crate::numa::socket_id;
 
 pub use error::{LookupError, LpmError, RouteError};

@@ -205,15 +205,16 @@ fn is_header_of_words(len: u8) -> bool {
 }
 
 impl TxOffload {
-    /// The checksums of a packet's IP and transport headers, IPv4's, UDP's and TCP's, as far as a device can tell them: of
-    /// fragments that of IPv4 alone. In a tunnel those of the inner packet; the outer ones are left as they are. `None` without an IP header, or
-    /// where headers are longer than can be asked for.
+    /// The checksums of a packet's IPv4, UDP and TCP headers. Where it is a fragment, or has another transport header
+    /// (ICMPv6, SCTP), that of IPv4 alone, with [`L4Offload::Nothing`]. Of layers that [`Layers::inner`] found in a
+    /// tunnel they are the inner packet's; the outer headers are left as they are. `None` without an IP header, or where
+    /// headers are longer than can be asked for.
     ///
     /// ```
     /// use dpdk::{Mbuf, TxOffload};
     /// use packet::layers::Layers;
     ///
-    /// /// Has the device fill in the checksums; whether it was asked to.
+    /// /// Has the device fill in what checksums it can; false where it was not asked for any.
     /// fn checksums(mbuf: &mut Mbuf<'_>) -> bool {
     ///     let layers = Layers::of_first(mbuf.data(), mbuf.packet_len());
     ///     let offload = layers.ok().and_then(|layers| TxOffload::of(&layers));

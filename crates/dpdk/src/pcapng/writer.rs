@@ -249,7 +249,7 @@ impl Pcapng {
             .min_by_key(|(_, record)| record.tsc)
     }
 
-    /// Hands what was collected to the system, for who reads the file meanwhile.
+    /// Hands what was collected to the system, for whoever reads the file meanwhile.
     ///
     /// # Errors
     /// [`PcapngError::Write`].

@@ -269,4 +269,15 @@ fn headers_that_were_found_are_asked_for() {
     let ipv6 = frame(0x86dd, &[(14, &[0x60, 0, 0, 0, 0, 10, 17]), (58, &[0, 10])]);
     assert_eq!(of(&ipv6), offload(14, IpOffload::Ipv6 { len: 40 }, L4Offload::Udp));
     assert_eq!(of(&frame(0x88cc, &[])), None);
+
+    // VXLAN: of the outer headers, or of the inner ones with the outer ones as a part of what is before them.
+    let mut tunnel = frame(
+        0x0800,
+        &[(14, &[0x45, 0, 0, 100]), (23, &[17]), (36, &[0x12, 0xb5, 0, 80]), (42, &[8])],
+    );
+    tunnel.truncate(50);
+    tunnel.extend(&udp);
+    assert_eq!(of(&tunnel), Some(UDP));
+    let (_, inner) = Layers::of(&tunnel).unwrap().inner(&tunnel).unwrap().unwrap();
+    assert_eq!(TxOffload::of(&inner), offload(64, ipv4(20), L4Offload::Udp));
 }

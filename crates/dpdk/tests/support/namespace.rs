@@ -24,12 +24,14 @@ pub fn in_network_namespace(test: &str, probe: &[&str], inside: impl FnOnce()) {
         let command = probe.join(" ");
         return skip(format_args!("unshare --net {command} (it takes root): {probed:?}"));
     }
-    let status = unshared()
+    // Its output, so that its sum is not counted besides that of this process.
+    let done = unshared()
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
         .env(INSIDE, "1")
-        // Its sum would be counted besides that of this process.
-        .stdout(Stdio::null())
-        .status();
-    assert!(status.unwrap().success());
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && told.contains("test result: ok. 1 passed"), "{told}");
 }

@@ -110,9 +110,9 @@ impl Format {
                 stamp(&mut bytes, nanoseconds);
                 option(out, code, &bytes);
             }
-            // isb_ifrecv, isb_filteraccept, isb_osdrop, isb_usrdeliv
+            // isb_ifrecv, isb_ifdrop, isb_filteraccept, isb_usrdeliv
             for (code, count) in
-                [(4, figures.seen), (6, figures.matched), (7, figures.dropped), (8, figures.stored)]
+                [(4, figures.seen), (5, figures.dropped), (6, figures.matched), (8, figures.stored)]
             {
                 option(out, code, &count.to_le_bytes());
             }
