@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from linerate import netns
 from linerate.design import Cell, arms, schedule
-from linerate.links import LINKS
+from linerate.errors import LabError
+from linerate.links import LINKS, link
 from linerate.records import Polling, Process, Trial
 from linerate.run_summary import Setup
 
@@ -38,6 +40,16 @@ def wait_for(what: str, condition: Callable[[], object], timeout_s: float = 10.0
         if time.monotonic() >= deadline:
             pytest.fail(f"{what}: not within {timeout_s:g} s")
         time.sleep(0.01)
+
+
+def need_veth() -> None:
+    """Skip where no veths can be had: they take root, and a sight of the kernel's threads."""
+    try:
+        link("veth").prepare()
+        with netns.Namespaces(("probe",)):
+            pass
+    except LabError as error:
+        pytest.skip(str(error))
 
 
 FORWARDERS = ["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import by_schema
 import pytest
+from conftest import need_veth
 from test_e2e import need, runtime
 
-from linerate import netns, records
-from linerate.errors import LabError
+from linerate import records
 from linerate.plugins import PROBE
 from linerate.records import Trial
 from linerate.search.bed_device import DISTURBED
@@ -70,12 +70,7 @@ def test_frames_of_both_kinds_come_back_with_their_delay(tmp_path: Path, runtime
 def test_the_kernels_forwarders_tell_every_span(tmp_path: Path, runtime: Path) -> None:
     # `reflect` is what the clock is checked by.
     need("reflect", "generator", "af-packet-fwd", PROBE)
-    try:
-        netns.prepare()
-        with netns.Namespaces(("probe",)):
-            pass
-    except LabError as error:
-        pytest.skip(str(error))
+    need_veth()
     names = "af-packet-read-write,af-packet-mmap,reflect"
     out = tmp_path / "run"
     trials = run(runtime, out, "--link", "veth1", "--forwarders", names, "--frames", "arp")

@@ -6,10 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from conftest import need_veth
 from test_e2e import LATE, STARVED, Run, check_files, disturbed, need, runtime
-
-from linerate import netns
-from linerate.errors import LabError
 
 pytestmark = pytest.mark.e2e
 
@@ -19,12 +17,7 @@ ARMS = ("rust-l2fwd", "af-packet-mmap")
 
 def test_two_paths_on_one_wire(tmp_path: Path, runtime: Path) -> None:
     need("l2fwd", "reflect", "generator", "af-packet-fwd")
-    try:
-        netns.prepare()
-        with netns.Namespaces(("probe",)):
-            pass
-    except LabError as error:
-        pytest.skip(str(error))
+    need_veth()
     run = Run(
         runtime, tmp_path / "run", "--forwarders", ",".join(ARMS), "--blocks", "1",
         "--line-rate", "20000", "--no-probe", "--keep-going", experiment="paths",

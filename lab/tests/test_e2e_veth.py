@@ -6,10 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from conftest import need_veth
 from test_e2e import LATE, STARVED, Run, check_files, disturbed, need, runtime
 
-from linerate import netns
-from linerate.errors import LabError
 from linerate.process import NAMESPACES
 
 pytestmark = pytest.mark.e2e
@@ -26,18 +25,9 @@ KERNEL = [
 UNTOLD = ("af-xdp", "af-xdp-spin", "xdp-redirect-generic")
 
 
-def need_namespaces() -> None:
-    try:
-        netns.prepare()
-        with netns.Namespaces(("probe",)):
-            pass
-    except LabError as error:
-        pytest.skip(str(error))
-
-
 def test_forwarders_of_both_kinds_close_their_books(tmp_path: Path, runtime: Path) -> None:
     need("l2fwd", "reflect", "generator", "af-packet-fwd", "af-xdp-fwd", "xdp-fwd")
-    need_namespaces()
+    need_veth()
     run = Run(
         runtime, tmp_path / "run", "--link", "veth", "--blocks", "1", "--no-probe", "--keep-going",
         "--forwarders", ",".join(["rust-l2fwd", "testpmd-af-xdp", *KERNEL]), "--line-rate", RATE,
@@ -67,7 +57,7 @@ def test_a_generator_on_af_xdp_reaches_forwarders_of_all_kinds(
 ) -> None:
     """Its program is the one that XDP_TX needs at that end."""
     need("l2fwd", "generator", "af-packet-fwd", "xdp-fwd")
-    need_namespaces()
+    need_veth()
     run = Run(
         runtime, tmp_path / "run", "--link", "veth-af-xdp", "--blocks", "1", "--no-probe",
         "--keep-going", "--forwarders", "rust-l2fwd,af-packet-mmsg,xdp-tx,kernel-bridge",

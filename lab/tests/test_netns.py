@@ -15,6 +15,7 @@ from linerate import link_drops, netns
 from linerate.cpus import Cores
 from linerate.errors import LabError, LinkError, MachineError
 from linerate.links import LinkContext, link
+from linerate.links.veth import sees_kernel_threads
 from linerate.netns import Namespaces
 from linerate.process import Child, Command, RunDirectory
 from linerate.tenants import packages
@@ -137,13 +138,31 @@ def test_a_child_starts_inside(tmp_path: Path) -> None:
         Child(Command("forwarder", ("sleep", "20"), (0,), {}, False, "linerate-none"), run)
 
 
+def test_a_container_s_own_pids_hide_the_kernel_s_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not sees_kernel_threads(tmp_path)
+    comm = tmp_path / "2" / "comm"
+    comm.parent.mkdir()
+    comm.write_text("kthreadd\n")
+    assert sees_kernel_threads(tmp_path)
+    comm.write_text("bash\n")
+    assert not sees_kernel_threads(tmp_path)
+    monkeypatch.setattr("linerate.links.veth.sees_kernel_threads", lambda: False)
+    with pytest.raises(MachineError, match="PID namespace"):
+        link("veth").prepare()
+
+
 @pytest.mark.parametrize("name", ["veth1", "veth", "veth-af-xdp"])
 def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
     tmp_path: Path, name: str
 ) -> None:
     before = ours()
     chosen = link(name)
-    chosen.prepare()
+    try:
+        chosen.prepare()
+    except LabError as error:
+        pytest.skip(str(error))
     with chosen.open(LinkContext(tmp_path, 64)) as wire:
         assert wire.ports == len(wire.locations) == chosen.ports
         kind = "af_xdp:" if name == "veth-af-xdp" else "af_packet:"

@@ -42,7 +42,7 @@ def run() -> Iterator[RunDirectory]:
 @pytest.fixture
 def wire(tmp_path: Path) -> Iterator[Wire]:
     try:
-        netns.prepare()
+        link("veth").prepare()
         opened = link("veth").open(LinkContext(tmp_path, 64, cores=CORES))
         with opened as found:
             up = KernelPorts(found.interfaces).up

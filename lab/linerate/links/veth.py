@@ -18,7 +18,7 @@ from pathlib import Path
 
 from linerate import netns
 from linerate.cpus import Cores
-from linerate.errors import LinkError
+from linerate.errors import LinkError, MachineError
 from linerate.links.base import KernelThread, Link, LinkContext, Wire
 from linerate.netns import Interface, Namespaces, ip
 
@@ -51,6 +51,11 @@ class Veth(Link):
 
     def prepare(self) -> None:
         netns.prepare()
+        if not sees_kernel_threads():
+            raise MachineError(
+                "the kernel's threads, which receive for veths, are hidden by this PID namespace",
+                "leave the container, give it the host's PIDs (--pid=host), or --link memif",
+            )
 
     @contextmanager
     def open(self, context: LinkContext) -> Iterator[Wire]:
@@ -136,6 +141,14 @@ def _run_first(threads: set[int]) -> None:
         # Who may not have it so waits: latencies show it.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
+
+
+def sees_kernel_threads(proc: Path = Path("/proc")) -> bool:
+    """Whether the kernel's own threads are among the processes there: not in a PID namespace."""
+    try:
+        return (proc / "2" / "comm").read_text() == "kthreadd\n"
+    except OSError:
+        return False
 
 
 def _napi_threads(name: str) -> set[int]:
