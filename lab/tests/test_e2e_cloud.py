@@ -21,7 +21,6 @@ from test_e2e import Run, disturbed, need, runtime
 from test_e2e_resume import KILLED, KILLS, Session, Traces
 
 from linerate import run_file
-from linerate.cloud import needs
 from linerate.cloud.design import DESIGN
 from linerate.cloud.exclusive import PATH
 from linerate.cloud.levels import NOBODY, place_of
@@ -195,14 +194,14 @@ def test_100_percent_is_what_a_framework_carries(tmp_path: Path, runtime: Path) 
     searched = [trial for trial in trials if trial.role == "search"]
     tried = [trial for trial in trials if trial.role == "self-test" and trial.cloud]
     summary = run.summary()["cloud"]
-    if not summary["own_rates"]:
+    (own,) = summary["own_rates"]
+    if "ndr_pps" not in own:
         # A machine may be too busy for any window of the search, which is said of each cell.
         assert all(
             trial.invalid_code in {*DISTURBED, "starved"} for trial in searched if not trial.valid
         )
         assert [each for each in summary["not_run"] if each["framework"] == "xdp-tx"]
         return
-    (own,) = summary["own_rates"]
     # The rate is one at which a window of the search lost nothing, and it is told.
     assert [each for each in searched if each.valid and each.intended == each.received]
     assert f"{own['ndr_pps'] / 1000:,.1f} kpps" in output
@@ -270,7 +269,7 @@ def test_who_is_not_root_is_told_all_that_is_missing(tmp_path: Path) -> None:
         "file = design_file.Read('x', design_file.parse(sys.argv[1], 'x'));"
         "places = design.design_of(asked.options_of(file)).places;"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534);"
-        "print('\\n'.join(needs.missing(places)))"
+        "print('\\n'.join(needs.missing(places, 'veth')))"
     )
     done = subprocess.run(
         [sys.executable, "-c", asked, path.read_text()],
@@ -279,7 +278,6 @@ def test_who_is_not_root_is_told_all_that_is_missing(tmp_path: Path) -> None:
     assert "control groups are made by root, and this is user 65534" in done.stdout
     assert "CAP_NET_ADMIN" in done.stdout
     assert len(done.stdout.splitlines()) >= 2
-    assert needs.missing([]) == [] or os.geteuid() == 0
 
 
 # --- kills -------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from conftest import wait_for
 
 from linerate import netns
 from linerate.errors import MachineError
+from linerate.links.veth import sees_kernel_threads
 from linerate.process import Child, Command, RunDirectory, pause
 from linerate.tenants import cgroups, container
 from linerate.tenants.base import Limits, Load
@@ -204,6 +205,13 @@ def napi(name: str) -> list[int]:
     ]
 
 
+@pytest.fixture
+def _kernel_threads() -> None:
+    if not sees_kernel_threads():
+        pytest.skip("this PID namespace hides the kernel's threads")
+
+
+@pytest.mark.usefixtures("_kernel_threads")
 def test_a_thread_of_the_kernel_goes_in_and_back(groups: Groups) -> None:
     with netns.Namespaces(("napi",)) as made:
         namespace = made.name("napi")
@@ -222,6 +230,7 @@ def test_a_thread_of_the_kernel_goes_in_and_back(groups: Groups) -> None:
         assert "/napi" not in Path(f"/proc/{thread}/cgroup").read_text()
 
 
+@pytest.mark.usefixtures("_kernel_threads")
 def test_a_thread_that_belongs_to_a_cpu_is_refused(groups: Groups) -> None:
     """So is who makes all threads of the kernel."""
     with (

@@ -35,5 +35,5 @@ def show(console: Console, options: Options) -> None:
         say(f"not run: {each.what} ({counted(each.cells, 'cell')}): {each.reason}")
     for text in options.left_out:
         say(f"note: {text}")
-    for reason in needs.missing(design.places):
+    for reason in needs.missing(design.places, design.cells[0].link):
         say(f"missing: {reason}")
