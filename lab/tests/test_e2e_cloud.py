@@ -269,7 +269,7 @@ def test_who_is_not_root_is_told_all_that_is_missing(tmp_path: Path) -> None:
         "file = design_file.Read('x', design_file.parse(sys.argv[1], 'x'));"
         "places = design.design_of(asked.options_of(file)).places;"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534);"
-        "print('\\n'.join(needs.missing(places, 'veth')))"
+        "print('\\n'.join(needs.missing(places)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", asked, path.read_text()],

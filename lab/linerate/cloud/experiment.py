@@ -113,9 +113,10 @@ class Cloud:
             raise
 
     def _look_for_all(self) -> None:
-        needs.check(self.design.places, self.design.cells[0].link)
+        needs.check(self.design.places)
         for arm in self.design.arms:
             forwarder(arm.forwarder).prepare()
+        link(self.design.cells[0].link).prepare()
         rust_binary("generator")
         self.warnings += cpus.ready(self.cores)
         self.clock = check_clock(self.bench)

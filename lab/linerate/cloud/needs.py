@@ -8,19 +8,17 @@ from collections.abc import Sequence
 from linerate import netns
 from linerate.cloud.levels import Place
 from linerate.errors import LabError, MissingError
-from linerate.links import link
 from linerate.tenants import cgroups, container, vm
 from linerate.tenants.base import Kind, Load
 
 
-def missing(places: Sequence[Place], link_name: str) -> list[str]:
-    """Each reason why this machine cannot run these cells on that link, once; none: it can."""
+def missing(places: Sequence[Place]) -> list[str]:
+    """Every reason why this machine cannot run these cells, each once; none: it can."""
     reasons = list(cgroups.missing())
-    for prepare in (netns.prepare, link(link_name).prepare):
-        try:
-            prepare()
-        except LabError as error:
-            reasons.append(error.message)
+    try:
+        netns.prepare()
+    except LabError as error:
+        reasons.append(error.message)
     asked = {(place.cell.kind, place.cell.load) for place in places if place.cell.tenants}
     for kind, load in sorted(asked):
         of = vm.missing if Kind(kind) == Kind.VM else container.missing
@@ -28,8 +26,8 @@ def missing(places: Sequence[Place], link_name: str) -> list[str]:
     return list(dict.fromkeys(reasons))
 
 
-def check(places: Sequence[Place], link_name: str) -> None:
-    if reasons := missing(places, link_name):
+def check(places: Sequence[Place]) -> None:
+    if reasons := missing(places):
         told = "".join(f"\n  - {reason}" for reason in reasons)
         raise MissingError(
             f"this machine cannot run the tenants of this design:{told}",

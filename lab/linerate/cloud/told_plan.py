@@ -10,6 +10,8 @@ from linerate.cloud.design import Options, design_of
 from linerate.cloud.estimate import estimate, told
 from linerate.cloud.levels import FACTORS, in_order
 from linerate.cloud.plan import alone
+from linerate.errors import LabError
+from linerate.links import link
 from linerate.words import counted
 
 
@@ -35,5 +37,10 @@ def show(console: Console, options: Options) -> None:
         say(f"not run: {each.what} ({counted(each.cells, 'cell')}): {each.reason}")
     for text in options.left_out:
         say(f"note: {text}")
-    for reason in needs.missing(design.places, design.cells[0].link):
+    missing = needs.missing(design.places)
+    try:
+        link(design.cells[0].link).prepare()
+    except LabError as error:
+        missing.append(error.message)
+    for reason in dict.fromkeys(missing):
         say(f"missing: {reason}")
