@@ -20,7 +20,7 @@ from conftest import wait_for
 
 from linerate import netns
 from linerate.errors import MachineError
-from linerate.links.veth import sees_kernel_threads
+from linerate.links.veth import napi_threads, sees_kernel_threads
 from linerate.process import Child, Command, RunDirectory, pause
 from linerate.tenants import cgroups, container
 from linerate.tenants.base import Limits, Load
@@ -196,15 +196,6 @@ def test_io_is_as_slow_as_it_may_be(tmp_path: Path, groups: Groups) -> None:
     assert (used.io_operations or 0) >= 32
 
 
-def napi(name: str) -> list[int]:
-    """Threads of the kernel for packets of an interface."""
-    return [
-        int(path.parent.name)
-        for path in Path("/proc").glob("[0-9]*/comm")
-        if path.read_text().startswith(f"napi/{name}-")
-    ]
-
-
 @pytest.fixture
 def _kernel_threads() -> None:
     if not sees_kernel_threads():
@@ -221,7 +212,7 @@ def test_a_thread_of_the_kernel_goes_in_and_back(groups: Groups) -> None:
         netns.set_gro(namespace, "lrt0")
         command = ["ip", "netns", "exec", namespace, "tee", "/sys/class/net/lrt0/threaded"]
         subprocess.run(command, input=b"1", check=True, timeout=10, stdout=subprocess.DEVNULL)
-        (thread, *_) = napi("lrt0")
+        (thread, *_) = napi_threads("lrt0")
         with groups.group("napi", Limits((LAST_CPU,))) as group:
             group.add(thread)
             assert group.pids() == [thread]

@@ -113,14 +113,14 @@ def _receive_on(namespace: str, name: str, cpu: int) -> set[int]:
     received by the sender's softirq. Frames of these experiments are of flows that are never put
     together.
     """
-    before = _napi_threads(name)
+    before = napi_threads(name)
     ip("-n", namespace, "link", "set", name, "up")
     netns.set_gro(namespace, name)
     netns.clear_tso(namespace, name)
     # /sys shows the interfaces of the namespace that it was mounted in.
     ip("netns", "exec", namespace, "sh", "-c", f"echo 1 >/sys/class/net/{name}/threaded")
     deadline = time.monotonic() + _THREADS_TIMEOUT_S
-    while not (threads := _napi_threads(name) - before):
+    while not (threads := napi_threads(name) - before):
         if time.monotonic() >= deadline:
             raise LinkError(
                 f"{name}: this kernel has no thread for its frames (/sys/class/net/{name}/threaded)"
@@ -151,7 +151,7 @@ def sees_kernel_threads(proc: Path = Path("/proc")) -> bool:
         return False
 
 
-def _napi_threads(name: str) -> set[int]:
+def napi_threads(name: str) -> set[int]:
     """The kernel's threads for an interface of that name, in any namespace."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/comm"):
