@@ -19,6 +19,7 @@ import pytest
 from conftest import wait_for
 
 from linerate import netns
+from linerate.cpus import cpu_times
 from linerate.errors import MachineError
 from linerate.links.veth import napi_threads, sees_kernel_threads
 from linerate.process import Child, Command, RunDirectory, pause
@@ -62,20 +63,30 @@ def cpu_s(group: Group) -> float:
     return ran
 
 
-def shares(groups: Sequence[Group], window_s: float = 1.5, windows: int = 3) -> list[float]:
-    """Of a CPU, that each had: the median of windows, for others use this machine as well."""
+def stolen_s() -> float:
+    """What the host took from the CPU; nobody on this machine could have had it."""
+    return cpu_times()[LAST_CPU].steal / os.sysconf("SC_CLK_TCK")
+
+
+def shares(
+    groups: Sequence[Group], window_s: float = 1.5, windows: int = 3
+) -> tuple[float, list[float]]:
+    """Of the CPU's time that the host left, and what each had of all of it: the medians of windows,
+    for others use this machine as well.
+    """
     found = []
     for _ in range(windows):
-        before, began = [cpu_s(each) for each in groups], time.monotonic()
+        before, began = [stolen_s(), *map(cpu_s, groups)], time.monotonic()
         pause(window_s)
-        after, ended = [cpu_s(each) for each in groups], time.monotonic()
+        after, ended = [stolen_s(), *map(cpu_s, groups)], time.monotonic()
         found.append([(b - a) / (ended - began) for a, b in zip(before, after, strict=True)])
-    return [statistics.median(each) for each in zip(*found, strict=True)]
+    stolen, *had = [statistics.median(each) for each in zip(*found, strict=True)]
+    return 1 - stolen, had
 
 
 @pytest.mark.parametrize("tenants", [0, 1, 2, 4])
 def test_half_of_a_cpu_is_half_of_it(tmp_path: Path, groups: Groups, tenants: int) -> None:
-    """And tenants of one weight share the other half equally."""
+    """And tenants of one weight share equally what it and the host leave."""
     limits = Limits((LAST_CPU,), cpu_quota=0.5, cpu_weight=MOST_WEIGHT)
     with RunDirectory(tmp_path) as run, python(run, BUSY) as busy:
         made = [
@@ -90,15 +101,16 @@ def test_half_of_a_cpu_is_half_of_it(tmp_path: Path, groups: Groups, tenants: in
             half = groups.group("half", limits)
             begin(half, busy)
             wait_for("its quota", lambda: (half.usage().throttled_periods or 0) > 2)
-            of_half, *others = shares([half, *(each.group for each in made)])
+            there, (of_half, *others) = shares([half, *(each.group for each in made)])
             work = [each.work().bogo_ops or 0 for each in made]
         finally:
             for each in made:
                 each.stop()
-    print(f"{tenants} tenants: quota {of_half:.4f}, {[f'{share:.4f}' for share in others]}, {work}")
+    had = [f"{share:.4f}" for share in others]
+    print(f"{tenants} tenants: of {there:.4f} quota {of_half:.4f}, {had}, {work}")
     # 3 % of it.
     assert of_half == pytest.approx(0.5, rel=0.03)
-    assert others == pytest.approx([0.5 / max(tenants, 1)] * tenants, rel=0.1)
+    assert others == pytest.approx([(there - of_half) / max(tenants, 1)] * tenants, rel=0.1)
     assert all(work)
 
 
@@ -113,10 +125,12 @@ def test_weights_divide_a_cpu(tmp_path: Path, groups: Groups) -> None:
         try:
             for group, child in zip(made, children, strict=True):
                 begin(group, child)
-            assert shares(made, 1.0) == pytest.approx([0.25, 0.25, 0.5], rel=0.1)
+            there, had = shares(made, 1.0)
+            assert had == pytest.approx([0.25 * there, 0.25 * there, 0.5 * there], rel=0.1)
             # At once, and while they run.
             made[0].set(Limits((LAST_CPU,), cpu_weight=200))
-            assert shares(made, 1.0) == pytest.approx([0.4, 0.2, 0.4], rel=0.1)
+            there, had = shares(made, 1.0)
+            assert had == pytest.approx([0.4 * there, 0.2 * there, 0.4 * there], rel=0.1)
         finally:
             for child in children:
                 child.stop()
