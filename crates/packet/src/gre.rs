@@ -12,7 +12,8 @@ use crate::view::{Layer, Malformed, with_options, with_options_mut};
 pub const LEN: usize = 4;
 
 const CHECKSUM: u16 = 0x8000;
-const ROUTING: u16 = 0x4000;
+/// Those of bits 1 to 5 that only RFC 1701 knows: routing, strict source route, and half of the recursion control.
+const OLD: u16 = 0x4c00;
 const KEY: u16 = 0x2000;
 const SEQUENCE: u16 = 0x1000;
 const VERSION: u16 = 0x0007;
@@ -31,8 +32,9 @@ pub struct Gre {
 fn count(packet: &[u8]) -> Result<usize, Malformed> {
     let flags = *packet.first_chunk().ok_or(Malformed::Short(Layer::Gre))?;
     let flags = u16::from_be_bytes(flags);
-    // Version 1 is PPTP's; routing (RFC 1701) is of a length that only its entries tell, and out of use.
-    if flags & (VERSION | ROUTING) != 0 {
+    // Version 1 is PPTP's; RFC 1701 is out of use, its routing is of a length that only its entries tell, and RFC 2784 has
+    // packets with these flags discarded.
+    if flags & (VERSION | OLD) != 0 {
         return Err(Malformed::Kind(Layer::Gre));
     }
     Ok((flags & (CHECKSUM | KEY | SEQUENCE)).count_ones() as usize)
@@ -42,7 +44,7 @@ impl Gre {
     /// Splits a packet into its header, read-only, and all that follows its optional fields.
     ///
     /// # Errors
-    /// [`Malformed::Short`]; [`Malformed::Kind`] when the version is not 0, or routing is announced.
+    /// [`Malformed::Short`]; [`Malformed::Kind`] when the version is not 0, or a flag is set that only RFC 1701 knows.
     #[inline]
     pub fn split(packet: &[u8]) -> Result<(&Self, &[u8]), Malformed> {
         with_options(packet, count(packet)?, Layer::Gre)
@@ -195,7 +197,7 @@ mod tests {
             Gre::split(&[0xb0, 0, 8, 0, 0, 0, 0]).unwrap_err(),
             Malformed::Short(Layer::Gre)
         );
-        for flags in [[0x40, 0], [0, 1], [0, 7]] {
+        for flags in [[0x40, 0], [8, 0], [4, 0], [0, 1], [0, 7]] {
             let mut bytes = [flags[0], flags[1], 8, 0, 0, 0, 0, 0];
             assert_eq!(Gre::split(&bytes).unwrap_err(), Malformed::Kind(Layer::Gre));
             assert_eq!(Gre::split_mut(&mut bytes).unwrap_err(), Malformed::Kind(Layer::Gre));

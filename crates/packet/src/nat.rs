@@ -11,7 +11,7 @@ use crate::extension::AUTHENTICATION;
 use crate::ipv4::{Ipv4, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::tcp::Tcp;
 use crate::udp::Udp;
-use crate::view::Malformed;
+use crate::view::{Layer, Malformed};
 
 const PROTOCOL_DCCP: u8 = 33;
 const PROTOCOL_UDP_LITE: u8 = 136;
@@ -80,6 +80,9 @@ impl Translation {
     #[inline]
     pub fn apply(&self, packet: &mut [u8]) -> Result<(), NatError> {
         let (ip, rest) = Ipv4::split_mut(packet)?;
+        // What is behind the packet, as a short frame's padding, is none of its headers.
+        let len = ip.payload_len().ok_or(Malformed::Len(Layer::Ipv4))?.min(rest.len());
+        let rest = &mut rest[..len];
         // The transport header is only in the first fragment, and its checksum is told there.
         match ip.protocol() {
             _ if ip.fragment_offset() > 0 => match self.ports() {
@@ -135,7 +138,6 @@ fn drop_change(_: Change) {}
 mod tests {
     use super::*;
     use crate::layers::Layers;
-    use crate::view::Layer;
     use proptest::prelude::*;
 
     fn packet(protocol: u8, len: usize) -> Vec<u8> {
@@ -177,6 +179,16 @@ mod tests {
         let mut later = packet(17, 28);
         assert!(Ipv4::split_mut(&mut later).unwrap().0.set_fragment(8, false));
         refused(&later, Some(1), NatError::LaterFragment);
+        // Padding behind a packet that ends before its ports.
+        for (len, error) in [
+            (19, Malformed::Len(Layer::Ipv4)),
+            (20, Malformed::Short(Layer::Udp)),
+            (27, Malformed::Short(Layer::Udp)),
+        ] {
+            let mut padded = packet(17, 40);
+            Ipv4::split_mut(&mut padded).unwrap().0.set_total_len(len);
+            refused(&padded, Some(1), NatError::Malformed(error));
+        }
     }
 
     #[test]
@@ -215,6 +227,7 @@ mod tests {
                 Udp::split_mut(rest).unwrap().0.set_length(message);
             }
             let layers = Layers::of_packet(&bytes).unwrap();
+            prop_assume!(layers.has_pseudo_header()); // or its options are a source route
             layers.fill_checksum(&mut bytes).unwrap();
             let none = none && !tcp;
             if none {

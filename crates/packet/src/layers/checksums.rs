@@ -8,19 +8,24 @@ use crate::pseudo::PseudoHeader;
 use crate::tcp::Tcp;
 use crate::udp::Udp;
 
-use super::Layers;
+use super::{Layers, Tunnel};
 
 impl Layers {
-    /// Whether the checksum of UDP, TCP, ICMP or ICMPv6 is right, by the length that IP says (`rte_ipv4_udptcp_cksum_mbuf_verify`); of UDP by its own, and
-    /// none counts as right. `None` when there is no such header, or when the checksum cannot be told from these
-    /// bytes: of a fragment, of a packet that goes on behind the bytes or has stops of a routing header before it.
+    /// Whether the checksum of UDP, TCP, ICMP or ICMPv6 is right, by the length that IP says (`rte_ipv4_udptcp_cksum_mbuf_verify`); of UDP by its own.
+    /// None counts as right for UDP over IPv4. Over IPv6 it does so for VXLAN alone: receivers discard it (RFC 8200) but at
+    /// ports of tunnels that they were told of (RFC 6935), which a program that knows others tells by [`Udp::checksum`].
+    ///
+    /// `None` when there is no such header, or when the checksum cannot be told from these bytes: of a fragment, of a packet
+    /// that goes on behind the bytes or has stops of a source route or of a routing header before it.
     pub fn checksum_is_right(&self, bytes: &[u8]) -> Option<bool> {
         let pseudo = self.pseudo_header(bytes)?;
         let message = bytes.get(self.l4()..self.end)?;
         match self.protocol? {
             PROTOCOL_UDP => {
                 let (udp, payload) = Udp::split(message).ok()?;
-                Some(udp.checksum_is_right(pseudo, payload))
+                let none = udp.checksum() == 0 && self.is_ipv6();
+                let may_be_none = || self.tunnel(bytes) == Some(Tunnel::Vxlan);
+                Some((!none || may_be_none()) && udp.checksum_is_right(pseudo, payload))
             }
             PROTOCOL_TCP => {
                 let (tcp, payload) = Tcp::split(message).ok()?;

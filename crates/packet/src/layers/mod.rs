@@ -23,6 +23,11 @@ use crate::view::{Layer, Malformed};
 use crate::vlan::{self, Vlan};
 use crate::vxlan::{self, Vxlan};
 
+/// Kind of IPv4's option for a loose source route (LSRR, RFC 791).
+const LOOSE_ROUTE: u8 = 131;
+/// Kind of IPv4's option for a strict one (SSRR).
+const STRICT_ROUTE: u8 = 137;
+
 /// Whether a packet is all there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fragment {
@@ -81,7 +86,7 @@ pub struct Layers {
     pub l4_len: usize,
     /// Where the payload ends, by the lengths in the headers; behind it is padding.
     pub end: usize,
-    /// An IPv6 routing header has stops left, so that the destination is not yet the one of the checksums.
+    /// An IPv4 source route or an IPv6 routing header has stops left, so that the destination is not yet the one of the checksums.
     on_its_way: bool,
 }
 
@@ -147,8 +152,8 @@ impl Layers {
         self.ether_type == ETHERTYPE_IPV6
     }
 
-    /// Whether the packet has all that the checksum of UDP and TCP is of: it is no fragment, and no IPv6 routing header has stops
-    /// left, whose last is the checksum's destination.
+    /// Whether the packet has all that the checksum of UDP and TCP is of: it is no fragment, and no IPv4 source route or IPv6 routing header
+    /// has stops left, whose last is the checksum's destination.
     #[inline]
     pub fn has_pseudo_header(&self) -> bool {
         self.fragment == Fragment::Whole && !self.on_its_way
@@ -239,6 +244,7 @@ impl Layers {
                 let lies = Malformed::Len(Layer::Ipv4);
                 self.cut(ip.payload_len().map(|len| ip.header_len() + len), lies)?;
                 self.l3_len = ip.header_len();
+                self.on_its_way = has_stops(ip);
                 self.fragment = fragment(ip.fragment_offset(), ip.more_fragments());
                 self.of_transport(bytes, ip.protocol())
             }
@@ -305,6 +311,16 @@ impl Layers {
         }
         Ok(self)
     }
+}
+
+/// Whether the packet of this header has stops before its destination: a source route, loose or strict, whose pointer,
+/// which counts from 1 at the option's kind, is not behind the route's end (RFC 791).
+fn has_stops(ip: &Ipv4) -> bool {
+    ip.options().map_while(Result::ok).any(|option| {
+        let next =
+            option.data.first().filter(|_| [LOOSE_ROUTE, STRICT_ROUTE].contains(&option.kind));
+        next.is_some_and(|next| usize::from(*next) <= option.data.len() + 2)
+    })
 }
 
 fn fragment(offset: usize, more_follow: bool) -> Fragment {

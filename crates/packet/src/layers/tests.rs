@@ -87,12 +87,19 @@ fn extension_headers_belong_to_the_third_layer() {
         &[51, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         &[17, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
     ];
-    let frame = ethernet(0x86dd, &[&v6(0, 56), &chain.concat(), &udp(9, 4), &[1, 2, 3, 4]]);
+    let mut frame = ethernet(0x86dd, &[&v6(0, 56), &chain.concat(), &udp(9, 4), &[1, 2, 3, 4]]);
     let layers = Layers::of(&frame).unwrap();
     assert_eq!((layers.l3_len, layers.l4_len, layers.protocol), (40 + 44, 8, Some(17)));
     assert_eq!(layers.payload(), 106..110);
+    // Without a checksum IPv6 is no packet for a receiver, unless it is a tunnel's.
+    assert_eq!(layers.checksum_is_right(&frame), Some(false));
+    let tunnel = ethernet(0x86dd, &[&v6(17, 16), &udp(4789, 8), &[8, 0, 0, 0, 0, 0, 0, 0]]);
+    assert_eq!(Layers::of(&tunnel).unwrap().checksum_is_right(&tunnel), Some(true));
+    let v4_has_none = ethernet(0x0800, &[&v4(17, 28, 0), &udp(9, 0)]);
+    assert_eq!(Layers::of(&v4_has_none).unwrap().checksum_is_right(&v4_has_none), Some(true));
+    layers.fill_checksum(&mut frame).unwrap();
+    assert_eq!(layers.checksum_is_right(&frame), Some(true));
     // A stop is left on the way: the checksum is that of another destination.
-    assert_eq!(layers.checksum_is_right(&frame), Some(true), "there is none");
     let mut routed = frame.clone();
     routed[14 + 40 + 8 + 3] = 1;
     let layers = Layers::of(&routed).unwrap();
@@ -103,6 +110,19 @@ fn extension_headers_belong_to_the_third_layer() {
         let frame = ethernet(0x86dd, &[&v6(60, 20), &[last, 0, 0, 0, 0, 0, 0, 0], &[1; 12]]);
         assert_eq!(lens(&frame), Ok(([14, 48, 0], 62..74)), "{last}");
         assert_eq!(Layers::of(&frame).unwrap().protocol, Some(last));
+    }
+}
+
+#[test]
+fn a_source_route_with_stops_left_hides_the_checksums_destination() {
+    // A route of one address, behind a no-operation: its pointer is behind it, or not.
+    for (kind, next, known) in [(131, 8, true), (131, 4, false), (137, 7, false), (7, 4, true)] {
+        let mut header = [&v4(6, 52, 0)[..], &[1, kind, 7, next, 192, 0, 2, 1]].concat();
+        header[0] = 0x47;
+        let frame = ethernet(0x0800, &[&header, &TCP]);
+        let layers = Layers::of(&frame).unwrap();
+        assert_eq!(layers.has_pseudo_header(), known, "{kind} {next}");
+        assert_eq!(layers.checksum_is_right(&frame).is_some(), known, "{kind} {next}");
     }
 }
 
