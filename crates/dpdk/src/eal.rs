@@ -243,6 +243,10 @@ impl Drop for Eal {
         }
         let alone = port::lock();
         for port in port::valid_ports() {
+            // Nobody sends on it, and the kernel takes back what it has when the process exits.
+            if !port::may_be_closed(port) {
+                continue;
+            }
             // SAFETY: every `Port` and queue borrows from this Eal and is gone. A port that is still
             // taken was forgotten, perhaps started; it will never be used again.
             unsafe {

@@ -9,10 +9,11 @@ mod support;
 
 use std::process::Command;
 
-use devices::{PATIENCE, cross, queues, remove, start};
+use devices::{PATIENCE, cross, exchange, queues, remove, start};
 use dpdk::vdev::{AfPacket, AfXdp, Tap, TapMac};
 use dpdk::{
-    Eal, Lack, Mempool, PoolConfig, Port, PortConfig, Request, Rss, RxOffloads, Started, TxOffloads,
+    Eal, ExternalBuffer, ForeignMemory, Lack, Mbuf, Mempool, PoolConfig, Port, PortConfig, Request,
+    Rss, RxOffloads, Started, TxOffloads,
 };
 use support::namespace::in_network_namespace;
 use support::skip::skip;
@@ -74,6 +75,7 @@ fn af_packet(eal: &Eal, pool: &Mempool<'_>) {
     ip("link set va mtu 1500");
     remove(eal, a);
     remove(eal, b);
+    tags_fit(eal, pool);
     // The kernel spreads connections over queues; the driver has no RSS to be told about.
     let two = eal.attach_vdev(&AfPacket::new("net_af_packet_2", "va").queue_pairs(2)).unwrap();
     let rss = Rss { key: Some(vec![1; 40]), ..Rss::default() };
@@ -81,6 +83,57 @@ fn af_packet(eal: &Eal, pool: &Mempool<'_>) {
     let port = eal.take_port(two).unwrap().configure(&config).unwrap();
     assert_eq!(port.shortfalls()[0].lack, Lack::Rss { queues: 2 });
     remove(eal, port.start().unwrap());
+}
+
+/// A frame of the test's, of so many bytes, each of which behind the addresses is `fill`.
+fn frame<'p>(pool: &Mempool<'p>, len: usize, fill: u8) -> Mbuf<'p> {
+    let mut mbuf = pool.alloc().unwrap();
+    let bytes = mbuf.append(len).unwrap();
+    bytes.fill(fill);
+    bytes[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5]);
+    mbuf
+}
+
+/// The driver puts a tag into a packet after it has found that it fits. In a slot of 1024 bytes there are 32 that are not
+/// the packet's.
+fn tags_fit(eal: &Eal, pool: &Mempool<'_>) {
+    const FITS: usize = 1024 - 32;
+    let slots = AfPacket::new("net_af_packet_t", "va").block_size(8192).frame_count(128);
+    let mut near = start(eal, pool, &slots.frame_size(1024));
+    let mut far = start(eal, pool, &AfPacket::new("net_af_packet_u", "vb"));
+    assert!(near.control().wait_link(PATIENCE).unwrap().up);
+    let (mut from, mut to) = (near.queues(), far.queues());
+    // Each of them takes a slot: were a tag put behind one's end, the next would not be sent, or the program end.
+    for round in 0..5 {
+        let mut packets: Vec<_> = (0..30).map(|_| frame(pool, FITS, round)).collect();
+        for at in [7, 29] {
+            packets[at].insert_vlan(Some(42)); // and is too long by it
+        }
+        let mut tagged = frame(pool, FITS - 4, round);
+        tagged.insert_vlan(Some(42));
+        packets.push(tagged);
+        let mut no_room = frame(pool, 60, round);
+        no_room.prepend(no_room.headroom()).unwrap().fill(0);
+        no_room.insert_vlan(Some(42));
+        packets.push(no_room);
+        let shared = frame(pool, 60, round).share();
+        let mut clone = shared.clone_into(pool).unwrap();
+        clone.insert_vlan(Some(42));
+        packets.push(clone);
+        let seen = exchange(packets, &mut from, &mut to, 29);
+        assert_eq!(seen.len(), 29);
+        let of_type = [0x88, 0xb5];
+        for plain in &seen[..28] {
+            assert_eq!((plain.packet_len(), &plain.data()[12..14]), (FITS, &of_type[..]));
+            assert!(plain.data()[14..].iter().all(|byte| *byte == round));
+        }
+        let tagged = &seen[28].data();
+        assert_eq!((tagged.len(), &tagged[12..18]), (FITS, &[0x81, 0, 0, 42, 0x88, 0xb5][..]));
+        assert!(tagged[18..].iter().all(|byte| *byte == round));
+    }
+    drop((from, to));
+    remove(eal, near);
+    remove(eal, far);
 }
 
 fn tap(eal: &Eal, pool: &Mempool<'_>) {
@@ -127,6 +180,14 @@ fn af_xdp_receives_into<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, kept: &Mempo
         Ok(id) => id,
         Err(error) => return skip(format_args!("net_af_xdp: {error}")),
     };
+    // What a queue of it has made is freed when it fails, and would be once more with the port.
+    let config = PoolConfig { count: 511, ..PoolConfig::named("too few") };
+    let few = Mempool::packet_pool(eal, &config).unwrap();
+    let port = eal.take_port(id).unwrap();
+    let failed = port.configure(&queues(&few, 1)).map(drop).unwrap_err().to_string();
+    assert!(failed.contains("rte_eth_rx_queue_setup"), "{failed}");
+    let refused = eal.detach(eal.take_port(id).unwrap()).unwrap_err().to_string();
+    assert!(refused.contains("configure it with success first"), "{refused}");
     let port = eal.take_port(id).unwrap().configure(&queues(kept, 1));
     let port = match port.and_then(Port::start) {
         Ok(port) => Some(port),
@@ -138,9 +199,47 @@ fn af_xdp_receives_into<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, kept: &Mempo
     if let Some(mut port) = port {
         let mut peer = start(eal, pool, &AfPacket::new("net_af_packet_x", "vb"));
         both_ways(pool, &mut port, &mut peer);
+        whatever_is_sent_is_whole(eal, kept, &mut port, &mut peer);
         remove(eal, peer);
         remove(eal, port);
-    } else {
-        eal.detach(eal.take_port(id).unwrap()).unwrap();
     }
+}
+
+/// The driver copies a packet's length from its first segment, into a buffer of whatever length.
+fn whatever_is_sent_is_whole<'eal>(
+    eal: &'eal Eal,
+    kept: &Mempool<'eal>,
+    port: &mut Port<'eal, Started>,
+    peer: &mut Port<'eal, Started>,
+) {
+    let config =
+        PoolConfig { count: 63, cache: 0, data_room: 60_000, ..PoolConfig::named("large") };
+    let large = Mempool::packet_pool(eal, &config).unwrap();
+    {
+        let (mut from, mut to) = (port.queues(), peer.queues());
+        let mut segments = frame(&large, 20, 2);
+        for _ in 0..2 {
+            let mut next = large.alloc().unwrap();
+            next.append(20).unwrap().fill(2);
+            segments.chain(next).unwrap();
+        }
+        let shared = frame(kept, 70, 3).share();
+        let bytes = ExternalBuffer::foreign(
+            ForeignMemory::check(eal).unwrap(),
+            frame(&large, 80, 4).data().to_vec(),
+        );
+        let packets = vec![
+            frame(&large, 50, 0),
+            frame(&large, 50_000, 1),
+            segments,
+            shared.clone_into(kept).unwrap(),
+            bytes.packet(kept, ..).unwrap(),
+            frame(kept, 90, 5),
+        ];
+        drop(shared);
+        let seen = exchange(packets, &mut from, &mut to, 5);
+        let seen: Vec<_> = seen.iter().map(|it| (it.packet_len(), it.data()[14])).collect();
+        assert_eq!(seen, [(50, 0), (60, 2), (70, 3), (80, 4), (90, 5)]);
+    }
+    assert!(large.is_full());
 }

@@ -165,6 +165,12 @@ impl<'m> Mbuf<'m> {
         unsafe { is_unshared(self.as_ptr()) }
     }
 
+    /// Whether the bytes of the first segment are in the mbuf's own buffer (`RTE_MBUF_DIRECT`).
+    pub(crate) fn is_of_own_buffer(&self) -> bool {
+        // SAFETY: the mbuf is valid.
+        unsafe { field::<u64>(self.as_ptr(), layout::MBUF_OL_FLAGS) & fast::headers::SHARED == 0 }
+    }
+
     /// Whether this is the only owner of the first mbuf, whoever sees its bytes.
     #[inline]
     fn is_sole_owner(&self) -> bool {

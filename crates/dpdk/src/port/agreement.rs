@@ -8,7 +8,7 @@ use super::config::PortConfig;
 use super::control;
 use super::error::PortError;
 use super::id::PortId;
-use super::info::PortInfo;
+use super::info::{self, PortInfo};
 use super::offloads::{RxOffloads, TxOffloads};
 use super::rss::{Reta, Rss, RssHashTypes};
 use super::shortfall::{Lack, Shortfall};
@@ -29,6 +29,10 @@ pub(super) struct Agreement {
     pub hash_types: u64,
     /// A key of the length that the driver takes.
     pub key: Option<Vec<u8>>,
+    /// DPDK refused to configure the port with the key, which is to be set when the port has started.
+    pub key_left_out: bool,
+    /// What the table was asked to be.
+    asked_reta: Reta,
     /// To be set at each start, for drivers fill theirs then. Empty for the driver's own.
     pub reta: Vec<u16>,
     pub shortfalls: Vec<Shortfall>,
@@ -58,9 +62,15 @@ impl Agreement {
             |lack: &Lack| matches!(lack, Lack::RetaRefused { .. } | Lack::KeyRefused { .. });
         self.shortfalls.retain(|shortfall| !at_start(&shortfall.lack));
         if let Some(key) = &self.key {
-            if let Err(errno) = control::rss::ensure_key(id, self.hash_types, key) {
+            if let Err(errno) =
+                control::rss::ensure_key(id, self.hash_types, key, !self.key_left_out)
+            {
                 self.lack(id, Lack::KeyRefused { errno });
             }
+        }
+        // There are drivers that make their table only now, as long as they have queues.
+        if let Ok(info) = info::query(id) {
+            self.reta(id, info.reta_size);
         }
         if !self.reta.is_empty() {
             if let Err(errno) = control::rss::update_reta(id, &self.reta) {
@@ -100,26 +110,33 @@ impl Agreement {
             return Ok(());
         }
         match &asked.key {
-            Some(key) if key.len() == usize::from(info.rss_key_len) => self.key = Some(key.clone()),
+            Some(key) if key.len() == usize::from(info.rss_key_len) => {
+                self.key = Some(key.clone());
+            }
             Some(key) => {
                 self.lack(id, Lack::Key { asked: key.len(), takes: info.rss_key_len });
             }
             None => {}
         }
-        if asked.reta.queues().is_empty() {
-            return Ok(());
-        }
-        if info.reta_size == 0 {
-            self.lack(id, Lack::Reta);
-            return Ok(());
-        }
-        if let Reta::Table(table) = &asked.reta {
-            if table.len() != usize::from(info.reta_size) {
-                self.lack(id, Lack::RetaSize { asked: table.len(), has: info.reta_size });
-            }
-        }
-        self.reta = asked.reta.entries(info.reta_size);
+        self.asked_reta = asked.reta.clone();
+        self.reta(id, info.reta_size);
         Ok(())
+    }
+
+    /// The table that was asked for, of so many entries, and what lacks of it.
+    fn reta(&mut self, id: PortId, size: u16) {
+        let of_size = |lack: &Lack| matches!(lack, Lack::Reta | Lack::RetaSize { .. });
+        self.shortfalls.retain(|shortfall| !of_size(&shortfall.lack));
+        self.reta = self.asked_reta.entries(size);
+        match &self.asked_reta {
+            asked if asked.queues().is_empty() => {}
+            _ if size == 0 => self.lack(id, Lack::Reta),
+            Reta::Table(table) if table.len() != usize::from(size) => {
+                let asked = table.len();
+                self.lack(id, Lack::RetaSize { asked, has: size });
+            }
+            _ => {}
+        }
     }
 
     /// After [`rss`](Self::rss), because packets carry a hash only where there is one.
@@ -142,6 +159,7 @@ impl Agreement {
             return Err(PortError::TxOffloads { port: id, missing, has: info.tx_offloads });
         }
         let given = config.rx_offloads.required | (config.rx_offloads.wanted & can);
+        let given = given - excluded(given, config.rx_offloads.required);
         let missing = config.rx_offloads.wanted - given;
         self.rx_offloads = given;
         if !missing.is_empty() {
@@ -155,6 +173,16 @@ impl Agreement {
         }
         Ok(())
     }
+}
+
+/// What of `given` is to be left out: drivers that can put TCP segments together and keep the FCS refuse to start with
+/// both. Segments put together are worth more, if none is required.
+fn excluded(given: RxOffloads, required: RxOffloads) -> RxOffloads {
+    let both = RxOffloads::TCP_LRO | RxOffloads::KEEP_CRC;
+    if !given.contains(both) || required.contains(both) {
+        return RxOffloads::EMPTY;
+    }
+    if required.contains(RxOffloads::KEEP_CRC) { RxOffloads::TCP_LRO } else { RxOffloads::KEEP_CRC }
 }
 
 fn count(port: PortId, direction: &'static str, asked: usize, max: u16) -> Result<u16, PortError> {
@@ -273,6 +301,42 @@ mod tests {
         let agreement = agree(2, &other, &info()).unwrap();
         assert_eq!((agreement.hash_types, agreement.reta.len()), (0, 0));
         assert_eq!(lacks(&agreement).len(), 1);
+    }
+
+    #[test]
+    fn a_table_that_is_made_at_the_start_is_filled_then() {
+        let asked = Rss { reta: Reta::Table(vec![1, 0]), ..Rss::default() };
+        let mut agreement = agree(2, &asked, &PortInfo { reta_size: 0, ..info() }).unwrap();
+        assert_eq!((&agreement.reta[..], &lacks(&agreement)[..]), (&[][..], &[Lack::Reta][..]));
+        agreement.reta(PortId(3), 2);
+        assert_eq!((&agreement.reta[..], &lacks(&agreement)[..]), (&[1, 0][..], &[][..]));
+        agreement.reta(PortId(3), 3);
+        assert_eq!(agreement.reta, [1, 0, 1]);
+        assert_eq!(lacks(&agreement), [Lack::RetaSize { asked: 2, has: 3 }]);
+        let mut of_the_driver = agree(2, &Rss::default(), &info()).unwrap();
+        of_the_driver.reta(PortId(3), 0);
+        assert_eq!((of_the_driver.reta.len(), lacks(&of_the_driver).len()), (0, 0));
+    }
+
+    #[test]
+    fn of_wanted_offloads_that_exclude_each_other_one_is_left_out() {
+        let (lro, crc) = (RxOffloads::TCP_LRO, RxOffloads::KEEP_CRC);
+        let info = PortInfo { rx_offloads: lro | crc, ..info() };
+        for (required, wanted, given) in [
+            (RxOffloads::EMPTY, lro | crc, Some(lro)),
+            (crc, lro, Some(crc)),
+            (lro, crc, Some(lro)),
+            (lro | crc, RxOffloads::EMPTY, None),
+            (RxOffloads::EMPTY, crc, None),
+        ] {
+            let config =
+                PortConfig { rx_offloads: Request { required, wanted }, ..PortConfig::default() };
+            let agreement = Agreement::of(PortId(3), &config, &info).unwrap();
+            let all = required | wanted;
+            assert_eq!(agreement.rx_offloads, given.unwrap_or(all));
+            let lack = given.map(|given| Lack::RxOffloads { missing: all - given, given });
+            assert_eq!(lacks(&agreement), lack.into_iter().collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ const DRIVERS: [(&str, Arguments); 10] = [
     ("net_pcap", Arguments::Any),
     ("net_vhost", Arguments::Vhost),
     ("eth_vhost", Arguments::Vhost),
-    ("net_virtio_user", Arguments::Any),
+    ("net_virtio_user", Arguments::VirtioUser),
 ];
 
 /// What a driver may be told.
@@ -31,6 +31,7 @@ enum Arguments {
     /// are sent on to: so no more than every buffer has.
     Null,
     Vhost,
+    VirtioUser,
 }
 
 /// Whether a device may be attached, or why not.
@@ -78,6 +79,11 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
             Err("with legacy-ol-flags the peer decides where checksums are written")
         }
         Arguments::Vhost => Ok(()),
+        // It writes the header before packets also where the bytes there are another packet's or no mbuf's.
+        Arguments::VirtioUser if arguments.iter().any(|it| it.starts_with("vectorized")) => {
+            Err("vectorized sends write into packets that are shared")
+        }
+        Arguments::VirtioUser => Ok(()),
         Arguments::None if arguments.is_empty() => Ok(()),
         Arguments::None => {
             Err("this driver takes no arguments here: they are pointers or other rings")
@@ -207,6 +213,8 @@ mod tests {
             "net_memif0, zero-copy=yes",
             "net_vhost0,iface=/tmp/s,legacy-ol-flags=1",
             "eth_vhost0,iface=/tmp/s, legacy-ol-flags=1",
+            "net_virtio_user0,path=/tmp/s,vectorized=1",
+            "net_virtio_user0, vectorized=1,path=/tmp/s",
             "net_null0,size=[64,copy=1]",
             "eth_null0,copy=1,size=9000",
             "0000:01:00.0,cmd_fd=3",

@@ -150,7 +150,10 @@ fn hint(call: &str, errno: Errno) -> &'static str {
         ("rte_eth_dev_set_mtu", Errno::EBUSY) => "; stop the port first",
         ("rte_eth_dev_set_mtu", Errno::EINVAL) => "; Port::info has min_mtu and max_mtu",
         (
-            "rte_eth_dev_configure" | "rte_eth_rx_queue_setup" | "rte_eth_tx_queue_setup",
+            "rte_eth_dev_configure"
+            | "rte_eth_rx_queue_setup"
+            | "rte_eth_tx_queue_setup"
+            | "rte_eth_dev_start",
             Errno::EINVAL,
         ) => "; DPDK's message above says of what",
         _ => "",

@@ -25,6 +25,9 @@ impl Eal {
     /// net_af_xdp, net_tap, net_pcap, net_vhost (also as eth_vhost) or net_virtio_user. Each argument is `key=value`, with one `=`.
     /// Everything else can be given to [`Eal::init`], by `--vdev` or `-a`, by whoever starts the program.
     ///
+    /// Whatever is asked of any port meanwhile waits until the driver has the device. With `server=1` net_virtio_user waits for its
+    /// other end first, however long.
+    ///
     /// # Errors
     /// [`PortError::Unsafe`] for everything else: there are drivers that take over other ports, that
     /// write behind their buffers, and arguments that are pointers. [`PortError::Attach`] when the driver
@@ -55,14 +58,19 @@ impl Eal {
     /// Closes a port and removes its device (`rte_dev_remove`).
     ///
     /// # Errors
-    /// [`PortError::Unsafe`] when the device has, or may have, other ports, [`PortError::Call`],
-    /// [`PortError::Remains`].
+    /// [`PortError::Unsafe`] when the device has, or may have, other ports, or when it is one of net_af_xdp whose last configuration
+    /// failed at its queues; [`PortError::Call`], [`PortError::Remains`].
     pub fn detach(&self, port: Port<'_, Unconfigured>) -> Result<(), PortError> {
         let id = port.id();
         // Held until the device is gone, so that nobody takes the port meanwhile. It goes after the
         // lock, which it may need.
         let _claim = port.into_claim();
         let _alone = lock();
+        if !configuration::may_be_closed(id) {
+            let name = id.name_locked().unwrap_or_default();
+            let why = "its queues could not be set up, and its driver would free twice what it made for them; configure it with success first";
+            return Err(PortError::Unsafe(name, why));
+        }
         let device = info::query(id)?.device;
         // Of a port that does not answer nobody knows whose it is.
         let siblings = (0..layout::MAX_ETHPORTS as u16)

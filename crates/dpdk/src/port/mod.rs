@@ -25,10 +25,12 @@ mod state;
 mod toeplitz;
 mod tx;
 mod tx_buffer;
+mod tx_guard;
 pub mod vdev;
 
 pub use callback::{CallbackId, Packets};
 pub use config::{PortConfig, RxConfig, TxConfig};
+pub(crate) use control::configuration::may_be_closed;
 pub use control::vlan::VlanModes;
 pub use control::xstats::{XstatIds, XstatNames, XstatsError};
 pub use control::{Link, PortControl, Stats};

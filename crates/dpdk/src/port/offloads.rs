@@ -51,7 +51,8 @@ bit_set! {
         SCATTER = layout::RX_OFFLOAD_SCATTER, "SCATTER";
         /// Each packet carries the port's clock, in a dynamic field.
         TIMESTAMP = layout::RX_OFFLOAD_TIMESTAMP, "TIMESTAMP";
-        /// The frame check sequence stays: packets are four bytes longer.
+        /// The frame check sequence stays: packets are four bytes longer. Not beside [`TCP_LRO`](Self::TCP_LRO), with which
+        /// drivers refuse to start: of the two the one that is only wanted is left out.
         KEEP_CRC = layout::RX_OFFLOAD_KEEP_CRC, "KEEP_CRC";
         /// Says whether SCTP's checksum is right.
         SCTP_CKSUM = layout::RX_OFFLOAD_SCTP_CKSUM, "SCTP_CKSUM";

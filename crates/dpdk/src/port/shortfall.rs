@@ -79,7 +79,8 @@ pub enum Lack {
     /// A table at all.
     #[error("an RSS table was given, its driver has none to be set: the device's own is used")]
     Reta,
-    /// The driver kept another key than it was configured with, and did not take it when the port was started.
+    /// The driver kept another key than it was configured with, or was not to be configured with one, and did not take it when
+    /// the port was started.
     #[error(
         "an RSS key was given, rte_eth_dev_rss_hash_update says {errno}: the driver's own is used"
     )]

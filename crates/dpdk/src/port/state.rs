@@ -16,8 +16,10 @@ use super::offloads::{RxOffloads, TxOffloads};
 use super::rx::RxQueue;
 use super::shortfall::Shortfall;
 use super::tx::TxQueue;
+use super::tx_guard::TxGuard;
 use crate::debug::impl_debug;
 use crate::eal::Eal;
+use crate::errno::Errno;
 use crate::mutex::locked;
 
 /// A port that has no queues yet.
@@ -60,6 +62,10 @@ pub(super) struct Claim<'eal> {
     started: bool,
     /// The callbacks on the port's queues.
     callbacks: Registry,
+    /// What its driver needs when it sends.
+    guard: Option<TxGuard<'eal>>,
+    /// What has packets come by the guard, while the port is started.
+    sentinels: Registry,
 }
 
 impl Drop for Claim<'_> {
@@ -67,6 +73,8 @@ impl Drop for Claim<'_> {
         if self.started {
             // SAFETY: queues borrow from the port that holds this claim and are gone.
             unsafe { self.callbacks.abandon(self.id.0) };
+            // SAFETY: as above; they borrow nothing.
+            unsafe { self.sentinels.clear(self.id.0) };
             let _alone = lock();
             // SAFETY: as above.
             unsafe { dpdk_sys::rte_eth_dev_stop(self.id.0) };
@@ -97,7 +105,14 @@ impl Eal {
         }
         drop(taken);
         Ok(Port {
-            claim: Claim { eal: self, id, started: false, callbacks: Registry::default() },
+            claim: Claim {
+                eal: self,
+                id,
+                started: false,
+                callbacks: Registry::default(),
+                guard: None,
+                sentinels: Registry::default(),
+            },
             agreement: Agreement::default(),
             state: PhantomData,
         })
@@ -160,7 +175,10 @@ impl<'eal> Port<'eal, Unconfigured> {
     /// # Errors
     /// [`PortError::NoQueues`], [`PortError::TooManyQueues`], [`PortError::RxOffloads`] and [`PortError::TxOffloads`] for required ones,
     /// [`PortError::RetaQueue`], or [`PortError::Call`] with the function that failed.
-    pub fn configure(self, config: &PortConfig<'eal>) -> Result<Port<'eal, Configured>, PortError> {
+    pub fn configure(
+        mut self,
+        config: &PortConfig<'eal>,
+    ) -> Result<Port<'eal, Configured>, PortError> {
         let id = self.claim.id;
         if config.rx.is_empty() && config.tx.is_empty() {
             return Err(PortError::NoQueues(id));
@@ -173,7 +191,8 @@ impl<'eal> Port<'eal, Unconfigured> {
         let tx_conf = dpdk_sys::rte_eth_txconf { offloads: 0, ..info.default_txconf };
         // SAFETY: the driver has just filled it in.
         let known = unsafe { PortInfo::from_dpdk(&info) };
-        let agreement = Agreement::of(id, config, &known)?;
+        let mut agreement = Agreement::of(id, config, &known)?;
+        self.claim.guard = TxGuard::of(&known.driver, &info, config);
         let (rx, tx) = (agreement.rx, agreement.tx);
         // SAFETY: plain data for which all zeros means: nothing special.
         let mut conf: dpdk_sys::rte_eth_conf = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -187,15 +206,26 @@ impl<'eal> Port<'eal, Unconfigured> {
             conf.rx_adv_conf.rss_conf.rss_hf = agreement.hash_types;
         }
         configuration::begin(id);
-        let key = agreement.key.as_deref();
-        agreement::with_key(id, key, |pointer| {
-            conf.rx_adv_conf.rss_conf.rss_key = pointer;
-            conf.rx_adv_conf.rss_conf.rss_key_len = key.map_or(0, |key| key.len() as u8);
-            // SAFETY: the claim makes this the only user of the port; `conf` is valid, and the key in it lives
-            // until the port is configured with another.
-            let code = unsafe { dpdk_sys::rte_eth_dev_configure(id.0, rx, tx, &conf) };
-            check(id, "rte_eth_dev_configure", code).map(drop)
-        })?;
+        let mut configure = |key: Option<&[u8]>| {
+            agreement::with_key(id, key, |pointer| {
+                conf.rx_adv_conf.rss_conf.rss_key = pointer;
+                conf.rx_adv_conf.rss_conf.rss_key_len = key.map_or(0, |key| key.len() as u8);
+                // SAFETY: the claim makes this the only user of the port; `conf` is valid, and the key in it
+                // lives until the port is configured with another.
+                let code = unsafe { dpdk_sys::rte_eth_dev_configure(id.0, rx, tx, &conf) };
+                check(id, "rte_eth_dev_configure", code).map(drop)
+            })
+        };
+        match configure(agreement.key.as_deref()) {
+            // Newer releases of DPDK believe a driver that says no length of a key that it takes none.
+            Err(PortError::Call { errno: Errno::EINVAL, .. })
+                if agreement.key.is_some() && info.hash_key_size == 0 =>
+            {
+                configure(None)?;
+                agreement.key_left_out = true;
+            }
+            done => done?,
+        }
         // SAFETY: looks a number up in DPDK's table.
         let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(id.0) } as u32;
         // In this order, in which net_tap of 24.11 and later can cut TCP segments (in the other it refuses them).
@@ -206,6 +236,9 @@ impl<'eal> Port<'eal, Unconfigured> {
             check(id, "rte_eth_tx_queue_setup", unsafe {
                 dpdk_sys::rte_eth_tx_queue_setup(id.0, queue, descriptors, socket, &tx_conf)
             })?;
+        }
+        if known.driver == "net_af_xdp" {
+            configuration::at_risk(id);
         }
         for (queue, setup) in (0u16..).zip(&config.rx) {
             let mut descriptors = setup.descriptors;
@@ -247,7 +280,7 @@ impl<'eal> Port<'eal, Configured> {
     /// take before: frames that come in between follow the driver's.
     ///
     /// # Errors
-    /// [`PortError::Call`].
+    /// [`PortError::Call`], of net_af_xdp and net_af_packet also `rte_eth_add_tx_callback`: see [`TxQueue::send`].
     pub fn start(mut self) -> Result<Port<'eal, Started>, PortError> {
         let id = self.claim.id;
         let alone = lock();
@@ -257,6 +290,10 @@ impl<'eal> Port<'eal, Configured> {
         let mut agreement = std::mem::take(&mut self.agreement);
         agreement.started(id);
         drop(alone);
+        if self.claim.guard.is_some() {
+            // SAFETY: the port is configured with these queues, and none is handed out yet.
+            unsafe { TxGuard::post(id, agreement.tx, &self.claim.sentinels)? };
+        }
         Ok(self.into(agreement))
     }
 
@@ -336,7 +373,7 @@ impl<'eal> Port<'eal, Started> {
                 .collect(),
             // SAFETY: as above.
             tx: (0..self.agreement.tx)
-                .map(|queue| unsafe { TxQueue::new(id, queue, callbacks) })
+                .map(|queue| unsafe { TxQueue::new(id, queue, callbacks, self.claim.guard) })
                 .collect(),
         }
     }
@@ -349,6 +386,8 @@ impl<'eal> Port<'eal, Started> {
         let id = self.claim.id;
         // SAFETY: no queue is alive: each borrows the port, which is moved in here.
         unsafe { self.claim.callbacks.abandon(id.0) };
+        // SAFETY: as above; they borrow nothing.
+        unsafe { self.claim.sentinels.clear(id.0) };
         let alone = lock();
         // SAFETY: as above.
         check(id, "rte_eth_dev_stop", unsafe { dpdk_sys::rte_eth_dev_stop(id.0) })?;

@@ -12,6 +12,7 @@ use dpdk_sys::rte_mbuf;
 use super::callback::{CallbackId, Direction, Packets, Registry, on_send};
 use super::error::PortError;
 use super::id::PortId;
+use super::tx_guard::TxGuard;
 use crate::burst::Burst;
 use crate::debug::impl_debug;
 use crate::errno::Errno;
@@ -34,6 +35,8 @@ pub struct TxQueue<'port> {
     queue: usize,
     /// Where its closures are kept.
     callbacks: &'port Registry,
+    /// Looked at where there are callbacks, which there are where this is.
+    guard: Option<TxGuard<'port>>,
     started: PhantomData<&'port mut ()>,
 }
 
@@ -68,16 +71,25 @@ unsafe fn look_at_refused(mbuf: *mut rte_mbuf) {
 impl<'port> TxQueue<'port> {
     /// # Safety
     /// The port is started with this queue for all of the lifetime, and no other `TxQueue` for it
-    /// exists meanwhile.
-    pub(super) unsafe fn new(port: u16, queue: u16, callbacks: &'port Registry) -> Self {
+    /// exists meanwhile. `guard` is what its driver needs, and is posted.
+    pub(super) unsafe fn new(
+        port: u16,
+        queue: u16,
+        callbacks: &'port Registry,
+        guard: Option<TxGuard<'port>>,
+    ) -> Self {
         let ops = ethdev::fp_ops(port);
-        Self { ops, port, queue: queue.into(), callbacks, started: PhantomData }
+        Self { ops, port, queue: queue.into(), callbacks, guard, started: PhantomData }
     }
 
     /// Offers every packet of the burst once, in order. What the driver takes leaves the burst, from
     /// the front; what it does not take stays inside, the caller's to try again or to drop. Returns
     /// how many were taken. TX callbacks run, as in `rte_eth_tx_burst`; packets that they drop are
     /// gone from the burst and not counted.
+    ///
+    /// So are, on net_af_xdp, packets that are longer than its buffers, and on net_af_packet those that ask for a VLAN tag and are
+    /// shared or have no headroom for it: these drivers would write where they must not. net_af_xdp gets a copy of what
+    /// is of several segments or shared.
     #[inline]
     pub fn send<const N: usize>(&mut self, burst: &mut Burst<'_, N>) -> usize {
         // SAFETY: the burst owns `len` packets (at most 65,535); it keeps what the callbacks keep, and
@@ -185,7 +197,11 @@ impl<'port> TxQueue<'port> {
             )
         };
         debug_assert!(kept <= count);
-        kept
+        let Some(guard) = &self.guard else { return kept };
+        // SAFETY: the caller's packets, of which it gives up those that are not among the kept.
+        let mut packets = unsafe { Packets::new(first, kept, kept) };
+        guard.check(&mut packets);
+        packets.len() as u16
     }
 
     /// Has every burst from now on go through `callback` before it is offered to the driver

@@ -31,7 +31,7 @@ impl<'m> Packets<'_, 'm> {
     /// them, at most `room`, are there, are owned by the caller, and valid for `'m`. It gives them up, and
     /// owns what is inside at the end.
     #[inline(always)]
-    pub(super) unsafe fn new(first: *mut *mut rte_mbuf, count: u16, room: u16) -> Self {
+    pub(in crate::port) unsafe fn new(first: *mut *mut rte_mbuf, count: u16, room: u16) -> Self {
         debug_assert!(count <= room);
         // SAFETY: the contract is the caller's; an `Mbuf` is a pointer to an mbuf.
         let slots = unsafe { std::slice::from_raw_parts_mut(first.cast(), usize::from(room)) };

@@ -125,6 +125,15 @@ impl Registry {
         };
     }
 
+    /// Takes all closures off and drops them.
+    ///
+    /// # Safety
+    /// Nobody polls the port's queues, and what the closures borrow is alive.
+    pub(in crate::port) unsafe fn clear(&self, port: u16) {
+        // SAFETY: the contract is the caller's.
+        unsafe { self.remove_those(port, |_| true) };
+    }
+
     /// Takes off what queues that were forgotten have left, and leaks it: what it borrows may be gone.
     ///
     /// # Safety

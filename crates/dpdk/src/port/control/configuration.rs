@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which configuration a port has, and whether it has the queues that its driver believes it has.
+//! Which configuration a port has, whether it has the queues that its driver believes it has, and whether it may be closed.
 //!
 //! Drivers add statistics up over their queues, as many as the port is said to have, and some do not look whether
 //! those are there: net_vhost says how many it will have before any is set up, and its statistics follow null pointers
 //! then. So might another's where setting a queue up has failed.
+//!
+//! net_af_xdp frees what a queue that cannot be set up has made so far, and when the port is closed frees it again.
 //!
 //! Which extended statistics there are may change with each configuration, for queues are among them; so each has a number.
 
@@ -14,12 +16,15 @@ use dpdk_sys::layout;
 use crate::port::error::PortError;
 use crate::port::id::PortId;
 
-/// Of each port twice the number of its configuration, and 1 more when all of its queues are set up. Read and written
-/// under the lock of ports.
+/// Of each port four times the number of its configuration, and two marks. Read and written under the lock of ports.
 static STATES: [AtomicU32; layout::MAX_ETHPORTS] =
     [const { AtomicU32::new(0) }; layout::MAX_ETHPORTS];
 
+/// All of its queues are set up.
 const COMPLETE: u32 = 1;
+/// Its driver may free twice what it has already freed.
+const AT_RISK: u32 = 2;
+const NUMBER: u32 = 4;
 
 fn state(id: PortId) -> u32 {
     STATES.get(usize::from(id.0)).map_or(0, |state| state.load(Ordering::Relaxed))
@@ -34,12 +39,22 @@ fn set(id: PortId, to: u32) {
 /// Notes that the port came, or is being configured: another configuration, whose queues may not be there. The caller
 /// holds the lock.
 pub(in crate::port) fn begin(id: PortId) {
-    set(id, (state(id) & !COMPLETE).wrapping_add(2));
+    set(id, (state(id) & !COMPLETE).wrapping_add(NUMBER));
 }
 
 /// Notes that all queues of the configuration are set up. The caller holds the lock.
 pub(in crate::port) fn complete(id: PortId) {
-    set(id, state(id) | COMPLETE);
+    set(id, (state(id) | COMPLETE) & !AT_RISK);
+}
+
+/// Notes that the port must not be closed unless its queues are set up. The caller holds the lock.
+pub(in crate::port) fn at_risk(id: PortId) {
+    set(id, state(id) | AT_RISK);
+}
+
+/// Whether the port may be closed. The caller holds the lock.
+pub(crate) fn may_be_closed(id: PortId) -> bool {
+    state(id) & AT_RISK == 0
 }
 
 /// Notes that its queues go with the port. The caller holds the lock.
@@ -49,7 +64,7 @@ pub(in crate::port) fn end(id: PortId) {
 
 /// The number of the configuration. The caller holds the lock.
 pub(super) fn number(id: PortId) -> u32 {
-    state(id) >> 1
+    state(id) / NUMBER
 }
 
 /// Refuses to have a driver look at queues that may not be there. The caller holds the lock.

@@ -118,12 +118,18 @@ fn update_hash(id: PortId, types: u64, key: Option<&[u8]>) -> Result<(), Errno> 
 }
 
 /// Sees to it that a port that has started hashes with the key of its configuration: there are drivers that take
-/// none there, and say nothing. One that does not tell its key is believed. The caller holds the lock.
-pub(in crate::port) fn ensure_key(id: PortId, types: u64, key: &[u8]) -> Result<(), Errno> {
-    match hash(id) {
-        Ok((_, now)) if now != key => update_hash(id, types, Some(key)),
-        _ => Ok(()),
-    }
+/// none there, and say nothing. One that was `given` it and does not tell its key is believed. The caller holds the lock.
+pub(in crate::port) fn ensure_key(
+    id: PortId,
+    types: u64,
+    key: &[u8],
+    given: bool,
+) -> Result<(), Errno> {
+    let has = match hash(id) {
+        Ok((_, now)) => now == key,
+        Err(_) => given,
+    };
+    if has { Ok(()) } else { update_hash(id, types, Some(key)) }
 }
 
 /// Sets a table that is as long as the device's. The caller holds the lock.

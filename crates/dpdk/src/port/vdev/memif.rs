@@ -29,6 +29,16 @@ pub struct Memif(Arguments);
 
 vdev!(Memif, "net_memif", |arguments| {
     arguments.check_socket("socket")?;
+    match arguments.get("socket") {
+        Some(name) if name.len() > ABSTRACT && arguments.get("socket-abstract") != Some("no") => {
+            return Err(arguments.refuse(
+                "socket",
+                name,
+                "the driver cuts an abstract name to 106 bytes",
+            ));
+        }
+        _ => {}
+    }
     arguments.check_range("rsize", 1..=14, "the driver takes 1 to 14")?;
     arguments.check_range("bsize", 1..=u16::MAX.into(), "a buffer has a byte at least")?;
     match arguments.get("secret") {
@@ -39,6 +49,8 @@ vdev!(Memif, "net_memif", |arguments| {
     }
 });
 
+/// Bytes of a name that is no path.
+const ABSTRACT: usize = 106;
 /// Bytes of a secret.
 const SECRET: usize = 24;
 
@@ -64,7 +76,7 @@ impl Memif {
         self
     }
 
-    /// A socket of the network namespace, with a name and no file.
+    /// A socket of the network namespace, with a name of 106 bytes at most and no file.
     #[must_use]
     pub fn abstract_socket(mut self, name: impl AsRef<str>) -> Self {
         self.0.set("socket", name.as_ref());

@@ -58,7 +58,8 @@ impl VirtioUser {
     }
 
     /// Whether it listens on the socket for a vhost device that connects; by default it connects. Attaching waits for
-    /// the other end then.
+    /// the other end then, however long, and whatever is asked of any port waits with it, on every thread: the other end
+    /// cannot be attached by the same process afterwards. To be used where another process is sure to come.
     #[must_use]
     pub fn server(mut self, on: bool) -> Self {
         self.0.set_flag("server", on);
