@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Writes what ports receive into a pcapng file: `capture [EAL options] -- --write FILE [--snap BYTES] [--packets N]`
 //!
-//! A lcore polls; a closure on each queue copies packets into a ring; an ordinary thread writes them. Neither waits for
+//! A worker lcore polls; a closure on each queue copies packets into a ring; the main lcore writes them. Neither waits for
 //! the other: what finds the ring full is counted as lost, in the file as well. Wireshark and capinfos read it.
 //!
 //! ```text
-//! $ capture --no-pci --no-huge -m 128 -l 0 --vdev net_null0 -- --packets 1000 --snap 64 --write out.pcapng
+//! $ capture --no-pci --no-huge -m 128 -l 0,1 --vdev net_null0 -- --packets 1000 --snap 64 --write out.pcapng
 //! 1024 received
 //! out.pcapng: 1024 packets, 0 lost
 //! ```
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use common::{Options, Result};
 use dpdk::pcapng::{Direction, Interface, Pcapng, PcapngConfig, TapConfig};
-use dpdk::{Burst, Eal, Mempool, PoolConfig, Port};
+use dpdk::{Burst, Eal, Port};
 
 fn main() -> ExitCode {
     common::end(run())
@@ -30,10 +30,11 @@ fn run() -> Result<()> {
     let path = options.get::<String>("--write")?.ok_or("--write FILE is missing")?;
     let snap = options.get("--snap")?.unwrap_or(TapConfig::default().snap);
     let until = options.until()?;
-    let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;
+    let pool = common::pool(&eal, 1)?;
     let mut file = Pcapng::create(&path, &PcapngConfig::named("linerate capture example"))?;
     let mut ports = common::start(&eal, &pool, 1)?;
 
+    let worker = *eal.workers().first().ok_or("no lcore beside the main one: give two to -l")?;
     let mut interfaces = Vec::new();
     for port in &ports {
         interfaces.push(file.add_interface(&Interface::of(&port.control())?)?);
@@ -45,27 +46,25 @@ fn run() -> Result<()> {
         port.rx[0].add_callback(move |packets| tap.capture(packets.iter()))?;
     }
 
-    let figures = thread::scope(|scope| -> Result<_> {
+    // With the queues the taps end. A thread that this one spawned would share its CPU.
+    eal.scope(|scope| -> Result<()> {
         let until = &until;
-        let writer = scope.spawn(move || {
-            // Until the polls are over; `finish` takes the rest.
+        scope.launch(worker, move || {
             while until.more() {
-                file.collect()?;
-                thread::sleep(Duration::from_millis(1));
+                for port in &mut queues {
+                    let mut burst = Burst::<32>::new();
+                    until.count(port.rx[0].receive(&mut burst));
+                }
             }
-            Ok::<_, dpdk::pcapng::PcapngError>(file)
-        });
-        // A writer that has failed (a full disk) ends the capture.
-        while until.more() && !writer.is_finished() {
-            for port in &mut queues {
-                let mut burst = Burst::<32>::new();
-                until.count(port.rx[0].receive(&mut burst));
-            }
+        })?;
+        while until.more() {
+            // A full disk ends the capture.
+            file.collect().inspect_err(|_| until.end())?;
+            thread::sleep(Duration::from_millis(1));
         }
-        drop(queues); // and the taps with them
-        let file = writer.join().map_err(|_| "the writer panicked")??;
-        Ok(file.finish()?)
+        Ok(())
     })?;
+    let figures = file.finish()?; // takes what has come since
 
     for port in ports {
         port.stop()?;

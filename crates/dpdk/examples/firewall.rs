@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use common::{Options, Result};
 use dpdk::acl::{Acl, AclConfig, Built, IPV4_5TUPLE, MAX_PRIORITY, Match, Rule};
-use dpdk::{Burst, Eal, Mempool, PoolConfig, Port};
+use dpdk::{Burst, Eal, Port};
 
 const ETHERNET: usize = 14;
 const BURST: usize = 32;
@@ -99,7 +99,7 @@ fn run() -> Result<()> {
         return Err("no --rule: nothing would pass".into());
     }
     let (acl, mut actions) = compile(&eal, rules)?;
-    let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;
+    let pool = common::pool(&eal, 1)?;
     let (mut unmatched, mut sent) = (0u64, 0);
     let mut ports = common::start(&eal, &pool, 1)?;
 

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use common::{Options, Result};
 use dpdk::hash::{Hash, HashConfig};
-use dpdk::{Burst, Eal, Mempool, PoolConfig, Port};
+use dpdk::{Burst, Eal, Port};
 use packet::ethernet::{self, Ethernet};
 use packet::ipv4::{Ipv4, PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP};
 
@@ -62,7 +62,7 @@ fn run() -> Result<()> {
     let capacity = options.get("--flows")?.unwrap_or(1024);
     let show = options.get("--show")?.unwrap_or(10);
     let until = options.until()?;
-    let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;
+    let pool = common::pool(&eal, 1)?;
     let config = HashConfig { capacity, ..HashConfig::named("flows") };
     let mut table = Hash::<Flow, u32>::new(&eal, &config)?;
     let mut counters = Vec::<Counters>::with_capacity(table.capacity());

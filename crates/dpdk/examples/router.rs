@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use common::{Options, Result};
 use dpdk::lpm::{Lpm, LpmConfig};
-use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig, Port};
+use dpdk::{Burst, Eal, Mbuf, Port};
 use packet::MacAddr;
 use packet::ethernet::{self, Ethernet};
 use packet::ipv4::Ipv4;
@@ -92,7 +92,7 @@ fn run() -> Result<()> {
     let mut options = Options::new(arguments)?;
     let texts = options.all("--route");
     let until = options.until()?;
-    let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;
+    let pool = common::pool(&eal, 1)?;
     let mut ports = common::start(&eal, &pool, 1)?;
     let macs = ports.iter().map(|port| Ok(MacAddr(port.control().mac()?)));
     let macs = macs.collect::<Result<Vec<_>>>()?;

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use common::{Options, Result};
 use dpdk::dynfield::DynField;
-use dpdk::{Burst, Eal, Mempool, PoolConfig, Port, tsc};
+use dpdk::{Burst, Eal, Port, tsc};
 
 /// Cycles that packets took. Written by one lcore.
 #[derive(Default)]
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let until = Options::new(arguments)?.until()?;
-    let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;
+    let pool = common::pool(&eal, 1)?;
     let arrival = DynField::<u64>::register(&eal, "example_arrival_tsc")?;
     let latency = Latency::default(); // Before the ports: their queues' closures borrow it.
     let mut ports = common::start(&eal, &pool, 1)?;

@@ -13,7 +13,7 @@ mod common;
 use std::process::ExitCode;
 
 use common::{Options, Result};
-use dpdk::{Burst, Eal, Mempool, PoolConfig, Port};
+use dpdk::{Burst, Eal, Port};
 
 fn main() -> ExitCode {
     common::end(run())
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let until = Options::new(arguments)?.until()?;
-    let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;
+    let pool = common::pool(&eal, 1)?;
     let mut ports = common::start(&eal, &pool, 1)?;
 
     let mut queues: Vec<_> = ports.iter_mut().map(Port::queues).collect();

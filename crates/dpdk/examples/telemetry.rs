@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use common::{Options, Result};
 use dpdk::telemetry::Value;
-use dpdk::{Burst, Eal, Mempool, PoolConfig, Port};
+use dpdk::{Burst, Eal, Port};
 
 /// What one port did. The lcore writes, DPDK's telemetry threads read.
 #[derive(Default)]
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let until = Options::new(arguments)?.until()?;
-    let pool = Mempool::packet_pool(&eal, &PoolConfig::named("packets"))?;
+    let pool = common::pool(&eal, 1)?;
     let mut ports = common::start(&eal, &pool, 1)?;
     // A handler lives as long as the process, so it shares the counts.
     let counts: Arc<[Counts]> = ports.iter().map(|_| Counts::default()).collect();

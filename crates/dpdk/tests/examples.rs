@@ -121,7 +121,7 @@ fn router_takes_the_longest_prefix() {
 
 #[test]
 fn capture_writes_all_it_received() {
-    let program = Program::new("capture", &ten());
+    let program = Program::new("capture", &ten()).lcores(2);
     let file = program.path("capture.pcapng");
     let run = program.run(&["--packets", "10", "--snap", "42", "--write", file.to_str().unwrap()]);
     assert_eq!(run.lines[0], "10 received");

@@ -9,7 +9,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use dpdk::{Eal, Mempool, Port, PortConfig, PortId, RxConfig, Started, TxConfig};
+use dpdk::{
+    Eal, Mempool, PoolConfig, Port, PortConfig, PortId, Rss, RssHashTypes, RxConfig, Started,
+    TxConfig,
+};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -97,7 +100,18 @@ impl Until {
     }
 }
 
-/// Starts every port with so many queues each way, or as many as its device has. They receive what is not addressed to them where the driver can.
+/// A pool for all ports with so many queues each way: their rings of 1024 packets, the lcores' caches, and what is being
+/// worked on.
+pub fn pool(eal: &Eal, queues: usize) -> Result<Mempool<'_>> {
+    let config = PoolConfig::named("packets");
+    let rings = eal.ports().len() * queues * 2 * 1024;
+    let count = rings + eal.lcores().len() * config.cache as usize + 1023;
+    let count = u32::try_from(count)?.max(config.count);
+    Ok(Mempool::packet_pool(eal, &PoolConfig { count, ..config })?)
+}
+
+/// Starts every port with so many queues each way, or as many as its device has. They receive what is not addressed to them
+/// where the driver can. Several queues share by addresses and ports; what a device cannot do is said.
 pub fn start<'eal>(
     eal: &'eal Eal,
     pool: &Mempool<'eal>,
@@ -118,13 +132,25 @@ fn start_one<'eal>(
 ) -> Result<Port<'eal, Started>> {
     let port = eal.take_port(id)?;
     let info = port.info()?;
-    let queues = queues.min(info.max_rx_queues.min(info.max_tx_queues).into());
+    let has = info.max_rx_queues.min(info.max_tx_queues).into();
+    if has < queues {
+        eprintln!("port {}: {has} queues, not {queues}", id.index());
+    }
+    let queues = queues.min(has);
+    let rss = Rss {
+        hash_types: Some(RssHashTypes::IP | RssHashTypes::TCP | RssHashTypes::UDP),
+        ..Rss::default()
+    };
     let config = PortConfig {
         rx: (0..queues).map(|_| RxConfig::new(pool)).collect(),
         tx: (0..queues).map(|_| TxConfig::default()).collect(),
+        rss: if queues > 1 { rss } else { Rss::default() },
         ..PortConfig::default()
     };
     let port = port.configure(&config)?.start()?;
+    for shortfall in port.shortfalls() {
+        eprintln!("{shortfall}");
+    }
     if let Err(error) = port.control().set_promiscuous(true) {
         eprintln!("port {}: {error}", id.index());
     }

@@ -3,9 +3,10 @@
 //!
 //! # Parts and threads
 //! A [`Tap`] belongs to the thread that polls: it copies packets into a ring of bytes, without waiting,
-//! without a lock, and without an mbuf of its own. A [`Pcapng`] belongs to an ordinary thread, which
+//! without a lock, and without an mbuf of its own. A [`Pcapng`] belongs to another thread, which
 //! calls [`collect`](Pcapng::collect) often enough that rings do not fill; it may sleep, write, and wait for a disk. What
-//! finds its ring full is counted as dropped, in the file too.
+//! finds its ring full is counted as dropped, in the file too. Threads that an lcore spawns share its CPU: in a program the
+//! polls are a worker's ([`Eal::scope`](crate::Eal::scope)), and the main lcore collects.
 //!
 //! # Lifecycle
 //! Open a file, name the interfaces, make a tap for each queue and direction, hand the taps to callbacks,
