@@ -8,12 +8,13 @@ mod devices;
 mod support;
 
 use std::process::Command;
+use std::time::Instant;
 
-use devices::{PATIENCE, cross, exchange, queues, remove, start};
+use devices::{PATIENCE, cross, queues, remove, start};
 use dpdk::vdev::{AfPacket, AfXdp, Tap, TapMac};
 use dpdk::{
-    Eal, ExternalBuffer, ForeignMemory, Lack, Mbuf, Mempool, PoolConfig, Port, PortConfig, Request,
-    Rss, RxOffloads, Started, TxOffloads,
+    Burst, Eal, ExternalBuffer, ForeignMemory, Lack, Mbuf, Mempool, PoolConfig, Port, PortConfig,
+    Queues, Request, Rss, RxOffloads, Started, TxOffloads,
 };
 use support::namespace::in_network_namespace;
 use support::skip::skip;
@@ -92,6 +93,30 @@ fn frame<'p>(pool: &Mempool<'p>, len: usize, fill: u8) -> Mbuf<'p> {
     bytes.fill(fill);
     bytes[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5]);
     mbuf
+}
+
+/// Sends packets in one burst, and receives so many of the test's own at the other end.
+fn exchange<'m>(
+    packets: Vec<Mbuf<'m>>,
+    from: &mut Queues<'m>,
+    to: &mut Queues<'m>,
+    count: usize,
+) -> Vec<Mbuf<'m>> {
+    let begin = Instant::now();
+    let mut burst = Burst::<64>::new();
+    for packet in packets {
+        assert!(burst.push(packet).is_ok());
+    }
+    let mut seen = Vec::new();
+    while seen.len() < count || !burst.is_empty() {
+        assert!(begin.elapsed() < PATIENCE, "{} of {count} frames came", seen.len());
+        from.tx[0].send(&mut burst);
+        let mut arrived = Burst::<32>::new();
+        to.rx[0].receive(&mut arrived);
+        let ours = |mbuf: &Mbuf<'_>| mbuf.data().get(..6) == Some(&[2, 0, 0, 0, 0, 1]);
+        seen.extend(arrived.drain().filter(ours));
+    }
+    seen
 }
 
 /// The driver puts a tag into a packet after it has found that it fits. In a slot of 1024 bytes there are 32 that are not

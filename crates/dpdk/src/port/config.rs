@@ -53,12 +53,11 @@ pub struct PortConfig<'eal> {
     /// Bytes of the largest frame's payload, without the 14 bytes of the Ethernet header and the FCS;
     /// `None` for the driver's own, 1500 as a rule. It is what the port is configured for (`rxmode.mtu`); an interface
     /// of the kernel behind the port (net_tap, net_af_packet, net_af_xdp) keeps its own MTU until
-    /// [`PortControl::set_mtu`].
+    /// [`PortControl::set_mtu`](super::PortControl::set_mtu).
     pub mtu: Option<u16>,
     /// Has the driver tell when the link goes up or down (`intr_conf.lsc`), for [`PortControl::watch`]; then
     /// [`PortControl::link`] gives what it told last and asks no device. A [`Shortfall`] where it cannot.
     ///
-    /// [`PortControl::set_mtu`]: super::PortControl::set_mtu
     /// [`PortControl::link`]: super::PortControl::link
     /// [`PortControl::watch`]: super::PortControl::watch
     /// [`Shortfall`]: super::Shortfall

@@ -362,7 +362,7 @@ impl<'eal> Port<'eal, Started> {
     #[must_use]
     pub fn queues(&mut self) -> Queues<'_> {
         let id = self.claim.id.0;
-        let callbacks = &self.claim.callbacks;
+        let (callbacks, guard) = (&self.claim.callbacks, self.claim.guard.as_ref());
         // SAFETY: those that were handed out before are gone or forgotten.
         unsafe { callbacks.abandon(id) };
         Queues {
@@ -373,7 +373,7 @@ impl<'eal> Port<'eal, Started> {
                 .collect(),
             // SAFETY: as above.
             tx: (0..self.agreement.tx)
-                .map(|queue| unsafe { TxQueue::new(id, queue, callbacks, self.claim.guard) })
+                .map(|queue| unsafe { TxQueue::new(id, queue, callbacks, guard) })
                 .collect(),
         }
     }

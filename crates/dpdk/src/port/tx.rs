@@ -36,7 +36,7 @@ pub struct TxQueue<'port> {
     /// Where its closures are kept.
     callbacks: &'port Registry,
     /// Looked at where there are callbacks, which there are where this is.
-    guard: Option<TxGuard<'port>>,
+    guard: Option<&'port TxGuard<'port>>,
     started: PhantomData<&'port mut ()>,
 }
 
@@ -76,7 +76,7 @@ impl<'port> TxQueue<'port> {
         port: u16,
         queue: u16,
         callbacks: &'port Registry,
-        guard: Option<TxGuard<'port>>,
+        guard: Option<&'port TxGuard<'port>>,
     ) -> Self {
         let ops = ethdev::fp_ops(port);
         Self { ops, port, queue: queue.into(), callbacks, guard, started: PhantomData }
@@ -197,7 +197,7 @@ impl<'port> TxQueue<'port> {
             )
         };
         debug_assert!(kept <= count);
-        let Some(guard) = &self.guard else { return kept };
+        let Some(guard) = self.guard else { return kept };
         // SAFETY: the caller's packets, of which it gives up those that are not among the kept.
         let mut packets = unsafe { Packets::new(first, kept, kept) };
         guard.check(&mut packets);

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use dpdk::vdev::Vdev;
-use dpdk::{Burst, Eal, Mbuf, Mempool, Port, PortConfig, Queues, RxConfig, Started, TxConfig};
+use dpdk::{Burst, Eal, Mempool, Port, PortConfig, Queues, RxConfig, Started, TxConfig};
 
 /// As long as a link or a frame may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -48,30 +48,6 @@ pub fn cross(pool: &Mempool<'_>, from: &mut Queues<'_>, to: &mut Queues<'_>, cou
             seen += 1;
         }
     }
-}
-
-/// Sends packets in one burst, and receives so many of the test's own at the other end.
-pub fn exchange<'m>(
-    packets: Vec<Mbuf<'m>>,
-    from: &mut Queues<'m>,
-    to: &mut Queues<'m>,
-    count: usize,
-) -> Vec<Mbuf<'m>> {
-    let begin = Instant::now();
-    let mut burst = Burst::<64>::new();
-    for packet in packets {
-        assert!(burst.push(packet).is_ok());
-    }
-    let mut seen = Vec::new();
-    while seen.len() < count || !burst.is_empty() {
-        assert!(begin.elapsed() < PATIENCE, "{} of {count} frames came", seen.len());
-        from.tx[0].send(&mut burst);
-        let mut arrived = Burst::<32>::new();
-        to.rx[0].receive(&mut arrived);
-        let ours = |mbuf: &Mbuf<'_>| mbuf.data().get(..6) == Some(&[2, 0, 0, 0, 0, 1]);
-        seen.extend(arrived.drain().filter(ours));
-    }
-    seen
 }
 
 /// So many queues each way.

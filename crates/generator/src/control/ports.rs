@@ -174,7 +174,7 @@ impl<'eal> Ports<'eal> {
             match self.open_one(&plan.location, others) {
                 Ok((entry, link)) => {
                     opened.entries.push(entry);
-                    opened.sources.push(Source::New(link));
+                    opened.sources.push(Source::New(Box::new(link)));
                 }
                 Err(error) => {
                     self.undo(opened);

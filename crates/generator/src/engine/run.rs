@@ -19,7 +19,7 @@ pub enum Source<'eal> {
     /// The port that has this index now.
     Keep(usize),
     /// Another.
-    New(Link<'eal>),
+    New(Box<Link<'eal>>),
 }
 
 /// The next configuration.
@@ -108,7 +108,7 @@ pub fn run<'eal>(
         let mut old: Vec<Option<Link<'eal>>> = ports.into_iter().map(Some).collect();
         let take = |source| match source {
             Source::Keep(index) => old.get_mut(index).and_then(Option::take),
-            Source::New(link) => Some(link),
+            Source::New(link) => Some(*link),
         };
         ports = load.ports.into_iter().filter_map(take).collect();
         let given_up = GivenUp {
