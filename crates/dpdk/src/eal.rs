@@ -30,6 +30,11 @@ pub enum EalError {
     /// `rte_eal_init` failed; it has printed its reasons to standard error.
     #[error("EAL did not start: {0}; its messages are above (options: {1})")]
     Init(Errno, String),
+    /// The process was started as a secondary one (`--proc-type`): its ports and pools would be another's.
+    #[error(
+        "this is a secondary process, and only primary ones are supported: leave --proc-type out"
+    )]
+    Secondary,
 }
 
 /// DPDK, running. One per process.
@@ -108,6 +113,14 @@ impl Eal {
             return Err(EalError::Init(Errno::last(), given));
         }
         lcore::forget_current();
+        // SAFETY: EAL has started.
+        if unsafe { dpdk_sys::rte_eal_process_type() } != dpdk_sys::RTE_PROC_PRIMARY {
+            // Its ports, pools and directory are another process's.
+            for socket in sockets::own(&runtime_dir()) {
+                let _ = std::fs::remove_file(socket);
+            }
+            return Err(EalError::Secondary);
+        }
         let eal = Self { taken: Mutex::new(BTreeSet::new()), thread: PhantomData };
         // EAL has put what it did not consume last (getopt permutes); `consumed` is the index of the
         // last argument that it did, the `--` where there is one.
@@ -206,9 +219,7 @@ impl Eal {
     /// The directory of this process's run-time files, its telemetry socket among them (`rte_eal_get_runtime_dir`).
     #[must_use]
     pub fn runtime_dir(&self) -> PathBuf {
-        // SAFETY: returns a static C string once EAL has started.
-        let dir = unsafe { CStr::from_ptr(dpdk_sys::rte_eal_get_runtime_dir()) };
-        PathBuf::from(OsStr::from_bytes(dir.to_bytes()))
+        runtime_dir()
     }
 
     /// Whether packet memory is in huge pages (`rte_eal_has_hugepages`): not so with `--no-huge`.
@@ -217,6 +228,13 @@ impl Eal {
         // SAFETY: reads EAL's configuration.
         unsafe { dpdk_sys::rte_eal_has_hugepages() != 0 }
     }
+}
+
+/// To be called once EAL has started.
+fn runtime_dir() -> PathBuf {
+    // SAFETY: returns a static C string then.
+    let dir = unsafe { CStr::from_ptr(dpdk_sys::rte_eal_get_runtime_dir()) };
+    PathBuf::from(OsStr::from_bytes(dir.to_bytes()))
 }
 
 /// What is said when EAL ends the process.
@@ -243,7 +261,7 @@ impl Drop for Eal {
         }
         let alone = port::lock();
         for port in port::valid_ports() {
-            // Nobody sends on it, and the kernel takes back what it has when the process exits.
+            // Nobody sends on it. Its sockets go with the process; an XDP program that it has put on its interface stays.
             if !port::may_be_closed(port) {
                 continue;
             }

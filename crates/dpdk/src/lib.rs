@@ -188,6 +188,11 @@ pub fn version() -> String {
     unsafe { std::ffi::CStr::from_ptr(dpdk_sys::rte_version()) }.to_string_lossy().into_owned()
 }
 
+/// Whether the DPDK that runs is one of 22.11, which some drivers are newer than.
+pub(crate) fn is_22() -> bool {
+    version().starts_with("DPDK 22.")
+}
+
 /// The guides' examples compile.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -67,6 +67,7 @@ fn dumpcap_sees_what_a_forwarder_receives_and_sends() {
     send_until(&mut server, &pool, &mut number, |_| written() > 20_000);
     killed.kill().unwrap();
     killed.wait().unwrap();
+    refuses_to_be_secondary(&forwarder);
     send_until(&mut server, &pool, &mut number, |back| back >= 1000);
     assert!(forwarder.stop().success(), "{}", forwarder.err());
     eal.detach(server.stop().unwrap().unconfigure()).unwrap();
@@ -107,6 +108,25 @@ fn start() -> Forwarder {
     ];
     let words: Vec<String> = words.concat().into_iter().map(String::from).collect();
     Forwarder::spawn_bare(Path::new("/usr/bin/unshare"), &words)
+}
+
+/// A program of ours would close the forwarder's ports when it ends. It does not begin.
+fn refuses_to_be_secondary(forwarder: &Forwarder) {
+    let mut second = Command::new("/usr/bin/nsenter");
+    second
+        .arg(format!("--mount=/proc/{}/ns/mnt", forwarder.id()))
+        .args([env!("CARGO_BIN_EXE_l2fwd"), "--proc-type=secondary", "--file-prefix", PREFIX])
+        .args([&support::lcores(1), "--no-pci", "--", "-p", "1"]);
+    support::in_runtime_dir(&mut second);
+    second.stdout(Stdio::null()).stderr(Stdio::piped());
+    let second = second.spawn().unwrap();
+    let own = format!("mp_socket_{}_", second.id());
+    let output = second.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && told.contains("only primary ones"), "{told}");
+    let files = fs::read_dir(runtime_dir().join("dpdk").join(PREFIX)).unwrap();
+    let left = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    assert_eq!(left.filter(|name| name.starts_with(&own)).collect::<Vec<_>>(), [""; 0]);
 }
 
 /// Captures off the forwarder's CPU, where it sees the forwarder's memory.

@@ -167,7 +167,8 @@ impl<'b, M: Object> Batch<'b, M> {
 
 impl<'m> Batch<'_, Mbuf<'m>> {
     /// Offers the packets to a transmit queue once. What the driver takes leaves the batch, from the front,
-    /// and is returned as a number; so do, uncounted, packets that TX callbacks drop.
+    /// and is returned as a number; so do, uncounted, packets that TX callbacks drop or that the driver must not have
+    /// ([`TxQueue::send`]).
     #[inline]
     pub fn send_by(&mut self, queue: &mut TxQueue<'_>) -> usize {
         let offered = self.len.min(u16::MAX.into());

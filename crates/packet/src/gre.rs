@@ -12,7 +12,8 @@ use crate::view::{Layer, Malformed, with_options, with_options_mut};
 pub const LEN: usize = 4;
 
 const CHECKSUM: u16 = 0x8000;
-/// Those of bits 1 to 5 that only RFC 1701 knows: routing, strict source route, and half of the recursion control.
+/// Those of bits 1 to 5 that only RFC 1701 knows: routing, strict source route, and the first bit of the recursion control, whose
+/// other two RFC 2784 ignores.
 const OLD: u16 = 0x4c00;
 const KEY: u16 = 0x2000;
 const SEQUENCE: u16 = 0x1000;

@@ -15,6 +15,9 @@ pub enum HashError {
         /// The most bytes.
         most: usize,
     },
+    /// net_memif would take the table for its own, and values for pointers.
+    #[error("hash table {0:?}: that is the name of net_memif's own table")]
+    Reserved(String),
     /// Room for too few keys or too many.
     #[error("hash table {name:?} for {given} keys: 8 to {most} are possible")]
     Capacity {

@@ -34,7 +34,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use dpdk_sys::{layout, rte_mbuf};
+use dpdk_sys::{layout, rte_mbuf, rte_mempool};
 
 use crate::fast;
 use crate::fast::mbuf::field;
@@ -169,6 +169,29 @@ impl<'m> Mbuf<'m> {
     pub(crate) fn is_of_own_buffer(&self) -> bool {
         // SAFETY: the mbuf is valid.
         unsafe { field::<u64>(self.as_ptr(), layout::MBUF_OL_FLAGS) & fast::headers::SHARED == 0 }
+    }
+
+    /// Whether all segments are of one pool, in their own buffers, and no longer than one is with the usual headroom.
+    pub(crate) fn is_of_like_segments(&self) -> bool {
+        let mut next = Some(self.raw);
+        // SAFETY: each segment of a valid packet is valid as long as the packet.
+        unsafe {
+            let pool: *const rte_mempool = field(self.as_ptr(), layout::MBUF_POOL);
+            let room: u16 = field(self.as_ptr(), layout::MBUF_BUF_LEN);
+            let most = usize::from(room.saturating_sub(layout::PKTMBUF_HEADROOM));
+            while let Some(segment) = next {
+                let segment = segment.as_ptr();
+                let flags: u64 = field(segment, layout::MBUF_OL_FLAGS);
+                if flags & fast::headers::SHARED != 0
+                    || field::<*const rte_mempool>(segment, layout::MBUF_POOL) != pool
+                    || fast::mbuf::data_len(segment) > most
+                {
+                    return false;
+                }
+                next = NonNull::new(field::<*mut rte_mbuf>(segment, layout::MBUF_NEXT));
+            }
+        }
+        true
     }
 
     /// Whether this is the only owner of the first mbuf, whoever sees its bytes.

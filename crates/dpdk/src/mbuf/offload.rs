@@ -276,7 +276,7 @@ impl TxOffload {
     }
 
     /// What it is when a driver has put a VLAN tag into the packet itself (`rte_vlan_insert`).
-    fn with_tag(self) -> Result<Self, OffloadError> {
+    pub(crate) fn with_tag(self) -> Result<Self, OffloadError> {
         let l2_len = self.l2_len.checked_add(TAG).ok_or(OffloadError::Length)?;
         Ok(Self { l2_len, ..self })
     }
@@ -346,6 +346,10 @@ impl Mbuf<'_> {
         let room: u16 = unsafe { field(self.as_ptr(), layout::MBUF_BUF_LEN) };
         let ipv4 = matches!(offload.ip, IpOffload::Ipv4 { .. });
         if ipv4 && self.headroom() + usize::from(offload.l2_len) + LONGEST_IPV4 > room.into() {
+            return Err(OffloadError::Room);
+        }
+        // net_tap behind 22.11 copies them into another mbuf of the pool, and looks at the first only.
+        if usize::from(layout::PKTMBUF_HEADROOM) + end > room.into() {
             return Err(OffloadError::Room);
         }
         match self.inserted_vlan() {

@@ -4,6 +4,7 @@
 //! A list of what is allowed: DPDK has more than one way to write a device, aliases of drivers, and
 //! drivers that build further devices from their arguments.
 
+use crate::is_22;
 use crate::mempool::LEAST_DATA;
 
 /// Drivers of virtual devices. DPDK takes the driver whose name the device's begins with.
@@ -13,7 +14,7 @@ const DRIVERS: [(&str, Arguments); 10] = [
     ("net_null", Arguments::Null),
     ("net_memif", Arguments::Memif),
     ("net_af_packet", Arguments::Any),
-    ("net_af_xdp", Arguments::Any),
+    ("net_af_xdp", Arguments::AfXdp),
     ("net_tap", Arguments::Any),
     ("net_pcap", Arguments::Any),
     ("net_vhost", Arguments::Vhost),
@@ -24,6 +25,7 @@ const DRIVERS: [(&str, Arguments); 10] = [
 /// What a driver may be told.
 enum Arguments {
     Any,
+    AfXdp,
     Memif,
     None,
     /// It copies `size` bytes into and out of buffers of whatever length when `copy` is not 0. Otherwise
@@ -68,11 +70,16 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
     }
     match allowed {
         Arguments::Any => Ok(()),
+        // Also at queues that could not be set up.
+        Arguments::AfXdp if arguments.iter().any(|it| it.starts_with("shared_umem")) => {
+            Err("with shared_umem its driver looks at what it has freed of other ports")
+        }
+        Arguments::AfXdp => Ok(()),
         // The peer would write to packets while they are looked at.
         Arguments::Memif if arguments.iter().any(|it| it.starts_with("zero-copy")) => {
             Err("with zero-copy the peer writes to packets at any time")
         }
-        Arguments::Memif => Ok(()),
+        Arguments::Memif => memif_sizes(&arguments),
         // Received packets would ask to be worked on when they are sent, at places that the peer names and that
         // the program moves when it changes them.
         Arguments::Vhost if arguments.iter().any(|it| it.starts_with("legacy-ol-flags")) => {
@@ -102,6 +109,40 @@ fn is_pair(argument: &str) -> bool {
     argument.split_once('=').is_some_and(|(key, value)| {
         !key.is_empty() && key.bytes().all(plain) && !value.is_empty() && !value.contains('=')
     })
+}
+
+/// Bytes of the buffers of one ring of net_memif at most.
+const MEMIF_RING: u64 = 1 << 25;
+/// Bytes of a buffer when nothing is said.
+const MEMIF_BUFFER: u64 = 2048;
+
+/// Whether net_memif stays inside its memory with these sizes of buffers and rings. It adds them up in 32 bits. Behind 22.11 it believes
+/// that its peer's buffers are as long as its own.
+fn memif_sizes(arguments: &[&str]) -> Result<(), &'static str> {
+    let (mut bytes, mut log2) = (MEMIF_BUFFER, 10);
+    for argument in arguments {
+        match argument.split_once('=') {
+            Some(("bsize", value)) => bytes = decimal(value).ok_or("bsize is a number of bytes")?,
+            Some(("rsize", value)) => log2 = decimal(value).ok_or("rsize is a number")?,
+            _ => {}
+        }
+    }
+    if log2 > 14 || bytes << log2 > MEMIF_RING {
+        return Err(
+            "bsize * 2^rsize is 2^25 bytes at most: with more the driver forgets how much memory it has",
+        );
+    }
+    if bytes != MEMIF_BUFFER && !is_22() {
+        return Err(
+            "this release of DPDK writes behind buffers of net_memif that have another bsize than the peer's: leave it at 2048",
+        );
+    }
+    Ok(())
+}
+
+/// A number that C reads likewise.
+fn decimal(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|n| text.bytes().all(|b| b.is_ascii_digit()) && *n <= u16::MAX.into())
 }
 
 fn null_argument(argument: &str) -> bool {
@@ -145,6 +186,7 @@ mod tests {
             "vdev:net_ring_a1",
             "net_null0,size=64,copy=0,no-rx=1",
             "net_memif0,role=server,id=0,socket=/run/a.sock,socket-abstract=no,mac=02:00:00:00:aa:00",
+            "net_memif0,role=client,rsize=14,bsize=2048",
             "net_af_packet7,iface=veth0",
             "net_af_xdp0,iface=lo",
             "net_tap0,iface=internal0",
@@ -210,9 +252,16 @@ mod tests {
             "net_null0,size=65",
             "net_null0,size=64,size=65",
             "net_memif0,role=client,zero-copy=yes",
+            "net_memif0,rsize=14,bsize=2049",
+            "net_memif0,rsize=15",
+            "net_memif0,bsize=32769",
+            "net_memif0,bsize=0x800",
+            "net_memif0,bsize=2048,rsize=+9",
             "net_memif0, zero-copy=yes",
             "net_vhost0,iface=/tmp/s,legacy-ol-flags=1",
             "eth_vhost0,iface=/tmp/s, legacy-ol-flags=1",
+            "net_af_xdp0,iface=va,shared_umem=1",
+            "net_af_xdp0, shared_umem=1,iface=va",
             "net_virtio_user0,path=/tmp/s,vectorized=1",
             "net_virtio_user0, vectorized=1,path=/tmp/s",
             "net_null0,size=[64,copy=1]",

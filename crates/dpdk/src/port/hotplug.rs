@@ -22,7 +22,7 @@ impl Eal {
     ///
     /// Accepted are PCI addresses without arguments, and virtual devices whose name begins with net_ring
     /// (without arguments), net_null (`size` to 64, `no-rx` and `copy=0`), net_memif (without `zero-copy`), net_af_packet,
-    /// net_af_xdp, net_tap, net_pcap, net_vhost (also as eth_vhost) or net_virtio_user. Each argument is `key=value`, with one `=`.
+    /// net_af_xdp (without `shared_umem`), net_tap, net_pcap, net_vhost (also as eth_vhost) or net_virtio_user. Each argument is `key=value`, with one `=`.
     /// Everything else can be given to [`Eal::init`], by `--vdev` or `-a`, by whoever starts the program.
     ///
     /// Whatever is asked of any port meanwhile waits until the driver has the device. With `server=1` net_virtio_user waits for its
@@ -68,7 +68,7 @@ impl Eal {
         let _alone = lock();
         if !configuration::may_be_closed(id) {
             let name = id.name_locked().unwrap_or_default();
-            let why = "its queues could not be set up, and its driver would free twice what it made for them; configure it with success first";
+            let why = "its queues could not be set up, and its driver would free twice what it made for them; it can go when configuring it has succeeded, or with the process";
             return Err(PortError::Unsafe(name, why));
         }
         let device = info::query(id)?.device;

@@ -91,10 +91,11 @@ impl PortInfo {
             // SAFETY: drivers name themselves by a static C string.
             unsafe { CStr::from_ptr(info.driver_name) }.to_string_lossy().into_owned()
         };
+        let max_tx_queues = max_tx_queues(&driver, info.max_tx_queues);
         Self {
             max_rx_queues: max_rx_queues(&driver, info.max_rx_queues),
             driver,
-            max_tx_queues: info.max_tx_queues,
+            max_tx_queues,
             max_mtu: max_mtu(info.max_mtu, info.max_rx_pktlen),
             min_mtu: info.min_mtu,
             rx_offloads: RxOffloads::from_bits(info.rx_offload_capa),
@@ -122,7 +123,20 @@ const QUEUES_WITH_STATS: u16 = 16;
 /// Receive queues that may be used. net_af_xdp writes statistics of each that is configured, wherever they come to lie:
 /// those of the 33rd behind the end of the struct, which others put on their stacks.
 fn max_rx_queues(driver: &str, has: u16) -> u16 {
-    if driver == "net_af_xdp" { has.min(QUEUES_WITH_STATS) } else { has }
+    match driver {
+        "net_af_xdp" => has.min(QUEUES_WITH_STATS),
+        "net_memif" => has.min(MEMIF_QUEUES),
+        _ => has,
+    }
+}
+
+/// Queues each way of net_memif that fit, with the largest rings that `attach` allows, into 4 GiB, which is where the
+/// driver's sum of their bytes begins anew.
+const MEMIF_QUEUES: u16 = 63;
+
+/// Transmit queues that may be used.
+fn max_tx_queues(driver: &str, has: u16) -> u16 {
+    if driver == "net_memif" { has.min(MEMIF_QUEUES) } else { has }
 }
 
 /// Bytes of an Ethernet header and FCS.

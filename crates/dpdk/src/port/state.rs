@@ -174,7 +174,8 @@ impl<'eal> Port<'eal, Unconfigured> {
     ///
     /// # Errors
     /// [`PortError::NoQueues`], [`PortError::TooManyQueues`], [`PortError::RxOffloads`] and [`PortError::TxOffloads`] for required ones,
-    /// [`PortError::RetaQueue`], or [`PortError::Call`] with the function that failed.
+    /// [`PortError::RetaQueue`], or [`PortError::Call`] with the function that failed. [`PortError::Unsafe`] for a port of
+    /// net_af_xdp that has had a configuration: its driver gives queues back only when it is detached.
     pub fn configure(
         mut self,
         config: &PortConfig<'eal>,
@@ -191,6 +192,18 @@ impl<'eal> Port<'eal, Unconfigured> {
         let tx_conf = dpdk_sys::rte_eth_txconf { offloads: 0, ..info.default_txconf };
         // SAFETY: the driver has just filled it in.
         let known = unsafe { PortInfo::from_dpdk(&info) };
+        let keeps_queues = known.driver == "net_af_xdp";
+        let frees_twice = keeps_queues || known.driver == "net_pcap";
+        if keeps_queues && configuration::is_held(id) {
+            let name = id.name_locked().unwrap_or_default();
+            let why = "its driver keeps the queues that it has: detach it, and attach it again";
+            return Err(PortError::Unsafe(name, why));
+        }
+        if !keeps_queues && !configuration::may_be_closed(id) {
+            let name = id.name_locked().unwrap_or_default();
+            let why = "its queues could not be set up, and its driver would free twice what it made for them";
+            return Err(PortError::Unsafe(name, why));
+        }
         let mut agreement = Agreement::of(id, config, &known)?;
         self.claim.guard = TxGuard::of(&known.driver, &info, config);
         let (rx, tx) = (agreement.rx, agreement.tx);
@@ -237,7 +250,8 @@ impl<'eal> Port<'eal, Unconfigured> {
                 dpdk_sys::rte_eth_tx_queue_setup(id.0, queue, descriptors, socket, &tx_conf)
             })?;
         }
-        if known.driver == "net_af_xdp" {
+        if frees_twice {
+            // From here on a failure leaves a queue that its driver has freed: see `configuration`.
             configuration::at_risk(id);
         }
         for (queue, setup) in (0u16..).zip(&config.rx) {
@@ -254,6 +268,9 @@ impl<'eal> Port<'eal, Unconfigured> {
                     setup.pool.as_ptr(),
                 )
             })?;
+            if keeps_queues {
+                configuration::hold(id);
+            }
         }
         if config.no_packet_types {
             // SAFETY: no array of types is asked back. An error means that the driver cannot.

@@ -85,11 +85,13 @@ impl<'port> TxQueue<'port> {
     /// Offers every packet of the burst once, in order. What the driver takes leaves the burst, from
     /// the front; what it does not take stays inside, the caller's to try again or to drop. Returns
     /// how many were taken. TX callbacks run, as in `rte_eth_tx_burst`; packets that they drop are
-    /// gone from the burst and not counted.
+    /// gone from the burst and not counted. With an empty burst nothing happens.
     ///
-    /// So are, on net_af_xdp, packets that are longer than its buffers, and on net_af_packet those that ask for a VLAN tag and are
-    /// shared or have no headroom for it: these drivers would write where they must not. net_af_xdp gets a copy of what
-    /// is of several segments or shared.
+    /// Some drivers would write where they must not, and packets are made to fit before they get them. On net_af_xdp those that are longer
+    /// than its buffers are freed, uncounted. What is of several segments or of others' bytes is copied, and not taken while the
+    /// pool that its first queue receives into is empty; on net_memif of releases behind 22.11 what is of several pools is, too.
+    /// On net_af_packet and net_vhost a VLAN tag that is asked for is put in here: of a packet that is then not taken it
+    /// stays among the bytes, and one that is shared or has no headroom for it is freed.
     #[inline]
     pub fn send<const N: usize>(&mut self, burst: &mut Burst<'_, N>) -> usize {
         // SAFETY: the burst owns `len` packets (at most 65,535); it keeps what the callbacks keep, and
@@ -160,32 +162,40 @@ impl<'port> TxQueue<'port> {
     /// As for `send_from`.
     #[inline]
     unsafe fn send_raw(&mut self, first: *mut *mut rte_mbuf, count: u16) -> Range<usize> {
-        let mut offered = count;
+        // There are drivers that look at the first packet of none.
+        if count == 0 {
+            return 0..0;
+        }
+        let (mut kept, mut ready) = (count, count);
         // SAFETY: the port is started while this queue borrows it, `&mut self` makes this the only
         // user, and the driver takes the first of the packets that are offered.
         unsafe {
             let callbacks = ethdev::tx_callbacks(self.ops, self.queue);
             if !callbacks.is_null() {
-                offered = self.run_callbacks(callbacks, first, count);
+                (kept, ready) = self.run_callbacks(callbacks, first, count);
+                if ready == 0 {
+                    return 0..kept.into();
+                }
             }
-            let accepted = ethdev::tx_driver(self.ops, self.queue, first, offered);
-            if accepted < offered {
+            let accepted = ethdev::tx_driver(self.ops, self.queue, first, ready);
+            if accepted < ready {
                 look_at_refused(*first.add(accepted.into()));
             }
-            accepted.into()..offered.into()
+            accepted.into()..kept.into()
         }
     }
 
     /// # Safety
-    /// `callbacks` are this queue's, and the caller owns `count` packets at `first`. The callbacks keep as
-    /// many at the front as they return, and own the others.
+    /// `callbacks` are this queue's, and the caller owns `count` packets at `first`. The callbacks keep the first
+    /// of them, as many as is returned first, and own the others; of those the first may be given to the driver, as many
+    /// as is returned second.
     #[cold]
     unsafe fn run_callbacks(
         &self,
         callbacks: *mut c_void,
         first: *mut *mut rte_mbuf,
         count: u16,
-    ) -> u16 {
+    ) -> (u16, u16) {
         // SAFETY: the contract is the caller's.
         let kept = unsafe {
             dpdk_sys::rte_eth_call_tx_callbacks(
@@ -197,11 +207,11 @@ impl<'port> TxQueue<'port> {
             )
         };
         debug_assert!(kept <= count);
-        let Some(guard) = self.guard else { return kept };
+        let Some(guard) = self.guard else { return (kept, kept) };
         // SAFETY: the caller's packets, of which it gives up those that are not among the kept.
         let mut packets = unsafe { Packets::new(first, kept, kept) };
-        guard.check(&mut packets);
-        packets.len() as u16
+        let ready = guard.check(&mut packets);
+        (packets.len() as u16, ready as u16)
     }
 
     /// Has every burst from now on go through `callback` before it is offered to the driver

@@ -5,10 +5,12 @@
 //!   receives into, without a look at either's length, and of that pool sends any mbuf in place, also one whose bytes are
 //!   another's.
 //! - net_af_packet puts VLAN tags in after it has found that a packet fits into its slot.
+//! - net_vhost frees a packet that it cannot put a tag into, and gives it back as one that it has not taken.
+//! - net_memif behind 22.11 copies segments whole where the pool of a packet's first says that they fit.
 //!
 //! On their ports packets are brought into a form in which that does no harm, behind the callbacks, which may change them.
-//! Other ports do not pay for it: each transmit queue of these has a callback in DPDK's list that does nothing, so that
-//! [`send`](super::TxQueue::send), which looks there anyway, comes by.
+//! Every [`send`](super::TxQueue::send) looks at DPDK's list of callbacks. Queues of these drivers have an entry there that
+//! does nothing, and only where the list is not empty does `send` look for a guard: on other drivers it costs nothing.
 
 use std::ffi::c_void;
 
@@ -18,6 +20,7 @@ use super::callback::{Direction, Packets, Registry};
 use super::config::PortConfig;
 use super::error::PortError;
 use super::id::PortId;
+use crate::is_22;
 use crate::mbuf::Mbuf;
 use crate::mempool::Mempool;
 
@@ -38,13 +41,22 @@ pub(super) enum TxGuard<'eal> {
         pool: Mempool<'eal>,
         most: usize,
     },
+    /// Of segments that are all of one pool, in their own buffers and as long as if there were headroom.
+    Alike {
+        /// To copy into what is of others.
+        pool: Mempool<'eal>,
+    },
 }
 
 impl<'eal> TxGuard<'eal> {
     /// `None` for drivers that need none.
     pub fn of(driver: &str, info: &rte_eth_dev_info, config: &PortConfig<'eal>) -> Option<Self> {
         match driver {
-            "net_af_packet" => Some(Self::Tagged),
+            "net_af_packet" | "net_vhost" => Some(Self::Tagged),
+            // One that only sends is sent what it can copy from.
+            "net_memif" if !is_22() => {
+                config.rx.first().map(|queue| Self::Alike { pool: queue.pool })
+            }
             "net_af_xdp" => {
                 let rooms = config.rx.iter().map(|queue| queue.pool.data_room());
                 let room = rooms.min().unwrap_or(0).saturating_sub(layout::PKTMBUF_HEADROOM);
@@ -75,14 +87,37 @@ impl<'eal> TxGuard<'eal> {
         Ok(())
     }
 
-    /// Frees the packets that cannot be made to fit. One that a driver does not take comes by again.
-    #[cold]
-    pub fn check(&self, packets: &mut Packets<'_, 'eal>) {
-        packets.retain(|mbuf| match self {
-            Self::Tagged => put_tag_in(mbuf).is_some(),
-            Self::Whole { pool, most } => make_whole(mbuf, pool, *most),
+    /// Frees the packets that cannot be made to fit. How many of those that are left, from the front, may be sent now: the
+    /// others come by again, as those do that the driver does not take.
+    pub fn check(&self, packets: &mut Packets<'_, 'eal>) -> usize {
+        let (mut ready, mut goes_on) = (0, true);
+        packets.retain(|mbuf| {
+            let verdict = match self {
+                _ if !goes_on => Verdict::NotNow,
+                Self::Tagged => put_tag_in(mbuf).map_or(Verdict::Never, |()| Verdict::Ready),
+                Self::Whole { pool, most } => {
+                    let fits = mbuf.segments() == 1 && mbuf.is_of_own_buffer();
+                    if mbuf.packet_len() > *most { Verdict::Never } else { make(mbuf, fits, pool) }
+                }
+                Self::Alike { pool } => {
+                    let fits = mbuf.is_of_like_segments();
+                    make(mbuf, fits, pool)
+                }
+            };
+            ready += usize::from(verdict == Verdict::Ready);
+            goes_on = verdict != Verdict::NotNow;
+            verdict != Verdict::Never
         });
+        ready
     }
+}
+
+/// What is to become of a packet.
+#[derive(PartialEq, Eq)]
+enum Verdict {
+    Ready,
+    NotNow,
+    Never,
 }
 
 /// Does nothing, in a list that would be empty otherwise.
@@ -99,28 +134,28 @@ unsafe extern "C" fn sentinel(
 /// As `rte_vlan_insert`; `None` for a packet whose first segment is shared, too short, or has no headroom.
 fn put_tag_in(mbuf: &mut Mbuf<'_>) -> Option<()> {
     let Some(tag) = mbuf.inserted_vlan() else { return Some(()) };
+    let asked = mbuf.requested();
     mbuf.header::<ADDRESSES>()?;
-    mbuf.prepend(TAG)?;
+    mbuf.prepend(TAG)?; // which takes back what it was asked for
     mbuf.insert_vlan(None);
     let head = mbuf.header_mut::<{ ADDRESSES + TAG }>()?;
     head.copy_within(TAG.., 0);
     head[ADDRESSES..ADDRESSES + 2].copy_from_slice(&ETHERTYPE_TAG);
     head[ADDRESSES + 2..].copy_from_slice(&tag.to_be_bytes());
-    Some(())
+    let Some(asked) = asked else { return Some(()) };
+    mbuf.request(&asked.with_tag().ok()?).ok()
 }
 
-fn make_whole<'eal>(mbuf: &mut Mbuf<'eal>, pool: &Mempool<'eal>, most: usize) -> bool {
-    if mbuf.packet_len() > most {
-        return false;
-    }
-    if mbuf.segments() == 1 && mbuf.is_of_own_buffer() {
-        return true;
+/// A copy in place of a packet that does not fit.
+fn make<'eal>(mbuf: &mut Mbuf<'eal>, fits: bool, pool: &Mempool<'eal>) -> Verdict {
+    if fits {
+        return Verdict::Ready;
     }
     match mbuf.copy_into(pool) {
         Ok(copy) => {
             *mbuf = copy;
-            true
+            Verdict::Ready
         }
-        Err(_) => false,
+        Err(_) => Verdict::NotNow,
     }
 }

@@ -15,6 +15,9 @@ pub enum RingError {
         /// The most bytes.
         most: usize,
     },
+    /// net_ring would take the ring for one of its own, and what is inside for packets.
+    #[error("ring {0:?}: names that begin with ETH_RXTX are those of net_ring's own rings")]
+    Reserved(String),
     /// Room for none, or for more than a ring can have.
     #[error("ring {name:?} for {given} items: 1 to {most} items of this size are possible")]
     Capacity {

@@ -95,6 +95,10 @@ impl RingConfig {
     fn check(&self, item: usize) -> Result<CString, RingError> {
         let most = layout::RING_NAME_SIZE - 1;
         let name = c_name(&self.name, most, |name, most| RingError::Name { name, most })?;
+        // net_ring takes rings of these names for its own, and what is inside for packets.
+        if self.name.starts_with("ETH_RXTX") {
+            return Err(RingError::Reserved(self.name.clone()));
+        }
         let most = largest(item);
         if !(1..=most).contains(&self.capacity) {
             return Err(RingError::Capacity {

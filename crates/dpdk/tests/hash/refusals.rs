@@ -14,6 +14,8 @@ pub fn bad_configurations(eal: &Eal) {
         assert!(matches!(refused, Some(HashError::Name { most: 21, .. })), "{refused:?}");
     }
     assert!(make(HashConfig::named("a name of 21 bytes...")).is_none());
+    let refused = make(HashConfig::named("memif-sh"));
+    assert!(matches!(refused, Some(HashError::Reserved(_))), "{refused:?}");
     let qsbr = Qsbr::new(1);
     let refused =
         SharedHash::<u32, u32>::new(eal, &HashConfig::named("a name of 20 bytes.."), &qsbr).err();

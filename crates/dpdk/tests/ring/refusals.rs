@@ -10,6 +10,8 @@ pub fn bad_configurations(eal: &Eal) {
         let refused = Ring::<u64>::new(eal, &RingConfig::named(name)).err();
         assert!(matches!(refused, Some(RingError::Name { most: 28, .. })), "{refused:?}");
     }
+    let refused = Ring::<u64>::new(eal, &RingConfig::named("ETH_RXTX15_net_ring0")).err();
+    assert!(matches!(refused, Some(RingError::Reserved(_))), "{refused:?}");
     let longest = RingConfig::named("a name of 28 bytes, the most");
     drop(Ring::<u64>::new(eal, &longest).unwrap());
     fn limit<T>(eal: &Eal, capacity: u32, most: u32) {

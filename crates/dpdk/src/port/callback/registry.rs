@@ -66,7 +66,7 @@ impl Registry {
     ///
     /// # Safety
     /// Nobody polls the queue. Whoever does later may call a closure of this type, until
-    /// [`remove`](Self::remove), [`remove_all`](Self::remove_all) or [`abandon`](Self::abandon).
+    /// [`remove`](Self::remove), [`remove_all`](Self::remove_all), [`clear`](Self::clear) or [`abandon`](Self::abandon).
     pub(in crate::port) unsafe fn add<F: Send>(
         &self,
         port: u16,

@@ -5,7 +5,9 @@
 //! those are there: net_vhost says how many it will have before any is set up, and its statistics follow null pointers
 //! then. So might another's where setting a queue up has failed.
 //!
-//! net_af_xdp frees what a queue that cannot be set up has made so far, and when the port is closed frees it again.
+//! net_af_xdp frees what a queue that cannot be set up has made so far, and when the port is closed frees it again; so such a port must
+//! not be closed. Queues that it has set up it keeps until then, and fails to set them up anew; so it is not asked to, and a
+//! port that fails at its first queue is the only one that may succeed afterwards and be closed.
 //!
 //! Which extended statistics there are may change with each configuration, for queues are among them; so each has a number.
 
@@ -16,7 +18,7 @@ use dpdk_sys::layout;
 use crate::port::error::PortError;
 use crate::port::id::PortId;
 
-/// Of each port four times the number of its configuration, and two marks. Read and written under the lock of ports.
+/// Of each port eight times the number of its configuration, and three marks. Read and written under the lock of ports.
 static STATES: [AtomicU32; layout::MAX_ETHPORTS] =
     [const { AtomicU32::new(0) }; layout::MAX_ETHPORTS];
 
@@ -24,7 +26,9 @@ static STATES: [AtomicU32; layout::MAX_ETHPORTS] =
 const COMPLETE: u32 = 1;
 /// Its driver may free twice what it has already freed.
 const AT_RISK: u32 = 2;
-const NUMBER: u32 = 4;
+/// Its driver has a queue that it keeps until the port is closed.
+const HELD: u32 = 4;
+const NUMBER: u32 = 8;
 
 fn state(id: PortId) -> u32 {
     STATES.get(usize::from(id.0)).map_or(0, |state| state.load(Ordering::Relaxed))
@@ -52,6 +56,16 @@ pub(in crate::port) fn at_risk(id: PortId) {
     set(id, state(id) | AT_RISK);
 }
 
+/// Notes that the driver has set a queue up that it keeps. The caller holds the lock.
+pub(in crate::port) fn hold(id: PortId) {
+    set(id, state(id) | HELD);
+}
+
+/// Whether the driver keeps queues of a configuration before. The caller holds the lock.
+pub(in crate::port) fn is_held(id: PortId) -> bool {
+    state(id) & HELD != 0
+}
+
 /// Whether the port may be closed. The caller holds the lock.
 pub(crate) fn may_be_closed(id: PortId) -> bool {
     state(id) & AT_RISK == 0
@@ -59,7 +73,7 @@ pub(crate) fn may_be_closed(id: PortId) -> bool {
 
 /// Notes that its queues go with the port. The caller holds the lock.
 pub(in crate::port) fn end(id: PortId) {
-    set(id, state(id) & !COMPLETE);
+    set(id, state(id) & !(COMPLETE | HELD));
 }
 
 /// The number of the configuration. The caller holds the lock.

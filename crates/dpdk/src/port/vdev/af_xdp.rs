@@ -8,7 +8,8 @@ use super::{Arguments, vdev};
 /// A kernel interface. Needs `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`.
 ///
 /// The driver takes 2048 buffers out of a receive queue's pool each time that the queue is set up, for the kernel to
-/// receive into, and gives none of them back, not even when the device is removed: the pool has to have more.
+/// receive into, and gives none of them back, not even when the device is removed: the pool has to have more. It is configured
+/// once; for another configuration it is detached and attached again.
 ///
 /// ```
 /// use dpdk::vdev::AfXdp;

@@ -92,14 +92,17 @@ impl Memif {
     }
 
     /// Bytes of each buffer in the shared memory, which the client decides; 2048 by default. Longer packets take
-    /// several.
+    /// several. Of releases of DPDK behind 22.11 safe code attaches no other: they write behind buffers that are shorter than
+    /// the other end believes.
     #[must_use]
     pub fn buffer_size(mut self, bytes: u16) -> Self {
         self.0.set("bsize", bytes);
         self
     }
 
-    /// Slots of each ring, as a power of two, which the client decides: 1 to 14, 10 (1024 slots) by default.
+    /// Slots of each ring, as a power of two, which the client decides: 1 to 14, 10 (1024 slots) by default. The slots of a
+    /// ring are to have no more than 2^25 bytes, those of all rings to be no more than 65,536: the driver counts them in
+    /// 16 bits, and shares them out twice otherwise.
     #[must_use]
     pub fn ring_size_log2(mut self, log2: u8) -> Self {
         self.0.set("rsize", log2);

@@ -33,12 +33,12 @@ fn every_argument_is_written_as_eal_reads_it() {
                 .role(Role::Server)
                 .abstract_socket("lab")
                 .id(1)
-                .buffer_size(4096)
+                .buffer_size(2048)
                 .ring_size_log2(12)
                 .mac(mac)
                 .secret("word")
         ),
-        "net_memif0,role=server,socket=lab,socket-abstract=yes,id=1,bsize=4096,rsize=12,\
+        "net_memif0,role=server,socket=lab,socket-abstract=yes,id=1,bsize=2048,rsize=12,\
          mac=02:00:00:00:ab:01,secret=word"
     );
     assert_eq!(
