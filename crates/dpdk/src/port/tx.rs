@@ -85,7 +85,7 @@ impl<'port> TxQueue<'port> {
     /// Offers every packet of the burst once, in order. What the driver takes leaves the burst, from
     /// the front; what it does not take stays inside, the caller's to try again or to drop. Returns
     /// how many were taken. TX callbacks run, as in `rte_eth_tx_burst`; packets that they drop are
-    /// gone from the burst and not counted. With an empty burst nothing happens.
+    /// gone from the burst and not counted. A driver is never offered none.
     ///
     /// Some drivers would write where they must not, and packets are made to fit before they get them. On net_af_xdp those that are longer
     /// than its buffers are freed, uncounted. What is of several segments or of others' bytes is copied, and not taken while the
@@ -162,10 +162,6 @@ impl<'port> TxQueue<'port> {
     /// As for `send_from`.
     #[inline]
     unsafe fn send_raw(&mut self, first: *mut *mut rte_mbuf, count: u16) -> Range<usize> {
-        // There are drivers that look at the first packet of none.
-        if count == 0 {
-            return 0..0;
-        }
         let (mut kept, mut ready) = (count, count);
         // SAFETY: the port is started while this queue borrows it, `&mut self` makes this the only
         // user, and the driver takes the first of the packets that are offered.
@@ -173,9 +169,10 @@ impl<'port> TxQueue<'port> {
             let callbacks = ethdev::tx_callbacks(self.ops, self.queue);
             if !callbacks.is_null() {
                 (kept, ready) = self.run_callbacks(callbacks, first, count);
-                if ready == 0 {
-                    return 0..kept.into();
-                }
+            }
+            // There are drivers that look at the first packet of none.
+            if ready == 0 {
+                return 0..kept.into();
             }
             let accepted = ethdev::tx_driver(self.ops, self.queue, first, ready);
             if accepted < ready {
