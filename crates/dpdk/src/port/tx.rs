@@ -162,53 +162,60 @@ impl<'port> TxQueue<'port> {
     /// As for `send_from`.
     #[inline]
     unsafe fn send_raw(&mut self, first: *mut *mut rte_mbuf, count: u16) -> Range<usize> {
-        let (mut kept, mut ready) = (count, count);
-        // SAFETY: the port is started while this queue borrows it, `&mut self` makes this the only
-        // user, and the driver takes the first of the packets that are offered.
+        // SAFETY: the port is started while this queue borrows it, and `&mut self` makes this the only
+        // user. The rest of the contract is the caller's.
         unsafe {
             let callbacks = ethdev::tx_callbacks(self.ops, self.queue);
             if !callbacks.is_null() {
-                (kept, ready) = self.run_callbacks(callbacks, first, count);
+                return self.send_by_callbacks(callbacks, first, count);
             }
-            // There are drivers that look at the first packet of none.
-            if ready == 0 {
-                return 0..kept.into();
-            }
-            let accepted = ethdev::tx_driver(self.ops, self.queue, first, ready);
-            if accepted < ready {
+            self.offer(first, count)..count.into()
+        }
+    }
+
+    /// Gives the driver packets from the front, and returns how many it took.
+    ///
+    /// # Safety
+    /// As for `send_from`.
+    #[inline(always)]
+    unsafe fn offer(&mut self, first: *mut *mut rte_mbuf, count: u16) -> usize {
+        // There are drivers that look at the first packet of none.
+        if count == 0 {
+            return 0;
+        }
+        // SAFETY: the contract is the caller's; the driver takes the first of the packets that are offered.
+        unsafe {
+            let accepted = ethdev::tx_driver(self.ops, self.queue, first, count);
+            if accepted < count {
                 look_at_refused(*first.add(accepted.into()));
             }
-            accepted.into()..kept.into()
+            accepted.into()
         }
     }
 
     /// # Safety
-    /// `callbacks` are this queue's, and the caller owns `count` packets at `first`. The callbacks keep the first
-    /// of them, as many as is returned first, and own the others; of those the first may be given to the driver, as many
-    /// as is returned second.
+    /// As for `send_from`; `callbacks` are this queue's.
     #[cold]
-    unsafe fn run_callbacks(
-        &self,
+    unsafe fn send_by_callbacks(
+        &mut self,
         callbacks: *mut c_void,
         first: *mut *mut rte_mbuf,
         count: u16,
-    ) -> (u16, u16) {
-        // SAFETY: the contract is the caller's.
-        let kept = unsafe {
-            dpdk_sys::rte_eth_call_tx_callbacks(
-                self.port,
-                self.queue as u16,
-                first,
-                count,
-                callbacks,
-            )
-        };
+    ) -> Range<usize> {
+        let (port, queue) = (self.port, self.queue as u16);
+        // SAFETY: the contract is the caller's. The callbacks keep the packets that are counted, and own the others.
+        let mut kept =
+            unsafe { dpdk_sys::rte_eth_call_tx_callbacks(port, queue, first, count, callbacks) };
         debug_assert!(kept <= count);
-        let Some(guard) = self.guard else { return (kept, kept) };
-        // SAFETY: the caller's packets, of which it gives up those that are not among the kept.
-        let mut packets = unsafe { Packets::new(first, kept, kept) };
-        let ready = guard.check(&mut packets);
-        (packets.len() as u16, ready as u16)
+        let mut ready = kept;
+        if let Some(guard) = self.guard {
+            // SAFETY: the caller's packets, of which it gives up those that are not among the kept.
+            let mut packets = unsafe { Packets::new(first, kept, kept) };
+            ready = guard.check(&mut packets) as u16;
+            kept = packets.len() as u16;
+        }
+        // SAFETY: the contract is the caller's.
+        unsafe { self.offer(first, ready)..kept.into() }
     }
 
     /// Has every burst from now on go through `callback` before it is offered to the driver
