@@ -43,8 +43,8 @@ pub(super) enum TxGuard<'eal> {
     },
     /// Of segments that are all of one pool, in their own buffers and as long as if there were headroom.
     Alike {
-        /// To copy into what is of others.
-        pool: Mempool<'eal>,
+        /// To copy into what is of others; of a port that does not receive there is none.
+        pool: Option<Mempool<'eal>>,
     },
 }
 
@@ -53,9 +53,8 @@ impl<'eal> TxGuard<'eal> {
     pub fn of(driver: &str, info: &rte_eth_dev_info, config: &PortConfig<'eal>) -> Option<Self> {
         match driver {
             "net_af_packet" | "net_vhost" => Some(Self::Tagged),
-            // One that only sends is sent what it can copy from.
             "net_memif" if !is_22() => {
-                config.rx.first().map(|queue| Self::Alike { pool: queue.pool })
+                Some(Self::Alike { pool: config.rx.first().map(|queue| queue.pool) })
             }
             "net_af_xdp" => {
                 let rooms = config.rx.iter().map(|queue| queue.pool.data_room());
@@ -95,14 +94,13 @@ impl<'eal> TxGuard<'eal> {
             let verdict = match self {
                 _ if !goes_on => Verdict::NotNow,
                 Self::Tagged => put_tag_in(mbuf).map_or(Verdict::Never, |()| Verdict::Ready),
-                Self::Whole { pool, most } => {
-                    let fits = mbuf.segments() == 1 && mbuf.is_of_own_buffer();
-                    if mbuf.packet_len() > *most { Verdict::Never } else { make(mbuf, fits, pool) }
+                Self::Whole { most, .. } if mbuf.packet_len() > *most => Verdict::Never,
+                Self::Whole { .. } if mbuf.segments() == 1 && mbuf.is_of_own_buffer() => {
+                    Verdict::Ready
                 }
-                Self::Alike { pool } => {
-                    let fits = mbuf.is_of_like_segments();
-                    make(mbuf, fits, pool)
-                }
+                Self::Alike { .. } if mbuf.is_of_like_segments() => Verdict::Ready,
+                Self::Alike { pool: None } => Verdict::Never,
+                Self::Whole { pool, .. } | Self::Alike { pool: Some(pool) } => copy(mbuf, pool),
             };
             ready += usize::from(verdict == Verdict::Ready);
             goes_on = verdict != Verdict::NotNow;
@@ -147,10 +145,7 @@ fn put_tag_in(mbuf: &mut Mbuf<'_>) -> Option<()> {
 }
 
 /// A copy in place of a packet that does not fit.
-fn make<'eal>(mbuf: &mut Mbuf<'eal>, fits: bool, pool: &Mempool<'eal>) -> Verdict {
-    if fits {
-        return Verdict::Ready;
-    }
+fn copy<'eal>(mbuf: &mut Mbuf<'eal>, pool: &Mempool<'eal>) -> Verdict {
     match mbuf.copy_into(pool) {
         Ok(copy) => {
             *mbuf = copy;
