@@ -115,10 +115,7 @@ impl Eal {
         lcore::forget_current();
         // SAFETY: EAL has started.
         if unsafe { dpdk_sys::rte_eal_process_type() } != dpdk_sys::RTE_PROC_PRIMARY {
-            // Its ports, pools and directory are another process's.
-            for socket in sockets::own(&runtime_dir()) {
-                let _ = std::fs::remove_file(socket);
-            }
+            remove_own_of_secondary(&runtime_dir());
             return Err(EalError::Secondary);
         }
         let eal = Self { taken: Mutex::new(BTreeSet::new()), thread: PhantomData };
@@ -227,6 +224,20 @@ impl Eal {
     pub fn has_hugepages(&self) -> bool {
         // SAFETY: reads EAL's configuration.
         unsafe { dpdk_sys::rte_eal_has_hugepages() != 0 }
+    }
+}
+
+/// What a secondary process has put into its primary's directory: sockets, and copies of its lists of memory, in whose
+/// names its id is a word.
+fn remove_own_of_secondary(dir: &Path) {
+    let id = std::process::id().to_string();
+    let lists = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let lists = lists.filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("fbarray_") && name.split('_').any(|word| word == id)
+    });
+    for path in lists.chain(sockets::own(dir)) {
+        let _ = std::fs::remove_file(path);
     }
 }
 

@@ -119,14 +119,16 @@ fn refuses_to_be_secondary(forwarder: &Forwarder) {
         .args([&support::lcores(1), "--no-pci", "--", "-p", "1"]);
     support::in_runtime_dir(&mut second);
     second.stdout(Stdio::null()).stderr(Stdio::piped());
-    let second = second.spawn().unwrap();
-    let own = format!("mp_socket_{}_", second.id());
+    let mut second = second.spawn().unwrap();
+    let own = second.id().to_string();
+    wait_until("its end", || second.try_wait().unwrap().is_some());
     let output = second.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && told.contains("only primary ones"), "{told}");
     let files = fs::read_dir(runtime_dir().join("dpdk").join(PREFIX)).unwrap();
     let left = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    assert_eq!(left.filter(|name| name.starts_with(&own)).collect::<Vec<_>>(), [""; 0]);
+    let of_it = |name: &String| name.split('_').any(|word| word == own);
+    assert_eq!(left.filter(of_it).collect::<Vec<_>>(), [""; 0]);
 }
 
 /// Captures off the forwarder's CPU, where it sees the forwarder's memory.

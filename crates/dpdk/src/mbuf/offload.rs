@@ -118,7 +118,8 @@ pub enum OffloadError {
         "the first segment is shared, and the driver would write into it: put headers of its own in front, or copy the packet"
     )]
     Shared,
-    /// The buffer ends less than 60 bytes behind the start of the IPv4 header, which drivers may read.
+    /// The buffer ends less than 60 bytes behind the start of the IPv4 header, which drivers may read, or one of its length
+    /// has no room for the headers behind 128 bytes of headroom, where drivers may copy them.
     #[error("the mbuf's buffer is too small: use a mempool with a larger data_room")]
     Room,
     /// Too large for segments.
@@ -348,8 +349,8 @@ impl Mbuf<'_> {
         if ipv4 && self.headroom() + usize::from(offload.l2_len) + LONGEST_IPV4 > room.into() {
             return Err(OffloadError::Room);
         }
-        // net_tap behind 22.11 copies them into another mbuf of the pool, and looks at the first only.
-        if usize::from(layout::PKTMBUF_HEADROOM) + end > room.into() {
+        let tag = if self.inserted_vlan().is_some() { usize::from(TAG) } else { 0 };
+        if !self.has_copies_of(end + tag) {
             return Err(OffloadError::Room);
         }
         match self.inserted_vlan() {
@@ -381,7 +382,8 @@ impl Mbuf<'_> {
 
     /// Has the device put a VLAN tag behind the addresses when it sends the packet
     /// (`RTE_MBUF_F_TX_VLAN`): the tag in the order of the CPU, as [`vlan`](Self::vlan) gives it; `None` takes
-    /// it back. Drivers that do so in software refuse packets whose first segment is shared or has no head room.
+    /// it back. Where drivers do so in software, packets whose first segment is shared or has no headroom are not sent: refused
+    /// by net_tap, freed on net_af_packet and net_vhost.
     ///
     /// The tag counts among the headers of a [request](Self::request), whose limits hold with it: a request that has
     /// no room for 4 bytes more is taken back.
@@ -404,11 +406,22 @@ impl Mbuf<'_> {
         }
     }
 
+    /// Whether another mbuf of the pool has room for so many bytes of headers: net_tap behind 22.11 copies them into one, and
+    /// looks at the first only.
+    fn has_copies_of(&self, headers: usize) -> bool {
+        // SAFETY: the mbuf is valid.
+        let room: u16 = unsafe { field(self.as_ptr(), layout::MBUF_BUF_LEN) };
+        usize::from(layout::PKTMBUF_HEADROOM) + headers <= room.into()
+    }
+
     /// Drivers that put a tag in lengthen what is before the IP header, in a field of 7 bits, and ask nobody.
     #[inline]
     fn withdraw_request_without_room(&mut self) {
-        let fits =
-            |offload: TxOffload| offload.with_tag().is_ok_and(|it| it.check_limits().is_ok());
+        let fits = |offload: TxOffload| {
+            offload
+                .with_tag()
+                .is_ok_and(|it| it.check_limits().is_ok() && self.has_copies_of(it.headers_len()))
+        };
         if self.requested().is_some_and(|offload| !fits(offload)) {
             self.withdraw_request();
         }

@@ -58,8 +58,8 @@ impl Eal {
     /// Closes a port and removes its device (`rte_dev_remove`).
     ///
     /// # Errors
-    /// [`PortError::Unsafe`] when the device has, or may have, other ports, or when it is one of net_af_xdp whose last configuration
-    /// failed at its queues; [`PortError::Call`], [`PortError::Remains`].
+    /// [`PortError::Unsafe`] when the device has, or may have, other ports, or when it is one of net_af_xdp or net_pcap whose
+    /// receive queues could not be set up; [`PortError::Call`], [`PortError::Remains`].
     pub fn detach(&self, port: Port<'_, Unconfigured>) -> Result<(), PortError> {
         let id = port.id();
         // Held until the device is gone, so that nobody takes the port meanwhile. It goes after the
@@ -68,7 +68,14 @@ impl Eal {
         let _alone = lock();
         if !configuration::may_be_closed(id) {
             let name = id.name_locked().unwrap_or_default();
-            let why = "its queues could not be set up, and its driver would free twice what it made for them; it can go when configuring it has succeeded, or with the process";
+            let why = match configuration::is_held(id) {
+                true => {
+                    "its driver would free twice what it made for queues that it could not set up: it goes with the process"
+                }
+                false => {
+                    "its driver would free twice what it made for a queue that it could not set up: configure it with success first"
+                }
+            };
             return Err(PortError::Unsafe(name, why));
         }
         let device = info::query(id)?.device;

@@ -175,7 +175,8 @@ impl<'eal> Port<'eal, Unconfigured> {
     /// # Errors
     /// [`PortError::NoQueues`], [`PortError::TooManyQueues`], [`PortError::RxOffloads`] and [`PortError::TxOffloads`] for required ones,
     /// [`PortError::RetaQueue`], or [`PortError::Call`] with the function that failed. [`PortError::Unsafe`] for a port of
-    /// net_af_xdp that has had a configuration: its driver gives queues back only when it is detached.
+    /// net_af_xdp that has had a configuration, for its driver gives queues back only when it is detached, and for one
+    /// of net_af_xdp or net_pcap of which a queue behind the first could not be set up.
     pub fn configure(
         mut self,
         config: &PortConfig<'eal>,
@@ -192,17 +193,12 @@ impl<'eal> Port<'eal, Unconfigured> {
         let tx_conf = dpdk_sys::rte_eth_txconf { offloads: 0, ..info.default_txconf };
         // SAFETY: the driver has just filled it in.
         let known = unsafe { PortInfo::from_dpdk(&info) };
-        let keeps_queues = known.driver == "net_af_xdp";
-        let frees_twice = keeps_queues || known.driver == "net_pcap";
-        if keeps_queues && configuration::is_held(id) {
-            let name = id.name_locked().unwrap_or_default();
-            let why = "its driver keeps the queues that it has: detach it, and attach it again";
-            return Err(PortError::Unsafe(name, why));
-        }
-        if !keeps_queues && !configuration::may_be_closed(id) {
-            let name = id.name_locked().unwrap_or_default();
-            let why = "its queues could not be set up, and its driver would free twice what it made for them";
-            return Err(PortError::Unsafe(name, why));
+        if configuration::is_held(id) {
+            let why = match configuration::may_be_closed(id) {
+                true => "its driver keeps the queues that it has: detach it, and attach it again",
+                false => "some of its queues could not be set up: it cannot be used any more",
+            };
+            return Err(PortError::Unsafe(id.name_locked().unwrap_or_default(), why));
         }
         let mut agreement = Agreement::of(id, config, &known)?;
         self.claim.guard = TxGuard::of(&known.driver, &info, config);
@@ -250,15 +246,11 @@ impl<'eal> Port<'eal, Unconfigured> {
                 dpdk_sys::rte_eth_tx_queue_setup(id.0, queue, descriptors, socket, &tx_conf)
             })?;
         }
-        if frees_twice {
-            // From here on a failure leaves a queue that its driver has freed: see `configuration`.
-            configuration::at_risk(id);
-        }
         for (queue, setup) in (0u16..).zip(&config.rx) {
             let mut descriptors = setup.descriptors;
             adjust(id, Some(&mut descriptors), None)?;
             // SAFETY: the port is configured with this queue, and the pool lives as long as the Eal.
-            check(id, "rte_eth_rx_queue_setup", unsafe {
+            let code = unsafe {
                 dpdk_sys::rte_eth_rx_queue_setup(
                     id.0,
                     queue,
@@ -267,10 +259,9 @@ impl<'eal> Port<'eal, Unconfigured> {
                     &rx_conf,
                     setup.pool.as_ptr(),
                 )
-            })?;
-            if keeps_queues {
-                configuration::hold(id);
-            }
+            };
+            configuration::set_up(id, &known.driver, queue, code);
+            check(id, "rte_eth_rx_queue_setup", code)?;
         }
         if config.no_packet_types {
             // SAFETY: no array of types is asked back. An error means that the driver cannot.
@@ -297,7 +288,7 @@ impl<'eal> Port<'eal, Configured> {
     /// take before: frames that come in between follow the driver's.
     ///
     /// # Errors
-    /// [`PortError::Call`], of net_af_xdp and net_af_packet also `rte_eth_add_tx_callback`: see [`TxQueue::send`].
+    /// [`PortError::Call`], of net_af_xdp, net_af_packet, net_vhost and net_memif also `rte_eth_add_tx_callback`: see [`TxQueue::send`].
     pub fn start(mut self) -> Result<Port<'eal, Started>, PortError> {
         let id = self.claim.id;
         let alone = lock();

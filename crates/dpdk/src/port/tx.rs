@@ -85,11 +85,12 @@ impl<'port> TxQueue<'port> {
     /// Offers every packet of the burst once, in order. What the driver takes leaves the burst, from
     /// the front; what it does not take stays inside, the caller's to try again or to drop. Returns
     /// how many were taken. TX callbacks run, as in `rte_eth_tx_burst`; packets that they drop are
-    /// gone from the burst and not counted. A driver is never offered none.
+    /// gone from the burst and not counted. Drivers are not called for an empty burst.
     ///
     /// Some drivers would write where they must not, and packets are made to fit before they get them. On net_af_xdp those that are longer
     /// than its buffers are freed, uncounted. What is of several segments or of others' bytes is copied, and not taken while the
-    /// pool that its first queue receives into is empty; on net_memif of releases behind 22.11 what is of several pools is, too.
+    /// pool that its first queue receives into is empty; on net_memif of releases behind 22.11 what is of several pools, of others'
+    /// bytes or in the headroom is, too (of a port that does not receive it is freed).
     /// On net_af_packet and net_vhost a VLAN tag that is asked for is put in here: of a packet that is then not taken it
     /// stays among the bytes, and one that is shared or has no headroom for it is freed.
     #[inline]
@@ -213,6 +214,10 @@ impl<'port> TxQueue<'port> {
             let mut packets = unsafe { Packets::new(first, kept, kept) };
             ready = guard.check(&mut packets) as u16;
             kept = packets.len() as u16;
+            if ready == 0 && guard.is_called_for_nothing() {
+                // SAFETY: the contract is the caller's; this driver does not look at packets then.
+                unsafe { ethdev::tx_driver(self.ops, self.queue, first, 0) };
+            }
         }
         // SAFETY: the contract is the caller's.
         unsafe { self.offer(first, ready)..kept.into() }

@@ -108,6 +108,12 @@ impl<'eal> TxGuard<'eal> {
         });
         ready
     }
+
+    /// Whether the driver takes back what it has sent only when it is called to send: also where nothing is ready, for
+    /// want of what it has.
+    pub fn is_called_for_nothing(&self) -> bool {
+        matches!(self, Self::Whole { .. })
+    }
 }
 
 /// What is to become of a packet.
@@ -144,13 +150,17 @@ fn put_tag_in(mbuf: &mut Mbuf<'_>) -> Option<()> {
     mbuf.request(&asked.with_tag().ok()?).ok()
 }
 
-/// A copy in place of a packet that does not fit.
+/// A copy in place of a packet that does not fit; never of one that is larger than the whole pool.
 fn copy<'eal>(mbuf: &mut Mbuf<'eal>, pool: &Mempool<'eal>) -> Verdict {
     match mbuf.copy_into(pool) {
         Ok(copy) => {
             *mbuf = copy;
             Verdict::Ready
         }
-        Err(_) => Verdict::NotNow,
+        Err(_) => {
+            let room = usize::from(pool.data_room().saturating_sub(layout::PKTMBUF_HEADROOM));
+            let all = pool.available() + pool.in_use();
+            if mbuf.packet_len() > all * room { Verdict::Never } else { Verdict::NotNow }
+        }
     }
 }

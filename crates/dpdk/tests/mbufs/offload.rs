@@ -109,6 +109,17 @@ fn in_small_buffers(eal: &Eal) {
     assert_eq!(mbuf.request(&TxOffload { l2_len: 14, ip, l4: L4Offload::Nothing }), Ok(()));
     drop(mbuf);
     assert!(small.is_full());
+    // Headers that reach into the headroom, which another mbuf of the pool would have free.
+    let mut mbuf = super::packet(&small, 70);
+    mbuf.prepend(10).unwrap();
+    let ipv6 = |l2_len| TxOffload { l2_len, ip, l4: L4Offload::Tcp { len: 20 } };
+    assert_eq!(mbuf.request(&ipv6(14)), Err(OffloadError::Room));
+    assert_eq!(mbuf.request(&ipv6(13)), Ok(()));
+    mbuf.insert_vlan(Some(7));
+    assert_eq!(mbuf.requested(), None, "a tag has no room");
+    assert_eq!(mbuf.request(&ipv6(10)), Err(OffloadError::Room), "nor beside it");
+    assert_eq!(mbuf.request(&ipv6(9)), Ok(()));
+    drop(mbuf);
     let enough = super::pool(eal, "enough-offloads", 74);
     assert_eq!(super::packet(&enough, 60).request(&UDP), Ok(()));
     assert!(enough.is_full());

@@ -36,6 +36,9 @@ pub fn memif_pair(eal: &Eal, pool: &Mempool<'_>) {
         cross(pool, &mut far, &mut near, 200);
         segments_of_two_pools_arrive(eal, pool, &mut near, &mut far);
     }
+    // More would not fit into the 4 GiB in which the driver adds them up.
+    assert_eq!(b.info().unwrap().max_rx_queues, 63);
+    assert_eq!(b.info().unwrap().max_tx_queues, 63);
     remove(eal, b);
     remove(eal, a);
     assert!(pool.is_full());
@@ -108,6 +111,30 @@ pub fn pcap_files(eal: &Eal, pool: &Mempool<'_>) {
     }
     remove(eal, reader);
     remove(eal, ring);
+    // What it has kept of the file is freed when the pool is too small, and would be once more with the port.
+    let again = Pcap::new("net_pcap_i").receive_file(&file).again_and_again(true);
+    let id = eal.attach_vdev(&again).unwrap();
+    let few = PoolConfig { count: 7, cache: 0, ..PoolConfig::named("too few") };
+    let few = Mempool::packet_pool(eal, &few).unwrap();
+    assert!(eal.take_port(id).unwrap().configure(&queues(&few, 1)).is_err());
+    let refused = eal.detach(eal.take_port(id).unwrap()).unwrap_err().to_string();
+    assert!(refused.contains("configure it with success first"), "{refused}");
+    assert!(few.is_full());
+    // What the driver then keeps it does not give back, so that this has a pool of its own.
+    let kept = PoolConfig { count: 255, cache: 0, ..PoolConfig::named("kept") };
+    let kept = Mempool::packet_pool(eal, &kept).unwrap();
+    remove(eal, eal.take_port(id).unwrap().configure(&queues(&kept, 1)).unwrap().start().unwrap());
+    let mut port = start(eal, &kept, &again);
+    let id = port.id();
+    {
+        let mut queues = port.queues();
+        let mut burst = Burst::<32>::new();
+        assert_eq!(queues.rx[0].receive(&mut burst), 32);
+    }
+    // The file is closed with the port: it is not begun with, and so nothing is freed.
+    let port = port.stop().unwrap().unconfigure();
+    assert!(port.configure(&queues(&kept, 1)).is_err());
+    eal.detach(eal.take_port(id).unwrap()).unwrap();
     assert!(pool.is_full());
 }
 

@@ -5,9 +5,9 @@
 //! those are there: net_vhost says how many it will have before any is set up, and its statistics follow null pointers
 //! then. So might another's where setting a queue up has failed.
 //!
-//! net_af_xdp frees what a queue that cannot be set up has made so far, and when the port is closed frees it again; so such a port must
-//! not be closed. Queues that it has set up it keeps until then, and fails to set them up anew; so it is not asked to, and a
-//! port that fails at its first queue is the only one that may succeed afterwards and be closed.
+//! net_af_xdp and net_pcap (`infinite_rx`) free what a queue that cannot be set up has made so far, and when the port is closed free it
+//! again; so such a port must not be closed. Where that was the first queue, setting it up with success makes up for it. Queues that
+//! net_af_xdp has set up it keeps until it is closed, and fails to set them up anew; so it is not asked to.
 //!
 //! Which extended statistics there are may change with each configuration, for queues are among them; so each has a number.
 
@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dpdk_sys::layout;
 
+use crate::errno::Errno;
 use crate::port::error::PortError;
 use crate::port::id::PortId;
 
@@ -26,7 +27,7 @@ static STATES: [AtomicU32; layout::MAX_ETHPORTS] =
 const COMPLETE: u32 = 1;
 /// Its driver may free twice what it has already freed.
 const AT_RISK: u32 = 2;
-/// Its driver has a queue that it keeps until the port is closed.
+/// It must not be configured any more.
 const HELD: u32 = 4;
 const NUMBER: u32 = 8;
 
@@ -51,17 +52,20 @@ pub(in crate::port) fn complete(id: PortId) {
     set(id, (state(id) | COMPLETE) & !AT_RISK);
 }
 
-/// Notes that the port must not be closed unless its queues are set up. The caller holds the lock.
-pub(in crate::port) fn at_risk(id: PortId) {
-    set(id, state(id) | AT_RISK);
+/// Notes what came of setting a receive queue up. The caller holds the lock.
+pub(in crate::port) fn set_up(id: PortId, driver: &str, queue: u16, code: i32) {
+    // Of net_pcap that one has not been begun with: its file is closed since the port was stopped.
+    let begun = driver == "net_af_xdp" || code != -Errno::ENOENT.0;
+    let marks = match driver {
+        "net_af_xdp" | "net_pcap" if code != 0 && begun && queue > 0 => AT_RISK | HELD,
+        "net_af_xdp" | "net_pcap" if code != 0 && begun => AT_RISK,
+        "net_af_xdp" => HELD,
+        _ => 0,
+    };
+    set(id, state(id) | marks);
 }
 
-/// Notes that the driver has set a queue up that it keeps. The caller holds the lock.
-pub(in crate::port) fn hold(id: PortId) {
-    set(id, state(id) | HELD);
-}
-
-/// Whether the driver keeps queues of a configuration before. The caller holds the lock.
+/// Whether the port must not be configured. The caller holds the lock.
 pub(in crate::port) fn is_held(id: PortId) -> bool {
     state(id) & HELD != 0
 }
