@@ -8,7 +8,7 @@ use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, PortInfo, Rx
 use super::kept::Kept;
 use crate::engine::layout::{self, MostQueues};
 use crate::engine::{Link, Source};
-use crate::location::Location;
+use crate::location::{Location, Role};
 use crate::obstacle::{Obstacle, obstacle};
 use crate::otg::ApiError;
 use crate::plan::PortPlan;
@@ -19,6 +19,8 @@ const BUFFERS: u32 = 4095;
 const HEADROOM: usize = 128;
 /// Bytes of a frame that are not its MTU: addresses, type and FCS.
 const NOT_MTU: usize = 18;
+/// Bytes of a buffer of net_memif when nothing is said.
+const MEMIF_BUFFER: usize = 2048;
 
 /// What all ports have in common.
 #[derive(Clone, Copy, Debug)]
@@ -205,7 +207,8 @@ impl<'eal> Ports<'eal> {
         if matches!(location, Location::Pci(_)) && !self.rules.own_eal_options {
             return Err("PCI devices are off when the generator chooses its EAL options; give some: generator -l CPU -a ADDRESS -- ...".to_owned());
         }
-        let arguments = location.device_arguments(self.devices);
+        let mut arguments = location.device_arguments(self.devices);
+        arguments.push_str(&self.buffers(location));
         self.devices += 1;
         // A device of EAL's own options is there already, and comes again by its arguments.
         let name = location.device_name(&arguments);
@@ -273,6 +276,17 @@ impl<'eal> Ports<'eal> {
                 self.keep(pools);
                 Err(error.to_string())
             }
+        }
+    }
+
+    /// What is added to a device's arguments for long frames. net_memif does not take back the mark that a frame goes on in
+    /// the next buffer, so that it joins others to it later; with buffers as long as frames it makes none. The client
+    /// decides, and only 22.11 may be told: newer releases believe that the other end's are as long.
+    fn buffers(&self, location: &Location) -> String {
+        let client = matches!(location, Location::Memif { role: Role::Client, .. });
+        match client && self.rules.max_frame > MEMIF_BUFFER && dpdk::version().contains(" 22.") {
+            true => format!(",bsize={}", self.rules.max_frame),
+            false => String::new(),
         }
     }
 

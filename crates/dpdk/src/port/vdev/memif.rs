@@ -92,7 +92,8 @@ impl Memif {
     }
 
     /// Bytes of each buffer in the shared memory, which the client decides; 2048 by default. Longer packets take
-    /// several. Of releases of DPDK behind 22.11 safe code attaches no other: they write behind buffers that are shorter than
+    /// several, and the driver does not take back the mark that they do: a shorter one that begins in such a place later is joined to
+    /// what follows it (seen with 22.11). Let buffers be as long as packets. Of releases of DPDK behind 22.11 safe code attaches no other: they write behind buffers that are shorter than
     /// the other end believes.
     #[must_use]
     pub fn buffer_size(mut self, bytes: u16) -> Self {
