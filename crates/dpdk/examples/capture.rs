@@ -30,11 +30,11 @@ fn run() -> Result<()> {
     let path = options.get::<String>("--write")?.ok_or("--write FILE is missing")?;
     let snap = options.get("--snap")?.unwrap_or(TapConfig::default().snap);
     let until = options.until()?;
+    let worker = *eal.workers().first().ok_or("no lcore beside the main one: give two to -l")?;
     let pool = common::pool(&eal, 1)?;
     let mut file = Pcapng::create(&path, &PcapngConfig::named("linerate capture example"))?;
     let mut ports = common::start(&eal, &pool, 1)?;
 
-    let worker = *eal.workers().first().ok_or("no lcore beside the main one: give two to -l")?;
     let mut interfaces = Vec::new();
     for port in &ports {
         interfaces.push(file.add_interface(&Interface::of(&port.control())?)?);

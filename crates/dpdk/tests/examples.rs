@@ -193,7 +193,9 @@ fn mistakes_are_named() {
     let error = wrong("router", &["--route", "10.0.0.0/8,3,02:00:00:00:00:01"]);
     assert!(error.contains("there is no port 3"), "{error}");
     // In words for people, not as `Debug` has it.
-    let error = wrong("capture", &["--write", "/nowhere/out.pcapng"]);
+    let capture = ["--write", "/nowhere/out.pcapng"];
+    assert!(wrong("capture", &capture).contains("error: no lcore beside the main one"));
+    let error = Program::new("capture", &ten()).lcores(2).fail(&capture);
     let words = "error: capture file /nowhere/out.pcapng: No such file";
     assert!(error.lines().any(|line| line.starts_with(words)), "{error}");
 }

@@ -10,7 +10,7 @@ mod support;
 use std::process::Command;
 use std::time::Instant;
 
-use devices::{PATIENCE, cross, queues, remove, start};
+use devices::{PATIENCE, cross, frame, queues, remove, start};
 use dpdk::vdev::{AfPacket, AfXdp, Tap, TapMac};
 use dpdk::{
     Burst, Eal, ExternalBuffer, ForeignMemory, Lack, Mbuf, Mempool, PoolConfig, Port, PortConfig,
@@ -84,15 +84,6 @@ fn af_packet(eal: &Eal, pool: &Mempool<'_>) {
     let port = eal.take_port(two).unwrap().configure(&config).unwrap();
     assert_eq!(port.shortfalls()[0].lack, Lack::Rss { queues: 2 });
     remove(eal, port.start().unwrap());
-}
-
-/// A frame of the test's, of so many bytes, each of which behind the addresses is `fill`.
-fn frame<'p>(pool: &Mempool<'p>, len: usize, fill: u8) -> Mbuf<'p> {
-    let mut mbuf = pool.alloc().unwrap();
-    let bytes = mbuf.append(len).unwrap();
-    bytes.fill(fill);
-    bytes[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5]);
-    mbuf
 }
 
 /// Sends packets in one burst, and receives so many of the test's own at the other end.

@@ -168,7 +168,7 @@ impl<'m> Mbuf<'m> {
     /// Whether the bytes of the first segment are in the mbuf's own buffer (`RTE_MBUF_DIRECT`).
     pub(crate) fn is_of_own_buffer(&self) -> bool {
         // SAFETY: the mbuf is valid.
-        unsafe { field::<u64>(self.as_ptr(), layout::MBUF_OL_FLAGS) & fast::headers::SHARED == 0 }
+        unsafe { is_direct(self.as_ptr()) }
     }
 
     /// Whether all segments are of one pool, in their own buffers, and no longer than one is with the usual headroom.
@@ -181,8 +181,7 @@ impl<'m> Mbuf<'m> {
             let most = usize::from(room.saturating_sub(layout::PKTMBUF_HEADROOM));
             while let Some(segment) = next {
                 let segment = segment.as_ptr();
-                let flags: u64 = field(segment, layout::MBUF_OL_FLAGS);
-                if flags & fast::headers::SHARED != 0
+                if !is_direct(segment)
                     || field::<*const rte_mempool>(segment, layout::MBUF_POOL) != pool
                     || fast::mbuf::data_len(segment) > most
                 {
@@ -369,10 +368,17 @@ unsafe fn header<'m, const N: usize>(mbuf: *const rte_mbuf) -> &'m mut [u8; N] {
 #[inline]
 unsafe fn is_unshared(segment: *const rte_mbuf) -> bool {
     // SAFETY: the contract is the caller's.
-    unsafe {
-        is_sole_owner(segment)
-            && field::<u64>(segment, layout::MBUF_OL_FLAGS) & fast::headers::SHARED == 0
-    }
+    unsafe { is_sole_owner(segment) && is_direct(segment) }
+}
+
+/// Whether a segment's bytes are in its own buffer.
+///
+/// # Safety
+/// `segment` points to a valid mbuf.
+#[inline]
+unsafe fn is_direct(segment: *const rte_mbuf) -> bool {
+    // SAFETY: the contract is the caller's.
+    unsafe { field::<u64>(segment, layout::MBUF_OL_FLAGS) & fast::headers::SHARED == 0 }
 }
 
 /// Whether a segment has one owner only: it may change the mbuf, not necessarily the bytes. A count of

@@ -14,26 +14,43 @@ const DRIVERS: [(&str, Arguments); 10] = [
     ("net_null", Arguments::Null),
     ("net_memif", Arguments::Memif),
     ("net_af_packet", Arguments::Any),
-    ("net_af_xdp", Arguments::AfXdp),
+    // Also at queues that could not be set up.
+    (
+        "net_af_xdp",
+        Arguments::Without(
+            "shared_umem",
+            "with shared_umem its driver looks at what it has freed of other ports",
+        ),
+    ),
     ("net_tap", Arguments::Any),
     ("net_pcap", Arguments::Any),
-    ("net_vhost", Arguments::Vhost),
-    ("eth_vhost", Arguments::Vhost),
-    ("net_virtio_user", Arguments::VirtioUser),
+    ("net_vhost", VHOST),
+    ("eth_vhost", VHOST),
+    // It writes the header before packets also where the bytes there are another packet's or no mbuf's.
+    (
+        "net_virtio_user",
+        Arguments::Without("vectorized", "vectorized sends write into packets that are shared"),
+    ),
 ];
+
+/// Received packets would ask to be worked on when they are sent, at places that the peer names and that the program moves
+/// when it changes them.
+const VHOST: Arguments = Arguments::Without(
+    "legacy-ol-flags",
+    "with legacy-ol-flags the peer decides where checksums are written",
+);
 
 /// What a driver may be told.
 enum Arguments {
     Any,
-    AfXdp,
+    /// All but one, and why not that.
+    Without(&'static str, &'static str),
     Memif,
     None,
     /// It copies `size` bytes into and out of buffers of whatever length when `copy` is not 0. Otherwise
     /// it only says so many bytes, which this crate does not believe, but the next driver does that they
     /// are sent on to: so no more than every buffer has.
     Null,
-    Vhost,
-    VirtioUser,
 }
 
 /// Whether a device may be attached, or why not.
@@ -70,27 +87,13 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
     }
     match allowed {
         Arguments::Any => Ok(()),
-        // Also at queues that could not be set up.
-        Arguments::AfXdp if arguments.iter().any(|it| it.starts_with("shared_umem")) => {
-            Err("with shared_umem its driver looks at what it has freed of other ports")
-        }
-        Arguments::AfXdp => Ok(()),
+        Arguments::Without(key, why) if arguments.iter().any(|it| it.starts_with(key)) => Err(why),
+        Arguments::Without(..) => Ok(()),
         // The peer would write to packets while they are looked at.
         Arguments::Memif if arguments.iter().any(|it| it.starts_with("zero-copy")) => {
             Err("with zero-copy the peer writes to packets at any time")
         }
         Arguments::Memif => memif_sizes(&arguments),
-        // Received packets would ask to be worked on when they are sent, at places that the peer names and that
-        // the program moves when it changes them.
-        Arguments::Vhost if arguments.iter().any(|it| it.starts_with("legacy-ol-flags")) => {
-            Err("with legacy-ol-flags the peer decides where checksums are written")
-        }
-        Arguments::Vhost => Ok(()),
-        // It writes the header before packets also where the bytes there are another packet's or no mbuf's.
-        Arguments::VirtioUser if arguments.iter().any(|it| it.starts_with("vectorized")) => {
-            Err("vectorized sends write into packets that are shared")
-        }
-        Arguments::VirtioUser => Ok(()),
         Arguments::None if arguments.is_empty() => Ok(()),
         Arguments::None => {
             Err("this driver takes no arguments here: they are pointers or other rings")

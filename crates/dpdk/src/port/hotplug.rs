@@ -21,8 +21,9 @@ impl Eal {
     /// the ports that came with it (`rte_dev_probe`).
     ///
     /// Accepted are PCI addresses without arguments, and virtual devices whose name begins with net_ring
-    /// (without arguments), net_null (`size` to 64, `no-rx` and `copy=0`), net_memif (without `zero-copy`), net_af_packet,
-    /// net_af_xdp (without `shared_umem`), net_tap, net_pcap, net_vhost (also as eth_vhost) or net_virtio_user. Each argument is `key=value`, with one `=`.
+    /// (without arguments), net_null (`size` to 64, `no-rx` and `copy=0`), net_memif (without `zero-copy`, and with no
+    /// more memory than its driver counts), net_af_packet, net_af_xdp (without `shared_umem`), net_tap, net_pcap, net_vhost (also as
+    /// eth_vhost, without `legacy-ol-flags`) or net_virtio_user (without `vectorized`). Each argument is `key=value`, with one `=`.
     /// Everything else can be given to [`Eal::init`], by `--vdev` or `-a`, by whoever starts the program.
     ///
     /// Whatever is asked of any port meanwhile waits until the driver has the device. With `server=1` net_virtio_user waits for its
@@ -67,7 +68,6 @@ impl Eal {
         let _claim = port.into_claim();
         let _alone = lock();
         if !configuration::may_be_closed(id) {
-            let name = id.name_locked().unwrap_or_default();
             let why = match configuration::is_held(id) {
                 true => {
                     "its driver would free twice what it made for queues that it could not set up: it goes with the process"
@@ -76,7 +76,7 @@ impl Eal {
                     "its driver would free twice what it made for a queue that it could not set up: configure it with success first"
                 }
             };
-            return Err(PortError::Unsafe(name, why));
+            return Err(id.refused(why));
         }
         let device = info::query(id)?.device;
         // Of a port that does not answer nobody knows whose it is.
@@ -85,8 +85,7 @@ impl Eal {
             .filter(|other| *other != id && other.exists())
             .any(|other| info::query(other).map_or(true, |info| info.device == device));
         if siblings {
-            let name = id.name_locked().unwrap_or_default();
-            return Err(PortError::Unsafe(name, "its device has other ports, which would go too"));
+            return Err(id.refused("its device has other ports, which would go too"));
         }
         configuration::end(id);
         // SAFETY: the claim makes this the only user, the port is not started, so no queue is alive.

@@ -198,7 +198,7 @@ impl<'eal> Port<'eal, Unconfigured> {
                 true => "its driver keeps the queues that it has: detach it, and attach it again",
                 false => "some of its queues could not be set up: it cannot be used any more",
             };
-            return Err(PortError::Unsafe(id.name_locked().unwrap_or_default(), why));
+            return Err(id.refused(why));
         }
         let mut agreement = Agreement::of(id, config, &known)?;
         self.claim.guard = TxGuard::of(&known.driver, &info, config);

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use dpdk::vdev::Vdev;
-use dpdk::{Burst, Eal, Mempool, Port, PortConfig, Queues, RxConfig, Started, TxConfig};
+use dpdk::{Burst, Eal, Mbuf, Mempool, Port, PortConfig, Queues, RxConfig, Started, TxConfig};
 
 /// As long as a link or a frame may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -25,6 +25,15 @@ pub fn remove(eal: &Eal, port: Port<'_, Started>) {
     eal.detach(port.stop().unwrap().unconfigure()).unwrap();
 }
 
+/// A frame of the tests, of so many bytes, each of which behind the header is `fill`.
+pub fn frame<'p>(pool: &Mempool<'p>, len: usize, fill: u8) -> Mbuf<'p> {
+    let mut mbuf = pool.alloc().unwrap();
+    let bytes = mbuf.append(len).unwrap();
+    bytes.fill(fill);
+    bytes[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5]);
+    mbuf
+}
+
 /// Sends so many frames of 60 bytes that are numbered, receives them at the other end, and looks at them.
 pub fn cross(pool: &Mempool<'_>, from: &mut Queues<'_>, to: &mut Queues<'_>, count: u8) {
     let begin = Instant::now();
@@ -34,11 +43,7 @@ pub fn cross(pool: &Mempool<'_>, from: &mut Queues<'_>, to: &mut Queues<'_>, cou
     while seen < count {
         assert!(begin.elapsed() < PATIENCE, "{seen} of {count} frames came, {sent} were sent");
         while sent < count && burst.spare() > 0 {
-            let mut mbuf = pool.alloc().unwrap();
-            let bytes = mbuf.append(60).unwrap();
-            bytes.fill(sent);
-            bytes[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5]);
-            assert!(burst.push(mbuf).is_ok());
+            assert!(burst.push(frame(pool, 60, sent)).is_ok());
             sent += 1;
         }
         from.tx[0].send(&mut burst);

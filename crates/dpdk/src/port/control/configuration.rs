@@ -54,12 +54,12 @@ pub(in crate::port) fn complete(id: PortId) {
 
 /// Notes what came of setting a receive queue up. The caller holds the lock.
 pub(in crate::port) fn set_up(id: PortId, driver: &str, queue: u16, code: i32) {
-    // Of net_pcap that one has not been begun with: its file is closed since the port was stopped.
-    let begun = driver == "net_af_xdp" || code != -Errno::ENOENT.0;
     let marks = match driver {
-        "net_af_xdp" | "net_pcap" if code != 0 && begun && queue > 0 => AT_RISK | HELD,
-        "net_af_xdp" | "net_pcap" if code != 0 && begun => AT_RISK,
-        "net_af_xdp" => HELD,
+        "net_af_xdp" if code == 0 => HELD,
+        // Its file is closed since the port was stopped: the driver has not begun.
+        "net_pcap" if code == 0 || code == -Errno::ENOENT.0 => 0,
+        "net_af_xdp" | "net_pcap" if queue > 0 => AT_RISK | HELD,
+        "net_af_xdp" | "net_pcap" => AT_RISK,
         _ => 0,
     };
     set(id, state(id) | marks);
