@@ -284,7 +284,10 @@ impl<'eal> Ports<'eal> {
     /// decides, and only 22.11 may be told: newer releases believe that the other end's are as long.
     fn buffers(&self, location: &Location) -> String {
         let client = matches!(location, Location::Memif { role: Role::Client, .. });
-        match client && self.rules.max_frame > MEMIF_BUFFER && dpdk::version().contains(" 22.") {
+        match client
+            && self.rules.max_frame > MEMIF_BUFFER
+            && dpdk::version().starts_with("DPDK 22.")
+        {
             true => format!(",bsize={}", self.rules.max_frame),
             false => String::new(),
         }
