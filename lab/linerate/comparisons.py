@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from linerate import stats
 from linerate.ceiling import cost_loads
@@ -109,8 +109,8 @@ def _compared(usable: list[tuple[float, float]], zero_blocks: int) -> Pair:
 class CellPairs:
     """All pairs of one cell by one metric. `control` is the baseline against itself.
 
-    `load_share`: of a metric at a fixed load. `planned`: blocks that were begun; a run that ended
-    before the others did not lose them.
+    `load_share`: of a metric at a fixed load. `lost`: shares of the frames lost at that load, by
+    arm. `planned`: blocks that were begun; a run that ended before the others did not lose them.
     """
 
     cell: CellSummary
@@ -121,26 +121,26 @@ class CellPairs:
     pairs: dict[str, Pair]
     planned: int
     load_share: float | None = None
+    lost: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def worst_spread(self) -> float:
-        """The cell is as stable as its least stable arm, the A/A arm included."""
-        every = [self.control, *self.pairs.values()]
-        return max((each.paired.spread for each in every if each.paired), default=0.0)
+    def lost_by(self, label: str) -> float | None:
+        """Return the larger of the losses of this arm and the baseline; None: neither is known."""
+        known = [self.lost[name] for name in (label, self.baseline) if name in self.lost]
+        return max(known, default=None)
 
-    @property
-    def low_load_loss(self) -> float | None:
-        return low_load_loss(self.cell)
+
+def losses_at(cell: CellSummary, load_share: float) -> dict[str, float]:
+    """Return the share of frames that each arm lost at this load, where it was measured."""
+    return {
+        entry.arm: entry.loss_share
+        for entry in cell.lower_load
+        if entry.load_share == load_share and entry.loss_share is not None
+    }
 
 
 def low_load_loss(cell: CellSummary) -> float | None:
-    """The largest loss of any arm at a low load; None: not measured."""
-    losses = [
-        entry.loss_share
-        for entry in cell.lower_load
-        if entry.load_share == cell.low_load_share and entry.loss_share is not None
-    ]
-    return max(losses, default=None)
+    """Return the largest loss of any arm at a low load; None: not measured."""
+    return max(losses_at(cell, cell.low_load_share).values(), default=None)
 
 
 def blocks_of(trials: list[Trial]) -> int:
@@ -241,6 +241,7 @@ def pair_at_loads(  # noqa: PLR0917
                 pairs={label: pair(mine, label, baseline, metric) for label in others},
                 planned=planned,
                 load_share=share,
+                lost=losses_at(cell, share),
             )
         )
     return found
@@ -362,7 +363,6 @@ def _comparison(pairs: CellPairs, label: str, corrected: Corrected | None) -> Co
             p_holm,
             planned=pairs.planned,
             aa=pairs.control.shifted,
-            low_load_loss=pairs.low_load_loss,
             higher_is_better=metric.better == "higher",
             # A rate of 0 is below the least that was tried, no one knows where.
             zeros_alike=not metric.rate,
@@ -373,8 +373,7 @@ def _comparison(pairs: CellPairs, label: str, corrected: Corrected | None) -> Co
             p_holm,
             planned=pairs.planned,
             aa=pairs.control.paired,
-            worst_spread=pairs.worst_spread,
-            low_load_loss=pairs.low_load_loss,
+            lost=pairs.lost_by(label),
             limited_by=limited_by,
             zero_blocks=found.zero_blocks,
             higher_is_better=metric.better == "higher",
@@ -410,23 +409,3 @@ def _limited(arm: bool, baseline: bool) -> Limited | None:
     if arm and baseline:
         return "both"
     return "arm" if arm else "baseline" if baseline else None
-
-
-def ungated(cell: CellSummary) -> list[str]:
-    """A warning when loss at a low load, half of the stability gate, was not measured."""
-    if is_graph(cell.link) or not link(cell.link).has_generator:
-        return []
-    measured = {
-        entry.arm
-        for entry in cell.lower_load
-        if entry.load_share == cell.low_load_share and entry.loss_share is not None
-    }
-    missing = [
-        arm.arm for arm in cell.arms if not arm.arm.endswith(AA_SUFFIX) and arm.arm not in measured
-    ]
-    if not missing:
-        return []
-    return [
-        f"{cell.link} {cell.size} B: no valid trial at a low load of {', '.join(missing)}: whether "
-        "frames are lost there is unknown, so the verdicts of this cell lack that stability gate"
-    ]

@@ -57,7 +57,7 @@ class Findings(Protocol):
         """Print the tables and the answer."""
 
 
-# Link, size, metric and load: what one control and one stability gate stand for.
+# Link, size, metric and load: what one control stands for.
 Gate = tuple[str, int, str, float]
 
 
@@ -68,7 +68,8 @@ class Sample:
     `logs`: log of arm over baseline, one for each bed on which both were measured.
     `zero_blocks`: on so many beds one of the two was 0, which has no logarithm. `obstacle`: why a
     change of this figure would say nothing about the programs, if so. `level`: the offered load,
-    which both runs must have alike for the figures to compare, in frames per second.
+    which both runs must have alike for the figures to compare, in frames per second. `unsound`: why
+    the figure has no verdict.
     """
 
     link: str
@@ -83,6 +84,7 @@ class Sample:
     level: float | None = None
     zero_blocks: int = 0
     obstacle: str | None = None
+    unsound: str | None = None
 
     @property
     def gate(self) -> Gate:
@@ -96,17 +98,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Control:
-    """The A/A arm by one metric at one load: `logs` as in `Sample`.
-
-    `unsound`: why no figure of the cell by that metric and load has a verdict.
-    """
+    """The A/A arm by one metric at one load: `logs` as in `Sample`."""
 
     link: str
     size: int
     metric: str
     logs: tuple[float, ...]
     load_share: float | None = None
-    unsound: str | None = None
 
     @property
     def gate(self) -> Gate:

@@ -4,7 +4,7 @@
 reached      the lower end of the ratio's interval is not below the goal
 not reached  the whole interval is below it
 not shown    neither: the goal lies inside, or there are too few blocks for an interval
-no verdict   the control or the spread forbid verdicts in this cell, as everywhere
+no verdict   the control forbids verdicts in this cell, as everywhere
 
 Printed, never asserted.
 """
@@ -64,8 +64,7 @@ def gated(
     `control`: the baseline against itself.
     """
     found = [each for each in (control, *rows) if each]
-    spread = max((each.found.spread for each in found), default=0.0)
-    forbidden = unsound(control.found if control else None, spread, None)
+    forbidden = unsound(control.found if control else None)
     if forbidden is None:
         return found, []
     return (

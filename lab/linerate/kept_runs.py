@@ -27,7 +27,7 @@ from linerate.records import Trial, cell_words, first_complaint
 from linerate.run_file import RUN
 from linerate.run_summary import Design
 from linerate.summary import SUMMARY, CellSummary, Summary, dump
-from linerate.verdict import unstable
+from linerate.verdict import unequal_work
 
 T = TypeVar("T")
 AnyDesign = TypeVar("AnyDesign", bound=Design)
@@ -213,15 +213,13 @@ def rate_sample(
 
 
 def control_sample(pairs: CellPairs, values: Sequence[tuple[float, float]]) -> Control:
-    """The baseline against itself, and whether the cell is stable by this metric."""
-    judgement = unstable(pairs.worst_spread, pairs.low_load_loss)
+    """Return the baseline against itself, by this metric."""
     return Control(
         link=pairs.cell.link,
         size=pairs.cell.size,
         metric=pairs.metric,
         logs=logs(values),
         load_share=pairs.load_share,
-        unsound=judgement.reason if judgement else None,
     )
 
 
@@ -245,8 +243,12 @@ def compared_costs(
         offered = median_of(_offered_pps(t) for t in mine if t.valid)
         itself = pairs_of(mine, baseline + AA_SUFFIX, baseline, metric)[0]
         found.controls.append(control_sample(pairs, itself))
-        found.samples.extend(
-            Sample(
+        for label in pairs.pairs:
+            values = pairs_of(mine, label, baseline, metric)[0]
+            if not values:
+                continue
+            unequal = unequal_work(pairs.lost_by(label))
+            sample = Sample(
                 link=cell.link,
                 size=cell.size,
                 arm=label,
@@ -257,10 +259,9 @@ def compared_costs(
                 better="lower",
                 load_share=pairs.load_share,
                 level=offered,
+                unsound=unequal.reason if unequal else None,
             )
-            for label in pairs.pairs
-            if (values := pairs_of(mine, label, baseline, metric)[0])
-        )
+            found.samples.append(sample)
     return found
 
 

@@ -11,11 +11,12 @@ tell nothing of programs: cycles per packet at fixed lower loads, again as ratio
 slower      the interval lies beyond the margin, and Holm's p over all comparisons is below ALPHA
 not slower  the interval lies on the near side of the margin: tested, not assumed
 undecided   the interval holds the margin, or the rates were held back
-invalid     the control differed between the runs (the A/A arm's ratios, which no program explains),
-            or a run's cell was unstable: then nothing in the cell that is compared by the same
-            metric at the same load has a verdict
+invalid     the control differed between the runs by more than the lab's own margin (the A/A arm's
+            ratios, which no program explains): then nothing in the cell that is compared by the
+            same metric at the same load has a verdict. Or a program lost frames at a fixed load
 
-A control that is off by the same in both runs cancels, too, and is no obstacle here.
+A control that differs by less takes away only what it could explain. One that is off by the same in
+both runs cancels, and is no obstacle here.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from linerate.records import cell_words
 from linerate.run_file import made_of
 from linerate.stats import ALPHA, MIN_COUNT
 from linerate.unpaired import Shift
+from linerate.verdict import MARGIN
 
 Verdict = Literal["slower", "not slower", "undecided", "invalid"]
 
@@ -127,11 +129,16 @@ def schema() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Both:
-    """The same figure of both runs, and why its cell has no verdict."""
+    """The same figure of both runs, and why it has no verdict.
+
+    `drift`: log of the ratio by which the control differs between the runs; 0 where the difference
+    is not shown.
+    """
 
     before: Sample
     after: Sample
     unsound: str | None
+    drift: float
     shift: Shift | None
     p: float | None
 
@@ -146,8 +153,8 @@ def compare(before: Stored, after: Stored, margin: float) -> Regression:
     experiment = find(before.run.experiment)
     found = [_comparable(experiment, each) for each in (before, after)]
     common = _common(before, after, *found)
-    unsound = _unsound(*found)
-    both = [_pair(one, other, unsound.get(one.gate), margin) for one, other in common]
+    controls = _controls(*found)
+    both = [_pair(one, other, controls.get(one.gate), margin) for one, other in common]
     tested = [each for each in both if each.p is not None]
     holm = stats.holm([each.p for each in tested if each.p is not None])
     p_holm = {id(each): p for each, p in zip(tested, holm, strict=True)}
@@ -222,30 +229,33 @@ def _common(
     return common
 
 
-def _unsound(first: Comparable, second: Comparable) -> dict[Gate, str]:
-    """Why there is no verdict: a run that was unstable there, or a control that differs."""
+@dataclass(frozen=True)
+class _Drift:
+    """How the control differs between the runs. `unsound`: why nothing beside it has a verdict;
+    `log`: as in `_Both`.
+    """
+
+    unsound: str | None = None
+    log: float = 0.0
+
+
+def _controls(first: Comparable, second: Comparable) -> dict[Gate, _Drift]:
     others = {each.gate: each for each in second.controls}
-    return {
-        one.gate: reason
-        for one in first.controls
-        if one.gate in others and (reason := _differing(one, others[one.gate]))
-    }
+    return {one.gate: _drift(one, others[one.gate]) for one in first.controls if one.gate in others}
 
 
-def _differing(one: Control, other: Control) -> str | None:
+def _drift(one: Control, other: Control) -> _Drift:
     for which, control in (("first", one), ("second", other)):
-        if control.unsound:
-            return f"the {which} run: {control.unsound}"
         if len(control.logs) < MIN_COUNT:
-            return f"the {which} run's A/A arm has too few valid blocks"
+            return _Drift(f"the {which} run's A/A arm has too few valid blocks")
     shift = unpaired.compare(one.logs, other.logs)
-    p = shift.p()
-    if p < ALPHA:
-        return (
+    p, found = shift.p(), shift.interval
+    if found and (found.low > math.log(1 + MARGIN) or found.high < math.log(1 - MARGIN)):
+        return _Drift(
             "the A/A arm, one program against itself, differs between the runs "
             f"(ratio {math.exp(shift.estimate):.3f}, p {p:.3f})"
         )
-    return None
+    return _Drift(log=shift.estimate if p < ALPHA else 0.0)
 
 
 def limit(better: str, margin: float) -> float:
@@ -253,13 +263,22 @@ def limit(better: str, margin: float) -> float:
     return 1 - margin if better == "higher" else 1 + margin
 
 
-def _pair(before: Sample, after: Sample, unsound: str | None, margin: float) -> _Both:
+def _pair(before: Sample, after: Sample, control: _Drift | None, margin: float) -> _Both:
+    control = control or _Drift()
+    unsound = control.unsound or _lossy(before, after)
     if min(len(before.logs), len(after.logs)) == 0:
-        return _Both(before, after, unsound, None, None)
+        return _Both(before, after, unsound, control.log, None, None)
     shift = unpaired.compare(before.logs, after.logs)
     told = unsound or _held_back(before, after) or shift.interval is None
     p = None if told else shift.p(math.log(limit(before.better, margin)))
-    return _Both(before, after, unsound, shift, p)
+    return _Both(before, after, unsound, control.log, shift, p)
+
+
+def _lossy(before: Sample, after: Sample) -> str | None:
+    for which, sample in (("first", before), ("second", after)):
+        if sample.unsound:
+            return f"in the {which} run {sample.unsound}"
+    return None
 
 
 def _held_back(before: Sample, after: Sample) -> str | None:
@@ -291,9 +310,9 @@ def _judge(both: _Both, p_holm: float | None, margin: float) -> tuple[Verdict, s
     if min(both.shift.counts) < MIN_COUNT or both.shift.interval is None or p_holm is None:
         return "undecided", f"fewer than {MIN_COUNT} blocks in a run"
     border = math.log(limit(both.before.better, margin))
-    low, high = both.shift.interval.low, both.shift.interval.high
+    low, high, drift = both.shift.interval.low, both.shift.interval.high, both.drift
     if both.before.better == "lower":
-        low, high, border = -high, -low, -border
+        low, high, border, drift = -high, -low, -border, -drift
     if low > border and zeros:
         # They may be what became slower.
         return "undecided", left_out
@@ -303,6 +322,12 @@ def _judge(both: _Both, p_holm: float | None, margin: float) -> tuple[Verdict, s
         return "undecided", "the interval holds the margin"
     if p_holm >= ALPHA:
         return "undecided", f"Holm's p over all comparisons is {p_holm:.3f}, not below {ALPHA:g}"
+    if drift < 0 and high >= drift:
+        return (
+            "undecided",
+            "the A/A arm, one program against itself, differs as far between the runs "
+            f"(ratio {math.exp(both.drift):.3f})",
+        )
     return "slower", "the interval lies beyond the margin"
 
 

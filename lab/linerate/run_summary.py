@@ -14,7 +14,7 @@ from linerate import books, machine
 from linerate.activity import FORWARDER, waiting_of
 from linerate.arms import invalid_reasons
 from linerate.ceiling import unproven
-from linerate.comparisons import CellPairs, compare, control_of, ungated
+from linerate.comparisons import CellPairs, compare, control_of
 from linerate.design import AA_SUFFIX, Arm, Cell
 from linerate.errors import RunError
 from linerate.machine import Machine
@@ -126,12 +126,10 @@ def summary_of(
     pairs: list[CellPairs],
     *,
     interrupted: bool,
-    gated: bool = True,
     undisturbed: list[Trial] | None = None,
 ) -> Summary:
     """What any experiment says of its cells, with the verdicts that follow from the pairs.
 
-    `gated`: whether loss at a low load, which some cells may lack, gates their verdicts.
     `undisturbed`: trials in which the forwarder was to have its CPU alone; None: all were.
     """
     comparisons = compare(pairs)
@@ -169,11 +167,7 @@ def summary_of(
         versions=setup.versions or versions(),
         warnings=[
             *setup.warnings,
-            *(
-                warning
-                for cell in found
-                for warning in [*unproven(cell), *(ungated(cell) if gated else [])]
-            ),
+            *(warning for cell in found for warning in unproven(cell)),
             *crowding(trials if undisturbed is None else undisturbed),
         ],
     )

@@ -8,7 +8,7 @@ from collections import Counter
 from linerate.metrics import METRICS, Metric, at_load, words_of
 from linerate.records import cell_words
 from linerate.summary import AA, CellSummary, Comparison
-from linerate.verdict import MARGIN, MIN_BLOCKS
+from linerate.verdict import MARGIN, MIN_BLOCKS, WIDE_SPREAD
 from linerate.words import counted
 
 # Before what does not answer the experiment's question: it is compared by its own families alone.
@@ -42,7 +42,7 @@ def _sentence(found: Comparison) -> str:
         least = "at least " if _faster_is_limited(found) else ""
         return (
             f"{where}, {found.arm} {metric.wins if better else metric.loses} {found.baseline}: "
-            f"{least}{_effect(found, metric)} ({numbers}).{_limited(found)}"
+            f"{least}{_effect(found, metric)} ({numbers}).{_caution(found)}{_limited(found)}"
         )
     if found.verdict == "equal" and found.difference:
         zero = f"every run of both {metric.zero}"
@@ -108,6 +108,16 @@ def _effect(found: Comparison, metric: Metric) -> str:
         return f"{_scaled(abs(difference.shift), metric)} {word} {metric.words}{load}"
     word = metric.more if (found.ratio or 0) >= 1 else metric.less
     return f"{_percent(found)} {word} {metric.words}{load}"
+
+
+def _caution(found: Comparison) -> str:
+    """Say so where the ratio moves so much between blocks that its size is not to be quoted."""
+    if found.spread is None or found.spread <= WIDE_SPREAD:
+        return ""
+    return (
+        f" The ratio varies by {found.spread:.0%} from block to block: quote the interval, not "
+        "the size."
+    ).replace("%", " %")
 
 
 def _scaled(value: float, metric: Metric, sign: str = "") -> str:

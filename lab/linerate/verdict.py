@@ -4,7 +4,11 @@
 faster, slower   better or worse by the metric: the interval excludes 1, Holm's p is below ALPHA
 equal            the whole interval lies inside the margin: an equivalence claim, tested first
 undecided        neither: the run was too small or too noisy to tell, or both were held back
-invalid          the A/A arm found a difference, the cell was unstable, or too few blocks were valid
+invalid          the A/A arm found a difference, one of the two lost frames of a load at which both
+                 must do the same work, or too few blocks were valid
+
+Spread forbids nothing: it is in the interval. A wide one is named beside a verdict, because the
+size of the effect then depends on the machine's state more than the interval's middle says.
 
 The A/A arm is itself a test. At ALPHA it would forbid the verdict in every twentieth sound cell, so
 that not even a difference of 10 % could count on one. A cell is forbidden when the control's whole
@@ -28,11 +32,13 @@ Answer = Literal["yes", "no", "untold"]
 
 MARGIN = 0.02
 MIN_BLOCKS = MIN_COUNT
-# Robust spread of the paired log-ratios above which a cell is unstable.
-SPREAD_LIMIT = 0.15
-# Share of the ceiling up to which a load is low, and the loss there that makes a cell unstable.
+# Robust spread of the paired log-ratios above which the size of an effect is not to be quoted.
+WIDE_SPREAD = 0.15
+# Share of the ceiling up to which a load is low.
 LOW_LOAD = 0.25
-LOW_LOAD_LOSS = 0.001
+# Share of the frames of a fixed load that a program may lose and still count as having carried it:
+# what is compared there, a cost or a delay per packet, then differs by no more than the margin.
+LOAD_LOSS = MARGIN
 # Share of blocks that may be lost to invalid trials.
 LOST_BLOCKS = 0.5
 _AA_TOO_FEW = "the A/A arm has too few valid blocks"
@@ -73,8 +79,7 @@ def judge(
     *,
     planned: int,
     aa: Paired | None,
-    worst_spread: float,
-    low_load_loss: float | None = None,
+    lost: float | None = None,
     limited_by: tuple[Limiter | None, Limiter | None] = (None, None),
     zero_blocks: int = 0,
     higher_is_better: bool = True,
@@ -82,14 +87,14 @@ def judge(
 ) -> Judgement:
     """Apply the rules, in the order of what forbids a verdict first.
 
-    `planned`: blocks that there should be. `worst_spread` and `low_load_loss` are the cell's, over
-    all of its arms; `limited_by` is what held back the arm and the baseline; `family`: over what
-    Holm's p was corrected, in words.
+    `planned`: blocks that there should be. `lost`: at a fixed load, the larger of the shares of
+    frames that arm and baseline lost; `limited_by` is what held back the arm and the baseline;
+    `family`: over what Holm's p was corrected, in words.
     """
     if paired is None or p_holm is None:
         lacking = "can be compared" if zero_blocks else "has a valid trial of both"
         return Judgement("invalid", f"no block {lacking}{_zeros(zero_blocks)}")
-    forbidden = _too_few(paired, planned, zero_blocks) or unsound(aa, worst_spread, low_load_loss)
+    forbidden = _too_few(paired, planned, zero_blocks) or unsound(aa) or unequal_work(lost)
     if forbidden:
         return forbidden
     if paired.ci_low is None or paired.ci_high is None:
@@ -144,7 +149,6 @@ def judge_shift(
     *,
     planned: int,
     aa: Shifted | None,
-    low_load_loss: float | None = None,
     higher_is_better: bool = True,
     zeros_alike: bool = True,
 ) -> Judgement:
@@ -160,8 +164,6 @@ def judge_shift(
         return Judgement(
             "invalid", f"the A/A arm, one program against itself, differed (p {aa.p:.3f})"
         )
-    if loss := unstable(0.0, low_load_loss):
-        return loss
     if found.arm_zeros == found.baseline_zeros == 1:
         if zeros_alike:
             return Judgement("equal", "all values are 0")
@@ -190,10 +192,10 @@ def _too_few(paired: Paired | Shifted, planned: int, zero_blocks: int) -> Judgem
     return None
 
 
-def unsound(
-    aa: Paired | None, worst_spread: float, low_load_loss: float | None
-) -> Judgement | None:
-    """What forbids every verdict of a cell and metric: its control, and the stability gate."""
+def unsound(aa: Paired | None) -> Judgement | None:
+    """Return why the control forbids every verdict by a metric in a cell, at a load; None: it does
+    not.
+    """
     if aa is None or aa.n < MIN_BLOCKS:
         return Judgement("invalid", _AA_TOO_FEW)
     if found_difference(aa):
@@ -202,22 +204,20 @@ def unsound(
             f"the A/A arm, one program against itself, differed (ratio {aa.ratio:.3f}, "
             f"p {aa.p:.3f})",
         )
-    return unstable(worst_spread, low_load_loss)
-
-
-def unstable(worst_spread: float, low_load_loss: float | None) -> Judgement | None:
-    """The stability gate (measuring.md 10)."""
-    if worst_spread > SPREAD_LIMIT:
-        return Judgement(
-            "invalid",
-            f"unstable: the ratios of an arm of this cell spread by {worst_spread:.0%} "
-            f"(limit {SPREAD_LIMIT:.0%})",
-        )
-    if low_load_loss is not None and low_load_loss > LOW_LOAD_LOSS:
-        return Judgement(
-            "invalid", f"unstable: an arm of this cell lost {low_load_loss:.2%} at a low load"
-        )
     return None
+
+
+def unequal_work(lost: float | None) -> Judgement | None:
+    """Return why arm and baseline cannot be compared at a fixed load, of which one of them lost the
+    share `lost`; None: they can. A program that drops packets is cheap.
+    """
+    if lost is None or lost <= LOAD_LOSS:
+        return None
+    return Judgement(
+        "invalid",
+        f"one of the two lost {lost:.1%} of the frames at this load (limit {LOAD_LOSS:.0%}), "
+        "so they did not do the same work",
+    )
 
 
 def _zeros(blocks: int) -> str:

@@ -35,24 +35,28 @@ def test_without_an_interval_nothing_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("control", "other", "why"),
+    ("control", "why"),
     [
-        (None, FOUND, "too few valid blocks"),
-        (replace(CALM, n=5, ci_low=None, ci_high=None), FOUND, "too few valid blocks"),
-        (replace(CALM, ratio=1.1, ci_low=1.05, ci_high=1.15), FOUND, "differed (ratio 1.100"),
-        (CALM, replace(FOUND, spread=0.2), "spread by 20%"),
+        (None, "too few valid blocks"),
+        (replace(CALM, n=5, ci_low=None, ci_high=None), "too few valid blocks"),
+        (replace(CALM, ratio=1.1, ci_low=1.05, ci_high=1.15), "differed (ratio 1.100"),
     ],
 )
-def test_gates_forbid_the_verdicts_of_a_cell(
-    control: Paired | None, other: Paired, why: str
-) -> None:
+def test_the_control_forbids_the_verdicts_of_a_cell(control: Paired | None, why: str) -> None:
     told = replace(CONTROL, found=control) if control else None
-    rows, reasons = gated("null2", told, [row(1.1), row(1.3, other), row(None), None])
+    rows, reasons = gated("null2", told, [row(1.1), row(1.3), row(None), None])
     assert [each.state for each in rows if each.goal] == ["no verdict", "no verdict"]
     assert [each.state for each in rows if not each.goal] == [""] * (2 if control else 1)
     (reason,) = reasons
     assert reason.startswith("null2: no verdict, for ")
     assert why in reason
+
+
+def test_a_row_that_spreads_takes_no_verdict_from_itself_or_others() -> None:
+    told = replace(CONTROL, found=CALM)
+    rows, reasons = gated("null2", told, [row(1.1), row(1.1, replace(FOUND, spread=0.4))])
+    assert [each.state for each in rows if each.goal] == ["reached", "reached"]
+    assert reasons == []
 
 
 def test_a_small_difference_of_the_control_forbids_nothing() -> None:

@@ -81,7 +81,7 @@ def test_an_ordering_does_not_hold_where_two_are_alike_or_the_other_way(
 def test_a_cell_whose_control_differs_leaves_the_ordering_untold() -> None:
     found = ordering({SWAP: 10.0, COPY: {ARM: 12.0, AGAIN: 12.6}, ASSIGN: 15.0})
     assert (found.holds, found.steps[0].verdict) == ("untold", "invalid")
-    assert f"{COPY}: the A/A arm" in found.reason
+    assert "the A/A arm" in found.reason
     assert "cannot be told" in ordering_line(found)
 
 
@@ -92,15 +92,14 @@ def test_controls_that_differ_in_opposite_ways_leave_it_untold() -> None:
     assert found.reason.startswith("swap / assign1: the A/A arm")
 
 
-def test_an_unstable_cell_leaves_it_untold() -> None:
+def test_noise_leaves_an_ordering_that_the_data_show() -> None:
     found = ordering({SWAP: 10.0, COPY: 40.0, ASSIGN: 160.0}, noise=0.3)
-    assert (found.holds, found.steps[0].verdict) == ("untold", "invalid")
-    assert "unstable" in found.reason
+    assert found.holds == "yes"
 
 
 def test_too_few_blocks_leave_it_untold() -> None:
     found = ordering({SWAP: 10.0, COPY: 12.0, ASSIGN: 15.0}, blocks=5)
-    assert (found.holds, found.steps[0].verdict) == ("untold", "invalid")
+    assert (found.holds, found.steps[0].verdict) == ("untold", "undecided")
 
 
 def test_holm_corrects_over_the_pairs_of_an_ordering() -> None:
@@ -141,4 +140,4 @@ def test_a_cell_whose_control_differs_leaves_doublings_untold() -> None:
     found = splitting({**costs, WAYS[3]: {ARM: 15.0, AGAIN: 15.8}})
     assert found.alike == "untold"
     assert found.changes[0].verdict == "equal"
-    assert f"{WAYS[3]}: the A/A arm" in found.reason
+    assert "the A/A arm" in found.reason

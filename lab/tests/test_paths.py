@@ -208,10 +208,14 @@ def test_where_the_sender_is_the_limit_the_cost_leads(tmp_path: Path, wire: Wire
     assert "limited by the generator, not by the path: c-l2fwd" in printed(text)
 
 
-def test_loss_at_the_low_load_forbids_verdicts(tmp_path: Path, wire: Wire) -> None:
-    wire.lossy = {"af-packet-read-write": 0.01}
+def test_loss_at_a_load_takes_only_what_is_compared_there(tmp_path: Path, wire: Wire) -> None:
+    wire.lossy = {"af-packet-read-write": 0.03}
     summary = start(tmp_path / "run").summary
-    assert of(summary, "xdp-redirect", "received_pps").verdict == "invalid"
+    lossy = of(summary, "af-packet-read-write", "cpu_ns_per_packet", 0.25)
+    assert lossy.verdict == "invalid"
+    assert "lost 3.0% of the frames at this load" in lossy.reason
+    assert of(summary, "xdp-redirect", "cpu_ns_per_packet", 0.25).verdict != "invalid"
+    assert of(summary, "af-packet-read-write", "received_pps").verdict != "invalid"
 
 
 # -- what was published --------------------------------------------------------------------------

@@ -211,17 +211,36 @@ def test_each_load_has_a_control_of_its_own(tmp_path: Path, simulation: Simulati
     assert "the A/A arm, one program against itself, differs" in costs[0.25].reason
 
 
-def test_each_load_has_a_stability_gate_of_its_own(tmp_path: Path, simulation: Simulation) -> None:
+def test_a_wide_spread_forbids_nothing(tmp_path: Path, simulation: Simulation) -> None:
     before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
 
     def change(trial: Trial) -> None:
         if (trial.arm, trial.load_share) == ("rust-l2fwd", 0.5):
             dearer(trial, 1.6 if trial.block % 2 else 1.0)
 
+    def change_more(trial: Trial) -> None:
+        if (trial.arm, trial.load_share) == ("rust-l2fwd", 0.5):
+            dearer(trial, 4.8 if trial.block % 2 else 3.0)
+
     change_lower_loads(before, change)
+    change_lower_loads(after, change_more)
+    costs = costs_by_load(compared(before, after))
+    assert (costs[0.25].verdict, costs[0.5].verdict) == ("not slower", "slower")
+
+
+def test_loss_at_a_load_takes_the_cost_there_alone(tmp_path: Path, simulation: Simulation) -> None:
+    before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
+
+    def change(trial: Trial) -> None:
+        if (trial.arm, trial.load_share) == ("rust-l2fwd", 0.5) and trial.attempted:
+            lost = trial.attempted // 20
+            trial.received = (trial.received or 0) - lost
+            trial.forwarder_drops = (trial.forwarder_drops or 0) + lost
+
+    change_lower_loads(after, change)
     costs = costs_by_load(compared(before, after))
     assert (costs[0.25].verdict, costs[0.5].verdict) == ("not slower", "invalid")
-    assert costs[0.5].reason.startswith("the first run: unstable: the ratios of an arm")
+    assert costs[0.5].reason.startswith("in the second run one of the two lost")
 
 
 def test_a_control_of_the_rates_says_nothing_of_the_costs(

@@ -57,13 +57,13 @@ def test_every_sentence_of_the_summary_is_there_and_the_conformity(
 
 def test_void_windows_and_gates_are_told(measured: tuple[list[Trial], Summary], page: Page) -> None:
     trials, _ = measured
-    for row in page.rows("What may take the verdict from a cell"):
+    for row in page.rows(GATES):
         size = int(row["cell"].split()[1])
         of_cell = [t for t in trials if (t.size, t.role) == (size, "search")]
         late = sum(t.invalid_code == "late" for t in of_cell)
         assert late > 10
         assert row["void windows"] == f"{late:,} of {len(of_cell):,}"
-        assert row["lost at a low load (limit 0.10 %)"] == "0 %"
+        assert row["lost at a low load"] == "0 %"
     per_arm = page.rows("Searches, and windows that were void")
     assert len(per_arm) == 4 * len(SIZES)
     void = sum(t.role == "search" and not t.valid for t in trials)
@@ -194,13 +194,13 @@ def test_what_the_published_rows_show_is_computed() -> None:
     assert published_rfc2544.findings([]) == []
 
 
-GATES = "What may take the verdict from a cell"
+GATES = "How stable each cell was"
 
 
-SPREAD = "spread of ratios (limit 15 %)"
+SPREAD = "spread of ratios"
 
 
-def test_the_gates_are_those_of_the_verdicts(found: Found) -> None:
+def test_the_page_shows_how_stable_each_cell_was(found: Found) -> None:
     """Also where the control is what spreads most, and where frames are lost at another load."""
     noisy = told(SimulatedLab(noise=0.3), tests=("throughput",), sizes=[64], blocks=6)
     (ndr,) = [c for c in noisy.summary.comparisons if c.primary]
@@ -208,13 +208,13 @@ def test_the_gates_are_those_of_the_verdicts(found: Found) -> None:
     assert (control.spread or 0) > (ndr.spread or 0)
     (row,) = Page(render(noisy)).rows(GATES)
     assert row[SPREAD] == f"{(control.spread or 0) * 100:.1f} %"
-    assert f"spread by {control.spread:.0%} " in ndr.reason
+    assert ndr.verdict != "invalid"
 
     changed = found.summary.model_copy(deep=True)
     lossy = next(each for each in changed.cells[0].lower_load if each.load_share < LOW_LOAD)
     lossy.loss_share = 0.5
     rows = Page(render(found, summary=changed)).rows(GATES)
-    assert {row["lost at a low load (limit 0.10 %)"] for row in rows} == {"0 %"}
+    assert {row["lost at a low load"] for row in rows} == {"0 %"}
 
 
 def test_the_tests_are_told_as_their_rfcs_report_them(found: Found, page: Page) -> None:

@@ -56,13 +56,12 @@ def test_an_arm_at_the_line_rate_is_limited_by_the_link_or_by_what_was_asked_for
     assert limits_of(found)["c-l2fwd"] == by
 
 
-def test_a_device_that_loses_at_a_low_load_gets_no_verdict() -> None:
+def test_a_device_that_always_loses_has_no_rate_without_loss_and_a_verdict_on_the_other() -> None:
     lossy = Model(capacity_pps=1.0, max_pps=1.0, queue=512, random_loss=0.003)
     _, found = run(SimulatedLab(model=lossy), tests=("throughput",), keep_going=True)
-    assert verdict(found, "pdr_pps").verdict == "invalid"
-    assert "at a low load" in verdict(found, "pdr_pps").reason
+    assert verdict(found, "pdr_pps").verdict != "invalid"
     searched = verdict(found, "ndr_pps")
-    assert (searched.verdict, searched.ratio) == ("invalid", None)
+    assert (searched.verdict, searched.ratio) == ("undecided", None)
     assert searched.n == found.cells[0].blocks
     figures = arm(found, "c-l2fwd").search
     assert figures is not None

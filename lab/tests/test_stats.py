@@ -208,7 +208,7 @@ def test_equal_is_two_one_sided_tests() -> None:
         rates = np.exp(logs).tolist()
         paired = stats.compare(rates, [1.0] * 24)
         calm = stats.compare([1.0 + 1e-6 * (n % 2) for n in range(24)], [1.0] * 24)
-        found = judge(paired, paired.p, planned=24, aa=calm, worst_spread=paired.spread)
+        found = judge(paired, paired.p, planned=24, aa=calm)
         tests = [
             scipy_stats.wilcoxon(logs - edge, alternative=side, method="exact").pvalue
             for edge, side in ((low, "greater"), (high, "less"))

@@ -224,18 +224,36 @@ def of(result: Summary, link: str, arm: str) -> Comparison:
     return next(c for c in result.comparisons if c.primary and (c.link, c.arm) == (link, arm))
 
 
-def test_one_unstable_arm_forbids_every_verdict_of_its_cell() -> None:
+def test_an_arm_that_spreads_takes_no_verdict_from_the_others() -> None:
+    """Nor from itself: what it shows is shown, with a word about the size."""
     setup, trials = simulated_run(CELLS)
+    before = of(summarise(setup, trials, interrupted=False), "null", "rust-l2fwd-burst")
     for trial in trials:
         if trial.arm == "rust-l2fwd" and trial.link == "null" and trial.forwarder_rx:
-            trial.forwarder_rx = round(trial.forwarder_rx * (1.4 if trial.block % 2 else 0.8))
+            trial.forwarder_rx = round(trial.forwarder_rx * (2.4 if trial.block % 2 else 1.6))
     result = summarise(setup, trials, interrupted=False)
-    burst = of(result, "null", "rust-l2fwd-burst")
-    assert burst.spread is not None
-    assert burst.spread < 0.05
-    assert burst.verdict == "invalid"
-    assert "unstable" in burst.reason
-    assert of(result, "memif", "rust-l2fwd-burst").verdict != "invalid"
+    burst, wide = (of(result, "null", arm) for arm in ("rust-l2fwd-burst", "rust-l2fwd"))
+    assert (burst.verdict, burst.ci_low) == (before.verdict, before.ci_low)
+    assert wide.spread is not None
+    assert wide.spread > 0.15
+    assert wide.verdict == "faster"
+    assert f"The ratio varies by {wide.spread * 100:.0f} % from block to block" in wide.sentence
+    assert "varies" not in burst.sentence
+
+
+def test_loss_at_a_fixed_load_takes_the_cost_of_that_load_alone() -> None:
+    setup, trials = simulated_run([CELLS[1]])
+    paced = at_lower_load(trials, blocks=8, control=True)
+    for trial in paced:
+        if trial.arm == "rust-l2fwd" and trial.attempted:
+            trial.attempted = round(trial.attempted * 1.05)
+    result = summarise(setup, trials + paced, interrupted=False)
+    costs = {c.arm: c for c in result.comparisons if c.metric == "busy_cycles_per_packet"}
+    assert costs["rust-l2fwd"].verdict == "invalid"
+    assert "lost 4.8% of the frames at this load" in costs["rust-l2fwd"].reason
+    assert costs["rust-l2fwd-burst"].verdict != "invalid"
+    rates = [c for c in result.comparisons if c.load_share is None]
+    assert "invalid" not in {c.verdict for c in rates}
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.9])
@@ -299,27 +317,6 @@ def test_the_line_rate_of_the_user_is_compared_with_the_median() -> None:
     assert not any("unproven" in text for text in result.warnings)
 
 
-def test_without_low_load_data_the_missing_gate_is_told() -> None:
-    setup, trials = simulated_run(CELLS)
-    warnings = summarise(setup, trials, interrupted=False).warnings
-    told = [text for text in warnings if "stability gate" in text]
-    assert len(told) == 1
-    assert told[0].startswith("memif 64 B")
-    paced = at_lower_load(trials)
-    complete = summarise(setup, trials + paced, interrupted=False)
-    assert not any("stability gate" in text for text in complete.warnings)
-    for trial in paced:
-        if trial.arm == "rust-l2fwd" and trial.link == "memif":
-            trial.reject("late", "late")
-    told = [
-        text
-        for text in summarise(setup, trials + paced, interrupted=False).warnings
-        if "stability gate" in text
-    ]
-    assert len(told) == 1
-    assert "of rust-l2fwd:" in told[0]
-
-
 def test_a_minority_of_lossy_trials_at_a_low_load_is_seen() -> None:
     setup, trials = simulated_run([CELLS[1]])
     scale(trials, "rust-l2fwd", 0.8)
@@ -334,7 +331,8 @@ def test_a_minority_of_lossy_trials_at_a_low_load_is_seen() -> None:
     result = summarise(setup, trials + paced, interrupted=False)
     entry = next(e for e in result.cells[0].lower_load if e.arm == "rust-l2fwd")
     assert entry.loss_share == pytest.approx(0.02 / 8, rel=0.05)
-    assert {c.verdict for c in result.comparisons} == {"invalid"}
+    # Less than a cost may differ by: shown, and no more.
+    assert "invalid" not in {c.verdict for c in result.comparisons}
 
 
 def test_where_the_link_is_the_limit_the_cost_of_a_packet_decides() -> None:

@@ -40,7 +40,6 @@ def summarise(
         _cells(setup, trials),
         [],
         interrupted=interrupted,
-        gated=False,
         undisturbed=nobody_beside,
     )
     summary.takeaways = told.entries

@@ -2,8 +2,8 @@
 """Cells of one arm, judged against each other within blocks by the rules of all comparisons.
 
 A quotient is a product of cells' rates over another. Its control is the baseline's quotient over
-that of its A/A arm: one program twice, so it is 1. What forbids verdicts in one of the cells
-forbids them here; Holm's correction is over the quotients that are asked of together.
+that of its A/A arm: one program twice, so it is 1. Nothing else forbids its verdict: the controls
+of the cells speak of the cells. Holm's correction is over the quotients of one question.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from linerate.design import AA_SUFFIX
 from linerate.metrics import OBJECTS
 from linerate.records import Trial
 from linerate.stats import Paired
-from linerate.verdict import Judgement, judge, unsound
+from linerate.verdict import Judgement, judge
 
 FAMILY = "the pairs of this question"
 
@@ -80,27 +80,14 @@ class Rates:
         ]
 
     def _judged(self, quotient: Quotient, found: Paired | None, p_holm: float | None) -> Judged:
-        if forbidden := self._unsound(quotient):
-            return Judged(found, p_holm, forbidden)
-        control = self._control(quotient)
-        spreads = [each.spread for each in (found, control) if each]
         judgement = judge(
             found,
             p_holm,
             planned=max(self._pairs[cell].planned for cell in quotient.cells),
-            aa=control,
-            worst_spread=max(spreads, default=0.0),
+            aa=self._control(quotient),
             family=FAMILY,
         )
         return Judged(found, p_holm, judgement)
-
-    def _unsound(self, quotient: Quotient) -> Judgement | None:
-        """The first of its cells in which no arm has a verdict."""
-        for name in quotient.cells:
-            cell = self._pairs[name]
-            if forbidden := unsound(cell.control.paired, cell.worst_spread, cell.low_load_loss):
-                return Judgement(forbidden.verdict, f"{name}: {forbidden.reason}")
-        return None
 
     def _control(self, quotient: Quotient) -> Paired | None:
         baseline = self._pairs[quotient.cells[0]].baseline

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linerate.arms import median_of, quartiles
-from linerate.comparisons import CellPairs, blocks_of, pair
+from linerate.comparisons import CellPairs, blocks_of, losses_at, pair
 from linerate.design import AA_SUFFIX, Arm, Cell
 from linerate.forwarders import forwarder
 from linerate.latency.design import LatencyDesign
@@ -157,4 +157,5 @@ def pairs_at(
         },
         planned=blocks_of(trials),
         load_share=load,
+        lost=losses_at(cell, load),
     )

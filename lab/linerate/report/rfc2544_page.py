@@ -21,7 +21,7 @@ from linerate.search.goals import Goal
 from linerate.search.recovery import OVERLOAD
 from linerate.summary import AA, CellSummary, Comparison, Summary
 from linerate.summary_figures import LowerLoad, Quartiles
-from linerate.verdict import LOW_LOAD, LOW_LOAD_LOSS, SPREAD_LIMIT
+from linerate.verdict import LOW_LOAD
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,6 @@ def render(
         gates=[view.gate for each in links for view in each.cells],
         overload=OVERLOAD,
         low_load=LOW_LOAD,
-        low_load_limit=LOW_LOAD_LOSS,
-        spread_limit=SPREAD_LIMIT,
         quantiles=rfc2544_charts.QUANTILES,
         percent=_percent,
         many_sizes=rfc2544_charts.UPRIGHT,
