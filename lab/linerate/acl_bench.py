@@ -19,7 +19,6 @@ import re
 import shutil
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from linerate.cpus import Cores
 from linerate.design import AA_SUFFIX
 from linerate.eal import Memory
 from linerate.errors import LabError, MissingError, TrialError
+from linerate.exit_status import fail
 from linerate.goal_table import Row, gated, lines
 from linerate.links import Wire
 from linerate.places import rust_binary
@@ -253,7 +253,7 @@ def main() -> None:
                 found = {name: ways[name]() for name in order}
                 rounds.append({name: found[name] for name in ways})
     except LabError as error:
-        sys.exit(f"the ACL node's cost: {error}")
+        fail(f"the ACL node's cost: {error}")
     print(f"{rules} rules, {PACKETS} packets, batches of {BATCH} at most, {count} rounds:")
     for line in [*cost_lines(rounds), *lines(*table(rounds, rules))]:
         print(line)

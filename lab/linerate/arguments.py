@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import suppress
 from typing import TypeVar
+
+from linerate.exit_status import ExitStatus, fail
 
 Number = TypeVar("Number", int, float)
 
@@ -18,10 +21,8 @@ def number(usage: str, default: Number, at: int = 1, least: int = 0) -> Number:
     """
     if len(sys.argv) <= at:
         return default
-    try:
+    with suppress(ValueError, OverflowError):
         given = type(default)(sys.argv[at])
         if given > 0 and given >= least and math.isfinite(given):
             return given
-    except (ValueError, OverflowError):
-        pass
-    sys.exit(f"usage: python -m linerate.{usage}, not {sys.argv[at]!r}")
+    return fail(f"usage: python -m linerate.{usage}, not {sys.argv[at]!r}", ExitStatus.USAGE)

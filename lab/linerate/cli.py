@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Entry point of the command `linerate`; the commands themselves are in `linerate.commands`.
 
-Exit codes: 0 done, 1 an error with its remedy on standard error, 2 a wrong option, 128 + N ended by
-signal N (130 for Ctrl-C); what was measured until then is kept. Of `compare` 1 says that
-something became slower, so that there every error is 2. `attach` becomes the program that it
-starts, whose exit code it then is.
+Exit statuses are those of `linerate.exit_status`; what was measured until an error or a signal is
+kept. `attach` becomes the program that it starts, whose status it then is.
 
 Importing this module imports next to nothing: everything else is imported when signals are handled.
 """
@@ -36,17 +34,14 @@ def _handle_signals() -> None:
             signal.signal(number, _leave)
 
 
-def _status(code: int = 1) -> int:
-    """The exit code of an error that has this one elsewhere."""
-    return max(code, 2) if sys.argv[1:2] == ["compare"] else code
-
-
 def main() -> None:
-    """Errors become one message and an exit code."""
+    """Run the command line. Errors become one message and an exit status."""
     _handle_signals()
     import logging  # noqa: PLC0415 - all of these are slower than a quick Ctrl-C
+    import traceback  # noqa: PLC0415
 
-    from linerate.errors import Interrupted, LabError, OutputError, UsageError  # noqa: PLC0415
+    from linerate.errors import Interrupted, LabError, UsageError  # noqa: PLC0415
+    from linerate.exit_status import ExitStatus, fail  # noqa: PLC0415
 
     try:
         level = os.environ.get("LINERATE_LOG", "WARNING").upper()
@@ -56,29 +51,31 @@ def main() -> None:
         logging.getLogger("snappi").setLevel(logging.ERROR)
         from linerate.commands import app  # noqa: PLC0415
 
-        app()
+        status = app(standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except LabError as error:
-        print(f"linerate: {error}", file=sys.stderr)
-        sys.exit(_status(error.exit_code))
+        fail(f"linerate: {error}", error.exit_code)
     except Interrupted as stop:
         print("linerate: interrupted", file=sys.stderr)
         sys.exit(stop.exit_code)
-    except BrokenPipeError:
-        # The reader of our output went away; not an error of the run.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(_status())
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output went away: what it asked for cannot be told. Typer and Rich make
+        # a status of 1 of that.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(ExitStatus.CANNOT_RUN)
     except ImportError as error:
-        print(f"linerate: {error}\n  make setup", file=sys.stderr)
-        sys.exit(_status())
+        fail(f"linerate: {error}\n  make setup")
     except OSError as error:
-        failure = OutputError(f"{error.filename or 'system'}: {error.strerror}")
-        print(f"linerate: {failure}", file=sys.stderr)
-        sys.exit(_status(failure.exit_code))
+        fail(f"linerate: {error.filename or 'system'}: {error.strerror}")
     except Exception as error:
-        if _status() == 1:
-            raise
-        print(f"linerate: cannot compare: {type(error).__name__}: {error}", file=sys.stderr)
-        sys.exit(_status())
+        # Typer's usage errors print themselves; their class has no name that its releases share.
+        if show := getattr(error, "show", None):
+            show()
+            sys.exit(ExitStatus.USAGE)
+        traceback.print_exc()
+        fail("linerate: this is a fault of the lab, not of what it measures")
+    sys.exit(status or ExitStatus.DONE)
 
 
 if __name__ == "__main__":

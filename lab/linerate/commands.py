@@ -10,6 +10,7 @@ import typer
 
 from linerate import __version__
 from linerate.errors import UsageError
+from linerate.exit_status import ExitStatus
 from linerate.run_commands import run_app
 from linerate.run_commands.options import wide_console
 
@@ -55,27 +56,26 @@ def compare(
         str, typer.Option(help="How much slower is no regression: 2% or 0.02.")
     ] = "2%",
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit status 3 where a comparison is undecided.")
-    ] = False,
+        bool, typer.Option(help="Exit status 3 where a comparison is undecided or invalid, not 0.")
+    ] = True,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+) -> ExitStatus:
     """Did a forwarder become slower from one run to another?
 
-    Exit status: 0 none did beyond the margin, 1 at least one did, 2 the runs cannot be
-    compared, 3 undecided (with --strict; without it that is printed, and 0).
+    Exit status: 0 none did beyond the margin, 1 at least one did, 2 wrong options or runs that
+    cannot be compared, 3 undecided or invalid (0 with --no-strict), 4 an error.
     """
     from linerate import regression_screen as screen  # noqa: PLC0415 - as all commands
 
-    code = screen.run(
+    return screen.run(
         before, after, margin, strict=strict, json_output=json_output, console=wide_console()
     )
-    raise typer.Exit(code)
 
 
 @app.command()
 def doctor(
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+) -> ExitStatus:
     """What this machine can do, and the command that mends what is missing."""
     from linerate import doctor as checkup  # noqa: PLC0415 - a slow import
 
@@ -84,7 +84,7 @@ def doctor(
         print(checkup.as_json(findings))
     else:
         checkup.show(findings, wide_console())
-    raise typer.Exit(0 if checkup.can_run(findings) else 1)
+    return ExitStatus.DONE if checkup.can_run(findings) else ExitStatus.CANNOT_RUN
 
 
 @app.command(

@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
+from linerate.exit_status import ExitStatus
+
 T = TypeVar("T")
 
 
 class LabError(Exception):
     """Something the user can mend. `hint` is the command or the change that mends it."""
 
-    exit_code = 1
+    exit_code = ExitStatus.CANNOT_RUN
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -26,7 +28,7 @@ class LabError(Exception):
 class UsageError(LabError):
     """A wrong option or value."""
 
-    exit_code = 2
+    exit_code = ExitStatus.USAGE
 
 
 class DesignError(UsageError):

@@ -20,6 +20,7 @@ from linerate.journal import Journal
 from linerate.process import RunDirectory
 from linerate.records import Trial
 from linerate.run_file import Run
+from linerate.summary import Summary
 from linerate.trial import Bench
 
 
@@ -49,6 +50,9 @@ class Running(Protocol):
 
 class Findings(Protocol):
     """What the records of a run say."""
+
+    @property
+    def summary(self) -> Summary: ...
 
     def files(self) -> dict[str, str]:
         """What to write into the run's directory: the content by the file's name."""

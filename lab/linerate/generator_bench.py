@@ -30,6 +30,7 @@ from linerate.arguments import number
 from linerate.cpus import Cores
 from linerate.eal import Memory
 from linerate.errors import LabError, TrialError
+from linerate.exit_status import fail
 from linerate.forwarders.testpmd import Testpmd
 from linerate.generator import Generator
 from linerate.goal_table import state
@@ -287,11 +288,11 @@ def main() -> None:
             bench = Bench(run, cores.forwarder, Memory.choose())
             found = [measure(bench, source) for _ in range(count)]
     except LabError as error:
-        sys.exit(f"the generator's speed: {error}")
+        fail(f"the generator's speed: {error}")
     rates = [each for each, _ in found]
     hz = next((hz for _, hz in found if hz is not None), None)
     if hz is None:
-        sys.exit("the generator's speed: the generator was never measured")
+        fail("the generator's speed: the generator was never measured")
     pages = "with huge pages" if bench.memory.hugepages else "without huge pages"
     print(
         f"Generator and dpdk-testpmd on one lcore of this machine, {SIZE} B, {pages}, "

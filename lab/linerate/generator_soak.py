@@ -22,6 +22,7 @@ from linerate.arguments import number
 from linerate.cpus import Cores
 from linerate.eal import Memory
 from linerate.errors import LabError
+from linerate.exit_status import ExitStatus, fail
 from linerate.generator import Generator
 from linerate.links import Wire
 from linerate.process import RunDirectory
@@ -159,11 +160,11 @@ def main() -> None:
             finally:
                 generator.close()
     except LabError as error:
-        sys.exit(f"the generator's soak: {error}")
+        fail(f"the generator's soak: {error}")
     grown = growth(samples)
     print(f"grew by {grown} KiB after the first sixth of {minutes:g} min; {missing} frames missing")
     if grown > ALLOWED_KB or missing:
-        sys.exit(1)
+        sys.exit(ExitStatus.UNDECIDED)
 
 
 if __name__ == "__main__":

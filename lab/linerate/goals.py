@@ -17,6 +17,7 @@ from pathlib import Path
 
 from linerate.comparisons import pair
 from linerate.design import AA_SUFFIX
+from linerate.exit_status import ExitStatus, fail
 from linerate.goal_table import Row, gated, lines
 from linerate.metrics import FORWARDED, TrialMetric
 from linerate.records import Trial, read
@@ -89,7 +90,7 @@ def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
 
 def main() -> None:
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m linerate.goals RECORDS.jsonl")
+        fail("usage: python -m linerate.goals RECORDS.jsonl", ExitStatus.USAGE)
     rows, reasons = table(read(Path(sys.argv[1])))
     print("How fast (the best C build is chosen in half of the blocks, judged in the other):")
     for line in lines(rows, reasons):

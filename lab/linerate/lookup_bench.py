@@ -24,7 +24,6 @@ import json
 import random
 import shutil
 import statistics
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -39,6 +38,7 @@ from linerate.cpus import Cores
 from linerate.design import AA_SUFFIX
 from linerate.eal import Memory
 from linerate.errors import LabError, ProcessError, TrialError
+from linerate.exit_status import fail
 from linerate.goal_table import Row, gated, lines
 from linerate.instructions import costs
 from linerate.links import Wire
@@ -271,7 +271,7 @@ def main() -> None:
                         benches[-1].offers()
                     blocks.append(measure(benches, rng, found))
     except LabError as error:
-        sys.exit(f"lookups beside C: {error}")
+        fail(f"lookups beside C: {error}")
     print(f"Lookups, pools and rings, {len(blocks)} blocks; cycles and instructions per operation:")
     for line in [*cost_lines(blocks, counts), *programs.left_out, *lines(*table(blocks))]:
         print(line)

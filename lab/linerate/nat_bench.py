@@ -17,7 +17,6 @@ import re
 import shutil
 import statistics
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from linerate import stats
 from linerate.arguments import number
 from linerate.design import AA_SUFFIX
 from linerate.errors import LabError, MissingError, TrialError
+from linerate.exit_status import fail
 from linerate.goal_table import Row, gated, lines
 from linerate.places import rust_binary
 
@@ -157,7 +157,7 @@ def main() -> None:
             print(error)
             instructions = {}
     except LabError as error:
-        sys.exit(f"address translation: {error}")
+        fail(f"address translation: {error}")
     print(f"address translation in place, {blocks} blocks; best peers chosen in half of them:")
     for line in [*cost_lines(timed, instructions), *lines(*table(timed))]:
         print(line)

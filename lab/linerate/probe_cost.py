@@ -27,6 +27,7 @@ from linerate.arguments import number
 from linerate.cpus import Cores
 from linerate.eal import Memory
 from linerate.errors import LabError
+from linerate.exit_status import fail
 from linerate.forwarders import forwarder
 from linerate.links import LinkContext, link
 from linerate.process import Child, RunDirectory
@@ -183,7 +184,7 @@ def main() -> None:
             # One process of each in turn: what the machine does in an hour, it does to all.
             every = [[measure(bench, name) for name in names] for _ in range(count)]
     except LabError as error:
-        sys.exit(f"the probe's cost: {error}")
+        fail(f"the probe's cost: {error}")
     pages = "with huge pages" if bench.memory.hugepages else "without huge pages"
     for place, name in enumerate(names):
         processes = [each[place] for each in every if each[place]]

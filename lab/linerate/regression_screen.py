@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from pathlib import Path
 
 from rich import box
@@ -13,13 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from linerate.errors import UsageError
+from linerate.exit_status import ExitStatus
 from linerate.rebuild import stored
 from linerate.records import is_graph
 from linerate.regression import Change, Regression, compare
 from linerate.session import say, torn_line
 
-# Exit statuses. An error of any kind is CANNOT (`linerate.cli`): 1 means that something is slower.
-FINE, SLOWER, CANNOT, UNDECIDED = 0, 1, 2, 3
 MAX_MARGIN = 0.5
 
 
@@ -39,27 +36,21 @@ def parse_margin(text: str) -> float:
 
 def run(
     before: Path, after: Path, margin: str, *, strict: bool, json_output: bool, console: Console
-) -> int:
+) -> ExitStatus:
     """Compare, print, and return the exit status."""
     share = parse_margin(margin)
     runs = [stored(each) for each in (before, after)]
     found = compare(runs[0], runs[1], share)
-    try:
-        if json_output:
-            print(found.model_dump_json(by_alias=True, exclude_none=True, indent=2))
-        else:
-            for each in runs:
-                if each.torn:
-                    say(console, f"{each.directory}: {torn_line(each.torn)}")
-            show(found, console)
-        sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):
-        # Nobody reads the answer. Rich and Typer would end with 1 for that.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return CANNOT
+    if json_output:
+        print(found.model_dump_json(by_alias=True, exclude_none=True, indent=2))
+    else:
+        for each in runs:
+            if each.torn:
+                say(console, f"{each.directory}: {torn_line(each.torn)}")
+        show(found, console)
     if found.slower:
-        return SLOWER
-    return UNDECIDED if strict and found.undecided else FINE
+        return ExitStatus.SLOWER
+    return ExitStatus.UNDECIDED if strict and found.undecided else ExitStatus.DONE
 
 
 def _figure(value: float | None) -> str:

@@ -34,6 +34,7 @@ from linerate import link_drops, netns, stats
 from linerate.arguments import number
 from linerate.cpus import Cores
 from linerate.errors import LabError, LinkError, MissingError, TrialError
+from linerate.exit_status import fail
 from linerate.goal_table import state
 from linerate.links import KernelThread, LinkContext, Wire, link
 from linerate.netns import Interface, ip
@@ -262,7 +263,7 @@ def main() -> None:
             with RunDirectory() as run, opened(run, Cores.choose()) as bed:
                 rounds = [measure(bed, source) for _ in range(count)]
     except LabError as error:
-        sys.exit(f"xdp-fwd beside xdp-bench: {error}")
+        fail(f"xdp-fwd beside xdp-bench: {error}")
     for line in table(rounds):
         print(line)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from linerate import netns
+from linerate import cli, netns
 from linerate.design import Cell, arms, schedule
 from linerate.errors import LabError
 from linerate.links import LINKS, link
@@ -31,6 +34,34 @@ if TYPE_CHECKING:
 def ports_are_nobody_s(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test makes of the link `ports` ends with it: that is kept for the process."""
     monkeypatch.setitem(LINKS, "ports", LINKS["ports"])
+
+
+Done = subprocess.CompletedProcess[str]
+Linerate = Callable[..., Done]
+
+
+@pytest.fixture
+def linerate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Linerate]:
+    """The command within this process, in `tmp_path`: a process's imports alone take seconds.
+
+    What `main` does not make a message of ends the test.
+    """
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["linerate", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        code = ended.value.code
+        assert isinstance(code, int)
+        return subprocess.CompletedProcess(sys.argv, code, *capsys.readouterr())
+
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def wait_for(what: str, condition: Callable[[], object], timeout_s: float = 10.0) -> None:

@@ -6,16 +6,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from conftest import Done, Linerate
 
-from linerate import cli, regression_screen
+from linerate import doctor, rebuild, regression_screen
 from linerate.errors import LabError
-
-Done = subprocess.CompletedProcess[str]
-Linerate = Callable[..., Done]
 
 
 def process(*arguments: str, cwd: Path) -> Done:
@@ -28,30 +25,6 @@ def process(*arguments: str, cwd: Path) -> Done:
         timeout=60,
         check=False,
     )
-
-
-@pytest.fixture
-def linerate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Linerate]:
-    """The command within this process, in `tmp_path`: a process's imports alone take seconds.
-
-    What `main` does not make a message of ends the test.
-    """
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["linerate", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        code = ended.value.code
-        assert isinstance(code, int)
-        return subprocess.CompletedProcess(sys.argv, code, *capsys.readouterr())
-
-    yield run
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +85,7 @@ def test_a_process_with_an_error_says_so_and_no_more(
         (["--hugepages", "maybe"], 2, "auto, yes or no"),
         (["--generator", "http://a"], 2, "linerate run rfc2544 --generator URL"),
         (["--bogus"], 2, "No such option"),
-        (["--out", "/proc/nowhere"], 1, "cannot write to /proc/nowhere"),
+        (["--out", "/proc/nowhere"], 4, "cannot write to /proc/nowhere"),
     ],
 )
 def test_errors(
@@ -175,7 +148,7 @@ def test_errors_of_rfc2544(
 def test_a_run_is_never_overwritten(tmp_path: Path, linerate: Linerate) -> None:
     (tmp_path / "records.jsonl").write_text("")
     done = linerate("run", "overload", "--out", str(tmp_path))
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert "already has a run" in done.stderr
 
 
@@ -192,7 +165,7 @@ def test_a_missing_package_names_the_remedy(tmp_path: Path) -> None:
         timeout=60,
         check=False,
     )
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert "scipy" in done.stderr
     assert "make setup" in done.stderr
 
@@ -261,25 +234,40 @@ def test_directories_without_a_run(
     assert list(tmp_path.iterdir()) == []
 
 
+COMMANDS = {
+    "compare": (regression_screen, "run", ("compare", "a", "b")),
+    "report": (rebuild, "report", ("report", "a")),
+    "doctor": (doctor, "examine", ("doctor",)),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     ("error", "message"),
     [
         (LabError("no forwarder", "make setup"), "no forwarder\n  make setup"),
         (OSError(28, "No space left on device"), "system: No space left on device"),
         (ImportError("No module named 'scipy'"), "No module named 'scipy'\n  make setup"),
-        (ZeroDivisionError("division by zero"), "cannot compare: ZeroDivisionError: division by"),
+        (ZeroDivisionError("division by zero"), "this is a fault of the lab"),
     ],
 )
-def test_no_error_of_compare_says_that_something_became_slower(
-    linerate: Linerate, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+def test_no_error_says_that_something_became_slower(
+    linerate: Linerate,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    error: Exception,
+    message: str,
 ) -> None:
+    module, name, arguments = COMMANDS[command]
+
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(regression_screen, "run", fail)
-    done = linerate("compare", "a", "b")
-    assert (done.returncode, done.stdout) == (2, "")
+    monkeypatch.setattr(module, name, fail)
+    done = linerate(*arguments)
+    assert (done.returncode, done.stdout) == (4, "")
     assert f"linerate: {message}" in done.stderr
+    assert ("ZeroDivisionError: division by zero" in done.stderr) == ("fault of the lab" in message)
 
 
 def test_compare_without_a_place_for_its_answer_is_no_regression(
@@ -287,7 +275,7 @@ def test_compare_without_a_place_for_its_answer_is_no_regression(
 ) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     done = linerate("compare", "a", "b")
-    assert done.returncode == 2
+    assert done.returncode == 4
     assert "standard output is closed" in done.stderr
 
 

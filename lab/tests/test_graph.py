@@ -208,7 +208,7 @@ def test_runs_are_merged_and_compared(fake: Fake, tmp_path: Path) -> None:
         start(tmp_path / str(seed), cells=FEW[:1], seed=seed)
     parts = [stored(tmp_path / str(seed)) for seed in (1, 2)]
     found = merge(parts, tmp_path / "both", quiet())
-    assert max(c.n for c in found.summary.comparisons) == 14  # type: ignore[attr-defined]
+    assert max(c.n for c in found.summary.comparisons) == 14
     told = compare(parts[0], parts[1], 0.05)
     assert {change.arm for change in told.changes} == {"rust-graph", "fused", "one-loop"}
 

@@ -23,6 +23,7 @@ from simulated_lab import (
 
 from linerate import rebuild, regression, regression_screen
 from linerate.errors import RunError
+from linerate.exit_status import ExitStatus
 from linerate.other_generator import Named
 from linerate.output import REPORT
 from linerate.report.rfc2544_rows import Row, rows_of
@@ -190,7 +191,7 @@ def test_runs_that_were_asked_different_things_are_not_compared(
         regression_screen.run(
             one.directory, other.directory, "2%", strict=False, json_output=False, console=quiet()
         )
-    assert refused.value.exit_code == regression_screen.CANNOT
+    assert refused.value.exit_code == ExitStatus.USAGE
 
 
 def test_another_seed_and_number_of_blocks_do_not_keep_runs_from_being_compared(

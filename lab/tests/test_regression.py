@@ -17,11 +17,12 @@ from simulated import Simulation, killed, printed, quiet, start
 
 from linerate import records, regression, run_file, session
 from linerate.errors import RunError, UsageError
+from linerate.exit_status import ExitStatus
 from linerate.experiments import Comparable
 from linerate.rebuild import stored
 from linerate.records import RECORDS, Trial
 from linerate.regression import Change, Regression, compare
-from linerate.regression_screen import CANNOT, FINE, SLOWER, UNDECIDED, parse_margin, run, show
+from linerate.regression_screen import parse_margin, run, show
 from linerate.run_file import RUN
 
 MARGIN = 0.02
@@ -53,7 +54,7 @@ def by_rate(found: Regression) -> Change:
     return change
 
 
-def status(before: Path, after: Path, *, margin: str = "2%", strict: bool = False) -> int:
+def status(before: Path, after: Path, *, margin: str = "2%", strict: bool = True) -> int:
     return run(before, after, margin, strict=strict, json_output=False, console=quiet())
 
 
@@ -65,11 +66,11 @@ def test_a_slow_down_is_found(tmp_path: Path, simulation: Simulation) -> None:
     assert change.ci_high is not None
     assert change.ci_high < 1 - MARGIN
     assert "has become slower by more than 2 %" in change.sentence
-    assert status(before, after) == SLOWER
-    assert status(before, after, margin="10%") == FINE
+    assert status(before, after) == ExitStatus.SLOWER
+    assert status(before, after, margin="10%") == ExitStatus.DONE
     # Slower the other way round is faster.
     assert by_rate(compared(after, before)).verdict == "not slower"
-    assert status(after, before, strict=True) == FINE
+    assert status(after, before) == ExitStatus.DONE
 
 
 def test_nothing_is_found_where_nothing_changed(tmp_path: Path, simulation: Simulation) -> None:
@@ -77,7 +78,7 @@ def test_nothing_is_found_where_nothing_changed(tmp_path: Path, simulation: Simu
     change = by_rate(compared(before, after))
     assert change.verdict == "not slower"
     assert "has not become slower by 2 %" in change.sentence
-    assert status(before, after, strict=True) == FINE
+    assert status(before, after) == ExitStatus.DONE
 
 
 def test_a_program_that_carried_nothing_in_a_block_is_not_told_to_be_no_slower(
@@ -109,8 +110,8 @@ def test_too_few_blocks_cannot_tell(tmp_path: Path, simulation: Simulation) -> N
     change = by_rate(compared(before, after))
     assert (change.verdict, change.reason) == ("undecided", "the interval holds the margin")
     assert "cannot tell" in change.sentence
-    assert status(before, after) == FINE
-    assert status(before, after, strict=True) == UNDECIDED
+    assert status(before, after) == ExitStatus.UNDECIDED
+    assert status(before, after, strict=False) == ExitStatus.DONE
     few = by_rate(compared(*two_runs(tmp_path / "few", simulation, 1.0, blocks=5)))
     assert few.verdict == "invalid"
     assert "too few valid blocks" in few.reason
@@ -123,7 +124,7 @@ def test_a_control_that_differs_forbids_the_verdict(tmp_path: Path, simulation: 
     change = by_rate(compared(tmp_path / "a", tmp_path / "b"))
     assert change.verdict == "invalid"
     assert "the A/A arm, one program against itself, differs between the runs" in change.sentence
-    assert status(tmp_path / "a", tmp_path / "b", strict=True) == UNDECIDED
+    assert status(tmp_path / "a", tmp_path / "b") == ExitStatus.UNDECIDED
 
 
 def test_costs_answer_where_rates_are_held_back(tmp_path: Path, simulation: Simulation) -> None:
@@ -145,7 +146,7 @@ def test_a_packet_that_costs_more_is_slower(tmp_path: Path, simulation: Simulati
     before, after = two_runs(tmp_path, simulation, 1.1, links=["memif"])
     costs = [each for each in compared(before, after).changes if each.load_share is not None]
     assert {each.verdict for each in costs} == {"slower"}
-    assert status(before, after) == SLOWER
+    assert status(before, after) == ExitStatus.SLOWER
     back = [each for each in compared(after, before).changes if each.load_share is not None]
     assert {each.verdict for each in back} == {"not slower"}
 
@@ -297,7 +298,7 @@ def test_what_does_not_compare_is_refused(tmp_path: Path, simulation: Simulation
     for path in ("absent", "a"):
         with pytest.raises(RunError) as caught:
             status(tmp_path / "a", tmp_path / path)
-        assert caught.value.exit_code == CANNOT
+        assert caught.value.exit_code == ExitStatus.USAGE
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
@@ -310,7 +311,7 @@ def test_an_answer_that_nobody_reads_is_no_regression(
     command = [sys.executable, "-m", "linerate", "compare", str(before), str(after), *options]
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
     os.close(writer)
-    assert (done.returncode, done.stderr) == (CANNOT, b"")
+    assert (done.returncode, done.stderr) == (ExitStatus.CANNOT_RUN, b"")
 
 
 @pytest.mark.parametrize(
@@ -337,7 +338,7 @@ def test_the_screen_and_the_json(tmp_path: Path, simulation: Simulation) -> None
     done = subprocess.run(
         [*command, "--json"], capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.returncode == SLOWER, done.stderr
+    assert done.returncode == ExitStatus.SLOWER, done.stderr
     data = json.loads(done.stdout)
     by_schema.check(data, "compare-1.json")
     assert Regression.model_validate(data) == found
@@ -351,7 +352,7 @@ def test_the_command_refuses_with_two(tmp_path: Path, simulation: Simulation) ->
     )
     command = [sys.executable, "-m", "linerate", "compare", str(tmp_path / "a"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == CANNOT
+    assert done.returncode == ExitStatus.USAGE
     assert "its schema is 'linerate/run-9'" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -112,7 +112,7 @@ def test_a_program_that_does_not_answer_is_an_error_not_an_end(telemetry_server:
     answers = plain_answers()
     answers["/ethdev/list"] = "silence"
     done = top(str(telemetry_server(answers).path))
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert "does not answer" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -123,8 +123,8 @@ def test_a_program_that_does_not_answer_is_an_error_not_an_end(telemetry_server:
         (["--interval", "0"], 2, "from 0.1 to 3600"),
         (["--interval", "nan"], 2, "from 0.1 to 3600"),
         (["--count", "0"], 2, "at least 1"),
-        (["no-such-prefix"], 1, "no DPDK program with the file prefix no-such-prefix"),
-        (["/no/such/socket"], 1, "no DPDK program"),
+        (["no-such-prefix"], 4, "no DPDK program with the file prefix no-such-prefix"),
+        (["/no/such/socket"], 4, "no DPDK program"),
     ],
 )
 def test_errors_on_the_command_line(arguments: list[str], code: int, message: str) -> None:
@@ -140,4 +140,4 @@ def test_a_closed_standard_output_is_an_error_without_a_trace(telemetry_server: 
          "--count", "1"],
         stderr=subprocess.PIPE, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (1, "linerate: standard output is closed\n")
+    assert (done.returncode, done.stderr) == (4, "linerate: standard output is closed\n")

@@ -223,7 +223,7 @@ def test_the_command_fails_when_the_lab_never_decides(
 ) -> None:
     monkeypatch.setattr(command, "SIMULATED", 3)
     monkeypatch.setattr(comparisons, "judge", lambda *_, **__: Judgement("undecided", "always"))
-    assert command.main(["--simulated-only"]) == 1
+    assert command.main(["--simulated-only"]) == 3
     assert "FAIL" in capsys.readouterr().out
 
 

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from linerate.design import AA_SUFFIX
+from linerate.exit_status import ExitStatus, fail
 from linerate.goal_table import Row, gated, lines
 from linerate.goals import row
 from linerate.graph.cells import GraphCell, parse
@@ -58,7 +59,7 @@ def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
 
 def main() -> None:
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m linerate.graph.goals RECORDS.jsonl")
+        fail("usage: python -m linerate.graph.goals RECORDS.jsonl", ExitStatus.USAGE)
     rows, reasons = table(read(Path(sys.argv[1])))
     print("Graphs against the best C build (chosen in half of the blocks, judged in the other):")
     for line in lines(rows, reasons):

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from linerate.design import AA_SUFFIX
+from linerate.exit_status import ExitStatus, fail
 from linerate.goal_table import Row, gated, lines
 from linerate.goals import best_build, row
 from linerate.links import link
@@ -48,7 +49,7 @@ def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
 
 def main() -> None:
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m linerate.l3fwd.goals RECORDS.jsonl")
+        fail("usage: python -m linerate.l3fwd.goals RECORDS.jsonl", ExitStatus.USAGE)
     rows, reasons = table(read(Path(sys.argv[1])))
     print("l3fwd-graph (the best C build is chosen in half of the blocks, judged in the other):")
     for line in lines(rows, reasons):

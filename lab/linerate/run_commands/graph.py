@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from linerate.exit_status import ExitStatus
 from linerate.run_commands.options import (
+    FailIf,
     Hugepages,
     KeepGoing,
     Out,
@@ -44,10 +46,11 @@ def graph(
     ] = None,
     out: Out = None,
     resume: Resume = None,
+    fail_if: FailIf = None,
     seed: Seed = 1,
     hugepages: Hugepages = "auto",
     keep_going: KeepGoing = False,
-) -> None:
+) -> ExitStatus:
     """Pass objects through graphs: what does a node cost in C, in Rust, fused, and in one loop?"""
     check_machine_options(hugepages, None)
     asked_cells = words_of("--cells", cells)
@@ -70,8 +73,7 @@ def graph(
     )
     check(options)
     if resume:
-        run(context, "graph", asdict(options), resume, out)
-        return
+        return run(context, "graph", asdict(options), resume, out, fail_if)
     offered, left_out = look(options)
     options = replace(options, plan=planned(options, offered), left_out=left_out)
-    run(context, "graph", OPTIONS.dump_python(options, mode="json"), resume, out)
+    return run(context, "graph", OPTIONS.dump_python(options, mode="json"), resume, out, fail_if)

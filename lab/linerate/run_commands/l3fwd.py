@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from linerate.exit_status import ExitStatus
 from linerate.run_commands.options import (
+    FailIf,
     Hugepages,
     KeepGoing,
     LineRate,
@@ -64,6 +66,7 @@ def l3fwd(
     ] = None,
     out: Out = None,
     resume: Resume = None,
+    fail_if: FailIf = None,
     seed: Seed = 1,
     line_rate: LineRate = None,
     hugepages: Hugepages = "auto",
@@ -71,7 +74,7 @@ def l3fwd(
     probe: Annotated[
         bool, typer.Option(help="See by the probe how programs poll, in further trials.")
     ] = True,
-) -> None:
+) -> ExitStatus:
     """Route by tables of any size, and past rules: what does a packet cost, in C and in Rust?"""
     check_machine_options(hugepages, line_rate)
     links = words_of("--link", link)
@@ -99,4 +102,4 @@ def l3fwd(
         keep_going=keep_going,
         probe=probe,
     )
-    run(context, "l3fwd", asdict(options), resume, out)
+    return run(context, "l3fwd", asdict(options), resume, out, fail_if)

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from linerate.exit_status import ExitStatus
 from linerate.run_commands.options import (
+    FailIf,
     ForwarderPorts,
     GeneratorPorts,
     Hugepages,
@@ -65,11 +67,12 @@ def latency(
     ] = None,
     out: Out = None,
     resume: Resume = None,
+    fail_if: FailIf = None,
     seed: Seed = 1,
     line_rate: LineRate = None,
     hugepages: Hugepages = "auto",
     keep_going: KeepGoing = False,
-) -> None:
+) -> ExitStatus:
     """How long a frame takes: inside each forwarder, and there and back, at idle and under load."""
     check_machine_options(hugepages, line_rate)
     links = words_of("--link", link)
@@ -98,4 +101,4 @@ def latency(
         generator_ports=generator_port or [],
         forwarder_ports=forwarder_port or [],
     )
-    run(context, "latency", asdict(options), resume, out)
+    return run(context, "latency", asdict(options), resume, out, fail_if)

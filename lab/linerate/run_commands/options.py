@@ -10,12 +10,16 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from linerate.errors import OutputError, UsageError
+from linerate.errors import OutputError, UsageError, look_up
+from linerate.exit_status import ExitStatus
+
+if TYPE_CHECKING:
+    from linerate.experiments import Findings
 
 # Options that mean the same in every experiment.
 GeneratorPorts = Annotated[
@@ -54,6 +58,17 @@ Hugepages = Annotated[str, typer.Option(help="auto, yes or no.")]
 KeepGoing = Annotated[
     bool, typer.Option("--keep-going", help="Don't end the run when many in a row fail.")
 ]
+
+FailIf = Annotated[
+    str | None,
+    typer.Option(
+        metavar="slower",
+        help="Exit with 1 if a forwarder is slower than the baseline by more than the margin, and "
+        "with 3 if that cannot be told.",
+    ),
+]
+# Options that say where a run goes or what its end means: no part of the run.
+_NOT_OF_THE_RUN = ("--resume", "--fail-if")
 
 
 def words_of(option: str, values: list[str] | None) -> list[str]:
@@ -108,12 +123,13 @@ def wide_console() -> Console:
 
 
 def _given(context: typer.Context) -> list[str]:
-    """The options that stand on the command line, by their names there."""
+    """The options of the run that stand on the command line, by their names there."""
     return [
         parameter.opts[0]
         for parameter in context.command.params
         if (source := context.get_parameter_source(parameter.name or ""))
         and source.name == "COMMANDLINE"
+        and parameter.opts[0] not in _NOT_OF_THE_RUN
     ]
 
 
@@ -123,18 +139,22 @@ def run(
     options: dict[str, Any],
     resume: Path | None,
     out: Path | None,
-) -> None:
+    fail_if: str | None = None,
+) -> ExitStatus:
     """Begin a run of this experiment with these options, or go on with one."""
     from linerate import session  # noqa: PLC0415 - as all commands
     from linerate.experiments import find  # noqa: PLC0415
+    from linerate.fail_if import CONDITIONS  # noqa: PLC0415
     from linerate.links import use_ports  # noqa: PLC0415
 
+    if fail_if is not None:
+        look_up(CONDITIONS, fail_if, "--fail-if", "condition")
     command = shlex.join(["linerate", *sys.argv[1:]])
     if resume:
         values = find(name).given(options)
-        given = {option: values.get(option) for option in _given(context) if option != "--resume"}
-        session.resume(name, resume, given, wide_console(), command)
-        return
+        given = {option: values.get(option) for option in _given(context)}
+        found = session.resume(name, resume, given, wide_console(), command)
+        return _status(found, fail_if)
     use_ports(
         options["links"],
         options["generator_ports"],
@@ -142,4 +162,15 @@ def run(
         foreign=bool(options.get("generator")),
     )
     when = datetime.now().strftime("%Y%m%d-%H%M%S")
-    session.start(name, options, out or Path("out") / f"{name}-{when}", wide_console(), command)
+    directory = out or Path("out") / f"{name}-{when}"
+    return _status(session.start(name, options, directory, wide_console(), command), fail_if)
+
+
+def _status(found: Findings, fail_if: str | None) -> ExitStatus:
+    """Return what the findings answer where something was asked."""
+    if fail_if is None:
+        return ExitStatus.DONE
+    from linerate.fail_if import line_of, status_of  # noqa: PLC0415 - as all commands
+
+    print(line_of(found.summary.comparisons))
+    return status_of(found.summary.comparisons)

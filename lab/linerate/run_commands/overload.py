@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from linerate.errors import UsageError
+from linerate.exit_status import ExitStatus
 from linerate.run_commands.options import (
+    FailIf,
     ForwarderPorts,
     GeneratorPorts,
     Hugepages,
@@ -56,6 +58,7 @@ def overload(
     ] = None,
     out: Out = None,
     resume: Resume = None,
+    fail_if: FailIf = None,
     seed: Seed = 1,
     line_rate: LineRate = None,
     hugepages: Hugepages = "auto",
@@ -67,7 +70,7 @@ def overload(
         ),
     ] = True,
     generator: Annotated[str | None, typer.Option(hidden=True)] = None,
-) -> None:
+) -> ExitStatus:
     """Forward as much as it can: which l2fwd does more, at what cost per packet?"""
     if generator is not None:
         raise UsageError(
@@ -100,4 +103,4 @@ def overload(
         generator_ports=generator_port or [],
         forwarder_ports=forwarder_port or [],
     )
-    run(context, "overload", asdict(options), resume, out)
+    return run(context, "overload", asdict(options), resume, out, fail_if)

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from linerate.exit_status import ExitStatus
 from linerate.run_commands.options import (
+    FailIf,
     Hugepages,
     KeepGoing,
     Out,
@@ -45,6 +47,7 @@ def paths(
     ] = None,
     out: Out = None,
     resume: Resume = None,
+    fail_if: FailIf = None,
     seed: Seed = 1,
     line_rate: Annotated[
         float | None,
@@ -58,7 +61,7 @@ def paths(
     probe: Annotated[
         bool, typer.Option(help="See by the probe at fixed loads how programs poll.")
     ] = True,
-) -> None:
+) -> ExitStatus:
     """Take different paths to packets on one wire: what does each carry, at what cost?"""
     check_machine_options(hugepages, line_rate)
     links = words_of("--link", link)
@@ -88,4 +91,4 @@ def paths(
         probe=probe,
         left_out=left_out,
     )
-    run(context, "paths", asdict(options), resume, out)
+    return run(context, "paths", asdict(options), resume, out, fail_if)

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from linerate.errors import look_up
+from linerate.exit_status import ExitStatus
 from linerate.run_commands.options import (
+    FailIf,
     ForwarderPorts,
     GeneratorPorts,
     Hugepages,
@@ -72,6 +74,7 @@ def rfc2544(
     ] = None,
     out: Out = None,
     resume: Resume = None,
+    fail_if: FailIf = None,
     seed: Seed = 1,
     line_rate: LineRate = None,
     hugepages: Hugepages = "auto",
@@ -94,7 +97,7 @@ def rfc2544(
     generator_password_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The password of its USER, a file's line.")
     ] = None,
-) -> None:
+) -> ExitStatus:
     """Search for what each forwarder carries without loss, and see how it does there."""
     check_machine_options(hugepages, line_rate)
     links = words_of("--link", link)
@@ -129,4 +132,4 @@ def rfc2544(
         forwarder_ports=forwarder_port or [],
         generator=other,
     )
-    run(context, "rfc2544", asdict(options), resume, out)
+    return run(context, "rfc2544", asdict(options), resume, out, fail_if)

@@ -5,17 +5,19 @@ What it imitates was seen on shared virtual machines: a program runs at one of t
 apart, for seconds at a time; each restart differs by several per cent, now and then by far more;
 some trials are invalid. The logarithm of a trial's rate is
 
-    log(speed) + log(mean level of the window) + scale * t + log(1 - slow_down)
+    log(speed) + log(mean level of the window) + scale * noise + log(1 - slow_down)
 
-with t from Student's distribution of few degrees of freedom. The level follows a two-state Markov
-chain in time with exponential sojourns, so that it may change between the arms of one block, and
-inside a window. Everything comes from one seed.
+with noise from Student's distribution of few degrees of freedom. The level follows a two-state
+Markov chain in time with exponential sojourns, so that it may change between the arms of one block,
+and inside a window. Other profiles have a level that stays, and wide noise of one shape each: what
+a ratio that differs by 1.7 looks like where it spreads by a fifth. Everything comes from one seed.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -25,13 +27,18 @@ from linerate.records import Trial
 from linerate.trust.comparison import SIZE, TESTED, Extent, arms
 
 PROGRAM = "c-l2fwd"
+_NARROW = 0.05
 STARTED = "2026-01-01T00:00:00+00:00"
 TSC_HZ = 2_450_000_000
 
 
+# Of a restart, on the log scale: Student's t, normal, log-normal about its median, or one of two.
+Noise = Literal["t", "normal", "skewed", "two-state"]
+
+
 @dataclass(frozen=True)
 class Profile:
-    """A link of the simulated machine. `scale`: of a restart's t, on the log scale."""
+    """A link of the simulated machine. `scale`: of a restart's noise, on the log scale."""
 
     link: str
     speed_pps: float
@@ -41,6 +48,16 @@ class Profile:
     slow_level: float = 0.75
     sojourn_s: float = 15.0
     invalid_share: float = 0.02
+    noise: Noise = "t"
+
+    @property
+    def wide(self) -> bool:
+        """Whether its noise hides differences that are sure to be found on the others."""
+        return self.scale > _NARROW
+
+    @property
+    def name(self) -> str:
+        return f"{self.link}, {self.noise} noise of {self.scale:.0%}" if self.wide else self.link
 
     def cell(self, extent: Extent) -> Cell:
         return Cell(self.link, SIZE, extent.blocks(self.trial_s))
@@ -51,6 +68,17 @@ class Profile:
 PROFILES = (
     Profile("null", 50e6, trial_s=0.52, scale=0.02),
     Profile("memif", 14e6, trial_s=0.70, scale=0.02),
+)
+# The ratio of two trials then spreads by 20 to 30 %.
+_WIDE: tuple[tuple[Noise, float], ...] = (
+    ("normal", 0.15),
+    ("t", 0.12),
+    ("skewed", 0.15),
+    ("two-state", 0.15),
+)
+WIDE_PROFILES = tuple(
+    Profile("null", 50e6, trial_s=0.52, scale=scale, freedom=3.0, slow_level=1.0, noise=noise)
+    for noise, scale in _WIDE
 )
 
 
@@ -77,11 +105,22 @@ class Machine:
                 self._rest_s = self._source.exponential(self.profile.sojourn_s)
         return total / seconds
 
+    def _noise(self) -> float:
+        match self.profile.noise:
+            case "t":
+                return float(self._source.standard_t(self.profile.freedom))
+            case "normal":
+                return float(self._source.standard_normal())
+            case "skewed":
+                return math.exp(self._source.standard_normal()) - 1
+            case "two-state":
+                return float(self._source.choice((-1.0, 1.0)))
+
     def rate(self, slow_down: float) -> float | None:
         """Packets per second of one trial of a program slowed by this share; None: invalid."""
         self._mean_level(self.profile.trial_s - self.window_s)
         level = self._mean_level(self.window_s)
-        restart = math.exp(self.profile.scale * self._source.standard_t(self.profile.freedom))
+        restart = math.exp(self.profile.scale * self._noise())
         failed = self._source.random() < self.profile.invalid_share
         return None if failed else self.profile.speed_pps * level * restart * (1 - slow_down)
 

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The exit statuses of every command of the lab; a signal N ends it with 128 + N."""
+
+from __future__ import annotations
+
+import sys
+from enum import IntEnum
+from typing import NoReturn
+
+
+class ExitStatus(IntEnum):
+    """SLOWER is said of programs that were measured, and of nothing else: scripts rely on it."""
+
+    DONE = 0  # not slower beyond the margin, or nothing was asked
+    SLOWER = 1  # slower beyond the margin
+    USAGE = 2  # a wrong option, value, file or directory
+    UNDECIDED = 3  # the data cannot tell, or are invalid
+    CANNOT_RUN = 4  # a missing program, a busy machine, a full disk, a fault of the lab
+
+
+def fail(message: object, status: ExitStatus = ExitStatus.CANNOT_RUN) -> NoReturn:
+    """End the process with this message on standard error."""
+    print(message, file=sys.stderr)
+    sys.exit(status)
