@@ -20,10 +20,31 @@ from traffic import errors, flow_metrics, port_metrics, published, stopped, tran
 pytest_plugins = ["rig"]
 
 
-def test_versions_are_compatible(ring: Generator) -> None:
-    api = snappi.api(location=ring.url, version_check=True)
+def checking(running: Generator, release: str | None) -> Any:
+    """A client that compares versions before its first request, as of that release."""
+    api = snappi.api(location=running.url, version_check=True)
+    if release is not None:
+        api.get_local_version().api_spec_version = release
+    return api
+
+
+@pytest.mark.parametrize("release", [None, "1.0.0", "1.3.0", "1.41.0", "1.61.0", "1.99.0"])
+def test_clients_of_any_release_of_the_model_are_compatible(
+    running: Generator, release: str | None
+) -> None:
+    api = checking(running, release)
+    api.check_version_compatibility()
     api.set_config(snappi.Config())
-    assert api.get_version().api_spec_version == "1.62.0"
+    version = api.get_version()
+    assert version.api_spec_version == ">=1.0.0,<2.0.0"
+    assert version.sdk_version == "1.62.0"
+
+
+@pytest.mark.parametrize("release", ["0.13.7", "2.0.0"])
+def test_clients_of_another_model_are_told(running: Generator, release: str) -> None:
+    api = checking(running, release)
+    with pytest.raises(Exception, match=f"'{release}' is not semver compatible"):
+        api.set_config(snappi.Config())
 
 
 def test_every_frame_comes_back_and_is_counted(ring: Generator) -> None:

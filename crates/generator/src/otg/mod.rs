@@ -34,5 +34,9 @@ pub use error::ApiError;
 
 /// Version of the OTG model.
 pub const API_VERSION: &str = "1.62.0";
+
+/// The releases of the model whose clients are served. Those that check take it for a range (semantic versioning's, as
+/// snappi and gosnappi read it) that their own release must be in; a single version would exclude all others.
+pub const API_VERSIONS: &str = ">=1.0.0,<2.0.0";
 /// Largest request body in bytes.
 pub const MAX_BODY: usize = 8 << 20;

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::auth::Access;
 use super::sending::File;
-use super::{API_VERSION, ApiError, MAX_BODY, json as strict, unsupported};
+use super::{API_VERSION, API_VERSIONS, ApiError, MAX_BODY, json as strict, unsupported};
 use crate::engine::Mode;
 use crate::plan::{MAX_FLOWS, Plan};
 
@@ -146,7 +146,7 @@ async fn get_config(State(control): State<mpsc::Sender<Message>>) -> Response {
 
 async fn version() -> Response {
     respond(Ok(Answer::Json(json!({
-        "api_spec_version": API_VERSION,
+        "api_spec_version": API_VERSIONS,
         "sdk_version": API_VERSION,
         "app_version": env!("CARGO_PKG_VERSION"),
     }))))

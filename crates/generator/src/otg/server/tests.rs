@@ -96,7 +96,8 @@ fn every_route_has_its_call_and_every_error_its_shape() {
         let (status, ..) = request(address, "POST /monitor/capture", "", "{}");
         assert_eq!(status, 200);
         let (_, _, body) = request(address, "GET /capabilities/version", "", "");
-        assert_eq!(value(&body)["api_spec_version"], API_VERSION);
+        assert_eq!(value(&body)["api_spec_version"], API_VERSIONS);
+        assert_eq!(value(&body)["sdk_version"], API_VERSION);
         for (line, body, status, kind, wanted) in [
             ("POST /config", "[]", 400, "validation", "the body must be a JSON object"),
             ("POST /config", "{\"a\":1,\"a\":1}", 400, "validation", "given twice"),
