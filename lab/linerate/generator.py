@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 from linerate import eal, hdr
@@ -30,6 +31,21 @@ START_TIMEOUT_S = 15.0
 # the first frames of every window were late. By then all who share that CPU sleep.
 LEAD_S = 0.01
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
+_SOCKETS = ("memif", "vhost", "virtio_user")
+
+
+def _permissions(wire: Wire) -> list[str]:
+    """The options by which the generator takes the link's locations over its API.
+
+    It refuses sockets outside its own directory, and devices with paths, unless who starts it
+    allows them.
+    """
+    located = [location.partition(":") for location in wire.locations]
+    directories = {Path(rest.split(",")[0]).parent for kind, _, rest in located if kind in _SOCKETS}
+    options = [f"--socket-directory={directory}" for directory in sorted(directories)]
+    if any(kind == "vdev" and "," in rest for kind, _, rest in located):
+        options.append("--allow-any-vdev")
+    return options
 
 
 class Generator(Sender):
@@ -60,6 +76,7 @@ class Generator(Sender):
             *(["--flood"] if flood else []),
             *([] if late_after_us is None else ["--late-after", str(late_after_us)]),
             *(["--netns", wire.sender_namespace] if wire.sender_namespace else []),
+            *_permissions(wire),
         ]
         self.child = Child(Command("generator", tuple(argv), (cpu,)), run)
         self._telemetry: Telemetry | None = None

@@ -63,11 +63,12 @@ def by_hand(runtime: Path, tmp_path: Path) -> Iterator[ByHand]:
     cpu = str(Cores.choose().control)
     with log.open("wb") as output:
         child = subprocess.Popen(
-            [RELEASE / "generator", "--otg-listen", "127.0.0.1:0", "--cpus", cpu],
+            [RELEASE / "generator", "--otg-listen", "127.0.0.1:0", "--cpus", cpu,
+             "--socket-directory", directory],
             stdout=output,
             stderr=subprocess.STDOUT,
             env={**os.environ, "XDG_RUNTIME_DIR": str(directory)},
-        )
+        )  # fmt: skip
 
     def url() -> str | None:
         found = re.search(r"^OTG on (\S+)", log.read_text(), re.MULTILINE)

@@ -264,9 +264,10 @@ impl Drop for Eal {
         let runtime_dir = self.runtime_dir();
         // EAL leaves its sockets until the process exits, and the directory for ever. Telemetry's go
         // first, lest somebody connects and asks about a port that is being closed; the one that EAL
-        // talks to other processes by is needed while ports close.
+        // talks to other processes by is needed while ports close, and drivers remove their ports' own.
         for socket in sockets::own(&runtime_dir) {
-            if !socket.file_name().is_some_and(|name| name.as_bytes().starts_with(b"mp_socket")) {
+            let name = socket.file_name().unwrap_or_default();
+            if name.as_bytes().starts_with(b"dpdk_telemetry") {
                 let _ = std::fs::remove_file(socket);
             }
         }

@@ -86,9 +86,16 @@ pub struct Options {
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub late_after: u64,
 
-    /// Let a configuration name any driver that a running program may attach: net_pcap, which overwrites files, too
+    /// Let a vdev: location name any driver that a running program may attach, with any arguments. Whoever can
+    /// reach the API can then overwrite and remove files, and load XDP programs, as the user who runs this program
     #[arg(long)]
     pub allow_any_vdev: bool,
+
+    /// Let configurations have their sockets (memif:, vhost:, virtio_user:) directly in this directory too, beside
+    /// the generator's own run-time directory. Name one that only trusted users can write to; may be given several
+    /// times. Locations of --port may be anywhere
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = COMMAND)]
+    pub socket_directory: Vec<PathBuf>,
 
     /// Write the number of the TCP port to this file once the API is served
     #[arg(long, value_name = "FILE", conflicts_with_all = COMMAND)]
@@ -182,6 +189,7 @@ mod tests {
             (&["--otg-listen", "localhost"], "127.0.0.1:8443"),
             (&["--otg-listen", "127.0.0.1:0", "--line-rate", "0"], "--line-rate"),
             (&["--otg-listen", "127.0.0.1:0", "--late-after", "x"], "--late-after"),
+            (&["--port", "ring:r", "--socket-directory", "/tmp"], "--socket-directory"),
             (&["--otg-listen", "127.0.0.1:0", "--cpus", "1,x"], "--cpus"),
             (&["--otg-listen", "127.0.0.1:0", "--cpus", "3-1"], "--cpus"),
             (&["--otg-listen", "127.0.0.1:0", "--cpus", "1,0-2"], "CPU 1 is in the list twice"),

@@ -20,7 +20,7 @@ use generator::command::run::{self as command, RunError};
 use generator::command::selftest::{self, SelfTestError};
 use generator::control::{Control, PortRules, Rules};
 use generator::engine::{self, Desk, Mode, Settings};
-use generator::location::Vdevs;
+use generator::location::{Directories, Policy, Sockets, Vdevs};
 use generator::otg::auth::{Access, AuthError, Credentials};
 use generator::otg::config::Limits;
 use generator::otg::{connections, server};
@@ -45,6 +45,8 @@ enum Failure {
     Namespace(String, std::io::Error),
     #[error("--port-file {0}: {1}")]
     PortFile(PathBuf, std::io::Error),
+    #[error("--socket-directory {0}: {1}; give a directory that exists")]
+    SocketDirectory(PathBuf, std::io::Error),
     #[error(transparent)]
     Options(#[from] start::StartError),
     #[error(transparent)]
@@ -101,6 +103,9 @@ fn run_server(
         _ => None,
     };
 
+    // Before EAL, for the same reason.
+    sockets(options.socket_directory.clone())?;
+
     let signals = Signals::register()?;
     let own_eal_options = eal_options.is_some();
     let eal = init(eal_options, options)?;
@@ -119,7 +124,7 @@ fn run_command(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<
     if options.command.self_test {
         let signals = Signals::register()?;
         let eal = init(eal_options, options)?;
-        let rules = rules(&eal, options, own_eal_options);
+        let rules = rules(&eal, options, own_eal_options, command_line(options));
         let good = selftest::run(&eal, rules, &options.command.port, &signals.number)?;
         return Ok(match good {
             Some(true) => ExitCode::SUCCESS,
@@ -128,10 +133,12 @@ fn run_command(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<
         });
     }
     // Before EAL, for the same reason.
-    let job = command::prepare(&options.command, &limits(options)).map_err(RunError::from)?;
+    let limits =
+        Limits { locations: command_line(options), max_frame: usize::from(options.max_frame) };
+    let job = command::prepare(&options.command, &limits).map_err(RunError::from)?;
     let signals = Signals::register()?;
     let eal = init(eal_options, options)?;
-    let rules = rules(&eal, options, own_eal_options);
+    let rules = rules(&eal, options, own_eal_options, command_line(options));
     match command::run(&eal, rules, &options.command, job, &signals.number)? {
         Ended::Finished => Ok(ExitCode::SUCCESS),
         Ended::Signal(_) => Ok(signals.exit_code()),
@@ -192,15 +199,26 @@ fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<Eal, Fa
     Ok(eal)
 }
 
-fn limits(options: &Options) -> Limits {
-    Limits { vdevs: vdevs(options), max_frame: usize::from(options.max_frame) }
+/// What may be named by whoever starts the program.
+fn command_line(options: &Options) -> Policy {
+    let vdevs = if options.allow_any_vdev { Vdevs::Any } else { Vdevs::Known };
+    Policy { vdevs, ..Policy::COMMAND_LINE }
 }
 
-fn vdevs(options: &Options) -> Vdevs {
-    if options.allow_any_vdev { Vdevs::Any } else { Vdevs::Known }
+/// What may be named by clients of the API.
+fn api(eal: &Eal, options: &Options) -> Result<Policy, Failure> {
+    let vdevs = if options.allow_any_vdev { Vdevs::Any } else { Vdevs::Pathless };
+    let own = std::iter::once(eal.runtime_dir());
+    Ok(Policy { vdevs, sockets: sockets(own.chain(options.socket_directory.iter().cloned()))? })
 }
 
-fn rules(eal: &Eal, options: &Options, own_eal_options: bool) -> Rules {
+fn sockets(directories: impl IntoIterator<Item = PathBuf>) -> Result<Sockets, Failure> {
+    Directories::new(directories)
+        .map(Sockets::In)
+        .map_err(|(directory, error)| Failure::SocketDirectory(directory, error))
+}
+
+fn rules(eal: &Eal, options: &Options, own_eal_options: bool, locations: Policy) -> Rules {
     let hz = dpdk::tsc::hz();
     let settings = Settings {
         mode: if options.flood { Mode::Flood } else { Mode::Paced },
@@ -217,7 +235,7 @@ fn rules(eal: &Eal, options: &Options, own_eal_options: bool) -> Rules {
             max_frame: usize::from(options.max_frame),
         },
         line_rate: options.line_rate,
-        vdevs: vdevs(options),
+        locations,
         first_run: RandomState::new().hash_one(0) as u8,
     }
 }
@@ -246,13 +264,14 @@ fn serve(
     own_eal_options: bool,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
-    let rules = rules(eal, options, own_eal_options);
+    let rules = rules(eal, options, own_eal_options, api(eal, options)?);
     let settings = rules.settings;
     let (ask, questions) = mpsc::channel(BACKLOG);
     telemetry::register(eal, &ask)?;
     let desk = Desk::new(eal.lcores().len());
     let (end, ended) = oneshot::channel();
     let (url, port) = (door.url(), door.address.port());
+    let warning = door.access.warning(door.address, host::is_root(), options.allow_any_vdev);
     std::thread::scope(|scope| {
         let control = Control::new(eal, &desk, rules);
         let http =
@@ -263,6 +282,9 @@ fn serve(
                 result
             });
         let http = http.map_err(Failure::Http)?;
+        if let Some(warning) = warning {
+            tracing::warn!("{warning}");
+        }
         if let Err(error) = announce(eal, &url, port, options) {
             stop.store(true, Ordering::Relaxed);
             drop(end);

@@ -124,10 +124,16 @@ def environment(directory: Path) -> dict[str, str]:
 
 @contextmanager
 def started(
-    directory: Path, *options: str, eal: Sequence[str] = (), before: Sequence[str] = ()
+    directory: Path,
+    *options: str,
+    eal: Sequence[str] = (),
+    before: Sequence[str] = (),
+    sockets: Path | None = None,
 ) -> Iterator[Generator]:
-    """A generator that may end in any way. `eal` are EAL options in place of its own choice."""
+    """A generator that may end in any way. `eal` are EAL options in place of its own choice;
+    `sockets` is where configurations may have theirs, `directory` unless given."""
     log = directory / "generator.log"
+    options = ("--socket-directory", str(sockets or directory), *options)
     command = [*before, str(BIN / "generator"), *eal, *(["--"] if eal else [])]
     with log.open("a") as errors:
         process = subprocess.Popen(
@@ -154,10 +160,14 @@ def started(
 
 @contextmanager
 def generator(
-    directory: Path, *options: str, eal: Sequence[str] = (), before: Sequence[str] = ()
+    directory: Path,
+    *options: str,
+    eal: Sequence[str] = (),
+    before: Sequence[str] = (),
+    sockets: Path | None = None,
 ) -> Iterator[Generator]:
     """The same, that must end cleanly and leave nothing behind."""
-    with started(directory, *options, eal=eal, before=before) as running:
+    with started(directory, *options, eal=eal, before=before, sockets=sockets) as running:
         yield running
         assert running.process.poll() is None, running.log.read_text()
         running.process.send_signal(signal.SIGTERM)

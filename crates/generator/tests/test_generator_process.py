@@ -127,7 +127,7 @@ def test_long_frames_pass_a_memif_link(directory: Path) -> None:
     ends = [directory / "server", directory / "client"]
     for end in ends:
         end.mkdir()
-    options = ("--max-frame", "9216")
+    options = ("--max-frame", "9216", "--socket-directory", str(directory))
     with generator(ends[0], *options) as server, generator(ends[1], *options) as client:
         config = snappi.Config()
         config.ports.port(name="p1", location=f"memif:{link},role=server")

@@ -30,6 +30,12 @@ FRAMES = 2000
 EXTENTS = "reordering_extent_hdr"
 
 
+@pytest.fixture
+def directory(running: Generator) -> Path:
+    """The generator's own: its sockets may be nowhere else."""
+    return running.log.parent
+
+
 def histogram(parts: list[str]) -> hdr.Histogram:
     """A histogram as telemetry has it: in pieces, for its strings are short."""
     return hdr.decode("".join(parts))

@@ -61,6 +61,12 @@ pub fn is_gone(pid: u32) -> bool {
     pid.is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
+/// Whether the process has root's rights over files, by its effective user.
+#[must_use]
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// Whether some process has a socket open under that name, asked without disturbing it; `true` when that
 /// cannot be known.
 #[must_use]

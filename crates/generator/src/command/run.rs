@@ -80,7 +80,7 @@ pub fn run(
         // Not when the traffic is over.
         output::check(path).map_err(|error| json(path, error))?;
     }
-    let sent = session(eal, rules, |client| {
+    let sent = session(eal, rules.clone(), |client| {
         let Some(ceilings) = resolve_percents(client, &rules, &mut job.plan, signal)? else {
             return Ok(None);
         };

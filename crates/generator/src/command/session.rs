@@ -53,6 +53,7 @@ pub fn session<T: Send>(
     let (questions, asked) = mpsc::channel(BACKLOG);
     telemetry::register(eal, &questions)?;
     let (end, ended) = oneshot::channel::<()>();
+    let settings = rules.settings;
     thread::scope(|scope| {
         let (control, stop) = (Control::new(eal, &desk, rules), &stop);
         let serve = move || {
@@ -84,7 +85,7 @@ pub fn session<T: Send>(
                 return Err(SessionError::Thread(error));
             }
         };
-        let ran = engine::run(eal, rules.settings, &desk, stop);
+        let ran = engine::run(eal, settings, &desk, stop);
         // Who waits for an engine that could not run is told so by the control plane's end.
         let end = match &ran {
             Ok(()) => Some(end),

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::books::{Books, Earlier, Told};
 use crate::engine::layout::{self, Share};
 use crate::engine::{Command, Desk, Load, Order, Settings, Station};
-use crate::location::Vdevs;
+use crate::location::Policy;
 use crate::otg::sending::Sending;
 use crate::otg::server::{Answer, Call, Message};
 use crate::otg::{ApiError, capture, config, metrics, state, update};
@@ -59,7 +59,7 @@ struct Active<'eal> {
 
 /// What holds for every configuration, but for the mode of sending: a plan of the program's own command
 /// brings its own ([`Call::Load`]).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Rules {
     /// The engine's.
     pub settings: Settings,
@@ -67,11 +67,18 @@ pub struct Rules {
     pub ports: PortRules,
     /// What 100 per cent is on ports without a line rate of their own.
     pub line_rate: Option<crate::pacing::LineRate>,
-    /// Which virtual devices a configuration may name.
-    pub vdevs: Vdevs,
+    /// Where a configuration may have its ports.
+    pub locations: Policy,
     /// The number of the first start's run. Where it is any, frames of another generator, or of one that was
     /// here before, are most likely of another run.
     pub first_run: u8,
+}
+
+impl Rules {
+    /// What a configuration may have.
+    pub fn limits(&self) -> config::Limits {
+        config::Limits { locations: self.locations.clone(), max_frame: self.ports.max_frame }
+    }
 }
 
 /// The control plane.
@@ -196,9 +203,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
     }
 
     async fn set_config(&mut self, value: Value) -> Result<Answer, ApiError> {
-        let limits =
-            config::Limits { vdevs: self.rules.vdevs, max_frame: self.rules.ports.max_frame };
-        let (plan, warnings) = config::validate(&value, &limits)?;
+        let (plan, warnings) = config::validate(&value, &self.rules.limits())?;
         self.load(plan, value, warnings).await
     }
 
@@ -252,9 +257,8 @@ impl<'run, 'eal> Control<'run, 'eal> {
     }
 
     async fn update_config(&mut self, value: &Value) -> Result<Answer, ApiError> {
-        let limits =
-            config::Limits { vdevs: self.rules.vdevs, max_frame: self.rules.ports.max_frame };
-        let update = update::validate(value, &self.active.config, &self.active.plan, &limits)?;
+        let (active, limits) = (&self.active, self.rules.limits());
+        let update = update::validate(value, &active.config, &active.plan, &limits)?;
         self.change(update).await?;
         Ok(no_warnings())
     }

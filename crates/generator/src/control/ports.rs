@@ -201,18 +201,20 @@ impl<'eal> Ports<'eal> {
                 other.location
             ));
         }
-        let ours: Vec<&str> =
-            others.iter().filter_map(|entry| entry.location.listens_on()).collect();
-        location.probe(&ours).map_err(|error| error.to_string())?;
-        if matches!(location, Location::Pci(_)) && !self.rules.own_eal_options {
-            return Err("PCI devices are off when the generator chooses its EAL options; give some: generator -l CPU -a ADDRESS -- ...".to_owned());
-        }
         let mut arguments = location.device_arguments(self.devices);
         arguments.push_str(&self.buffers(location));
-        self.devices += 1;
         // A device of EAL's own options is there already, and comes again by its arguments.
         let name = location.device_name(&arguments);
         let there = self.eal.ports().into_iter().find(|id| id.name().as_ref() == Some(&name));
+        if there.is_none() {
+            let ours: Vec<&str> =
+                others.iter().filter_map(|entry| entry.location.listens_on()).collect();
+            location.probe(&ours).map_err(|error| error.to_string())?;
+        }
+        if matches!(location, Location::Pci(_)) && !self.rules.own_eal_options {
+            return Err("PCI devices are off when the generator chooses its EAL options; give some: generator -l CPU -a ADDRESS -- ...".to_owned());
+        }
+        self.devices += 1;
         let attach = || self.eal.attach(&arguments).map_err(|error| error.to_string());
         let ids = match there {
             Some(id) => vec![id],

@@ -5,15 +5,18 @@
 //! [`Location::read`] takes the text of OTG's `location`, [`Location::probe`] looks whether it can be
 //! opened now, and [`Location::device_arguments`] says it to DPDK.
 
+mod policy;
 mod probe;
 mod read;
 #[cfg(test)]
 mod tests;
+mod vdev;
 
 use std::fmt;
 
+pub use policy::{Directories, Policy, Sockets, Vdevs};
 pub use probe::Unavailable;
-pub use read::{LocationError, Vdevs};
+pub use read::LocationError;
 
 /// The side of a link with a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +177,7 @@ impl Location {
         match self {
             Location::Memif { socket, role: Role::Server, .. }
             | Location::VhostUser { socket, role: Role::Server, .. } => Some(socket),
+            Location::Vdev(arguments) => vdev::listens_on(arguments),
             _ => None,
         }
     }
@@ -200,7 +204,7 @@ impl Location {
     pub fn has_one_queue(&self) -> bool {
         match self {
             Location::Memif { .. } => true,
-            Location::Vdev(arguments) => arguments.starts_with("net_memif"),
+            Location::Vdev(arguments) => vdev::is_memif(arguments),
             _ => false,
         }
     }

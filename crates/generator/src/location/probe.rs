@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Looks whether a location can be opened, before DPDK says no in fewer words.
 
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -119,8 +120,11 @@ impl Location {
             let attached = attach();
             drop(done);
             let gave_up = watch.join().unwrap_or(false);
-            if gave_up {
-                // The driver forgets to.
+            let is_socket = |path: &str| {
+                Path::new(path).symlink_metadata().is_ok_and(|found| found.file_type().is_socket())
+            };
+            if gave_up && is_socket(socket) {
+                // The driver forgets to, and never closes it.
                 let _ = std::fs::remove_file(socket);
             }
             attached.map_err(|error| match gave_up {
@@ -137,13 +141,16 @@ impl Location {
 /// Whether a socket can be made there; one that nobody serves is removed.
 fn can_listen(socket: &str) -> Result<(), Unavailable> {
     let path = Path::new(socket);
+    // Of a device's arguments it may be relative.
+    let has_directory =
+        path.parent().is_some_and(|parent| parent.as_os_str().is_empty() || parent.is_dir());
     if host::is_stale_socket(path) {
         // If it stays, the next line tells.
         let _ = std::fs::remove_file(path);
     }
     if path.symlink_metadata().is_ok() {
         Err(Unavailable::SocketTaken(socket.to_owned()))
-    } else if !path.parent().is_some_and(Path::is_dir) {
+    } else if !has_directory {
         Err(Unavailable::NoDirectory(socket.to_owned()))
     } else {
         Ok(())

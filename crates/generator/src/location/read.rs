@@ -3,7 +3,8 @@
 
 use std::str::FromStr;
 
-use super::{Copying, Driver, Location, Role, VhostEnd};
+use super::policy::{Policy, Sockets};
+use super::{Copying, Driver, Location, Role, VhostEnd, vdev};
 
 /// Longest path that a Unix socket can have, without its NUL.
 const MAX_SOCKET_PATH: usize = 107;
@@ -13,29 +14,6 @@ const MAX_INTERFACE: usize = 15;
 const MAX_RING: usize = 8;
 /// Most queues that a location may ask for: as many as the drivers have by default.
 const MAX_QUEUES: u16 = 16;
-
-/// Drivers that `vdev:` may name. Others take a file to overwrite, a program to run or a pointer.
-const VDEV_DRIVERS: [&str; 9] = [
-    "net_null",
-    "net_ring",
-    "net_memif",
-    "net_tap",
-    "net_af_packet",
-    "net_af_xdp",
-    "net_virtio_user",
-    "net_vhost",
-    "eth_vhost",
-];
-
-/// Which drivers `vdev:` may name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Vdevs {
-    /// Those that are known to do no harm.
-    #[default]
-    Known,
-    /// Any: who calls the API is trusted.
-    Any,
-}
 
 /// Why a location is not one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +36,26 @@ pub enum LocationError {
         "{kind} socket {path:?}: give an absolute path of at most {MAX_SOCKET_PATH} bytes without commas or control characters"
     )]
     Socket {
+        /// The kind of location.
+        kind: &'static str,
+        /// What was given.
+        path: String,
+    },
+    /// The socket is in no directory where those of a configuration may be.
+    #[error(
+        "{kind} socket {path:?} is not directly in an allowed directory ({directories}); to allow another, start `generator --socket-directory DIRECTORY`"
+    )]
+    Elsewhere {
+        /// The kind of location.
+        kind: &'static str,
+        /// What was given.
+        path: String,
+        /// Where sockets may be.
+        directories: String,
+    },
+    /// A link stands where the socket should be.
+    #[error("{kind} socket {path:?} is a symbolic link: give the path of the socket itself")]
+    SymbolicLink {
         /// The kind of location.
         kind: &'static str,
         /// What was given.
@@ -87,24 +85,61 @@ pub enum LocationError {
     #[error("{0:?} is not a PCI address such as 0000:01:00.0")]
     Pci(String),
     /// Device arguments hold characters that DPDK cannot take.
-    #[error("device arguments {0:?} are empty or hold control characters")]
+    #[error(
+        "device arguments {0:?} are empty, hold control characters, or name a socket with a bracket"
+    )]
     Vdev(String),
     /// The driver is not one of those that are known to do no harm.
     #[error(
         "device {0:?} is not allowed; a name begins with one of {drivers}; `generator --allow-any-vdev` permits net_pcap too, and EAL's own --vdev takes any",
-        drivers = VDEV_DRIVERS.join(", ")
+        drivers = vdev::driver_names()
     )]
     Driver(String),
     /// The device arguments hold a pointer.
     #[error("device arguments {0:?}: `internal=` is a pointer in memory and never allowed")]
     Internal(String),
+    /// The driver's argument may come from the command line only: it may be a path or a program.
+    #[error(
+        "argument {key:?} of {driver} is not allowed in a configuration (allowed: {known}; others may name files or programs); `generator --allow-any-vdev` permits it"
+    )]
+    Key {
+        /// The device's driver.
+        driver: &'static str,
+        /// What was given.
+        key: String,
+        /// What may be given.
+        known: String,
+    },
+    /// The driver takes the path of a socket.
+    #[error(
+        "argument {key:?} of {driver} is not allowed in a configuration, because this driver opens, and may remove, what is at its socket's path: use {location} instead; `generator --allow-any-vdev` permits it"
+    )]
+    SocketKey {
+        /// The device's driver.
+        driver: &'static str,
+        /// What was given.
+        key: String,
+        /// The location to use.
+        location: &'static str,
+    },
+    /// The value of an argument could be a path.
+    #[error(
+        "argument {argument:?} of {driver}: write KEY=VALUE, with a value that has no slash, bracket or second `=`; `generator --allow-any-vdev` permits others"
+    )]
+    Value {
+        /// The device's driver.
+        driver: &'static str,
+        /// What was given.
+        argument: String,
+    },
 }
 
+/// As whoever starts the program may write it.
 impl FromStr for Location {
     type Err = LocationError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Location::read(text, Vdevs::Known)
+        Location::read(text, &Policy::COMMAND_LINE)
     }
 }
 
@@ -113,7 +148,7 @@ impl Location {
     ///
     /// # Errors
     /// [`LocationError`], with what would be right.
-    pub fn read(text: &str, vdevs: Vdevs) -> Result<Self, LocationError> {
+    pub fn read(text: &str, policy: &Policy) -> Result<Self, LocationError> {
         match text.split_once(':') {
             _ if text.is_empty() => Err(LocationError::Empty),
             None if text == "null" => null(""),
@@ -127,13 +162,15 @@ impl Location {
             }
             Some(("af_packet", rest)) => af_packet(rest),
             Some(("af_xdp", rest)) => af_xdp(rest),
-            Some(("memif", rest)) => memif(rest),
-            Some(("vhost", rest)) => vhost_user(VhostEnd::Vhost, rest),
-            Some(("virtio_user", rest)) => vhost_user(VhostEnd::VirtioUser, rest),
+            Some(("memif", rest)) => memif(rest, &policy.sockets),
+            Some(("vhost", rest)) => vhost_user(VhostEnd::Vhost, rest, &policy.sockets),
+            Some(("virtio_user", rest)) => vhost_user(VhostEnd::VirtioUser, rest, &policy.sockets),
             Some(("tap", rest)) => Ok(Location::Tap(tap_name(rest)?)),
             Some(("ring", rest)) => Ok(Location::Ring(device_name("ring", rest)?)),
             Some(("null", rest)) => null(rest),
-            Some(("vdev", rest)) => vdev(rest, vdevs),
+            Some(("vdev", rest)) => {
+                vdev::check(rest, policy.vdevs).map(|()| Location::Vdev(rest.to_owned()))
+            }
             Some(("pci", rest)) => pci(rest),
             Some((kind, _)) => Err(LocationError::Kind(kind.to_owned())),
         }
@@ -222,12 +259,12 @@ fn device_name(kind: &'static str, name: &str) -> Result<String, LocationError> 
     }
 }
 
-fn socket_path(kind: &'static str, path: &str) -> Result<String, LocationError> {
+fn socket_path(kind: &'static str, path: &str, sockets: &Sockets) -> Result<String, LocationError> {
     let good = path.starts_with('/')
         && path.len() <= MAX_SOCKET_PATH
         && !path.chars().any(char::is_control);
     match good {
-        true => Ok(path.to_owned()),
+        true => sockets.check(kind, path).map(|()| path.to_owned()),
         false => Err(LocationError::Socket { kind, path: path.to_owned() }),
     }
 }
@@ -261,9 +298,9 @@ fn af_xdp(text: &str) -> Result<Location, LocationError> {
     Ok(Location::Interface { name: interface_name(name)?, driver, queues: queues.unwrap_or(1) })
 }
 
-fn memif(text: &str) -> Result<Location, LocationError> {
+fn memif(text: &str, sockets: &Sockets) -> Result<Location, LocationError> {
     let (socket, mut options) = Options::of("memif", "role=server, role=client and id=N", text);
-    let socket = socket_path("memif", socket)?;
+    let socket = socket_path("memif", socket, sockets)?;
     let (mut side, mut id) = (None, None);
     while let Some((option, value)) = options.next() {
         match option {
@@ -275,10 +312,10 @@ fn memif(text: &str) -> Result<Location, LocationError> {
     Ok(Location::Memif { socket, role: side.unwrap_or(Role::Server), id: id.unwrap_or(0) })
 }
 
-fn vhost_user(end: VhostEnd, text: &str) -> Result<Location, LocationError> {
+fn vhost_user(end: VhostEnd, text: &str, sockets: &Sockets) -> Result<Location, LocationError> {
     const KNOWN: &str = "role=server, role=client and queues=1 to queues=16";
     let (socket, mut options) = Options::of(end.kind(), KNOWN, text);
-    let socket = socket_path(end.kind(), socket)?;
+    let socket = socket_path(end.kind(), socket, sockets)?;
     let (mut side, mut queues) = (None, None);
     while let Some((option, value)) = options.next() {
         match option {
@@ -317,27 +354,6 @@ fn null(text: &str) -> Result<Location, LocationError> {
         }
     }
     Ok(Location::Null { name: name.to_owned(), size, no_rx: no_rx.unwrap_or(false) })
-}
-
-fn vdev(arguments: &str, vdevs: Vdevs) -> Result<Location, LocationError> {
-    if arguments.is_empty() || arguments.chars().any(char::is_control) {
-        return Err(LocationError::Vdev(arguments.to_owned()));
-    }
-    // A driver may hand arguments on to another, in brackets.
-    let mut keys = arguments.split(',').map(|part| part.split('=').next().unwrap_or(part).trim());
-    if arguments.contains("internal=") || keys.any(|key| key == "internal") {
-        return Err(LocationError::Internal(arguments.to_owned()));
-    }
-    let name = arguments.split(',').next().unwrap_or(arguments);
-    // DPDK, too, takes the driver whose name the device's begins with.
-    let known = VDEV_DRIVERS
-        .iter()
-        .filter_map(|driver| name.strip_prefix(driver))
-        .any(|rest| rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
-    match known || vdevs == Vdevs::Any {
-        true => Ok(Location::Vdev(arguments.to_owned())),
-        false => Err(LocationError::Driver(name.to_owned())),
-    }
 }
 
 fn pci(address: &str) -> Result<Location, LocationError> {

@@ -129,6 +129,10 @@ fn bad_locations_are_named() {
     }
 }
 
+fn any() -> Policy {
+    Policy { vdevs: Vdevs::Any, ..Policy::COMMAND_LINE }
+}
+
 #[test]
 fn only_harmless_virtual_devices_are_allowed() {
     for good in [
@@ -164,7 +168,7 @@ fn only_harmless_virtual_devices_are_allowed() {
         let error = text.parse::<Location>().unwrap_err();
         assert!(matches!(error, LocationError::Driver(_)), "{bad}: {error:?}");
         assert!(error.to_string().contains("--allow-any-vdev"), "{error}");
-        assert_eq!(Location::read(&text, Vdevs::Any), Ok(Location::Vdev(bad.to_owned())));
+        assert_eq!(Location::read(&text, &any()), Ok(Location::Vdev(bad.to_owned())));
     }
     for bad in [
         "net_ring0,internal=0x10",
@@ -173,8 +177,8 @@ fn only_harmless_virtual_devices_are_allowed() {
         "net_ring0,internal",
         "net_failsafe0,dev(net_ring0,internal=0x10)",
     ] {
-        for vdevs in [Vdevs::Known, Vdevs::Any] {
-            let read = Location::read(&format!("vdev:{bad}"), vdevs);
+        for policy in [Policy::COMMAND_LINE, any()] {
+            let read = Location::read(&format!("vdev:{bad}"), &policy);
             assert_eq!(read, Err(LocationError::Internal(bad.to_owned())));
         }
     }
@@ -204,6 +208,39 @@ fn a_socket_left_behind_is_removed_and_a_live_one_kept() {
         assert_eq!(server.probe(&[]), Ok(()));
         assert!(!path.exists());
     }
+}
+
+#[test]
+fn what_is_no_socket_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    let link = dir.path().join("link");
+    std::fs::write(&file, "kept").unwrap();
+    // What it leads to is a dead socket: that is another's.
+    let dead = dir.path().join("dead");
+    drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
+    std::os::unix::fs::symlink(&dead, &link).unwrap();
+    for path in [&file, &link] {
+        let at = path.display();
+        for text in [
+            format!("memif:{at}"),
+            format!("vhost:{at}"),
+            format!("virtio_user:{at},role=server"),
+            format!("vdev:net_vhost0,iface={at}"),
+            format!("vdev:net_virtio_user0,path={at},server=1"),
+            format!("vdev:net_memif0,role=server,socket={at},socket-abstract=no"),
+        ] {
+            let taken = Err(Unavailable::SocketTaken(at.to_string()));
+            assert_eq!(text.parse::<Location>().unwrap().probe(&[]), taken, "{text}");
+            assert!(link.is_symlink() && std::fs::read_to_string(&file).unwrap() == "kept");
+        }
+    }
+    let of_the_device: Location =
+        format!("vdev:net_vhost0,iface={}", dead.display()).parse().unwrap();
+    assert_eq!(of_the_device.probe(&[]), Ok(()));
+    assert!(!dead.exists(), "a dead peer's socket makes room");
+    let relative: Location = "vdev:net_vhost0,iface=no-such-file".parse().unwrap();
+    assert_eq!(relative.probe(&[]), Ok(()));
 }
 
 #[test]

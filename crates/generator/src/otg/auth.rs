@@ -6,7 +6,7 @@
 //! password from who listens, but not from who pretends to be the generator.
 
 use std::io::Read;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -131,6 +131,22 @@ impl Access {
             Some(credentials) if tls || address.is_loopback() => Ok(Access::Password(credentials)),
             None if address.is_loopback() => Ok(Access::Loopback),
             _ => Err(AuthError::Open(address)),
+        }
+    }
+
+    /// What whoever starts the program is to know about who can call.
+    pub fn warning(&self, address: SocketAddr, root: bool, any_vdev: bool) -> Option<String> {
+        let files = match any_vdev {
+            true => ", and overwrite and remove files and load programs (--allow-any-vdev)",
+            false => "",
+        };
+        match self {
+            Access::Loopback if root => Some(format!(
+                "root serves the OTG API on {address} without a password: every user and every program of this \
+                 machine can open its network devices through it, send and capture frames{files}, as root; \
+                 to ask for a password, use --otg-user and --otg-password-file"
+            )),
+            Access::Loopback | Access::Password(_) => None,
         }
     }
 

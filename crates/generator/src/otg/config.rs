@@ -11,17 +11,17 @@ use super::options::Options;
 use super::walk::{Faults, Node, Object};
 use super::{capture, flow, layer1, options};
 use crate::capture::CapturePlan;
-use crate::location::{Location, Vdevs};
+use crate::location::{Location, Policy};
 use crate::plan::{FlowPlan, MAX_FLOWS, MAX_PORTS, Plan, PortPlan};
 
 /// Longest name, in bytes. Telemetry commands carry names.
 const MAX_NAME: usize = 64;
 
 /// What is asked of a configuration beside OTG's model.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
-    /// Which virtual devices ports may be on.
-    pub vdevs: Vdevs,
+    /// Where ports may be.
+    pub locations: Policy,
     /// Size of the largest frame in bytes, FCS included.
     pub max_frame: usize,
 }
@@ -55,7 +55,7 @@ fn plan(root: &Node<'_>, limits: &Limits) -> Option<Plan> {
 
     let mut names = Names::new();
     let mut plans: Vec<Option<PortPlan>> =
-        ports.iter().map(|node| port(node, &mut names, limits.vdevs)).collect();
+        ports.iter().map(|node| port(node, &mut names, &limits.locations)).collect();
     one_port_each(&ports, &plans);
     let port_names: Vec<&str> = ports.iter().map(name_of).collect();
     let links = read_links(&links?, &port_names, limits.max_frame, &mut plans);
@@ -83,11 +83,11 @@ fn plan(root: &Node<'_>, limits: &Limits) -> Option<Plan> {
     })
 }
 
-fn port(node: &Node<'_>, names: &mut Names, vdevs: Vdevs) -> Option<PortPlan> {
+fn port(node: &Node<'_>, names: &mut Names, policy: &Policy) -> Option<PortPlan> {
     let object = node.object(&["name", "location"])?;
     let name = unique_name(&object, names);
     let location = object.required("location").and_then(|node| {
-        let location = Location::read(node.text()?, vdevs);
+        let location = Location::read(node.text()?, policy);
         location.map_or_else(|error| node.fault(error.to_string()), Some)
     });
     Some(PortPlan { name: name?, location: location?, speed_mbps: None, promiscuous: true })

@@ -133,13 +133,13 @@ fn renamed(error: ApiError, changes: &[Change]) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::location::Vdevs;
+    use crate::location::Policy;
     use crate::pacing::FrameRate;
     use crate::plan::Rate;
     use packet::size::Sizes;
     use serde_json::json;
 
-    const LIMITS: Limits = Limits { vdevs: Vdevs::Known, max_frame: 1518 };
+    const LIMITS: Limits = Limits { locations: Policy::COMMAND_LINE, max_frame: 1518 };
 
     fn config() -> Value {
         let flow = |name: &str| {

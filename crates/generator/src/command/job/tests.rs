@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 use super::*;
-use crate::location::Vdevs;
+use crate::location::Policy;
 
-const LIMITS: config::Limits = config::Limits { vdevs: Vdevs::Known, max_frame: 1518 };
+const LIMITS: config::Limits = config::Limits { locations: Policy::COMMAND_LINE, max_frame: 1518 };
 
 fn read(ports: &[&str], flows: &[&str], captures: &[&str]) -> Result<Job, String> {
     let duration = Some(Span::Nanoseconds(2_000_000_000));

@@ -106,7 +106,7 @@ pub fn run(
         pacing::check(client, &bed, &mut results)?;
         ceilings::check(client, &bed, &mut results)
     };
-    session(eal, rules, work)??;
+    session(eal, bed.rules.clone(), work)??;
     let Results { checks, failures } = results;
     if bed.is_to_end() {
         print(&format!("Ended by a signal after {checks} checks, {failures} of which failed.\n"));
@@ -139,6 +139,5 @@ fn plan(location: &str, rules: &Rules) -> Result<Plan, ApiError> {
             "metrics": { "enable": true, "loss": true, "latency": { "enable": true, "mode": "cut_through" } },
         }],
     });
-    let limits = config::Limits { vdevs: rules.vdevs, max_frame: rules.ports.max_frame };
-    config::validate(&config, &limits).map(|(plan, _)| plan)
+    config::validate(&config, &rules.limits()).map(|(plan, _)| plan)
 }

@@ -24,6 +24,20 @@ fn check(access: &Access, fields: &[(HeaderName, &'static str)]) -> Result<(), u
 }
 
 #[test]
+fn root_is_warned_when_it_serves_without_a_password() {
+    let address: SocketAddr = "127.0.0.1:8080".parse().unwrap();
+    let warning = Access::Loopback.warning(address, true, false).unwrap();
+    assert!(warning.contains("root") && warning.contains("127.0.0.1:8080"), "{warning}");
+    assert!(warning.contains("every user") && warning.contains("--otg-user"), "{warning}");
+    assert_eq!(warning.lines().count(), 1);
+    assert!(!warning.contains("files"), "{warning}");
+    let any_device = Access::Loopback.warning(address, true, true).unwrap();
+    assert!(any_device.contains("remove files") && any_device.contains("--allow-any-vdev"));
+    assert_eq!(Access::Loopback.warning(address, false, true), None);
+    assert_eq!(Access::Password(credentials()).warning(address, true, true), None);
+}
+
+#[test]
 fn without_a_password_only_programs_of_this_machine_are_served() {
     let check = |fields: &[(HeaderName, &'static str)]| check(&Access::Loopback, fields);
     for host in [

@@ -4,6 +4,7 @@
 mod hostile;
 
 use super::*;
+use crate::location::Vdevs;
 use crate::pacing::FrameRate;
 use crate::plan::{Duration, Metrics, Rate, Source, Wait};
 use packet::field::Pattern;
@@ -13,7 +14,7 @@ use packet::payload::Payload;
 use packet::size::Sizes;
 use serde_json::{Value, json};
 
-const LIMITS: Limits = Limits { vdevs: Vdevs::Known, max_frame: 1518 };
+const LIMITS: Limits = Limits { locations: Policy::COMMAND_LINE, max_frame: 1518 };
 
 fn known(config: &Value) -> Result<Plan, ApiError> {
     validate(config, &LIMITS).map(|(plan, _)| plan)
@@ -249,5 +250,6 @@ fn virtual_devices_are_allowed_by_name() {
     let errors = known(&bad).unwrap_err().errors;
     assert!(errors[0].starts_with("ports[0].location: device \"net_pcap0\""), "{errors:?}");
     assert!(errors[0].contains("generator --allow-any-vdev"), "{errors:?}");
-    assert!(validate(&bad, &Limits { vdevs: Vdevs::Any, ..LIMITS }).is_ok());
+    let any = Policy { vdevs: Vdevs::Any, ..Policy::COMMAND_LINE };
+    assert!(validate(&bad, &Limits { locations: any, ..LIMITS }).is_ok());
 }

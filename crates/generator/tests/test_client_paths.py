@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a client of the API may name: it may be another user than the one who runs the generator.
+
+Files survive, programs are not loaded, and sockets lie where the generator's user wants them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import snappi
+from harness import BIN, TIMEOUT_S, Generator, environment, generator
+from traffic import errors
+
+pytest_plugins = ["rig"]
+
+# Each with the key that its error names.
+DEVICES = [
+    ("net_vhost0,iface={}", "iface"),
+    ("eth_vhost0,iface={}", "iface"),
+    ("net_vhost0,queues=1,iface={}", "queues"),
+    ("net_virtio_user0,path={},server=1", "path"),
+    ("net_memif0,socket={},socket-abstract=no,role=server", "socket"),
+    ("net_memif0,socket=abstract", "socket"),
+    ("net_af_xdp1,iface=lo,xdp_prog={}", "xdp_prog"),
+    ("net_af_xdp1,iface=lo,use_cni=1,dp_path={}", "use_cni"),
+    ("net_af_xdp1,iface=lo,use_pinned_map=1", "use_pinned_map"),
+    ("net_tap0,iface=../{}", "iface=../"),
+]
+LISTENING = ["memif:{}", "memif:{},role=server", "vhost:{}", "virtio_user:{},role=server"]
+CONNECTING = ["memif:{},role=client", "vhost:{},role=client", "virtio_user:{}"]
+
+
+def at(location: str) -> Any:
+    config = snappi.Config()
+    config.ports.port(name="p", location=location)
+    return config
+
+
+def refused(running: Generator, location: str) -> str:
+    """The error of a configuration with a port there."""
+    (error,) = errors(lambda: running.api.set_config(at(location)))
+    assert error.startswith("ports[0].location: "), error
+    return error
+
+
+def kept(directory: Path, name: str = "kept") -> Path:
+    file = directory / name
+    file.write_text("not to be lost")
+    return file
+
+
+def is_kept(file: Path) -> bool:
+    return file.is_file() and file.read_text() == "not to be lost"
+
+
+@pytest.mark.parametrize(("device", "key"), DEVICES)
+def test_a_device_of_a_client_has_no_path(
+    running: Generator, tmp_path: Path, device: str, key: str
+) -> None:
+    file = kept(tmp_path)
+    error = refused(running, f"vdev:{device.format(file)}")
+    assert f'"{key}' in error
+    assert "--allow-any-vdev" in error
+    assert is_kept(file)
+    assert list(tmp_path.iterdir()) == [file]
+    # Nothing has tried to open it.
+    assert str(file) not in running.log.read_text()
+
+
+def test_harmless_arguments_of_devices_are_allowed(running: Generator) -> None:
+    for device in ("net_null0,size=60,no-rx=1", "net_ring0", "net_af_packet0,iface=lo,qpairs=1"):
+        if device.startswith("net_af_packet") and os.geteuid() != 0:
+            continue
+        running.api.set_config(at(f"vdev:{device}"))
+
+
+@pytest.mark.parametrize("location", LISTENING + CONNECTING)
+def test_a_socket_elsewhere_is_refused(directory: Path, tmp_path: Path, location: str) -> None:
+    """By any name: also through `..`, a directory below, or a symbolic link."""
+    sockets, outside = directory / "sockets", tmp_path / "outside"
+    for each in (sockets, outside, sockets / "below"):
+        each.mkdir()
+    (sockets / "way").symlink_to(outside)
+    (directory / "other").symlink_to(sockets)
+    file = kept(outside)
+    (sockets / "link").symlink_to(file)
+    (sockets / "dangling").symlink_to(outside / "new")
+    with generator(directory, sockets=sockets) as running:
+        for path in (
+            file,
+            outside / "new",
+            f"{sockets}/../{outside.name}/kept",
+            f"{sockets}/../../..{outside}/new",
+            sockets / "below" / "new",
+            f"{sockets}/below/../new",
+            sockets / "way" / "new",
+            sockets / "way" / "kept",
+            directory / "other" / "new",
+            directory / "new",
+            f"{sockets}/.",
+            f"{sockets}/..",
+        ):
+            error = refused(running, location.format(path))
+            assert f'socket "{path}"' in error
+            assert "--socket-directory" in error
+            assert str(sockets) in error
+        for name in ("link", "dangling"):
+            assert "is a symbolic link" in refused(running, location.format(sockets / name))
+        assert "absolute path" in refused(running, location.format("new"))
+    assert is_kept(file)
+    assert list(outside.iterdir()) == [file]
+    assert sorted(path.name for path in sockets.iterdir()) == ["below", "dangling", "link", "way"]
+
+
+def test_what_is_no_socket_stays_where_a_socket_may_be(directory: Path) -> None:
+    file = kept(directory)
+    with generator(directory) as running:
+        for location in LISTENING:
+            assert "exists" in refused(running, location.format(file))
+            assert is_kept(file)
+        for location in CONNECTING:
+            if location.startswith("vhost"):
+                # It tries until there is a socket.
+                running.api.set_config(at(location.format(file)))
+                running.api.set_config(snappi.Config())
+            else:
+                assert "nobody listens" in refused(running, location.format(file))
+            assert is_kept(file)
+
+
+def test_the_generators_own_directory_takes_sockets(directory: Path) -> None:
+    sockets = directory / "sockets"
+    sockets.mkdir()
+    with generator(directory, sockets=sockets) as running:
+        for socket in (running.telemetry.parent / "s", sockets / "s"):
+            for kind in ("memif", "vhost"):
+                running.api.set_config(at(f"{kind}:{socket}"))
+                assert socket.is_socket()
+                running.api.set_config(snappi.Config())
+                assert not socket.exists()
+        assert "exists" in refused(running, f"memif:{running.telemetry}")
+        assert running.telemetry.is_socket()
+        running.api.set_config(at(f"memif:{running.telemetry.parent}/s"))
+    assert "Failed to remove" not in running.log.read_text()
+
+
+def test_any_device_removes_no_file_either(directory: Path) -> None:
+    file = kept(directory)
+    with generator(directory, "--allow-any-vdev") as running:
+        for device in (
+            f"net_vhost0,iface={file}",
+            f"eth_vhost0,client=0,iface={file}",
+            f"net_vhost0,iface={directory}/./{file.name}",
+            f"vdev:net_vhost0,iface={file}",
+            f"net_virtio_user0,path={file},server=1",
+            f"net_memif0,role=server,socket={file},socket-abstract=no",
+        ):
+            assert f"{file.name}" in refused(running, f"vdev:{device}")
+            assert is_kept(file), device
+        free = directory / "free"
+        running.api.set_config(at(f"vdev:net_vhost0,iface={free}"))
+        assert free.is_socket()
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["vdev:net_vhost0,iface={}", "vdev:net_virtio_user0,path={},server=1", *LISTENING],
+)
+def test_the_command_line_removes_no_file(directory: Path, location: str) -> None:
+    """Its locations may be anywhere, for who starts the program is trusted."""
+    file = kept(directory)
+    done = subprocess.run(
+        [str(BIN / "generator"), "--port", location.format(file), "--duration", "10frames"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        env=environment(directory),
+    )
+    assert done.returncode == 1
+    assert f'socket "{file}" exists' in done.stderr, done.stderr
+    assert is_kept(file)
+
+
+def test_a_socket_directory_has_to_exist(directory: Path) -> None:
+    done = subprocess.run(
+        [str(BIN / "generator"), "--otg-listen", "127.0.0.1:0", "--socket-directory", "/no/such"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        env=environment(directory),
+    )
+    assert done.returncode == 1
+    assert "--socket-directory /no/such: No such file" in done.stderr, done.stderr
+
+
+def test_root_says_who_can_drive_it(directory: Path) -> None:
+    def warnings(*options: str) -> list[str]:
+        with generator(directory, *options) as running:
+            url, lines = running.url, running.log.read_text().splitlines()
+            running.log.unlink()
+        found = [line for line in lines if "WARN" in line]
+        assert all(url.rpartition("/")[2] in line for line in found)
+        return found
+
+    if os.geteuid() != 0:
+        assert warnings() == []
+        return
+    (line,) = warnings()
+    assert "without a password: every user and every program of this machine" in line
+    password = directory / "password"
+    password.write_text("correct horse battery\n")
+    assert warnings("--otg-user", "lab", "--otg-password-file", str(password)) == []
