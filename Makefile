@@ -34,12 +34,12 @@ help: ## list the targets
 setup: packages venv ## install what is missing: Debian packages (root), .venv, Rust crates
 	$(Q)$(CARGO) fetch --locked $(if $(filter 0,$(V)),--quiet)
 
-build: setup programs ## build the Rust programs into target/release, without those that only benchmarks and tests run
+build: setup programs graph-bench ## build the Rust programs that experiments run, into target/release
 
-demo: build ## compare l2fwd in C and in Rust on virtual links, and write a report (6 minutes)
+demo: setup programs ## compare l2fwd in C and in Rust on virtual links, and write a report (6 minutes)
 	$(Q)$(LINERATE) run overload --preset demo --out '$(OUT)'
 
-demo-cloud: build cloud-packages ## put containers and a virtual machine beside DPDK and XDP, as root, and write a report (10 minutes)
+demo-cloud: setup programs cloud-packages ## put containers and a virtual machine beside DPDK and XDP, as root, and write a report (10 minutes)
 	$(Q)$(LINERATE) run cloud --design demo --out '$(OUT)'
 
 # Every second block chooses the best C build, the others judge it: hence 80 for 40.
@@ -72,7 +72,7 @@ bench-trust: $(if $(filter 0,$(REAL)),setup,build) ## count wrong verdicts and s
 	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.trust --json '$(OUT)/trust.json' \
 	  $(if $(filter 0,$(REAL)),--simulated-only,--real $(REAL) --records '$(OUT)/records.jsonl') | tee '$(OUT)/trust.txt'
 
-test: build graph-bench ## run every test, Rust and Python
+test: build ## run every test, Rust and Python
 	$(Q)env -u MAKELEVEL scripts/run-tests
 
 SECONDS ?= 600
@@ -128,7 +128,8 @@ lint-packages: packages
 venv: packages
 	$(Q)scripts/setup-python
 
-# By itself, for one core takes minutes for it: each cell is a program of its own to the compiler.
+# What `run graph` runs. By itself, because one core takes minutes for it: each cell is a program of
+# its own to the compiler. The demos do without.
 graph-bench: packages
 	$(Q)$(CARGO) build --release --locked --bin graph-bench
 

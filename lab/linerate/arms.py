@@ -7,6 +7,7 @@ import math
 import statistics
 from collections.abc import Iterable
 
+from linerate.recorded_programs import program_of
 from linerate.records import InvalidCode, Trial
 from linerate.stats import ALPHA, MIN_COUNT
 from linerate.summary import ArmSummary
@@ -49,10 +50,9 @@ def median_of(values: Iterable[float | None]) -> float | None:
     return statistics.median(data) if data else None
 
 
-def summarise_arm(
-    label: str, language: str, trials: list[Trial], probed: list[Trial]
-) -> ArmSummary:
+def summarise_arm(label: str, trials: list[Trial], probed: list[Trial]) -> ArmSummary:
     """`probed`: trials of the same program with the probe in it, for the figures of its polls."""
+    program = program_of(trials, trials[0].forwarder)
     valid = [trial for trial in trials if trial.valid]
     polls = [trial for trial in probed if trial.valid]
     frames = {}
@@ -86,7 +86,8 @@ def summarise_arm(
     return ArmSummary(
         arm=label,
         forwarder=trials[0].forwarder,
-        language=language,
+        language=program.language,
+        kind=program.kind,
         trials=len(trials),
         invalid=len(trials) - len(valid),
         mpps=quartiles(_mega(trial.forwarder_rx_pps) for trial in valid),

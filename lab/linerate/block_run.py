@@ -16,7 +16,7 @@ from rich.console import Console
 from linerate import cpus
 from linerate.bed import Bed
 from linerate.console import Monitor
-from linerate.design import Arm, Cell, Preset, order
+from linerate.design import Arm, Cell, Preset, order, too_few_blocks
 from linerate.eal import Memory
 from linerate.errors import LabError, TrialError
 from linerate.forwarders import FORWARDERS, forwarder
@@ -79,7 +79,7 @@ class BlockRun(ABC):
         self.journal = journal
         self.arms = arms
         self.cells = cells
-        self.warnings: list[str] = []
+        self.warnings = too_few_blocks(cells)
         self.unfinished = False
         self.cores = cpus.Cores.choose()
         self.bench = Bench(
@@ -146,6 +146,8 @@ class BlockRun(ABC):
 
     def measure(self) -> None:
         with self.monitor:
+            for warning in too_few_blocks(self.cells):
+                self.monitor.announce(warning)
             for cell in self.cells:
                 self.cell(cell)
         self.journal.finish()

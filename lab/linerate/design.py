@@ -17,9 +17,10 @@ from pydantic import Field
 
 from linerate.errors import UsageError, look_up
 from linerate.forwarders import forwarder
-from linerate.links import link
-from linerate.records import Role
+from linerate.links import base_name, link
+from linerate.records import Role, is_graph
 from linerate.stats import fewest_pairs
+from linerate.words import counted
 
 AA_SUFFIX = "-again"
 PEERS = ("reflect", "testpmd-io")
@@ -128,6 +129,28 @@ def arms(forwarders: list[str]) -> list[Arm]:
 def blocks_for(family: int) -> int:
     """Blocks that let a single difference pass Holm's correction over so many comparisons."""
     return fewest_pairs(family) + SPARE_BLOCKS
+
+
+def too_few_blocks(cells: Sequence[Cell], judged_in: int = 1) -> list[str]:
+    """Return a warning for each link on which no test of this run could reject.
+
+    A verdict takes enough blocks to pass Holm's correction over all cells of the link; the cells of
+    experiment `graph` are those of one. `judged_in`: only one block of so many is judged.
+    """
+    links: dict[str, list[Cell]] = {}
+    for cell in cells:
+        name = "graph" if is_graph(cell.link) else base_name(cell.link)
+        links.setdefault(name, []).append(cell)
+    found = []
+    for name, mine in links.items():
+        blocks, needed = min(cell.blocks for cell in mine), fewest_pairs(len(mine)) * judged_in
+        if blocks < needed:
+            cells_there = counted(len(mine), "cell")
+            found.append(
+                f"{name}: {counted(blocks, 'block')} of {cells_there} cannot show any difference; "
+                f"at least {needed} are needed"
+            )
+    return found
 
 
 def check_blocks(blocks: int) -> None:

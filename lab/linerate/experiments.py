@@ -132,6 +132,8 @@ class Experiment(ABC):
 
     # By which `find` knows it.
     name: str
+    # One of so many blocks is judged: the others choose what is.
+    judged_in: int = 1
 
     @abstractmethod
     def design(self, options: dict[str, Any]) -> dict[str, Any]:

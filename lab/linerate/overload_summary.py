@@ -10,7 +10,6 @@ from linerate.arms import summarise_arm, summarise_lower_load
 from linerate.ceiling import ceiling_of, cost_leads, place
 from linerate.comparisons import CellPairs, blocks_of, led, pair_cell, pair_costs
 from linerate.design import AA_SUFFIX, Arm, Cell
-from linerate.forwarders import forwarder
 from linerate.links import link
 from linerate.records import Trial
 from linerate.run_summary import Design, Setup, books_of, summary_of
@@ -42,14 +41,11 @@ def summarise_cell(
     for arm in arms:
         own = [t for t in mine if t.role == "measure" and t.arm == arm.label]
         if own:
-            language = forwarder(arm.forwarder).language
-            entry = summarise_arm(arm.label, language, own, probed(arm.label))
+            entry = summarise_arm(arm.label, own, probed(arm.label))
             place(entry, own, tests, ceiling)
             found.append(entry)
     references = [
-        summarise_arm(
-            name, forwarder(name).language, [t for t in tests if t.arm == name], probed(name)
-        )
+        summarise_arm(name, [t for t in tests if t.arm == name], probed(name))
         for name in sorted({t.arm for t in tests})
     ]
     tables = link(cell.link).tables

@@ -51,6 +51,8 @@ InvalidCode = Literal[
     "link", "error", "work", "tenant",
 ]  # fmt: skip
 CpuPart = Literal["process", "napi", "softirq"]
+# dpdk-af-xdp: DPDK on AF_XDP; xdp: an XDP program forwards; kernel: packets pass the kernel's ways.
+Kind = Literal["dpdk", "dpdk-af-xdp", "xdp", "kernel"]
 
 
 class Polling(Strict):
@@ -187,6 +189,27 @@ def cell_words(link: str, size: int, between: str = " ") -> str:
     return link if is_graph(link) else f"{link}{between}{size} B"
 
 
+class TxBuffer(Strict):
+    """Frames wait in it until there are so many, or until it is drained, every so often."""
+
+    frames: Annotated[int, Field(ge=1)]
+    drain_s: Seconds
+
+    def longest_s(self, pps: float) -> float:
+        """Return the longest wait of a frame when so many come per second, at equal distances."""
+        return min((self.frames - 1) / pps, self.drain_s)
+
+
+class Program(Strict):
+    """What reports say of a forwarder, as the build that ran it knew it."""
+
+    language: str
+    kind: Kind | None = Field(default=None, description="absent: not known")
+    tx_buffer: TxBuffer | None = Field(
+        default=None, description="in which it collects frames before it sends them, if it does"
+    )
+
+
 class Trial(Strict):
     """One trial: one independent run of the forwarder."""
 
@@ -201,6 +224,9 @@ class Trial(Strict):
     role: Role
     arm: str
     forwarder: str
+    program: Program | None = Field(
+        default=None, description="absent: of experiment graph, or of an older version"
+    )
     link: str = Field(
         description="of experiment graph: the cell, such as chain4/swap/hash5/nostats/256"
     )

@@ -18,6 +18,7 @@ from typing import Any
 from rich.console import Console
 
 from linerate import machine, run_file
+from linerate.design import Cell, too_few_blocks
 from linerate.errors import Interrupted, LabError, RunError, UsageError
 from linerate.experiments import Experiment, Findings, Running, find
 from linerate.journal import Journal
@@ -51,11 +52,22 @@ def start(
     with interruptible(), OutputDirectory(out) as output:
         try:
             run = Run(experiment=name, options=options, design=experiment.design(options))
+            if options.get("blocks") is None:
+                refuse_too_few_blocks(run.design, experiment.judged_in)
             output.write(RUN, run_file.dump(run))
             return _session(experiment, run, output, earlier=[], console=console, command=command)
         except BaseException:
             _discard(output)
             raise
+
+
+def refuse_too_few_blocks(design: Mapping[str, Any], judged_in: int) -> None:
+    """Raise `UsageError` where the preset's blocks could show nothing in so many cells."""
+    cells = [Cell(each["link"], each["size"], each["blocks"]) for each in design["cells"]]
+    if lacking := too_few_blocks(cells, judged_in):
+        raise UsageError(
+            f"--preset {design['preset']}: {'; '.join(lacking)}", "--blocks, or fewer cells"
+        )
 
 
 def _discard(output: OutputDirectory) -> None:

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 
 from linerate.cloud_summary import CloudAnswers, TakeawayEntry
 from linerate.machine import Machine
-from linerate.records import Clock
+from linerate.records import Clock, Kind
 from linerate.summary_figures import (
     GraphAnswers,
     GraphFigures,
@@ -56,6 +56,7 @@ class ArmSummary(Strict):
     arm: str
     forwarder: str
     language: str
+    kind: Kind | None = None
     trials: int
     invalid: int
     mpps: Quartiles | None = None

@@ -89,6 +89,7 @@ def new_record(bench: Bench, plan: Plan, bed: Bed) -> Trial:
         role=plan.role,
         arm=plan.arm.label,
         forwarder=plan.arm.forwarder,
+        program=forwarder(plan.arm.forwarder).described(),
         link=bed.link.name,
         size=bed.context.size,
         load=plan.load,

@@ -14,6 +14,7 @@ from linerate.cloud.plan import order
 from linerate.cloud.work import WORK_OF
 from linerate.cloud_window import CloudWindow, CoreWindow, TenantWindow
 from linerate.design import AA_SUFFIX, Arm, Cell, arms
+from linerate.forwarders import FORWARDERS
 from linerate.machine import Machine
 from linerate.records import LatencyFigures, Process, Trial
 from linerate.run_summary import Setup
@@ -144,6 +145,7 @@ def _trial(  # noqa: PLR0917
         role="alone" if nobody else "measure",
         arm=place.framework,
         forwarder=framework,
+        program=known.described() if (known := FORWARDERS.get(framework)) else None,
         link="veth",
         size=place.size,
         load="self-driven" if nobody else "paced",

@@ -21,6 +21,7 @@ import pytest
 from linerate import cli, netns
 from linerate.design import Cell, arms, schedule
 from linerate.errors import LabError
+from linerate.forwarders import forwarder as known
 from linerate.links import LINKS, link
 from linerate.records import Polling, Process, Trial
 from linerate.run_summary import Setup
@@ -104,6 +105,7 @@ def simulated_trial(
         role="measure",
         arm=arm,
         forwarder=forwarder,
+        program=known(forwarder).described(),
         link=cell.link,
         size=cell.size,
         load="flood" if carried else "self-driven",

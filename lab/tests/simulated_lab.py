@@ -22,6 +22,7 @@ from linerate.design import Arm, Cell
 from linerate.eal import Memory
 from linerate.errors import DisturbedError, TrialError
 from linerate.experiments import Findings
+from linerate.forwarders import FORWARDERS
 from linerate.process import RunDirectory
 from linerate.records import (
     ChangeFigures,
@@ -195,7 +196,8 @@ def blank(  # noqa: PLR0917 - as a record has them
 ) -> Trial:
     return Trial(
         experiment="rfc2544", seed=1, session=session, block=block, position=0, role=role,
-        arm=arm.label, forwarder=arm.forwarder, link=cell.link, size=cell.size, load=load,
+        arm=arm.label, forwarder=arm.forwarder,
+        program=FORWARDERS[arm.forwarder].described(), link=cell.link, size=cell.size, load=load,
         started_at="2026-01-01T00:00:00+00:00", tsc_hz=HZ,
         processes=[Process(role="forwarder", argv=["prog"], cpus=[1])],
     )  # fmt: skip

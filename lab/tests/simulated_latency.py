@@ -21,6 +21,7 @@ from linerate.cpus import Cores
 from linerate.design import Arm
 from linerate.eal import Memory
 from linerate.errors import DisturbedError, TrialError
+from linerate.forwarders import FORWARDERS
 from linerate.latency import experiment, plan
 from linerate.latency.design import NAME, Options
 from linerate.latency.experiment import Latency
@@ -56,7 +57,8 @@ class Simulation:
     def blank(self, bench: Bench, bed: Bed, arm: Arm, block: int, role: Role) -> Trial:
         return Trial(
             experiment=NAME, seed=bench.seed, session=bench.session, block=block, position=0,
-            role=role, arm=arm.label, forwarder=arm.forwarder, link=bed.link.name,
+            role=role, arm=arm.label, forwarder=arm.forwarder,
+            program=FORWARDERS[arm.forwarder].described(), link=bed.link.name,
             size=bed.context.size, load="paced", started_at="2026-01-01T00:00:00+00:00",
             tsc_hz=HZ, processes=[Process(role="forwarder", argv=["prog"], cpus=[1])],
         )  # fmt: skip

@@ -14,6 +14,7 @@ from simulated import Simulation, quiet
 from linerate import session
 from linerate.bed import Bed
 from linerate.experiments import Findings
+from linerate.forwarders import FORWARDERS
 from linerate.paths.experiment import NAME, Options
 from linerate.paths.presets import PRESETS
 from linerate.paths.runs import Found
@@ -74,7 +75,9 @@ class Wire:
         found = Trial(
             experiment=bench.experiment, seed=bench.seed, session=bench.session, block=plan.block,
             position=plan.position, role=plan.role, arm=plan.arm.label,
-            forwarder=plan.arm.forwarder, link=bed.link.name, size=size, load=plan.load,
+            forwarder=plan.arm.forwarder,
+            program=FORWARDERS[plan.arm.forwarder].described(),
+            link=bed.link.name, size=size, load=plan.load,
             load_share=plan.load_share, started_at="2026-01-01T00:00:00+00:00",
             duration_s=seconds, attempted=2 * sent if flood else sent, accepted=sent,
             refused=sent if flood else None, lost_at_ingress=0, late=0, intended=sent,

@@ -122,7 +122,9 @@ def test_the_part_that_crosses_what_is_asked_answers() -> None:
 
 def test_what_uses_neither_is_neither_dpdk_nor_xdp() -> None:
     taking_part = arms(["c-l2fwd", "xdp-tx", "xdp-redirect", "af-xdp", "testpmd-af-xdp"])
-    names = names_of([*taking_part, *arms(["kernel-bridge", "rust-l2fwd"])])
+    every = [*taking_part, *arms(["kernel-bridge", "rust-l2fwd"])]
+    of = with_part(frameworks=[arm.forwarder for arm in every if arm.label == arm.forwarder])
+    names = names_of(every, windows_of(records(design(of), NOISY, 1)))
     assert names.dpdk == ["c-l2fwd", "c-l2fwd-again", "rust-l2fwd"]
     assert names.xdp == ["xdp-tx", "xdp-redirect"]
 

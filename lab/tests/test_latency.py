@@ -28,7 +28,6 @@ from linerate import rebuild, records, regression
 from linerate.errors import LabError, RunError, UsageError
 from linerate.experiments import find
 from linerate.forwarders import FORWARDERS
-from linerate.forwarders.base import TxBuffer
 from linerate.hdr import Histogram
 from linerate.latency import plan
 from linerate.latency.figures import insides
@@ -38,7 +37,7 @@ from linerate.latency.table import print_latency
 from linerate.latency.values import COMMON_SPAN, inside_cycles, round_trip_cycles
 from linerate.links import link
 from linerate.output import FILES
-from linerate.records import RECORDS, Clock, Span, Trial
+from linerate.records import RECORDS, Clock, Span, Trial, TxBuffer
 from linerate.summary import ArmSummary, Summary
 from linerate.summary_figures import RoundTrip
 
@@ -138,7 +137,7 @@ def test_the_wait_in_a_tx_buffer_is_computed(run: tuple[Path, Summary, str]) -> 
 
 
 def test_a_buffer_is_drained_or_full() -> None:
-    buffer = TxBuffer(32, 100e-6)
+    buffer = TxBuffer(frames=32, drain_s=100e-6)
     assert buffer.longest_s(1.0) == 100e-6
     assert buffer.longest_s(31e6) == pytest.approx(1e-6)
     assert [f.name for f in FORWARDERS.values() if f.tx_buffer and "l2fwd" not in f.name] == []

@@ -31,10 +31,6 @@ from linerate.cloud.windows import Windows
 from linerate.design import Arm
 from linerate.factorial.hypotheses import Names, study
 from linerate.factorial.takeaways import Takeaway
-from linerate.forwarders import FORWARDERS
-from linerate.forwarders.base import DpdkForwarder
-from linerate.forwarders.kernel import XdpForwarder
-from linerate.forwarders.testpmd import TestpmdAfXdp
 
 ASKED = ("throughput", "loss")
 # What each of the four conclusions is about, in the order of `hypotheses.study`.
@@ -42,16 +38,12 @@ ABOUT = ((SIZE,), (LOAD,), (LOAD, SIZE), (FRAMEWORK,))
 _NOTHING = Part("none", ("none",), ("container",), ("cpu",), (0,), ("shared",), (64,), (1.0,))
 
 
-def names_of(arms: Sequence[Arm]) -> Names:
-    """Labels of the frameworks of each kind."""
-    programs = [(arm.label, FORWARDERS.get(arm.forwarder)) for arm in arms]
+def names_of(arms: Sequence[Arm], windows: Windows) -> Names:
+    """Return the labels of the frameworks of each kind."""
+    kinds = {arm.label: windows.kind_of(arm.forwarder) for arm in arms}
     return Names(
-        dpdk=[
-            label
-            for label, program in programs
-            if isinstance(program, DpdkForwarder) and not isinstance(program, TestpmdAfXdp)
-        ],
-        xdp=[label for label, program in programs if isinstance(program, XdpForwarder)],
+        dpdk=[label for label, kind in kinds.items() if kind == "dpdk"],
+        xdp=[label for label, kind in kinds.items() if kind == "xdp"],
     )
 
 
@@ -59,7 +51,7 @@ def conclusions(
     windows: Windows, design: CloudDesign, metrics: Sequence[str] = ASKED, *, permutations: int
 ) -> list[tuple[CloudMetric, Takeaway]]:
     """By those of the metrics that the study had."""
-    names = names_of(design.arms)
+    names = names_of(design.arms, windows)
     found = []
     for name in ASKED:
         if name not in metrics:

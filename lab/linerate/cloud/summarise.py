@@ -15,7 +15,7 @@ from linerate.cloud.takeaways import takeaways
 from linerate.cloud.windows import Windows, windows_of
 from linerate.cloud_summary import CloudAnswers
 from linerate.design import AA_SUFFIX
-from linerate.forwarders import forwarder
+from linerate.recorded_programs import program_of
 from linerate.records import Trial
 from linerate.run_summary import Setup, books_of, summary_of
 from linerate.summary import ArmSummary, CellSummary, Summary
@@ -75,7 +75,8 @@ def _cells(setup: Setup, trials: list[Trial]) -> list[CellSummary]:
                     ArmSummary(
                         arm=arm.label,
                         forwarder=arm.forwarder,
-                        language=forwarder(arm.forwarder).language,
+                        language=program_of(own, arm.forwarder).language,
+                        kind=program_of(own, arm.forwarder).kind,
                         trials=len(own),
                         invalid=sum(not trial.valid for trial in own),
                     )

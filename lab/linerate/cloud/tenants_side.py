@@ -9,7 +9,7 @@ they tell of the forwarder; quotas and cores of its own tell of the limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,10 +24,9 @@ from linerate.cloud.windows import Windows
 from linerate.cloud.work import WORDS, WORK_OF, left
 from linerate.factorial.contrasts import Contrast, block_means, contrasts, judged
 from linerate.factorial.design import Observations, pooled
+from linerate.factorial.hypotheses import Names
 from linerate.factorial.takeaways import Takeaway, caveats, delta_of, estimate
-from linerate.forwarders import FORWARDERS
-from linerate.forwarders.base import DpdkForwarder
-from linerate.records import Trial
+from linerate.records import Kind, Trial
 
 _ALONE = "alone"
 _DPDK, _XDP = "DPDK", "XDP"
@@ -58,7 +57,10 @@ def neighbours(windows: Windows, design: CloudDesign) -> list[Takeaway]:
         for load, places in _places(design).items()
         for counter in WORK_OF[load]
     ]
-    return [*_each_framework(asked, design), *_xdp_against_dpdk(asked, design)]
+    return [
+        *_each_framework(asked, design, windows),
+        *_xdp_against_dpdk(asked, names_of(design.arms, windows)),
+    ]
 
 
 def _places(design: CloudDesign) -> dict[str, list[Place]]:
@@ -85,7 +87,10 @@ def _value(counter: str) -> Callable[[Windows, Trial], float | None]:
     return lambda windows, trial: left(windows, trial, counter)
 
 
-def _each_framework(asked: Sequence[_Asked], design: CloudDesign) -> list[Takeaway]:
+def _each_framework(
+    asked: Sequence[_Asked], design: CloudDesign, windows: Windows
+) -> list[Takeaway]:
+    kinds = {arm.label: windows.kind_of(arm.forwarder) for arm in design.arms}
     places, compared, of = [], [], []
     for each in asked:
         for framework in each.found.factor(FRAMEWORK).levels:
@@ -95,16 +100,15 @@ def _each_framework(asked: Sequence[_Asked], design: CloudDesign) -> list[Takeaw
             compared.append(stats.compare(shares, [1.0] * len(shares)) if shares else None)
             of.append(each)
     return [
-        _takeaway(contrast, each, _left_words(contrast, each, design), f"{each.work} of {_ALONE}")
+        _takeaway(contrast, each, _left_words(contrast, each, kinds), f"{each.work} of {_ALONE}")
         for contrast, each in zip(judged(LOAD, places, compared), of, strict=True)
     ]
 
 
-def _left_words(found: Contrast, asked: _Asked, design: CloudDesign) -> str:
+def _left_words(found: Contrast, asked: _Asked, kinds: Mapping[str, Kind | None]) -> str:
     framework = dict(found.within)[FRAMEWORK]
-    program = FORWARDERS.get({arm.label: arm.forwarder for arm in design.arms}[framework])
     who = framework
-    if isinstance(program, DpdkForwarder):
+    if kinds[framework] in {"dpdk", "dpdk-af-xdp"}:
         who = f"{framework}, which polls,"
     if found.found is None or found.verdict == "undecided":
         return f"{who} takes from the {asked.work} of {asked.words}"
@@ -115,8 +119,7 @@ def _left_words(found: Contrast, asked: _Asked, design: CloudDesign) -> str:
     return f"{who} leaves {asked.words} {found.found.ratio:.2f} of their {asked.work}"
 
 
-def _xdp_against_dpdk(asked: Sequence[_Asked], design: CloudDesign) -> list[Takeaway]:
-    names = names_of(design.arms)
+def _xdp_against_dpdk(asked: Sequence[_Asked], names: Names) -> list[Takeaway]:
     places, compared, of = [], [], []
     for each in asked:
         there = each.found.factor(FRAMEWORK).levels

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from linerate.cloud.levels import Place, place_of
-from linerate.records import Trial
+from linerate.recorded_programs import program_of
+from linerate.records import Kind, Trial
 
 # Kind, load and number of tenants; and the bed.
 _Alone = tuple[str, str, int, tuple[int, int]]
@@ -27,6 +28,16 @@ class Windows:
 
     measured: tuple[tuple[Place, Trial], ...]
     alone: tuple[tuple[Place, Trial], ...]
+
+    @cached_property
+    def _kinds(self) -> dict[str, Kind | None]:
+        trials = [trial for _, trial in self.measured]
+        names = {trial.forwarder for trial in trials}
+        return {name: program_of(trials, name).kind for name in names}
+
+    def kind_of(self, forwarder: str) -> Kind | None:
+        """Return the kind of a forwarder that was measured; None: it was not, or is not known."""
+        return self._kinds.get(forwarder)
 
     @cached_property
     def _alone(self) -> dict[_Alone, Trial]:

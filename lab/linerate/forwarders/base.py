@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -15,26 +15,15 @@ from linerate.errors import UsageError
 from linerate.links import Wire
 from linerate.plugins import probe_plugin
 from linerate.process import Command
+from linerate.records import Kind, Program, TxBuffer
 from linerate.tables import Tables
 
 # What a wire of the kernel's interfaces calls its devices.
 _INTERFACE = "net_af_packet"
 
 
-@dataclass(frozen=True)
-class TxBuffer:
-    """Frames wait in it until there are so many, or until it is drained, every so often."""
-
-    frames: int
-    drain_s: float
-
-    def longest_s(self, pps: float) -> float:
-        """The longest wait of a frame when so many come per second, at equal distances."""
-        return min((self.frames - 1) / pps, self.drain_s)
-
-
 # Of the C l2fwd and of ours, which has the same: MAX_PKT_BURST and BURST_TX_DRAIN_US.
-L2FWD_BUFFER = TxBuffer(32, 100e-6)
+L2FWD_BUFFER = TxBuffer(frames=32, drain_s=100e-6)
 
 
 class Forwarder(ABC):
@@ -47,6 +36,7 @@ class Forwarder(ABC):
 
     name: str
     language: str
+    kind: Kind
     # The telemetry command that has the figures of its polls when it is started `probed`.
     polling: str = "/linerate/probe/polling"
     # The one that has how long frames are inside it, after `measuring_spans`; None: it cannot tell.
@@ -94,6 +84,10 @@ class Forwarder(ABC):
         """A program that must run on this CPU beside it, and serves telemetry when it works."""
         return None
 
+    def described(self) -> Program:
+        """Return what a trial's record says of it, so that no report has to know the program."""
+        return Program(language=self.language, kind=self.kind, tx_buffer=self.tx_buffer)
+
     def build_facts(self) -> dict[str, str]:
         """Compiler, version and flags, where the lab built it."""
         return {}
@@ -102,6 +96,7 @@ class Forwarder(ABC):
 class DpdkForwarder(Forwarder):
     """`prog [EAL options] -- [options]`, on the wire's DPDK ports."""
 
+    kind: Kind = "dpdk"
     hold_stdin: bool = False
     # What it needs without huge pages.
     memory_mib: int = eal.MEMORY_MIB

@@ -16,6 +16,7 @@ from linerate.links import Wire
 from linerate.netns import Interface
 from linerate.places import rust_binary
 from linerate.process import Command
+from linerate.records import Kind
 
 _XDP = "xdp-fwd"
 
@@ -24,6 +25,7 @@ class KernelForwarder(Forwarder):
     """`program` with devices `driver`, and `options` beside l2fwd's."""
 
     language = "Rust"
+    kind: Kind = "kernel"
     # Its own figures: there is no DPDK for the probe to look at.
     polling = "/linerate/polling"
     spans: str | None = "/linerate/latency"
@@ -56,6 +58,7 @@ class KernelForwarder(Forwarder):
 class XdpForwarder(KernelForwarder):
     """The kernel forwards, and the program only watches."""
 
+    kind: Kind = "xdp"
     spans = None
 
 

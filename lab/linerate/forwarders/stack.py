@@ -37,6 +37,7 @@ class KernelStack(Forwarder):
 
     language = "C"
     spans = None
+    kind = "kernel"
     interfaces_only = True
     made_interfaces_only = True
     even_ports = True

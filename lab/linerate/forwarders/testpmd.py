@@ -65,6 +65,7 @@ class Testpmd(DpdkForwarder):
 class TestpmdAfXdp(Testpmd):
     """`testpmd-io` on DPDK's af_xdp driver instead of its af_packet one."""
 
+    kind = "dpdk-af-xdp"
     interfaces_only = True
 
     def __init__(self) -> None:

@@ -16,6 +16,9 @@ from linerate.graph.cells import FAMILIES, family
 from linerate.metrics import OBJECTS
 from linerate.records import Trial
 
+# One of so many blocks judges.
+CHOSEN_IN = 2
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -49,8 +52,8 @@ def judged(trials: Sequence[Trial]) -> Judged:
     chosen: dict[tuple[str, str], str] = {}
     for cell in dict.fromkeys(trial.link for trial in measured):
         mine = [trial for trial in measured if trial.link == cell]
-        choosing = [trial for trial in mine if trial.block % 2 == 0 or not several]
-        judging = [trial for trial in mine if trial.block % 2 == 1 or not several]
+        choosing = [trial for trial in mine if trial.block % CHOSEN_IN == 0 or not several]
+        judging = [trial for trial in mine if trial.block % CHOSEN_IN == 1 or not several]
         for name in FAMILIES:
             builds = dict.fromkeys(t.forwarder for t in mine if family(t.forwarder) == name)
             if (build := best(choosing, list(builds))) is None:

@@ -105,6 +105,11 @@ def blocks_of(options: Options) -> int:
     return options.blocks or options.preset.blocks
 
 
+def cells_of(options: Options) -> list[Cell]:
+    blocks = blocks_of(options)
+    return [Cell(each.cell, parse(each.cell).batch, blocks) for each in options.plan]
+
+
 def design_of(options: Options) -> GraphDesign:
     """What these options come to, with every default put in."""
     check(options)
@@ -117,7 +122,7 @@ def design_of(options: Options) -> GraphDesign:
         else options.preset.note,
         seed=options.seed,
         window_s=options.preset.window_s,
-        cells=[Cell(each.cell, parse(each.cell).batch, blocks) for each in options.plan],
+        cells=cells_of(options),
         arms=[Arm(label, label) for label in labels_of(options.plan)],
         plan=options.plan,
     )

@@ -18,13 +18,21 @@ from rich.console import Console
 from linerate import cpus
 from linerate.console import Monitor, remaining
 from linerate.cpus import cpu_times
-from linerate.design import Arm
+from linerate.design import Arm, too_few_blocks
 from linerate.eal import Memory
 from linerate.errors import LabError, MissingError, TrialError
 from linerate.graph import programs
 from linerate.graph.cells import parse
+from linerate.graph.choice import CHOSEN_IN
 from linerate.graph.conversation import CellOffer, Conversation
-from linerate.graph.design import NAME, Options, baseline_of, blocks_of, windows_of
+from linerate.graph.design import (
+    NAME,
+    Options,
+    baseline_of,
+    blocks_of,
+    cells_of,
+    windows_of,
+)
 from linerate.graph.programs import NATIVE_SUFFIX, Programs
 from linerate.journal import Journal
 from linerate.process import Activity, RunDirectory, checkpoint
@@ -96,6 +104,8 @@ class GraphSession:
                     f"{offer.cell}: the programs here no longer have {', '.join(lacking)}",
                     "make build; for what is native: make native-graph",
                 )
+        cells = cells_of(self.options)
+        self.warnings += too_few_blocks(cells, CHOSEN_IN)
         if warning := cpus.await_free(self.cores.forwarder):
             self.warnings.append(warning)
 

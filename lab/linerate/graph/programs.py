@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The programs that run the windows: `graph-bench`, built twice, with the C nodes built four times.
 
-The C nodes are built here by `bench/graph/c/Makefile` when they are first needed. `graph-bench` is
-built by `make native-graph`, the one for this processor alone (`-C target-cpu=native`), too.
+The C nodes are built here by `bench/graph/c/Makefile` when they are first needed; `make build`
+builds `graph-bench`, and `make native-graph` once more, for this processor alone
+(`-C target-cpu=native`).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Programs:
 
 def find() -> Programs:
     """Builds the C nodes that are not there; raises `MissingError` without `graph-bench`."""
-    rust = rust_binary(PROGRAM, target="native-graph")
+    rust = rust_binary(PROGRAM)
     left_out: list[str] = []
     libraries: dict[str, Path] = {}
     for name, compiler, flags in _builds():

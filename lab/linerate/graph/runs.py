@@ -11,7 +11,7 @@ from rich.console import Console
 from linerate.comparisons import pairs_of
 from linerate.design import AA_SUFFIX
 from linerate.experiments import Comparable, Experiment
-from linerate.graph.choice import judged, last_windows
+from linerate.graph.choice import CHOSEN_IN, judged, last_windows
 from linerate.graph.design import DESIGN, NAME, OPTIONS, blocks_of, design_of
 from linerate.graph.experiment import GraphSession
 from linerate.graph.summarise import pairs_of_cells, summarise
@@ -41,6 +41,7 @@ class Found(SummaryFound):
 
 class GraphRuns(Experiment):
     name = NAME
+    judged_in = CHOSEN_IN
 
     def design(self, options: dict[str, Any]) -> dict[str, Any]:
         return as_stored(DESIGN, design_of(read(OPTIONS, options, "options")))

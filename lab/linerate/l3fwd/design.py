@@ -18,7 +18,8 @@ from linerate.errors import UsageError, look_up
 from linerate.forwarders import forwarder
 from linerate.links import LINKS, TABLES, RoutedNearFree, link
 from linerate.overload import MAX_SIZE, MIN_SIZE
-from linerate.overload_summary import OverloadDesign
+from linerate.overload_summary import ArmsOf, OverloadDesign
+from linerate.records import Trial
 from linerate.tables import Tables
 from linerate.words import counted
 
@@ -52,7 +53,7 @@ PRESETS = {
     preset.name: preset
     for preset in (
         L3fwdPreset(
-            "demo", 4, 0.1, 1, 2, "4 blocks of a few tables: what it looks like, and no verdicts",
+            "demo", 8, 0.1, 1, 7, "8 blocks of a few tables: finds large differences alone",
             routes=(1, 1000), rules=(100,), sizes=(64,),
         ),
         L3fwdPreset(
@@ -87,8 +88,15 @@ class L3fwdDesign(OverloadDesign):
 
     forwarders: list[str] = field(default_factory=list)
 
-    def arms_of(self, cell: Cell) -> list[Arm]:
-        return arms_of(self.forwarders, cell.link)
+    def arms_in(self, trials: Sequence[Trial]) -> ArmsOf:
+        """Return which arms each cell has in these records: those that were begun there."""
+        there = {(trial.link, trial.forwarder) for trial in trials if trial.role == "measure"}
+
+        def found(cell: Cell) -> list[Arm]:
+            names = [name for name in self.forwarders if (cell.link, name) in there]
+            return arms(names) if names else []
+
+        return found
 
 
 def forwarders(options: Options) -> list[str]:

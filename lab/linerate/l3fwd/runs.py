@@ -85,7 +85,7 @@ class L3fwdRuns(Experiment):
         setup.warnings += interrupted_blocks(trials)
         whole = run.complete(len(trials))
         return Found(
-            summarise(setup, trials, interrupted=not whole, arms_of=design.arms_of), trials
+            summarise(setup, trials, interrupted=not whole, arms_of=design.arms_in(trials)), trials
         )
 
     def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -100,4 +100,4 @@ class L3fwdRuns(Experiment):
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         design = read(DESIGN, run.design, "design")
-        return compared(self.findings(run, trials).summary, trials, design.arms_of)
+        return compared(self.findings(run, trials).summary, trials, design.arms_in(trials))

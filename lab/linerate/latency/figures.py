@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 
 from linerate.arms import last_windows, lower_load, median_of, quartiles
 from linerate.design import Cell
-from linerate.forwarders.base import TxBuffer
 from linerate.latency.plan import LOADS, Step, step_of
 from linerate.latency.values import above_cost, cycles_of, ns_per_cycle, spans_of, supported
-from linerate.records import Protocol, Trial
+from linerate.records import Protocol, Trial, TxBuffer
 from linerate.summary_figures import Delayed, Delays, Inside, LowerLoad, RoundTrip
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from linerate.arms import median_of, quartiles
 from linerate.comparisons import CellPairs, blocks_of, losses_at, pair
 from linerate.design import AA_SUFFIX, Arm, Cell
-from linerate.forwarders import forwarder
 from linerate.latency.design import LatencyDesign
 from linerate.latency.figures import flood_pps, insides, low_loads, round_trips, trials_at
 from linerate.latency.plan import IDLE, INSIDE_LOADS, LOADS, LOW_LOAD, Step
 from linerate.metrics import HIGH_ROUND_TRIP, INSIDE, ROUND_TRIP, TrialMetric
+from linerate.recorded_programs import program_of
 from linerate.records import Clock, Protocol, Trial
 from linerate.run_summary import Setup, books_of, summary_of
 from linerate.summary import ArmSummary, CellSummary, Summary
@@ -83,7 +83,7 @@ def summarise_cell(cell: Cell, asked: Asked, trials: list[Trial]) -> CellSummary
 
 def _arm(arm: Arm, cell: Cell, asked: Asked, own: list[Trial], trials: list[Trial]) -> ArmSummary:
     """`own`: the arm's trials, of `trials`, those of the cell."""
-    program = forwarder(arm.forwarder)
+    program = program_of(own, arm.forwarder)
     floods = [t for t in own if t.load == "flood"]
     # At idle without a capacity something had to stand there.
     loaded = [t for t in searched(own, "latency") if t.maximum_pps != t.asked_pps]
@@ -91,6 +91,7 @@ def _arm(arm: Arm, cell: Cell, asked: Asked, own: list[Trial], trials: list[Tria
         arm=arm.label,
         forwarder=arm.forwarder,
         language=program.language,
+        kind=program.kind,
         trials=len(own),
         invalid=sum(not t.valid for t in own),
         received_mpps=quartiles(

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linerate.forwarders import FORWARDERS
-from linerate.forwarders.base import DpdkForwarder
 from linerate.summary import Band, CellSummary, Comparison
 
 SOURCE = (
@@ -17,6 +15,7 @@ SOURCE = (
 # Either way of a published ratio: it is of one run.
 WIDTH = 0.25
 SIZE = 64
+_DPDK = ("dpdk", "dpdk-af-xdp")
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,8 @@ def _band(published: Published, cells: list[CellSummary], comparisons: list[Comp
         for each in comparisons
         if each.arm in published.forwarders and each.size == SIZE and each.load_share is None
     ]
-    found = next((each for each in ours if _dpdk(each.baseline)), None)
+    dpdk = {arm.arm for cell in cells for arm in cell.arms if arm.kind in _DPDK}
+    found = next((each for each in ours if each.baseline in dpdk), None)
     if found is None:
         result.note = _why_none(published, cells, bool(ours))
         return result
@@ -78,10 +78,6 @@ def _band(published: Published, cells: list[CellSummary], comparisons: list[Comp
             else "partly"
         )  # fmt: skip
     return result
-
-
-def _dpdk(name: str) -> bool:
-    return isinstance(FORWARDERS.get(name), DpdkForwarder)
 
 
 def _why_none(published: Published, cells: list[CellSummary], compared: bool) -> str:

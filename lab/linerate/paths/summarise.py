@@ -13,7 +13,6 @@ from linerate.arms import last_windows, median_of, quartiles, summarise_arm, sum
 from linerate.ceiling import CEILING_SHARE, limits
 from linerate.comparisons import CellPairs, blocks_of, led, pair, pair_at_loads
 from linerate.design import AA_SUFFIX, Arm, Cell
-from linerate.forwarders import forwarder
 from linerate.latency.values import latency_us
 from linerate.metrics import COMMON_HIGH_LATENCY, COMMON_MEDIAN_LATENCY, CPU_TIME, RECEIVED
 from linerate.paths.published import bands
@@ -112,7 +111,7 @@ def summarise_cell(
     for arm in arms:
         own = [t for t in mine if t.role == "measure" and t.arm == arm.label]
         if own:
-            entry = summarise_arm(arm.label, forwarder(arm.forwarder).language, own, [])
+            entry = summarise_arm(arm.label, own, [])
             entry.path = path_figures(own)
             _place(entry, own)
             found.append(entry)

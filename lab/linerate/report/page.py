@@ -27,7 +27,6 @@ from markupsafe import Markup
 
 from linerate import console, sentences
 from linerate.design import AA_SUFFIX
-from linerate.forwarders import FORWARDERS
 from linerate.links import base_name, link
 from linerate.metrics import METRICS, words_of
 from linerate.places import build_directory
@@ -77,7 +76,6 @@ def render_page(
             secondary=[c for c in summary.comparisons if not c.primary],
             bed=bed_of(summary, trials),
             commands=commands(trials),
-            languages={name: each.language for name, each in FORWARDERS.items()},
             style=Markup(_resource("style.css")),
             charts_json=_json_safe(specifications) if specifications else "",
             scripts=scripts,

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from linerate.forwarders import forwarder
 from linerate.latency.plan import IDLE
 from linerate.summary import ArmSummary, CellSummary, Summary
 from linerate.summary_figures import Delayed
@@ -75,7 +74,7 @@ def ours(summary: Summary) -> list[Ours]:
 def _of_arm(cell: CellSummary, arm: ArmSummary, cost: int) -> list[Ours]:
     if arm.latency is None or arm.arm != arm.forwarder:
         return []
-    program = _like_program(arm.forwarder)
+    program = _like_program(arm)
     span = next((row.span for row in rows() if row.span and row.program == program), None)
     inside = [each for each in arm.latency.inside if each.span == span]
     chosen: list[tuple[int, str, Delayed | None]] = [
@@ -98,11 +97,11 @@ def _of_arm(cell: CellSummary, arm: ArmSummary, cost: int) -> list[Ours]:
     ]
 
 
-def _like_program(name: str) -> str | None:
+def _like_program(arm: ArmSummary) -> str | None:
     """The published program that is of the same kind; None: there was none."""
-    if not forwarder(name).interfaces_only:
+    if arm.kind == "dpdk":
         return "DPDK"
-    return "PF_PACKET" if name == "af-packet-read-write" else None
+    return "PF_PACKET" if arm.forwarder == "af-packet-read-write" else None
 
 
 def _like(entries: Sequence[Delayed]) -> Delayed | None:

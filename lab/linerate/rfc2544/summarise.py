@@ -17,8 +17,8 @@ from linerate.arms import summarise_arm, summarise_lower_load
 from linerate.ceiling import CEILING_SHARE, UNPROVEN_SHARE, ceiling_of, cost_leads
 from linerate.comparisons import Bed, CellPairs, both_of, led, pair_costs, pair_searched
 from linerate.design import Arm, Cell
-from linerate.forwarders import forwarder
 from linerate.metrics import NDR, PDR
+from linerate.recorded_programs import program_of
 from linerate.records import Test, Trial
 from linerate.rfc2544.compared import Compared, compared, rate_of
 from linerate.rfc2544.figures import figures_of
@@ -154,7 +154,7 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
     own = {arm.label for arm in asked.arms}
     for name in sorted(names):
         mine = [trial for trial in tests if trial.arm == name]
-        entry = summarise_arm(name, forwarder(name).language, mine, [])
+        entry = summarise_arm(name, mine, [])
         if whole.of(name) and name not in own:
             entry.search = figures_of(whole.of(name), asked.search, cell, THROUGHPUT)
         references.append(entry)
@@ -247,10 +247,12 @@ def _flooded(asked: Asked, tests: list[Trial]) -> dict[int, Ceiling]:
 def _arm(asked: Asked, whole: _Cell, arm: Arm) -> ArmSummary:
     units = whole.of(arm.label)
     trials = [trial for each in units for trial in each.trials]
+    program = program_of(trials, arm.forwarder)
     return ArmSummary(
         arm=arm.label,
         forwarder=arm.forwarder,
-        language=forwarder(arm.forwarder).language,
+        language=program.language,
+        kind=program.kind,
         trials=len(trials),
         invalid=sum(not trial.valid for trial in trials),
         search=figures_of(
