@@ -10,6 +10,7 @@ use dpdk_sys::rte_mbuf;
 use crate::debug::impl_debug;
 use crate::fast;
 use crate::mbuf::Mbuf;
+use crate::mempool::{Exhausted, Mempool};
 
 /// Up to `N` packets in order of arrival. Owns them: what is still inside is freed on drop.
 ///
@@ -251,6 +252,33 @@ impl<'m, const N: usize> Burst<'m, N> {
             let slots = self.slots.as_mut_ptr();
             // SAFETY: both ranges lie inside the array.
             unsafe { std::ptr::copy(slots.add(n), slots, self.len) };
+        }
+    }
+}
+
+impl<'eal> Mempool<'eal> {
+    /// Puts `n` empty mbufs into the spare room of `burst`, or none at all (`rte_pktmbuf_alloc_bulk`). `n` is cut to the spare
+    /// room.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the pool has fewer than that.
+    #[inline]
+    pub fn fill<'m, const N: usize>(
+        &self,
+        burst: &mut Burst<'m, N>,
+        n: usize,
+    ) -> Result<(), Exhausted>
+    where
+        'eal: 'm,
+    {
+        let n = n.min(burst.spare());
+        // SAFETY: the pool lives, and the burst has room for n more pointers after its last.
+        if unsafe { fast::mbuf::alloc_bulk(self.as_ptr(), burst.spare_ptr(), n) } {
+            // SAFETY: n fresh mbufs, which nobody else has, were written there.
+            unsafe { burst.set_len(burst.len() + n) };
+            Ok(())
+        } else {
+            Err(Exhausted)
         }
     }
 }

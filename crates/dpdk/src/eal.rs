@@ -15,7 +15,6 @@ use crate::errno::Errno;
 use crate::lcore::{self, Lcore, Scope};
 use crate::port::{self, PortId};
 use crate::sockets;
-use crate::telemetry::Telemetry;
 
 /// Why DPDK did not start.
 #[derive(Debug, thiserror::Error)]
@@ -189,12 +188,6 @@ impl Eal {
     pub fn port_named(&self, name: &str) -> Option<PortId> {
         let _alone = port::lock();
         port::valid_ports().into_iter().find(|id| id.name_locked().as_deref() == Some(name))
-    }
-
-    /// Registers telemetry commands.
-    #[must_use]
-    pub fn telemetry(&self) -> Telemetry<'_> {
-        Telemetry::new()
     }
 
     /// Writes a line to DPDK's log at level INFO, as an application (`RTE_LOGTYPE_USER1`): it goes

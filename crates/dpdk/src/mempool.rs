@@ -11,17 +11,14 @@ use std::ptr::NonNull;
 
 use dpdk_sys::{layout, rte_mempool};
 
-use crate::burst::Burst;
 use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
-use crate::fast;
-use crate::mbuf::Mbuf;
 use crate::names::c_name;
 use crate::numa::socket_id;
 
 /// The smallest buffer that [`Mempool::packet_pool`] makes. That a header of up to 64 bytes lies inside
-/// each received buffer rests on it; see [`Mbuf::header_mut`].
+/// each received buffer rests on it; see [`Mbuf::header_mut`](crate::Mbuf::header_mut).
 const LEAST_ROOM: u16 = layout::PKTMBUF_HEADROOM + LEAST_DATA;
 /// Bytes that every mbuf has behind its headroom.
 pub(crate) const LEAST_DATA: u16 = 64;
@@ -241,61 +238,6 @@ impl<'eal> Mempool<'eal> {
                 errno,
             }),
         }
-    }
-
-    /// One empty mbuf, or `None` when the pool is exhausted (`rte_pktmbuf_alloc`).
-    #[inline]
-    #[must_use]
-    pub fn alloc(&self) -> Option<Mbuf<'eal>> {
-        let mut raw = std::ptr::null_mut();
-        // SAFETY: the pool lives (it lives as long as 'eal), and there is room for one pointer.
-        let ok = unsafe { fast::mbuf::alloc_bulk(self.raw.as_ptr(), &raw mut raw, 1) };
-        // SAFETY: on success `raw` is a fresh mbuf that nobody else has.
-        ok.then(|| unsafe { Mbuf::from_raw(NonNull::new_unchecked(raw)) })
-    }
-
-    /// Puts `n` empty mbufs into the spare room of `burst`, or none at all (`rte_pktmbuf_alloc_bulk`). `n` is cut to the spare
-    /// room.
-    ///
-    /// # Errors
-    /// [`Exhausted`] when the pool has fewer than that.
-    #[inline]
-    pub fn fill<'m, const N: usize>(
-        &self,
-        burst: &mut Burst<'m, N>,
-        n: usize,
-    ) -> Result<(), Exhausted>
-    where
-        'eal: 'm,
-    {
-        let n = n.min(burst.spare());
-        // SAFETY: the pool lives, and the burst has room for n more pointers after its last.
-        if unsafe { fast::mbuf::alloc_bulk(self.raw.as_ptr(), burst.spare_ptr(), n) } {
-            // SAFETY: n fresh mbufs, which nobody else has, were written there.
-            unsafe { burst.set_len(burst.len() + n) };
-            Ok(())
-        } else {
-            Err(Exhausted)
-        }
-    }
-
-    /// `N` empty mbufs, or `None` when the pool has fewer (`rte_pktmbuf_alloc_bulk`).
-    ///
-    /// ```
-    /// fn request_and_response<'m>(pool: &dpdk::Mempool<'m>) -> Option<[dpdk::Mbuf<'m>; 2]> {
-    ///     pool.alloc_array()
-    /// }
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn alloc_array<const N: usize>(&self) -> Option<[Mbuf<'eal>; N]> {
-        let mut raw = [std::ptr::null_mut::<dpdk_sys::rte_mbuf>(); N];
-        // SAFETY: the pool lives, and there is room for N pointers.
-        if !unsafe { fast::mbuf::alloc_bulk(self.raw.as_ptr(), raw.as_mut_ptr(), N) } {
-            return None;
-        }
-        // SAFETY: fresh mbufs, which nobody else has.
-        Some(raw.map(|raw| unsafe { Mbuf::from_raw(NonNull::new_unchecked(raw)) }))
     }
 
     /// The pool's name.

@@ -66,11 +66,15 @@ pub struct Telemetry<'eal>(PhantomData<&'eal Eal>);
 
 impl_debug!([] Telemetry<'_>);
 
-impl Telemetry<'_> {
-    pub(crate) fn new() -> Self {
-        Self(PhantomData)
+impl Eal {
+    /// Registers telemetry commands.
+    #[must_use]
+    pub fn telemetry(&self) -> Telemetry<'_> {
+        Telemetry(PhantomData)
     }
+}
 
+impl Telemetry<'_> {
     /// Answers `command` (such as `/linerate/clock`) by `handler` (`rte_telemetry_register_cmd`), which gets what follows the
     /// command's comma, or an empty text. `None` is answered as `null`: bad parameters. So is a value that
     /// [does not fit](Value::fits), of which DPDK would leave out a part and say nothing. A command that was

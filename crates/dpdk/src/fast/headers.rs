@@ -3,10 +3,7 @@
 
 use dpdk_sys::{layout, rte_mbuf};
 
-use super::mbuf::{field, has_header, refcnt};
-
-/// Flags of an mbuf whose bytes somebody else may see.
-pub(crate) const SHARED: u64 = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
+use super::mbuf::{SHARED, field, has_header, refcnt};
 
 /// Whether an mbuf has one owner, bytes of its own, and `len` of those (see [`has_header`]).
 ///

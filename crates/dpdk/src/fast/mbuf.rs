@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use dpdk_sys::{layout, rte_mbuf, rte_mempool};
 
-use super::headers::SHARED;
 use super::mempool;
+
+/// Flags of an mbuf whose bytes somebody else may see.
+pub(crate) const SHARED: u64 = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
 
 /// Flags by which a device is asked to write into a packet that it sends, or to cut it, at lengths that lie
 /// in the mbuf: all of `RTE_MBUF_F_TX_OFFLOAD_MASK` but the tag to be inserted.

@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use dpdk_sys::{layout, rte_mbuf, rte_mbuf_ext_shared_info, rte_mempool};
 
-use super::headers::SHARED;
-use super::mbuf::{REQUESTS, alloc_bulk, data_len, field, free, set_field};
+use super::mbuf::{REQUESTS, SHARED, alloc_bulk, data_len, field, free, set_field};
 use super::shape::next;
 
 /// Half of what the counter holds: threads that raise it at the same moment overshoot by one each.

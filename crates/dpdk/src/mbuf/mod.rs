@@ -18,6 +18,7 @@
 //! }
 //! ```
 
+mod alloc;
 mod copy;
 mod external;
 mod foreign;
@@ -378,7 +379,7 @@ unsafe fn is_unshared(segment: *const rte_mbuf) -> bool {
 #[inline]
 unsafe fn is_direct(segment: *const rte_mbuf) -> bool {
     // SAFETY: the contract is the caller's.
-    unsafe { field::<u64>(segment, layout::MBUF_OL_FLAGS) & fast::headers::SHARED == 0 }
+    unsafe { field::<u64>(segment, layout::MBUF_OL_FLAGS) & fast::mbuf::SHARED == 0 }
 }
 
 /// Whether a segment has one owner only: it may change the mbuf, not necessarily the bytes. A count of

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a configuration asks for and what of it a driver has.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-
 use super::config::PortConfig;
 use super::control;
 use super::error::PortError;
@@ -12,7 +9,6 @@ use super::info::{self, PortInfo};
 use super::offloads::{RxOffloads, TxOffloads};
 use super::rss::{Reta, Rss, RssHashTypes};
 use super::shortfall::{Lack, Shortfall};
-use crate::mutex::locked;
 
 /// What a port and its driver agreed on.
 #[derive(Clone, Default, Debug)]
@@ -192,39 +188,6 @@ fn count(port: PortId, direction: &'static str, asked: usize, max: u16) -> Resul
     }
 }
 
-/// Room for a key of whatever length a driver takes for its own: the length is one byte.
-const KEY_ROOM: usize = 256;
-
-/// DPDK keeps the pointer to a key in the port's configuration, which drivers read when the port starts. A port's
-/// key lives here until the port is configured anew.
-static KEYS: Mutex<BTreeMap<u16, Vec<Vec<u8>>>> = Mutex::new(BTreeMap::new());
-
-/// Runs `configure` with a pointer to a copy of the key, null where there is none. The copies of before are freed
-/// when it has succeeded; until then DPDK may go back to them.
-pub(super) fn with_key<E>(
-    id: PortId,
-    key: Option<&[u8]>,
-    configure: impl FnOnce(*mut u8) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut keys = locked(&KEYS);
-    let kept = keys.entry(id.0).or_default();
-    let before = kept.len();
-    if let Some(key) = key {
-        kept.push(room(key));
-    }
-    let pointer = kept.get_mut(before).map_or(std::ptr::null_mut(), |room| room.as_mut_ptr());
-    configure(pointer)?;
-    kept.drain(..before);
-    Ok(())
-}
-
-/// A copy of a key, zeros behind it.
-pub(super) fn room(key: &[u8]) -> Vec<u8> {
-    let mut room = key.to_vec();
-    room.resize(KEY_ROOM, 0);
-    room
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)] // A test may.
@@ -384,19 +347,5 @@ mod tests {
         };
         let error = Agreement::of(PortId(3), &config, &info()).unwrap_err();
         assert!(matches!(error, PortError::TxOffloads { .. }), "{error}");
-    }
-
-    #[test]
-    fn the_key_of_before_lives_until_another_is_taken() {
-        let id = PortId(u16::MAX);
-        let kept = || KEYS.lock().unwrap().get(&id.0).map_or(0, Vec::len);
-        let refuse = |_| Err::<(), ()>(());
-        assert_eq!(with_key(id, Some(&[1, 2]), |_| Ok::<(), ()>(())), Ok(()));
-        assert_eq!((with_key(id, Some(&[3]), refuse), kept()), (Err(()), 2));
-        assert_eq!((with_key(id, None, refuse), kept()), (Err(()), 2));
-        assert_eq!((with_key(id, Some(&[4]), |_| Ok::<(), ()>(())), kept()), (Ok(()), 1));
-        let none = with_key(id, None, |key| if key.is_null() { Ok(()) } else { Err(()) });
-        assert_eq!((none, kept()), (Ok(()), 0));
-        assert_eq!((room(&[7]).len(), &room(&[7])[..3]), (256, &[7, 0, 0][..]));
     }
 }

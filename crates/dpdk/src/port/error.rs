@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What can go wrong with a port.
 
-use super::PortId;
+use super::id::PortId;
 use super::offloads::{RxOffloads, TxOffloads};
 use super::rss::RssHashTypes;
 use super::vdev::VdevError;
@@ -163,6 +163,11 @@ fn hint(call: &str, errno: Errno) -> &'static str {
 /// Turns DPDK's `-errno` into an error that names the port and the call.
 pub(super) fn check(port: PortId, call: &'static str, code: i32) -> Result<i32, PortError> {
     Errno::check(code).map_err(|errno| PortError::Call { port, call, errno })
+}
+
+/// The error for something that is unsafe to do with a port, and why. The caller holds the lock of ports.
+pub(super) fn refused(port: PortId, why: &'static str) -> PortError {
+    PortError::Unsafe(port.name_locked().unwrap_or_default(), why)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use dpdk_sys::layout;
 
 use super::control::configuration;
 use super::device;
-use super::error::{PortError, check};
+use super::error::{PortError, check, refused};
 use super::id::{PortId, valid_ports};
 use super::info;
 use super::lock::lock;
@@ -76,7 +76,7 @@ impl Eal {
                     "its driver would free twice what it made for a queue that it could not set up: configure it with success first"
                 }
             };
-            return Err(id.refused(why));
+            return Err(refused(id, why));
         }
         let device = info::query(id)?.device;
         // Of a port that does not answer nobody knows whose it is.
@@ -85,7 +85,7 @@ impl Eal {
             .filter(|other| *other != id && other.exists())
             .any(|other| info::query(other).map_or(true, |info| info.device == device));
         if siblings {
-            return Err(id.refused("its device has other ports, which would go too"));
+            return Err(refused(id, "its device has other ports, which would go too"));
         }
         configuration::end(id);
         // SAFETY: the claim makes this the only user, the port is not started, so no queue is alive.

@@ -6,7 +6,6 @@ use std::fmt;
 
 use dpdk_sys::layout;
 
-use super::error::PortError;
 use super::lock::lock;
 
 /// `RTE_ETH_DEV_NO_OWNER`.
@@ -30,11 +29,6 @@ impl PortId {
     pub fn name(self) -> Option<String> {
         let _alone = lock();
         self.name_locked()
-    }
-
-    /// Why safe code must not have something of it; the caller holds the lock.
-    pub(super) fn refused(self, why: &'static str) -> PortError {
-        PortError::Unsafe(self.name_locked().unwrap_or_default(), why)
     }
 
     /// Its name; the caller holds the lock.

@@ -19,6 +19,7 @@ mod info;
 mod lock;
 mod offloads;
 mod rss;
+mod rss_key;
 mod rx;
 mod shortfall;
 mod state;

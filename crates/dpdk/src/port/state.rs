@@ -4,15 +4,16 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use super::agreement::{self, Agreement};
+use super::agreement::Agreement;
 use super::callback::Registry;
 use super::config::PortConfig;
 use super::control::{PortControl, configuration};
-use super::error::{PortError, check};
+use super::error::{PortError, check, refused};
 use super::id::PortId;
 use super::info::{self, PortInfo};
 use super::lock::lock;
 use super::offloads::{RxOffloads, TxOffloads};
+use super::rss_key;
 use super::rx::RxQueue;
 use super::shortfall::Shortfall;
 use super::tx::TxQueue;
@@ -198,7 +199,7 @@ impl<'eal> Port<'eal, Unconfigured> {
                 true => "its driver keeps the queues that it has: detach it, and attach it again",
                 false => "some of its queues could not be set up: it cannot be used any more",
             };
-            return Err(id.refused(why));
+            return Err(refused(id, why));
         }
         let mut agreement = Agreement::of(id, config, &known)?;
         self.claim.guard = TxGuard::of(&known.driver, &info, config);
@@ -216,7 +217,7 @@ impl<'eal> Port<'eal, Unconfigured> {
         }
         configuration::begin(id);
         let mut configure = |key: Option<&[u8]>| {
-            agreement::with_key(id, key, |pointer| {
+            rss_key::with_key(id, key, |pointer| {
                 conf.rx_adv_conf.rss_conf.rss_key = pointer;
                 conf.rx_adv_conf.rss_conf.rss_key_len = key.map_or(0, |key| key.len() as u8);
                 // SAFETY: the claim makes this the only user of the port; `conf` is valid, and the key in it

@@ -7,11 +7,11 @@ use dpdk_sys::{rte_eth_rss_conf, rte_eth_rss_reta_entry64};
 
 use super::{PortControl, lock};
 use crate::errno::Errno;
-use crate::port::agreement::room;
 use crate::port::error::{PortError, check};
 use crate::port::id::PortId;
 use crate::port::info::{self, PortInfo};
 use crate::port::rss::RssHashTypes;
+use crate::port::rss_key::padded;
 
 /// Entries of a table that DPDK keeps together (`RTE_ETH_RETA_GROUP_SIZE`).
 const GROUP: usize = u64::BITS as usize;
@@ -105,7 +105,7 @@ impl PortControl<'_> {
 
 /// Sets hash types and a key of the length that the device takes, or keeps its key. The caller holds the lock.
 fn update_hash(id: PortId, types: u64, key: Option<&[u8]>) -> Result<(), Errno> {
-    let mut bytes = key.map(room);
+    let mut bytes = key.map(padded);
     // SAFETY: plain data for which all zeros means: nothing special.
     let mut conf: rte_eth_rss_conf = unsafe { MaybeUninit::zeroed().assume_init() };
     conf.rss_hf = types;
@@ -161,7 +161,7 @@ fn hash(id: PortId) -> Result<(u64, Vec<u8>), PortError> {
     const UNTOUCHED: u8 = u8::MAX;
     let len = known(id)?.rss_key_len;
     // Drivers write as many bytes as their keys have, whatever is said of the room.
-    let mut bytes = room(&[]);
+    let mut bytes = padded(&[]);
     // SAFETY: plain data for which all zeros means: nothing special.
     let mut conf: rte_eth_rss_conf = unsafe { MaybeUninit::zeroed().assume_init() };
     conf.rss_key = bytes.as_mut_ptr();
