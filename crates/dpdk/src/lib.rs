@@ -156,6 +156,7 @@ mod pdump;
 mod per_socket;
 mod port;
 pub mod qsbr;
+mod release;
 pub mod ring;
 mod sockets;
 pub mod telemetry;
@@ -180,18 +181,7 @@ pub use port::{
     RssHashTypes, RxConfig, RxOffloads, RxQueue, Shortfall, Started, Stats, TxBuffer, TxConfig,
     TxOffloads, TxQueue, Unconfigured, VlanModes, XstatIds, XstatNames, XstatsError, toeplitz,
 };
-
-/// Version of the DPDK library that runs, as it calls itself (`rte_version`).
-#[must_use]
-pub fn version() -> String {
-    // SAFETY: returns a static C string.
-    unsafe { std::ffi::CStr::from_ptr(dpdk_sys::rte_version()) }.to_string_lossy().into_owned()
-}
-
-/// Whether the DPDK that runs is one of 22.11, which some drivers are newer than.
-pub(crate) fn is_22() -> bool {
-    version().starts_with("DPDK 22.")
-}
+pub use release::{Release, version};
 
 /// The guides' examples compile.
 #[cfg(doctest)]

@@ -58,6 +58,7 @@ use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::names::c_name;
 use crate::numa::socket_id;
+use crate::port;
 use lookup::marked;
 use plain::{pack, unpack};
 
@@ -114,8 +115,7 @@ impl HashConfig {
     /// The name for C, if there is room for it behind `prefix` in the name of a ring.
     fn check_name(&self, prefix: &str) -> Result<CString, HashError> {
         let most = layout::RING_NAME_SIZE - 1 - prefix.len();
-        // net_memif takes a table of this name for its own, and values for pointers.
-        if self.name == "memif-sh" {
+        if port::reserves_hash_table(&self.name) {
             return Err(HashError::Reserved(self.name.clone()));
         }
         c_name(&self.name, most, |name, most| HashError::Name { name, most })

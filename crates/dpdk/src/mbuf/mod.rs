@@ -173,7 +173,7 @@ impl<'m> Mbuf<'m> {
     }
 
     /// Whether all segments are of one pool, in their own buffers, and no longer than one is with the usual headroom.
-    pub(crate) fn is_of_like_segments(&self) -> bool {
+    pub(crate) fn is_of_one_pool(&self) -> bool {
         let mut next = Some(self.raw);
         // SAFETY: each segment of a valid packet is valid as long as the packet.
         unsafe {

@@ -406,7 +406,7 @@ impl Mbuf<'_> {
         }
     }
 
-    /// Whether another mbuf of the pool has room for so many bytes of headers: net_tap behind 22.11 copies them into one, and
+    /// Whether another mbuf of the pool has room for so many bytes of headers: net_tap in DPDK releases newer than 22.11 copies them into one, and
     /// looks at the first only.
     fn has_copies_of(&self, headers: usize) -> bool {
         // SAFETY: the mbuf is valid.

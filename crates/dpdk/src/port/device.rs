@@ -1,57 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Which devices safe code may attach.
 //!
-//! A list of what is allowed: DPDK has more than one way to write a device, aliases of drivers, and
-//! drivers that build further devices from their arguments.
+//! What is allowed is listed, not what is forbidden: DPDK has more than one way to write a device, aliases of drivers, and
+//! drivers that build further devices from their arguments. What a driver's arguments may be is said in
+//! [`driver`](super::driver).
 
-use crate::is_22;
-use crate::mempool::LEAST_DATA;
-
-/// Drivers of virtual devices. DPDK takes the driver whose name the device's begins with.
-const DRIVERS: [(&str, Arguments); 10] = [
-    // It has `internal`, a pointer, and `nodeaction`, which attaches to rings of other devices.
-    ("net_ring", Arguments::None),
-    ("net_null", Arguments::Null),
-    ("net_memif", Arguments::Memif),
-    ("net_af_packet", Arguments::Any),
-    // Also at queues that could not be set up.
-    (
-        "net_af_xdp",
-        Arguments::Without(
-            "shared_umem",
-            "with shared_umem its driver looks at what it has freed of other ports",
-        ),
-    ),
-    ("net_tap", Arguments::Any),
-    ("net_pcap", Arguments::Any),
-    ("net_vhost", VHOST),
-    ("eth_vhost", VHOST),
-    // It writes the header before packets also where the bytes there are another packet's or no mbuf's.
-    (
-        "net_virtio_user",
-        Arguments::Without("vectorized", "vectorized sends write into packets that are shared"),
-    ),
-];
-
-/// Received packets would ask to be worked on when they are sent, at places that the peer names and that the program moves
-/// when it changes them.
-const VHOST: Arguments = Arguments::Without(
-    "legacy-ol-flags",
-    "with legacy-ol-flags the peer decides where checksums are written",
-);
-
-/// What a driver may be told.
-enum Arguments {
-    Any,
-    /// All but one, and why not that.
-    Without(&'static str, &'static str),
-    Memif,
-    None,
-    /// It copies `size` bytes into and out of buffers of whatever length when `copy` is not 0. Otherwise
-    /// it only says so many bytes, which this crate does not believe, but the next driver does that they
-    /// are sent on to: so no more than every buffer has.
-    Null,
-}
+use super::driver::Driver;
 
 /// Whether a device may be attached, or why not.
 pub(super) fn check(device: &str) -> Result<(), &'static str> {
@@ -70,11 +24,7 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
         };
     }
     let name = name.strip_prefix("vdev:").unwrap_or(name);
-    let allowed = DRIVERS.iter().find(|(driver, _)| {
-        let rest = name.strip_prefix(driver);
-        rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
-    });
-    let Some((_, allowed)) = allowed else {
+    let Some(driver) = Driver::of_device(name) else {
         return Err(
             "it is neither a PCI address nor of a driver that is known to be safe; --vdev on the command line takes any",
         );
@@ -85,24 +35,7 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
     if arguments.iter().any(|argument| argument.starts_with("internal")) {
         return Err("internal= is a pointer");
     }
-    match allowed {
-        Arguments::Any => Ok(()),
-        Arguments::Without(key, why) if arguments.iter().any(|it| it.starts_with(key)) => Err(why),
-        Arguments::Without(..) => Ok(()),
-        // The peer would write to packets while they are looked at.
-        Arguments::Memif if arguments.iter().any(|it| it.starts_with("zero-copy")) => {
-            Err("with zero-copy the peer writes to packets at any time")
-        }
-        Arguments::Memif => memif_sizes(&arguments),
-        Arguments::None if arguments.is_empty() => Ok(()),
-        Arguments::None => {
-            Err("this driver takes no arguments here: they are pointers or other rings")
-        }
-        Arguments::Null if arguments.iter().all(|argument| null_argument(argument)) => Ok(()),
-        Arguments::Null => Err(
-            "net_null takes size=1 to size=64, no-rx=0, no-rx=1 and copy=0 here; larger packets might be larger than their buffers",
-        ),
-    }
+    (driver.check_arguments)(&arguments)
 }
 
 /// Whether an argument is a key and a value. DPDK's `rte_kvargs_parse` reads `a=b=c` as `b=c`; and `a` as a key whose value
@@ -112,54 +45,6 @@ fn is_pair(argument: &str) -> bool {
     argument.split_once('=').is_some_and(|(key, value)| {
         !key.is_empty() && key.bytes().all(plain) && !value.is_empty() && !value.contains('=')
     })
-}
-
-/// Bytes of the buffers of one ring of net_memif at most.
-const MEMIF_RING: u64 = 1 << 25;
-/// Bytes of a buffer when nothing is said.
-const MEMIF_BUFFER: u64 = 2048;
-
-/// Whether net_memif stays inside its memory with these sizes of buffers and rings. It adds them up in 32 bits. Behind 22.11 it believes
-/// that its peer's buffers are as long as its own.
-fn memif_sizes(arguments: &[&str]) -> Result<(), &'static str> {
-    let (mut bytes, mut log2) = (MEMIF_BUFFER, 10);
-    for argument in arguments {
-        match argument.split_once('=') {
-            Some(("bsize", value)) => bytes = decimal(value).ok_or("bsize is a number of bytes")?,
-            Some(("rsize", value)) => log2 = decimal(value).ok_or("rsize is a number")?,
-            _ => {}
-        }
-    }
-    if log2 > 14 || bytes << log2 > MEMIF_RING {
-        return Err(
-            "bsize * 2^rsize is 2^25 bytes at most: with more the driver forgets how much memory it has",
-        );
-    }
-    if bytes != MEMIF_BUFFER && !is_22() {
-        return Err(
-            "this release of DPDK writes behind buffers of net_memif that have another bsize than the peer's: leave it at 2048",
-        );
-    }
-    Ok(())
-}
-
-/// A number that C reads likewise.
-fn decimal(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|n| text.bytes().all(|b| b.is_ascii_digit()) && *n <= u16::MAX.into())
-}
-
-fn null_argument(argument: &str) -> bool {
-    match argument.split_once('=') {
-        // DPDK reads a leading 0 as octal.
-        Some(("size", size)) => {
-            size.parse().is_ok_and(|size| (1..=LEAST_DATA).contains(&size))
-                && size.bytes().all(|b| b.is_ascii_digit())
-                && !size.starts_with('0')
-        }
-        Some(("copy", copy)) => copy == "0",
-        Some(("no-rx", no_rx)) => no_rx == "0" || no_rx == "1",
-        _ => false,
-    }
 }
 
 /// `DOMAIN:BUS:DEVICE.FUNCTION`, or without the domain.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What can go wrong with a port.
 
+use super::arguments::VdevError;
 use super::id::PortId;
 use super::offloads::{RxOffloads, TxOffloads};
 use super::rss::RssHashTypes;
-use super::vdev::VdevError;
 use crate::errno::Errno;
 
 /// Why an operation on a port failed.

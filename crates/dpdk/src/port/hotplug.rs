@@ -5,6 +5,7 @@ use std::ffi::CString;
 
 use dpdk_sys::layout;
 
+use super::arguments::Vdev;
 use super::control::configuration;
 use super::device;
 use super::error::{PortError, check, refused};
@@ -54,6 +55,32 @@ impl Eal {
             configuration::begin(id);
         }
         Ok(after)
+    }
+
+    /// Attaches a virtual device and returns its port (`rte_vdev_init`).
+    ///
+    /// # Errors
+    /// [`PortError::Vdev`] for what EAL would read as something else, and as [`Eal::attach`].
+    ///
+    /// ```standalone_crate
+    /// use dpdk::vdev::{Memif, Role};
+    /// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 64".split(' '))?;
+    ///
+    /// let device = Memif::new("net_memif0").role(Role::Client).abstract_socket("router");
+    /// println!("--vdev {device}");
+    /// let port = eal.take_port(eal.attach_vdev(&device)?)?;
+    /// // ... configured, started, used and stopped; then it can go again.
+    /// eal.detach(port)?;
+    /// assert!(eal.ports().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn attach_vdev<V: Vdev>(&self, device: &V) -> Result<PortId, PortError> {
+        let arguments = device.arguments();
+        arguments.check(V::DRIVER)?;
+        device.check()?;
+        let text = device.to_string();
+        let ports = self.attach(&text)?;
+        ports.first().copied().ok_or(PortError::NoPort(text))
     }
 
     /// Closes a port and removes its device (`rte_dev_remove`).

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 
 use dpdk_sys::layout;
 
+use super::driver::Driver;
 use super::error::{PortError, check};
 use super::id::PortId;
 use super::lock::lock;
@@ -18,8 +19,8 @@ use super::rss::RssHashTypes;
 pub struct PortInfo {
     /// Name of the driver, such as `net_memif`.
     pub driver: String,
-    /// Receive queues that it has; of net_af_xdp 16 at most, because with more it would write statistics behind the
-    /// place that DPDK has for them.
+    /// Receive queues that it has; of net_af_xdp 16 at most, because with more it would write statistics past the
+    /// end of the place that DPDK has for them.
     pub max_rx_queues: u16,
     /// Transmit queues that it has.
     pub max_tx_queues: u16,
@@ -91,11 +92,11 @@ impl PortInfo {
             // SAFETY: drivers name themselves by a static C string.
             unsafe { CStr::from_ptr(info.driver_name) }.to_string_lossy().into_owned()
         };
-        let max_tx_queues = max_tx_queues(&driver, info.max_tx_queues);
+        let limits = Driver::of_port(&driver);
         Self {
-            max_rx_queues: max_rx_queues(&driver, info.max_rx_queues),
             driver,
-            max_tx_queues,
+            max_rx_queues: info.max_rx_queues.min(limits.max_rx_queues),
+            max_tx_queues: info.max_tx_queues.min(limits.max_tx_queues),
             max_mtu: max_mtu(info.max_mtu, info.max_rx_pktlen),
             min_mtu: info.min_mtu,
             rx_offloads: RxOffloads::from_bits(info.rx_offload_capa),
@@ -114,29 +115,6 @@ impl PortInfo {
             raw_hash_types: info.flow_type_rss_offloads,
         }
     }
-}
-
-/// Queues for whose statistics `struct rte_eth_stats` has room: `RTE_ETHDEV_QUEUE_STAT_CNTRS` as DPDK and distributions
-/// have it. (Releases from 25.11 on have the room elsewhere.)
-const QUEUES_WITH_STATS: u16 = 16;
-
-/// Receive queues that may be used. net_af_xdp writes statistics of each that is configured, wherever they come to lie:
-/// those of the 33rd behind the end of the struct, which others put on their stacks.
-fn max_rx_queues(driver: &str, has: u16) -> u16 {
-    match driver {
-        "net_af_xdp" => has.min(QUEUES_WITH_STATS),
-        "net_memif" => has.min(MEMIF_QUEUES),
-        _ => has,
-    }
-}
-
-/// Queues each way of net_memif that fit, with the largest rings that `attach` allows, into 4 GiB, which is where the
-/// driver's sum of their bytes begins anew.
-const MEMIF_QUEUES: u16 = 63;
-
-/// Transmit queues that may be used.
-fn max_tx_queues(driver: &str, has: u16) -> u16 {
-    if driver == "net_memif" { has.min(MEMIF_QUEUES) } else { has }
 }
 
 /// Bytes of an Ethernet header and FCS.

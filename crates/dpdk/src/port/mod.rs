@@ -6,11 +6,13 @@
 //! asked of a port at any time, from any thread, is in [`PortControl`].
 
 mod agreement;
+mod arguments;
 mod bits;
 mod callback;
 mod config;
 mod control;
 mod device;
+mod driver;
 mod error;
 mod events;
 mod hotplug;
@@ -35,6 +37,7 @@ pub(crate) use control::configuration::may_be_closed;
 pub use control::vlan::VlanModes;
 pub use control::xstats::{XstatIds, XstatNames, XstatsError};
 pub use control::{Link, PortControl, Stats};
+pub(crate) use driver::{reserves_hash_table, reserves_ring};
 pub use error::PortError;
 pub use events::{PortEvents, PortWatch};
 pub use id::PortId;

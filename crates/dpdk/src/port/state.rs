@@ -8,6 +8,7 @@ use super::agreement::Agreement;
 use super::callback::Registry;
 use super::config::PortConfig;
 use super::control::{PortControl, configuration};
+use super::driver::Driver;
 use super::error::{PortError, check, refused};
 use super::id::PortId;
 use super::info::{self, PortInfo};
@@ -177,7 +178,7 @@ impl<'eal> Port<'eal, Unconfigured> {
     /// [`PortError::NoQueues`], [`PortError::TooManyQueues`], [`PortError::RxOffloads`] and [`PortError::TxOffloads`] for required ones,
     /// [`PortError::RetaQueue`], or [`PortError::Call`] with the function that failed. [`PortError::Unsafe`] for a port of
     /// net_af_xdp that has had a configuration, for its driver gives queues back only when it is detached, and for one
-    /// of net_af_xdp or net_pcap of which a queue behind the first could not be set up.
+    /// of net_af_xdp or net_pcap of which a queue other than the first could not be set up.
     pub fn configure(
         mut self,
         config: &PortConfig<'eal>,
@@ -202,7 +203,8 @@ impl<'eal> Port<'eal, Unconfigured> {
             return Err(refused(id, why));
         }
         let mut agreement = Agreement::of(id, config, &known)?;
-        self.claim.guard = TxGuard::of(&known.driver, &info, config);
+        let driver = Driver::of_port(&known.driver);
+        self.claim.guard = (driver.tx_guard)(&info, config);
         let (rx, tx) = (agreement.rx, agreement.tx);
         // SAFETY: plain data for which all zeros means: nothing special.
         let mut conf: dpdk_sys::rte_eth_conf = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -261,7 +263,7 @@ impl<'eal> Port<'eal, Unconfigured> {
                     setup.pool.as_ptr(),
                 )
             };
-            configuration::set_up(id, &known.driver, queue, code);
+            configuration::restrict(id, (driver.after_rx_setup)(queue, code));
             check(id, "rte_eth_rx_queue_setup", code)?;
         }
         if config.no_packet_types {

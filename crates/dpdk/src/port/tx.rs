@@ -87,12 +87,14 @@ impl<'port> TxQueue<'port> {
     /// how many were taken. TX callbacks run, as in `rte_eth_tx_burst`; packets that they drop are
     /// gone from the burst and not counted. Drivers are not called for an empty burst.
     ///
-    /// Some drivers would write where they must not, and packets are made to fit before they get them. On net_af_xdp those that are longer
-    /// than its buffers are freed, uncounted. What is of several segments or of others' bytes is copied, and not taken while the
-    /// pool that its first queue receives into is empty; on net_memif of releases behind 22.11 what is of several pools, of others'
-    /// bytes or in the headroom is, too (of a port that does not receive it is freed).
-    /// On net_af_packet and net_vhost a VLAN tag that is asked for is put in here: of a packet that is then not taken it
-    /// stays among the bytes, and one that is shared or has no headroom for it is freed.
+    /// Some drivers would corrupt memory when they send certain packets, so these packets are changed first:
+    /// - net_af_xdp: packets longer than its buffers are freed, and not counted. Packets of several segments, and those whose bytes
+    ///   are not in their own buffer, are copied into the pool that the port's first queue receives into, and are not taken
+    ///   while that pool is empty.
+    /// - net_memif in DPDK releases newer than 22.11: packets with segments from several pools, with external buffers, or with data
+    ///   in the headroom are copied as well; a port that does not receive frees them.
+    /// - net_af_packet and net_vhost: a requested VLAN tag is inserted here, and stays among the bytes of a packet that is then not
+    ///   taken. A packet that is shared, or has no headroom for the tag, is freed.
     #[inline]
     pub fn send<const N: usize>(&mut self, burst: &mut Burst<'_, N>) -> usize {
         // SAFETY: the burst owns `len` packets (at most 65,535); it keeps what the callbacks keep, and

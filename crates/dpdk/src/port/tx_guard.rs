@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What some drivers would do to memory when they send, kept from them.
+//! Guards against drivers that corrupt memory on transmit.
 //!
-//! - net_af_xdp copies as many bytes as a packet has out of its first segment into one buffer of the pool that its queue
-//!   receives into, without a look at either's length, and of that pool sends any mbuf in place, also one whose bytes are
-//!   another's.
-//! - net_af_packet puts VLAN tags in after it has found that a packet fits into its slot.
-//! - net_vhost frees a packet that it cannot put a tag into, and gives it back as one that it has not taken.
-//! - net_memif behind 22.11 copies segments whole where the pool of a packet's first says that they fit.
+//! Packets for these drivers are changed first, so that the driver cannot do harm with them. Which drivers need which guard, and
+//! why, is said in [`driver`](super::driver).
 //!
-//! On their ports packets are brought into a form in which that does no harm, behind the callbacks, which may change them.
-//! Every [`send`](super::TxQueue::send) looks at DPDK's list of callbacks. Queues of these drivers have an entry there that
-//! does nothing, and only where the list is not empty does `send` look for a guard: on other drivers it costs nothing.
+//! The guard comes after the callbacks, which may change packets. Every [`send`](super::TxQueue::send) looks at DPDK's list of
+//! callbacks anyway. Queues of these drivers have an entry there that does nothing, and only if the list is not empty does
+//! `send` look for a guard: other drivers pay nothing.
 
 use std::ffi::c_void;
 
-use dpdk_sys::{layout, rte_eth_dev_info, rte_mbuf};
+use dpdk_sys::{layout, rte_mbuf};
 
 use super::callback::{Direction, Packets, Registry};
-use super::config::PortConfig;
 use super::error::PortError;
 use super::id::PortId;
-use crate::is_22;
 use crate::mbuf::Mbuf;
 use crate::mempool::Mempool;
 
@@ -30,44 +24,27 @@ const ADDRESSES: usize = 12;
 const TAG: usize = 4;
 const ETHERTYPE_TAG: [u8; 2] = [0x81, 0];
 
-/// How packets are to be before a port's driver gets them.
+/// What is done to packets before a port's driver gets them.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TxGuard<'eal> {
-    /// With the tag that they ask for among their bytes.
-    Tagged,
-    /// Of one segment that is its own, and of no more than `most` bytes.
-    Whole {
-        /// To copy into what is of several segments or of others' bytes.
+    /// A requested VLAN tag is inserted into the packet's bytes.
+    InsertVlan,
+    /// Packets of several segments, and those whose bytes are not in their own buffer, are copied. Longer packets are freed.
+    OneSegment {
+        /// To copy into.
         pool: Mempool<'eal>,
-        most: usize,
+        /// Bytes of the longest packet.
+        max_len: usize,
     },
-    /// Of segments that are all of one pool, in their own buffers and as long as if there were headroom.
-    Alike {
-        /// To copy into what is of others; of a port that does not receive there is none.
+    /// Packets with segments from several pools, with external buffers, or with data in the headroom are copied.
+    OnePool {
+        /// To copy into; `None` for a port that does not receive, which frees such packets.
         pool: Option<Mempool<'eal>>,
     },
 }
 
 impl<'eal> TxGuard<'eal> {
-    /// `None` for drivers that need none.
-    pub fn of(driver: &str, info: &rte_eth_dev_info, config: &PortConfig<'eal>) -> Option<Self> {
-        match driver {
-            "net_af_packet" | "net_vhost" => Some(Self::Tagged),
-            "net_memif" if !is_22() => {
-                Some(Self::Alike { pool: config.rx.first().map(|queue| queue.pool) })
-            }
-            "net_af_xdp" => {
-                let rooms = config.rx.iter().map(|queue| queue.pool.data_room());
-                let room = rooms.min().unwrap_or(0).saturating_sub(layout::PKTMBUF_HEADROOM);
-                let most = usize::from(room).min(info.max_rx_pktlen as usize);
-                // The driver takes no queue that sends without one that receives.
-                config.rx.first().map(|queue| Self::Whole { pool: queue.pool, most })
-            }
-            _ => None,
-        }
-    }
-
-    /// Has all that is sent on the first `queues` queues of a port come by, until `sentinels` are removed.
+    /// Makes everything that is sent on the first `queues` queues of a port pass the guard, until `sentinels` are removed.
     ///
     /// # Safety
     /// The port has these queues, and nobody uses them.
@@ -86,21 +63,23 @@ impl<'eal> TxGuard<'eal> {
         Ok(())
     }
 
-    /// Frees the packets that cannot be made to fit. How many of those that are left, from the front, may be sent now: the
-    /// others come by again, as those do that the driver does not take.
+    /// Changes packets as the driver needs them, and frees those that it could never send. Returns how many of the others, from
+    /// the front, may be sent now; the rest has to be offered again, like packets that the driver does not take.
     pub fn check(&self, packets: &mut Packets<'_, 'eal>) -> usize {
         let (mut ready, mut goes_on) = (0, true);
         packets.retain(|mbuf| {
             let verdict = match self {
                 _ if !goes_on => Verdict::NotNow,
-                Self::Tagged => put_tag_in(mbuf).map_or(Verdict::Never, |()| Verdict::Ready),
-                Self::Whole { most, .. } if mbuf.packet_len() > *most => Verdict::Never,
-                Self::Whole { .. } if mbuf.segments() == 1 && mbuf.is_of_own_buffer() => {
+                Self::InsertVlan => insert_vlan(mbuf).map_or(Verdict::Never, |()| Verdict::Ready),
+                Self::OneSegment { max_len, .. } if mbuf.packet_len() > *max_len => Verdict::Never,
+                Self::OneSegment { .. } if mbuf.segments() == 1 && mbuf.is_of_own_buffer() => {
                     Verdict::Ready
                 }
-                Self::Alike { .. } if mbuf.is_of_like_segments() => Verdict::Ready,
-                Self::Alike { pool: None } => Verdict::Never,
-                Self::Whole { pool, .. } | Self::Alike { pool: Some(pool) } => copy(mbuf, pool),
+                Self::OnePool { .. } if mbuf.is_of_one_pool() => Verdict::Ready,
+                Self::OnePool { pool: None } => Verdict::Never,
+                Self::OneSegment { pool, .. } | Self::OnePool { pool: Some(pool) } => {
+                    copy(mbuf, pool)
+                }
             };
             ready += usize::from(verdict == Verdict::Ready);
             goes_on = verdict != Verdict::NotNow;
@@ -109,14 +88,14 @@ impl<'eal> TxGuard<'eal> {
         ready
     }
 
-    /// Whether the driver takes back what it has sent only when it is called to send: also where nothing is ready, for
-    /// want of what it has.
+    /// Whether the driver frees what it has sent only when it is called to send. It is then called even if no packet is ready, for
+    /// the pool may be empty because of what it holds.
     pub fn is_called_for_nothing(&self) -> bool {
-        matches!(self, Self::Whole { .. })
+        matches!(self, Self::OneSegment { .. })
     }
 }
 
-/// What is to become of a packet.
+/// What happens to a packet.
 #[derive(PartialEq, Eq)]
 enum Verdict {
     Ready,
@@ -136,7 +115,7 @@ unsafe extern "C" fn sentinel(
 }
 
 /// As `rte_vlan_insert`; `None` for a packet whose first segment is shared, too short, or has no headroom.
-fn put_tag_in(mbuf: &mut Mbuf<'_>) -> Option<()> {
+fn insert_vlan(mbuf: &mut Mbuf<'_>) -> Option<()> {
     let Some(tag) = mbuf.inserted_vlan() else { return Some(()) };
     let asked = mbuf.requested();
     mbuf.header::<ADDRESSES>()?;

@@ -69,6 +69,7 @@ use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::names::c_name;
 use crate::numa::socket_id;
+use crate::port;
 
 pub use ends::{Consumer, Consumers, Producer, Producers};
 pub use error::{NoRoom, RingError, TooFew};
@@ -95,8 +96,7 @@ impl RingConfig {
     fn check(&self, item: usize) -> Result<CString, RingError> {
         let most = layout::RING_NAME_SIZE - 1;
         let name = c_name(&self.name, most, |name, most| RingError::Name { name, most })?;
-        // net_ring takes rings of these names for its own, and what is inside for packets.
-        if self.name.starts_with("ETH_RXTX") {
+        if port::reserves_ring(&self.name) {
             return Err(RingError::Reserved(self.name.clone()));
         }
         let most = largest(item);

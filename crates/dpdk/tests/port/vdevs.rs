@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dpdk::vdev::{Memif, Null, Pcap, Ring, Role, VdevError, Vhost, VirtioUser};
 use dpdk::{
     Burst, Eal, Lack, Mbuf, Mempool, PoolConfig, Port, PortConfig, PortError, PortEvents,
-    PortWatch, Queues, Request, RxOffloads, Started, VlanModes,
+    PortWatch, Queues, Release, Request, RxOffloads, Started, VlanModes,
 };
 
 use super::devices::{PATIENCE, cross, queues, remove, start};
@@ -20,8 +20,8 @@ pub fn memif_pair(eal: &Eal, pool: &Mempool<'_>) {
     let mac = [2, 0, 0, 0, 0xaa, 1];
     let server = Memif::new("net_memif_s").role(Role::Server).socket(&socket).id(7).mac(mac);
     let client = Memif::new("net_memif_c").role(Role::Client).socket(&socket).id(7);
-    // Releases behind 22.11 take the other end's buffers to be as long as their own.
-    let bytes = if dpdk::version().starts_with("DPDK 22.") { 1024 } else { 2048 };
+    // Releases newer than 22.11 take the other end's buffers to be as long as their own.
+    let bytes = if Release::running() <= Release::V22_11 { 1024 } else { 2048 };
     let client = client.ring_size_log2(6).buffer_size(bytes).secret("open");
     let mut a = start(eal, pool, &server.secret("open"));
     assert_eq!(a.control().mac().unwrap(), mac);

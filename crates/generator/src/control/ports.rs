@@ -288,7 +288,7 @@ impl<'eal> Ports<'eal> {
         let client = matches!(location, Location::Memif { role: Role::Client, .. });
         match client
             && self.rules.max_frame > MEMIF_BUFFER
-            && dpdk::version().starts_with("DPDK 22.")
+            && dpdk::Release::running() <= dpdk::Release::V22_11
         {
             true => format!(",bsize={}", self.rules.max_frame),
             false => String::new(),

@@ -5,9 +5,8 @@
 //! those are there: net_vhost says how many it will have before any is set up, and its statistics follow null pointers
 //! then. So might another's where setting a queue up has failed.
 //!
-//! net_af_xdp and net_pcap (`infinite_rx`) free what a queue that cannot be set up has made so far, and when the port is closed free it
-//! again; so such a port must not be closed. Where that was the first queue, setting it up with success makes up for it. Queues that
-//! net_af_xdp has set up it keeps until it is closed, and fails to set them up anew; so it is not asked to.
+//! After some drivers have set up a queue, or have failed to, a port must not be closed or configured again: its driver says so by
+//! `Driver::after_rx_setup`. When all queues have been set up, it may be closed.
 //!
 //! Which extended statistics there are may change with each configuration, for queues are among them; so each has a number.
 
@@ -15,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dpdk_sys::layout;
 
-use crate::errno::Errno;
+use crate::port::driver::Restrictions;
 use crate::port::error::PortError;
 use crate::port::id::PortId;
 
@@ -52,17 +51,11 @@ pub(in crate::port) fn complete(id: PortId) {
     set(id, (state(id) | COMPLETE) & !AT_RISK);
 }
 
-/// Notes what came of setting a receive queue up. The caller holds the lock.
-pub(in crate::port) fn set_up(id: PortId, driver: &str, queue: u16, code: i32) {
-    let marks = match driver {
-        "net_af_xdp" if code == 0 => HELD,
-        // Its file is closed since the port was stopped: the driver has not begun.
-        "net_pcap" if code == 0 || code == -Errno::ENOENT.0 => 0,
-        "net_af_xdp" | "net_pcap" if queue > 0 => AT_RISK | HELD,
-        "net_af_xdp" | "net_pcap" => AT_RISK,
-        _ => 0,
-    };
-    set(id, state(id) | marks);
+/// Adds what must not be done any more after a receive queue was, or was not, set up. The caller holds the lock.
+pub(in crate::port) fn restrict(id: PortId, restrictions: Restrictions) {
+    let held = if restrictions.no_configure { HELD } else { 0 };
+    let at_risk = if restrictions.no_close { AT_RISK } else { 0 };
+    set(id, state(id) | held | at_risk);
 }
 
 /// Whether the port must not be configured. The caller holds the lock.

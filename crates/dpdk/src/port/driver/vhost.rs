@@ -3,7 +3,22 @@
 
 use std::path::Path;
 
-use super::{Arguments, vdev};
+use super::{Driver, refuse_key};
+use crate::port::arguments::{Arguments, vdev};
+use crate::port::tx_guard::TxGuard;
+
+pub(super) const DRIVER: Driver = Driver {
+    name: "net_vhost",
+    aliases: &["eth_vhost"],
+    // Received packets would request offloads, at places that the peer names and that the program moves when it changes them.
+    check_arguments: |arguments| {
+        let why = "with legacy-ol-flags the peer decides where checksums are written";
+        refuse_key(arguments, "legacy-ol-flags", why)
+    },
+    // It frees a packet into which it cannot insert a tag, and then returns it as not sent.
+    tx_guard: |_, _| Some(TxGuard::InsertVlan),
+    ..Driver::PLAIN
+};
 
 /// The host's end of a virtio link: a virtual machine's device, or [`VirtioUser`](super::VirtioUser). The link is up
 /// when the other end is there.
@@ -18,7 +33,7 @@ use super::{Arguments, vdev};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Vhost(Arguments);
 
-vdev!(Vhost, "net_vhost", |arguments| {
+vdev!(Vhost, |arguments| {
     arguments.check_socket("iface")?;
     arguments.check_range("queues", 1..=128, "virtio has 1 to 128 pairs of queues")
 });

@@ -3,7 +3,50 @@
 
 use std::path::Path;
 
-use super::{Arguments, vdev};
+use dpdk_sys::{layout, rte_eth_dev_info};
+
+use super::{Driver, Restrictions, refuse_key};
+use crate::port::arguments::{Arguments, vdev};
+use crate::port::config::PortConfig;
+use crate::port::tx_guard::TxGuard;
+
+pub(super) const DRIVER: Driver = Driver {
+    name: "net_af_xdp",
+    // Also where its queues could not be set up.
+    check_arguments: |arguments| {
+        let why = "with shared_umem its driver looks at what it has freed of other ports";
+        refuse_key(arguments, "shared_umem", why)
+    },
+    max_rx_queues: QUEUES_WITH_STATISTICS,
+    tx_guard,
+    after_rx_setup,
+    ..Driver::PLAIN
+};
+
+/// Queues that `struct rte_eth_stats` has room for: `RTE_ETHDEV_QUEUE_STAT_CNTRS` as DPDK and distributions have it.
+/// (Releases from 25.11 on keep them elsewhere.) The driver writes statistics for every configured queue, from the 33rd on
+/// past the end of the struct, which callers have on their stacks.
+const QUEUES_WITH_STATISTICS: u16 = 16;
+
+/// It copies all bytes of a packet out of the first segment into one buffer of the pool that its queue receives into,
+/// and checks neither length. Mbufs of that pool it sends in place, even if their bytes belong to another mbuf.
+fn tx_guard<'eal>(info: &rte_eth_dev_info, config: &PortConfig<'eal>) -> Option<TxGuard<'eal>> {
+    let rooms = config.rx.iter().map(|queue| queue.pool.data_room());
+    let room = rooms.min().unwrap_or(0).saturating_sub(layout::PKTMBUF_HEADROOM);
+    let max_len = usize::from(room).min(info.max_rx_pktlen as usize);
+    // The driver takes no queue that sends without one that receives.
+    config.rx.first().map(|queue| TxGuard::OneSegment { pool: queue.pool, max_len })
+}
+
+/// It keeps the queues that it has set up until the port is closed, and cannot set them up again. When a queue cannot be set
+/// up it frees what it has made so far, and frees it again when the port is closed; setting up the first queue
+/// successfully makes up for that.
+fn after_rx_setup(queue: u16, code: i32) -> Restrictions {
+    match code {
+        0 => Restrictions { no_configure: true, no_close: false },
+        _ => Restrictions { no_configure: queue > 0, no_close: true },
+    }
+}
 
 /// A kernel interface. Needs `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`.
 ///
@@ -19,7 +62,7 @@ use super::{Arguments, vdev};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AfXdp(Arguments);
 
-vdev!(AfXdp, "net_af_xdp", |arguments| {
+vdev!(AfXdp, |arguments| {
     arguments.check_range("queue_count", 1..=u16::MAX.into(), "it has a queue at least")?;
     arguments.check_range("busy_budget", 0..=u16::MAX.into(), "the kernel counts it in 16 bits")
 });

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! net_tap: an interface that the kernel gets.
 
-use super::{Arguments, vdev};
+use super::Driver;
+use crate::port::arguments::{Arguments, vdev};
+
+pub(super) const DRIVER: Driver = Driver { name: "net_tap", ..Driver::PLAIN };
 
 /// The MAC address of a [`Tap`] device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +26,7 @@ pub enum TapMac {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tap(Arguments);
 
-vdev!(Tap, "net_tap", |arguments| {
+vdev!(Tap, |arguments| {
     for key in ["iface", "remote"] {
         match arguments.get(key) {
             Some(interface) if interface.len() > INTERFACE => {

@@ -1,39 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Virtual devices with typed arguments, for [`Eal::attach_vdev`].
-//!
-//! Each type writes what EAL reads: its `Display` is the argument of `--vdev`. A name or a value that EAL would read
-//! as something else (commas begin another argument, a second `=` ends a value, `[` begins a list) is refused when
-//! the device is attached; then the string passes the same check as [`Eal::attach`]'s.
-//!
-//! What is not set is left out, so that the driver's default holds; the defaults that the documentation tells are
-//! those of DPDK 22.11 to 25.11.
-
-mod af_packet;
-mod af_xdp;
-mod memif;
-mod null;
-mod pcap;
-mod ring;
-mod tap;
-mod vhost;
-mod virtio_user;
+//! The arguments of a virtual device as EAL reads them, and what EAL or a driver would misread.
 
 use std::fmt::{self, Display};
 use std::path::Path;
-
-use super::error::PortError;
-use super::id::PortId;
-use crate::eal::Eal;
-
-pub use af_packet::AfPacket;
-pub use af_xdp::AfXdp;
-pub use memif::{Memif, Role};
-pub use null::Null;
-pub use pcap::Pcap;
-pub use ring::Ring;
-pub use tap::{Tap, TapMac};
-pub use vhost::Vhost;
-pub use virtio_user::VirtioUser;
 
 /// Why a device's arguments were not given to DPDK.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -79,7 +48,7 @@ const MAX_SOCKET_PATH: usize = 107;
 /// A virtual device of a driver that is known to be safe.
 pub trait Vdev: Display + sealed::Sealed {}
 
-mod sealed {
+pub(super) mod sealed {
     /// What a device is made of. Sealed: a driver is among them when somebody has read what its arguments do.
     pub trait Sealed {
         const DRIVER: &'static str;
@@ -91,34 +60,6 @@ mod sealed {
     }
 }
 
-impl Eal {
-    /// Attaches a virtual device and returns its port (`rte_vdev_init`).
-    ///
-    /// # Errors
-    /// [`PortError::Vdev`] for what EAL would read as something else, and as [`Eal::attach`].
-    ///
-    /// ```standalone_crate
-    /// use dpdk::vdev::{Memif, Role};
-    /// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 64".split(' '))?;
-    ///
-    /// let device = Memif::new("net_memif0").role(Role::Client).abstract_socket("router");
-    /// println!("--vdev {device}");
-    /// let port = eal.take_port(eal.attach_vdev(&device)?)?;
-    /// // ... configured, started, used and stopped; then it can go again.
-    /// eal.detach(port)?;
-    /// assert!(eal.ports().is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn attach_vdev<V: Vdev>(&self, device: &V) -> Result<PortId, PortError> {
-        let arguments = device.arguments();
-        arguments.check(V::DRIVER)?;
-        device.check()?;
-        let text = device.to_string();
-        let ports = self.attach(&text)?;
-        ports.first().copied().ok_or(PortError::NoPort(text))
-    }
-}
-
 /// A name and arguments in the order in which they were set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arguments {
@@ -127,39 +68,39 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    fn new(name: impl Into<String>) -> Self {
+    pub(super) fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), list: Vec::new() }
     }
 
     /// Sets an argument, in place of what it was.
-    fn set(&mut self, key: &'static str, value: impl Display) {
+    pub(super) fn set(&mut self, key: &'static str, value: impl Display) {
         self.list.retain(|(set, _)| *set != key);
         self.list.push((key, value.to_string()));
     }
 
-    fn set_flag(&mut self, key: &'static str, on: bool) {
+    pub(super) fn set_flag(&mut self, key: &'static str, on: bool) {
         self.set(key, u8::from(on));
     }
 
     /// A path that is no UTF-8 becomes one that is refused.
-    fn set_path(&mut self, key: &'static str, path: impl AsRef<Path>) {
+    pub(super) fn set_path(&mut self, key: &'static str, path: impl AsRef<Path>) {
         self.set(key, path.as_ref().to_string_lossy());
     }
 
-    fn set_mac(&mut self, key: &'static str, mac: [u8; 6]) {
+    pub(super) fn set_mac(&mut self, key: &'static str, mac: [u8; 6]) {
         self.set(key, mac.map(|byte| format!("{byte:02x}")).join(":"));
     }
 
-    fn get(&self, key: &'static str) -> Option<&str> {
+    pub(super) fn get(&self, key: &'static str) -> Option<&str> {
         self.list.iter().find(|(set, _)| *set == key).map(|(_, value)| value.as_str())
     }
 
-    fn refuse(&self, key: &'static str, value: &str, why: &'static str) -> VdevError {
+    pub(super) fn refuse(&self, key: &'static str, value: &str, why: &'static str) -> VdevError {
         VdevError::Value { name: self.name.clone(), key, value: value.to_owned(), why }
     }
 
     /// Refuses a socket's path that is too long for the kernel.
-    fn check_socket(&self, key: &'static str) -> Result<(), VdevError> {
+    pub(super) fn check_socket(&self, key: &'static str) -> Result<(), VdevError> {
         match self.get(key) {
             Some(path) if path.len() > MAX_SOCKET_PATH => {
                 Err(self.refuse(key, path, "a socket's path has 107 bytes at most"))
@@ -169,7 +110,7 @@ impl Arguments {
     }
 
     /// Refuses a number outside a range that the driver does not look at, or answers in a word.
-    fn check_range(
+    pub(super) fn check_range(
         &self,
         key: &'static str,
         range: std::ops::RangeInclusive<u64>,
@@ -184,14 +125,14 @@ impl Arguments {
     }
 
     /// Refuses a device for which this was not set.
-    fn need(&self, key: &'static str, what: &'static str) -> Result<(), VdevError> {
+    pub(super) fn need(&self, key: &'static str, what: &'static str) -> Result<(), VdevError> {
         match self.get(key) {
             Some(_) => Ok(()),
             None => Err(VdevError::Missing { name: self.name.clone(), what }),
         }
     }
 
-    fn check(&self, driver: &'static str) -> Result<(), VdevError> {
+    pub(super) fn check(&self, driver: &'static str) -> Result<(), VdevError> {
         let rest = self.name.strip_prefix(driver);
         let plain = |rest: &str| rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if self.name.len() > MAX_NAME || !rest.is_some_and(plain) {
@@ -236,30 +177,28 @@ impl Display for Arguments {
     }
 }
 
-/// What every device has in common.
+/// Implements [`Vdev`] for a device over its [`Arguments`], of the driver whose `DRIVER` is in scope.
 macro_rules! vdev {
-    ($device:ident, $driver:literal $(, $check:expr)?) => {
+    ($device:ident $(, $check:expr)?) => {
         impl std::fmt::Display for $device {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 self.0.fmt(f)
             }
         }
 
-        impl super::sealed::Sealed for $device {
-            const DRIVER: &'static str = $driver;
-            fn arguments(&self) -> &super::Arguments {
+        impl crate::port::arguments::sealed::Sealed for $device {
+            const DRIVER: &'static str = DRIVER.name;
+            fn arguments(&self) -> &crate::port::arguments::Arguments {
                 &self.0
             }
-            $(fn check(&self) -> Result<(), super::VdevError> {
-                let check: fn(&super::Arguments) -> Result<(), super::VdevError> = $check;
+            $(fn check(&self) -> Result<(), crate::port::arguments::VdevError> {
+                use crate::port::arguments::{Arguments, VdevError};
+                let check: fn(&Arguments) -> Result<(), VdevError> = $check;
                 check(&self.0)
             })?
         }
 
-        impl super::Vdev for $device {}
+        impl crate::port::arguments::Vdev for $device {}
     };
 }
-use vdev;
-
-#[cfg(test)]
-mod tests;
+pub(super) use vdev;

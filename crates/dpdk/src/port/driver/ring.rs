@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! net_ring: what is sent on a queue is received on it.
 
-use super::{Arguments, vdev};
+use super::Driver;
+use crate::port::arguments::{Arguments, vdev};
+
+/// Its arguments are `internal`, a pointer, and `nodeaction`, which attaches to rings of other devices.
+pub(super) const DRIVER: Driver = Driver {
+    name: "net_ring",
+    check_arguments: |arguments| match arguments {
+        [] => Ok(()),
+        _ => Err("this driver takes no arguments here: they are pointers or other rings"),
+    },
+    ring_prefix: Some("ETH_RXTX"),
+    ..Driver::PLAIN
+};
 
 /// A device that gives back what was sent, 1023 packets at most waiting in each of its queues. It takes no
 /// arguments here: they are pointers, or attach to rings of other devices.
@@ -15,7 +27,7 @@ use super::{Arguments, vdev};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ring(Arguments);
 
-vdev!(Ring, "net_ring");
+vdev!(Ring);
 
 impl Ring {
     /// A device of that name, which begins with `net_ring`.

@@ -3,7 +3,64 @@
 
 use std::path::Path;
 
-use super::{Arguments, vdev};
+use dpdk_sys::rte_eth_dev_info;
+
+use super::{Driver, decimal, refuse_key};
+use crate::port::arguments::{Arguments, vdev};
+use crate::port::config::PortConfig;
+use crate::port::tx_guard::TxGuard;
+use crate::release::Release;
+
+pub(super) const DRIVER: Driver = Driver {
+    name: "net_memif",
+    check_arguments,
+    max_rx_queues: QUEUES,
+    max_tx_queues: QUEUES,
+    tx_guard,
+    hash_table: Some("memif-sh"),
+    ..Driver::PLAIN
+};
+
+/// Queues each way that fit into 4 GiB with the largest rings that are allowed: the driver adds up their bytes in 32 bits.
+const QUEUES: u16 = 63;
+/// Bytes of the buffers of one ring, at most.
+const RING_BYTES: u64 = 1 << 25;
+/// Bytes of a buffer by default.
+const BUFFER_BYTES: u64 = 2048;
+
+/// Releases newer than 22.11 copy bursts in another way: they take the peer's buffers to be as long as their own, and
+/// copy whole segments if the pool of a packet's first segment says that they fit.
+fn copies_unchecked() -> bool {
+    Release::running() > Release::V22_11
+}
+
+fn check_arguments(arguments: &[&str]) -> Result<(), &'static str> {
+    refuse_key(arguments, "zero-copy", "with zero-copy the peer writes to packets at any time")?;
+    let (mut bytes, mut log2) = (BUFFER_BYTES, 10);
+    for argument in arguments {
+        match argument.split_once('=') {
+            Some(("bsize", value)) => bytes = decimal(value).ok_or("bsize is a number of bytes")?,
+            Some(("rsize", value)) => log2 = decimal(value).ok_or("rsize is a number")?,
+            _ => {}
+        }
+    }
+    if log2 > 14 || bytes << log2 > RING_BYTES {
+        return Err(
+            "bsize * 2^rsize is 2^25 bytes at most: with more the driver forgets how much memory it has",
+        );
+    }
+    if bytes != BUFFER_BYTES && copies_unchecked() {
+        return Err(
+            "this release of DPDK writes past the end of net_memif's buffers if the peer has another bsize: leave it at 2048",
+        );
+    }
+    Ok(())
+}
+
+fn tx_guard<'eal>(_: &rte_eth_dev_info, config: &PortConfig<'eal>) -> Option<TxGuard<'eal>> {
+    let pool = config.rx.first().map(|queue| queue.pool);
+    copies_unchecked().then_some(TxGuard::OnePool { pool })
+}
 
 /// Which end of a memif link a device is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +84,7 @@ pub enum Role {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Memif(Arguments);
 
-vdev!(Memif, "net_memif", |arguments| {
+vdev!(Memif, |arguments| {
     arguments.check_socket("socket")?;
     match arguments.get("socket") {
         Some(name) if name.len() > ABSTRACT && arguments.get("socket-abstract") != Some("no") => {
@@ -93,8 +150,8 @@ impl Memif {
 
     /// Bytes of each buffer in the shared memory, which the client decides; 2048 by default. Longer packets take
     /// several, and the driver does not take back the mark that they do: a shorter one that begins in such a place later is joined to
-    /// what follows it (seen with 22.11). Let buffers be as long as packets. Of releases of DPDK behind 22.11 safe code attaches no other: they write behind buffers that are shorter than
-    /// the other end believes.
+    /// what follows it (seen with 22.11). Let buffers be as long as packets. With releases of DPDK newer than 22.11 safe code can attach no other length: they
+    /// write past the end of buffers that are shorter than the other end's.
     #[must_use]
     pub fn buffer_size(mut self, bytes: u16) -> Self {
         self.0.set("bsize", bytes);

@@ -3,7 +3,18 @@
 
 use std::path::Path;
 
-use super::{Arguments, vdev};
+use super::{Driver, refuse_key};
+use crate::port::arguments::{Arguments, vdev};
+
+pub(super) const DRIVER: Driver = Driver {
+    name: "net_virtio_user",
+    // It writes the header in front of packets even if the bytes there are another packet's or no mbuf's.
+    check_arguments: |arguments| {
+        let why = "vectorized sends write into packets that are shared";
+        refuse_key(arguments, "vectorized", why)
+    },
+    ..Driver::PLAIN
+};
 
 /// The guest's end of a virtio link. The other end reads and writes this process's packet memory: connect it only
 /// with one that is trusted with that, as with `/dev/vhost-net` the kernel.
@@ -16,7 +27,7 @@ use super::{Arguments, vdev};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VirtioUser(Arguments);
 
-vdev!(VirtioUser, "net_virtio_user", |arguments| {
+vdev!(VirtioUser, |arguments| {
     arguments.check_socket("path")?;
     arguments.check_range("queues", 1..=128, "virtio has 1 to 128 pairs of queues")?;
     match arguments.get("queue_size").map(str::parse::<u16>) {

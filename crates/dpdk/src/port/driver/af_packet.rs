@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! net_af_packet: a kernel interface by packet sockets and memory shared with the kernel.
 
-use super::{Arguments, vdev};
+use super::Driver;
+use crate::port::arguments::{Arguments, vdev};
+use crate::port::tx_guard::TxGuard;
+
+/// It checks that a packet fits into a slot of its ring, and only then inserts the VLAN tag: tags are inserted before.
+pub(super) const DRIVER: Driver =
+    Driver { name: "net_af_packet", tx_guard: |_, _| Some(TxGuard::InsertVlan), ..Driver::PLAIN };
 
 /// A kernel interface. Needs `CAP_NET_RAW`.
 ///
@@ -13,7 +19,7 @@ use super::{Arguments, vdev};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AfPacket(Arguments);
 
-vdev!(AfPacket, "net_af_packet", |arguments| {
+vdev!(AfPacket, |arguments| {
     let positive = "it has to be positive, and as DPDK reads it an int";
     for key in ["qpairs", "blocksz", "framesz", "framecnt"] {
         arguments.check_range(key, 1..=i32::MAX as u64, positive)?;

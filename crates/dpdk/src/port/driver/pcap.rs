@@ -3,7 +3,21 @@
 
 use std::path::Path;
 
-use super::{Arguments, vdev};
+use super::{Driver, Restrictions};
+use crate::errno::Errno;
+use crate::port::arguments::{Arguments, vdev};
+
+pub(super) const DRIVER: Driver = Driver { name: "net_pcap", after_rx_setup, ..Driver::PLAIN };
+
+/// When a queue with `infinite_rx` cannot be set up it frees what it has made so far, and frees it again when the port is
+/// closed; setting up the first queue successfully makes up for that.
+fn after_rx_setup(queue: u16, code: i32) -> Restrictions {
+    match Errno(-code) {
+        // Its file is closed since the port was stopped: the driver has not begun.
+        Errno(0) | Errno::ENOENT => Restrictions::default(),
+        _ => Restrictions { no_configure: queue > 0, no_close: true },
+    }
+}
 
 /// Receives from a capture file and writes what is sent into one; or both with a kernel interface.
 ///
@@ -15,7 +29,7 @@ use super::{Arguments, vdev};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pcap(Arguments);
 
-vdev!(Pcap, "net_pcap", |arguments| {
+vdev!(Pcap, |arguments| {
     // The driver takes the interface for both ways then, and leaves the files without a word.
     let files = ["rx_pcap", "tx_pcap"].into_iter().find(|key| arguments.get(key).is_some());
     match (arguments.get("iface"), files) {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What this crate knows about DPDK's drivers: one file per driver, with one [`Driver`] value and, for virtual devices,
+//! the typed arguments that [`vdev`](super::vdev) exports.
+//!
+//! A driver's quirk is a field here, never a comparison of names elsewhere. To support another driver, read what its
+//! arguments do, write its file, and add it to [`DRIVERS`]. Drivers without a file can be used by devices from EAL's
+//! command line, and are treated as [`Driver::PLAIN`].
+
+mod af_packet;
+mod af_xdp;
+mod memif;
+mod null;
+mod pcap;
+mod ring;
+mod tap;
+mod vhost;
+mod virtio_user;
+
+use dpdk_sys::rte_eth_dev_info;
+
+use super::config::PortConfig;
+use super::tx_guard::TxGuard;
+
+pub use af_packet::AfPacket;
+pub use af_xdp::AfXdp;
+pub use memif::{Memif, Role};
+pub use null::Null;
+pub use pcap::Pcap;
+pub use ring::Ring;
+pub use tap::{Tap, TapMac};
+pub use vhost::Vhost;
+pub use virtio_user::VirtioUser;
+
+/// The drivers whose virtual devices safe code may attach.
+static DRIVERS: [&Driver; 9] = [
+    &af_packet::DRIVER,
+    &af_xdp::DRIVER,
+    &memif::DRIVER,
+    &null::DRIVER,
+    &pcap::DRIVER,
+    &ring::DRIVER,
+    &tap::DRIVER,
+    &vhost::DRIVER,
+    &virtio_user::DRIVER,
+];
+
+/// What is special about a driver.
+pub(super) struct Driver {
+    /// Its name, as `rte_eth_dev_info_get` reports it.
+    pub name: &'static str,
+    /// Other names by which DPDK finds it.
+    pub aliases: &'static [&'static str],
+    /// Checks the arguments, each `key=value`, that safe code gives a device. The error says why they are unsafe.
+    pub check_arguments: fn(&[&str]) -> Result<(), &'static str>,
+    /// Receive queues that it handles safely, if it reports more.
+    pub max_rx_queues: u16,
+    /// Transmit queues that it handles safely, if it reports more.
+    pub max_tx_queues: u16,
+    /// How packets must be changed before it may send them; `None` if it sends any packet safely.
+    pub tx_guard: for<'eal> fn(&rte_eth_dev_info, &PortConfig<'eal>) -> Option<TxGuard<'eal>>,
+    /// What must not be done to a port any more once DPDK has answered `code` to setting up a receive queue.
+    pub after_rx_setup: fn(queue: u16, code: i32) -> Restrictions,
+    /// A hash table that it looks up by this name, and whose values it takes for pointers.
+    pub hash_table: Option<&'static str>,
+    /// It looks up rings whose names begin so, and takes what is inside for packets.
+    pub ring_prefix: Option<&'static str>,
+}
+
+/// What must not be done to a port because of what its driver would do.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Restrictions {
+    /// Do not configure it again.
+    pub no_configure: bool,
+    /// Do not close it: the driver might free memory twice.
+    pub no_close: bool,
+}
+
+impl Driver {
+    /// A driver without quirks.
+    const PLAIN: Self = Self {
+        name: "",
+        aliases: &[],
+        check_arguments: |_| Ok(()),
+        max_rx_queues: u16::MAX,
+        max_tx_queues: u16::MAX,
+        tx_guard: |_, _| None,
+        after_rx_setup: |_, _| Restrictions { no_configure: false, no_close: false },
+        hash_table: None,
+        ring_prefix: None,
+    };
+
+    /// By the name that a port's driver reports.
+    pub fn of_port(name: &str) -> &'static Self {
+        static PLAIN: Driver = Driver::PLAIN;
+        DRIVERS.into_iter().find(|driver| driver.name == name).unwrap_or(&PLAIN)
+    }
+
+    /// By the name of a virtual device: DPDK takes the driver whose name the device's name begins with. `None` if the
+    /// driver is not listed, or if the name is not plain.
+    pub fn of_device(device: &str) -> Option<&'static Self> {
+        let is_plain = |rest: &str| rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        DRIVERS.into_iter().find(|driver| {
+            let mut names = driver.aliases.iter().chain([&driver.name]);
+            names.any(|name| device.strip_prefix(name).is_some_and(is_plain))
+        })
+    }
+}
+
+/// Whether a driver would take a hash table of this name for its own.
+pub(crate) fn reserves_hash_table(name: &str) -> bool {
+    DRIVERS.iter().any(|driver| driver.hash_table == Some(name))
+}
+
+/// Whether a driver would take a ring of this name for its own.
+pub(crate) fn reserves_ring(name: &str) -> bool {
+    DRIVERS.iter().any(|driver| driver.ring_prefix.is_some_and(|prefix| name.starts_with(prefix)))
+}
+
+/// Refuses arguments that begin with a key.
+fn refuse_key(arguments: &[&str], key: &str, why: &'static str) -> Result<(), &'static str> {
+    match arguments.iter().any(|argument| argument.starts_with(key)) {
+        true => Err(why),
+        false => Ok(()),
+    }
+}
+
+/// A number that C reads likewise: digits only, 16 bits at most.
+fn decimal(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|n| text.bytes().all(|b| b.is_ascii_digit()) && *n <= u16::MAX.into())
+}
