@@ -21,6 +21,8 @@ endif
 CARGO := scripts/cargo
 # The lab builds the C forwarder by its own Makefile: that make must not take itself for one of ours.
 LINERATE := env -u MAKELEVEL .venv/bin/linerate
+# Measurements of the project itself, which are no part of the lab.
+BENCH := env -u MAKELEVEL PYTHONPATH=bench/lab .venv/bin/python -m linerate_bench
 comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
@@ -48,28 +50,28 @@ BLOCKS ?= 80
 bench: build bench-packages ## compare l2fwd and the generator with C, count instructions, time the probe (40 minutes)
 	$(Q)$(LINERATE) run overload --preset screen --link null2,nearfree2 --forwarders $(BENCH_ARMS) \
 	  --blocks $(BLOCKS) --no-probe --out '$(OUT)'
-	$(Q).venv/bin/python -m linerate.goals '$(OUT)/records.jsonl' | tee '$(OUT)/goals.txt'
-	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.probe_cost | tee '$(OUT)/probe.txt'
-	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.generator_bench | tee '$(OUT)/generator.txt'
+	$(Q)$(BENCH).goals '$(OUT)/records.jsonl' | tee '$(OUT)/goals.txt'
+	$(Q)$(BENCH).probe_cost | tee '$(OUT)/probe.txt'
+	$(Q)$(BENCH).generator_speed | tee '$(OUT)/generator.txt'
 	$(Q)scripts/count-instructions $(subst $(comma), ,$(BENCH_ARMS)) | tee '$(OUT)/instructions.txt'
 	$(Q)scripts/count-callbacks | tee '$(OUT)/callbacks.txt'
 	$(Q)$(MAKE) --no-print-directory native-graph
 	$(Q)$(LINERATE) run graph --preset full --out '$(OUT)/graph'
-	$(Q).venv/bin/python -m linerate.graph.goals '$(OUT)/graph/records.jsonl' | tee '$(OUT)/graph-goals.txt'
-	$(Q).venv/bin/python -m linerate.acl_bench | tee '$(OUT)/acl.txt'
+	$(Q)$(BENCH).graph_goals '$(OUT)/graph/records.jsonl' | tee '$(OUT)/graph-goals.txt'
+	$(Q)$(BENCH).acl | tee '$(OUT)/acl.txt'
 	$(Q)$(CARGO) build --release --locked --bin nat-bench --bin lookup-bench
-	$(Q).venv/bin/python -m linerate.nat_bench | tee '$(OUT)/nat.txt'
-	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.lookup_bench | tee '$(OUT)/lookups.txt'
+	$(Q)$(BENCH).nat | tee '$(OUT)/nat.txt'
+	$(Q)$(BENCH).lookups | tee '$(OUT)/lookups.txt'
 	$(Q)$(LINERATE) run l3fwd --link nearfree1-ip,nearfree2-ip --routes 1000 --rules 0 --no-probe \
 	  --forwarders c-l3fwd-graph,c-l3fwd-graph-native,c-l3fwd-graph-clang,c-l3fwd-graph-clang-native,rust-l3fwd-graph,rust-l3fwd-graph-fused \
 	  --blocks $(BLOCKS) --out '$(OUT)/l3fwd'
-	$(Q).venv/bin/python -m linerate.l3fwd.goals '$(OUT)/l3fwd/records.jsonl' | tee '$(OUT)/l3fwd-goals.txt'
+	$(Q)$(BENCH).l3fwd_goals '$(OUT)/l3fwd/records.jsonl' | tee '$(OUT)/l3fwd-goals.txt'
 
 # Rounds of real comparisons; 0 for those on the simulated machine alone, which take a minute.
 REAL ?= 40
 bench-trust: $(if $(filter 0,$(REAL)),setup,build) ## count wrong verdicts and slow-downs not found, simulated and real (110 minutes; REAL=0: 1)
 	$(Q)mkdir -p '$(OUT)'
-	$(Q)env -u MAKELEVEL .venv/bin/python -m linerate.trust --json '$(OUT)/trust.json' \
+	$(Q)$(BENCH).trust --json '$(OUT)/trust.json' \
 	  $(if $(filter 0,$(REAL)),--simulated-only,--real $(REAL) --records '$(OUT)/records.jsonl') | tee '$(OUT)/trust.txt'
 
 test: build ## run every test, Rust and Python
@@ -83,7 +85,7 @@ MINUTES ?= 10
 soak: build ## look for a lost frame among 10^9, and whether the generator grows in MINUTES=10
 	$(Q)LINERATE_RING_FRAMES=1000000000 $(CARGO) test --profile checked --locked $(if $(filter 0,$(V)),--quiet) \
 	  --package linerate-forwarders --test frames_ring -- --nocapture
-	$(Q).venv/bin/python -m linerate.generator_soak $(MINUTES)
+	$(Q)$(BENCH).generator_soak $(MINUTES)
 
 KILLS ?= 50
 kills: build ## kill the lab, generators and forwarders at KILLS=50 random moments of each experiment, and resume

@@ -13,9 +13,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from linerate.plugins import probe_plugin
-from linerate.process import Child, Command, RunDirectory
-from linerate.telemetry import Telemetry, connect, socket_path
+from linerate.host.builds.plugins import probe_plugin
+from linerate.host.process import Child, Command, RunDirectory
+from linerate.telemetry.client import Telemetry, connect, socket_path
 
 CPUS = sorted(os.sched_getaffinity(0))
 MEMORY = ["--no-pci", "--no-huge", "--no-shconf", "-m", "256"]

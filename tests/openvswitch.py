@@ -22,11 +22,11 @@ from pathlib import Path
 import pytest
 from forwarding_programs import TIMEOUT_S, Program
 
-from linerate.make import locked
-from linerate.places import build_directory
-from linerate.plugins import probe_plugin
-from linerate.process import Child, Command, RunDirectory
-from linerate.telemetry import connect, socket_path
+from linerate.host.builds.make import locked
+from linerate.host.builds.plugins import probe_plugin
+from linerate.host.places import build_directory
+from linerate.host.process import Child, Command, RunDirectory
+from linerate.telemetry.client import connect, socket_path
 
 PACKAGES = ("openvswitch-switch-dpdk", "openvswitch-switch", "openvswitch-common")
 DAEMON = "usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from linerate.telemetry import Telemetry, connect, socket_path
+from linerate.telemetry.client import Telemetry, connect, socket_path
 
 ROOT = Path(__file__).resolve().parents[1]
 RELEASE = ROOT / "target" / "release"

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from ipaddress import IPv6Address
 from pathlib import Path
 
-from linerate.flows import checksum
-from linerate.process import Child, Command, RunDirectory
-from linerate.telemetry import Telemetry, connect, socket_path
+from linerate.host.process import Child, Command, RunDirectory
+from linerate.links.flows import checksum
+from linerate.telemetry.client import Telemetry, connect, socket_path
 
 CPUS = sorted(os.sched_getaffinity(0))
 MEMORY = ("--no-pci", "--no-huge", "--no-shconf", "-m", "512")

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from linerate import cpus
-from linerate.eal import Memory
-from linerate.graph.cells import BASE
-from linerate.graph.conversation import Conversation
-from linerate.graph.programs import NATIVE_SUFFIX, find
-from linerate.process import RunDirectory
+from linerate.experiments.graph.cells import BASE
+from linerate.experiments.graph.conversation import Conversation
+from linerate.experiments.graph.programs import NATIVE_SUFFIX, find
+from linerate.host import cpus
+from linerate.host.process import RunDirectory
+from linerate.links.eal import Memory
 
 EAL = ["--no-huge", "--no-pci", "--no-shconf", "-m", "256", "--log-level", "warning"]
 TIMEOUT_S = 60.0

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from linerate.errors import UnknownCommandError
-from linerate.places import rust_binary
-from linerate.process import Child, Command, RunDirectory
-from linerate.telemetry import ask_when_known, connect, socket_path
+from linerate.host.errors import UnknownCommandError
+from linerate.host.places import rust_binary
+from linerate.host.process import Child, Command, RunDirectory
+from linerate.telemetry.client import ask_when_known, connect, socket_path
 
 EAL = ["--no-pci", "--no-huge", "--no-shconf", "-m", "256"]
 TIMEOUT_S = 15.0

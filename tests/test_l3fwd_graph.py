@@ -30,10 +30,10 @@ from routed import (
     write_capture,
 )
 
-from linerate import c_examples
-from linerate.places import rust_binary
-from linerate.process import RunDirectory
-from linerate.telemetry import Telemetry, ask_when_known
+from linerate.host.builds import c_examples
+from linerate.host.places import rust_binary
+from linerate.host.process import RunDirectory
+from linerate.telemetry.client import Telemetry, ask_when_known
 
 ROOT = Path(__file__).resolve().parents[1]
 EXECUTORS = ["dpdk", "fused"]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from linerate.benchmarks import bench_program, nearfree_obstacle, nearfree_plugin
-from linerate.places import rust_binary
-from linerate.process import Child, Command, RunDirectory
-from linerate.telemetry import connect, socket_path
+from linerate.host.builds.bench_programs import bench_program, nearfree_obstacle, nearfree_plugin
+from linerate.host.places import rust_binary
+from linerate.host.process import Child, Command, RunDirectory
+from linerate.telemetry.client import connect, socket_path
 
 pytestmark = pytest.mark.skipif(nearfree_obstacle() is not None, reason=str(nearfree_obstacle()))
 CPU = max(os.sched_getaffinity(0))

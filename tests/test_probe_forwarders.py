@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from forwarding_programs import Feed, Program, numbers, offsets, one_offset, running
 
-from linerate import c_examples
-from linerate.places import rust_binary
-from linerate.process import RunDirectory
+from linerate.host.builds import c_examples
+from linerate.host.places import rust_binary
+from linerate.host.process import RunDirectory
 
 
 def screens(program: Program) -> str:

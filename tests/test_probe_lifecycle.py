@@ -26,8 +26,8 @@ from probe_examples import (
     until,
 )
 
-from linerate.errors import TelemetryError
-from linerate.telemetry import Telemetry, socket_path
+from linerate.host.errors import TelemetryError
+from linerate.telemetry.client import Telemetry, socket_path
 
 NULL = "net_null0"
 # `malloc` keeps pieces in caches of each thread, and DPDK allocates a thing or two when it is first

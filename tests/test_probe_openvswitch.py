@@ -16,8 +16,8 @@ import pytest
 from forwarding_programs import CPUS, numbers
 from openvswitch import Vswitch, vswitch
 
-from linerate.machine import hugepage_memory_mib
-from linerate.process import RunDirectory
+from linerate.host.machine import hugepage_memory_mib
+from linerate.host.process import RunDirectory
 
 NEEDED_MIB = 512
 PMD = CPUS[-1]

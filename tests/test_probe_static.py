@@ -8,9 +8,9 @@ from pathlib import Path
 
 from forwarding_programs import CPUS, MEMORY, offsets, one_offset, running
 
-from linerate import c_examples
-from linerate.plugins import probe_plugin
-from linerate.process import RunDirectory
+from linerate.host.builds import c_examples
+from linerate.host.builds.plugins import probe_plugin
+from linerate.host.process import RunDirectory
 
 # What the example and null ports need; pkg-config's list has every driver with its libraries, of
 # which some are not installed.

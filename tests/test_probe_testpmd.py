@@ -12,7 +12,7 @@ from collections import Counter
 
 from forwarding_programs import Testpmd, commanded_testpmd
 
-from linerate.process import RunDirectory
+from linerate.host.process import RunDirectory
 
 QUEUES = ["--rxq=2", "--txq=2"]
 # Bursts that `start tx_first` puts into each queue.

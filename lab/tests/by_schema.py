@@ -9,7 +9,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from linerate import schemas
+from linerate.cli import schemas
 
 
 @cache

@@ -8,16 +8,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from linerate.cloud.design import QUESTION, CloudDesign, Part
-from linerate.cloud.levels import NOBODY, Place
-from linerate.cloud.plan import order
-from linerate.cloud.work import WORK_OF
-from linerate.cloud_window import CloudWindow, CoreWindow, TenantWindow
-from linerate.design import AA_SUFFIX, Arm, Cell, arms
+from linerate.experiments.cloud.analysis.work import WORK_OF
+from linerate.experiments.cloud.design.design import QUESTION, CloudDesign, Part
+from linerate.experiments.cloud.design.levels import NOBODY, Place
+from linerate.experiments.cloud.design.plan import order
 from linerate.forwarders import FORWARDERS
-from linerate.machine import Machine
-from linerate.records import LatencyFigures, Process, Trial
-from linerate.run_summary import Setup
+from linerate.host.machine import Machine
+from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.cloud_window import CloudWindow, CoreWindow, TenantWindow
+from linerate.records.trial import LatencyFigures, Process, Trial
+from linerate.runs.blocks import arms
+from linerate.runs.run_summary import Setup
 
 DPDK, XDP = "c-l2fwd", "xdp-tx"
 # What is put in: by levels, which must all be those of a cell, a summand of it.

@@ -7,22 +7,22 @@ import dataclasses
 import random
 from collections.abc import Sequence
 
-from linerate.cloud.charts import link_to
-from linerate.cloud.design import Part, places_of
-from linerate.cloud.levels import Place, in_order
-from linerate.cloud_summary import (
+from linerate.experiments.cloud.design.design import Part, places_of
+from linerate.experiments.cloud.design.levels import Place, in_order
+from linerate.experiments.cloud.page.places import link_to
+from linerate.host.machine import Machine
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.cloud_summary import (
     CloudAnswers,
     CloudCellFigures,
     NotRun,
     OwnRate,
     TakeawayEntry,
 )
-from linerate.cloud_window import CloudCell, CloudWindow, CoreWindow
-from linerate.design import AA_SUFFIX
-from linerate.machine import Machine
-from linerate.records import Process, Trial
-from linerate.summary import Summary
-from linerate.summary_figures import Quartiles
+from linerate.records.cloud_window import CloudCell, CloudWindow, CoreWindow
+from linerate.records.summary import Summary
+from linerate.records.summary_figures import Quartiles
+from linerate.records.trial import Process, Trial
 
 FRAMEWORKS = ("c-l2fwd", "rust-l2fwd", "af-xdp", "xdp-tx")
 MAIN = Part(

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from linerate import cli, netns
-from linerate.design import Cell, arms, schedule
-from linerate.errors import LabError
+from linerate.cli import main as cli
 from linerate.forwarders import forwarder as known
+from linerate.host import netns
+from linerate.host.errors import LabError
 from linerate.links import LINKS, link
-from linerate.records import Polling, Process, Trial
-from linerate.run_summary import Setup
+from linerate.records.cells import Cell
+from linerate.records.trial import Polling, Process, Trial
+from linerate.runs.blocks import arms, schedule
+from linerate.runs.run_summary import Setup
 
 if TYPE_CHECKING:
     from browser import Browser

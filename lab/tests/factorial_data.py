@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 from scipy import stats as scipy_stats
 
-from linerate.factorial.design import Factor, Observations
-from linerate.stats import ALPHA, Floats
+from linerate.experiments.cloud.factorial.design import Factor, Observations
+from linerate.verdict.stats import ALPHA, Floats
 
 FRAMEWORK = Factor("framework", ("dpdk", "xdp"))
 LOAD = Factor("load", ("cpu", "network"))

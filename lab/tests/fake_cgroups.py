@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from linerate.errors import MachineError
-from linerate.tenants import cgroup_files, cgroups
-from linerate.tenants.cgroup_files import Hierarchy
+from linerate.experiments.cloud.tenants.cgroups import cgroup_files, cgroups
+from linerate.experiments.cloud.tenants.cgroups.cgroup_files import Hierarchy
+from linerate.host.errors import MachineError
 
 V1_FILES = {
     "cpu": {"cpu.shares": "1024", "cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "-1",

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from simulated_lab import SimulatedLab, options, start
 
-from linerate.output import REPORT
-from linerate.report import published_rfc2544
-from linerate.rfc2544.experiment import cells
-from linerate.rfc2544.runs import Found
-from linerate.summary import Summary
-from linerate.summary_figures import LowerLoad, Quartiles
-from linerate.verdict import LOW_LOAD
+from linerate import report
+from linerate.experiments.rfc2544.experiment import cells
+from linerate.experiments.rfc2544.runs import Found
+from linerate.records.output import REPORT
+from linerate.records.summary import Summary
+from linerate.records.summary_figures import LowerLoad, Quartiles
+from linerate.records.types import LOW_LOAD
 
 SIZES = [64, 300, 1518]
 
@@ -37,7 +37,7 @@ RESULTS = "memif: throughput, and latency there, by frame size and forwarder"
 REPRODUCED = "memif: this run by the published arithmetic"
 
 
-CSV = Path(published_rfc2544.__file__).parents[1] / "data" / "codilime-rfc2544.csv"
+CSV = Path(report.__file__).with_name("data") / "codilime-rfc2544.csv"
 
 
 class Page(HTMLParser):

@@ -13,9 +13,9 @@ from simulated_lab import (
     start,
 )
 
-from linerate.records import Trial
-from linerate.rfc2544.experiment import cells
-from linerate.summary import ArmSummary, Comparison, Summary
+from linerate.experiments.rfc2544.experiment import cells
+from linerate.records.summary import ArmSummary, Comparison, Summary
+from linerate.records.trial import Trial
 
 # With all tests at one size, where nothing else is asked for.
 BLOCKS = cells(options())[0].blocks

@@ -19,20 +19,22 @@ import pytest
 from conftest import probed, simulated_trial
 from rich.console import Console
 
-from linerate import block_run, machine, provenance, session
-from linerate.bed import Bed
-from linerate.block_run import BlockRun, Options
-from linerate.cpus import Cores
-from linerate.design import PRESETS, Arm, Cell
-from linerate.eal import Memory
-from linerate.errors import DisturbedError
-from linerate.experiments import Findings
-from linerate.machine import Machine
-from linerate.records import Role, Test, Trial
-from linerate.run_commands.options import WIDE
-from linerate.search.bed_device import Terms, outcome_of
-from linerate.search.device import Outcome
-from linerate.trial import Bench, Plan
+from linerate.cli.run_commands.options import WIDE
+from linerate.host import machine
+from linerate.host.cpus import Cores
+from linerate.host.errors import DisturbedError
+from linerate.host.machine import Machine
+from linerate.links.eal import Memory
+from linerate.records.cells import Arm, Cell
+from linerate.records.trial import Role, Test, Trial
+from linerate.runs import block_run, provenance, session
+from linerate.runs.block_run import BlockRun, Options
+from linerate.runs.blocks import PRESETS
+from linerate.runs.experiment import Findings
+from linerate.trial.bed import Bed
+from linerate.trial.search.bed_device import Terms, outcome_of
+from linerate.trial.search.device import Outcome
+from linerate.trial.trial import Bench, Plan
 
 MACHINE = Machine(
     cpu_model="simulated",

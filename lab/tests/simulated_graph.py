@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from simulated import quiet
 
-from linerate import cpus, session
-from linerate.graph import experiment, programs
-from linerate.graph.design import NAME, OPTIONS, Options, planned
-from linerate.graph.presets import PRESETS
-from linerate.graph.programs import Programs
-from linerate.graph.runs import Found
-from linerate.process import Activity, Child
+from linerate.experiments.graph import experiment, programs
+from linerate.experiments.graph.design import NAME, OPTIONS, Options, planned
+from linerate.experiments.graph.presets import PRESETS
+from linerate.experiments.graph.programs import Programs
+from linerate.experiments.graph.runs import Found
+from linerate.host import cpus
+from linerate.host.process import Activity, Child
+from linerate.runs import session
 
 FAKE = Path(__file__).with_name("fake_graph_bench.py")
 

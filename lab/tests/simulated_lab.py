@@ -15,16 +15,18 @@ import pytest
 from rich.console import Console
 from simulated import MACHINE
 
-from linerate import machine, provenance, session
-from linerate.books import LATE_LIMIT
-from linerate.cpus import Cores
-from linerate.design import Arm, Cell
-from linerate.eal import Memory
-from linerate.errors import DisturbedError, TrialError
-from linerate.experiments import Findings
+from linerate.experiments.rfc2544 import presets, runs
+from linerate.experiments.rfc2544.beds import Record
+from linerate.experiments.rfc2544.experiment import NAME, Options, Rfc2544
+from linerate.experiments.rfc2544.runs import Found
 from linerate.forwarders import FORWARDERS
-from linerate.process import RunDirectory
-from linerate.records import (
+from linerate.host import machine
+from linerate.host.cpus import Cores
+from linerate.host.errors import DisturbedError, TrialError
+from linerate.host.process import RunDirectory
+from linerate.links.eal import Memory
+from linerate.records.cells import Arm, Cell
+from linerate.records.trial import (
     ChangeFigures,
     LatencyFigures,
     Load,
@@ -34,14 +36,13 @@ from linerate.records import (
     Test,
     Trial,
 )
-from linerate.rfc2544 import presets, runs
-from linerate.rfc2544.beds import Record
-from linerate.rfc2544.experiment import NAME, Options, Rfc2544
-from linerate.rfc2544.runs import Found
-from linerate.search.bed_device import DISTURBED, changed_of, error_of, outcome_of
-from linerate.search.device import Changed, Outcome
-from linerate.search.simulated import Model, SimulatedForwarder
-from linerate.trial import Bench
+from linerate.runs import provenance, session
+from linerate.runs.experiment import Findings
+from linerate.traffic.books import LATE_LIMIT
+from linerate.trial.search.bed_device import DISTURBED, changed_of, error_of, outcome_of
+from linerate.trial.search.device import Changed, Outcome
+from linerate.trial.search.simulated import Model, SimulatedForwarder
+from linerate.trial.trial import Bench
 
 CEILING_PPS = 10e6
 # By forwarder: what it can carry, in frames per second.

@@ -14,24 +14,25 @@ import pytest
 from rich.console import Console
 from simulated import MACHINE, quiet
 
-from linerate import machine, provenance, session
-from linerate.bed import Bed
-from linerate.clock_check import ClockCheck
-from linerate.cpus import Cores
-from linerate.design import Arm
-from linerate.eal import Memory
-from linerate.errors import DisturbedError, TrialError
+from linerate.experiments.latency import experiment, plan
+from linerate.experiments.latency.design import NAME, Options
+from linerate.experiments.latency.experiment import Latency
+from linerate.experiments.latency.packet_sender import PacketSender
+from linerate.experiments.latency.plan import Step
+from linerate.experiments.latency.runs import Found
 from linerate.forwarders import FORWARDERS
-from linerate.latency import experiment, plan
-from linerate.latency.design import NAME, Options
-from linerate.latency.experiment import Latency
-from linerate.latency.packet_sender import PacketSender
-from linerate.latency.plan import Step
-from linerate.latency.runs import Found
-from linerate.records import Clock, LatencyFigures, Process, Protocol, Role, Span, Test, Trial
-from linerate.search.bed_device import Terms, outcome_of
-from linerate.search.device import Outcome
-from linerate.trial import Bench, Plan
+from linerate.host import machine
+from linerate.host.cpus import Cores
+from linerate.host.errors import DisturbedError, TrialError
+from linerate.links.eal import Memory
+from linerate.records.cells import Arm
+from linerate.records.trial import Clock, LatencyFigures, Process, Protocol, Role, Span, Test, Trial
+from linerate.runs import provenance, session
+from linerate.trial.bed import Bed
+from linerate.trial.clock_check import ClockCheck
+from linerate.trial.search.bed_device import Terms, outcome_of
+from linerate.trial.search.device import Outcome
+from linerate.trial.trial import Bench, Plan
 
 HZ, CHECKED_HZ, COST = 2_600_000_000, 2_596_000_000.0, 26
 # By forwarder: what comes back of a flood, the median round trip at idle, and cycles inside.

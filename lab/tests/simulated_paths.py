@@ -11,15 +11,15 @@ from typing import Any
 from rich.console import Console
 from simulated import Simulation, quiet
 
-from linerate import session
-from linerate.bed import Bed
-from linerate.experiments import Findings
+from linerate.experiments.paths.experiment import NAME, Options
+from linerate.experiments.paths.presets import PRESETS
+from linerate.experiments.paths.runs import Found
 from linerate.forwarders import FORWARDERS
-from linerate.paths.experiment import NAME, Options
-from linerate.paths.presets import PRESETS
-from linerate.paths.runs import Found
-from linerate.records import CpuTime, LatencyFigures, Process, Trial
-from linerate.trial import Bench, Plan
+from linerate.records.trial import CpuTime, LatencyFigures, Process, Trial
+from linerate.runs import session
+from linerate.runs.experiment import Findings
+from linerate.trial.bed import Bed
+from linerate.trial.trial import Bench, Plan
 
 SENDER_PPS = 700e3
 

@@ -9,11 +9,11 @@ from typing import cast
 
 import pytest
 
-from linerate.activity import Watch
+from linerate.host.process import Activity, Child, Command, activity_of
 from linerate.links import KernelThread
-from linerate.process import Activity, Child, Command, activity_of
-from linerate.records import Process, Trial
-from linerate.run_summary import crowding
+from linerate.records.trial import Process, Trial
+from linerate.runs.run_summary import crowding
+from linerate.trial.activity import Watch
 
 
 def _activity(ran: float, waited: float = 0.0, switches: tuple[int, int] = (0, 0)) -> Activity:
@@ -40,7 +40,7 @@ def test_what_the_link_s_thread_had_was_the_forwarder_s(
 ) -> None:
     child = Scheduler()
     clock = SimpleNamespace(ran_s=3.0)
-    monkeypatch.setattr("linerate.activity.activity_of", lambda pid: _activity(clock.ran_s))
+    monkeypatch.setattr("linerate.trial.activity.activity_of", lambda pid: _activity(clock.ran_s))
     threads = [
         KernelThread(KernelThread.FORWARDER, "napi/f0", 7, 1),
         # On the other core: takes nothing away.

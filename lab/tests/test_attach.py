@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from linerate import attach, elf, places, plugins
-from linerate.errors import LabError, MachineError, MissingError, UsageError
+from linerate.cli import attach
+from linerate.host import elf, places
+from linerate.host.builds import plugins
+from linerate.host.errors import LabError, MachineError, MissingError, UsageError
 
 # Nobody's directory above it is writable for everybody, which a temporary directory's is.
 SAFE = plugins.plugin_directory() / f"test-attach-{os.getpid()}" / "probe.so"

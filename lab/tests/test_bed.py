@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from linerate.bed import Bed
-from linerate.errors import ProcessError
+from linerate.host.errors import ProcessError
 from linerate.links import Link, LinkContext, Wire, link
-from linerate.sender import Sender, Sent
+from linerate.traffic.sender import Sender, Sent
+from linerate.trial.bed import Bed
 
 CONTEXT = LinkContext(Path("/nonexistent"), 64)
 

@@ -10,21 +10,21 @@ from typing import Any, cast
 
 import pytest
 
-from linerate import books
-from linerate.bed import Bed
-from linerate.cpus import Cores
-from linerate.design import Arm
-from linerate.eal import Memory
-from linerate.errors import DisturbedError, ProcessError, TrialError
+from linerate.host.cpus import Cores
+from linerate.host.errors import DisturbedError, ProcessError, TrialError
+from linerate.host.process import Activity, Command, RunDirectory
 from linerate.links import LinkContext, Wire, link
-from linerate.otg import Traffic
-from linerate.process import Activity, Command, RunDirectory
-from linerate.records import Directions, LatencyFigures, Test, Trial
-from linerate.search.bed_device import BedDevice, Terms
-from linerate.search.replay import EndOfRecordsError, MismatchError, Replay
-from linerate.sender import Sender, Sent
-from linerate.trial import Bench
-from linerate.window import Exchange
+from linerate.links.eal import Memory
+from linerate.records.cells import Arm
+from linerate.records.trial import Directions, LatencyFigures, Test, Trial
+from linerate.traffic import books
+from linerate.traffic.otg import Traffic
+from linerate.traffic.sender import Sender, Sent
+from linerate.trial.bed import Bed
+from linerate.trial.search.bed_device import BedDevice, Terms
+from linerate.trial.search.replay import EndOfRecordsError, MismatchError, Replay
+from linerate.trial.trial import Bench
+from linerate.trial.window import Exchange
 
 Script = Callable[[int, Traffic], Sent]
 

@@ -9,11 +9,11 @@ from typing import Literal
 
 from conftest import simulated_trial
 
-from linerate import books
-from linerate.books import Forwarded
-from linerate.design import Cell
-from linerate.records import Trial
-from linerate.sender import Sent
+from linerate.records.cells import Cell
+from linerate.records.trial import Trial
+from linerate.traffic import books
+from linerate.traffic.books import Forwarded
+from linerate.traffic.sender import Sent
 
 SENT = Sent(attempted=100, accepted=80, received=70, refused=20, lost_at_ingress=0)
 

@@ -10,11 +10,16 @@ from pathlib import Path
 import pytest
 from fake_cgroups import Fake, fake_v1, fake_v2
 
-from linerate.errors import MachineError, MissingError, UsageError
-from linerate.locks import hold
-from linerate.process import start_time
-from linerate.tenants import block_device, cgroup_files, cgroup_mounts, cgroups
-from linerate.tenants.cgroups import Group, Groups, Limits, Usage
+from linerate.experiments.cloud.tenants.cgroups import (
+    block_device,
+    cgroup_files,
+    cgroup_mounts,
+    cgroups,
+)
+from linerate.experiments.cloud.tenants.cgroups.cgroups import Group, Groups, Limits, Usage
+from linerate.host.errors import MachineError, MissingError, UsageError
+from linerate.host.locks import hold
+from linerate.host.process import start_time
 
 OWN = f"linerate-{os.getpid()}-{start_time(os.getpid())}"
 DEAD = "linerate-999999999-1"

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from conftest import Done, Linerate
 
-from linerate import doctor, rebuild, regression_screen
-from linerate.errors import LabError
+from linerate.cli import compare_screen as regression_screen
+from linerate.cli import doctor
+from linerate.host.errors import LabError
+from linerate.runs import rebuild
 
 
 def process(*arguments: str, cwd: Path) -> Done:
@@ -155,7 +157,7 @@ def test_a_run_is_never_overwritten(tmp_path: Path, linerate: Linerate) -> None:
 def test_a_missing_package_names_the_remedy(tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['scipy'] = None; sys.argv = ['linerate', 'run', 'overload']; "
-        "from linerate.cli import main; main()"
+        "from linerate.cli.main import main; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -187,13 +189,13 @@ class Watch:
             os.kill(os.getpid(), {number})
 sys.meta_path.insert(0, Watch())
 sys.argv = ["linerate", "run", "overload"]
-from linerate.cli import main
+from linerate.cli.main import main
 main()
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("module", ["linerate.errors", "typer", "scipy"])
+@pytest.mark.parametrize("module", ["linerate.host.errors", "typer", "scipy"])
 def test_a_signal_during_the_imports_ends_it_without_a_traceback(
     tmp_path: Path, module: str, number: signal.Signals
 ) -> None:

@@ -12,17 +12,25 @@ import pytest
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
-from linerate.cloud import asked, design_file, plan
-from linerate.cloud.design import DESIGN, OPTIONS, CloudDesign, Options, Part, design_of, places_of
-from linerate.cloud.estimate import duration, estimate, seconds_of, told
-from linerate.cloud.isolation import isolation
-from linerate.cloud.levels import FACTORS, NOBODY, Place, in_order, quota_of
-from linerate.cloud.plan import Room
-from linerate.cloud_window import CloudCell
-from linerate.commands import app
-from linerate.cpus import Cores
-from linerate.errors import UsageError
-from linerate.kept_runs import as_stored, read
+from linerate.cli.commands import app
+from linerate.experiments.cloud.design import asked, design_file, plan
+from linerate.experiments.cloud.design.design import (
+    DESIGN,
+    OPTIONS,
+    CloudDesign,
+    Options,
+    Part,
+    design_of,
+    places_of,
+)
+from linerate.experiments.cloud.design.estimate import duration, estimate, seconds_of, told
+from linerate.experiments.cloud.design.levels import FACTORS, NOBODY, Place, in_order, quota_of
+from linerate.experiments.cloud.design.plan import Room
+from linerate.experiments.cloud.session.isolation import isolation
+from linerate.host.cpus import Cores
+from linerate.host.errors import UsageError
+from linerate.records.cloud_window import CloudCell
+from linerate.runs.kept_runs import as_stored, read
 
 TWO_CPUS = Room(forwarder=1, spare=None)
 PART = Part(

@@ -12,18 +12,24 @@ from pathlib import Path
 
 import pytest
 
-from linerate.cloud import counters, neighbours
-from linerate.cloud.counters import CoreCounters, Reading, between, moved_bytes, softirqs_of
-from linerate.cloud.design import TenantShape
-from linerate.cloud.exclusive import Exclusive
-from linerate.cloud.neighbours import Neighbours
-from linerate.cloud_window import CloudCell
-from linerate.errors import MachineError
-from linerate.process import RunDirectory
-from linerate.tenants.base import Limits
-from linerate.tenants.cgroups import _check
-from linerate.tenants.container import Container
-from linerate.tenants.vm_network import Bridge
+from linerate.experiments.cloud.design.design import TenantShape
+from linerate.experiments.cloud.session import counters, neighbours
+from linerate.experiments.cloud.session.counters import (
+    CoreCounters,
+    Reading,
+    between,
+    moved_bytes,
+    softirqs_of,
+)
+from linerate.experiments.cloud.session.exclusive import Exclusive
+from linerate.experiments.cloud.session.neighbours import Neighbours
+from linerate.experiments.cloud.tenants.base import Limits
+from linerate.experiments.cloud.tenants.cgroups.cgroups import _check
+from linerate.experiments.cloud.tenants.container import Container
+from linerate.experiments.cloud.tenants.vm.vm_network import Bridge
+from linerate.host.errors import MachineError
+from linerate.host.process import RunDirectory
+from linerate.records.cloud_window import CloudCell
 
 SOFTIRQS = """                    CPU0       CPU2
           HI:          1          2
@@ -145,7 +151,7 @@ def test_two_runs_refuse_each_other(tmp_path: Path) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from linerate.cloud.exclusive import Exclusive
+from linerate.experiments.cloud.session.exclusive import Exclusive
 with Exclusive("killed", Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

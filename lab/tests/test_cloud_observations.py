@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from cloud_data import DPDK, PART, XDP, Truth, design, records, split, void, with_part
 
-from linerate.cloud.levels import CPU, FRAMEWORK, LOAD, RATE, SIZE, TENANTS, place_of
-from linerate.cloud.observations import (
+from linerate.experiments.cloud.analysis.observations import (
     METRICS,
     beside,
     crossed_part,
@@ -18,10 +17,19 @@ from linerate.cloud.observations import (
     over_tenants,
     with_nobody,
 )
-from linerate.cloud.windows import windows_of
-from linerate.cloud.work import all_left, all_work, left, work_per_s
-from linerate.factorial.contrasts import block_means
-from linerate.records import Trial
+from linerate.experiments.cloud.analysis.windows import windows_of
+from linerate.experiments.cloud.analysis.work import all_left, all_work, left, work_per_s
+from linerate.experiments.cloud.design.levels import (
+    CPU,
+    FRAMEWORK,
+    LOAD,
+    RATE,
+    SIZE,
+    TENANTS,
+    place_of,
+)
+from linerate.experiments.cloud.factorial.contrasts import block_means
+from linerate.records.trial import Trial
 
 THROUGHPUT, LOSS = METRICS["throughput"], METRICS["loss"]
 LOSSY = Truth(loss_at=0.1)

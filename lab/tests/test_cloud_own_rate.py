@@ -10,15 +10,15 @@ from typing import Any, cast
 
 import pytest
 
-from linerate.cloud import own_rate
-from linerate.cpus import Cores
-from linerate.eal import Memory
-from linerate.journal import Journal
-from linerate.process import RunDirectory
-from linerate.records import RECORDS, RecordWriter, Trial, read
-from linerate.search.bed_device import Asked, outcome_of
-from linerate.search.device import Outcome
-from linerate.trial import Bench
+from linerate.experiments.cloud.session import own_rate
+from linerate.host.cpus import Cores
+from linerate.host.process import RunDirectory
+from linerate.links.eal import Memory
+from linerate.records.journal import Journal
+from linerate.records.trial import RECORDS, RecordWriter, Trial, read
+from linerate.trial.search.bed_device import Asked, outcome_of
+from linerate.trial.search.device import Outcome
+from linerate.trial.trial import Bench
 
 CARRIES, FLOODED = 700_000.0, 1_000_000.0
 

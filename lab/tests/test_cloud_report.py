@@ -14,16 +14,16 @@ from browser import Browser, Page
 from chart_specs import specifications, valid_charts
 from simulated import assert_nothing_wraps, printed, quiet
 
-from linerate.cloud.levels import RATE, TENANTS
-from linerate.cloud.sentences import control_words, effect_words, sentence
-from linerate.cloud.settings import in_design_order
-from linerate.cloud.table import MOST, answers, print_summary
-from linerate.cloud_summary import CloudAnswers
-from linerate.report import cloud_page
-from linerate.report.cloud_averages import averaged
-from linerate.report.cloud_metrics import shown
+from linerate.experiments.cloud.design.levels import RATE, TENANTS
+from linerate.experiments.cloud.design.settings import in_design_order
+from linerate.experiments.cloud.page import page as cloud_page
+from linerate.experiments.cloud.page.averages import averaged
+from linerate.experiments.cloud.page.metrics import shown
+from linerate.experiments.cloud.page.sentences import control_words, effect_words, sentence
+from linerate.experiments.cloud.page.table import MOST, answers, print_summary
+from linerate.records.cloud_summary import CloudAnswers
+from linerate.records.summary import Summary
 from linerate.report.page import commands
-from linerate.summary import Summary
 
 SHAPES: dict[str, Callable[[], Summary]] = {
     "full": made.full,

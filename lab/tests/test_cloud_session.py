@@ -13,15 +13,15 @@ import pytest
 from cloud_data import PART, design
 from rich.console import Console
 
-from linerate.cloud import experiment
-from linerate.cloud.design import CloudDesign, Options
-from linerate.cloud.experiment import Cloud
-from linerate.cloud.plan import Room
-from linerate.design import Preset
-from linerate.errors import LabError
-from linerate.journal import Journal
-from linerate.process import RunDirectory
-from linerate.records import RecordWriter
+from linerate.experiments.cloud.design.design import CloudDesign, Options
+from linerate.experiments.cloud.design.plan import Room
+from linerate.experiments.cloud.session import experiment
+from linerate.experiments.cloud.session.experiment import Cloud
+from linerate.host.errors import LabError
+from linerate.host.process import RunDirectory
+from linerate.records.journal import Journal
+from linerate.records.trial import RecordWriter
+from linerate.runs.blocks import Preset
 
 NOTHING: Any = None
 

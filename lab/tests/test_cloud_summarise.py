@@ -21,12 +21,12 @@ from cloud_data import (
     with_part,
 )
 
-from linerate.cloud.design import CloudDesign
-from linerate.cloud.levels import place_of
-from linerate.cloud.summarise import summarise
-from linerate.cloud_summary import CloudAnswers, CloudCellFigures, NotRun
-from linerate.records import Trial
-from linerate.summary import Summary, dump
+from linerate.experiments.cloud.analysis.summarise import summarise
+from linerate.experiments.cloud.design.design import CloudDesign
+from linerate.experiments.cloud.design.levels import place_of
+from linerate.records.cloud_summary import CloudAnswers, CloudCellFigures, NotRun
+from linerate.records.summary import Summary, dump
+from linerate.records.trial import Trial
 
 AGAIN = f"{DPDK}-again"
 WITH_NOBODY = with_part(tenants=(0, 2), loads=("idle", "cpu"))

@@ -15,18 +15,27 @@ import pytest
 from cloud_data import DPDK, PART, SAME_PPS, XDP, Effects, Truth, design, records, void, with_part
 from factorial_data import false_p, missed_p, seeds
 
-from linerate.cloud.charts import link_to
-from linerate.cloud.control import Control
-from linerate.cloud.design import CloudDesign, Part
-from linerate.cloud.entries import size_of
-from linerate.cloud.levels import CPU, FACTORS, FRAMEWORK, KIND, LOAD, RATE, SIZE, TENANTS
-from linerate.cloud.study import names_of
-from linerate.cloud.takeaways import Takeaways, takeaways
-from linerate.cloud.tested import affordable
-from linerate.cloud.windows import windows_of
-from linerate.cloud_summary import TakeawayEntry
-from linerate.design import arms
-from linerate.stats import ALPHA
+from linerate.experiments.cloud.analysis.control import Control
+from linerate.experiments.cloud.analysis.entries import size_of
+from linerate.experiments.cloud.analysis.study import names_of
+from linerate.experiments.cloud.analysis.takeaways import Takeaways, takeaways
+from linerate.experiments.cloud.analysis.tested import affordable
+from linerate.experiments.cloud.analysis.windows import windows_of
+from linerate.experiments.cloud.design.design import CloudDesign, Part
+from linerate.experiments.cloud.design.levels import (
+    CPU,
+    FACTORS,
+    FRAMEWORK,
+    KIND,
+    LOAD,
+    RATE,
+    SIZE,
+    TENANTS,
+)
+from linerate.experiments.cloud.page.places import link_to
+from linerate.records.cloud_summary import TakeawayEntry
+from linerate.runs.blocks import arms
+from linerate.verdict.stats import ALPHA
 
 NETWORK, CPU_LOAD, SMALL = (LOAD, "network"), (LOAD, "cpu"), (SIZE, "64")
 WORSE: Effects = {(NETWORK,): -0.7, ((LOAD, "cpu"),): -0.3, (NETWORK, SMALL): -0.4}

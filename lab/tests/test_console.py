@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 from simulated import printed, quiet
 
-from linerate.console import Monitor
-from linerate.records import Trial
-from linerate.run_commands.options import WIDE, wide_console
-from linerate.words import counted
+from linerate.cli.run_commands.options import WIDE, wide_console
+from linerate.host.words import counted
+from linerate.records.trial import Trial
+from linerate.runs.progress import Monitor
 
 TRIAL = Trial(
     experiment="overload", seed=1, arm="c-l2fwd", forwarder="c-l2fwd", link="null", size=64,

@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from linerate import cpu_time
-from linerate.cpu_time import CpuMeter, Look
-from linerate.cpus import CpuTimes
+from linerate.host.cpus import CpuTimes
+from linerate.host.process import Activity, Child, Command
 from linerate.links import KernelThread
-from linerate.process import Activity, Child, Command
-from linerate.records import Trial
+from linerate.records.trial import Trial
+from linerate.trial import cpu_time
+from linerate.trial.cpu_time import CpuMeter, Look
 
 THREADS = [
     KernelThread(KernelThread.FORWARDER, "napi/f0", 7, 1),

@@ -7,21 +7,21 @@ from collections import Counter
 
 import pytest
 
-from linerate.block_run import Options
-from linerate.design import (
+from linerate.experiments.overload.plan import cells
+from linerate.host.errors import UsageError
+from linerate.records.cells import Cell
+from linerate.runs.block_run import Options
+from linerate.runs.blocks import (
     DEMO_CELLS,
     PEERS,
     PROBED_EVERY,
-    Cell,
     arms,
     blocks_for,
     order,
     preset,
     schedule,
 )
-from linerate.errors import UsageError
-from linerate.overload import cells
-from linerate.stats import ALPHA, MIN_COUNT
+from linerate.verdict.stats import ALPHA, MIN_COUNT
 
 
 def test_every_block_is_complete_and_the_baseline_runs_twice() -> None:

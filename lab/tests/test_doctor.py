@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from linerate import c_examples, doctor
-from linerate.doctor import Finding, as_json, can_run, examine
+from linerate.cli import doctor
+from linerate.cli.doctor import Finding, as_json, can_run, examine
+from linerate.host.builds import c_examples
 
 
 def test_it_looks_at_everything() -> None:

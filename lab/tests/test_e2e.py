@@ -18,12 +18,12 @@ import by_schema
 import pytest
 from conftest import wait_for
 
-from linerate import records
-from linerate.benchmarks import nearfree_obstacle
-from linerate.compilers import clang
-from linerate.eal import MEMORY_MIB
-from linerate.machine import hugepage_memory_mib
-from linerate.places import project_root
+from linerate.host.builds.bench_programs import nearfree_obstacle
+from linerate.host.builds.compilers import clang
+from linerate.host.machine import hugepage_memory_mib
+from linerate.host.places import project_root
+from linerate.links.eal import MEMORY_MIB
+from linerate.records import trial as records
 
 pytestmark = pytest.mark.e2e
 
@@ -349,7 +349,7 @@ def test_the_peers_of_the_benchmark(tmp_path: Path, runtime: Path, compiler: str
         assert trial.valid or disturbed(trial, STARVED), trial.invalid
         assert (trial.forwarder_rx or 0) > 1_000_000
     goals = subprocess.run(
-        [sys.executable, "-m", "linerate.goals", str(run.out / "records.jsonl")],
+        [sys.executable, "-m", "linerate_bench.goals", str(run.out / "records.jsonl")],
         capture_output=True,
         text=True,
         check=False,
@@ -366,7 +366,7 @@ def test_instructions_are_counted(runtime: Path) -> None:
     if shutil.which("valgrind") is None:
         pytest.skip("there is no valgrind here: make bench installs it")
     done = subprocess.run(
-        [sys.executable, "-m", "linerate.instructions", "plain-c-burst", "no-such-forwarder"],
+        [sys.executable, "-m", "linerate_bench.instructions", "plain-c-burst", "no-such-forwarder"],
         capture_output=True,
         text=True,
         check=False,

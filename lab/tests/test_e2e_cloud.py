@@ -20,14 +20,14 @@ from conftest import wait_for
 from test_e2e import Run, disturbed, need, runtime
 from test_e2e_resume import KILLED, KILLS, Session, Traces
 
-from linerate import run_file
-from linerate.cloud.design import DESIGN
-from linerate.cloud.exclusive import PATH
-from linerate.cloud.levels import NOBODY, place_of
-from linerate.cloud.plan import alone
-from linerate.kept_runs import read
-from linerate.records import InvalidCode, Trial
-from linerate.run_file import RUN
+from linerate.experiments.cloud.design.design import DESIGN
+from linerate.experiments.cloud.design.levels import NOBODY, place_of
+from linerate.experiments.cloud.design.plan import alone
+from linerate.experiments.cloud.session.exclusive import PATH
+from linerate.records import run_file
+from linerate.records.run_file import RUN
+from linerate.records.trial import InvalidCode, Trial
+from linerate.runs.kept_runs import read
 
 pytestmark = pytest.mark.e2e
 
@@ -265,7 +265,7 @@ def test_who_is_not_root_is_told_all_that_is_missing(tmp_path: Path) -> None:
     path.write_text(DESIGN_TEXT.format(blocks=1))
     asked = (
         "import os, sys;"
-        "from linerate.cloud import needs, design_file, asked, design;"
+        "from linerate.experiments.cloud import needs, design_file, asked, design;"
         "file = design_file.Read('x', design_file.parse(sys.argv[1], 'x'));"
         "places = design.design_of(asked.options_of(file)).places;"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534);"

@@ -21,18 +21,18 @@ from test_e2e import (
     runtime,
 )
 
-from linerate import flows, records, rules
-from linerate.benchmarks import nearfree_obstacle
-from linerate.c_examples import example_source
-from linerate.cpus import Cores
-from linerate.eal import Memory
 from linerate.forwarders import forwarder
-from linerate.generator import Generator
-from linerate.links import LinkContext, Wire, link
-from linerate.otg import Traffic
-from linerate.process import Child, RunDirectory
-from linerate.sender import Sent
-from linerate.telemetry import Telemetry, connect, socket_path
+from linerate.host.builds.bench_programs import nearfree_obstacle
+from linerate.host.builds.c_examples import example_source
+from linerate.host.cpus import Cores
+from linerate.host.process import Child, RunDirectory
+from linerate.links import LinkContext, Wire, flows, link, rules
+from linerate.links.eal import Memory
+from linerate.records import trial as records
+from linerate.telemetry.client import Telemetry, connect, socket_path
+from linerate.traffic.generator import Generator
+from linerate.traffic.otg import Traffic
+from linerate.traffic.sender import Sent
 
 pytestmark = pytest.mark.e2e
 

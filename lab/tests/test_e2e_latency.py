@@ -14,10 +14,10 @@ import pytest
 from conftest import need_veth
 from test_e2e import need, runtime
 
-from linerate import records
-from linerate.plugins import PROBE
-from linerate.records import Trial
-from linerate.search.bed_device import DISTURBED
+from linerate.host.builds.plugins import PROBE
+from linerate.records import trial as records
+from linerate.records.trial import Trial
+from linerate.trial.search.bed_device import DISTURBED
 
 pytestmark = pytest.mark.e2e
 

@@ -19,8 +19,8 @@ from conftest import wait_for
 from test_e2e import RELEASE, need, runtime
 from test_e2e_rfc2544 import searches
 
-from linerate.cpus import Cores
-from linerate.search.bed_device import DISTURBED
+from linerate.host.cpus import Cores
+from linerate.trial.search.bed_device import DISTURBED
 
 pytestmark = pytest.mark.e2e
 

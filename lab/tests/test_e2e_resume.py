@@ -21,13 +21,13 @@ import pytest
 from conftest import wait_for
 from test_e2e import Run, check_files, disturbed, need, runtime
 
-from linerate import run_file
-from linerate.experiments import find
-from linerate.machine import hugepage_memory_mib
-from linerate.records import InvalidCode, Trial
-from linerate.rfc2544.runs import Found
-from linerate.run_file import RUN
-from linerate.search.bed_device import DISTURBED as VOID
+from linerate.experiments.rfc2544.runs import Found
+from linerate.host.machine import hugepage_memory_mib
+from linerate.records import run_file
+from linerate.records.run_file import RUN
+from linerate.records.trial import InvalidCode, Trial
+from linerate.runs.registry import find
+from linerate.trial.search.bed_device import DISTURBED as VOID
 
 pytestmark = pytest.mark.e2e
 

@@ -16,17 +16,17 @@ import pytest
 from conftest import wait_for
 from test_e2e import need, runtime
 
-from linerate import records
-from linerate.cpus import Cores
-from linerate.design import Arm, Cell
-from linerate.eal import Memory
-from linerate.errors import DisturbedError
-from linerate.plugins import PROBE
-from linerate.process import RunDirectory
-from linerate.records import Test, Trial
-from linerate.rfc2544.beds import RealLab
-from linerate.search.bed_device import DISTURBED, Terms
-from linerate.trial import Bench
+from linerate.experiments.rfc2544.beds import RealLab
+from linerate.host.builds.plugins import PROBE
+from linerate.host.cpus import Cores
+from linerate.host.errors import DisturbedError
+from linerate.host.process import RunDirectory
+from linerate.links.eal import Memory
+from linerate.records import trial as records
+from linerate.records.cells import Arm, Cell
+from linerate.records.trial import Test, Trial
+from linerate.trial.search.bed_device import DISTURBED, Terms
+from linerate.trial.trial import Bench
 
 pytestmark = pytest.mark.e2e
 

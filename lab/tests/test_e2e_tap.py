@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from test_e2e import LATE, STARVED, Run, disturbed, need, runtime
 
-from linerate.errors import LabError
+from linerate.host.errors import LabError
+from linerate.host.process import NAMESPACES
 from linerate.links import link
-from linerate.process import NAMESPACES
 
 pytestmark = pytest.mark.e2e
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import need_veth
 from test_e2e import LATE, STARVED, Run, check_files, disturbed, need, runtime
 
-from linerate.process import NAMESPACES
+from linerate.host.process import NAMESPACES
 
 pytestmark = pytest.mark.e2e
 

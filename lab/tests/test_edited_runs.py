@@ -16,11 +16,12 @@ import simulated_lab
 from simulated import Simulation
 from simulated_lab import SimulatedLab
 
-from linerate import rebuild, regression, session
-from linerate.errors import RunError
-from linerate.records import RECORDS
+from linerate.host.errors import RunError
+from linerate.records.run_file import RUN
+from linerate.records.trial import RECORDS
 from linerate.report.page import commands
-from linerate.run_file import RUN
+from linerate.runs import compare as regression
+from linerate.runs import rebuild, session
 
 LATENCY = {"count": 1, "minimum_ns": 1.0, "mean_ns": 1.0, "maximum_ns": 1.0}
 

@@ -11,19 +11,21 @@ from simulated import install, quiet, start
 from simulated_graph import Fake
 from simulated_graph import start as start_graph
 
-from linerate import overload, session
-from linerate.block_run import Options
-from linerate.design import PRESETS, Cell, too_few_blocks
-from linerate.errors import UsageError
-from linerate.graph.choice import CHOSEN_IN
-from linerate.graph.presets import PRESETS as GRAPH_PRESETS
-from linerate.l3fwd import design as l3fwd
-from linerate.latency import design as latency
-from linerate.latency import plan
-from linerate.paths import experiment as paths
-from linerate.paths.presets import PRESETS as PATHS_PRESETS
-from linerate.rfc2544 import experiment as rfc2544
-from linerate.rfc2544 import presets as rfc2544_presets
+from linerate.experiments.graph.choice import CHOSEN_IN
+from linerate.experiments.graph.presets import PRESETS as GRAPH_PRESETS
+from linerate.experiments.l3fwd import design as l3fwd
+from linerate.experiments.latency import design as latency
+from linerate.experiments.latency import plan
+from linerate.experiments.overload import plan as overload
+from linerate.experiments.paths import experiment as paths
+from linerate.experiments.paths.presets import PRESETS as PATHS_PRESETS
+from linerate.experiments.rfc2544 import experiment as rfc2544
+from linerate.experiments.rfc2544 import presets as rfc2544_presets
+from linerate.host.errors import UsageError
+from linerate.records.cells import Cell
+from linerate.runs import session
+from linerate.runs.block_run import Options
+from linerate.runs.blocks import PRESETS, too_few_blocks
 
 
 @pytest.mark.parametrize("name", PRESETS)

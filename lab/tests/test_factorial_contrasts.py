@@ -10,10 +10,10 @@ import pytest
 from factorial_data import FACTORS, LOAD, TENANTS, drawn, observations
 from statsmodels.stats.multitest import multipletests
 
-from linerate import stats
-from linerate.errors import DesignError
-from linerate.factorial.contrasts import block_means, contrasts
-from linerate.factorial.losses import loss_contrasts, loss_free
+from linerate.experiments.cloud.factorial.contrasts import block_means, contrasts
+from linerate.experiments.cloud.factorial.losses import loss_contrasts, loss_free
+from linerate.host.errors import DesignError
+from linerate.verdict import stats
 
 
 def test_a_contrast_is_the_paired_comparison_of_block_means() -> None:

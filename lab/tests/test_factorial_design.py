@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from factorial_data import FACTORS, LOAD, TENANTS, drawn, observations
 
-from linerate.errors import DesignError
-from linerate.factorial.design import (
+from linerate.experiments.cloud.factorial.design import (
     Dropped,
     Factor,
     Missing,
@@ -18,6 +17,7 @@ from linerate.factorial.design import (
     pooled,
     relative_to,
 )
+from linerate.host.errors import DesignError
 
 SIZE = Factor("size", ("64", "1518"), ordered=True)
 ROWS = [

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 from statsmodels.api import OLS
 
-from linerate.errors import DesignError
-from linerate.factorial import sizes
-from linerate.factorial.design import Factor, Observations
-from linerate.factorial.effects import Analysis, analyse, significant
-from linerate.factorial.permute import orders, p_value
-from linerate.factorial.ranks import aligned
-from linerate.factorial.space import Space, terms
-from linerate.factorial.whole import any_effect
-from linerate.stats import Floats
+from linerate.experiments.cloud.factorial import sizes
+from linerate.experiments.cloud.factorial.design import Factor, Observations
+from linerate.experiments.cloud.factorial.effects import Analysis, analyse, significant
+from linerate.experiments.cloud.factorial.permute import orders, p_value
+from linerate.experiments.cloud.factorial.ranks import aligned
+from linerate.experiments.cloud.factorial.space import Space, terms
+from linerate.experiments.cloud.factorial.whole import any_effect
+from linerate.host.errors import DesignError
+from linerate.verdict.stats import Floats
 
 
 class Oracle:

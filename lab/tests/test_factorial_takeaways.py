@@ -7,16 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import synthetic_factors as synthetic
 from factorial_data import FACTORS, drawn, observations
 
-from linerate.factorial import synthetic
-from linerate.factorial.design import Factor, Observations
-from linerate.factorial.effects import analyse
-from linerate.factorial.generated import effects_found, trends_found
-from linerate.factorial.hypotheses import Names, differ, network_worst, study
-from linerate.factorial.takeaways import Takeaway, matters
-from linerate.factorial.trends import trend
-from linerate.stats import Floats
+from linerate.experiments.cloud.factorial.answers.generated import effects_found, trends_found
+from linerate.experiments.cloud.factorial.answers.hypotheses import (
+    Names,
+    differ,
+    network_worst,
+    study,
+)
+from linerate.experiments.cloud.factorial.answers.takeaways import Takeaway, matters
+from linerate.experiments.cloud.factorial.design import Factor, Observations
+from linerate.experiments.cloud.factorial.effects import analyse
+from linerate.experiments.cloud.factorial.trends import trend
+from linerate.verdict.stats import Floats
 
 FRAMEWORK = Factor("framework", ("rust-l2fwd", "xdp-fwd"))
 LOAD = Factor("load", ("idle", "cpu", "network"))

@@ -10,8 +10,8 @@ import pytest
 from factorial_data import COTTON, FACTORS, drawn, observations
 from scipy import stats as scipy_stats
 
-from linerate.errors import DesignError
-from linerate.factorial.trends import jonckheere, page, trend
+from linerate.experiments.cloud.factorial.trends import jonckheere, page, trend
+from linerate.host.errors import DesignError
 
 # Hollander, Wolfe and Chicken, example 6.2 (Hundal 1969): pieces made by workers who knew nothing,
 # roughly, or accurately how much they had made.

@@ -17,17 +17,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from factorial_data import FACTORS, false_p, missed_p, seeds
+from synthetic_factors import Truth, loss, rates
 
-from linerate.factorial.contrasts import contrasts
-from linerate.factorial.design import Factor
-from linerate.factorial.effects import analyse
-from linerate.factorial.hypotheses import Names, network_worst
-from linerate.factorial.losses import loss_contrasts
-from linerate.factorial.space import Term
-from linerate.factorial.synthetic import Truth, loss, rates
-from linerate.factorial.trends import jonckheere, trend
-from linerate.factorial.whole import any_effect
-from linerate.stats import ALPHA
+from linerate.experiments.cloud.factorial.answers.hypotheses import Names, network_worst
+from linerate.experiments.cloud.factorial.contrasts import contrasts
+from linerate.experiments.cloud.factorial.design import Factor
+from linerate.experiments.cloud.factorial.effects import analyse
+from linerate.experiments.cloud.factorial.losses import loss_contrasts
+from linerate.experiments.cloud.factorial.space import Term
+from linerate.experiments.cloud.factorial.trends import jonckheere, trend
+from linerate.experiments.cloud.factorial.whole import any_effect
+from linerate.verdict.stats import ALPHA
 
 PERMUTATIONS = 99
 # One spread each; together they leave the other four without any.

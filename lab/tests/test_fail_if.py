@@ -10,9 +10,9 @@ import pytest
 from conftest import Linerate
 from simulated import Simulation, install, start
 
-from linerate.exit_status import ExitStatus
-from linerate.fail_if import line_of, status_of
-from linerate.summary import Comparison, Difference
+from linerate.host.exit_status import ExitStatus
+from linerate.records.summary import Comparison, Difference
+from linerate.runs.fail_if import line_of, status_of
 
 
 def comparison(verdict: str, low: float | None, high: float | None, **values: Any) -> Comparison:

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from linerate import c_examples, flows, rules
-from linerate.eal import Memory
-from linerate.errors import LabError, MissingError, UsageError
 from linerate.forwarders import FORWARDERS, forwarder, kernel, rust_l3fwd
-from linerate.links import Wire
-from linerate.netns import Interface
-from linerate.otg import OtgClient, Traffic
-from linerate.places import project_root
-from linerate.process import Command
+from linerate.host.builds import c_examples
+from linerate.host.errors import LabError, MissingError, UsageError
+from linerate.host.netns import Interface
+from linerate.host.places import project_root
+from linerate.host.process import Command
+from linerate.links import Wire, flows, rules
+from linerate.links.eal import Memory
+from linerate.traffic.otg import OtgClient, Traffic
 
 SMALL = Memory(hugepages=False)
 ONE = Wire(vdevs=("net_memif0",))

@@ -10,18 +10,18 @@ from simulated import printed, quiet
 from simulated_graph import Fake, options, start
 from typer.testing import CliRunner
 
-from linerate.commands import app
-from linerate.errors import RunError, UsageError
-from linerate.graph import goals
-from linerate.graph.cells import BASE, chosen, groups, parse
-from linerate.graph.choice import judged
-from linerate.graph.design import Options, check
-from linerate.graph.experiment import ATTEMPTS
-from linerate.graph.presets import PRESETS
-from linerate.rebuild import merge, stored
-from linerate.records import RECORDS, GraphWindow, Trial, read
-from linerate.regression import compare
-from linerate.session import resume
+from linerate.cli.commands import app
+from linerate.experiments.graph.cells import BASE, chosen, groups, parse
+from linerate.experiments.graph.choice import judged
+from linerate.experiments.graph.design import Options, check
+from linerate.experiments.graph.experiment import ATTEMPTS
+from linerate.experiments.graph.presets import PRESETS
+from linerate.host.errors import RunError, UsageError
+from linerate.records.trial import RECORDS, GraphWindow, Trial, read
+from linerate.runs.compare import compare
+from linerate.runs.rebuild import merge, stored
+from linerate.runs.session import resume
+from linerate_bench import graph_goals as goals
 
 FEW = ["chain4/swap/hash5/*/256", "chain4/copy8/hash5/*", "chain4/assign1/hash5/*"]
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from linerate.design import AA_SUFFIX, Arm, Cell
-from linerate.graph.design import NAME
-from linerate.graph.summarise import summarise
-from linerate.graph.table import ordering_line, splitting_line
-from linerate.records import GraphWindow, Trial
-from linerate.run_summary import Setup
-from linerate.summary_figures import GraphAnswers, Ordering, Splitting
+from linerate.experiments.graph.design import NAME
+from linerate.experiments.graph.summarise import summarise
+from linerate.experiments.graph.table import ordering_line, splitting_line
+from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.summary_figures import GraphAnswers, Ordering, Splitting
+from linerate.records.trial import GraphWindow, Trial
+from linerate.runs.run_summary import Setup
 
 SWAP, COPY, ASSIGN = (f"chain4/{each}/hash5/nostats/256" for each in ("swap", "copy8", "assign1"))
 WAYS = [f"{each}/assign1/hash5/nostats/256" for each in ("chain1", "split2", "split4", "split8")]

@@ -9,7 +9,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from probed import hdr_pieces
 
-from linerate.hdr import Histogram, decode, difference, together
+from linerate.telemetry.hdr import Histogram, decode, difference, together
 
 
 def histogram(values: list[int]) -> Histogram:

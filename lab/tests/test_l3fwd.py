@@ -21,17 +21,18 @@ from simulated import (
 )
 from typer.testing import CliRunner
 
-from linerate import session
-from linerate.commands import app
-from linerate.design import AA_SUFFIX
-from linerate.errors import UsageError
-from linerate.l3fwd import goals, table
-from linerate.l3fwd.design import DEFAULT_FORWARDERS, PRESETS, Options, arms_of, cells
-from linerate.l3fwd.runs import Found
+from linerate.cli.commands import app
+from linerate.experiments.l3fwd import table
+from linerate.experiments.l3fwd.design import DEFAULT_FORWARDERS, PRESETS, Options, arms_of, cells
+from linerate.experiments.l3fwd.runs import Found
+from linerate.host.errors import UsageError
 from linerate.links import link
-from linerate.rebuild import merge, report, stored
-from linerate.records import Trial
-from linerate.regression import compare
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.trial import Trial
+from linerate.runs import session
+from linerate.runs.compare import compare
+from linerate.runs.rebuild import merge, report, stored
+from linerate_bench import l3fwd_goals as goals
 
 FEW: dict[str, Any] = {
     "links": ["nearfree1-ip", "memif"], "routes": [10, 1000], "rules": [100], "sizes": [64, 512],

@@ -24,22 +24,24 @@ from simulated_latency import (
     start,
 )
 
-from linerate import rebuild, records, regression
-from linerate.errors import LabError, RunError, UsageError
-from linerate.experiments import find
+from linerate.experiments.latency import plan
+from linerate.experiments.latency.figures import insides
+from linerate.experiments.latency.plan import IDLE_PPS, LOADS, Step
+from linerate.experiments.latency.summarise import clock_of
+from linerate.experiments.latency.table import print_latency
 from linerate.forwarders import FORWARDERS
-from linerate.hdr import Histogram
-from linerate.latency import plan
-from linerate.latency.figures import insides
-from linerate.latency.plan import IDLE_PPS, LOADS, Step
-from linerate.latency.summarise import clock_of
-from linerate.latency.table import print_latency
-from linerate.latency.values import COMMON_SPAN, inside_cycles, round_trip_cycles
+from linerate.host.errors import LabError, RunError, UsageError
 from linerate.links import link
-from linerate.output import FILES
-from linerate.records import RECORDS, Clock, Span, Trial, TxBuffer
-from linerate.summary import ArmSummary, Summary
-from linerate.summary_figures import RoundTrip
+from linerate.records import trial as records
+from linerate.records.output import FILES
+from linerate.records.summary import ArmSummary, Summary
+from linerate.records.summary_figures import RoundTrip
+from linerate.records.trial import RECORDS, Clock, Span, Trial, TxBuffer
+from linerate.runs import compare as regression
+from linerate.runs import rebuild
+from linerate.runs.registry import find
+from linerate.telemetry.hdr import Histogram
+from linerate.verdict.delays import COMMON_SPAN, inside_cycles, round_trip_cycles
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from linerate import link_drops, netns
-from linerate.errors import LabError, LinkError
-from linerate.link_drops import Passed, lost
-from linerate.netns import Interface, Namespaces, ip
+from linerate.host import link_drops, netns
+from linerate.host.errors import LabError, LinkError
+from linerate.host.link_drops import Passed, lost
+from linerate.host.netns import Interface, Namespaces, ip
 
 BEFORE = {"generator": Passed(90, 100), "forwarder": Passed(50, 60)}
 SOL_PACKET, PACKET_QDISC_BYPASS = 263, 20

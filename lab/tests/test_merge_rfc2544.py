@@ -21,15 +21,17 @@ from simulated_lab import (
     start,
 )
 
-from linerate import rebuild, regression, regression_screen
-from linerate.errors import RunError
-from linerate.exit_status import ExitStatus
-from linerate.other_generator import Named
-from linerate.output import REPORT
-from linerate.report.rfc2544_rows import Row, rows_of
-from linerate.rfc2544 import presets
-from linerate.rfc2544.runs import Found, Rfc2544Runs
-from linerate.run_file import RUN
+from linerate.cli import compare_screen as regression_screen
+from linerate.experiments.rfc2544 import presets
+from linerate.experiments.rfc2544.page.rows import Row, rows_of
+from linerate.experiments.rfc2544.runs import Found, Rfc2544Runs
+from linerate.host.errors import RunError
+from linerate.host.exit_status import ExitStatus
+from linerate.records.output import REPORT
+from linerate.records.run_file import RUN
+from linerate.runs import compare as regression
+from linerate.runs import rebuild
+from linerate.traffic.other_generator import Named
 
 SHORT: dict[str, Any] = {"tests": ("throughput",), "blocks": 2}
 

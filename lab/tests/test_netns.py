@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 from conftest import need_veth
 
-from linerate import link_drops, netns
-from linerate.cpus import Cores
-from linerate.errors import LabError, LinkError, MachineError
+from linerate.experiments.cloud.tenants import packages
+from linerate.host import link_drops, netns
+from linerate.host.cpus import Cores
+from linerate.host.errors import LabError, LinkError, MachineError
+from linerate.host.netns import Namespaces
+from linerate.host.process import Child, Command, RunDirectory
 from linerate.links import LinkContext, link
 from linerate.links.veth import sees_kernel_threads
-from linerate.netns import Namespaces
-from linerate.process import Child, Command, RunDirectory
-from linerate.tenants import packages
 
 KILLED = """
 import sys
-from linerate.netns import Namespaces
+from linerate.host.netns import Namespaces
 Namespaces(("x",)).__enter__()
 print("made", flush=True)
 sys.stdin.read()

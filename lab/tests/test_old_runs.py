@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from simulated import Simulation, quiet, resume
 
-from linerate.rebuild import merge, report, stored
-from linerate.regression import compare
+from linerate.runs.compare import compare
+from linerate.runs.rebuild import merge, report, stored
 
 OLD = Path(__file__).with_name("old_runs")
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in OLD.glob("*.tar.xz"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from linerate.otg import Ip, OtgClient, Slice, Traffic
+from linerate.traffic.otg import Ip, OtgClient, Slice, Traffic
 
 
 def told(traffic: Traffic) -> Any:

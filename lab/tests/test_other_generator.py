@@ -15,13 +15,13 @@ import pytest
 from conftest import simulated_trial
 from otg_server import Answer, OtgServer, json_answer
 
-from linerate import books, other_generator
-from linerate.design import Cell
-from linerate.errors import GeneratorError, LabError, LinkError, UsageError
+from linerate.host.errors import GeneratorError, LabError, LinkError, UsageError
 from linerate.links import Wire
-from linerate.otg import Slice, Traffic
-from linerate.other_generator import Named, OtherGenerator, OtherSender, named
-from linerate.records import Trial
+from linerate.records.cells import Cell
+from linerate.records.trial import Trial
+from linerate.traffic import books, other_generator
+from linerate.traffic.otg import Slice, Traffic
+from linerate.traffic.other_generator import Named, OtherGenerator, OtherSender, named
 
 TRAFFIC = Traffic(("10.0.0.1;1;1", "10.0.0.1;1;2"), 64, 0.5, 10_000.0)
 FRAMES = 5000

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from linerate.errors import OutputError
-from linerate.output import OutputDirectory
+from linerate.host.errors import OutputError
+from linerate.records.output import OutputDirectory
 
 
 @pytest.mark.parametrize("name", ["records.jsonl", "summary.json", "report.html"])

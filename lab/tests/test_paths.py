@@ -13,18 +13,19 @@ from simulated import KilledError, Simulation, install, printed, quiet
 from simulated_paths import WAYS, Wire, options, resume, start
 from test_resume import without_sessions
 
-from linerate import records, run_file
-from linerate.errors import LabError, MissingError, UsageError
-from linerate.experiments import find
+from linerate.experiments.paths import presets, published
+from linerate.experiments.paths.experiment import Options, cells
+from linerate.experiments.paths.presets import PRESETS
+from linerate.experiments.paths.summarise import path_figures
+from linerate.experiments.paths.table import band_line, lost_by
 from linerate.forwarders import FORWARDERS
-from linerate.metrics import COMMON_HIGH_LATENCY
-from linerate.paths import presets, published
-from linerate.paths.experiment import Options, cells
-from linerate.paths.presets import PRESETS
-from linerate.paths.summarise import path_figures
-from linerate.paths.table import band_line, lost_by
-from linerate.records import RECORDS, Trial
-from linerate.summary import Comparison, Summary
+from linerate.host.errors import LabError, MissingError, UsageError
+from linerate.records import run_file
+from linerate.records import trial as records
+from linerate.records.summary import Comparison, Summary
+from linerate.records.trial import RECORDS, Trial
+from linerate.runs.registry import find
+from linerate.verdict.metrics import COMMON_HIGH_LATENCY
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from linerate import eal, links
-from linerate.design import check_fit
-from linerate.eal import Memory
-from linerate.errors import UsageError
-from linerate.links import LINKS, LinkContext, use_ports
+from linerate import links
+from linerate.host.errors import UsageError
+from linerate.links import LINKS, LinkContext, eal, use_ports
 from linerate.links import ports as ports_module
+from linerate.links.eal import Memory
 from linerate.links.ports import Ports
+from linerate.runs.blocks import check_fit
 
 MEMIF = "vdev:net_memif0,role=client,socket=/run/s,socket-abstract=no"
 

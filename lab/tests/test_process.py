@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from conftest import wait_for
 
-from linerate import locks
-from linerate import process as processes
-from linerate.cpus import Cores, parse_list
-from linerate.errors import Interrupted, MachineError, MissingError, ProcessError
-from linerate.process import (
+from linerate.host import locks
+from linerate.host import process as processes
+from linerate.host.cpus import Cores, parse_list
+from linerate.host.errors import Interrupted, MachineError, MissingError, ProcessError
+from linerate.host.process import (
     Child,
     Command,
     RunDirectory,
@@ -29,7 +29,7 @@ from linerate.process import (
     remove_stale,
     start_time,
 )
-from linerate.telemetry import UNIX_PATH_LIMIT, socket_path
+from linerate.telemetry.client import UNIX_PATH_LIMIT, socket_path
 
 CPU = max(os.sched_getaffinity(0))
 SLEEP = ("sleep", "60")
@@ -37,7 +37,7 @@ SLEEP = ("sleep", "60")
 LAB = """
 import sys, time
 from pathlib import Path
-from linerate.process import Child, Command, RunDirectory, interruptible
+from linerate.host.process import Child, Command, RunDirectory, interruptible
 with interruptible(), RunDirectory(Path(sys.argv[1])) as run:
     with Child(Command("forwarder", ("sleep", "60"), ({cpu},)), run) as child:
         print(child.pid, run.path, flush=True)
@@ -231,7 +231,7 @@ def test_a_lab_whose_process_cannot_be_seen_from_here_keeps_its_directory(
 ) -> None:
     """As from another container that shares the directory: there is no such pid."""
     lab, _, path = start_lab(tmp_path)
-    monkeypatch.setattr("linerate.process.start_time", lambda _: None)
+    monkeypatch.setattr("linerate.host.process.start_time", lambda _: None)
     assert remove_stale(tmp_path) == []
     assert path.exists()
     lab.kill()

@@ -12,12 +12,13 @@ import by_schema
 import pytest
 from simulated import Simulation, killed, printed, quiet, resume, start
 
-from linerate import records, run_file
-from linerate.errors import OutputError, RunError, UsageError
-from linerate.output import FILES
-from linerate.rebuild import report
-from linerate.records import RECORDS
-from linerate.run_file import RUN
+from linerate.host.errors import OutputError, RunError, UsageError
+from linerate.records import run_file
+from linerate.records import trial as records
+from linerate.records.output import FILES
+from linerate.records.run_file import RUN
+from linerate.records.trial import RECORDS
+from linerate.runs.rebuild import report
 
 
 def summary(directory: Path) -> dict[str, object]:

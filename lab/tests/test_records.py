@@ -14,10 +14,11 @@ import jsonschema
 import pytest
 from conftest import probed, simulated_trial
 
-from linerate import records, schemas
-from linerate.design import Cell
-from linerate.errors import OutputError
-from linerate.records import RecordWriter, Trial
+from linerate.cli import schemas
+from linerate.host.errors import OutputError
+from linerate.records import trial as records
+from linerate.records.cells import Cell
+from linerate.records.trial import RecordWriter, Trial
 
 
 def example(link: str = "memif") -> Trial:
@@ -29,7 +30,7 @@ def example(link: str = "memif") -> Trial:
 @pytest.mark.parametrize("name", list(schemas.FILES))
 def test_schema_files_match_the_classes(name: str) -> None:
     expected = json.loads(schemas.text(name))
-    assert schemas.stored(name) == expected, "run: python -m linerate.schemas"
+    assert schemas.stored(name) == expected, "run: python -m linerate.cli.schemas"
     jsonschema.Draft202012Validator.check_schema(expected)
 
 
@@ -78,8 +79,8 @@ import resource, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from pathlib import Path
 from test_records import example
-from linerate.errors import OutputError
-from linerate.records import RecordWriter
+from linerate.host.errors import OutputError
+from linerate.records.trial import RecordWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 writer = RecordWriter(Path({str(path)!r}))
 for _ in range(3):

@@ -15,15 +15,18 @@ import by_schema
 import pytest
 from simulated import Simulation, killed, printed, quiet, start
 
-from linerate import records, regression, run_file, session
-from linerate.errors import RunError, UsageError
-from linerate.exit_status import ExitStatus
-from linerate.experiments import Comparable
-from linerate.rebuild import stored
-from linerate.records import RECORDS, Trial
-from linerate.regression import Change, Regression, compare
-from linerate.regression_screen import parse_margin, run, show
-from linerate.run_file import RUN
+from linerate.cli.compare_screen import parse_margin, run, show
+from linerate.host.errors import RunError, UsageError
+from linerate.host.exit_status import ExitStatus
+from linerate.records import run_file
+from linerate.records import trial as records
+from linerate.records.run_file import RUN
+from linerate.records.trial import RECORDS, Trial
+from linerate.runs import compare as regression
+from linerate.runs import session
+from linerate.runs.compare import Change, Regression, compare
+from linerate.runs.experiment import Comparable
+from linerate.runs.rebuild import stored
 
 MARGIN = 0.02
 

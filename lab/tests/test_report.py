@@ -14,20 +14,21 @@ from conftest import at_lower_load, simulated_run
 from rich.console import Console
 from simulated import assert_nothing_wraps
 
-from linerate import report, sentences
-from linerate.ceiling import limits
-from linerate.console import print_summary
-from linerate.design import Cell
-from linerate.overload_summary import summarise
+from linerate.experiments.overload.page import render
+from linerate.experiments.overload.summarise import summarise
+from linerate.records.cells import Cell
+from linerate.records.summary import Summary
 from linerate.report import page as report_page
-from linerate.summary import Summary
+from linerate.report.console import print_summary
+from linerate.verdict import sentences
+from linerate.verdict.ceiling import limits
 
 
 @pytest.fixture(scope="module")
 def run() -> tuple[Summary, str]:
     setup, trials = simulated_run([Cell("null", 64, 8), Cell("memif", 64, 8)])
     found = summarise(setup, trials, interrupted=False)
-    return found, report.render(found, trials)
+    return found, render(found, trials)
 
 
 def on_console(found: Summary) -> str:
@@ -52,7 +53,7 @@ def test_every_chart_is_valid() -> None:
     trials += at_lower_load([trial for trial in trials if trial.link == "memif"])
     found = summarise(setup, trials, interrupted=False)
     # Ratios; every trial of each cell; lower loads of one.
-    assert valid_charts(report.render(found, trials)) == 1 + 2 + 1
+    assert valid_charts(render(found, trials)) == 1 + 2 + 1
 
 
 def test_nothing_is_loaded(run: tuple[Summary, str]) -> None:
@@ -109,7 +110,7 @@ LOWER_TABLE = "load, of the ceiling"
 def test_the_cost_of_a_packet_leads_where_the_link_is_the_limit() -> None:
     setup, trials = simulated_run([Cell("memif", 64, 8)])
     found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
-    page, printed = report.render(found, trials), on_console(found)
+    page, printed = render(found, trials), on_console(found)
     assert page.index(COST_LEADS) < page.index(LOWER_TABLE) < page.index("<h3>Flood</h3>")
     assert printed.index("fixed lower loads") < printed.index("flood")
     assert CYCLES_LEAD in printed
@@ -123,7 +124,7 @@ def test_without_a_valid_trial_at_lower_loads_one_line_says_so() -> None:
     paced[0].invalid_code, paced[0].invalid = "ended", "forwarder ended"
     found = summarise(setup, trials + paced, interrupted=False)
     assert found.limited_by
-    page, printed = report.render(found, trials), on_console(found)
+    page, printed = render(found, trials), on_console(found)
     for text in (page, printed):
         assert "None of the 9 trials at fixed lower loads is valid" in text
         assert "8 of them for a reason like this: 1% of the frames were sent late." in text
@@ -140,7 +141,7 @@ def test_an_unknown_cost_does_not_lead() -> None:
         trial.polling = None
     found = summarise(setup, trials + paced, interrupted=False)
     assert found.limited_by
-    page = report.render(found, trials)
+    page = render(found, trials)
     assert COST_LEADS not in page
     assert LOWER_TABLE in page
     assert "lost is the share of all frames of the valid trials together" in page
@@ -154,7 +155,7 @@ def test_a_limited_control_alone_limits_no_cell() -> None:
     for arm in cell.arms:
         arm.limited_by = "link" if arm.arm == "c-l2fwd-again" else None
     assert limits(cell) == {}
-    assert COST_LEADS not in report.render(found, trials)
+    assert COST_LEADS not in render(found, trials)
     printed = on_console(found)
     assert CYCLES_LEAD not in printed
     assert "limited by the link" not in printed[: printed.index("On memif at 64 B")]
@@ -176,7 +177,7 @@ def test_charts_stay_json_and_in_their_element_whatever_is_in_them() -> None:
 def test_too_few_trials_show_no_interval() -> None:
     setup, trials = simulated_run([Cell("null", 64, 3), Cell("memif", 64, 3)])
     found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
-    page = report.render(found, trials)
+    page = render(found, trials)
     assert 'class="iv"' not in page
     assert "None" not in page.split("<script>", 1)[0]
 
@@ -184,7 +185,7 @@ def test_too_few_trials_show_no_interval() -> None:
 def test_a_control_that_could_find_nothing_does_not_say_it_found_nothing() -> None:
     setup, trials = simulated_run([Cell("null", 64, 5)])
     found = summarise(setup, trials, interrupted=False)
-    page = report.render(found, trials)
+    page = render(found, trials)
     assert page.count("too few blocks to tell") == 2
     assert "found nothing" not in page
 
@@ -202,7 +203,7 @@ def test_controls_of_a_run_in_one() -> None:
 
 def test_an_empty_run_renders() -> None:
     setup, _ = simulated_run([Cell("null", 64, 1)])
-    assert "compared nothing" in report.render(summarise(setup, [], interrupted=True), [])
+    assert "compared nothing" in render(summarise(setup, [], interrupted=True), [])
 
 
 def test_the_script_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from chart_specs import valid_charts
 from simulated import assert_nothing_wraps, printed, quiet
 from simulated_graph import Fake, start
 
-from linerate.graph.runs import Found
+from linerate.experiments.graph.runs import Found
 
 
 @pytest.fixture(scope="module")

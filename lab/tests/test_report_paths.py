@@ -14,7 +14,7 @@ from chart_specs import valid_charts
 from simulated import assert_nothing_wraps, install, printed, quiet
 from simulated_paths import Wire, start
 
-from linerate.paths.runs import Found
+from linerate.experiments.paths.runs import Found
 
 
 @pytest.fixture(scope="module")

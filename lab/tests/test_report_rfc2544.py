@@ -11,14 +11,14 @@ from rfc2544_pages import BLOCKS, SIZES, Page, number, render, told, whole
 from simulated import assert_nothing_wraps, printed
 from simulated_lab import SimulatedLab, quiet
 
-from linerate.metrics import words_of
-from linerate.records import Process, Trial
-from linerate.report import published_rfc2544
-from linerate.rfc2544 import presets
-from linerate.rfc2544.runs import Found
-from linerate.summary import Summary
-from linerate.summary_figures import LossEnded
-from linerate.verdict import LOW_LOAD
+from linerate.experiments.rfc2544 import presets
+from linerate.experiments.rfc2544.page import published as published_rfc2544
+from linerate.experiments.rfc2544.runs import Found
+from linerate.records.summary import Summary
+from linerate.records.summary_figures import LossEnded
+from linerate.records.trial import Process, Trial
+from linerate.records.types import LOW_LOAD
+from linerate.verdict.metrics import words_of
 
 
 @pytest.fixture(scope="module")

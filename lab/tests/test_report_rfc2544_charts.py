@@ -11,10 +11,10 @@ from chart_specs import specifications, valid_charts
 from rfc2544_pages import ARMS, CSV, SIZES, Page, render, told, whole
 from simulated_lab import CEILING_PPS, SimulatedLab
 
-from linerate.records import Trial
-from linerate.report.rfc2544_charts import Point, by_size
-from linerate.rfc2544.runs import Found
-from linerate.summary import Summary
+from linerate.experiments.rfc2544.page.charts import Point, by_size
+from linerate.experiments.rfc2544.runs import Found
+from linerate.records.summary import Summary
+from linerate.records.trial import Trial
 
 
 @pytest.fixture(scope="module")

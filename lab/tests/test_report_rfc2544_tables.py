@@ -25,11 +25,11 @@ from rfc2544_pages import (
 )
 from simulated_lab import CEILING_PPS, SimulatedLab
 
-from linerate.records import Trial
-from linerate.report import published_rfc2544
-from linerate.report.published_rfc2544 import PublishedRow
-from linerate.rfc2544.runs import Found
-from linerate.summary import Summary
+from linerate.experiments.rfc2544.page import published as published_rfc2544
+from linerate.experiments.rfc2544.page.published import PublishedRow
+from linerate.experiments.rfc2544.runs import Found
+from linerate.records.summary import Summary
+from linerate.records.trial import Trial
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,14 @@ import by_schema
 import pytest
 from simulated import KilledError, Simulation, killed, printed, quiet, resume, start
 
-from linerate import records, run_file, session
-from linerate.errors import Interrupted, LabError, OutputError, RunError, UsageError
-from linerate.output import FILES, OutputDirectory
-from linerate.records import RECORDS, Trial
-from linerate.run_file import RUN
-from linerate.trial import Plan
+from linerate.host.errors import Interrupted, LabError, OutputError, RunError, UsageError
+from linerate.records import run_file
+from linerate.records import trial as records
+from linerate.records.output import FILES, OutputDirectory
+from linerate.records.run_file import RUN
+from linerate.records.trial import RECORDS, Trial
+from linerate.runs import session
+from linerate.trial.trial import Plan
 
 BOTH: dict[str, Any] = {"links": ["null", "memif"]}
 
@@ -404,7 +406,7 @@ def test_the_lock_goes_with_its_owner(tmp_path: Path) -> None:
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from linerate.output import OutputDirectory\n"
+        "from linerate.records.output import OutputDirectory\n"
         f"held = OutputDirectory(Path({str(tmp_path / 'run')!r}))\n"
         "print('held', flush=True)\n"
         "time.sleep(60)\n"

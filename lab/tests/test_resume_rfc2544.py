@@ -25,13 +25,15 @@ from simulated_lab import (
     start,
 )
 
-from linerate import links, records, run_file
-from linerate.errors import LabError, RunError
+from linerate import links
+from linerate.experiments.rfc2544.experiment import MAX_FAILURES
+from linerate.host.errors import LabError, RunError
 from linerate.links.ports import Ports
-from linerate.other_generator import Named
-from linerate.records import RECORDS, Trial
-from linerate.rfc2544.experiment import MAX_FAILURES
-from linerate.search.simulated import Model
+from linerate.records import run_file
+from linerate.records import trial as records
+from linerate.records.trial import RECORDS, Trial
+from linerate.traffic.other_generator import Named
+from linerate.trial.search.simulated import Model
 
 SHORT: dict[str, Any] = {"tests": ("throughput",), "blocks": 2}
 
@@ -83,7 +85,7 @@ def test_cut_after_any_window(
         return SimulatedLab(noise=0, late=lambda pps: float(pps > on_time_pps))
 
     whole = start(lab(), tmp_path / "whole", **SHORT)
-    monkeypatch.setattr("linerate.session.publish", lambda *_: whole)
+    monkeypatch.setattr("linerate.runs.session.publish", lambda *_: whole)
     expected = without_sessions(whole.trials)
     # All of the self-test and of the first search, then here and there.
     for kept in [*range(60), *range(60, len(expected), 7)]:
@@ -98,7 +100,7 @@ def test_cut_after_any_window(
 
 def test_cut_in_any_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = start(exact(), tmp_path / "whole", blocks=1)
-    monkeypatch.setattr("linerate.session.publish", lambda *_: whole)
+    monkeypatch.setattr("linerate.runs.session.publish", lambda *_: whole)
     expected = without_sessions(whole.trials)
     seen = {trial.test for trial in whole.trials}
     assert {"throughput", "latency", "loss", "back-to-back", "recovery", "low-load"} <= seen

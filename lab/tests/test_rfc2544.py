@@ -25,17 +25,18 @@ from simulated_lab import (
     start,
 )
 
-from linerate import rebuild, records
-from linerate.errors import Interrupted, LabError
-from linerate.records import RECORDS, Test, Trial
-from linerate.rfc2544 import presets
-from linerate.rfc2544.experiment import cells
-from linerate.rfc2544.runs import Found
-from linerate.search import throughput
-from linerate.search.device import Device
-from linerate.search.goals import Goal
-from linerate.search.simulated import Model
-from linerate.verdict import LOW_LOAD
+from linerate.experiments.rfc2544 import presets
+from linerate.experiments.rfc2544.experiment import cells
+from linerate.experiments.rfc2544.runs import Found
+from linerate.host.errors import Interrupted, LabError
+from linerate.records import trial as records
+from linerate.records.trial import RECORDS, Test, Trial
+from linerate.records.types import LOW_LOAD
+from linerate.runs import rebuild
+from linerate.trial.search import throughput
+from linerate.trial.search.device import Device
+from linerate.trial.search.goals import Goal
+from linerate.trial.search.simulated import Model
 
 WIDTH = QUICK.goals[0].width
 
@@ -242,7 +243,7 @@ def test_a_search_that_ran_out_of_time_is_told_from_its_records(
         short = 1e-9 if limit_s == QUICK.limit_s else limit_s
         return live(device, goals, limit_s=short)
 
-    monkeypatch.setattr("linerate.rfc2544.units.search", hasty)
+    monkeypatch.setattr("linerate.experiments.rfc2544.units.search", hasty)
     _, found = run(SimulatedLab(), keep_going=True, tests=tests)
     figures = arm(found, "c-l2fwd").search
     assert figures is not None

@@ -11,24 +11,24 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from linerate.design import Cell
-from linerate.metrics import BUFFER, RECOVERY
-from linerate.rfc2544.compared import compared, rate_of
-from linerate.rfc2544.figures import figures_of
-from linerate.rfc2544.found import Searched
-from linerate.rfc2544.presets import TESTS, Preset, preset
-from linerate.rfc2544.table import latency_table, loss_table, recovery_table
-from linerate.rfc2544.units import Unit
-from linerate.search.back_to_back import back_to_back
-from linerate.search.device import Changed, Latency, Outcome
-from linerate.search.frame_loss import frame_loss
-from linerate.search.latency import latency
-from linerate.search.procedure import Invalid
-from linerate.search.recovery import recovery
-from linerate.search.simulated import Model, SimulatedForwarder
-from linerate.search.throughput import Found, Throughput
-from linerate.summary import ArmSummary, CellSummary
-from linerate.summary_figures import SearchFigures
+from linerate.experiments.rfc2544.compared import compared, rate_of
+from linerate.experiments.rfc2544.figures import figures_of
+from linerate.experiments.rfc2544.found import Searched
+from linerate.experiments.rfc2544.presets import TESTS, Preset, preset
+from linerate.experiments.rfc2544.table import latency_table, loss_table, recovery_table
+from linerate.experiments.rfc2544.units import Unit
+from linerate.records.cells import Cell
+from linerate.records.summary import ArmSummary, CellSummary
+from linerate.records.summary_figures import SearchFigures
+from linerate.trial.search.back_to_back import back_to_back
+from linerate.trial.search.device import Changed, Latency, Outcome
+from linerate.trial.search.frame_loss import frame_loss
+from linerate.trial.search.latency import latency
+from linerate.trial.search.procedure import Invalid
+from linerate.trial.search.recovery import recovery
+from linerate.trial.search.simulated import Model, SimulatedForwarder
+from linerate.trial.search.throughput import Found, Throughput
+from linerate.verdict.metrics import BUFFER, RECOVERY
 
 QUICK = preset("quick")
 

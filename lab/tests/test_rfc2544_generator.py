@@ -20,12 +20,12 @@ from simulated_lab import (
 )
 
 from linerate import links
-from linerate.errors import Interrupted, LabError, UsageError
-from linerate.other_generator import Named
-from linerate.records import Trial
-from linerate.rfc2544 import presets
-from linerate.rfc2544.experiment import cells
-from linerate.search import latency
+from linerate.experiments.rfc2544 import presets
+from linerate.experiments.rfc2544.experiment import cells
+from linerate.host.errors import Interrupted, LabError, UsageError
+from linerate.records.trial import Trial
+from linerate.traffic.other_generator import Named
+from linerate.trial.search import latency
 
 # Ports of a simulated bed.
 NAMED = {

@@ -15,15 +15,15 @@ from simulated_lab import (
     start,
 )
 
-from linerate import rebuild
-from linerate.errors import UsageError
-from linerate.records import Test, Trial
-from linerate.rfc2544 import presets
-from linerate.rfc2544.estimate import estimate
-from linerate.rfc2544.experiment import cells
-from linerate.rfc2544.runs import Found
-from linerate.rfc2544.table import conformity
-from linerate.stats import ALPHA
+from linerate.experiments.rfc2544 import presets
+from linerate.experiments.rfc2544.estimate import estimate
+from linerate.experiments.rfc2544.experiment import cells
+from linerate.experiments.rfc2544.runs import Found
+from linerate.experiments.rfc2544.table import conformity
+from linerate.host.errors import UsageError
+from linerate.records.trial import Test, Trial
+from linerate.runs import rebuild
+from linerate.verdict.stats import ALPHA
 
 
 def test_sizes_with_names() -> None:

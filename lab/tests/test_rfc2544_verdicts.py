@@ -16,12 +16,12 @@ from simulated_lab import (
     SimulatedLab,
 )
 
-from linerate.comparisons import compare, pair_searched
-from linerate.metrics import NDR
-from linerate.rfc2544.table import print_rfc2544
-from linerate.search.simulated import Model
-from linerate.sentences import sentence
-from linerate.summary import CellSummary, Comparison, Summary
+from linerate.experiments.rfc2544.table import print_rfc2544
+from linerate.records.summary import CellSummary, Comparison, Summary
+from linerate.trial.search.simulated import Model
+from linerate.verdict.comparisons import compare, pair_searched
+from linerate.verdict.metrics import NDR
+from linerate.verdict.sentences import sentence
 
 FAST = {"c-l2fwd": 12e6, "rust-l2fwd": 8.8e6, "reflect": 9e6}
 

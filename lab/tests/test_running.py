@@ -15,15 +15,15 @@ from typing import Literal
 
 import pytest
 
-from linerate import flows, netns
-from linerate.cpus import Cores
-from linerate.eal import Memory
-from linerate.errors import LabError, UsageError
 from linerate.forwarders import forwarder
-from linerate.links import LinkContext, Wire, link
-from linerate.netns import Interface, ip
-from linerate.process import RunDirectory, wait_until
-from linerate.running import KernelPorts, Running, launch
+from linerate.host import netns
+from linerate.host.cpus import Cores
+from linerate.host.errors import LabError, UsageError
+from linerate.host.netns import Interface, ip
+from linerate.host.process import RunDirectory, wait_until
+from linerate.links import LinkContext, Wire, flows, link
+from linerate.links.eal import Memory
+from linerate.trial.running import KernelPorts, Running, launch
 
 STACK = ("kernel-bridge", "kernel-route")
 CORES = Cores(0, 0, shared_core=True)

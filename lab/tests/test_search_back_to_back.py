@@ -8,10 +8,10 @@ import statistics
 
 import pytest
 
-from linerate.errors import UsageError
-from linerate.search.back_to_back import back_to_back
-from linerate.search.device import Outcome
-from linerate.search.simulated import Model, SimulatedForwarder
+from linerate.host.errors import UsageError
+from linerate.trial.search.back_to_back import back_to_back
+from linerate.trial.search.device import Outcome
+from linerate.trial.search.simulated import Model, SimulatedForwarder
 
 SEEDS = range(40)
 

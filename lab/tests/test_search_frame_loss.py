@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from linerate.errors import UsageError
-from linerate.search.frame_loss import frame_loss
-from linerate.search.simulated import Model, SimulatedForwarder
+from linerate.host.errors import UsageError
+from linerate.trial.search.frame_loss import frame_loss
+from linerate.trial.search.simulated import Model, SimulatedForwarder
 
 SEEDS = range(40)
 

@@ -9,10 +9,10 @@ import statistics
 
 import pytest
 
-from linerate.errors import UsageError
-from linerate.search.device import Latency, Outcome
-from linerate.search.latency import AtLoad, latency, supports
-from linerate.search.simulated import TAGS, Model, SimulatedForwarder
+from linerate.host.errors import UsageError
+from linerate.trial.search.device import Latency, Outcome
+from linerate.trial.search.latency import AtLoad, latency, supports
+from linerate.trial.search.simulated import TAGS, Model, SimulatedForwarder
 
 SEEDS = range(20)
 

@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 import pytest
 
-from linerate.errors import LinkError, TrialError, UsageError
-from linerate.rfc2544.presets import PRESETS
-from linerate.search import throughput
-from linerate.search.back_to_back import back_to_back
-from linerate.search.device import Changed, Outcome
-from linerate.search.frame_loss import frame_loss
-from linerate.search.latency import latency
-from linerate.search.procedure import Result, Trials
-from linerate.search.recovery import recovery
-from linerate.search.simulated import Model, SimulatedForwarder
+from linerate.experiments.rfc2544.presets import PRESETS
+from linerate.host.errors import LinkError, TrialError, UsageError
+from linerate.trial.search import throughput
+from linerate.trial.search.back_to_back import back_to_back
+from linerate.trial.search.device import Changed, Outcome
+from linerate.trial.search.frame_loss import frame_loss
+from linerate.trial.search.latency import latency
+from linerate.trial.search.procedure import Result, Trials
+from linerate.trial.search.recovery import recovery
+from linerate.trial.search.simulated import Model, SimulatedForwarder
 
 MODEL = Model(2e6, 1e7, random_loss=1e-8, spread=0.01, failing=0.1, tired_s=1, tired=0.2)
 

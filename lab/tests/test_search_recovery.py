@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from linerate.errors import UsageError
-from linerate.search.device import Changed, Outcome
-from linerate.search.recovery import recovery
-from linerate.search.simulated import Model, SimulatedForwarder
+from linerate.host.errors import UsageError
+from linerate.trial.search.device import Changed, Outcome
+from linerate.trial.search.recovery import recovery
+from linerate.trial.search.simulated import Model, SimulatedForwarder
 
 SEEDS = range(40)
 

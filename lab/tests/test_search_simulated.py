@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from linerate.errors import TrialError, UsageError
-from linerate.search.device import ChangingDevice, Device
-from linerate.search.simulated import Model, SimulatedForwarder
+from linerate.host.errors import TrialError, UsageError
+from linerate.trial.search.device import ChangingDevice, Device
+from linerate.trial.search.simulated import Model, SimulatedForwarder
 
 SEEDS = range(40)
 

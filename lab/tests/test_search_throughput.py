@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from linerate.errors import ProcessError, UsageError
-from linerate.rfc2544.presets import PRESETS
-from linerate.search import throughput
-from linerate.search.device import Outcome
-from linerate.search.goals import Goal
-from linerate.search.simulated import Model, SimulatedForwarder
-from linerate.search.throughput import Found, Throughput
+from linerate.experiments.rfc2544.presets import PRESETS
+from linerate.host.errors import ProcessError, UsageError
+from linerate.trial.search import throughput
+from linerate.trial.search.device import Outcome
+from linerate.trial.search.goals import Goal
+from linerate.trial.search.simulated import Model, SimulatedForwarder
+from linerate.trial.search.throughput import Found, Throughput
 
 SEEDS = range(30)
 

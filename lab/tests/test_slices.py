@@ -6,13 +6,13 @@ from __future__ import annotations
 import pytest
 from simulated_lab import blank
 
-from linerate.design import Arm, Cell
-from linerate.otg import Traffic, flow_name
-from linerate.search.bed_device import changed_of
-from linerate.search.device import Changed
-from linerate.search.recovery import END_SHARE, recovery
-from linerate.search.simulated import Model, SimulatedForwarder
-from linerate.search.slices import FIRST_S, GROWTH, change_of, cut
+from linerate.records.cells import Arm, Cell
+from linerate.traffic.otg import Traffic, flow_name
+from linerate.trial.search.bed_device import changed_of
+from linerate.trial.search.device import Changed
+from linerate.trial.search.recovery import END_SHARE, recovery
+from linerate.trial.search.simulated import Model, SimulatedForwarder
+from linerate.trial.search.slices import FIRST_S, GROWTH, change_of, cut
 
 
 @pytest.mark.parametrize("pps", [3.0, 1234.5, 1e6, 7e6])

@@ -8,11 +8,11 @@ from typing import Any, cast
 import pytest
 from probed import hdr_pieces
 
-from linerate import clock_check
-from linerate.errors import TelemetryError
-from linerate.records import Clock, Trial
-from linerate.spans import Spans, read_clock
-from linerate.telemetry import Reading, Telemetry
+from linerate.host.errors import TelemetryError
+from linerate.records.trial import Clock, Trial
+from linerate.telemetry.client import Reading, Telemetry
+from linerate.telemetry.spans import Spans, read_clock
+from linerate.trial import clock_check
 
 
 class Answers:

@@ -13,9 +13,9 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
-from linerate import stats
-from linerate.arms import quartiles
-from linerate.verdict import MARGIN, judge
+from linerate.verdict import stats
+from linerate.verdict.arms import quartiles
+from linerate.verdict.judgement import MARGIN, judge
 
 # Hollander, Wolfe and Chicken, table 3.1: Hamilton depression scale factor IV before and after.
 BEFORE = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30]

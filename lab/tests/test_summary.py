@@ -10,12 +10,14 @@ import by_schema
 import pytest
 from conftest import FORWARDERS, at_lower_load, simulated_run
 
-from linerate import stats, summary
-from linerate.arms import quartiles
-from linerate.design import PROBED_EVERY, Cell
-from linerate.overload_summary import summarise
-from linerate.records import Trial
-from linerate.summary import Comparison, Summary
+from linerate.experiments.overload.summarise import summarise
+from linerate.records import summary
+from linerate.records.cells import Cell
+from linerate.records.summary import Comparison, Summary
+from linerate.records.trial import Trial
+from linerate.runs.blocks import PROBED_EVERY
+from linerate.verdict import stats
+from linerate.verdict.arms import quartiles
 
 CELLS = [Cell("null", 64, 20), Cell("memif", 64, 20)]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from linerate import flows, rules, tables
-from linerate.errors import UsageError
-from linerate.flows import Flow
-from linerate.tables import Tables, out_port, rule_lines
+from linerate.host.errors import UsageError
+from linerate.links import flows, rules, tables
+from linerate.links.flows import Flow
+from linerate.links.tables import Tables, out_port, rule_lines
 
 
 @pytest.fixture(autouse=True)

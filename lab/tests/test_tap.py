@@ -18,15 +18,15 @@ from pathlib import Path
 
 import pytest
 
-from linerate import link_drops, netns
-from linerate.design import check_fit, takes
-from linerate.errors import LabError, MachineError, UsageError
+from linerate.experiments.paths import experiment as paths
+from linerate.experiments.paths.presets import preset
 from linerate.forwarders import FORWARDERS
-from linerate.link_drops import Passed
+from linerate.host import link_drops, netns
+from linerate.host.errors import LabError, MachineError, UsageError
+from linerate.host.link_drops import Passed
+from linerate.host.netns import Interface
 from linerate.links import LinkContext, Wire, link, tap
-from linerate.netns import Interface
-from linerate.paths import experiment as paths
-from linerate.paths.presets import preset
+from linerate.runs.blocks import check_fit, takes
 
 TAPS = ["tap1", "tap"]
 # ioctl TUNSETIFF with the flags that net_tap gives, and a frame after `struct tun_pi`.

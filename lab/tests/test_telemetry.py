@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from conftest import TelemetryServer
 
-from linerate.errors import TelemetryError
-from linerate.telemetry import Telemetry, ask_when_known, connect
+from linerate.host.errors import TelemetryError
+from linerate.telemetry.client import Telemetry, ask_when_known, connect
 
 Start = Callable[[dict[str, Any]], TelemetryServer]
 

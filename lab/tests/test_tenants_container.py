@@ -14,18 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from linerate.errors import (
-    MachineError,
-    MissingError,
-    ProcessError,
-    UsageError,
-)
-from linerate.process import RunDirectory
-from linerate.tenants import cgroups, container, guest, loads
-from linerate.tenants.base import Kind, Limits, Load, Tenant
-from linerate.tenants.cgroups import Groups
-from linerate.tenants.container import Container
-from linerate.tenants.vm import Shape, VirtualMachine
+from linerate.experiments.cloud.tenants import container, loads
+from linerate.experiments.cloud.tenants.base import Kind, Limits, Load, Tenant
+from linerate.experiments.cloud.tenants.cgroups import cgroups
+from linerate.experiments.cloud.tenants.cgroups.cgroups import Groups
+from linerate.experiments.cloud.tenants.container import Container
+from linerate.experiments.cloud.tenants.vm import guest
+from linerate.experiments.cloud.tenants.vm.vm import Shape, VirtualMachine
+from linerate.host.errors import MachineError, MissingError, ProcessError, UsageError
+from linerate.host.process import RunDirectory
 
 LAST_CPU = max(os.sched_getaffinity(0))
 ON_IT = Limits((LAST_CPU,))
@@ -118,7 +115,8 @@ def test_all_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 ASKED = """
 import json, os
-from linerate.tenants import cgroups, container
+from linerate.experiments.cloud.tenants.cgroups import cgroups
+from linerate.experiments.cloud.tenants import container
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid(65534)

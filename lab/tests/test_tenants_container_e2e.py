@@ -18,16 +18,18 @@ from typing import Any
 import pytest
 from conftest import wait_for
 
-from linerate import netns
-from linerate.errors import LinkError, ProcessError, UsageError
-from linerate.process import RunDirectory, pause
-from linerate.tenants import cgroups, container, loads, vm_network
-from linerate.tenants.base import Limits, Load, Work
-from linerate.tenants.block_device import disk_of
-from linerate.tenants.cgroups import Groups
-from linerate.tenants.container import Container
-from linerate.tenants.disk_image import DIRECTORY
-from linerate.tenants.vm_network import Bridge
+from linerate.experiments.cloud.tenants import container, loads
+from linerate.experiments.cloud.tenants.base import Limits, Load, Work
+from linerate.experiments.cloud.tenants.cgroups import cgroups
+from linerate.experiments.cloud.tenants.cgroups.block_device import disk_of
+from linerate.experiments.cloud.tenants.cgroups.cgroups import Groups
+from linerate.experiments.cloud.tenants.container import Container
+from linerate.experiments.cloud.tenants.disk_image import DIRECTORY
+from linerate.experiments.cloud.tenants.vm import vm_network
+from linerate.experiments.cloud.tenants.vm.vm_network import Bridge
+from linerate.host import netns
+from linerate.host.errors import LinkError, ProcessError, UsageError
+from linerate.host.process import RunDirectory, pause
 
 LAST_CPU = max(os.sched_getaffinity(0))
 ON_IT = Limits((LAST_CPU,))
@@ -294,11 +296,11 @@ def test_it_ends_when_its_time_is_over(make: Make) -> None:
 KILLED = """
 import contextlib, sys
 from pathlib import Path
-from linerate.process import RunDirectory
-from linerate.tenants import vm_network
-from linerate.tenants.base import Limits, Load
-from linerate.tenants.cgroups import Groups
-from linerate.tenants.container import Container
+from linerate.host.process import RunDirectory
+from linerate.experiments.cloud.tenants.vm import vm_network
+from linerate.experiments.cloud.tenants.base import Limits, Load
+from linerate.experiments.cloud.tenants.cgroups.cgroups import Groups
+from linerate.experiments.cloud.tenants.container import Container
 print("begins", flush=True)
 run = RunDirectory(Path(sys.argv[1]))
 with vm_network.bridge() as bridge, Groups(weight=10_000) as groups, contextlib.ExitStack() as held:

@@ -18,17 +18,18 @@ from pathlib import Path
 import pytest
 from conftest import wait_for
 
-from linerate import netns
-from linerate.cpus import cpu_times
-from linerate.errors import MachineError
+from linerate.experiments.cloud.tenants import container
+from linerate.experiments.cloud.tenants.base import Limits, Load
+from linerate.experiments.cloud.tenants.cgroups import cgroups
+from linerate.experiments.cloud.tenants.cgroups.block_device import disk_of
+from linerate.experiments.cloud.tenants.cgroups.cgroups import Group, Groups
+from linerate.experiments.cloud.tenants.container import Container
+from linerate.experiments.cloud.tenants.disk_image import DIRECTORY, DiskImage
+from linerate.host import netns
+from linerate.host.cpus import cpu_times
+from linerate.host.errors import MachineError
+from linerate.host.process import Child, Command, RunDirectory, pause
 from linerate.links.veth import napi_threads, sees_kernel_threads
-from linerate.process import Child, Command, RunDirectory, pause
-from linerate.tenants import cgroups, container
-from linerate.tenants.base import Limits, Load
-from linerate.tenants.block_device import disk_of
-from linerate.tenants.cgroups import Group, Groups
-from linerate.tenants.container import Container
-from linerate.tenants.disk_image import DIRECTORY, DiskImage
 
 LAST_CPU = max(os.sched_getaffinity(0))
 BUSY = "while True: pass"

@@ -20,27 +20,23 @@ from typing import ClassVar
 import pytest
 from conftest import wait_for
 
-from linerate import netns
-from linerate.errors import LinkError, MachineError, MissingError, ProcessError, UsageError
-from linerate.process import RunDirectory
-from linerate.tenants import (
+from linerate.experiments.cloud.tenants import disk_image, packages
+from linerate.experiments.cloud.tenants.base import Limits, Load, Work
+from linerate.experiments.cloud.tenants.cgroups import cgroups
+from linerate.experiments.cloud.tenants.cgroups.cgroups import Groups
+from linerate.experiments.cloud.tenants.disk_image import DiskImage
+from linerate.experiments.cloud.tenants.vm import (
     accelerator,
-    cgroups,
     cpio,
-    disk_image,
     guest,
     guest_console,
     kernel,
-    packages,
     qemu,
     vm,
     vm_network,
 )
-from linerate.tenants.accelerator import Accelerator
-from linerate.tenants.base import Limits, Load, Work
-from linerate.tenants.cgroups import Groups
-from linerate.tenants.disk_image import DiskImage
-from linerate.tenants.guest_console import (
+from linerate.experiments.cloud.tenants.vm.accelerator import Accelerator
+from linerate.experiments.cloud.tenants.vm.guest_console import (
     Console,
     Failed,
     Message,
@@ -50,9 +46,12 @@ from linerate.tenants.guest_console import (
     Up,
     Worked,
 )
-from linerate.tenants.qemu import Disk, Machine
-from linerate.tenants.vm import Shape, VirtualMachine
-from linerate.tenants.vm_network import Bridge, Tap, VhostUser
+from linerate.experiments.cloud.tenants.vm.qemu import Disk, Machine
+from linerate.experiments.cloud.tenants.vm.vm import Shape, VirtualMachine
+from linerate.experiments.cloud.tenants.vm.vm_network import Bridge, Tap, VhostUser
+from linerate.host import netns
+from linerate.host.errors import LinkError, MachineError, MissingError, ProcessError, UsageError
+from linerate.host.process import RunDirectory
 
 LAST_CPU = max(os.sched_getaffinity(0))
 LINK = IPv4Interface("198.19.255.10/24")
@@ -571,9 +570,9 @@ KILLED = """
 import sys
 from pathlib import Path
 from typing import ClassVar
-from linerate.process import RunDirectory
-from linerate.tenants import accelerator, qemu, vm, vm_network
-from linerate.tenants.base import Load
+from linerate.host.process import RunDirectory
+from linerate.experiments.cloud.tenants.vm import accelerator, qemu, vm, vm_network
+from linerate.experiments.cloud.tenants.base import Load
 accelerator._Known.found = accelerator.Accelerator(qemu.TCG, "test")
 run = RunDirectory(Path(sys.argv[1]))
 with vm_network.bridge() as made:

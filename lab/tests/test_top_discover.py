@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from conftest import TelemetryServer
 
-from linerate.errors import LabError
-from linerate.telemetry import SOCKET_NAME
-from linerate.top.discover import (
+from linerate.host.errors import LabError
+from linerate.telemetry.client import SOCKET_NAME
+from linerate.telemetry.top.discover import (
     Found,
     Program,
     choose,

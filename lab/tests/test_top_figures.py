@@ -12,10 +12,10 @@ import by_schema
 import pytest
 from probed import TSC_HZ, latency_entry, polling_entry, port_stats
 
-from linerate.top import figures
-from linerate.top.discover import Program
-from linerate.top.figures import Figures
-from linerate.top.sample import (
+from linerate.telemetry.top import figures
+from linerate.telemetry.top.discover import Program
+from linerate.telemetry.top.figures import Figures
+from linerate.telemetry.top.sample import (
     NO_LCORE,
     Clock,
     Latency,

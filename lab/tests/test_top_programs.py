@@ -15,10 +15,10 @@ import pytest
 from conftest import wait_for
 from top_command import objects, top
 
-from linerate.errors import TelemetryError
-from linerate.places import rust_binary
-from linerate.process import Child, Command, RunDirectory
-from linerate.telemetry import Telemetry, socket_path
+from linerate.host.errors import TelemetryError
+from linerate.host.places import rust_binary
+from linerate.host.process import Child, Command, RunDirectory
+from linerate.telemetry.client import Telemetry, socket_path
 
 pytestmark = pytest.mark.e2e
 

@@ -7,9 +7,9 @@ import pytest
 from probed import latency_entry, plain_answers, polling_entry, probed_answers
 from top_command import Start
 
-from linerate.errors import TelemetryError
-from linerate.telemetry import Telemetry
-from linerate.top.sample import Sampler
+from linerate.host.errors import TelemetryError
+from linerate.telemetry.client import Telemetry
+from linerate.telemetry.top.sample import Sampler
 
 
 def test_a_list_too_long_for_an_answer_is_asked_port_by_port(telemetry_server: Start) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from linerate.top import screen
-from linerate.top.figures import (
+from linerate.telemetry.top import screen
+from linerate.telemetry.top.figures import (
     Figures,
     LatencyFigures,
     LcoreFigures,
@@ -19,7 +19,7 @@ from linerate.top.figures import (
     PortFigures,
     QueueFigures,
 )
-from linerate.top.screen import Style
+from linerate.telemetry.top.screen import Style
 
 
 def drawn(figures: Figures, width: int, ascii_only: bool = False) -> str:

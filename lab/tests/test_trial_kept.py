@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from linerate.telemetry import Reading
-from linerate.trial import UNDER_WAY, _kept
+from linerate.telemetry.client import Reading
+from linerate.trial.trial import UNDER_WAY, _kept
 
 MS = 1_000_000
 

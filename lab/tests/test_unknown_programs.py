@@ -17,14 +17,14 @@ from simulated import Simulation, install, quiet
 from simulated_lab import SimulatedLab
 from simulated_lab import start as start_rfc2544
 
-from linerate import recorded_programs
-from linerate.cloud.summarise import summarise
-from linerate.design import AA_SUFFIX
+from linerate.experiments.cloud.analysis.summarise import summarise
 from linerate.forwarders import FORWARDERS
-from linerate.rebuild import report, stored
-from linerate.records import RECORDS
-from linerate.regression import compare
-from linerate.run_file import RUN
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.run_file import RUN
+from linerate.records.trial import RECORDS
+from linerate.runs.compare import compare
+from linerate.runs.rebuild import report, stored
+from linerate.verdict import programs as recorded_programs
 
 THEIRS = "their-fwd"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from linerate import unpaired
+from linerate.verdict import unpaired
 
 # Hollander and Wolfe, example 4.1 (permeability of the chorioamnion): at term, and earlier.
 TERM = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46]

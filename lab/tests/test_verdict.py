@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from linerate.stats import Paired, Shifted
-from linerate.verdict import Limiter, judge, judge_shift
+from linerate.records.types import Limiter
+from linerate.verdict.judgement import judge, judge_shift
+from linerate.verdict.stats import Paired, Shifted
 
 CALM = Paired(20, 1.0, 0.99, 1.01, 0.6, 0.5, 0.01, 0.01)
 FASTER = Paired(20, 1.2, 1.15, 1.25, 1e-5, 1.0, 0.02, 0.02)

@@ -10,15 +10,15 @@ import pytest
 from conftest import TelemetryServer
 from simulated_lab import blank
 
-from linerate.books import Forwarded, unattributed
-from linerate.design import Arm, Cell
 from linerate.forwarders import forwarder
-from linerate.link_drops import Passed
-from linerate.records import Polling, Trial
-from linerate.running import ToldPorts
-from linerate.sender import Sent
-from linerate.telemetry import Telemetry
-from linerate.window import Polls, Settled, difference, inside, missed
+from linerate.host.link_drops import Passed
+from linerate.records.cells import Arm, Cell
+from linerate.records.trial import Polling, Trial
+from linerate.telemetry.client import Telemetry
+from linerate.traffic.books import Forwarded, unattributed
+from linerate.traffic.sender import Sent
+from linerate.trial.running import ToldPorts
+from linerate.trial.window import Polls, Settled, difference, inside, missed
 
 Serve = Callable[[dict[str, Any]], TelemetryServer]
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from linerate import netns
-from linerate.errors import LabError
-from linerate.netns import Namespaces, inside, ip
+from linerate.host import netns
+from linerate.host.errors import LabError
+from linerate.host.netns import Namespaces, inside, ip
 
 __all__ = ["FAR", "NEAR", "counters", "inside", "ip", "veth"]
 

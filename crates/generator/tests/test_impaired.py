@@ -22,7 +22,7 @@ from farend import Forwarder, forwarder, memif, part
 from harness import Generator, eventually
 from traffic import flow
 
-from linerate import hdr
+from linerate.telemetry import hdr
 
 pytest_plugins = ["rig"]
 

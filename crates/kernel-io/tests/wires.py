@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from linerate import netns
-from linerate.errors import LabError
-from linerate.netns import Namespaces, inside, ip, set_gro
+from linerate.host import netns
+from linerate.host.errors import LabError
+from linerate.host.netns import Namespaces, inside, ip, set_gro
 
 __all__ = ["LEFT", "MIDDLE", "RIGHT", "TIMEOUT_S", "End", "end", "eventually", "mac", "wires"]
 __all__ += ["inside", "ip", "set_gro"]

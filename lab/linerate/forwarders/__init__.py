@@ -6,7 +6,6 @@ A new forwarder is one small class and one line in `FORWARDERS`.
 
 from __future__ import annotations
 
-from linerate.errors import look_up
 from linerate.forwarders.base import Forwarder
 from linerate.forwarders.bench import Plain, Raw, Slowed
 from linerate.forwarders.c_basic import CBasic
@@ -17,6 +16,7 @@ from linerate.forwarders.rust import Reflect, RustL2fwd
 from linerate.forwarders.rust_l3fwd import RustL3fwdGraph
 from linerate.forwarders.stack import STACK_FORWARDERS
 from linerate.forwarders.testpmd import Testpmd, TestpmdAfXdp
+from linerate.host.errors import look_up
 
 FORWARDERS: dict[str, Forwarder] = {
     forwarder.name: forwarder

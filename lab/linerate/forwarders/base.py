@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from linerate import eal, flows
-from linerate.eal import Memory
-from linerate.errors import UsageError
-from linerate.links import Wire
-from linerate.plugins import probe_plugin
-from linerate.process import Command
-from linerate.records import Kind, Program, TxBuffer
-from linerate.tables import Tables
+from linerate.host.builds.plugins import probe_plugin
+from linerate.host.errors import UsageError
+from linerate.host.process import Command
+from linerate.links import Wire, eal, flows
+from linerate.links.eal import Memory
+from linerate.links.tables import Tables
+from linerate.records.trial import Kind, Program, TxBuffer
 
 # What a wire of the kernel's interfaces calls its devices.
 _INTERFACE = "net_af_packet"

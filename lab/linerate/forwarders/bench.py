@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linerate.benchmarks import bench_program
 from linerate.forwarders.base import DpdkForwarder, l2fwd_arguments
+from linerate.host.builds.bench_programs import bench_program
+from linerate.host.places import rust_binary
 from linerate.links import Wire
-from linerate.places import rust_binary
 
 
 class _L2fwdOptions(DpdkForwarder):

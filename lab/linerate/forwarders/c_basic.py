@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linerate import c_examples
-from linerate.c_examples import CExample
 from linerate.forwarders.base import DpdkForwarder
+from linerate.host.builds import c_examples
+from linerate.host.builds.c_examples import CExample
 from linerate.links import Wire
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linerate import c_examples, compilers
-from linerate.c_examples import CExample
-from linerate.errors import MissingError
 from linerate.forwarders.base import L2FWD_BUFFER, DpdkForwarder, l2fwd_arguments
+from linerate.host.builds import c_examples, compilers
+from linerate.host.builds.c_examples import CExample
+from linerate.host.errors import MissingError
 from linerate.links import Wire
 
 

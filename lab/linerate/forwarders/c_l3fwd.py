@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from linerate import c_examples, compilers, rules
-from linerate.c_examples import CExample
-from linerate.eal import Memory, two_threads
-from linerate.errors import MissingError
 from linerate.forwarders.base import DpdkForwarder, routing_arguments
-from linerate.links import Wire
-from linerate.process import Command
-from linerate.rules import RuleFiles
-from linerate.tables import Tables
+from linerate.host.builds import c_examples, compilers
+from linerate.host.builds.c_examples import CExample
+from linerate.host.errors import MissingError
+from linerate.host.process import Command
+from linerate.links import Wire, rules
+from linerate.links.eal import Memory, two_threads
+from linerate.links.rules import RuleFiles
+from linerate.links.tables import Tables
 
 # The drivers of virtual devices that tell what kind of packet they received.
 _KNOW_PACKET_TYPES = ("net_tap",)

@@ -7,16 +7,16 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from linerate.eal import Memory, one_core
-from linerate.errors import UsageError
 from linerate.forwarders.base import Forwarder, l2fwd_arguments, on_interfaces
 from linerate.forwarders.routing import routed
 from linerate.forwarders.stack import two_ports
+from linerate.host.errors import UsageError
+from linerate.host.netns import Interface
+from linerate.host.places import rust_binary
+from linerate.host.process import Command
 from linerate.links import Wire
-from linerate.netns import Interface
-from linerate.places import rust_binary
-from linerate.process import Command
-from linerate.records import Kind
+from linerate.links.eal import Memory, one_core
+from linerate.records.trial import Kind
 
 _XDP = "xdp-fwd"
 

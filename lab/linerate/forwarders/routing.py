@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Network, IPv6Network
 
-from linerate import flows, netns
-from linerate.netns import Interface, ip
+from linerate.host import netns
+from linerate.host.netns import Interface, ip
+from linerate.links import flows
 
 _NETWORKS = {"-4": IPv4Network((flows.DESTINATION, 16), strict=False),
              "-6": IPv6Network((flows.DESTINATION_V6, 64), strict=False)}  # fmt: skip

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from linerate.forwarders.base import L2FWD_BUFFER, DpdkForwarder, l2fwd_arguments, port_mask
+from linerate.host.places import rust_binary
 from linerate.links import Wire
-from linerate.places import rust_binary
 
 
 class RustL2fwd(DpdkForwarder):

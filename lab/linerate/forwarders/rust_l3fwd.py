@@ -6,14 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from linerate import rules
-from linerate.eal import Memory, two_threads
-from linerate.errors import UsageError
 from linerate.forwarders.base import DpdkForwarder, routing_arguments
-from linerate.links import Wire
-from linerate.places import rust_binary
-from linerate.process import Command
-from linerate.tables import Tables
+from linerate.host.errors import UsageError
+from linerate.host.places import rust_binary
+from linerate.host.process import Command
+from linerate.links import Wire, rules
+from linerate.links.eal import Memory, two_threads
+from linerate.links.tables import Tables
 
 # Its main lcore never forwards.
 _LCORE = 1

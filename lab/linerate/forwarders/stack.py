@@ -8,14 +8,14 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from linerate import flows, netns
-from linerate.eal import Memory
-from linerate.errors import UsageError
 from linerate.forwarders.base import Forwarder
 from linerate.forwarders.routing import routed
-from linerate.links import Wire
-from linerate.netns import Interface, bridge, ip
-from linerate.process import Command
+from linerate.host import netns
+from linerate.host.errors import UsageError
+from linerate.host.netns import Interface, bridge, ip
+from linerate.host.process import Command
+from linerate.links import Wire, flows
+from linerate.links.eal import Memory
 
 _BRIDGE = "bridge"
 

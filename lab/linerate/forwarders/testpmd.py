@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from linerate import eal, flows
-from linerate.eal import Memory
-from linerate.errors import MissingError
 from linerate.forwarders.base import DpdkForwarder, on_interfaces
-from linerate.links import Wire
-from linerate.netns import Interface, ip
-from linerate.process import Command
+from linerate.host.errors import MissingError
+from linerate.host.netns import Interface, ip
+from linerate.host.process import Command
+from linerate.links import Wire, eal, flows
+from linerate.links.eal import Memory
 
 # These write the address of who is next into the frame.
 _NAME_THEIR_PEER = ("mac", "csum")

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linerate.errors import UsageError, look_up
+from linerate.host.errors import UsageError, look_up
 from linerate.links.base import KernelThread, Link, LinkContext, Wire
 from linerate.links.memif import Memif
 from linerate.links.nearfree import NearFree, RoutedNearFree
 from linerate.links.null import Null
 from linerate.links.ports import FORWARDER, GENERATOR, Ports
+from linerate.links.tables import Tables
 from linerate.links.tap import Tap
 from linerate.links.veth import Veth
-from linerate.tables import Tables
 
 LINKS: dict[str, Link] = {
     link.name: link

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from linerate.cpus import Cores
-from linerate.netns import Interface
-from linerate.tables import Tables
+from linerate.host.cpus import Cores
+from linerate.host.netns import Interface
+from linerate.links.tables import Tables
 
 
 @dataclass(frozen=True)

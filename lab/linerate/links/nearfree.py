@@ -6,10 +6,10 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from linerate import rules
-from linerate.benchmarks import nearfree_plugin
+from linerate.host.builds.bench_programs import nearfree_plugin
+from linerate.links import rules
 from linerate.links.base import Link, LinkContext, Wire
-from linerate.tables import Tables
+from linerate.links.tables import Tables
 
 
 class NearFree(Link):

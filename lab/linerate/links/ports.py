@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from linerate.errors import UsageError
+from linerate.host.errors import UsageError
 from linerate.links.base import Link, LinkContext, Wire
 
 NAME = "ports"

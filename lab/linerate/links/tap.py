@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from linerate import netns
-from linerate.errors import MachineError
+from linerate.host import netns
+from linerate.host.errors import MachineError
+from linerate.host.netns import Interface, Namespaces, ip
 from linerate.links.base import Link, LinkContext, Wire
-from linerate.netns import Interface, Namespaces, ip
 
 _WORD = "tap"
 # Without the FCS, which these interfaces do not have.

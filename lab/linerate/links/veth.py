@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from linerate import netns
-from linerate.cpus import Cores
-from linerate.errors import LinkError, MachineError
+from linerate.host import netns
+from linerate.host.cpus import Cores
+from linerate.host.errors import LinkError, MachineError
+from linerate.host.netns import Interface, Namespaces, ip
 from linerate.links.base import KernelThread, Link, LinkContext, Wire
-from linerate.netns import Interface, Namespaces, ip
 
 _GENERATOR, _FORWARDER = "gen", "fwd"
 _THREADS_TIMEOUT_S = 2.0

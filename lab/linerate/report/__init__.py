@@ -1,6 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""report.html: one file that opens with no network."""
-
-from linerate.report.overload_page import render
-
-__all__ = ["render"]
+"""report.html, one file that opens without a network, and the tables on the console."""

@@ -9,9 +9,9 @@ from typing import Any
 import altair as alt
 from altair.utils.schemapi import disable_debug_mode
 
-from linerate.design import AA_SUFFIX
-from linerate.records import cell_words
-from linerate.summary import CellSummary, Summary
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.summary import CellSummary, Summary
+from linerate.records.trial import cell_words
 
 # Altair checks each part as it is made, which takes most of a report's time. What becomes of all
 # the parts is checked by the tests, in a report of each experiment.

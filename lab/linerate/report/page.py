@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the pages of all experiments share: one template that others extend, and what it needs.
 
-Every sentence about a result comes from `linerate.sentences`; the templates add none of their own.
+Every sentence about a result comes from `linerate.verdict.sentences`; the templates add none of
+their own.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from linerate import console, sentences
-from linerate.design import AA_SUFFIX
+from linerate.host.places import build_directory
+from linerate.host.words import counted
 from linerate.links import base_name, link
-from linerate.metrics import METRICS, words_of
-from linerate.places import build_directory
-from linerate.records import Trial, cell_words, is_graph
-from linerate.report import charts
-from linerate.summary import AA, Comparison, Summary
-from linerate.words import counted
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.summary import AA, Comparison, Summary
+from linerate.records.trial import Trial, cell_words, is_graph
+from linerate.report import charts, console
+from linerate.verdict import sentences
+from linerate.verdict.metrics import METRICS, words_of
 
 
 class Charts:
@@ -51,10 +52,16 @@ class Charts:
 
 
 def render_page(
-    template: str, placed: Charts, summary: Summary, trials: list[Trial], **context: Any
+    template: Path,
+    placed: Charts,
+    summary: Summary,
+    trials: list[Trial],
+    further: tuple[Path, ...] = (),
+    **context: Any,
 ) -> str:
-    """The whole page as text: `template`, which extends base.html.j2, with its own `context`.
+    """Return the whole page: `template`, which extends base.html.j2, with its own `context`.
 
+    `further`: folders of other templates that it extends, beside its own and those of this package.
     The charts that the template shows are placed in `placed` beforehand; that of the ratios,
     which every experiment has, is added here. So is all that base.html.j2 shows itself.
     """
@@ -66,8 +73,8 @@ def render_page(
         texts += [_bundle(), _resource("charts.js")]
     scripts = [_script_safe(text) for text in texts]
     return (
-        _environment()
-        .get_template(template)
+        _environment((template.parent, *further))
+        .get_template(template.name)
         .render(
             summary=summary,
             aa_suffix=AA_SUFFIX,
@@ -87,10 +94,10 @@ def render_page(
 
 
 @cache
-def _environment() -> jinja2.Environment:
-    """Made once, and with it each template."""
+def _environment(folders: tuple[Path, ...]) -> jinja2.Environment:
+    """Made once for each experiment, and with it each template."""
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("linerate", "report"),
+        loader=jinja2.FileSystemLoader([Path(__file__).parent, *folders]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -157,7 +164,7 @@ def _bundle() -> str:
 
 
 def _resource(name: str) -> str:
-    return resources.files("linerate").joinpath("report", name).read_text(encoding="utf-8")
+    return resources.files("linerate.report").joinpath(name).read_text(encoding="utf-8")
 
 
 # What is told of a program that the lab built.

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Numbers among the arguments of programs that have no others: `python -m linerate_bench.NAME`."""
+
+from __future__ import annotations
+
+import math
+import sys
+from contextlib import suppress
+from typing import TypeVar
+
+from linerate.host.exit_status import ExitStatus, fail
+
+Number = TypeVar("Number", int, float)
+
+
+def number(usage: str, default: Number, at: int = 1, least: int = 0) -> Number:
+    """The argument at that place, of the default's type, above 0 and `least` or more; the default
+    where there is none.
+
+    Where it is something else, the program ends with its usage (`acl [ROUNDS [RULES]]`).
+    """
+    if len(sys.argv) <= at:
+        return default
+    with suppress(ValueError, OverflowError):
+        given = type(default)(sys.argv[at])
+        if given > 0 and given >= least and math.isfinite(given):
+            return given
+    return fail(f"usage: python -m linerate_bench.{usage}, not {sys.argv[at]!r}", ExitStatus.USAGE)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The trials of real comparisons, kept so that hours of them can be made in several goes.
+
+A comparison begins with the trial at position 0, and ended when another one follows. The last one
+of a file may have been cut off: it is taken out and made again, whatever it found.
+
+Beside the records lies the session that they were begun in: machine, memory and programs, by their
+digests. Records of others are refused: what they say is true of what is no longer there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from linerate.forwarders import forwarder
+from linerate.host.errors import RunError
+from linerate.records.output import write_atomically
+from linerate.records.run_file import Session
+from linerate.records.trial import RecordWriter, Trial, dump, first_complaint, scan
+from linerate.runs.provenance import changed_programs, deciding
+from linerate_bench.trust.comparison import TESTED
+
+# Seed, link, and the forwarder under test.
+Key = tuple[int, str, str]
+
+
+class Kept:
+    """One file of records; one writer per file."""
+
+    def __init__(self, path: Path, session: Session) -> None:
+        """`session`: what the next trials are made with, after `prepare` of all forwarders.
+
+        Raises `RunError` for a file with something else in it, and for trials of other programs or
+        of another machine.
+        """
+        trials = scan(path).trials if path.exists() else []
+        begun = session_file(path)
+        if trials:
+            _refuse_others(path, trials, session)
+        if not trials or not begun.exists():
+            write_atomically(begun, session.model_dump_json(indent=2, exclude_none=True) + "\n")
+        comparisons = _split(trials)
+        if comparisons:
+            comparisons.pop()
+            whole = "".join(f"{dump(trial)}\n" for each in comparisons for trial in each)
+            write_atomically(path, whole)
+        self._found = {key: each for each in comparisons if (key := _key(each))}
+        self._writer = RecordWriter(path)
+
+    def found(self, seed: int, link: str, tested: str) -> list[Trial]:
+        """The trials of a comparison that was made; empty: it was not."""
+        return self._found.get((seed, link, tested), [])
+
+    def append(self, trial: Trial) -> None:
+        self._writer.append(trial)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def session_file(records: Path) -> Path:
+    """What lies beside these records."""
+    return records.with_name(f"{records.stem}-session.json")
+
+
+def _refuse_others(path: Path, trials: list[Trial], session: Session) -> None:
+    found = _told_by(trials, session)
+    if session_file(path).exists():
+        first = _read(session_file(path))
+        found += [f"{name}: another build" for name in changed_programs(first, session)]
+        found += deciding(first, session)
+    if found:
+        raise RunError(
+            f"{path}: not of these programs and this machine: {'; '.join(dict.fromkeys(found))}",
+            "name another file, or remove this one: then all comparisons are made anew",
+        )
+
+
+def _told_by(trials: list[Trial], session: Session) -> list[str]:
+    """What the trials themselves tell: all there is of records with nothing beside them."""
+    memories = {trial.memory for trial in trials if trial.memory} - {session.memory}
+    rebuilt = {
+        trial.forwarder
+        for trial in trials
+        if trial.build and trial.build != forwarder(trial.forwarder).build_facts()
+    }
+    return [
+        *(f"{name}: another build" for name in sorted(rebuilt)),
+        *(f"memory: {memory} and {session.memory}" for memory in memories),
+    ]
+
+
+def _read(path: Path) -> Session:
+    try:
+        return Session.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {error.strerror}") from error
+    except ValidationError as error:
+        raise RunError(f"{path}: {first_complaint(error)}", "the file was changed") from error
+
+
+def _split(trials: list[Trial]) -> list[list[Trial]]:
+    found: list[list[Trial]] = []
+    for trial in trials:
+        if trial.position == 0 or not found:
+            found.append([])
+        found[-1].append(trial)
+    return found
+
+
+def _key(trials: list[Trial]) -> Key | None:
+    for trial in trials:
+        if trial.arm == TESTED:
+            return trial.seed, trial.link, trial.forwarder
+    return None

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands and their options; `linerate.cli.main` starts them and prints their errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from linerate import __version__
+from linerate.cli.run_commands import run_app
+from linerate.cli.run_commands.options import wide_console
+from linerate.host.errors import UsageError
+from linerate.host.exit_status import ExitStatus
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Measures packet forwarders on the same link and says which differences are real.",
+)
+app.add_typer(run_app, name="run")
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print(f"linerate {__version__}")
+        raise typer.Exit()
+
+
+@app.command()
+def report(
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", show_default=False, help="Runs' directories.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="With several: the new directory that they are merged into.")
+    ] = None,
+) -> None:
+    """Make a run's summary and report anew from its records, or merge several runs."""
+    from linerate.runs import rebuild  # noqa: PLC0415 - as all commands
+
+    rebuild.report(directories, out, wide_console())
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="DIR_A", help="The run to compare with.")],
+    after: Annotated[Path, typer.Argument(metavar="DIR_B", help="The run that may be slower.")],
+    margin: Annotated[
+        str, typer.Option(help="How much slower is no regression: 2% or 0.02.")
+    ] = "2%",
+    strict: Annotated[
+        bool, typer.Option(help="Exit status 3 where a comparison is undecided or invalid, not 0.")
+    ] = True,
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> ExitStatus:
+    """Did a forwarder become slower from one run to another?
+
+    Exit status: 0 none did beyond the margin, 1 at least one did, 2 wrong options or runs that
+    cannot be compared, 3 undecided or invalid (0 with --no-strict), 4 an error.
+    """
+    from linerate.cli import compare_screen as screen  # noqa: PLC0415 - as all commands
+
+    return screen.run(
+        before, after, margin, strict=strict, json_output=json_output, console=wide_console()
+    )
+
+
+@app.command()
+def doctor(
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> ExitStatus:
+    """What this machine can do, and the command that mends what is missing."""
+    from linerate.cli import doctor as checkup  # noqa: PLC0415 - a slow import
+
+    findings = checkup.examine()
+    if json_output:
+        print(checkup.as_json(findings))
+    else:
+        checkup.show(findings, wide_console())
+    return ExitStatus.DONE if checkup.can_run(findings) else ExitStatus.CANNOT_RUN
+
+
+@app.command(
+    # The program's own options begin after its name, with or without `--` before it.
+    context_settings={"allow_interspersed_args": False},
+)
+def attach(
+    command: Annotated[list[str], typer.Argument(metavar="-- PROGRAM ARGS", show_default=False)],
+    one_in: Annotated[
+        str | None,
+        typer.Option(help="Measure latency in 1 of N received bursts; 0: in none. Default: 64."),
+    ] = None,
+    probe: Annotated[
+        Path | None, typer.Option(help="The probe's file. Default: that of this build.")
+    ] = None,
+) -> None:
+    """Run a DPDK program with the probe in it.
+
+    The probe measures bursts, busy time and latency, which linerate top shows.
+    """
+    from linerate.cli import attach as attaching  # noqa: PLC0415 - as all commands
+
+    wanted = None if one_in is None else attaching.parse_one_in(one_in)
+    attaching.become(attaching.prepare(command, wanted, probe))
+
+
+@app.command()
+def top(
+    prefix: Annotated[
+        str | None,
+        typer.Argument(help="Its file prefix. Default: the only one there is."),
+    ] = None,
+    interval: Annotated[float, typer.Option(help="Seconds between two screens.")] = 1.0,
+    count: Annotated[
+        int | None, typer.Option(help="So many screens. Default: until the program ends.")
+    ] = None,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object per interval and line.")
+    ] = False,
+) -> None:
+    """Show a running DPDK program, live."""
+    if not 0.1 <= interval <= 3600:
+        raise UsageError(f"--interval {interval:g}: from 0.1 to 3600 seconds")
+    if count is not None and count < 1:
+        raise UsageError(f"--count {count}: at least 1")
+    from linerate.telemetry.top.discover import find  # noqa: PLC0415 - as all commands
+    from linerate.telemetry.top.watch import run  # noqa: PLC0415
+
+    run(find(prefix), interval, count, wide_console(), json_output)

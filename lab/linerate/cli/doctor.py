@@ -1,0 +1,451 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`linerate doctor`: what this machine can do, and the command that mends what is missing.
+
+Probes, not version checks: each finding opens, runs or reads the thing itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+
+from linerate.host import machine
+from linerate.host.builds.c_examples import example_source
+from linerate.host.cpus import parse_list, siblings
+from linerate.host.machine import first_line, text_of
+from linerate.host.places import project_root
+
+State = Literal["ok", "warn", "missing"]
+APT = "sudo apt-get install --no-install-recommends"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. `needed`: the demo cannot run without it."""
+
+    area: str
+    name: str
+    state: State
+    detail: str
+    meaning: str
+    mend: str | None = None
+    needed: bool = False
+
+
+def _present(
+    area: str, name: str, found: object, meaning: str, mend: str, *, needed: bool
+) -> Finding:
+    if found:
+        return Finding(area, name, "ok", str(found), meaning, None, needed)
+    state: State = "missing" if needed else "warn"
+    return Finding(area, name, state, "not found", meaning, mend, needed)
+
+
+def _dpdk() -> Iterable[Finding]:
+    yield _present(
+        "dpdk",
+        "libraries",
+        machine.dpdk_version(),
+        "headers and libraries to build against",
+        f"{APT} libdpdk-dev pkg-config",
+        needed=True,
+    )
+    yield _present(
+        "dpdk",
+        "C examples",
+        example_source("l2fwd"),
+        "source of the C l2fwd, the baseline",
+        f"{APT} dpdk-doc",
+        needed=True,
+    )
+    yield _present(
+        "dpdk",
+        "testpmd",
+        shutil.which("dpdk-testpmd"),
+        "a reference peer of the self-test",
+        f"{APT} dpdk",
+        needed=True,
+    )
+    for name, meaning in (("null", "the null link"), ("memif", "the memif link")):
+        library = _driver(name)
+        yield _present(
+            "dpdk", f"{name} driver", library, meaning, f"{APT} dpdk libdpdk-dev", needed=True
+        )
+
+
+def _driver(name: str) -> Path | None:
+    """The shared library of a driver, where the dynamic loader or pkg-config finds it."""
+    places = [Path("/usr/lib"), Path("/usr/local/lib")]
+    found = first_line("pkg-config", "--variable=libdir", "libdpdk")
+    if found:
+        places.insert(0, Path(found))
+    for place in places:
+        for pattern in (f"librte_net_{name}.so*", f"*/librte_net_{name}.so*"):
+            for match in sorted(place.glob(pattern)):
+                return match
+    return None
+
+
+def _build_tools() -> Iterable[Finding]:
+    for tool, package, meaning in (
+        ("cc", "gcc", "builds the C l2fwd"),
+        ("make", "make", "builds the C l2fwd"),
+        ("pkg-config", "pkg-config", "finds DPDK"),
+        ("cargo", "cargo-web rustc-web", "builds the Rust programs"),
+    ):
+        version = first_line(tool, "--version")
+        yield _present("build", tool, version, meaning, f"{APT} {package}", needed=True)
+    libclang = [*Path("/usr/lib").glob("llvm-*/lib/libclang*.so*")]
+    libclang += [*Path("/usr/lib").glob("*/libclang*.so*")]
+    yield _present(
+        "build",
+        "libclang",
+        libclang[0] if libclang else None,
+        "reads DPDK's headers when the Rust crates are built",
+        f"{APT} libclang-dev",
+        needed=False,
+    )
+    for program in ("l2fwd", "reflect", "generator"):
+        path = project_root() / "target" / "release" / program
+        yield _present(
+            "build",
+            program,
+            path if path.is_file() else None,
+            "a program of this project",
+            "make build",
+            needed=True,
+        )
+
+
+def _python() -> Iterable[Finding]:
+    for name in (
+        "snappi",
+        "scipy",
+        "pydantic",
+        "altair",
+        "vl-convert-python",
+        "jinja2",
+        "MLRsearch",
+    ):
+        version: str | None
+        try:
+            version = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            version = None
+        yield _present("python", name, version, "the lab needs it", "make setup", needed=True)
+    for name, meaning in (
+        ("statsmodels", "further statistics (not used by this release's experiments)"),
+    ):
+        try:
+            detail = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            detail = "not installed, not needed yet"
+        yield Finding("python", name, "ok", detail, meaning)
+
+
+def _memory() -> Iterable[Finding]:
+    free = machine.hugepage_memory_mib()
+    pools = ", ".join(f"{p.free} of {p.total} x {p.size_kib} KiB free" for p in machine.hugepages())
+    yield Finding(
+        "memory",
+        "hugepages",
+        "ok" if free >= 1024 else "warn",
+        pools or "not supported here",
+        "used when 1 GiB is free; without them everything runs, slower",
+        None if free >= 1024 else "sudo sysctl vm.nr_hugepages=640",
+    )
+    nodes = len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1
+    yield Finding(
+        "memory",
+        "NUMA",
+        "ok",
+        f"{nodes} node{'s' if nodes > 1 else ''}",
+        "one node: no memory is far" if nodes == 1 else "keep both CPUs of a run on one node",
+    )
+
+
+def _cpus() -> Iterable[Finding]:
+    allowed = sorted(os.sched_getaffinity(0))
+    enough = len(allowed) >= 2
+    yield Finding(
+        "cpu",
+        "CPUs",
+        "ok" if enough else "missing",
+        ",".join(map(str, allowed)),
+        "one for the forwarder, one for generator and lab",
+        None if enough else "give the machine, container or cpuset a second CPU",
+        needed=True,
+    )
+    shared = enough and all(cpu in siblings(allowed[-1]) for cpu in allowed)
+    if shared:
+        yield Finding(
+            "cpu",
+            "hyperthreads",
+            "warn",
+            "the allowed CPUs share one core",
+            "generator and forwarder slow each other down",
+            "allow CPUs of two cores",
+        )
+    isolated = parse_list(text_of("/sys/devices/system/cpu/isolated") or "")
+    yield Finding(
+        "cpu",
+        "isolation",
+        "ok" if isolated else "warn",
+        ",".join(map(str, isolated)) or "no CPU is isolated",
+        "an isolated forwarder CPU has less noise; without, more blocks are needed",
+        None if isolated else f"boot with isolcpus={allowed[-1]} nohz_full={allowed[-1]}",
+    )
+    governor = text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    steady = governor in (None, "performance")
+    yield Finding(
+        "cpu",
+        "frequency governor",
+        "ok" if steady else "warn",
+        governor or "not visible (the host decides)",
+        "a changing frequency is noise",
+        None if steady else "sudo cpupower frequency-set -g performance",
+    )
+    yield _turbo()
+    yield _tsc()
+
+
+def _turbo() -> Finding:
+    no_turbo = text_of("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    boost = text_of("/sys/devices/system/cpu/cpufreq/boost")
+    if no_turbo is None and boost is None:
+        return Finding(
+            "cpu", "turbo", "ok", "not visible (the host decides)", "turbo changes with temperature"
+        )
+    on = no_turbo == "0" or boost == "1"
+    path = "intel_pstate/no_turbo" if no_turbo is not None else "cpufreq/boost"
+    value = 1 if no_turbo is not None else 0
+    return Finding(
+        "cpu",
+        "turbo",
+        "warn" if on else "ok",
+        "on" if on else "off",
+        "turbo changes with temperature",
+        f"echo {value} | sudo tee /sys/devices/system/cpu/{path}" if on else None,
+    )
+
+
+def _tsc() -> Finding:
+    cpu = text_of("/proc/cpuinfo") or ""
+    flags = set(re.findall(r"\b(constant_tsc|nonstop_tsc|tsc_known_freq|hypervisor)\b", cpu))
+    steady = {"constant_tsc", "nonstop_tsc"} <= flags
+    source = text_of("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    return Finding(
+        "cpu",
+        "TSC",
+        "ok" if steady else "warn",
+        f"{' '.join(sorted(flags)) or 'no flags'}; clock source {source or 'unknown'}",
+        "cycles are counted by the TSC, which must tick evenly"
+        + (
+            "; under a hypervisor its frequency is what the host says"
+            if "hypervisor" in flags
+            else ""
+        ),
+    )
+
+
+def _privileges() -> Iterable[Finding]:
+    status = text_of("/proc/self/status") or ""
+    match = re.search(r"CapEff:\s*([0-9a-f]+)", status)
+    bits = int(match.group(1), 16) if match else 0
+    names = {12: "NET_ADMIN", 13: "NET_RAW", 14: "IPC_LOCK", 21: "SYS_ADMIN", 39: "BPF"}
+    held = [name for bit, name in names.items() if bits >> bit & 1]
+    yield Finding(
+        "privileges",
+        "user",
+        "ok",
+        "root" if os.geteuid() == 0 else f"uid {os.geteuid()}",
+        "null and memif need no privileges; only installing packages does",
+    )
+    yield Finding(
+        "privileges",
+        "capabilities",
+        "ok" if {"NET_ADMIN", "NET_RAW"} <= set(held) else "warn",
+        " ".join(held) or "none",
+        "interfaces, af_packet and XDP need NET_ADMIN, NET_RAW and BPF; the demo does not",
+        None if {"NET_ADMIN", "NET_RAW"} <= set(held) else "run those experiments with sudo",
+    )
+
+
+def _devices() -> Iterable[Finding]:
+    """Network cards, by the class of their PCI device, and those that DPDK can have."""
+    cards = [
+        device
+        for device in sorted(Path("/sys/bus/pci/devices").glob("*"))
+        if (text_of(device / "class") or "").startswith("0x02")
+    ]
+    drivers = ("vfio-pci", "igb_uio", "uio_pci_generic")
+    bound = [card.name for card in cards if (card / "driver").resolve().name in drivers]
+    yield Finding(
+        "devices",
+        "network cards",
+        "ok",
+        f"{len(cards)} on the PCI bus, bound for DPDK: {', '.join(bound) or 'none'}",
+        "for --link ports with pci:ADDRESS; virtual devices need none. Not for the demo",
+    )
+
+
+def _opens(path: str) -> str | None:
+    """None when the file opens for reading and writing, else why not."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def _kvm() -> Iterable[Finding]:
+    meaning = "virtual machines as tenants; without, they are emulated and slow. Not for the demo"
+    if not Path("/dev/kvm").exists():
+        yield Finding(
+            "kvm",
+            "/dev/kvm",
+            "warn",
+            "not there",
+            meaning,
+            "enable virtualisation in the firmware, or nested virtualisation on the host",
+        )
+        return
+    problem = _opens("/dev/kvm")
+    yield Finding(
+        "kvm",
+        "/dev/kvm",
+        "warn" if problem else "ok",
+        problem or "opens (whether a guest boots is not tried here)",
+        meaning,
+        "sudo usermod -aG kvm $USER" if problem else None,
+    )
+
+
+def _xdp() -> Iterable[Finding]:
+    bpffs = any(" bpf " in line for line in (text_of("/proc/mounts") or "").splitlines())
+    yield Finding(
+        "xdp",
+        "bpffs",
+        "ok" if bpffs else "warn",
+        "mounted" if bpffs else "not mounted",
+        "a second XDP program on an interface needs it. Not for the demo",
+        None if bpffs else "sudo mount -t bpf bpf /sys/fs/bpf",
+    )
+    btf = Path("/sys/kernel/btf/vmlinux").exists()
+    yield Finding(
+        "xdp",
+        "BTF",
+        "ok" if btf else "warn",
+        "present" if btf else "absent",
+        "portable BPF programs read kernel types from it. Not for the demo",
+        None if btf else "use a kernel built with CONFIG_DEBUG_INFO_BTF",
+    )
+    disabled = text_of("/proc/sys/kernel/unprivileged_bpf_disabled")
+    yield Finding(
+        "xdp",
+        "bpf()",
+        "ok" if disabled is not None else "warn",
+        f"unprivileged_bpf_disabled = {disabled}" if disabled else "not visible",
+        "whether the kernel has BPF, and who may use it. Not for the demo",
+        None if disabled is not None else "use a kernel with CONFIG_BPF_SYSCALL",
+    )
+
+
+def _tenants() -> Iterable[Finding]:
+    """Importing what makes them is slow enough to be left to who asks."""
+    from linerate.experiments.cloud.tenants import container  # noqa: PLC0415
+    from linerate.experiments.cloud.tenants.cgroups import cgroups  # noqa: PLC0415
+    from linerate.experiments.cloud.tenants.vm import vm  # noqa: PLC0415
+
+    found = cgroups.hierarchy()
+    for name, reasons, there in (
+        ("control groups", cgroups.missing(), f"version {found.version}" if found else ""),
+        ("containers", container.missing(), "for every load"),
+        ("virtual machines", vm.missing(), "for every load; whether by KVM is tried in a run"),
+    ):
+        yield Finding(
+            "tenants",
+            name,
+            "warn" if reasons else "ok",
+            "; ".join(reasons) or there,
+            "linerate run cloud puts them beside forwarders. Not for the demo",
+            "as root: make demo-cloud installs what is missing" if reasons else None,
+        )
+
+
+SECTIONS: tuple[Callable[[], Iterable[Finding]], ...] = (
+    _dpdk,
+    _build_tools,
+    _python,
+    _cpus,
+    _memory,
+    _privileges,
+    _devices,
+    _kvm,
+    _xdp,
+    _tenants,
+)
+
+
+def examine() -> list[Finding]:
+    """Look at everything; a probe that breaks is itself a finding."""
+    findings: list[Finding] = []
+    for section in SECTIONS:
+        try:
+            findings.extend(section())
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            name = section.__name__.strip("_")
+            findings.append(
+                Finding(name, "probe", "warn", str(error), "this could not be looked at")
+            )
+    return findings
+
+
+def can_run(findings: list[Finding]) -> bool:
+    """True when nothing that the demo needs is missing."""
+    return not any(finding.needed and finding.state == "missing" for finding in findings)
+
+
+def as_json(findings: list[Finding]) -> str:
+    return json.dumps(
+        {
+            "schema": "linerate/doctor-1",
+            "can_run_demo": can_run(findings),
+            "findings": [asdict(finding) for finding in findings],
+        },
+        indent=2,
+    )
+
+
+def show(findings: list[Finding], console: Console) -> None:
+    """One line per finding, and under it what mends it."""
+    colours = {"ok": "green", "warn": "yellow", "missing": "red"}
+    area = ""
+    for finding in findings:
+        if finding.area != area:
+            area = finding.area
+            console.print(f"\n{area}", style="bold")
+        console.print(f"  {finding.state:<8}", style=colours[finding.state], end="")
+        text = f"{finding.name}: {finding.detail}"
+        if finding.state != "ok":
+            text += f". {finding.meaning[0].upper()}{finding.meaning[1:]}"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        if finding.mend:
+            console.print(
+                f"          -> {finding.mend}", markup=False, highlight=False, soft_wrap=True
+            )
+    console.print()
+    if can_run(findings):
+        console.print("The demo can run: make demo")
+    else:
+        console.print("The demo cannot run yet: mend what is missing above (or: make setup build).")

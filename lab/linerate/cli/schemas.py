@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Write the JSON Schemas: `python -m linerate.cli.schemas`. A test compares them with classes."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from linerate import records as records_package
+from linerate.records import run_file, summary
+from linerate.records import trial as records
+from linerate.runs import compare as regression
+from linerate.telemetry.top import figures
+
+FILES = {
+    "trial-1.json": records.schema,
+    "summary-1.json": summary.schema,
+    "run-1.json": run_file.schema,
+    "compare-1.json": regression.schema,
+    "top-1.json": figures.schema,
+}
+
+
+def text(name: str) -> str:
+    """What the file should hold."""
+    return json.dumps(FILES[name](), indent=2) + "\n"
+
+
+def stored(name: str) -> dict[str, Any]:
+    """The schema that is shipped."""
+    content = (
+        resources.files("linerate.records").joinpath("schema", name).read_text(encoding="utf-8")
+    )
+    found: dict[str, Any] = json.loads(content)
+    return found
+
+
+def main() -> None:
+    folder = Path(records_package.__file__ or "").with_name("schema")
+    for name in FILES:
+        (folder / name).write_text(text(name), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

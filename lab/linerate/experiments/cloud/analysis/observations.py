@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a run's windows to what the factorial analysis takes: values by bed and cell.
+
+The unit is a window of a forwarder that was started for it. A bed is what was measured together,
+which is a block, or the two pieces of one that was interrupted (`Trial.bed`): values of two beds
+are never paired. Void windows are missing values. Cells that the design does not have, and those
+that the machine could not hold, are empty; the analysis leaves their levels out and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from linerate.experiments.cloud.analysis.windows import Windows
+from linerate.experiments.cloud.analysis.work import WORK_OF, all_left
+from linerate.experiments.cloud.design.design import Part
+from linerate.experiments.cloud.design.levels import (
+    CPU,
+    FACTORS,
+    FRAMEWORK,
+    KIND,
+    LOAD,
+    RATE,
+    SIZE,
+    TENANTS,
+    Place,
+    in_order,
+)
+from linerate.experiments.cloud.factorial.design import Factor, Observations, Row, Scale, observe
+from linerate.records.cloud_window import LoadName
+from linerate.records.trial import Trial
+from linerate.verdict.delays import latency_us
+
+# The levels of these rise; those of `cpu` do from one quota to the next.
+ORDERED = (TENANTS, CPU, SIZE, RATE)
+# These are factors of all observations, with one level, too: hypotheses name them.
+ALWAYS = (FRAMEWORK, LOAD, SIZE)
+THROUGHPUT, WORK_LEFT = "throughput", "work_left"
+IDLE: LoadName = "idle"
+NONE: LoadName = "none"
+Value = Callable[[Windows, Trial], float | None]
+
+
+@dataclass(frozen=True)
+class CloudMetric:
+    """`words`: what it is called in statements. Of logarithms are those that have ratios."""
+
+    name: str
+    words: str
+    scale: Scale
+    unit: str
+    value: Value
+    higher_is_better: bool = False
+
+
+def loss(trial: Trial) -> float | None:
+    """The share of what was intended that did not come back: measuring.md 2."""
+    if not trial.intended or trial.received is None:
+        return None
+    return max(0, trial.intended - trial.received) / trial.intended
+
+
+def loss_at_ingress(trial: Trial) -> float | None:
+    """The part of it that the link's ingress refused."""
+    if not trial.intended or trial.lost_at_ingress is None:
+        return None
+    return trial.lost_at_ingress / trial.intended
+
+
+METRICS = {
+    each.name: each
+    for each in (
+        CloudMetric(THROUGHPUT, "throughput", "log", "frames/s", lambda _, t: t.received_pps, True),
+        CloudMetric("loss", "loss", "linear", "share", lambda _, t: loss(t)),
+        CloudMetric(
+            "loss_at_ingress", "loss at ingress", "linear", "share", lambda _, t: loss_at_ingress(t)
+        ),
+        CloudMetric(
+            "latency_p50_us", "median latency", "log", "us", lambda _, t: latency_us(t, "0.5")
+        ),
+        CloudMetric(
+            "latency_p99_us", "99 % latency", "log", "us", lambda _, t: latency_us(t, "0.99")
+        ),
+        CloudMetric(WORK_LEFT, "work left to tenants", "log", "share", all_left, True),
+    )
+}
+# Of these all is tested. What is lost at ingress is a part of the loss.
+TESTED = ("throughput", "loss", "latency_p50_us", "latency_p99_us", WORK_LEFT)
+
+# Under which levels a cell's value counts: once, or several times where one cell is a level of a
+# factor that it has none of, such as the one without tenants.
+Labels = Mapping[Place, Sequence[Mapping[str, str]]]
+
+
+def bed_of(trial: Trial) -> str:
+    block, session = trial.bed
+    return f"block {block}, session {session}"
+
+
+def observed(windows: Windows, metric: CloudMetric, labels: Labels) -> Observations:
+    """The metric of some cells, with a block for each bed; at least one, if only of nothing."""
+    factors = _factors(labels)
+    names = [factor.name for factor in factors]
+    every = _rows(windows, metric, labels)
+    rows = [(bed, {name: levels[name] for name in names}, value) for bed, levels, value in every]
+    found = observe(metric.words, factors, rows, scale=metric.scale, unit=metric.unit)
+    if found.blocks:
+        return found
+    return replace(found, blocks=("none",), values=np.full((1, *found.shape), np.nan))
+
+
+def _factors(labels: Labels) -> list[Factor]:
+    every = [each for several in labels.values() for each in several]
+    found = []
+    for name in FACTORS:
+        levels = in_order(name, [each[name] for each in every])
+        if len(levels) > 1 or name in ALWAYS:
+            found.append(Factor(name, tuple(levels), ordered=name in ORDERED))
+    return found
+
+
+def _rows(windows: Windows, metric: CloudMetric, labels: Labels) -> Iterator[Row]:
+    for place, trial in windows.measured:
+        for levels in labels.get(place, ()):
+            value = metric.value(windows, trial) if trial.valid else None
+            yield bed_of(trial), levels, value
+
+
+def has_values(observations: Observations) -> bool:
+    return bool(np.isfinite(observations.scaled).any())
+
+
+# -- which cells ---------------------------------------------------------------------------------
+
+
+def beside(part: Part, metric: CloudMetric) -> list[Place]:
+    """The part's cells with tenants, of which all factors are crossed; without any, all cells.
+
+    Of the tenants' own work those that have some to do.
+    """
+    places = [place for place in part.places if place.cell.tenants]
+    if metric.name == WORK_LEFT:
+        return [place for place in places if place.cell.load in WORK_OF]
+    return places or part.places
+
+
+def crossed_part(part: Part, metric: CloudMetric) -> Labels:
+    """All factors of a part: `none` is no level of load."""
+    return {place: [place.levels] for place in beside(part, metric)}
+
+
+def with_nobody(part: Part, load: str) -> Labels:
+    """The same, and the cells without tenants as a further load of that name, under every kind and
+    number of tenants: it is the same with none of each.
+    """
+    found: dict[Place, list[Mapping[str, str]]] = {}
+    numbers = [str(count) for count in part.tenants if count]
+    for place in part.places:
+        own = place.levels
+        if place.cell.tenants:
+            found[place] = [own]
+        else:
+            found[place] = [
+                {**own, LOAD: load, KIND: kind, TENANTS: number}
+                for kind in part.kinds
+                for number in numbers
+            ]
+    return found
+
+
+def over_tenants(part: Part, load: str) -> Labels:
+    """One load over the number of tenants, of which 0 is the first, under every kind."""
+    found: dict[Place, list[Mapping[str, str]]] = {}
+    for place in part.places:
+        own = place.levels
+        if not place.cell.tenants:
+            found[place] = [{**own, LOAD: load, KIND: kind} for kind in part.kinds]
+        elif place.cell.load == load:
+            found[place] = [own]
+    return found
+
+
+def of_control(places: Sequence[Place], reference: str, again: str) -> Labels:
+    """The cells of the reference and of its second label."""
+    return {place: [place.levels] for place in places if place.framework in {reference, again}}

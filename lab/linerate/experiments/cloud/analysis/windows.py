@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which records of a run count: of each cell and block one window, void ones repeated or not.
+
+What was measured together, on one bed, is compared: a block that was interrupted is finished on
+another (`Trial.bed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from linerate.experiments.cloud.design.levels import Place, place_of
+from linerate.records.trial import Kind, Trial
+from linerate.verdict.programs import program_of
+
+# Kind, load and number of tenants; and the bed.
+_Alone = tuple[str, str, int, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """`measured`: with a forwarder; `alone`: tenants without any. Each in the order of the run.
+
+    The window that is valid, or the last of those that were void.
+    """
+
+    measured: tuple[tuple[Place, Trial], ...]
+    alone: tuple[tuple[Place, Trial], ...]
+
+    @cached_property
+    def _kinds(self) -> dict[str, Kind | None]:
+        trials = [trial for _, trial in self.measured]
+        names = {trial.forwarder for trial in trials}
+        return {name: program_of(trials, name).kind for name in names}
+
+    def kind_of(self, forwarder: str) -> Kind | None:
+        """Return the kind of a forwarder that was measured; None: it was not, or is not known."""
+        return self._kinds.get(forwarder)
+
+    @cached_property
+    def _alone(self) -> dict[_Alone, Trial]:
+        found: dict[_Alone, Trial] = {}
+        for place, trial in self.alone:
+            if trial.valid:
+                cell = place.cell
+                found[cell.kind, cell.load, cell.tenants, trial.bed] = trial
+        return found
+
+    def beside_nobody(self, trial: Trial) -> Trial | None:
+        """The same tenants on the same bed without a forwarder; None: not measured, or void."""
+        if trial.cloud is None:
+            return None
+        cell = trial.cloud.cell
+        return self._alone.get((cell.kind, cell.load, cell.tenants, trial.bed))
+
+
+def windows_of(trials: Sequence[Trial]) -> Windows:
+    found: dict[tuple[str, Place, int], Trial] = {}
+    for trial in trials:
+        place = place_of(trial)
+        if place is None or trial.role not in {"measure", "alone"}:
+            continue
+        key = trial.role, place, trial.block
+        if key not in found or not found[key].valid:
+            found[key] = trial
+
+    def of(role: str) -> tuple[tuple[Place, Trial], ...]:
+        return tuple((key[1], trial) for key, trial in found.items() if key[0] == role)
+
+    return Windows(of("measure"), of("alone"))

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What tenants got done, and how much of it a forwarder beside them left.
+
+Work is counted per second and over all tenants of a window. What is left is the same tenants' work
+beside a forwarder over that by themselves, on the same bed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from linerate.experiments.cloud.analysis.windows import Windows
+from linerate.records.cloud_window import TenantWindow
+from linerate.records.trial import Trial
+
+COUNTERS = ("bogo_ops", "io_operations", "io_bytes", "network_bytes")
+# By which a load's work is told. Idle tenants have none.
+WORK_OF = {
+    "cpu": ("bogo_ops",),
+    "io": ("io_bytes",),
+    "network": ("network_bytes",),
+    "mixed": ("bogo_ops", "io_bytes", "network_bytes"),
+}
+WORDS = {
+    "bogo_ops": "computing",
+    "io_operations": "disk operations",
+    "io_bytes": "disk traffic",
+    "network_bytes": "network traffic",
+}
+
+
+def work_per_s(trial: Trial, counter: str) -> float | None:
+    """Of all tenants; None where one of them does not tell."""
+    tenants = trial.cloud.tenants if trial.cloud else []
+    rates = [_rate(each, counter) for each in tenants]
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if known and len(known) == len(rates) else None
+
+
+def _rate(tenant: TenantWindow, counter: str) -> float | None:
+    count: int | None = getattr(tenant, counter)
+    return count / tenant.seconds if count is not None and tenant.seconds else None
+
+
+def left(windows: Windows, trial: Trial, counter: str) -> float | None:
+    """The share of the work; None where it is not known, or they got nothing done alone."""
+    alone = windows.beside_nobody(trial)
+    mine = work_per_s(trial, counter)
+    whole = work_per_s(alone, counter) if alone else None
+    return mine / whole if mine is not None and whole else None
+
+
+def all_work(trial: Trial) -> float | None:
+    """Per second, in no unit: of a load that does several kinds of work, their geometric mean."""
+    load = trial.cloud.cell.load if trial.cloud else ""
+    return _mean([work_per_s(trial, counter) for counter in WORK_OF.get(load, ())])
+
+
+def all_left(windows: Windows, trial: Trial) -> float | None:
+    """Of a load that does several kinds of work, the geometric mean of their shares."""
+    load = trial.cloud.cell.load if trial.cloud else ""
+    return _mean([left(windows, trial, counter) for counter in WORK_OF.get(load, ())])
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Geometric; None where one is not known, or there is none."""
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return None
+    return math.prod(known) ** (1 / len(known))

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a design and the command line's options to what is asked of a run on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from linerate.experiments.cloud.design.design import Options
+from linerate.experiments.cloud.design.design_file import (
+    MAX_SIZE,
+    MIN_SIZE,
+    DesignFile,
+    Read,
+    parts_of,
+)
+from linerate.experiments.cloud.design.plan import Room, held
+from linerate.experiments.paths.presets import available
+from linerate.host.cpus import Cores
+from linerate.host.errors import UsageError
+from linerate.links import link
+from linerate.runs.blocks import Preset, check_fit
+
+
+def options_of(
+    read: Read,
+    *,
+    on: str | None = None,
+    forwarders: Sequence[str] = (),
+    sizes: Sequence[int] = (),
+    blocks: int | None = None,
+    seed: int = 1,
+    minutes: float | None = None,
+    line_rate: float | None = None,
+    hugepages: str = "auto",
+    keep_going: bool = False,
+) -> Options:
+    """`on`: the link; `forwarders` and `sizes` take the place of the design's, in all parts.
+
+    `line_rate`: what each framework is said to carry alone, in frames per second.
+    """
+    file = _replaced(read.file, forwarders, sizes)
+    name = on or file.link
+    if not link(name).has_generator:
+        given = f"--link {name}" if on else f"--design {read.name}: link {name}"
+        raise UsageError(
+            f"{given}: its ports make their own frames, so that nothing can be offered at a rate",
+            "--link veth, which every forwarder fits",
+        )
+    frameworks = list(file.frameworks or [])
+    left_out: list[str] = []
+    if not frameworks:
+        frameworks, left_out = available([name])
+    cores = Cores.choose()
+    room = Room.of(cores, sorted(os.sched_getaffinity(0)))
+    asked_for = parts_of(file, frameworks)
+    if not forwarders:
+        for part in asked_for:
+            check_fit(part.frameworks, [name], f"--design {read.name}: frameworks:")
+    parts, not_held = held(asked_for, room)
+    if not parts:
+        raise UsageError(
+            f"{read.name}: this machine holds none of the cells: {not_held[0].reason}",
+            "--design quick",
+        )
+    return Options(
+        preset=Preset(read.name, file.blocks, file.window_s, 0, 0, file.note),
+        links=[name],
+        sizes=list(sizes),
+        forwarders=list(forwarders),
+        blocks=blocks,
+        seed=seed,
+        minutes=minutes,
+        line_rate=line_rate,
+        hugepages=hugepages,
+        keep_going=keep_going,
+        parts=parts,
+        tenant=file.tenant,
+        control=file.control,
+        left_out=left_out,
+        not_held=not_held,
+    )
+
+
+def _replaced(file: DesignFile, forwarders: Sequence[str], sizes: Sequence[int]) -> DesignFile:
+    for size in sizes:
+        if not MIN_SIZE <= size <= MAX_SIZE:
+            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
+    levels = {
+        **({"frameworks": list(forwarders)} if forwarders else {}),
+        **({"sizes": list(sizes)} if sizes else {}),
+    }
+    nothing = dict.fromkeys(levels)
+    parts = [part.model_copy(update=nothing) for part in file.part]
+    changed = file.model_copy(update={**levels, "part": parts})
+    return DesignFile.model_validate(changed.model_dump())

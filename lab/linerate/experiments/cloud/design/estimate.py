@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How long a run will take, before it starts: from what starts and windows take on two slow cores.
+
+Once blocks are over the monitor knows better, and says so while the run goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linerate.experiments.cloud.design.design import CloudDesign
+from linerate.experiments.cloud.design.levels import NOBODY, Place
+from linerate.experiments.cloud.design.plan import alone, own_rates
+from linerate.host.words import counted
+from linerate.verdict.stats import MIN_COUNT
+
+# To find one NDR (a flood, then some dozens of short windows), and what of it the sender keeps.
+SEARCH_S = 11.0
+# A forwarder's start, its warm-up, settling and reading.
+START_S = 1.0
+# Until a tenant works, beside its window.
+_READY_S = {"none": 0.0, "container": 0.2, "vm": 4.5}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """`search_s`: before the first block."""
+
+    search_s: float
+    block_s: float
+    blocks: int
+
+    @property
+    def seconds(self) -> float:
+        return self.search_s + self.blocks * self.block_s
+
+    def blocks_within(self, minutes: float) -> int:
+        """So many whole blocks fit."""
+        return max(min(int((minutes * 60 - self.search_s) / self.block_s), self.blocks), 0)
+
+
+def estimate(design: CloudDesign) -> Estimate:
+    places = design.places
+    steps = [*places, *alone(places)]
+    return Estimate(
+        search_s=0.0 if design.line_rate else SEARCH_S * len(own_rates(design)),
+        block_s=sum(seconds_of(step, design.window_s) for step in steps),
+        blocks=design.blocks,
+    )
+
+
+def seconds_of(place: Place, window_s: float) -> float:
+    """Of one attempt."""
+    start_s = 0.1 if place.framework == NOBODY else START_S
+    return window_s + start_s + place.cell.tenants * _READY_S[place.cell.kind]
+
+
+def told(found: Estimate, design: CloudDesign, minutes: float | None) -> list[str]:
+    """What is said before a run starts."""
+    cells = len(design.places)
+    searching = f"({duration(found.search_s)} of it to find what each framework carries alone)"
+    lines = [
+        f"{counted(cells, 'cell')} x {counted(found.blocks, 'block')}: about "
+        f"{duration(found.seconds)} {searching if found.search_s else ''}".rstrip()
+    ]
+    fit = found.blocks if minutes is None else found.blocks_within(minutes)
+    if fit < found.blocks:
+        lines.append(
+            f"--minutes {minutes:g}: about {fit} of {counted(found.blocks, 'block')} will fit; "
+            "what does not is listed in the results, and --resume goes on with it"
+        )
+    if fit < MIN_COUNT:
+        more = "--blocks" if found.blocks < MIN_COUNT else "minutes, or fewer levels"
+        lines.append(
+            f"with fewer than {MIN_COUNT} blocks no comparison of two levels can reject: take more "
+            f"{more}"
+        )
+    return lines
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

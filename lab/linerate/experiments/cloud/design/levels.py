@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The factors of the experiment, and how their levels are called and ordered.
+
+CPU, what the forwarder is given of the core that it shares with the tenants:
+
+shared    it and each tenant have the same weight: beside n busy tenants it gets one part in n + 1
+quota-Q   Q per cent of the core and no more, whenever it wants them: its weight is the greatest,
+          beside which n busy tenants keep n parts of 100 + n
+own       a core that no tenant may use
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from linerate.records.cloud_window import CloudCell
+from linerate.records.trial import Trial
+
+FRAMEWORK, KIND, LOAD, TENANTS = "framework", "kind", "load", "tenants"
+CPU, SIZE, RATE = "cpu", "size", "rate"
+# In the order in which tables and analyses have them.
+FACTORS = (FRAMEWORK, KIND, LOAD, TENANTS, CPU, SIZE, RATE)
+LOADS = ("none", "idle", "cpu", "io", "network", "mixed")
+KINDS = ("none", "container", "vm")
+# The forwarder of trials in which tenants are alone.
+NOBODY = "nobody"
+SHARED, OWN = "shared", "own"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell of the design: one level of each factor."""
+
+    framework: str
+    size: int
+    cell: CloudCell
+
+    def level(self, factor: str) -> str:
+        """Of a factor, as it is written in analyses and reports."""
+        return self.levels[factor]
+
+    @cached_property
+    def levels(self) -> dict[str, str]:
+        """Of every factor."""
+        cell = self.cell
+        return {
+            FRAMEWORK: self.framework,
+            KIND: cell.kind,
+            LOAD: cell.load,
+            TENANTS: str(cell.tenants),
+            CPU: cell.cpu,
+            SIZE: str(self.size),
+            RATE: rate_words(cell.rate),
+        }
+
+    @property
+    def words(self) -> str:
+        cell = self.cell
+        beside = "alone"
+        if cell.tenants:
+            beside = f"beside {cell.tenants} {cell.load} {cell.kind}"
+        return (
+            f"{self.framework}, {self.size} B at {rate_words(cell.rate)}, {beside}, CPU {cell.cpu}"
+        )
+
+
+def rate_words(rate: float) -> str:
+    return f"{rate * 100:g} %"
+
+
+def place_of(trial: Trial) -> Place | None:
+    """Of a trial of this experiment that is in a cell; None of others, as of the searches."""
+    if trial.cloud is None:
+        return None
+    return Place(trial.arm, trial.size, trial.cloud.cell)
+
+
+def quota_of(cpu: str) -> float | None:
+    """The share of the core, from 0.01 to 1; None: no quota."""
+    return int(cpu.removeprefix("quota-")) / 100 if cpu.startswith("quota-") else None
+
+
+def cpu_order(level: str) -> tuple[int, float]:
+    """Shared, then rising quotas, then an own core."""
+    if level == SHARED:
+        return (0, 0.0)
+    return (2, 0.0) if level == OWN else (1, quota_of(level) or 0.0)
+
+
+def in_order(factor: str, levels: Sequence[str]) -> list[str]:
+    """Each once, in the order of the factor; frameworks as they come."""
+    found = list(dict.fromkeys(levels))
+    if factor == FRAMEWORK:
+        return found
+    if factor == CPU:
+        return sorted(found, key=cpu_order)
+    if factor in (KIND, LOAD):
+        order = KINDS if factor == KIND else LOADS
+        return sorted(found, key=order.index)
+    return sorted(found, key=lambda level: float(level.removesuffix(" %")))

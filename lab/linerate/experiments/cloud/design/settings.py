@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which cells of a summary are shown together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from linerate.experiments.cloud.design.levels import (
+    CPU,
+    FACTORS,
+    FRAMEWORK,
+    KIND,
+    LOAD,
+    RATE,
+    SIZE,
+    TENANTS,
+    Place,
+    in_order,
+)
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.cloud_summary import CloudAnswers, CloudCellFigures
+from linerate.records.cloud_window import CloudCell
+
+
+def place_of(cell: CloudCellFigures) -> Place:
+    return Place(
+        cell.framework,
+        cell.size,
+        CloudCell(
+            kind=cell.kind, load=cell.load, tenants=cell.tenants, cpu=cell.cpu, rate=cell.rate
+        ),
+    )
+
+
+def in_design_order(cloud: CloudAnswers) -> list[CloudCellFigures]:
+    """Cells as the design has its levels, which were measured in a drawn order.
+
+    Frameworks are in the order of their own rates, each followed by its control.
+    """
+    names = [own.framework for own in cloud.own_rates]
+    names += [cell.framework.removesuffix(AA_SUFFIX) for cell in cloud.cells]
+    order = {factor: levels_of(cloud.cells, factor) for factor in FACTORS if factor != FRAMEWORK}
+    frameworks = list(dict.fromkeys(names))
+
+    def key(cell: CloudCellFigures) -> tuple[int, ...]:
+        place = place_of(cell)
+        label = cell.framework
+        return (
+            frameworks.index(label.removesuffix(AA_SUFFIX)),
+            *(order[f].index(place.level(f)) for f in (SIZE, RATE, CPU, KIND, LOAD, TENANTS)),
+            label.endswith(AA_SUFFIX),
+        )
+
+    return sorted(cloud.cells, key=key)
+
+
+def drawn(cells: Iterable[CloudCellFigures]) -> list[CloudCellFigures]:
+    """Without the control, which is in the tables alone."""
+    return [cell for cell in cells if not cell.framework.endswith(AA_SUFFIX)]
+
+
+def main_setting(cells: Sequence[CloudCellFigures]) -> list[CloudCellFigures]:
+    """Those at the rate and the CPU that most cells with tenants have: what is crossed."""
+    there = drawn(cells)
+    counts: dict[tuple[str, float], int] = defaultdict(int)
+    for cell in there:
+        counts[cell.cpu, cell.rate] += 1 if cell.tenants else 0
+    if not counts:
+        return []
+    cpu, rate = max(counts, key=lambda setting: counts[setting])
+    return [cell for cell in there if (cell.cpu, cell.rate) == (cpu, rate)]
+
+
+def levels_of(cells: Sequence[CloudCellFigures], factor: str) -> list[str]:
+    return in_order(factor, [place_of(cell).level(factor) for cell in cells])

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run would do, printed without doing it."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from linerate.experiments.cloud.design import needs
+from linerate.experiments.cloud.design.design import Options, design_of
+from linerate.experiments.cloud.design.estimate import estimate, told
+from linerate.experiments.cloud.design.levels import FACTORS, in_order
+from linerate.experiments.cloud.design.plan import alone
+from linerate.host.errors import LabError
+from linerate.host.words import counted
+from linerate.links import link
+
+
+def show(console: Console, options: Options) -> None:
+    """Parts with their levels, cells, time, and what this machine lacks."""
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    design = design_of(options)
+    say(f"design {design.preset}: {design.preset_note}")
+    for part in design.parts:
+        say(f"part {part.name}: {counted(len(part.places), 'cell')}")
+        for factor in FACTORS:
+            levels = in_order(factor, [place.level(factor) for place in part.places])
+            say(f"  {factor:<10}{', '.join(levels)}")
+    if design.control:
+        say(f"A/A control: {design.reference} twice in each of its cells")
+    say(f"tenants alone: {counted(len(alone(design.places)), 'combination')} in each block")
+    for line in told(estimate(design), design, options.minutes):
+        say(line)
+    for each in design.not_held:
+        say(f"not run: {each.what} ({counted(each.cells, 'cell')}): {each.reason}")
+    for text in options.left_out:
+        say(f"note: {text}")
+    missing = needs.missing(design.places)
+    try:
+        link(design.cells[0].link).prepare()
+    except LabError as error:
+        missing.append(error.message)
+    for reason in dict.fromkeys(missing):
+        say(f"missing: {reason}")

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Does a value rise or fall over ordered levels: Page in blocks, Jonckheere and Terpstra without.
+
+Both are two-sided: twice the smaller tail. Page's L is exact, also with ties (the distribution of
+each block's midranks over all of its orders), up to 7 levels, beyond normal with the variance of
+the midranks and a correction for continuity. Jonckheere-Terpstra's J is exact without ties, as a
+sum of independent Mann-Whitney statistics, and normal with ties.
+
+Sources: Page, JASA 58(301), 1963; Hollander, Wolfe and Chicken, Nonparametric Statistical Methods,
+3rd ed., sections 6.2 and 7.2; Harding, J. R. Stat. Soc. C 33(1), 1984 (J by generating functions).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, reduce
+
+import numpy as np
+from scipy import stats as scipy_stats
+
+from linerate.experiments.cloud.factorial.contrasts import block_means, inside_margin
+from linerate.experiments.cloud.factorial.design import Observations
+from linerate.host.errors import DesignError
+from linerate.verdict import stats
+from linerate.verdict.stats import Floats, Paired
+from linerate.verdict.unpaired import mann_whitney_pmf
+
+# Up to so many levels every order of a block is counted: 5040.
+_EXACT_LEVELS = 7
+# Up to so many pairs of values J is exact, as U is in `unpaired`.
+_EXACT_PAIRS = 2500
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """`statistic` is L or J, `mean` what chance gives it; above it values rise with the levels.
+
+    `agreement`: from -1 (every block or pair falls) to 1 (every one rises): the mean of Spearman's
+    correlations with the order of levels, or the share of rising less that of falling pairs.
+    `rising_p`: one-sided, of values that rise.
+    """
+
+    statistic: float
+    mean: float
+    p: float
+    rising_p: float
+    agreement: float
+    exact: bool
+
+
+def page(values: Floats) -> Ordered:
+    """Page's test: values of shape (blocks, levels), levels in their order, none missing."""
+    if values.ndim != 2 or values.shape[1] < 3 or not np.isfinite(values).all():
+        raise DesignError(
+            f"Page's test of values of shape {values.shape}",
+            "give three levels or more, and only blocks that have a value of each",
+        )
+    blocks, levels = values.shape
+    ranks = scipy_stats.rankdata(values, axis=1)
+    weights = np.arange(1, levels + 1)
+    statistic = float((ranks @ weights).sum())
+    mean = blocks * levels * (levels + 1) ** 2 / 4
+    # Of each block Pearson's correlation of midranks with the order; 0 where all are tied.
+    spread_of_ranks = np.square(ranks - (levels + 1) / 2).sum(axis=1)
+    spread_of_weights = float(np.square(weights - (levels + 1) / 2).sum())
+    along = (ranks - (levels + 1) / 2) @ (weights - (levels + 1) / 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlations = along / np.sqrt(spread_of_ranks * spread_of_weights)
+    agreement = float(np.nan_to_num(correlations).mean())
+    if levels <= _EXACT_LEVELS:
+        doubled = np.rint(2 * ranks).astype(int)
+        pmfs = [_block_pmf(tuple(sorted(row))) for row in doubled.tolist()]
+        falls, rises = _tails(reduce(np.convolve, pmfs), round(2 * statistic))
+    else:
+        # The sum over orders of (sum of j r)^2 about its mean, for each block's midranks.
+        variance = float(spread_of_ranks.sum()) * spread_of_weights / (levels - 1)
+        falls, rises = _normal_tails(statistic - mean, variance)
+    return Ordered(
+        statistic,
+        mean,
+        min(1.0, 2 * min(falls, rises)),
+        rises,
+        agreement,
+        levels <= _EXACT_LEVELS,
+    )
+
+
+@cache
+def _block_pmf(doubled: tuple[int, ...]) -> Floats:
+    """P(2 x sum of j r_j = k), k from 0, when every order of these doubled ranks is as likely."""
+    every = np.asarray(list(itertools.permutations(doubled)))
+    sums = every @ np.arange(1, len(doubled) + 1)
+    return np.asarray(np.bincount(sums) / len(every))
+
+
+def _tails(pmf: Floats, place: int) -> tuple[float, float]:
+    """P(as low) and P(as high)."""
+    return float(pmf[: place + 1].sum()), float(pmf[place:].sum())
+
+
+def _normal_tails(excess: float, variance: float) -> tuple[float, float]:
+    """The same by the normal distribution, with a half for continuity."""
+    if variance <= 0:
+        return 1.0, 1.0
+    sigma = math.sqrt(variance)
+    low = float(scipy_stats.norm.cdf((excess + 0.5) / sigma))
+    high = float(scipy_stats.norm.sf((excess - 0.5) / sigma))
+    return low, high
+
+
+def jonckheere(groups: Sequence[Sequence[float]]) -> Ordered:
+    """Jonckheere and Terpstra's test: the values of each level, in the order of levels."""
+    if len(groups) < 2 or not all(groups):
+        raise DesignError(
+            f"a trend over {len(groups)} levels with {[len(each) for each in groups]} values",
+            "give two levels or more, each with values",
+        )
+    counts = [len(each) for each in groups]
+    n = sum(counts)
+    differences = [
+        np.subtract.outer(np.asarray(later, float), np.asarray(earlier, float))
+        for earlier, later in itertools.combinations(groups, 2)
+    ]
+    rising = sum(int(np.count_nonzero(each > 0)) for each in differences)
+    tied = sum(int(np.count_nonzero(each == 0)) for each in differences)
+    every = sum(each.size for each in differences)
+    statistic, mean = rising + tied / 2, every / 2
+    together = np.concatenate([np.asarray(each, float) for each in groups])
+    ties = np.unique(together, return_counts=True)[1].tolist()
+    exact = max(ties) == 1 and every <= _EXACT_PAIRS
+    if exact:
+        before = itertools.accumulate(counts[:-1])
+        pmfs = [mann_whitney_pmf(*each) for each in zip(before, counts[1:], strict=True)]
+        falls, rises = _tails(reduce(np.convolve, pmfs), round(statistic))
+    else:
+        falls, rises = _normal_tails(statistic - mean, _variance(n, counts, ties))
+    agreement = (2 * rising + tied) / every - 1
+    return Ordered(statistic, mean, min(1.0, 2 * min(falls, rises)), rises, agreement, exact)
+
+
+def _variance(n: int, counts: Sequence[int], ties: Sequence[int]) -> float:
+    """Of J with ties (Hollander, Wolfe and Chicken, equation 6.19)."""
+
+    def third(sizes: Sequence[int]) -> float:
+        return sum(size * (size - 1) * (2 * size + 5) for size in sizes)
+
+    def second(sizes: Sequence[int]) -> float:
+        return sum(size * (size - 1) * (size - 2) for size in sizes)
+
+    def first(sizes: Sequence[int]) -> float:
+        return sum(size * (size - 1) for size in sizes)
+
+    found = (third([n]) - third(counts) - third(ties)) / 72
+    if n > 2:
+        found += second(counts) * second(ties) / (36 * second([n]))
+    return found + first(counts) * first(ties) / (8 * first([n]))
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How a metric goes over the levels of a factor, where the other factors are as `within` says.
+
+    `blocks`: so many have values of every level in some cell. `ends` compares the last level with
+    the first, by rate; None on the linear scale. `shift` is the median difference of the two
+    there, `detectable` the one that is found in four of five such runs (of a ratio its difference
+    from 1), None where it is not known. `found` is None for fewer than three levels or no block.
+    `flat`: every level is shown to be inside the margin of the first, by rate.
+    """
+
+    factor: str
+    within: tuple[tuple[str, str], ...]
+    levels: tuple[str, ...]
+    blocks: int
+    found: Ordered | None
+    ends: Paired | None
+    shift: stats.Shifted | None
+    detectable: float | None
+    flat: bool
+
+
+def trend(
+    observations: Observations, factor: str, within: Mapping[str, str] | None = None
+) -> Trend:
+    """Page's test over the levels of an ordered factor, on means over the cells of the others.
+
+    Raises DesignError for a factor without order.
+    """
+    chosen = observations.factor(factor)
+    if not chosen.ordered:
+        raise DesignError(f"the levels of {factor} have no order", "declare the factor as ordered")
+    at = dict(within or {})
+    means = block_means(observations, [{**at, factor: level} for level in chosen.levels])
+    found = page(means) if len(means) and means.shape[1] > 2 else None
+    first, last = means[:, 0], means[:, -1]
+    ends = shift = None
+    flat = False
+    deviation = stats.deviation((last - first).tolist()) if len(means) else 0.0
+    needed = stats.smallest_detectable(len(means), deviation)
+    if len(means) and observations.scale == "log":
+        each = [stats.compare(level, np.exp(first).tolist()) for level in np.exp(means).T.tolist()]
+        ends = each[-1]
+        flat = all(inside_margin(found) for found in each[1:])
+        needed = math.expm1(needed)
+    elif len(means):
+        shift = stats.shifted(last.tolist(), first.tolist())
+    least = needed if math.isfinite(needed) else None
+    return Trend(
+        factor, tuple(at.items()), chosen.levels, len(means), found, ends, shift, least, flat
+    )

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of experiment `cloud`: the study's conclusions first, then what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from linerate.experiments.cloud.design.design import LATE_AFTER_US
+from linerate.experiments.cloud.design.estimate import duration
+from linerate.experiments.cloud.design.levels import FRAMEWORK, LOAD, OWN, RATE, TENANTS, rate_words
+from linerate.experiments.cloud.design.settings import (
+    drawn,
+    in_design_order,
+    levels_of,
+    main_setting,
+)
+from linerate.experiments.cloud.page import charts as cloud_charts
+from linerate.experiments.cloud.page import curves as cloud_curves
+from linerate.experiments.cloud.page import published, sentences
+from linerate.experiments.cloud.page.places import anchor
+from linerate.host.words import counted
+from linerate.records.cloud_summary import CloudAnswers, CloudCellFigures, TakeawayEntry
+from linerate.records.summary import Summary
+from linerate.records.trial import Trial
+from linerate.report.page import Charts, render_page
+
+TEMPLATE = Path(__file__).with_name("cloud.html.j2")
+
+# What a section is called, and how the names of its metrics begin.
+SECTIONS = {
+    "Throughput": ("throughput", "left", "received", "offered"),
+    "Loss": ("loss", "lost"),
+    "Latency": ("latency",),
+    "The core's time": (
+        "forwarder_cpu", "throttled", "tenants_cpu", "steal", "softirq", "switches", "cache",
+        "memory", "cpu",
+    ),
+    "What the tenants get done": ("work", "tenant"),
+}  # fmt: skip
+OTHERS = "Further figures"
+# Beside them a table is closed until it is asked for.
+SHOWN_ROWS = 60
+# Of each metric, those of the largest effects; the others are folded.
+SHOWN_HELD = 6
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with the places of its charts."""
+
+    anchor: str
+    title: str
+    caption: str
+    panels: list[tuple[str, str]]
+
+    @property
+    def alone(self) -> bool:
+        return len(self.panels) == 1
+
+
+@dataclass
+class Section:
+    """`name`: of its heading's place."""
+
+    name: str
+    title: str
+    drawings: list[Drawing] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Bed:
+    """What the drawing of the test bed shows. `apart`: some tenants were on a core of their own."""
+
+    generator: str
+    forwarder: str
+    apart: bool
+    link: str
+    frameworks: str
+    kinds: str
+    most: int
+
+    @property
+    def boxes(self) -> int:
+        return min(self.most, 3)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A takeaway and what the page says of it."""
+
+    entry: TakeawayEntry
+    facts: list[str]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """What was tested of one metric. `folded`: how many, of what verdict, and these."""
+
+    title: str
+    held: list[Told]
+    folded: list[tuple[str, str, list[Told]]]
+
+
+def render(summary: Summary, trials: list[Trial]) -> str:
+    """The whole page as text."""
+    placed = Charts()
+    answers = summary.cloud or CloudAnswers(factors={}, reference="–")
+    takeaways = summary.takeaways
+    answers = answers.model_copy(update={"cells": in_design_order(answers)})
+    return render_page(
+        TEMPLATE,
+        placed,
+        summary,
+        trials,
+        cloud=answers,
+        study=_told(takeaways, "study"),
+        groups=groups(takeaways),
+        control=[_tell(each) for each in answers.control],
+        sections=_sections(answers.cells, takeaways, placed),
+        cloud_bed=bed_of(answers.cells, trials),
+        published=published,
+        counts=_counts(takeaways),
+        closed=len(answers.cells) > SHOWN_ROWS,
+        has_vm=any(cell.kind == "vm" for cell in answers.cells),
+        packages=_packages(trials),
+        beside=sentences.beside_words,
+        rate_words=rate_words,
+        own_rate_words=sentences.own_rate_words,
+        metric_words=sentences.metric_words,
+        effect_words=sentences.effect_words,
+        control_words=sentences.control_words,
+        control_verdict=sentences.control_verdict,
+        work_units=sentences.WORK_UNITS,
+        work_kinds=[
+            kind for kind in sentences.WORK_UNITS if any(kind in c.work for c in answers.cells)
+        ],
+        duration=duration_words,
+        late_after_us=LATE_AFTER_US,
+    )
+
+
+def _told(takeaways: Sequence[TakeawayEntry], origin: str) -> list[Told]:
+    return [_tell(each) for each in takeaways if each.origin == origin]
+
+
+def groups(takeaways: Sequence[TakeawayEntry]) -> list[Group]:
+    """By metric, in the order of the sections; in each as they were ranked."""
+    tested = [each for each in takeaways if each.origin == "tested"]
+    found = []
+    order = [*SECTIONS, OTHERS]
+    metrics = dict.fromkeys(each.metric for each in tested)
+    for metric in sorted(metrics, key=lambda name: order.index(_section_of(name))):
+        mine = [_tell(each) for each in tested if each.metric == metric]
+        held = [each for each in mine if each.entry.verdict == "held"]
+        folded = {"held": held[SHOWN_HELD:]}
+        for verdict in ("not held", "undecided"):
+            folded[verdict] = [each for each in mine if each.entry.verdict == verdict]
+        words = sentences.metric_words(metric)
+        noun = "further statement" if held else "statement"
+        folds = [(counted(len(each), noun), name, each) for name, each in folded.items()]
+        found.append(
+            Group(f"{words[:1].upper()}{words[1:]}", held[:SHOWN_HELD], [f for f in folds if f[2]])
+        )
+    return found
+
+
+def _tell(entry: TakeawayEntry) -> Told:
+    """What was compared with what effect, p, the test, and what could have been found."""
+    facts = sentences.facts(entry)
+    if least := sentences.detectable_words(entry):
+        facts.append(f"such a run finds {least} in four of five cases")
+    return Told(entry, facts, entry.reason.removesuffix("."))
+
+
+def _counts(takeaways: Sequence[TakeawayEntry]) -> str:
+    """Of what was tested beside the study's conclusions."""
+    tested = [each for each in takeaways if each.origin == "tested"]
+    if not tested:
+        return "–"
+    held = sum(each.verdict == "held" for each in tested)
+    return f"{held} of {counted(len(tested), 'statement')} held"
+
+
+def duration_words(seconds: float | None) -> str:
+    """Such as `1 h 05 min`; a dash where it is not known."""
+    return "–" if seconds is None else duration(seconds)
+
+
+# -- charts --------------------------------------------------------------------------------------
+
+
+def _sections(
+    cells: Sequence[CloudCellFigures], takeaways: Sequence[TakeawayEntry], placed: Charts
+) -> list[Section]:
+    """The charts that every run has, and those that takeaways link to; each place once."""
+    sections = {
+        title: Section("about-" + title.lower().replace("'", "").replace(" ", "-"), title)
+        for title in (*SECTIONS, OTHERS)
+    }
+    there: set[str] = set()
+    for title, drawing in _always(cells, placed):
+        sections[title].drawings.append(drawing)
+    for metric, about, at in [*_curves(cells), *_linked(takeaways)]:
+        if at in there:
+            continue
+        there.add(at)
+        made = cloud_curves.figure(cells, metric, about, at)
+        panels = [(each.title, placed.place(each.spec) or "") for each in made.panels]
+        drawing = Drawing(made.anchor, made.title, made.caption, panels)
+        sections[_section_of(metric)].drawings.append(drawing)
+    return [section for section in sections.values() if section.drawings]
+
+
+def _section_of(metric: str) -> str:
+    return next((t for t, begins in SECTIONS.items() if metric.startswith(begins)), OTHERS)
+
+
+def _linked(takeaways: Sequence[TakeawayEntry]) -> list[tuple[str, tuple[str, ...], str]]:
+    """Metric, factors and place of every chart that a takeaway names."""
+    return [
+        (each.metric, tuple(each.about), each.chart.partition("#")[2])
+        for each in takeaways
+        if each.chart and "#" in each.chart
+    ]
+
+
+def _always(cells: Sequence[CloudCellFigures], placed: Charts) -> list[tuple[str, Drawing]]:
+    main = main_setting(cells)
+    if not main:
+        return []
+    setting = f"At {rate_words(main[0].rate)} of what is 100 %, CPU {main[0].cpu}"
+    smallest = min(cell.size for cell in main)
+    found = []
+    for title, at, name, metric, caption in (
+        ("Throughput", "heat-left", "Throughput left, load by tenants", "left",
+         f"{setting}: received, over what the same forwarder received in the same block without "
+         "tenants. Medians over blocks; the stronger the colour, the less is left."),
+        ("Loss", "heat-loss", "Loss, load by tenants", "loss",
+         f"{setting}: lost, of what was intended. Medians over blocks; the stronger the colour, "
+         "the more."),
+    ):  # fmt: skip
+        panels = [
+            (framework, placed.place(spec))
+            for framework in levels_of(main, FRAMEWORK)
+            if (spec := cloud_charts.heat_map(main, framework, metric))
+        ]
+        if panels:
+            found.append((title, Drawing(at, name, caption, [(a, b or "") for a, b in panels])))
+    small = [cell for cell in main if cell.size == smallest]
+    bars = [
+        (framework, placed.place(spec))
+        for framework in levels_of(small, FRAMEWORK)
+        if (spec := cloud_charts.cpu_time(small, framework))
+    ]
+    if bars:
+        caption = (
+            f"{setting}, {smallest} B. Of the core that is shared, by control groups and, in ticks "
+            "of 1/100 s, by the kernel; softirqs are in part within the other two, so that a bar "
+            "can pass 100 %. Tenants on a core of their own count there."
+        )
+        title = "The core's time"
+        found.append(
+            (title, Drawing("cpu-time", "CPU time", caption, [(a, b or "") for a, b in bars]))
+        )
+    return found
+
+
+def _curves(cells: Sequence[CloudCellFigures]) -> list[tuple[str, tuple[str, ...], str]]:
+    """Loss, latency and work by what the run varied: over rates, or tenants at one rate."""
+    there = drawn(cells)
+    if not there:
+        return []
+    over = RATE if len(levels_of(there, RATE)) > 1 else TENANTS
+    about = (FRAMEWORK, LOAD, over)
+    found = [("loss", about)]
+    for quantile, metric in (("0.5", "latency_p50_us"), ("0.99", "latency_p99_us")):
+        if any(quantile in cell.latency_us for cell in there):
+            found.append((metric, about))
+    if any(cell.work_left for cell in there):
+        found.append(("work_left", (FRAMEWORK, LOAD, TENANTS)))
+    return [(metric, factors, anchor(metric, factors)) for metric, factors in found]
+
+
+# -- what it ran on ------------------------------------------------------------------------------
+
+
+def bed_of(cells: Sequence[CloudCellFigures], trials: Sequence[Trial]) -> Bed:
+    """Cores as the first trial that has them tells."""
+    cpus: dict[str, int] = {}
+    for trial in trials:
+        for process in trial.processes:
+            cpus.setdefault(process.role, process.cpus[0])
+        if trial.cloud and trial.cloud.core and trial.cloud.cell.cpu != "own":
+            cpus.setdefault("shared", trial.cloud.core.cpu)
+    forwarder = cpus.get("forwarder", cpus.get("shared"))
+    kinds = dict.fromkeys({"vm": "VM"}.get(cell.kind, cell.kind) for cell in cells if cell.tenants)
+    frameworks = len(levels_of(drawn(cells), FRAMEWORK)) if cells else 0
+    return Bed(
+        generator=str(cpus.get("generator", "–")),
+        forwarder="–" if forwarder is None else str(forwarder),
+        apart=any(cell.tenants and cell.cpu == OWN for cell in cells),
+        link=", ".join(dict.fromkeys(trial.link for trial in trials)) or "–",
+        frameworks=str(frameworks or "–"),
+        kinds=" or ".join(kinds),
+        most=max((cell.tenants for cell in cells), default=0),
+    )
+
+
+def _packages(trials: Sequence[Trial]) -> dict[str, str]:
+    """Of what virtual machines are made, by package."""
+    return {
+        name: version
+        for trial in trials
+        if trial.cloud
+        for name, version in trial.cloud.tenant_packages.items()
+    }

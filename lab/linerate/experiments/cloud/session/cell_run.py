@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A cell once: tenants that work, a forwarder that is started beside them, windows of traffic.
+
+A window in which the sender was late is void and repeated, with the same forwarder and tenants.
+That the forwarder waits for its core is what is measured and no reason to void anything. Whatever
+else fails ends this attempt, and its record says why.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from linerate.experiments.cloud.design.design import TenantShape
+from linerate.experiments.cloud.design.levels import NOBODY, Place
+from linerate.experiments.cloud.design.plan import Room
+from linerate.experiments.cloud.session.counters import CoreCounters, between
+from linerate.experiments.cloud.session.meter import CoreMeter
+from linerate.experiments.cloud.session.neighbours import (
+    Asked,
+    Neighbours,
+    forwarder_limits,
+    windows,
+)
+from linerate.experiments.cloud.tenants.cgroups.cgroups import Group, Groups
+from linerate.experiments.cloud.tenants.vm.vm import VirtualMachine
+from linerate.experiments.cloud.tenants.vm.vm_network import Bridge
+from linerate.forwarders import forwarder
+from linerate.host.errors import GeneratorError, LabError, TrialError
+from linerate.host.process import pause
+from linerate.links import KernelThread, Wire
+from linerate.records.cells import AA_SUFFIX, Arm
+from linerate.records.cloud_window import CloudWindow
+from linerate.records.trial import Role, Trial
+from linerate.traffic.otg import Traffic
+from linerate.traffic.sender import Sender
+from linerate.trial.activity import Watch
+from linerate.trial.bed import Bed
+from linerate.trial.running import Running, launch
+from linerate.trial.search.bed_device import WARM_UP_PPS
+from linerate.trial.trial import Bench, Plan, new_record, watched
+from linerate.trial.window import Exchange, Polls
+
+# A quota is kept over this time, and so is felt no sooner (tenants.cgroups).
+_SETTLE_S = 0.2
+
+
+@dataclass(frozen=True)
+class Site:
+    """What all cells of a block share. `warn`: takes what must be known of all of them. `ndrs`: by
+    framework and frame size, as far as they were looked for.
+    """
+
+    bench: Bench
+    bed: Bed
+    groups: Groups
+    bridge: Bridge
+    room: Room
+    shape: TenantShape
+    warn: Callable[[str], None]
+    ndrs: Mapping[tuple[str, int], float]
+
+
+def arm_of(place: Place) -> Arm:
+    return Arm(place.framework, place.framework.removesuffix(AA_SUFFIX))
+
+
+def record_of(  # noqa: PLR0917 - what a window is known by
+    site: Site,
+    place: Place,
+    block: int,
+    attempt: int,
+    full_pps: float | None,
+    role: Role = "measure",
+) -> Trial:
+    """What is known of a window before it begins."""
+    site.bed.resize(place.size)
+    nobody = place.framework == NOBODY
+    plan = Plan(
+        arm_of(place),
+        "self-driven" if nobody else "paced",
+        block,
+        0,
+        "alone" if nobody else role,
+        load_share=None if nobody else place.cell.rate,
+    )
+    trial = new_record(site.bench, plan, site.bed)
+    trial.attempt = attempt
+    ndr_pps = site.ndrs.get((plan.arm.forwarder, place.size))
+    trial.cloud = CloudWindow(cell=place.cell, full_pps=full_pps, ndr_pps=ndr_pps)
+    if full_pps is not None:
+        trial.maximum_pps = full_pps
+        trial.asked_pps = full_pps * place.cell.rate
+        trial.asked_s = site.bench.window_s
+    return trial
+
+
+class CellRun:
+    """One attempt at a cell: tenants and forwarder are started once, and windows go on until one
+    counts, at most so many. Each becomes a record, which `record` takes.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        place: Place,
+        block: int,
+        full_pps: float,
+        record: Callable[[Trial], None],
+        *,
+        role: Role = "measure",
+    ) -> None:
+        self._role = role
+        self._site = site
+        self._place = place
+        self._block = block
+        self._full_pps = full_pps
+        self._record = record
+
+    def go(self, first: int, last: int) -> Trial:
+        """Attempts are numbered from `first`, and `last` is the last that may be made."""
+        trial = self._new(first)
+        failed: TrialError | None = None
+        try:
+            with self._beside() as beside, self._running(beside) as window:
+                for attempt in range(first, last + 1):
+                    trial = self._new(attempt)
+                    with watched(self._site.bench, trial):
+                        window(trial)
+                    if trial.valid or trial.invalid_code != "late" or attempt == last:
+                        break
+                    self._record(trial)
+        except TrialError as error:
+            failed = error
+        if failed and trial.valid:
+            # What failed began before a window, or ended after the last.
+            with watched(self._site.bench, trial):
+                raise failed
+        self._record(trial)
+        return trial
+
+    def _new(self, attempt: int) -> Trial:
+        return record_of(self._site, self._place, self._block, attempt, self._full_pps, self._role)
+
+    def _beside(self) -> Neighbours:
+        return neighbours(self._site, self._place)
+
+    @contextmanager
+    def _running(self, beside: Neighbours) -> Iterator[Callable[[Trial], None]]:
+        """The forwarder in its control group; what is given runs a window."""
+        site = self._site
+        wire, sender = site.bed.ready()
+        if sender is None:
+            raise GeneratorError(f"link {site.bed.link.name} has no generator")
+        sender.check()
+        program = forwarder(arm_of(self._place).forwarder)
+        limits = forwarder_limits(self._place.cell, site.room.forwarder)
+        bench = site.bench
+        with (
+            site.groups.group("forwarder", limits) as group,
+            CoreCounters(site.room.forwarder) as counters,
+        ):
+            # It is stopped when frames have come through, long before its end.
+            warm_up = min(WARM_UP_PPS, self._full_pps * self._place.cell.rate)
+            sender.configure(self._traffic(wire, sender, warm_up, 60.0, latency=False))
+            with launch(program, bench.run, bench.cores, bench.memory, wire) as running:
+                meter = CoreMeter(running.forwarder, wire.threads, counters, group, beside)
+                polls = Polls(program, running.telemetry, probed=False)
+                exchange = Exchange(running, sender, polls, interfaces=wire.interfaces, cpu=meter)
+                try:
+                    exchange.await_links()
+                    exchange.warm_up(bench.senders(len(wire.locations)))
+                except TrialError:
+                    # The cause is better news than the symptom.
+                    exchange.alive()
+                    beside.check()
+                    raise
+                self._confine(group, running, wire)
+                pause(_SETTLE_S)
+                yield lambda trial: self._window(trial, exchange, meter, beside, wire)
+
+    def _confine(self, group: Group, running: Running, wire: Wire) -> None:
+        """What works for the forwarder is in one group: its processes, and the kernel's threads
+        that receive for it, which are all there is of some forwarders.
+        """
+        for child in running.children:
+            if self._site.bench.cores.forwarder in child.command.cpus:
+                group.add(child.pid)
+        for thread in wire.threads:
+            if thread.role == KernelThread.FORWARDER:
+                try:
+                    group.add(thread.pid)
+                except LabError as error:
+                    self._site.warn(
+                        "the kernel's threads that receive for the forwarder are not limited with "
+                        f"it, and their CPU time is not in its own: {error.message}"
+                    )
+
+    def _window(
+        self,
+        trial: Trial,
+        exchange: Exchange,
+        meter: CoreMeter,
+        beside: Neighbours,
+        wire: Wire,
+    ) -> None:
+        bench, sender = self._site.bench, exchange.sender
+        assert trial.cloud is not None
+        children = [*exchange.running.children, *([sender.child] if sender.child else [])]
+        pps = self._full_pps * self._place.cell.rate
+        traffic = self._traffic(wire, sender, pps, bench.window_s, latency=True)
+        trial.ip = bench.ip
+        if len(wire.locations) > 1:
+            trial.directions = bench.directions
+        trial.build = forwarder(trial.forwarder).build_facts()
+        exchange.alive()
+        beside.check()
+        sender.configure(traffic)
+        before, crossed = _guests(beside), beside.bridge_bytes()
+        watch = Watch(trial, children, wire.threads)
+        try:
+            exchange.run(trial, traffic.lead_s + bench.window_s)
+            trial.latency, trial.clock = sender.latency(), sender.clock()
+        except TrialError:
+            exchange.alive()
+            beside.check()
+            raise
+        watch.enter(others_wanted=True)
+        after = _guests(beside)
+        beside.check()
+        meter.enter(trial.cloud)
+        if meter.used_by:
+            begin, end = meter.used_by.begin, meter.used_by.end
+            if beside.counted_here:
+                before, after = begin.asked, end.asked
+            used = begin.tenants, end.tenants
+            trial.cloud.tenants = windows(beside.tenants, (before, after), used)
+        _enter_neighbours(trial.cloud, beside, crossed)
+
+    def _traffic(
+        self, wire: Wire, sender: Sender, pps: float, seconds: float, *, latency: bool
+    ) -> Traffic:
+        bench = self._site.bench
+        senders = bench.senders(len(wire.locations))
+        return Traffic(
+            wire.locations,
+            self._place.size,
+            seconds,
+            pps / senders,
+            latency=latency,
+            senders=senders,
+            ip=bench.ip,
+            lead_s=sender.lead_s,
+        )
+
+
+def neighbours(site: Site, place: Place) -> Neighbours:
+    cpu = site.room.tenants_cpu(place.cell.cpu)
+    bench = site.bench
+    # As long as a cell may take, with all of its windows.
+    bound_s = max(900, math.ceil(20 * (bench.window_s + 10)))
+    return Neighbours(
+        place.cell, site.shape, cpu, bench.run, site.groups, site.bridge, bound_s=bound_s
+    )
+
+
+def _guests(beside: Neighbours) -> list[Asked]:
+    """What those have done who have to be asked for it."""
+    return [] if beside.counted_here else beside.asked()
+
+
+def tenants_alone(site: Site, place: Place, block: int, attempt: int) -> Trial:
+    """What the tenants of a cell get done without any forwarder."""
+    trial = record_of(site, place, block, attempt, None)
+    assert trial.cloud is not None
+    with (
+        watched(site.bench, trial),
+        neighbours(site, place) as beside,
+        CoreCounters(site.room.forwarder) as counters,
+    ):
+        before, crossed = beside.asked(), beside.bridge_bytes()
+        used, core = beside.usages(), counters.read()
+        began = time.monotonic()
+        pause(site.bench.window_s)
+        trial.duration_s = time.monotonic() - began
+        core_after, used_after = counters.read(), beside.usages()
+        after = beside.asked()
+        beside.check()
+        trial.cloud.core = between(counters.cpu, core, core_after)
+        trial.cloud.tenants = windows(beside.tenants, (before, after), (used, used_after))
+        _enter_neighbours(trial.cloud, beside, crossed)
+    return trial
+
+
+def _enter_neighbours(window: CloudWindow, beside: Neighbours, crossed: int | None) -> None:
+    if crossed is not None and (now := beside.bridge_bytes()) is not None:
+        window.bridge_bytes = now - crossed
+    for tenant in beside.tenants:
+        if isinstance(tenant, VirtualMachine) and tenant.facts:
+            window.accelerator = "kvm" if tenant.facts.accelerator.name == "kvm" else "tcg"
+            window.tenant_packages = dict(tenant.facts.packages)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which disk a directory is on, as limits and counters of I/O name it. Reads only; any thread."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from linerate.host.errors import MachineError
+
+SYS = Path("/sys")
+MOUNTS = Path("/proc/self/mountinfo")
+
+
+def disk_of(path: Path, sys: Path = SYS, mounts: Path = MOUNTS) -> str:
+    """`MAJOR:MINOR` of the whole disk below a path, not of a partition of it.
+
+    Limits and the counters of control groups are kept for whole disks. Raises `MachineError` where
+    there is none: in memory, over a network, or on layers (overlay) whose disk cannot be seen.
+    """
+    try:
+        number = path.stat().st_dev
+    except OSError as error:
+        raise MachineError(f"{path}: {error.strerror}") from error
+    named = f"{os.major(number)}:{os.minor(number)}"
+    found = sys / "dev" / "block" / named
+    if not found.exists():
+        # Some file systems (btrfs) have a number of their own for what is on a disk all the same.
+        source = _source(named, mounts)
+        named = source or named
+        found = sys / "dev" / "block" / named
+    if not found.exists():
+        raise MachineError(f"{path} is on no disk that can be seen", "name a directory on a disk")
+    real = found.resolve()
+    if (real / "partition").exists():
+        return (real.parent / "dev").read_text().strip()
+    return named
+
+
+def _source(wanted: str, mounts: Path) -> str | None:
+    """The device that is mounted as file system of that number; None: it is none."""
+    for line in mounts.read_text().splitlines():
+        mount, _, rest = line.partition(" - ")
+        kinds = rest.split()
+        if mount.split()[2] != wanted or len(kinds) < 2 or not kinds[1].startswith("/dev/"):
+            continue
+        try:
+            found = Path(kinds[1]).stat()
+        except OSError:
+            continue
+        if stat.S_ISBLK(found.st_mode):
+            return f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+    return None

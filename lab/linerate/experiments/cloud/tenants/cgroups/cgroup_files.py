@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What versions 1 and 2 of control groups have in common: their directories, files and counters.
+
+Lifecycle: a group is a directory, made and removed here; who makes it removes it. Any thread. Times
+are seconds, sizes bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from linerate.experiments.cloud.tenants.base import Limits
+from linerate.host.errors import MachineError
+
+# Over which a CPU quota is kept, in microseconds: the kernel's own default. A group that has used
+# its share of it stands still for the rest.
+PERIOD_US = 100_000
+# How long those who were killed may take to end, and how often it is looked.
+END_S = 5.0
+_LOOK_S = 0.005
+# Of a thread of the kernel, among a task's flags in /proc (PF_KTHREAD).
+_KERNEL_THREAD = 0x00200000
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a group has used since it was made; None: this kernel does not count it.
+
+    `cpu_s`: user and system time. `throttled_s`, `throttled_periods`: how long and how often its
+    quota made it wait. `memory_bytes`: now, page cache included. `io_bytes`, `io_operations`: read
+    and written on all block devices.
+    """
+
+    cpu_s: float | None = None
+    throttled_s: float | None = None
+    throttled_periods: int | None = None
+    memory_bytes: int | None = None
+    io_bytes: int | None = None
+    io_operations: int | None = None
+
+
+class Hierarchy(Protocol):
+    """One version of control groups, as it is mounted here.
+
+    A group has a directory below each of `places`, by the same name: one with version 2, one for
+    each mounted set of controllers with version 1.
+    """
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def places(self) -> Sequence[Path]:
+        """Directories of the groups that the lab's own are made in."""
+
+    @property
+    def roots(self) -> Sequence[Path]:
+        """Where they are mounted: below these are all groups, those of other labs, too."""
+
+    def missing(self) -> list[str]:
+        """Why no group can be made here, a reason each."""
+
+    def prepare(self, directory: Path, parent: Path) -> None:
+        """Make a new directory fit to have processes in it."""
+
+    def enable(self, directory: Path) -> None:
+        """Let groups below this one have limits."""
+
+    def set_weight(self, directories: Sequence[Path], weight: int) -> None:
+        """Of a CPU's time, 100 being everyone's."""
+
+    def apply(self, directories: Sequence[Path], limits: Limits, before: Limits | None) -> None:
+        """Set what a group may use; `before`: what was set until now."""
+
+    def usage(self, directories: Sequence[Path]) -> Usage: ...
+
+    def kill(self, directory: Path) -> None:
+        """Send SIGKILL to all processes of a group, without those below; returns at once."""
+
+
+def make(directory: Path) -> None:
+    directory.mkdir(mode=0o755)
+
+
+def remove(directory: Path) -> None:
+    directory.rmdir()
+
+
+def read(path: Path) -> str | None:
+    """A file of a group; None when this kernel has none of that name."""
+    try:
+        return path.read_text()
+    except OSError:
+        return None
+
+
+def number(path: Path) -> int | None:
+    """A file that has a number."""
+    told = (read(path) or "").strip()
+    return int(told) if told.isdigit() else None
+
+
+def table(path: Path) -> dict[str, int]:
+    """A file of lines `KEY NUMBER`; nothing when it is not there."""
+    lines = (line.split() for line in (read(path) or "").splitlines())
+    return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
+
+
+def write(path: Path, text: str) -> None:
+    """One write, as the kernel takes it; never makes a file."""
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(file, text.encode())
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise MachineError(f"{path}: {text!r} cannot be written: {error.strerror}") from error
+
+
+def pids(directory: Path) -> list[int]:
+    """Processes of a group. Those that cannot be seen from here, in other containers, are 0."""
+    told = read(directory / "cgroup.procs") or ""
+    return [int(word) for word in told.split()]
+
+
+def kill_each(directory: Path) -> None:
+    """Send SIGKILL to each process of a group that can be seen from here."""
+    for pid in pids(directory):
+        # 0 would be the lab's own process group.
+        if pid > 0 and not is_kernel_thread(pid):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def is_kernel_thread(pid: int) -> bool:
+    told = read(Path(f"/proc/{pid}/stat"))
+    return bool(told and int(told.rpartition(")")[2].split()[6]) & _KERNEL_THREAD)
+
+
+def empty(
+    hierarchy: Hierarchy, directories: Sequence[Path], timeout_s: float = END_S
+) -> list[Path]:
+    """End all processes of a group and of those below; returns where some did not within the time.
+
+    Threads of the kernel cannot be ended, and go back to the group above.
+    """
+    deadline = time.monotonic() + timeout_s
+    return [each for each in directories if not _empty(hierarchy, each, deadline)]
+
+
+def remove_all(
+    hierarchy: Hierarchy, directories: Sequence[Path], timeout_s: float = END_S
+) -> list[Path]:
+    """Remove a group with those below and all processes; returns what is there after the time."""
+    deadline = time.monotonic() + timeout_s
+    left = []
+    for directory in directories:
+        done = _empty(hierarchy, directory, deadline)
+        for each in (*_below(directory), directory):
+            done = _remove(each, deadline if done else 0.0) and done
+        if not done:
+            left.append(directory)
+    return left
+
+
+def _empty(hierarchy: Hierarchy, directory: Path, deadline: float) -> bool:
+    for each in (*_below(directory), directory):
+        while left := pids(each):
+            for pid in left:
+                if pid > 0 and is_kernel_thread(pid):
+                    _send_back(pid, directory)
+            hierarchy.kill(each)
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_S)
+    return True
+
+
+def _remove(directory: Path, deadline: float) -> bool:
+    """Who ended a moment ago is still on the way out."""
+    while True:
+        try:
+            remove(directory)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_S)
+        else:
+            return True
+
+
+def _send_back(pid: int, directory: Path) -> None:
+    """Into the nearest group above that takes processes."""
+    for above in directory.parents:
+        path = above / "cgroup.procs"
+        if not path.exists():
+            return
+        with contextlib.suppress(MachineError):
+            write(path, str(pid))
+            return
+
+
+def _below(directory: Path) -> list[Path]:
+    """Groups below one, the deepest first."""
+    found = [Path(at) for at, _, _ in os.walk(directory, topdown=False)]
+    return found[:-1]

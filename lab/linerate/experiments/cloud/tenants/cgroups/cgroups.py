@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Control groups that the lab owns: what their processes may use, and what they have used.
+
+Lifecycle: `Groups` makes one group for the lab, in which those of its tenants are, and removes all
+of it, with whatever processes are in it, when its context ends, however it ends. Those of a lab
+that was killed are removed, and their processes ended, when the next one makes its own: their names
+tell the lab's pid and start time, and a lab holds a lock on each directory for as long as it runs,
+which is seen from other containers, too.
+
+Weights count between the groups of one lab; against everyone else on the machine the lab's group
+has a weight as a whole. One lab process, any thread of it at a time. Times are seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from linerate.experiments.cloud.tenants.base import Limits
+from linerate.experiments.cloud.tenants.cgroups import cgroup_files as files
+from linerate.experiments.cloud.tenants.cgroups import cgroup_mounts, cgroup_v2
+from linerate.experiments.cloud.tenants.cgroups.cgroup_files import PERIOD_US, Hierarchy, Usage
+from linerate.experiments.cloud.tenants.cgroups.cgroup_mounts import PROC
+from linerate.experiments.cloud.tenants.cgroups.cgroup_v1 import V1
+from linerate.experiments.cloud.tenants.cgroups.cgroup_v2 import V2
+from linerate.host.errors import MachineError, MissingError, UsageError
+from linerate.host.locks import PATIENCE_S, hold, hold_by
+from linerate.host.process import start_time
+
+__all__ = ["PERIOD_US", "Group", "Groups", "Hierarchy", "Limits", "Usage", "hierarchy", "missing"]
+
+_PREFIX = "linerate"
+_OURS = re.compile(rf"{_PREFIX}-(\d+)-(\d+)")
+_WORD = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
+# A quota below this the kernel refuses (1 ms of a period).
+_LEAST_QUOTA = 0.01
+
+
+def hierarchy(proc: Path = PROC) -> Hierarchy | None:
+    """The version that limits CPUs here; None: there is none."""
+    found = cgroup_mounts.mounts(proc)
+    for mount in found:
+        if cgroup_v2.has_cpu(mount):
+            return V2(mount, proc)
+    first = V1(found, proc)
+    return first if first.places else None
+
+
+def missing(found: Hierarchy | None = None) -> list[str]:
+    """Why no control group can be made here, a reason each; none: it can."""
+    found = found or hierarchy()
+    reasons = []
+    if os.geteuid() != 0:
+        reasons.append(f"control groups are made by root, and this is user {os.geteuid()} (sudo)")
+    if found is None:
+        return [*reasons, "no control groups are mounted (mount -t cgroup2 none /sys/fs/cgroup)"]
+    return reasons + found.missing()
+
+
+class Group:
+    """Some processes with limits. Made by `Groups.group`."""
+
+    def __init__(self, found: Hierarchy, directories: Sequence[Path]) -> None:
+        self.name = directories[0].name
+        self._hierarchy = found
+        self._directories = directories
+        self._limits: Limits | None = None
+        self._closed = False
+
+    def add(self, pid: int) -> None:
+        """Put a process in with all its threads, or a thread of the kernel; children follow.
+
+        What it did until now, its memory for instance, is counted where it was. Raises
+        `MachineError` where the kernel refuses: threads of its own that belong to one CPU, say.
+        """
+        self._check_open()
+        for directory in self._directories:
+            try:
+                files.write(directory / "cgroup.procs", str(pid))
+            except MachineError as error:
+                what = "the kernel's thread" if files.is_kernel_thread(pid) else "the process"
+                raise MachineError(f"{what} {pid} does not go into a group: {error}") from error
+
+    def set(self, limits: Limits) -> None:
+        """Change what it may use, at once."""
+        self._check_open()
+        _check(limits)
+        self._hierarchy.apply(self._directories, limits, self._limits)
+        self._limits = limits
+
+    @property
+    def limits(self) -> Limits | None:
+        return self._limits
+
+    def usage(self) -> Usage:
+        """What it has used since it was made, read now."""
+        self._check_open()
+        return self._hierarchy.usage(self._directories)
+
+    def pids(self) -> list[int]:
+        """Its processes; none when it is closed."""
+        return [] if self._closed else files.pids(self._directories[0])
+
+    def kill(self) -> None:
+        """End all its processes; raises `MachineError` when some do not end in bounded time."""
+        if not self._closed and (stuck := files.empty(self._hierarchy, self._directories)):
+            raise MachineError(f"{stuck[0]}: processes {files.pids(stuck[0])} do not end")
+
+    def close(self) -> None:
+        """End its processes and remove it, in bounded time; again, nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        if stuck := files.remove_all(self._hierarchy, self._directories):
+            raise MachineError(f"{stuck[0]}: the control group could not be removed")
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError(f"the control group {self.name} is closed")
+
+
+class Groups:
+    """The groups of this lab. `weight`: of all together against others on the same CPU."""
+
+    def __init__(self, found: Hierarchy | None = None, weight: int = 100) -> None:
+        _check_weight(weight)
+        self._given = found
+        self._weight = weight
+        self._hierarchy: Hierarchy | None = None
+        self._directories: list[Path] = []
+        self._locks: list[int] = []
+        self._made: list[Group] = []
+
+    @property
+    def name(self) -> str:
+        return f"{_PREFIX}-{os.getpid()}-{start_time(os.getpid())}"
+
+    @property
+    def version(self) -> int:
+        return self._open().version
+
+    def group(self, word: str, limits: Limits) -> Group:
+        """A group by that name among the lab's; nothing stays when it cannot be made."""
+        found = self._open()
+        if not _WORD.fullmatch(word):
+            raise UsageError(f"{word!r} is no name for a control group")
+        _check(limits)
+        directories: list[Path] = []
+        try:
+            for parent in self._directories:
+                directories.append(parent / word)
+                _make(found, parent / word)
+            made = Group(found, directories)
+            made.set(limits)
+        except FileExistsError as error:
+            raise UsageError(f"there is a control group {word} already") from error
+        except BaseException:
+            files.remove_all(found, directories)
+            raise
+        self._made.append(made)
+        return made
+
+    def __enter__(self) -> Groups:
+        if self._hierarchy is not None:
+            raise UsageError("the control groups of this lab were made already")
+        found = self._given or hierarchy()
+        if (reasons := missing(found)) or found is None:
+            raise MissingError(f"no control group can be made: {'; '.join(reasons)}", "sudo")
+        if [place for place in found.places if (place / self.name).exists()]:
+            raise UsageError("this lab has control groups already")
+        remove_stale(found)
+        self._hierarchy = found
+        try:
+            for place in found.places:
+                self._directories.append(place / self.name)
+                self._locks.append(_make_locked(found, place / self.name))
+            for directory in self._directories:
+                found.enable(directory)
+            found.set_weight(self._directories, self._weight)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def close(self) -> None:
+        """End all processes in them and remove them, in bounded time; again, nothing."""
+        found, self._hierarchy = self._hierarchy, None
+        if found is None:
+            return
+        for made in self._made:
+            with contextlib.suppress(MachineError):
+                made.close()
+        stuck = files.remove_all(found, self._directories)
+        for lock in self._locks:
+            os.close(lock)
+        self._made.clear()
+        self._directories.clear()
+        self._locks.clear()
+        if stuck:
+            raise MachineError(f"{stuck[0]}: the control group could not be removed")
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> Hierarchy:
+        if self._hierarchy is None:
+            raise UsageError("the control groups of this lab are not there")
+        return self._hierarchy
+
+
+def remove_stale(found: Hierarchy) -> list[Path]:
+    """End what labs that no longer run left in groups, and remove those; returns which."""
+    removed = []
+    deadline = time.monotonic() + PATIENCE_S
+    for root in found.roots:
+        for path in _labs(root):
+            # Its owner may be in another container, or remove it at any moment.
+            with contextlib.suppress(OSError):
+                if (lock := hold_by(deadline, path, os.O_DIRECTORY)) is not None:
+                    try:
+                        if not files.remove_all(found, [path]):
+                            removed.append(path)
+                    finally:
+                        os.close(lock)
+    return removed
+
+
+def _labs(root: Path) -> list[Path]:
+    """Groups whose lab is not among the processes seen here, wherever these are in the tree.
+
+    The next lab may be in another group than the one that was killed.
+    """
+    found = []
+    for at, _, _ in os.walk(root, topdown=False):
+        named = _OURS.fullmatch(Path(at).name)
+        if named and start_time(int(named[1])) != int(named[2]):
+            found.append(Path(at))
+    return found
+
+
+def _make(found: Hierarchy, directory: Path) -> None:
+    files.make(directory)
+    found.prepare(directory, directory.parent)
+
+
+def _make_locked(found: Hierarchy, directory: Path) -> int:
+    try:
+        found.enable(directory.parent)
+        _make(found, directory)
+    except OSError as error:
+        raise MachineError(
+            f"{directory}: no control group can be made: {error.strerror}", "sudo"
+        ) from error
+    if (lock := hold(directory, os.O_DIRECTORY)) is None:
+        raise MachineError(f"{directory}: it was removed by another lab", "start it again")
+    return lock
+
+
+def _check_weight(weight: int) -> None:
+    if not 1 <= weight <= 10_000:
+        raise UsageError(f"a CPU weight is 1 to 10000, not {weight}")
+
+
+def _check(limits: Limits) -> None:
+    quota, device = limits.cpu_quota, limits.io_device
+    if not limits.cpus:
+        raise UsageError("a control group needs a CPU")
+    if quota is not None and not quota >= _LEAST_QUOTA:
+        raise UsageError(f"a CPU quota is {_LEAST_QUOTA:g} or more of a CPU, not {quota:g}")
+    _check_weight(limits.cpu_weight)
+    for what, most in (
+        ("MiB of memory", limits.memory_mib),
+        ("bytes per second", limits.io_bytes_per_s),
+        ("processes", limits.pids),
+    ):
+        if most is not None and most < 1:
+            raise UsageError(f"a limit of {most} {what} lets nothing run")
+    if limits.io_bytes_per_s is not None and device is None:
+        raise UsageError("a limit on I/O needs the device that it is for")
+    if device is not None and not re.fullmatch(r"\d+:\d+", device):
+        raise UsageError(f"{device!r} is not MAJOR:MINOR of a device")

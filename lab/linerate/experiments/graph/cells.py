@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names of cells and arms, and which cells each of the published questions needs.
+
+A cell is SHAPE/PASS/WORK/STATS/BATCH, such as chain4/swap/hash5/nostats/256. Which there are is
+told by `graph-bench`; here they are only read, grouped and chosen.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from linerate.host.errors import RunError, UsageError
+
+BASE = "chain4/swap/hash5/nostats/256"
+# The arms of comparisons, the baseline first; behind each are one or more builds.
+FAMILIES = ("c-graph", "rust-graph", "fused", "one-loop")
+# The article's: by pointer swap, by memory copy, by pointer assignment.
+ORDERING = ("swap", "copy8", "assign1")
+# Shapes that split a batch, by the number of ways.
+WAYS = {1: "chain1", 2: "split2", 4: "split4", 8: "split8"}
+GROUPS = ("passing", "splitting", "shapes", "batch")
+_NEAR = 5
+
+
+@dataclass(frozen=True)
+class GraphCell:
+    """A cell's name, taken apart."""
+
+    shape: str
+    passing: str
+    work: str
+    stats: str
+    batch: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.shape}/{self.passing}/{self.work}/{self.stats}/{self.batch}"
+
+
+_BASE = GraphCell("chain4", "swap", "hash5", "nostats", 256)
+
+
+def parse(name: str) -> GraphCell:
+    """Raises `RunError` for what is no cell's name, in a program's answer or a run's directory."""
+    parts = name.split("/")
+    if len(parts) != 5 or not all(parts) or not parts[4].isascii() or not parts[4].isdigit():
+        raise RunError(f"{name!r} is no cell: SHAPE/PASS/WORK/STATS/BATCH, such as {BASE}")
+    shape, passing, work, stats, batch = parts
+    return GraphCell(shape, passing, work, stats, int(batch))
+
+
+def groups(cell: GraphCell) -> list[str]:
+    """The questions that a cell helps to answer; none for what lies off every line."""
+    found = []
+    at_batch = cell.batch == _BASE.batch
+    if cell.shape == _BASE.shape and at_batch:
+        found.append("passing")
+    if cell.shape in WAYS.values() and at_batch:
+        found.append("splitting")
+    elif cell.shape not in WAYS.values() and (
+        (at_batch and (cell.shape != _BASE.shape or cell.passing == _BASE.passing))
+        or (cell.shape == _BASE.shape and cell.batch == 1)
+    ):
+        found.append("shapes")
+    if cell.shape == _BASE.shape and cell.passing == _BASE.passing and cell.batch > 1:
+        found.append("batch")
+    return found
+
+
+def family(arm: str) -> str:
+    """c-graph of c-graph/gcc-native."""
+    return arm.partition("/")[0]
+
+
+def chosen(words: Sequence[str], there: Sequence[str]) -> list[str]:
+    """The cells that these names and patterns (`*`, `?`) mean, in the order of `there`.
+
+    Raises `UsageError` with near names for a word that means none.
+    """
+    found: set[str] = set()
+    for word in words:
+        hits = fnmatch.filter(there, word)
+        if not hits:
+            raise UsageError(f"--cells {word}: no such cell", _near(word, there))
+        found.update(hits)
+    return [name for name in there if name in found]
+
+
+def _near(word: str, there: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word.strip("*"), there, _NEAR, 0.5)
+    if near:
+        return f"near to it: {', '.join(near)}"
+    shapes = dict.fromkeys(name.partition("/")[0] for name in there)
+    return (
+        f"the cells here are of the shapes {', '.join(shapes)}; for instance {BASE} or 'chain4/*'"
+    )
+
+
+def ordered_arms(arms: Iterable[str]) -> list[str]:
+    """By family as comparisons have them, each family's builds as the program lists them."""
+    listed = list(arms)
+    known = [arm for name in FAMILIES for arm in listed if family(arm) == name]
+    return known + [arm for arm in listed if family(arm) not in FAMILIES]

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run of experiment `graph` was asked, and what that comes to on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pydantic import TypeAdapter
+
+from linerate.experiments.graph.cells import FAMILIES, chosen, family, ordered_arms, parse
+from linerate.experiments.graph.conversation import CellOffer
+from linerate.experiments.graph.presets import GraphPreset
+from linerate.host.errors import UsageError
+from linerate.host.words import counted
+from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.runs.blocks import check_blocks
+from linerate.runs.options import Options as CommonOptions
+from linerate.runs.run_summary import Design
+
+NAME = "graph"
+QUESTION = (
+    "What does an object cost in a graph: of C nodes, of Rust nodes, of Rust nodes fused into one "
+    "program, and without a graph?"
+)
+
+
+@dataclass(kw_only=True)
+class Options(CommonOptions):
+    """What the command line asked for. `plan`: the cells that were found, each with its arms."""
+
+    preset: GraphPreset
+    cells: list[str] = field(default_factory=list)
+    arms: list[str] = field(default_factory=list)
+    plan: list[CellOffer] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class GraphDesign(Design):
+    """A `Design` with the arms that each cell has."""
+
+    plan: list[CellOffer] = field(default_factory=list)
+
+    @property
+    def builds(self) -> list[str]:
+        """Of all cells: which there are to choose from."""
+        return sorted({arm for offer in self.plan for arm in offer.arms})
+
+
+OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(GraphDesign)
+
+
+def check(options: Options) -> None:
+    """Raise `UsageError` for what no machine can run."""
+    if options.blocks is not None:
+        check_blocks(options.blocks)
+    for name in options.arms:
+        if name not in FAMILIES:
+            raise UsageError(f"--arms {name}: no such arm", f"choose from: {', '.join(FAMILIES)}")
+
+
+def planned(options: Options, offers: Sequence[CellOffer]) -> list[CellOffer]:
+    """Of what the programs have, that which was asked for; an arm may be missing in a cell."""
+    there = [offer.cell for offer in offers]
+    asked = (
+        chosen(options.cells, there)
+        if options.cells
+        else [name for name in there if options.preset.takes(parse(name))]
+    )
+    found = []
+    for offer in offers:
+        arms = [
+            arm for arm in ordered_arms(offer.arms) if family(arm) in (options.arms or FAMILIES)
+        ]
+        if offer.cell in asked and arms:
+            found.append(CellOffer(cell=offer.cell, arms=arms, path_nodes=offer.path_nodes))
+    if not found:
+        raise UsageError(
+            f"no cell of preset {options.preset.name} has any of these arms",
+            "linerate run graph --preset full, or name cells by --cells",
+        )
+    return found
+
+
+def baseline_of(plan: Sequence[CellOffer]) -> str:
+    """The first family that some cell has: all others are compared with it."""
+    there = {family(arm) for offer in plan for arm in offer.arms}
+    return next(name for name in FAMILIES if name in there)
+
+
+def labels_of(plan: Sequence[CellOffer]) -> list[str]:
+    """Of comparisons: the families, the baseline twice."""
+    there = {family(arm) for offer in plan for arm in offer.arms}
+    first, *others = [name for name in FAMILIES if name in there]
+    return [first, first + AA_SUFFIX, *others]
+
+
+def windows_of(offer: CellOffer, baseline: str) -> list[Arm]:
+    """What runs in a block of this cell: every build, and those of the baseline once more."""
+    again = [Arm(arm + AA_SUFFIX, arm) for arm in offer.arms if family(arm) == baseline]
+    return [Arm(arm, arm) for arm in offer.arms] + again
+
+
+def blocks_of(options: Options) -> int:
+    return options.blocks or options.preset.blocks
+
+
+def cells_of(options: Options) -> list[Cell]:
+    blocks = blocks_of(options)
+    return [Cell(each.cell, parse(each.cell).batch, blocks) for each in options.plan]
+
+
+def design_of(options: Options) -> GraphDesign:
+    """What these options come to, with every default put in."""
+    check(options)
+    blocks = blocks_of(options)
+    return GraphDesign(
+        question=QUESTION,
+        preset=options.preset.name,
+        preset_note=f"{counted(blocks, 'block')} (--blocks)"
+        if options.blocks
+        else options.preset.note,
+        seed=options.seed,
+        window_s=options.preset.window_s,
+        cells=cells_of(options),
+        arms=[Arm(label, label) for label in labels_of(options.plan)],
+        plan=options.plan,
+    )

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One session of a run of experiment `graph`: blocks, each a start of the programs.
+
+First a window of each cell tells how many walks fill it, and what work they come to. Then, in each
+block, every cell is run in an order drawn from the seed, in it every build, the baseline's twice,
+all with as many walks. A window in which others had the CPU is void and repeated.
+"""
+
+from __future__ import annotations
+
+import random
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import cast
+
+from rich.console import Console
+
+from linerate.experiments.graph import programs
+from linerate.experiments.graph.cells import parse
+from linerate.experiments.graph.choice import CHOSEN_IN
+from linerate.experiments.graph.conversation import CellOffer, Conversation
+from linerate.experiments.graph.design import (
+    NAME,
+    Options,
+    baseline_of,
+    blocks_of,
+    cells_of,
+    windows_of,
+)
+from linerate.experiments.graph.programs import NATIVE_SUFFIX, Programs
+from linerate.host import cpus
+from linerate.host.cpus import cpu_times
+from linerate.host.errors import LabError, MissingError, TrialError
+from linerate.host.process import Activity, RunDirectory, checkpoint
+from linerate.host.words import counted
+from linerate.links.eal import Memory
+from linerate.records.cells import Arm
+from linerate.records.journal import Journal
+from linerate.records.trial import GraphWindow, InvalidCode, Process, Role, Trial
+from linerate.runs.blocks import too_few_blocks
+from linerate.runs.progress import Monitor, remaining
+from linerate.runs.provenance import digests
+from linerate.trial.trial import Bench
+
+# A window in which others had the CPU for more of its time than this is void.
+STOLEN = 0.01
+# So many windows are tried for one that is quiet.
+ATTEMPTS = 4
+# Windows in a row without a figure, after which the run ends unless it is to keep going.
+MAX_FAILURES = 16
+# Beside its window, a request costs about so much; a start of the programs so much.
+_REQUEST_S, _START_S = 0.002, 0.8
+
+
+def is_native(arm: str) -> bool:
+    """Whether the native program runs it: C nodes are in the plain one, whatever their flags."""
+    return arm.endswith(NATIVE_SUFFIX)
+
+
+class GraphSession:
+    """One session of a run; what was measured is in its journal."""
+
+    def __init__(
+        self, options: Options, run: RunDirectory, journal: Journal, console: Console
+    ) -> None:
+        self.options = options
+        self.run = run
+        self.journal = journal
+        self.console = console
+        self.plan = options.plan
+        self.baseline = baseline_of(options.plan)
+        self.warnings: list[str] = list(options.left_out)
+        self.unfinished = False
+        self.cores = cpus.Cores.choose()
+        self.bench = Bench(
+            run=run,
+            cores=self.cores,
+            memory=Memory.choose(options.hugepages),
+            experiment=NAME,
+            seed=options.seed,
+            window_s=options.preset.window_s,
+            session=journal.session,
+        )
+        self.found: Programs | None = None
+        self._walks: dict[str, GraphWindow] = {}
+        self._failures = 0
+        windows = sum(len(windows_of(offer, self.baseline)) for offer in self.plan)
+        self.monitor = Monitor(console, len(self.plan) + windows * blocks_of(options))
+
+    @property
+    def trials(self) -> list[Trial]:
+        return self.journal.trials
+
+    @property
+    def _native(self) -> bool:
+        return any(is_native(arm) for offer in self.plan for arm in offer.arms)
+
+    def prepare(self) -> None:
+        """Everything that can be missing is looked for before the first window."""
+        self.found = programs.find()
+        offered = {each.cell: each.arms for each in offers(self.found, self.bench)}
+        for offer in self.plan:
+            if lacking := [arm for arm in offer.arms if arm not in offered.get(offer.cell, [])]:
+                raise MissingError(
+                    f"{offer.cell}: the programs here no longer have {', '.join(lacking)}",
+                    "make build; for what is native: make native-graph",
+                )
+        cells = cells_of(self.options)
+        self.warnings += too_few_blocks(cells, CHOSEN_IN)
+        if warning := cpus.await_free(self.cores.forwarder):
+            self.warnings.append(warning)
+
+    def programs(self) -> dict[str, str]:
+        assert self.found
+        return digests(self.found.files())
+
+    def measure(self) -> None:
+        blocks = blocks_of(self.options)
+        seconds = self.monitor.total * (self.bench.window_s + _REQUEST_S) + blocks * _START_S
+        with self.monitor:
+            self.monitor.announce(
+                f"{counted(len(self.plan), 'cell')}, {counted(self.monitor.total, 'window')} of "
+                f"{self.bench.window_s * 1e3:g} ms in {counted(blocks, 'block')}: about "
+                f"{remaining(seconds).removesuffix(' left')}"
+            )
+            with _Block(self) as block:
+                for offer in self.plan:
+                    self._calibrate(block, offer)
+            for place, order in enumerate(self._orders(blocks)):
+                with _Block(self) as block:
+                    for offer, arms in order:
+                        for arm in arms:
+                            self._window(block, offer, arm, place)
+                self.monitor.block_over()
+        self.journal.finish()
+
+    def _orders(self, blocks: int) -> list[list[tuple[CellOffer, list[Arm]]]]:
+        """Cells shuffled in each block, and in each cell its arms, side by side in time."""
+        source = random.Random(f"linerate:{self.options.seed}:{NAME}")
+        orders = []
+        for _ in range(blocks):
+            cells = list(self.plan)
+            source.shuffle(cells)
+            order = []
+            for offer in cells:
+                arms = windows_of(offer, self.baseline)
+                source.shuffle(arms)
+                order.append((offer, arms))
+            orders.append(order)
+        return orders
+
+    def _calibrate(self, block: _Block, offer: CellOffer) -> None:
+        """How many walks fill a window, and the work that they come to: by the cell's first arm.
+
+        One that was starved to the last attempt says it, too: of fewer walks, and the same work.
+        """
+        arm = Arm(offer.arms[0], offer.arms[0])
+        trial = self._window(block, offer, arm, 0, role="self-test")
+        if trial.graph and trial.invalid_code in {None, "starved"}:
+            self._walks[offer.cell] = trial.graph
+
+    def _window(
+        self, block: _Block, offer: CellOffer, arm: Arm, place: int, role: Role = "measure"
+    ) -> Trial:
+        """One that counts, or the last of those that do not."""
+        due = {"link": offer.cell, "role": role, "arm": arm.label, "block": place}
+        for attempt in range(1, ATTEMPTS + 1):
+            replayed = self.journal.replay(**due, attempt=attempt)
+            if replayed is None:
+                checkpoint()
+                trial = self._attempt(block, offer, arm, place, role, attempt)
+                self.journal.add(trial)
+            else:
+                trial = replayed
+            if trial.invalid_code != "starved":
+                break
+        if replayed is None:
+            self.monitor.finished(trial)
+            self._failures = self._failures + 1 if trial.invalid else 0
+            if self._failures >= MAX_FAILURES and not self.options.keep_going:
+                raise LabError(
+                    f"{MAX_FAILURES} windows in a row were invalid, the last because: "
+                    f"{trial.invalid}",
+                    "linerate doctor; --keep-going goes on all the same",
+                )
+        else:
+            self.monitor.replayed(trial)
+            self._failures = 0
+        return trial
+
+    def _attempt(  # noqa: PLR0917 - as a record has them
+        self, block: _Block, offer: CellOffer, arm: Arm, place: int, role: Role, attempt: int
+    ) -> Trial:
+        trial = Trial(
+            experiment=NAME, seed=self.options.seed, session=self.journal.session, block=place,
+            position=len(self.trials), role=role, arm=arm.label, forwarder=arm.forwarder,
+            link=offer.cell, size=parse(offer.cell).batch, load="self-driven", attempt=attempt,
+            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            memory="hugepages" if self.bench.memory.hugepages else "no-huge",
+        )  # fmt: skip
+        calibrated = self._walks.get(offer.cell)
+        try:
+            if role == "measure" and calibrated is None:
+                raise TrialError("how many walks fill a window of this cell is not known")
+            talk = block.conversation(native=is_native(arm.forwarder))
+            steal, before = self._stolen(), talk.child.activity()
+            ran = talk.run(
+                offer.cell, arm.forwarder,
+                walks=calibrated.walks if calibrated and role == "measure" else None,
+                ms=max(round(self.bench.window_s * 1e3), 1),
+            )  # fmt: skip
+            trial.steal_ticks = {str(self.cores.forwarder): self._stolen() - steal}
+            self._enter(trial, talk, before, ran)
+            if trial.graph and offer.path_nodes:
+                trial.graph.path_nodes = offer.path_nodes
+            # First: what was starved did its work all the same.
+            _check(trial, calibrated, offer.arms[0])
+            _reject_starved(trial)
+        except TrialError as error:
+            trial.invalid = None
+            trial.reject(cast(InvalidCode, error.code), str(error.message))
+            block.drop_dead()
+        return trial
+
+    def _stolen(self) -> int:
+        return cpu_times()[self.cores.forwarder].steal
+
+    def _enter(self, trial: Trial, talk: Conversation, before: Activity, ran: GraphWindow) -> None:
+        trial.graph = ran
+        trial.tsc_hz = ran.tsc_hz
+        trial.duration_s = ran.tsc_cycles / ran.tsc_hz
+        command = talk.child.command
+        process = Process(role=command.role, argv=list(command.argv), cpus=list(command.cpus))
+        trial.processes = [process]
+        after = talk.child.activity()
+        if before.told and after.told:
+            process.voluntary_switches = after.voluntary - before.voluntary
+            process.involuntary_switches = after.involuntary - before.involuntary
+            process.ran_s = after.ran_s - before.ran_s
+            process.waited_s = after.waited_for_others_s(before)
+
+
+def _reject_starved(trial: Trial) -> None:
+    assert trial.duration_s is not None
+    for process in trial.processes:
+        if process.waited_s and process.waited_s > STOLEN * trial.duration_s:
+            trial.reject(
+                "starved", f"others had the CPU for {process.waited_s * 1e3:.2f} ms of a window"
+            )
+    if any(ticks > 0 for ticks in trial.steal_ticks.values()):
+        trial.reject("starved", "the hypervisor gave the CPU to others during the window")
+
+
+def _check(trial: Trial, calibrated: GraphWindow | None, reference: str) -> None:
+    """Every object arrived, and the work is that of the cell's first arm."""
+    ran = trial.graph
+    assert ran
+    if ran.objects != ran.sunk:
+        trial.reject(
+            "books", f"the sources made {ran.objects} objects and the sinks got {ran.sunk}"
+        )
+    elif not ran.objects or not ran.tsc_cycles:
+        trial.reject("idle", "no object went through the graph")
+    elif trial.role == "measure" and calibrated and ran.work != calibrated.work:
+        trial.reject(
+            "work",
+            f"{trial.forwarder} did other work than {reference}: digest {ran.work}, not "
+            f"{calibrated.work}, after {ran.walks} walks of {trial.link}",
+        )
+
+
+class _Block:
+    """The programs of one block, each started when it is first needed, and anew when it ended."""
+
+    def __init__(self, session: GraphSession) -> None:
+        self._session = session
+        self._stack = ExitStack()
+        self._talks: dict[bool, Conversation] = {}
+
+    def __enter__(self) -> _Block:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def conversation(self, *, native: bool) -> Conversation:
+        if native not in self._talks:
+            found, bench = self._session.found, self._session.bench
+            assert found
+            self._talks[native] = self._stack.enter_context(_talk(found, bench, native=native))
+        return self._talks[native]
+
+    def drop_dead(self) -> None:
+        """After an error: one that ended, or no longer answers in step, is not asked again."""
+        for native, talk in list(self._talks.items()):
+            if not (talk.child.running and talk.in_step):
+                del self._talks[native]
+                talk.child.stop()
+
+
+def _talk(found: Programs, bench: Bench, *, native: bool) -> Conversation:
+    command = found.command(
+        native=native,
+        cpu=bench.cores.forwarder,
+        memory=bench.memory,
+        prefix=bench.run.new_prefix("graph"),
+    )
+    return Conversation(command, bench.run, NATIVE_SUFFIX if native else "")
+
+
+def offers(found: Programs, bench: Bench) -> list[CellOffer]:
+    """The cells of the plain program, with the arms of the native one beside its own."""
+    with _talk(found, bench, native=False) as talk:
+        plain = talk.cells()
+    native: dict[str, list[str]] = {}
+    if found.rust_native:
+        with _talk(found, bench, native=True) as talk:
+            native = {each.cell: each.arms for each in talk.cells()}
+    for offer in plain:
+        offer.arms += native.get(offer.cell, [])
+    return plain
+
+
+def look(options: Options) -> tuple[list[CellOffer], list[str]]:
+    """What this machine's programs have; and what is left out, and why."""
+    found = programs.find()
+    with RunDirectory() as run:
+        bench = Bench(
+            run=run,
+            cores=cpus.Cores.choose(),
+            memory=Memory.choose(options.hugepages),
+            experiment=NAME,
+            seed=options.seed,
+            window_s=options.preset.window_s,
+        )
+        return offers(found, bench), found.left_out

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The charts of experiment `graph`, as the article's.
+
+Throughput by mechanism, shape and batch size, and the per cent change of each doubling of the ways.
+An arm that a cell lacks has no mark there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import altair as alt
+
+from linerate.experiments.graph.cells import FAMILIES, WAYS, GraphCell, parse
+from linerate.records.summary import CellSummary
+from linerate.records.summary_figures import Splitting
+from linerate.report import charts
+from linerate.verdict.ratios import shown_arms
+
+Spec = dict[str, Any]
+_X = "million objects per second, of this machine (more is better)"
+_COLOURS = alt.Scale(domain=list(FAMILIES), range=list(charts.ARM_COLOURS[: len(FAMILIES)]))
+_ROW = 16
+
+
+def passing(cells: Sequence[CellSummary], title: str) -> Spec | None:
+    return _by(cells, lambda cell: cell.passing, "passing mechanism", title)
+
+
+def shapes(cells: Sequence[CellSummary], title: str) -> Spec | None:
+    def words(cell: GraphCell) -> str:
+        return f"{cell.shape} {cell.passing}" + (", one object" if cell.batch == 1 else "")
+
+    return _by(cells, words, "shape", title)
+
+
+def _by(
+    cells: Sequence[CellSummary], words: Callable[[GraphCell], str], of: str, title: str
+) -> Spec | None:
+    """A row for each, in it a place for each arm: the median with its interval."""
+    rows = _rows(cells, lambda cell: {"what": words(cell)})
+    if not rows:
+        return None
+    names = list(dict.fromkeys(str(row["what"]) for row in rows))
+    y = alt.Y("what:N", title=None, sort=names)
+    return _points(
+        rows,
+        {"y": y, "yOffset": alt.YOffset("arm:N", sort=list(FAMILIES))},
+        _ROW * len(names) * len({row["arm"] for row in rows}) + 20,
+        f"Throughput by {of} ({title}), a point for each arm: medians with 95 % intervals.",
+        title,
+    )
+
+
+def _rows(
+    cells: Sequence[CellSummary], place: Callable[[GraphCell], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    return [
+        {
+            **place(parse(cell.link)),
+            "arm": arm.arm,
+            "value": rate.median,
+            "low": rate.low,
+            "high": rate.high,
+            "cell": cell.link,
+        }
+        for cell in cells
+        for arm in shown_arms(cell)
+        if arm.graph and (rate := arm.graph.mobjects_per_s)
+    ]
+
+
+def _points(
+    rows: list[dict[str, Any]],
+    place: dict[str, Any],
+    height: int,
+    description: str,
+    title: str,
+) -> Spec:
+    x = alt.X("value:Q", title=f"{title}: {_X}", scale=alt.Scale(zero=True))
+    colour = alt.Color("arm:N", scale=_COLOURS)
+    tips = [alt.Tooltip("cell:N"), alt.Tooltip("arm:N"), alt.Tooltip("value:Q", format=".1f")]
+    points = (
+        alt.Chart(charts.inline(rows))
+        .mark_point(filled=True, size=60, opacity=1)
+        .encode(x=x, color=colour, tooltip=tips, **place)
+    )
+    intervals = (
+        charts.with_interval(rows)
+        .mark_rule(strokeWidth=3)
+        .encode(
+            x=alt.X("low:Q", title=f"{title}: {_X}"), x2=alt.X2("high:Q"), color=colour, **place
+        )
+    )
+    return charts.styled([intervals, points], height, description)
+
+
+def batches(cells: Sequence[CellSummary], title: str) -> Spec | None:
+    """A curve for each arm, over the batch size."""
+    rows = _rows(cells, lambda cell: {"batch": cell.batch})
+    if len({row["batch"] for row in rows}) < 2:
+        return None
+    x = alt.X("batch:Q", title="objects in a batch", scale=alt.Scale(type="log", base=2))
+    y = alt.Y("value:Q", title="million objects per second", scale=alt.Scale(zero=True))
+    colour = alt.Color("arm:N", scale=_COLOURS)
+    tips = [alt.Tooltip("cell:N"), alt.Tooltip("arm:N"), alt.Tooltip("value:Q", format=".1f")]
+    base = alt.Chart(charts.inline(rows))
+    lines = base.mark_line().encode(x=x, y=y, color=colour)
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(
+        x=x, y=y, color=colour, tooltip=tips
+    )
+    intervals = (
+        charts.with_interval(rows)
+        .mark_rule(strokeWidth=3)
+        .encode(
+            x=x,
+            y=alt.Y("low:Q", title="million objects per second"),
+            y2=alt.Y2("high:Q"),
+            color=colour,
+        )
+    )
+    return charts.styled(
+        [lines, intervals, points],
+        260,
+        f"Throughput by the number of objects in a batch ({title}), a curve for each arm: medians "
+        "with 95 % intervals.",
+    )
+
+
+def doublings(splitting: Sequence[Splitting]) -> Spec | None:
+    """The per cent change of each doubling of the ways that a batch is split."""
+    rows = []
+    counts = {shape: count for count, shape in WAYS.items()}
+    for each in splitting:
+        for step in each.doublings:
+            if step.ratio is None:
+                continue
+            first, second = parse(step.second), parse(step.first)
+            low = None if step.ci_low is None else (step.ci_low - 1) * 100
+            high = None if step.ci_high is None else (step.ci_high - 1) * 100
+            rows.append(
+                {
+                    "what": f"{each.passing}, {each.work}, {each.stats}: "
+                    f"{counts[first.shape]} to {counts[second.shape]}",
+                    "arm": each.arm,
+                    "value": (step.ratio - 1) * 100,
+                    "low": low,
+                    "high": high,
+                    "cell": f"{step.second} to {step.first}",
+                }
+            )
+    if not rows:
+        return None
+    names = list(dict.fromkeys(str(row["what"]) for row in rows))
+    place = {
+        "y": alt.Y("what:N", title=None, sort=names),
+        "yOffset": alt.YOffset("arm:N", sort=list(FAMILIES)),
+    }
+    title = "change of objects per second with twice the ways, %"
+    colour = alt.Color("arm:N", scale=_COLOURS)
+    tips = [alt.Tooltip("cell:N"), alt.Tooltip("arm:N"), alt.Tooltip("value:Q", format="+.1f")]
+    points = (
+        alt.Chart(charts.inline(rows))
+        .mark_point(filled=True, size=60, opacity=1)
+        .encode(x=alt.X("value:Q", title=title), color=colour, tooltip=tips, **place)
+    )
+    intervals = (
+        charts.with_interval(rows)
+        .mark_rule(strokeWidth=3)
+        .encode(x=alt.X("low:Q", title=title), x2=alt.X2("high:Q"), color=colour, **place)
+    )
+    return charts.styled(
+        [intervals, points],
+        _ROW * len(names) * len({row["arm"] for row in rows}) + 20,
+        "The per cent change of the throughput as a batch is split into twice as many, for each "
+        "arm, with 95 % intervals.",
+    )

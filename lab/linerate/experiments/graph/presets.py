@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How much is measured: which cells, in how many blocks. Half of the blocks choose the builds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linerate.experiments.graph.cells import BASE, ORDERING, WAYS, GraphCell, groups, parse
+from linerate.host.errors import look_up
+
+
+@dataclass(frozen=True)
+class GraphPreset:
+    """`blocks`: each a process of its own; `window_s`: of each arm in each cell of a block."""
+
+    name: str
+    blocks: int
+    window_s: float
+    note: str
+
+    def takes(self, cell: GraphCell) -> bool:
+        """Whether a cell is among those of this preset."""
+        if self.name == "full":
+            return True
+        base = parse(BASE)
+        if (cell.work, cell.stats) != (base.work, base.stats):
+            return False
+        if self.name == "quick":
+            return bool(groups(cell))
+        passing = cell.shape == base.shape and cell.batch == base.batch
+        return (passing and cell.passing in (*ORDERING, "assign4", "speculate")) or (
+            cell.shape in WAYS.values() and cell.passing == "assign1" and cell.batch == base.batch
+        )
+
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        GraphPreset("demo", 20, 0.01, "20 blocks of a few cells: a first look"),
+        GraphPreset("quick", 28, 0.02, "28 blocks of one factor at a time round the base point"),
+        GraphPreset("full", 40, 0.02, "40 blocks of every cell"),
+    )
+}
+
+
+def preset(name: str) -> GraphPreset:
+    return look_up(PRESETS, name, "--preset", "preset")

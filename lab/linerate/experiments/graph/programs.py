@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The programs that run the windows: `graph-bench`, built twice, with the C nodes built four times.
+
+The C nodes are built here by `bench/graph/c/Makefile` when they are first needed; `make build`
+builds `graph-bench`, and `make native-graph` once more, for this processor alone
+(`-C target-cpu=native`).
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from linerate.host.builds.bench_programs import built_library
+from linerate.host.builds.compilers import NATIVE, clang
+from linerate.host.errors import LabError
+from linerate.host.places import project_root, rust_binary
+from linerate.host.process import Command
+from linerate.links import Wire, eal
+from linerate.links.eal import Memory
+
+PROGRAM = "graph-bench"
+NATIVE_SUFFIX = "/native"
+ROLE = "graph-bench"
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What there is here. `libraries`: the C nodes, by build. `left_out`: what there is not."""
+
+    rust: Path
+    rust_native: Path | None
+    libraries: dict[str, Path]
+    left_out: list[str]
+
+    def files(self) -> dict[str, Path]:
+        """By their names in the lab, for their digests."""
+        found = {PROGRAM: self.rust}
+        if self.rust_native:
+            found[PROGRAM + NATIVE_SUFFIX] = self.rust_native
+        return found | {f"c-graph/{name}": path for name, path in self.libraries.items()}
+
+    def command(self, *, native: bool, cpu: int, memory: Memory, prefix: str) -> Command:
+        """The plain program has the C nodes too: all that it compares is in one process."""
+        program = self.rust_native if native and self.rust_native else self.rust
+        argv = [str(program), *eal.options(eal.one_core(cpu), memory, prefix, Wire()), "--"]
+        if not native:
+            for name, path in self.libraries.items():
+                argv += ["--library", f"{name}={path}"]
+        return Command(ROLE, tuple(argv), (cpu,), hold_stdin=True, answers=True)
+
+
+def find() -> Programs:
+    """Builds the C nodes that are not there; raises `MissingError` without `graph-bench`."""
+    rust = rust_binary(PROGRAM)
+    left_out: list[str] = []
+    libraries: dict[str, Path] = {}
+    for name, compiler, flags in _builds():
+        if compiler is None:
+            left_out.append(
+                f"c-graph/{name} is left out: there is no {name.partition('-')[0]} here"
+            )
+            continue
+        try:
+            libraries[name] = built_library("graph/c", "libgraph_c.so", compiler, flags)
+        except LabError as error:
+            left_out.append(f"c-graph/{name} is left out: {error.message}")
+    native: Path | None = project_root() / "target" / "native" / "release" / PROGRAM
+    if native is not None and not native.is_file():
+        native = None
+        left_out.append("the Rust arms' native builds are left out: make native-graph builds them")
+    return Programs(rust, native, libraries, left_out)
+
+
+def _builds() -> list[tuple[str, str | None, str]]:
+    gcc = shutil.which("gcc")
+    return [
+        ("gcc", gcc, ""),
+        ("clang", clang(), ""),
+        ("gcc-native", gcc, NATIVE),
+        ("clang-native", clang(), NATIVE),
+    ]

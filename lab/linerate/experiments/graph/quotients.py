@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cells of one arm, judged against each other within blocks by the rules of all comparisons.
+
+A quotient is a product of cells' rates over another. Its control is the baseline's quotient over
+that of its A/A arm: one program twice, so it is 1. Nothing else forbids its verdict: the controls
+of the cells speak of the cells. Holm's correction is over the quotients of one question.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.trial import Trial
+from linerate.verdict import stats
+from linerate.verdict.comparisons import Bed, CellPairs
+from linerate.verdict.judgement import Judgement, judge
+from linerate.verdict.metrics import OBJECTS
+from linerate.verdict.stats import Paired
+
+FAMILY = "the pairs of this question"
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """The cells above and below the line."""
+
+    over: tuple[str, ...]
+    under: tuple[str, ...]
+
+    @property
+    def cells(self) -> list[str]:
+        """Each once."""
+        return list(dict.fromkeys((*self.over, *self.under)))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """`paired` is None when no block has them all."""
+
+    paired: Paired | None
+    p_holm: float | None
+    judgement: Judgement
+
+
+class Rates:
+    """What the arms did in each cell: of judged trials, with the pairs of these cells."""
+
+    def __init__(self, trials: Sequence[Trial], pairs: Sequence[CellPairs]) -> None:
+        self._pairs = {each.cell.link: each for each in pairs}
+        self._found: dict[tuple[str, str], dict[Bed, float]] = {}
+        for trial in trials:
+            if trial.valid and (rate := OBJECTS.value(trial)):
+                self._found.setdefault((trial.arm, trial.link), {})[trial.bed] = rate
+
+    @property
+    def cells(self) -> list[str]:
+        return list(self._pairs)
+
+    def there(self, arm: str, cell: str) -> bool:
+        return (arm, cell) in self._found
+
+    def paired(self, arm: str, quotient: Quotient) -> Paired | None:
+        """In the blocks that have all of its cells."""
+        found = self._products(arm, quotient)
+        if not found:
+            return None
+        over, under = zip(*(found[bed] for bed in sorted(found)), strict=True)
+        return stats.compare(over, under)
+
+    def judged(self, arm: str, quotients: Sequence[Quotient]) -> list[Judged]:
+        """All that are asked of together."""
+        paired = [self.paired(arm, each) for each in quotients]
+        corrected = iter(stats.holm([each.p for each in paired if each]))
+        return [
+            self._judged(quotient, found, next(corrected) if found else None)
+            for quotient, found in zip(quotients, paired, strict=True)
+        ]
+
+    def _judged(self, quotient: Quotient, found: Paired | None, p_holm: float | None) -> Judged:
+        judgement = judge(
+            found,
+            p_holm,
+            planned=max(self._pairs[cell].planned for cell in quotient.cells),
+            aa=self._control(quotient),
+            family=FAMILY,
+        )
+        return Judged(found, p_holm, judgement)
+
+    def _control(self, quotient: Quotient) -> Paired | None:
+        baseline = self._pairs[quotient.cells[0]].baseline
+        one = self._products(baseline, quotient)
+        other = self._products(baseline + AA_SUFFIX, quotient)
+        beds = sorted(one.keys() & other.keys())
+        if not beds:
+            return None
+        return stats.compare(
+            [_value(one[bed]) for bed in beds], [_value(other[bed]) for bed in beds]
+        )
+
+    def _products(self, arm: str, quotient: Quotient) -> Mapping[Bed, tuple[float, float]]:
+        rates = {cell: self._found.get((arm, cell), {}) for cell in quotient.cells}
+        beds = set.intersection(*(set(each) for each in rates.values()))
+        return {
+            bed: (
+                math.prod(rates[cell][bed] for cell in quotient.over),
+                math.prod(rates[cell][bed] for cell in quotient.under),
+            )
+            for bed in beds
+        }
+
+
+def _value(product: tuple[float, float]) -> float:
+    over, under = product
+    return over / under

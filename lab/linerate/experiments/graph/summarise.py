@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the records of a run of `graph` to its summary. Pure: the records decide everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linerate.experiments.graph.answers import answers
+from linerate.experiments.graph.cells import BASE
+from linerate.experiments.graph.choice import judged, last_windows
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.summary import ArmSummary, CellSummary, Summary
+from linerate.records.summary_figures import GraphFigures
+from linerate.records.trial import GraphWindow, Trial
+from linerate.runs.run_summary import Setup, summary_of
+from linerate.verdict.arms import quartiles
+from linerate.verdict.comparisons import CellPairs, blocks_of, pair
+from linerate.verdict.metrics import OBJECTS
+
+LANGUAGES = {"c-graph": "C", "rust-graph": "Rust", "fused": "Rust", "one-loop": "Rust"}
+
+
+def figures(trials: Sequence[Trial], build: str) -> GraphFigures:
+    """Of an arm's judged windows in one cell."""
+    windows = [trial.graph for trial in trials if trial.valid and trial.graph]
+    return GraphFigures(
+        build=build,
+        mobjects_per_s=quartiles(_mega(each.objects_per_s) for each in windows),
+        cycles_per_object=quartiles(each.cycles_per_object for each in windows),
+        path_nodes=next((each.path_nodes for each in windows if each.path_nodes), None),
+        cycles_per_object_per_node=quartiles(map(_per_node, windows)),
+    )
+
+
+def _mega(value: float | None) -> float | None:
+    return None if value is None else value / 1e6
+
+
+def _per_node(window: GraphWindow) -> float | None:
+    cost = window.cycles_per_object
+    return cost / window.path_nodes if window.path_nodes and cost is not None else None
+
+
+def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summary:
+    """Everything that summary.json says."""
+    last = last_windows(trials)
+    found = judged(last)
+    labels = [arm.label for arm in setup.arms]
+    cells, pairs = [], []
+    primary = _primary([cell.link for cell in setup.cells])
+    for cell in setup.cells:
+        mine = [trial for trial in found.trials if trial.link == cell.link]
+        arms = []
+        for label in labels:
+            own = [trial for trial in mine if trial.arm == label]
+            if not own:
+                continue
+            name = label.removesuffix(AA_SUFFIX)
+            build = found.builds[cell.link, name]
+            invalid = sum(not trial.valid for trial in own)
+            arms.append(
+                ArmSummary(
+                    arm=label,
+                    forwarder=build,
+                    language=LANGUAGES[name],
+                    trials=len(own),
+                    invalid=invalid,
+                    graph=figures(own, build),
+                )
+            )
+        if not arms:
+            continue
+        summarised = CellSummary(
+            link=cell.link,
+            size=cell.size,
+            blocks=cell.blocks,
+            arms=arms,
+            references=[],
+            lower_load=[],
+        )
+        cells.append(summarised)
+        pairs.append(_pairs(summarised, mine, labels, primary=cell.link == primary))
+    summary = summary_of(setup, trials, cells, pairs, interrupted=interrupted)
+    summary.warnings += _without_figures(setup, trials, cells)
+    shown = [label for label in labels if not label.endswith(AA_SUFFIX)]
+    summary.graph = answers(found.trials, shown, pairs)
+    return summary
+
+
+def _without_figures(
+    setup: Setup, trials: Sequence[Trial], found: Sequence[CellSummary]
+) -> list[str]:
+    """A warning for each cell that was begun and is in no table."""
+    there = {cell.link for cell in found}
+    told = []
+    for cell in setup.cells:
+        tried = [t for t in trials if t.link == cell.link and t.role == "measure"]
+        if not tried or cell.link in there:
+            continue
+        if any(t.valid for t in tried):
+            why = (
+                "builds are chosen in one half of the blocks and judged in the other, and one of "
+                "the halves has no valid window"
+            )
+        else:
+            why = f"no window of it is valid, the last because: {tried[-1].invalid}"
+        told.append(f"{cell.link} has no figures: {why}")
+    return told
+
+
+def _primary(cells: Sequence[str]) -> str:
+    """The cell whose comparisons answer the question: the base point, where it was measured."""
+    return BASE if BASE in cells else cells[0]
+
+
+def _pairs(
+    cell: CellSummary, trials: list[Trial], labels: Sequence[str], *, primary: bool
+) -> CellPairs:
+    """Every arm that the cell has with the baseline: what is absent is not compared."""
+    baseline, *others = labels
+    there = {arm.arm for arm in cell.arms}
+    return CellPairs(
+        cell=cell,
+        metric=OBJECTS.name,
+        primary=primary,
+        baseline=baseline,
+        control=pair(trials, baseline + AA_SUFFIX, baseline, OBJECTS),
+        pairs={
+            label: pair(trials, label, baseline, OBJECTS)
+            for label in others
+            if label in there and baseline in there and not label.endswith(AA_SUFFIX)
+        },
+        planned=blocks_of(trials),
+    )
+
+
+def pairs_of_cells(summary: Summary, trials: list[Trial], labels: Sequence[str]) -> list[CellPairs]:
+    """The same, for another run to be compared with; `trials`: judged ones."""
+    return [
+        _pairs(cell, [t for t in trials if t.link == cell.link], labels, primary=True)
+        for cell in summary.cells
+    ]

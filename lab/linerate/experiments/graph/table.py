@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run of `graph` prints: a table of all cells, the published orderings, then the answers."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from linerate.experiments.graph.answers import PUBLISHED_ORDERING, PUBLISHED_SPLITTING
+from linerate.experiments.graph.cells import parse
+from linerate.records.summary import Summary
+from linerate.records.summary_figures import CellRatio, GraphFigures, Ordering, Splitting
+from linerate.report.console import interval, median, new_table
+from linerate.verdict.ratios import ratio_to_baseline, ratio_words, shown_arms
+from linerate.verdict.sentences import controls
+
+HOLDS = {"yes": "holds here", "no": "does not hold here", "untold": "cannot be told"}
+ALIKE = {"yes": "alike here", "no": "not alike here", "untold": "cannot be told"}
+
+
+def change_words(found: CellRatio) -> str:
+    """In per cent."""
+    if found.ratio is None:
+        return "-"
+    told = f"{(found.ratio - 1) * 100:+.1f} %"
+    if found.ci_low is None or found.ci_high is None:
+        return told
+    return f"{told} ({(found.ci_low - 1) * 100:+.1f} to {(found.ci_high - 1) * 100:+.1f})"
+
+
+def cell_table(summary: Summary) -> Table:
+    """A row for each cell's name, and one for each arm, which its build begins with."""
+    columns = (
+        "cell, build", "Mobjects/s", "95 % interval", "cycles/object", "per node",
+        "ratio to c-graph", "valid",
+    )  # fmt: skip
+    table = new_table("Every cell (of this machine)", columns, 1)
+    for cell in summary.cells:
+        table.add_row(cell.link, style="bold")
+        for arm in shown_arms(cell):
+            graph = arm.graph or GraphFigures(build=arm.forwarder)
+            table.add_row(
+                f"  {graph.build}",
+                median(graph.mobjects_per_s, 1),
+                interval(graph.mobjects_per_s, 0),
+                median(graph.cycles_per_object, 2),
+                median(graph.cycles_per_object_per_node, 2),
+                ratio_words(ratio_to_baseline(summary, cell, arm.arm)),
+                f"{arm.trials - arm.invalid}/{arm.trials}",
+            )
+    return table
+
+
+def ordering_line(found: Ordering) -> str:
+    """One arm's answer, with the ratios that it rests on."""
+    steps = ", ".join(
+        f"{parse(s.first).passing} / {parse(s.second).passing} {ratio_words(s)}"
+        for s in found.steps
+    )
+    why = f" ({found.reason})" if found.reason else ""
+    return f"{found.arm}, {found.work}, {found.stats}: {HOLDS[found.holds]}{why}: {steps}"
+
+
+def splitting_line(found: Splitting) -> str:
+    changes = ", ".join(
+        f"{parse(s.second).shape} to {parse(s.first).shape} {change_words(s)}"
+        for s in found.doublings
+    )
+    why = f" ({found.reason})" if found.reason else ""
+    where = f"{found.arm}, {found.passing}, {found.work}, {found.stats}"
+    return f"{where}: {ALIKE[found.alike]}{why}: {changes}"
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
+
+
+def print_summary(console: Console, summary: Summary) -> None:
+    """Tables, then one sentence per primary comparison, then the published orderings."""
+    console.print()
+    if summary.cells:
+        console.print(cell_table(summary))
+    else:
+        _say(console, "No cell has any figures: there is nothing to compare.")
+    for comparison in summary.comparisons:
+        if comparison.primary:
+            _say(console, comparison.sentence)
+    if summary.aa:
+        _say(console, f"The baseline against itself: {controls(summary.aa)}.")
+    if summary.graph and summary.graph.orderings:
+        _say(console, f"published: {PUBLISHED_ORDERING}; ours:", "bold")
+        for ordering in summary.graph.orderings:
+            _say(console, f"  {ordering_line(ordering)}")
+    if summary.graph and summary.graph.splitting:
+        _say(console, f"published: {PUBLISHED_SPLITTING}; ours, objects/s per doubling:", "bold")
+        for splitting in summary.graph.splitting:
+            _say(console, f"  {splitting_line(splitting)}")
+    if summary.interrupted:
+        _say(console, "Ended early: the figures above are from the windows done until then.")
+    for warning in summary.warnings:
+        _say(console, f"note: {warning}")

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run of experiment `l3fwd` was asked, and what that comes to.
+
+Three factors, one at a time: routes, rules past which packets go at `BASE_ROUTES` routes, and frame
+sizes. Tables are varied on links whose frames are made for them; the size of a frame tells only
+where a generator sends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from linerate.experiments.overload.plan import MAX_SIZE, MIN_SIZE
+from linerate.experiments.overload.summarise import ArmsOf, OverloadDesign
+from linerate.forwarders import forwarder
+from linerate.host.errors import UsageError, look_up
+from linerate.host.words import counted
+from linerate.links import LINKS, TABLES, RoutedNearFree, link, rules
+from linerate.links.tables import Tables
+from linerate.records.cells import Arm, Cell
+from linerate.records.trial import Trial
+from linerate.runs.block_run import Options as BlockOptions
+from linerate.runs.blocks import Preset, arms, check_blocks, takes
+
+NAME = "l3fwd"
+QUESTION = (
+    "By tables of more and more routes, and past more and more rules, what does it cost to route a "
+    "packet: in C and in Rust, in a graph and without?"
+)
+DEFAULT_FORWARDERS = [
+    "c-l3fwd-graph", "c-l3fwd-lpm", "c-l3fwd-acl", "rust-l3fwd-graph", "rust-l3fwd-graph-fused",
+]  # fmt: skip
+DEFAULT_LINKS = ["nearfree1-ip", "memif"]
+# What packets are routed by when it is the rules that are varied.
+BASE_ROUTES = 1000
+# The frame size that stands for all where it makes no difference.
+_SIZE = 64
+# What links without tables of their own are routed by.
+_LAB = Tables(rules.BLOCKS)
+
+
+@dataclass(frozen=True)
+class L3fwdPreset(Preset):
+    """`routes`, `rules`, `sizes`: the levels of each factor."""
+
+    routes: tuple[int, ...] = ()
+    rules: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        L3fwdPreset(
+            "demo", 8, 0.1, 1, 7, "8 blocks of a few tables: finds large differences alone",
+            routes=(1, 1000), rules=(100,), sizes=(64,),
+        ),
+        L3fwdPreset(
+            "quick", 12, 0.3, 2, 6, "12 blocks of few levels: a first look",
+            routes=(1, 1000, 100_000), rules=(100, 10_000), sizes=(64,),
+        ),
+        L3fwdPreset(
+            "full", 30, 0.3, 3, 10, "30 blocks of every decade of routes and rules, three sizes",
+            routes=(1, 10, 100, 1000, 10_000, 100_000), rules=(10, 100, 1000, 10_000),
+            sizes=(64, 512, 1518),
+        ),
+    )
+}  # fmt: skip
+
+
+@dataclass(kw_only=True)
+class Options(BlockOptions):
+    """What the command line asked for; None: the preset's levels. No rules: 0."""
+
+    preset: L3fwdPreset
+    routes: list[int] | None = None
+    rules: list[int] | None = None
+
+
+def preset(name: str) -> L3fwdPreset:
+    return look_up(PRESETS, name, "--preset", "preset")
+
+
+@dataclass(kw_only=True)
+class L3fwdDesign(OverloadDesign):
+    """As `overload` has it, with the forwarders that were asked for, in their order."""
+
+    forwarders: list[str] = field(default_factory=list)
+
+    def arms_in(self, trials: Sequence[Trial]) -> ArmsOf:
+        """Return which arms each cell has in these records: those that were begun there."""
+        there = {(trial.link, trial.forwarder) for trial in trials if trial.role == "measure"}
+
+        def found(cell: Cell) -> list[Arm]:
+            names = [name for name in self.forwarders if (cell.link, name) in there]
+            return arms(names) if names else []
+
+        return found
+
+
+def forwarders(options: Options) -> list[str]:
+    return options.forwarders or DEFAULT_FORWARDERS
+
+
+def arms_of(names: Sequence[str], on: str) -> list[Arm]:
+    """Those that can forward by this cell's tables; the first is its baseline."""
+    tables = link(on).tables or _LAB
+    fitting = [name for name in names if takes(name, on) and forwarder(name).holds(tables)]
+    return arms(fitting) if fitting else []
+
+
+def all_arms(names: Sequence[str], cells: Sequence[Cell]) -> list[Arm]:
+    """Of all cells, each once."""
+    found = {arm.label: arm for cell in cells for arm in arms_of(names, cell.link)}
+    return list(found.values())
+
+
+def cells(options: Options) -> list[Cell]:
+    """Which cells to run, in order."""
+    _check(options)
+    blocks = options.blocks or options.preset.blocks
+    found = []
+    for name in options.links or DEFAULT_LINKS:
+        if isinstance(link(name), RoutedNearFree):
+            found += [
+                Cell(f"{name}{TABLES}{tables.name}", _SIZE, blocks) for tables in _tables(options)
+            ]
+        else:
+            sizes = options.sizes or options.preset.sizes
+            found += [Cell(name, size, blocks) for size in sizes]
+    return _measurable(options, found)
+
+
+def _tables(options: Options) -> list[Tables]:
+    routes = options.preset.routes if options.routes is None else options.routes
+    past = options.preset.rules if options.rules is None else options.rules
+    found = [Tables(count) for count in routes]
+    found += [Tables(BASE_ROUTES, count) for count in past if count]
+    return found
+
+
+def _check(options: Options) -> None:
+    for size in options.sizes:
+        if not MIN_SIZE <= size <= MAX_SIZE:
+            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
+    if options.blocks is not None:
+        check_blocks(options.blocks)
+    for tables in _tables(options):
+        tables.check()
+    arms(forwarders(options))
+    for name in forwarders(options):
+        # `holds` is true of what routes by networks, with rules or without.
+        if not any(forwarder(name).holds(tables) for tables in (_LAB, Tables(_LAB.routes, 100))):
+            raise UsageError(
+                f"--forwarders {name}: it does not route by networks",
+                f"for instance {','.join(DEFAULT_FORWARDERS)}",
+            )
+    for name in options.links:
+        found = link(name)
+        if TABLES in name:
+            raise UsageError(f"--link {name}: name the link alone", "--routes and --rules")
+        if not (found.has_generator or isinstance(found, RoutedNearFree)):
+            routed = ", ".join(n for n, each in LINKS.items() if isinstance(each, RoutedNearFree))
+            raise UsageError(
+                f"--link {name}: its frames have no addresses to route by",
+                f"{routed}, or a link with a generator such as memif",
+            )
+        if isinstance(found, RoutedNearFree):
+            for tables in _tables(options):
+                _check_ports(tables, found.ports)
+
+
+def _check_ports(tables: Tables, ports: int) -> None:
+    for option, count in (("--routes", tables.routes), ("--rules", tables.rules or ports)):
+        if count < ports:
+            raise UsageError(f"{option} {count}: at least one for each of {ports} ports is needed")
+
+
+def _measurable(options: Options, found: list[Cell]) -> list[Cell]:
+    """Those in which there is something to compare."""
+    names = forwarders(options)
+    kept = [cell for cell in found if arms_of(names, cell.link)]
+    if not kept:
+        raise UsageError(
+            f"--forwarders {','.join(names)}: none of these routes by the tables of "
+            f"{', '.join(cell.link for cell in found) or 'no cell'}",
+            "other --forwarders, --routes or --rules",
+        )
+    return kept
+
+
+def design_of(options: Options) -> L3fwdDesign:
+    """What these options come to, with every default put in."""
+    chosen = cells(options)
+    return L3fwdDesign(
+        question=QUESTION,
+        preset=options.preset.name,
+        preset_note=(
+            f"{counted(options.blocks, 'block')} per cell (--blocks)"
+            if options.blocks
+            else options.preset.note
+        ),
+        seed=options.seed,
+        window_s=options.preset.window_s,
+        line_rate=options.line_rate,
+        probe=options.probe,
+        cells=chosen,
+        arms=all_arms(forwarders(options), chosen),
+        forwarders=forwarders(options),
+    )

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was asked for, and what that comes to: cells, arms and what each link takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from linerate.experiments.latency import plan
+from linerate.experiments.latency.plan import LOADS, Preset
+from linerate.host.errors import UsageError
+from linerate.links import link
+from linerate.records.cells import Cell
+from linerate.records.trial import Protocol
+from linerate.runs.blocks import arms, blocks_for, check_blocks, takes
+from linerate.runs.options import Options as CommonOptions
+from linerate.runs.run_summary import Design
+
+NAME = "latency"
+QUESTION = "How long does a frame take through each forwarder, inside it and as its sender sees it?"
+DEFAULT_FORWARDERS = [
+    "reflect", "c-l2fwd", "rust-l2fwd-burst", "testpmd-io",
+    "af-packet-read-write", "af-packet-mmsg", "af-packet-mmap",
+]  # fmt: skip
+DEFAULT_LINKS = ["memif", "veth1"]
+DEFAULT_SIZES = [64]
+
+
+@dataclass(kw_only=True)
+class Options(CommonOptions):
+    """What the command line asked for. `packets`: None for the preset's."""
+
+    preset: Preset
+    protocols: tuple[Protocol, ...] = plan.PROTOCOLS
+    packets: int | None = None
+    inside: bool = True
+
+
+@dataclass(kw_only=True)
+class LatencyDesign(Design):
+    """A `Design` with what this experiment alone can be asked."""
+
+    measured: Preset
+    protocols: tuple[Protocol, ...]
+    inside: bool
+
+
+def preset_of(options: Options) -> Preset:
+    """The preset, with the number of packets that was asked for."""
+    if options.packets is None:
+        return options.preset
+    plan.check_packets(options.packets)
+    return replace(options.preset, packets=options.packets)
+
+
+def cells(options: Options) -> list[Cell]:
+    """Which cells to run, in order; raises `UsageError` for what cannot be."""
+    sizes = list(dict.fromkeys(options.sizes or DEFAULT_SIZES))
+    plan.check_sizes(sizes)
+    if options.line_rate is not None:
+        plan.check_line_rate(options.line_rate)
+    blocks = max(options.preset.blocks, blocks_for(len(sizes) * len(LOADS)))
+    blocks = blocks if options.blocks is None else options.blocks
+    check_blocks(blocks)
+    names = list(dict.fromkeys(options.links or DEFAULT_LINKS))
+    baseline = (options.forwarders or DEFAULT_FORWARDERS)[0]
+    for name in names:
+        if not link(name).has_generator:
+            raise UsageError(
+                f"--link {name}: has no sender whose frames could come back", "--link memif"
+            )
+        if not takes(baseline, name):
+            raise UsageError(
+                f"--forwarders {baseline}: the first is the baseline, and does not work on link "
+                f"{name} (its ports must be network interfaces, or even in number)",
+                "name another one first, or other links",
+            )
+    return [Cell(name, size, blocks) for name in names for size in sizes]
+
+
+def design_of(options: Options) -> LatencyDesign:
+    """What these options come to, with every default put in."""
+    measured = preset_of(options)
+    return LatencyDesign(
+        question=QUESTION,
+        preset=measured.name,
+        preset_note=measured.note
+        if options.packets is None
+        else f"{options.packets} frames of each kind and load (--packets), fewer where the rate is "
+        "too low for that",
+        seed=options.seed,
+        window_s=measured.flood_s,
+        cells=cells(options),
+        arms=arms(options.forwarders or DEFAULT_FORWARDERS),
+        line_rate=options.line_rate,
+        generator_ports=options.generator_ports,
+        forwarder_ports=options.forwarder_ports,
+        measured=measured,
+        protocols=options.protocols,
+        inside=options.inside,
+    )

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiment `latency` as the lab's commands know it: begun, told, merged, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import TypeAdapter
+from rich.console import Console
+
+from linerate.experiments.latency import page as latency_page
+from linerate.experiments.latency.design import (
+    DEFAULT_FORWARDERS,
+    DEFAULT_LINKS,
+    NAME,
+    LatencyDesign,
+    Options,
+    cells,
+    design_of,
+)
+from linerate.experiments.latency.experiment import Latency
+from linerate.experiments.latency.plan import IDLE, IDLE_PPS, Step
+from linerate.experiments.latency.summarise import (
+    Asked,
+    asked_of,
+    of_cell,
+    pairs_at,
+    summarise,
+    trials_at_step,
+)
+from linerate.experiments.latency.table import print_latency
+from linerate.host.process import RunDirectory
+from linerate.links import use_ports
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.journal import Journal
+from linerate.records.run_file import Run
+from linerate.records.summary import CellSummary
+from linerate.records.trial import Trial
+from linerate.runs.experiment import Comparable, Experiment, Sample
+from linerate.runs.kept_runs import (
+    SummaryFound,
+    as_stored,
+    control_sample,
+    interrupted_blocks,
+    logs,
+    merge_designs,
+    ports_of,
+    read,
+    read_options,
+    remember_devices,
+)
+from linerate.runs.run_summary import setup_of
+from linerate.verdict.comparisons import pairs_of
+from linerate.verdict.metrics import ROUND_TRIP, TrialMetric, words_of
+
+OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(LatencyDesign)
+
+
+class Found(SummaryFound):
+    page = staticmethod(latency_page.render)
+    tell = staticmethod(print_latency)
+
+
+class LatencyRuns(Experiment):
+    name = NAME
+
+    def design(self, options: dict[str, Any]) -> dict[str, Any]:
+        return as_stored(DESIGN, design_of(read_options(OPTIONS, options)))
+
+    def given(self, options: dict[str, Any]) -> dict[str, object]:
+        asked = read(OPTIONS, options, "options")
+        return {
+            "--preset": asked.preset.name,
+            "--link": asked.links,
+            "--sizes": asked.sizes,
+            "--forwarders": asked.forwarders,
+            "--frames": list(asked.protocols),
+            "--packets": asked.packets,
+            "--inside": asked.inside,
+            "--blocks": asked.blocks,
+            "--seed": asked.seed,
+            "--line-rate": asked.line_rate,
+            "--hugepages": asked.hugepages,
+            "--keep-going": asked.keep_going,
+            "--generator-port": asked.generator_ports,
+            "--forwarder-port": asked.forwarder_ports,
+        }
+
+    def kept(self, options: dict[str, Any]) -> dict[str, object]:
+        asked = read_options(OPTIONS, options)
+        planned = cells(asked)
+        return {
+            **self.given(options),
+            "--link": asked.links or DEFAULT_LINKS,
+            "--sizes": [cell.size for cell in planned if cell.link == planned[0].link],
+            "--forwarders": asked.forwarders or DEFAULT_FORWARDERS,
+            "--packets": asked.packets or asked.preset.packets,
+            "--blocks": planned[0].blocks,
+        }
+
+    def begin(
+        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
+    ) -> Latency:
+        asked = read(OPTIONS, options, "options")
+        use_ports(asked.links, asked.generator_ports, asked.forwarder_ports)
+        return Latency(asked, run, journal, console)
+
+    def findings(self, run: Run, trials: list[Trial]) -> Found:
+        asked = self._asked(run, trials)
+        return Found(summarise(asked, trials, interrupted=not run.complete(len(trials))), trials)
+
+    def _asked(self, run: Run, trials: list[Trial]) -> Asked:
+        design = read(DESIGN, run.design, "design")
+        remember_devices([cell.link for cell in design.cells], design, "design")
+        setup = setup_of(NAME, run, design, trials)
+        # Blocks of the floods have the same numbers, and are all run before.
+        setup.warnings += interrupted_blocks([t for t in trials if t.role == "search"])
+        return asked_of(setup, design)
+
+    def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        every = [read(DESIGN, each, "design") for each in designs]
+        further = [("--preset", "measured"), ("--frames", "protocols"), ("--inside", "inside")]
+        free = "seed and number of blocks may differ"
+        return as_stored(DESIGN, merge_designs(every, further, free=free))
+
+    def decisive(self, design: dict[str, Any]) -> dict[str, object]:
+        asked = read(DESIGN, design, "design")
+        return {
+            # How long a window is.
+            "--preset": replace(asked.measured, blocks=0, note=""),
+            **ports_of(asked),
+        }
+
+    def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
+        """The round trips at idle: under load each run has rates of its own."""
+        asked = self._asked(run, trials)
+        summary = summarise(asked, trials, interrupted=not run.complete(len(trials)))
+        result = Comparable()
+        for cell in summary.cells:
+            for protocol in asked.protocols:
+                mine = trials_at_step(of_cell(cell, trials), "latency", Step(protocol, IDLE))
+                result.add(_comparable_at_idle(cell, ROUND_TRIP[protocol], mine))
+        return result
+
+
+def _comparable_at_idle(cell: CellSummary, metric: TrialMetric, trials: list[Trial]) -> Comparable:
+    labels = [arm.arm for arm in cell.arms]
+    if len(labels) < 2:
+        return Comparable()
+    pairs = pairs_at(cell, metric, trials, labels, IDLE)
+    baseline = pairs.baseline
+    itself, _ = pairs_of(trials, baseline + AA_SUFFIX, baseline, metric)
+    return Comparable(
+        samples=[
+            Sample(
+                link=cell.link,
+                size=cell.size,
+                arm=label,
+                baseline=baseline,
+                metric=metric.name,
+                words=words_of(metric.name, IDLE),
+                logs=logs(values),
+                better="lower",
+                load_share=IDLE,
+                level=IDLE_PPS,
+            )
+            for label in pairs.pairs
+            if (values := pairs_of(trials, label, baseline, metric)[0])
+        ],
+        controls=[control_sample(pairs, itself)],
+    )

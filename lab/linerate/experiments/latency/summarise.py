@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the records of a run to its summary. Pure: the records decide everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linerate.experiments.latency.design import LatencyDesign
+from linerate.experiments.latency.figures import (
+    flood_pps,
+    insides,
+    low_loads,
+    round_trips,
+    trials_at,
+)
+from linerate.experiments.latency.plan import IDLE, INSIDE_LOADS, LOADS, LOW_LOAD, Step
+from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.summary import ArmSummary, CellSummary, Summary
+from linerate.records.summary_figures import LatencySummary
+from linerate.records.trial import Clock, Protocol, Trial
+from linerate.runs.run_summary import Setup, books_of, summary_of
+from linerate.verdict.arms import median_of, quartiles
+from linerate.verdict.comparisons import CellPairs, blocks_of, losses_at, pair
+from linerate.verdict.metrics import HIGH_ROUND_TRIP, INSIDE, ROUND_TRIP, TrialMetric
+from linerate.verdict.programs import program_of
+
+
+@dataclass
+class Asked(Setup):
+    """A `Setup` with what this experiment was asked."""
+
+    protocols: tuple[Protocol, ...] = ()
+
+
+def asked_of(setup: Setup, design: LatencyDesign) -> Asked:
+    return Asked(**vars(setup), protocols=design.protocols)
+
+
+def summarise(asked: Asked, trials: list[Trial], *, interrupted: bool) -> Summary:
+    """Everything that summary.json says."""
+    done = {(t.link, t.size) for t in trials}
+    found = [
+        summarise_cell(cell, asked, trials)
+        for cell in asked.cells
+        if (cell.link, cell.size) in done
+    ]
+    pairs = [each for cell in found for each in pairs_of_cell(cell, asked, trials)]
+    summary = summary_of(asked, trials, found, pairs, interrupted=interrupted)
+    summary.clock = clock_of(trials)
+    return summary
+
+
+def clock_of(trials: list[Trial]) -> Clock | None:
+    """As the sender of the first trial knows it."""
+    return next((t.clock for t in trials if t.latency and t.clock), None)
+
+
+def of_cell(cell: Cell | CellSummary, trials: list[Trial]) -> list[Trial]:
+    return [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+
+
+def searched(trials: Sequence[Trial], test: str) -> list[Trial]:
+    return [t for t in trials if t.role == "search" and t.test == test]
+
+
+def summarise_cell(cell: Cell, asked: Asked, trials: list[Trial]) -> CellSummary:
+    """Arms and books of one link and size; those that the link does not take have no trials."""
+    mine = of_cell(cell, trials)
+    arms = [arm for arm in asked.arms if any(t.arm == arm.label for t in mine)]
+    low = searched(mine, "latency")
+    return CellSummary(
+        link=cell.link,
+        size=cell.size,
+        blocks=cell.blocks,
+        arms=[
+            _arm(arm, cell, asked, [t for t in mine if t.arm == arm.label], mine) for arm in arms
+        ],
+        references=[],
+        lower_load=[
+            each
+            for arm in arms
+            for each in low_loads([t for t in low if t.arm == arm.label], arm.label)
+        ],
+        low_load_share=LOW_LOAD,
+        books_closed=books_of(mine)[0],
+    )
+
+
+def _arm(arm: Arm, cell: Cell, asked: Asked, own: list[Trial], trials: list[Trial]) -> ArmSummary:
+    """`own`: the arm's trials, of `trials`, those of the cell."""
+    program = program_of(own, arm.forwarder)
+    floods = [t for t in own if t.load == "flood"]
+    # At idle without a capacity something had to stand there.
+    loaded = [t for t in searched(own, "latency") if t.maximum_pps != t.asked_pps]
+    return ArmSummary(
+        arm=arm.label,
+        forwarder=arm.forwarder,
+        language=program.language,
+        kind=program.kind,
+        trials=len(own),
+        invalid=sum(not t.valid for t in own),
+        received_mpps=quartiles(
+            t.received_pps / 1e6 for t in floods if t.valid and t.received_pps is not None
+        ),
+        latency=LatencySummary(
+            flood_pps=flood_pps(trials, cell, arm.forwarder),
+            capacity_pps=median_of(t.maximum_pps for t in loaded),
+            round_trips=round_trips(searched(own, "latency"), asked.protocols, program.tx_buffer),
+            packet_sender=round_trips(searched(own, "ping"), asked.protocols, program.tx_buffer)
+            or None,
+            inside=insides(searched(own, "spans"), asked.protocols),
+        ),
+    )
+
+
+def pairs_of_cell(cell: CellSummary, asked: Asked, trials: list[Trial]) -> list[CellPairs]:
+    """Every arm with the baseline. At idle the median round trip answers the question."""
+    mine = of_cell(cell, trials)
+    labels = [arm.arm for arm in cell.arms]
+    if asked.arms[0].label not in labels:
+        return []
+    found = []
+    for place, protocol in enumerate(asked.protocols):
+        for metric, test, loads in (
+            (ROUND_TRIP[protocol], "latency", LOADS),
+            (HIGH_ROUND_TRIP[protocol], "latency", LOADS),
+            (INSIDE[protocol], "spans", INSIDE_LOADS),
+        ):
+            for load in loads:
+                here = trials_at_step(mine, test, Step(protocol, load))
+                first = place == 0 and metric is ROUND_TRIP[protocol] and load == IDLE
+                # Of what answers the question it is said that nothing is known.
+                if first or any(t.valid and metric.value(t) is not None for t in here):
+                    found.append(pairs_at(cell, metric, here, labels, load, primary=first))
+    return found
+
+
+def trials_at_step(trials: list[Trial], test: str, step: Step) -> list[Trial]:
+    return trials_at(searched(trials, test), step)
+
+
+def pairs_at(
+    cell: CellSummary,
+    metric: TrialMetric,
+    trials: list[Trial],
+    labels: list[str],
+    load: float,
+    *,
+    primary: bool = False,
+) -> CellPairs:
+    """Every arm with the baseline, by one metric of the trials of one step."""
+    baseline, *others = labels
+    return CellPairs(
+        cell=cell,
+        metric=metric.name,
+        primary=primary,
+        baseline=baseline,
+        control=pair(trials, baseline + AA_SUFFIX, baseline, metric),
+        pairs={
+            label: pair(trials, label, baseline, metric)
+            for label in others
+            if not label.endswith(AA_SUFFIX)
+        },
+        planned=blocks_of(trials),
+        load_share=load,
+        lost=losses_at(cell, load),
+    )

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run of `latency` prints: round trips in microseconds and cycles, then what is inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.table import Table
+
+from linerate.experiments.latency.plan import IDLE, no_packet_sender
+from linerate.links import link
+from linerate.records.summary import ArmSummary, CellSummary, Summary
+from linerate.records.summary_figures import Delayed, Delays, Inside, RoundTrip
+from linerate.records.trial import Clock
+from linerate.report.console import new_table, number, share
+from linerate.verdict.sentences import controls
+
+QUANTILES = ("0.5", "0.9", "0.99", "0.999")
+# Below so many microseconds a hundredth of one is shown.
+_FINE = 100.0
+
+
+def load_words(load_share: float) -> str:
+    return "idle" if load_share == IDLE else f"{load_share * 100:g} %"
+
+
+def quantile_words(quantile: str) -> str:
+    return f"p{float(quantile) * 100:g}"
+
+
+def microseconds(ns: float | None) -> str:
+    if ns is None:
+        return "-"
+    return number(ns / 1e3, 2 if abs(ns) < _FINE * 1e3 else 0)
+
+
+def cycles(value: float | None) -> str:
+    return number(value, 0)
+
+
+def delay_cells(delays: Delays | None, told: Callable[[float | None], str]) -> list[str]:
+    """Least, mean, quantiles and greatest."""
+    if delays is None:
+        return ["-"] * (len(QUANTILES) + 3)
+    found = [delays.quantiles.get(quantile) for quantile in QUANTILES]
+    return [
+        told(delays.minimum),
+        told(delays.mean.median),
+        *(told(each.median if each else None) for each in found),
+        told(delays.maximum),
+    ]
+
+
+DELAY_COLUMNS = ("min", "mean", *map(quantile_words, QUANTILES), "max")
+
+
+# The generator is on DPDK; the other asks the kernel by a packet socket.
+GENERATOR, PACKET_SOCKET = "DPDK", "PF_PACKET"
+PING = "ping"
+
+
+def round_trips_of(arm: ArmSummary) -> Iterator[tuple[str, RoundTrip]]:
+    """Those of both senders, with the sender's name: at each load one after the other."""
+    if arm.latency is None:
+        return
+    others = arm.latency.packet_sender or []
+    for entry in arm.latency.round_trips:
+        yield GENERATOR, entry
+        for other in others:
+            if (other.protocol, other.load_share) == (entry.protocol, entry.load_share):
+                yield PACKET_SOCKET, other
+
+
+def step_words(sender: str, entry: RoundTrip) -> str:
+    """The load; `ping` for what the packet socket's sender offers, which is idle."""
+    return PING if sender == PACKET_SOCKET else load_words(entry.load_share)
+
+
+def without_ping(cell: CellSummary) -> str | None:
+    """Why there are no round trips by a packet socket; None: there can be."""
+    why = no_packet_sender(link(cell.link))
+    return why and f"no round trips by a packet socket on {cell.link}: {why}"
+
+
+def packet_sender_line(cell: CellSummary) -> str | None:
+    """What `ping` is, or why there is none; None where none was asked for."""
+    if why := without_ping(cell):
+        return why
+    if not any(arm.latency and arm.latency.packet_sender for arm in cell.arms):
+        return None
+    return (
+        f"{PING}: by a packet socket (PF_PACKET), one frame at a time; all other loads are the "
+        "generator's, on DPDK"
+    )
+
+
+def _round_trips(cell: CellSummary, protocol: str) -> Iterator[tuple[ArmSummary, str, RoundTrip]]:
+    for arm in cell.arms:
+        for sender, entry in round_trips_of(arm):
+            if entry.protocol == protocol:
+                yield arm, sender, entry
+
+
+def _insides(cell: CellSummary) -> Iterator[tuple[ArmSummary, Inside]]:
+    every = [
+        (arm, entry) for arm in cell.arms for entry in (arm.latency.inside if arm.latency else ())
+    ]
+    # The same span of all programs stands side by side.
+    yield from sorted(every, key=lambda each: (each[1].span, each[1].protocol, each[1].load_share))
+
+
+def time_table(cell: CellSummary, protocol: str) -> Table | None:
+    columns = ("forwarder", "load", *DELAY_COLUMNS, "frames", "lost", "valid")
+    title = f"{cell.link}, {cell.size} B, {protocol.upper()}: round trip in us"
+    found = new_table(title, columns, 2)
+    for arm, sender, entry in _round_trips(cell, protocol):
+        found.add_row(
+            arm.arm,
+            step_words(sender, entry),
+            *delay_cells(entry.ns, microseconds),
+            f"{entry.packets:,}",
+            share(entry.loss_share),
+            valid(entry),
+        )
+    return found if found.row_count else None
+
+
+def cycle_table(cell: CellSummary, protocol: str, clock: Clock | None) -> Table | None:
+    columns = ("forwarder", "load", *DELAY_COLUMNS)
+    title = f"{cell.link}, {cell.size} B, {protocol.upper()}: round trip in cycles{less(clock)}"
+    found = new_table(title, columns, 2)
+    for arm, sender, entry in _round_trips(cell, protocol):
+        if entry.cycles:
+            delays = delay_cells(entry.cycles, cycles)
+            found.add_row(arm.arm, step_words(sender, entry), *delays)
+    return found if found.row_count else None
+
+
+def inside_table(cell: CellSummary, clock: Clock | None) -> Table | None:
+    columns = ("span", "frames", "load", "forwarder", "mean", "p50", "p99", "measured", "valid")
+    found = new_table(
+        f"{cell.link}, {cell.size} B: inside the forwarder, in cycles{less(clock)}", columns, 4
+    )
+    for arm, entry in _insides(cell):
+        if (delays := entry.cycles) is None:
+            continue
+        high = delays.quantiles.get("0.99")
+        middle = delays.quantiles.get("0.5")
+        found.add_row(
+            entry.span,
+            entry.protocol.upper(),
+            load_words(entry.load_share),
+            arm.arm,
+            cycles(delays.mean.median),
+            cycles(middle.median if middle else None),
+            cycles(high.median if high else None),
+            f"{entry.packets:,}",
+            valid(entry),
+        )
+    return found if found.row_count else None
+
+
+def less(clock: Clock | None) -> str:
+    return f", less {clock.cost_cycles} for the clock" if clock else ""
+
+
+def valid(entry: Delayed) -> str:
+    return f"{entry.trials - entry.invalid}/{entry.trials}"
+
+
+def clock_line(clock: Clock) -> str:
+    """What the figures hang on."""
+    told = f"the sender takes the time stamp counter for {clock.tsc_hz / 1e6:,.3f} MHz"
+    cost = f"reading it costs {clock.cost_cycles} cycles, which are taken off"
+    if clock.checked_hz is None:
+        return f"Clock: {told}; {cost}."
+    apart = (clock.checked_hz / clock.tsc_hz - 1) * 100
+    within = f" to {clock.checked_within_ppm:.0f} ppm" if clock.checked_within_ppm else ""
+    return (
+        f"Clock: {told}; by CLOCK_MONOTONIC it is {clock.checked_hz / 1e6:,.3f} MHz{within} "
+        f"({apart:+.3f} %), by which nanoseconds are told; {cost}."
+    )
+
+
+def capacity_lines(cell: CellSummary) -> list[str]:
+    """What 100 % is for each forwarder."""
+    told = []
+    for arm in cell.arms:
+        if arm.latency is None or arm.latency.capacity_pps is None:
+            continue
+        capacity, flood = arm.latency.capacity_pps, arm.latency.flood_pps
+        of_flood = ""
+        if flood:
+            part = capacity / flood
+            of_flood = (
+                ", what came back of a flood"
+                if part > 0.999
+                else f", {part:.0%} of what came back of a flood, for the sender is late at more"
+            ).replace("%", " %")
+        told.append(f"{arm.arm}: 100 % = {capacity / 1e6:.3f} Mpps{of_flood}")
+    return told
+
+
+def buffer_lines(cell: CellSummary) -> list[str]:
+    """How much of a round trip at idle is the wait for a buffer to be drained, computed."""
+    told = []
+    for arm in cell.arms:
+        for entry in arm.latency.round_trips if arm.latency else ():
+            if entry.load_share != IDLE or not entry.buffered_ns or not entry.ns:
+                continue
+            # Frames come at any time between two drains.
+            wait, mean = entry.buffered_ns / 2, entry.ns.mean.median
+            told.append(
+                f"{arm.arm}, {entry.protocol.upper()} at idle: a frame waits up to "
+                f"{microseconds(entry.buffered_ns)} us in its TX buffer, {microseconds(wait)} us "
+                f"on average, which is {wait / mean:.0%} of the mean round trip of "
+                f"{microseconds(mean)} us".replace("%", " %")
+            )
+    return told
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
+
+
+def _print_cell(console: Console, cell: CellSummary, clock: Clock | None) -> None:
+    kinds = dict.fromkeys(
+        entry.protocol for arm in cell.arms if arm.latency for entry in arm.latency.round_trips
+    )
+    tables = [
+        table
+        for protocol in kinds
+        for table in (time_table(cell, protocol), cycle_table(cell, protocol, clock))
+    ]
+    for table in [*tables, inside_table(cell, clock)]:
+        if table:
+            console.print()
+            # A title of the table's own would be wrapped to its width.
+            _say(console, str(table.title), "bold")
+            table.title = None
+            console.print(table)
+    for line in filter(
+        None, [*capacity_lines(cell), *buffer_lines(cell), packet_sender_line(cell)]
+    ):
+        _say(console, f"  {line}", "dim")
+
+
+def print_latency(console: Console, summary: Summary) -> None:
+    """Tables, then one sentence per primary comparison, then what must be known to read them."""
+    for cell in summary.cells:
+        _print_cell(console, cell, summary.clock)
+    console.print()
+    for comparison in summary.comparisons:
+        if comparison.primary:
+            _say(console, comparison.sentence)
+    others = sum(not each.primary for each in summary.comparisons)
+    if others:
+        _say(console, f"{others} further comparisons, exploratory: summary.json and the report.")
+    if summary.aa:
+        _say(console, f"The baseline against itself: {controls(summary.aa)}.")
+    if summary.clock:
+        _say(console, clock_line(summary.clock))
+    if summary.interrupted:
+        _say(console, "Ended early: the figures above are from the trials done until then.")
+    for warning in summary.warnings:
+        _say(console, f"note: {warning}")

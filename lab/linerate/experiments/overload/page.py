@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of experiment `overload`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from linerate.experiments.overload import charts as overload_charts
+from linerate.experiments.overload import published
+from linerate.links import link
+from linerate.records.summary import CellSummary, Summary
+from linerate.records.trial import Trial
+from linerate.report import console
+from linerate.report.page import Charts, render_page
+from linerate.verdict import ceiling, sentences
+
+TEMPLATE = Path(__file__).with_name("overload.html.j2")
+
+
+@dataclass(frozen=True)
+class CellView:
+    """A cell with what the template needs beside it."""
+
+    cell: CellSummary
+    description: str
+    carried: bool
+    cost_leads: bool
+    no_lower_load: str | None
+    polls_from: str | None
+    chart: str | None
+    lower_chart: str | None
+
+
+def cell_views(cells: Sequence[CellSummary], trials: list[Trial], placed: Charts) -> list[CellView]:
+    """Each with its charts."""
+    found = []
+    for cell in cells:
+        carried = link(cell.link).has_generator
+        lower = overload_charts.lower_loads(cell) if carried else None
+        found.append(
+            CellView(
+                cell=cell,
+                description=link(cell.link).description,
+                carried=carried,
+                cost_leads=ceiling.cost_leads(cell),
+                no_lower_load=sentences.no_lower_load(cell),
+                polls_from=console.polls_from(cell),
+                chart=placed.place(overload_charts.trials_of_cell(cell, trials)),
+                lower_chart=placed.place(lower),
+            )
+        )
+    return found
+
+
+def render(summary: Summary, trials: list[Trial]) -> str:
+    """The whole page as text."""
+    placed = Charts()
+    cells = cell_views(summary.cells, trials, placed)
+    ours = [view.cell for view in cells if view.carried and view.cell.size == 64]
+    return render_page(
+        TEMPLATE,
+        placed,
+        summary,
+        trials,
+        cells=cells,
+        published=published.overload(),
+        published_source=published.SOURCE,
+        ours=ours[0] if ours else None,
+    )

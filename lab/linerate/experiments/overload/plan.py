@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiment `overload`: which forwarder does more when it gets all it can take?
+
+Per cell (link, frame size): randomised complete blocks of all arms, the baseline twice, and of two
+reference peers, which show the ceiling; in some, each program once more with the probe in
+it, for the figures of its polls. Then, where frames are carried, trials at a fixed low load:
+they must lose nothing. Where generator or link turn out to be the limit, there are more loads, and
+cycles per packet are compared instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rich.console import Console
+
+from linerate.experiments.overload.summarise import OverloadDesign, summarise_cell
+from linerate.host.errors import UsageError
+from linerate.host.process import RunDirectory
+from linerate.host.words import counted
+from linerate.links import link
+from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.journal import Journal
+from linerate.records.trial import Role
+from linerate.records.types import LOW_LOAD
+from linerate.runs.block_run import BlockRun, Options, Windows
+from linerate.runs.blocks import (
+    DEMO_CELLS,
+    PEERS,
+    arms,
+    blocks_for,
+    check_blocks,
+    check_fit,
+    schedule,
+)
+from linerate.trial.search.bed_device import Terms
+
+NAME = "overload"
+QUESTION = (
+    "Offered all the frames it can take, which l2fwd forwards more, the C one or the Rust one, "
+    "and what does a packet cost?"
+)
+DEFAULT_FORWARDERS = ["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"]
+DEFAULT_LINKS = ["null", "memif"]
+DEFAULT_SIZES = [64]
+# Loads below the ceiling: always, and in addition where an arm is limited.
+LOW_LOADS = (LOW_LOAD,)
+LIMITED_LOADS = (0.5,)
+# In windows as short as a shared machine is quiet for; one that was disturbed is void and repeated.
+LOWER_LOADS = Windows(0.1, Terms(windows=8))
+MIN_SIZE, MAX_SIZE = 64, 1518
+
+
+def cells(options: Options) -> list[Cell]:
+    """Which cells to run, in order."""
+    for size in options.sizes:
+        if not MIN_SIZE <= size <= MAX_SIZE:
+            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
+    if options.blocks is not None:
+        check_blocks(options.blocks)
+    check_fit(options.forwarders or [], options.links or [])
+    if options.preset.name == "demo" and not options.links and not options.sizes:
+        return [replace(cell, blocks=options.blocks or cell.blocks) for cell in DEMO_CELLS]
+    result = []
+    for name in dict.fromkeys(options.links or DEFAULT_LINKS):
+        sizes = list(dict.fromkeys(options.sizes or DEFAULT_SIZES))
+        for size in sizes if link(name).size_matters else sizes[:1]:
+            result.append(Cell(name, size, options.blocks or options.preset.blocks))
+    return result
+
+
+def design_of(options: Options) -> OverloadDesign:
+    """What these options come to, with every default put in."""
+    return OverloadDesign(
+        question=QUESTION,
+        preset=options.preset.name,
+        preset_note=(
+            f"{counted(options.blocks, 'block')} per cell (--blocks)"
+            if options.blocks
+            else options.preset.note
+        ),
+        seed=options.seed,
+        window_s=options.preset.window_s,
+        line_rate=options.line_rate,
+        probe=options.probe,
+        cells=cells(options),
+        arms=arms(options.forwarders or DEFAULT_FORWARDERS),
+        generator_ports=options.generator_ports,
+        forwarder_ports=options.forwarder_ports,
+    )
+
+
+class Overload(BlockRun):
+    """One session of a run; what was measured is in its journal."""
+
+    name = NAME
+    windows = LOWER_LOADS
+    peers = PEERS
+
+    def __init__(
+        self, options: Options, run: RunDirectory, journal: Journal, console: Console
+    ) -> None:
+        super().__init__(options, *self.plan(options), run, journal, console)
+
+    @staticmethod
+    def plan(options: Options) -> tuple[list[Arm], list[Cell]]:
+        return arms(options.forwarders or DEFAULT_FORWARDERS), cells(options)
+
+    def planned(self) -> int:
+        """A limited arm adds some."""
+        return sum(
+            sum(len(block) for block in self._schedule(cell))
+            + link(cell.link).has_generator * self._lower_load_trials(cell, LOW_LOADS)
+            for cell in self.cells
+        )
+
+    def _schedule(self, cell: Cell) -> list[list[tuple[Role, Arm]]]:
+        return schedule(
+            self.arms_of(cell),
+            cell,
+            self.options.seed,
+            self.options.preset.self_test,
+            probe=self.options.probe,
+        )
+
+    def _lower_load_trials(self, cell: Cell, shares: Sequence[float]) -> int:
+        return self._lower_load_blocks(cell) * len(self.arms_of(cell)) * len(shares)
+
+    def _lower_load_blocks(self, cell: Cell) -> int:
+        """As the preset has it, and enough for a verdict over all sizes and loads of the link."""
+        sizes = sum(each.link == cell.link for each in self.cells)
+        needed = blocks_for(sizes * len(LOW_LOADS + LIMITED_LOADS))
+        return min(max(self.options.preset.lower_load, needed), cell.blocks)
+
+    def cell(self, cell: Cell) -> None:
+        self.floods(cell, self._schedule(cell))
+        if not link(cell.link).has_generator:
+            return
+        summary = summarise_cell(cell, self.arms_of(cell), self.trials, self.options.line_rate)
+        if summary.ceiling is None:
+            # Without a ceiling no share of it can be offered; the summary warns of it.
+            self.monitor.skip(self._lower_load_trials(cell, LOW_LOADS))
+            return
+        shares: tuple[float, ...] = LOW_LOADS
+        if any(arm.limited_by and not arm.arm.endswith(AA_SUFFIX) for arm in summary.arms):
+            self.monitor.add(self._lower_load_trials(cell, LIMITED_LOADS))
+            shares += LIMITED_LOADS
+        self.fixed_loads(cell, self._lower_load_blocks(cell), summary.ceiling.pps, shares)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the records of an overload run to its summary. Pure: the records decide everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from linerate.links import link
+from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.summary import CellSummary, Summary
+from linerate.records.trial import Trial
+from linerate.runs.run_summary import Design, Setup, books_of, summary_of
+from linerate.verdict.arms import summarise_arm, summarise_lower_load
+from linerate.verdict.ceiling import ceiling_of, cost_leads, place
+from linerate.verdict.comparisons import CellPairs, blocks_of, led, pair_cell, pair_costs
+
+# Which arms a cell has.
+ArmsOf = Callable[[Cell], list[Arm]]
+
+
+@dataclass(kw_only=True)
+class OverloadDesign(Design):
+    """A `Design` with what this experiment alone can be asked."""
+
+    probe: bool = True
+
+
+def summarise_cell(
+    cell: Cell, arms: list[Arm], trials: list[Trial], line_rate: float | None
+) -> CellSummary:
+    """Arms, references, ceiling and books of one link and size."""
+    mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+    tests = [t for t in mine if t.role == "self-test"]
+    ceiling = ceiling_of(tests, line_rate) if link(cell.link).has_generator else None
+
+    def probed(label: str) -> list[Trial]:
+        return [t for t in mine if (t.role, t.arm) == ("probed", label.removesuffix(AA_SUFFIX))]
+
+    found = []
+    for arm in arms:
+        own = [t for t in mine if t.role == "measure" and t.arm == arm.label]
+        if own:
+            entry = summarise_arm(arm.label, own, probed(arm.label))
+            place(entry, own, tests, ceiling)
+            found.append(entry)
+    references = [
+        summarise_arm(name, [t for t in tests if t.arm == name], probed(name))
+        for name in sorted({t.arm for t in tests})
+    ]
+    tables = link(cell.link).tables
+    return CellSummary(
+        link=cell.link,
+        size=cell.size,
+        blocks=cell.blocks,
+        routes=tables.routes if tables else None,
+        rules=tables.rules if tables else None,
+        ceiling=ceiling,
+        arms=found,
+        references=references,
+        lower_load=summarise_lower_load([t for t in mine if t.role == "lower-load"]),
+        books_closed=books_of(mine)[0],
+    )
+
+
+def _pairs(found: list[CellSummary], trials: list[Trial], arms_of: ArmsOf) -> list[CellPairs]:
+    result = []
+    for cell in found:
+        labels = [arm.label for arm in arms_of(Cell(cell.link, cell.size, cell.blocks))]
+        mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+        low = [t for t in mine if t.role == "lower-load"]
+        rates = pair_cell(cell, [t for t in mine if t.role == "measure"], labels)
+        costs = pair_costs(cell, low, labels, blocks_of(low))
+        result += led(rates, costs, costs_lead=cost_leads(cell))
+    return result
+
+
+def summarise(
+    setup: Setup, trials: list[Trial], *, interrupted: bool, arms_of: ArmsOf | None = None
+) -> Summary:
+    """Everything that summary.json says. `arms_of`: unless every cell has all."""
+    arms = arms_of or (lambda _: setup.arms)
+    done = {(t.link, t.size) for t in trials}
+    found = [
+        summarise_cell(cell, arms(cell), trials, setup.line_rate)
+        for cell in setup.cells
+        if (cell.link, cell.size) in done
+    ]
+    return summary_of(setup, trials, found, _pairs(found, trials, arms), interrupted=interrupted)

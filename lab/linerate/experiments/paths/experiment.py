@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiment `paths`: what does each way to packets carry, and what does a packet cost there?
+
+Per cell (link, frame size): a flood, in randomised complete blocks of all paths, the reference
+twice; then, in blocks again, fixed loads that all of them carry: shares of what the slowest
+carried, or of --line-rate. There loss, CPU time per packet and latency compare, each at one rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rich.console import Console
+
+from linerate.experiments.paths.presets import PATHS, PathsPreset
+from linerate.experiments.paths.summarise import PathsDesign, summarise_cell
+from linerate.host.errors import UsageError
+from linerate.host.process import RunDirectory
+from linerate.host.words import counted
+from linerate.links import LINKS, link
+from linerate.links.veth import Veth
+from linerate.records.cells import Cell
+from linerate.records.journal import Journal
+from linerate.runs.block_run import BlockRun, Windows
+from linerate.runs.block_run import Options as BlockOptions
+from linerate.runs.blocks import arms, blocks_for, check_blocks, check_fit, order
+from linerate.trial.search.bed_device import Terms
+
+NAME = "paths"
+QUESTION = (
+    "On one wire of the kernel's, how many frames does each path to packets carry, and what does a "
+    "packet cost there?"
+)
+DEFAULT_LINKS = ["veth"]
+MIN_SIZE, MAX_SIZE = 64, 1518
+
+
+@dataclass(kw_only=True)
+class Options(BlockOptions):
+    """What the command line asked for. `left_out`: why paths are not among the default ones."""
+
+    preset: PathsPreset
+    left_out: list[str] = field(default_factory=list)
+
+
+def forwarders(options: Options) -> list[str]:
+    return options.forwarders or list(PATHS[:2])
+
+
+def cells(options: Options) -> list[Cell]:
+    """Which cells to run, in order."""
+    for size in options.sizes:
+        if not MIN_SIZE <= size <= MAX_SIZE:
+            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
+    if options.blocks is not None:
+        check_blocks(options.blocks)
+    for name in options.links:
+        if not isinstance(link(name), Veth):
+            wires = ", ".join(each.name for each in LINKS.values() if isinstance(each, Veth))
+            raise UsageError(
+                f"--link {name}: only a link whose receiving threads are pinned tells what the "
+                "kernel's paths cost",
+                f"one of: {wires}",
+            )
+    check_fit(options.forwarders or [], options.links or DEFAULT_LINKS)
+    return [
+        Cell(name, size, options.blocks or options.preset.blocks)
+        for name in dict.fromkeys(options.links or DEFAULT_LINKS)
+        for size in dict.fromkeys(options.sizes or options.preset.sizes)
+    ]
+
+
+def design_of(options: Options) -> PathsDesign:
+    """What these options come to, with every default put in."""
+    return PathsDesign(
+        question=QUESTION,
+        preset=options.preset.name,
+        preset_note=(
+            f"{counted(options.blocks, 'block')} per cell (--blocks)"
+            if options.blocks
+            else options.preset.note
+        ),
+        seed=options.seed,
+        window_s=options.preset.window_s,
+        line_rate=options.line_rate,
+        probe=options.probe,
+        loads=list(options.preset.loads),
+        cells=cells(options),
+        arms=arms(forwarders(options)),
+    )
+
+
+class Paths(BlockRun):
+    """One session of a run; what was measured is in its journal."""
+
+    name = NAME
+    # As short as a shared machine is quiet for.
+    windows = Windows(0.1, Terms(windows=8), latency=True)
+
+    def __init__(
+        self, options: Options, run: RunDirectory, journal: Journal, console: Console
+    ) -> None:
+        self._loads = options.preset.loads
+        super().__init__(options, arms(forwarders(options)), cells(options), run, journal, console)
+        self.warnings += options.left_out
+
+    def planned(self) -> int:
+        return sum(cell.blocks * len(self.arms) + self._fixed_trials(cell) for cell in self.cells)
+
+    def _fixed_trials(self, cell: Cell) -> int:
+        return self._fixed_blocks(cell) * len(self.arms) * len(self._loads)
+
+    def _fixed_blocks(self, cell: Cell) -> int:
+        """As the preset has it, and enough for a verdict over all sizes and loads of the link."""
+        sizes = sum(each.link == cell.link for each in self.cells)
+        needed = blocks_for(sizes * len(self._loads))
+        return min(max(self.options.preset.lower_load, needed), cell.blocks)
+
+    def cell(self, cell: Cell) -> None:
+        blocks = order(self.arms, cell, self.options.seed)
+        self.floods(cell, [[("measure", arm) for arm in block] for block in blocks])
+        found = summarise_cell(cell, self.arms, self.trials, self.options.line_rate)
+        if found.common_pps is None:
+            # No share of nothing can be offered; the summary warns of it.
+            self.monitor.skip(self._fixed_trials(cell))
+            return
+        self.fixed_loads(cell, self._fixed_blocks(cell), found.common_pps, self._loads)

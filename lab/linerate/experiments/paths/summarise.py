@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the records of a run of `paths` to its summary. Pure: the records decide everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field
+
+from linerate.experiments.paths.published import bands
+from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.summary import ArmSummary, Ceiling, CellSummary, Summary
+from linerate.records.summary_figures import PathFigures
+from linerate.records.trial import CpuPart, Trial
+from linerate.runs.run_summary import Design, Setup, books_of, summary_of
+from linerate.verdict.arms import (
+    last_windows,
+    median_of,
+    quartiles,
+    summarise_arm,
+    summarise_lower_load,
+)
+from linerate.verdict.ceiling import CEILING_SHARE, limits
+from linerate.verdict.comparisons import CellPairs, blocks_of, led, pair, pair_at_loads
+from linerate.verdict.delays import latency_us
+from linerate.verdict.metrics import COMMON_HIGH_LATENCY, COMMON_MEDIAN_LATENCY, CPU_TIME, RECEIVED
+
+GENERATOR = "generator"
+QUANTILES = ("0.5", "0.9", "0.99", "0.999")
+
+
+@dataclass(kw_only=True)
+class PathsDesign(Design):
+    """A `Design` with what this experiment alone can be asked."""
+
+    probe: bool = True
+    loads: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1)] = field(
+        default_factory=list
+    )
+
+
+# -- figures -------------------------------------------------------------------------------------
+
+
+def path_figures(trials: Sequence[Trial], own_mpps: float | None = None) -> PathFigures:
+    """Of an arm's trials in a flood or at one load. `own_mpps`: what it carried in a flood."""
+    valid = [trial for trial in trials if trial.valid]
+    offered = median_of(
+        t.attempted / t.duration_s / 1e6 for t in valid if t.attempted and t.duration_s
+    )
+    return PathFigures(
+        cpus=_cpus(valid),
+        cpu_ns_per_packet=quartiles(t.cpu_ns_per_packet("process", "napi") for t in valid),
+        process_ns=quartiles(t.cpu_ns_per_packet("process") for t in valid),
+        napi_ns=quartiles(t.cpu_ns_per_packet("napi") for t in valid),
+        softirq_ns=_softirq_ns(valid),
+        core_share=quartiles(_core_share(t) for t in valid),
+        own_share=offered / own_mpps if offered and own_mpps else None,
+        latency_us={
+            name: found
+            for name in QUANTILES
+            if (found := quartiles(latency_us(t, name) for t in valid))
+        },
+        lost=_lost(valid),
+    )
+
+
+def _cpus(trials: Sequence[Trial]) -> dict[CpuPart, list[int]]:
+    return {each.of: each.cpus for trial in trials[:1] for each in trial.cpu_time or ()}
+
+
+def _softirq_ns(trials: Sequence[Trial]) -> float | None:
+    """Of all together: one trial has a few ticks."""
+    known = [
+        (seconds, trial.received)
+        for trial in trials
+        if (seconds := trial.cpu_seconds("softirq")) is not None and trial.received
+    ]
+    received = sum(count for _, count in known)
+    return sum(seconds for seconds, _ in known) / received * 1e9 if received else None
+
+
+def _core_share(trial: Trial) -> float | None:
+    seconds = trial.cpu_seconds("process", "napi")
+    return seconds / trial.duration_s if seconds is not None and trial.duration_s else None
+
+
+def _lost(trials: Sequence[Trial]) -> dict[str, float] | None:
+    """By the counter that names them, of what was sent; all trials together. None: of nothing."""
+    sent = sum((t.accepted or 0) + (t.lost_at_ingress or 0) for t in trials)
+    if not sent:
+        return None
+    counts: dict[str, int] = {}
+    for trial in trials:
+        named = {
+            "link ingress": trial.lost_at_ingress,
+            "forwarder": trial.forwarder_drops,
+            **trial.link_drops,
+            "unattributed": trial.unattributed,
+        }
+        for place, count in named.items():
+            counts[place] = counts.get(place, 0) + (count or 0)
+    return {place: count / sent for place, count in counts.items() if count}
+
+
+# -- cells ---------------------------------------------------------------------------------------
+
+
+def summarise_cell(
+    cell: Cell, arms: list[Arm], trials: list[Trial], line_rate: float | None
+) -> CellSummary:
+    """Arms, the sender's rate, the common rate and the books of one link and size."""
+    mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+    found = []
+    for arm in arms:
+        own = [t for t in mine if t.role == "measure" and t.arm == arm.label]
+        if own:
+            entry = summarise_arm(arm.label, own, [])
+            entry.path = path_figures(own)
+            _place(entry, own)
+            found.append(entry)
+    paced = [t for t in mine if t.role == "lower-load"]
+    places = {arm.label: place for place, arm in enumerate(arms)}
+    loads = sorted(
+        summarise_lower_load(paced), key=lambda each: (each.load_share, places[each.arm])
+    )
+    carried = {each.arm: each.received_mpps.median for each in found if each.received_mpps}
+    windows = last_windows(paced)
+    for load in loads:
+        at_load = [t for t in windows if (t.arm, t.load_share) == (load.arm, load.load_share)]
+        load.path = path_figures(at_load, carried.get(load.arm))
+    return CellSummary(
+        link=cell.link,
+        size=cell.size,
+        blocks=cell.blocks,
+        ceiling=_sender(found),
+        common_pps=line_rate
+        or min((rate * 1e6 for rate in carried.values() if rate), default=None),
+        arms=found,
+        references=[],
+        lower_load=loads,
+        books_closed=books_of(mine)[0],
+    )
+
+
+def _place(arm: ArmSummary, own: Sequence[Trial]) -> None:
+    """A path that brings back nearly all that the generator puts on the wire is not the limit.
+
+    A veth takes all that is sent into it and loses what it has no room for, so that what was
+    accepted is the sender's own rate, beside this very path.
+    """
+    arm.ceiling_share = median_of(
+        t.received / t.accepted for t in own if t.valid and t.accepted and t.received is not None
+    )
+    if arm.ceiling_share is not None and arm.ceiling_share >= CEILING_SHARE:
+        arm.limited_by = "generator"
+
+
+def _sender(arms: Sequence[ArmSummary]) -> Ceiling | None:
+    """What the generator put on the wire, by whom it met there; the greatest is its own ceiling."""
+    sent = {each.arm: rate for each in arms if (rate := each.generator_tx_mpps)}
+    if not sent:
+        return None
+    return Ceiling(pps=max(sent.values()) * 1e6, peer=GENERATOR, measured_mpps=sent)
+
+
+# -- comparisons ---------------------------------------------------------------------------------
+
+
+def loads_of(cell: CellSummary) -> list[float]:
+    """The shares of the common rate that were offered, rising."""
+    return sorted({each.load_share for each in cell.lower_load})
+
+
+def rate_pairs(cell: CellSummary, trials: list[Trial], labels: list[str]) -> CellPairs:
+    """Every path with the reference by what it brings back in a flood."""
+    baseline = labels[0]
+    others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
+    return CellPairs(
+        cell=cell,
+        metric=RECEIVED.name,
+        primary=True,
+        baseline=baseline,
+        control=pair(trials, baseline + AA_SUFFIX, baseline, RECEIVED),
+        pairs={label: pair(trials, label, baseline, RECEIVED) for label in others},
+        planned=blocks_of(trials),
+    )
+
+
+def _pairs(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list[CellPairs]:
+    mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+    low = [t for t in mine if t.role == "lower-load"]
+    planned, loads = blocks_of(low), loads_of(cell)
+    rates = rate_pairs(cell, [t for t in mine if t.role == "measure"], labels)
+    costs = pair_at_loads(cell, low, labels, planned, CPU_TIME, loads)
+    result = led([rates], costs, costs_lead=bool(limits(cell)))
+    for metric in (COMMON_MEDIAN_LATENCY, COMMON_HIGH_LATENCY):
+        result += pair_at_loads(cell, low, labels, planned, metric, loads)
+    return result
+
+
+def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summary:
+    """Everything that summary.json says."""
+    done = {(t.link, t.size) for t in trials}
+    found = [
+        summarise_cell(cell, setup.arms, trials, setup.line_rate)
+        for cell in setup.cells
+        if (cell.link, cell.size) in done
+    ]
+    labels = [arm.label for arm in setup.arms]
+    pairs = [each for cell in found for each in _pairs(cell, trials, labels)]
+    summary = summary_of(setup, trials, found, pairs, interrupted=interrupted)
+    summary.bands = bands(summary.cells, summary.comparisons)
+    summary.warnings += [
+        f"{cell.link} {cell.size} B: no path brought back a frame of a flood, so that there is no "
+        "rate that all carry, and nothing was measured at fixed loads"
+        for cell in found
+        if cell.common_pps is None
+    ]
+    return summary

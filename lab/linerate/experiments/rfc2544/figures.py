@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of one arm over its searches: each search is one value, whatever its repetitions."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from linerate.experiments.rfc2544.compared import median_of
+from linerate.experiments.rfc2544.found import Searched, maximum_of
+from linerate.experiments.rfc2544.presets import REST_S, Preset
+from linerate.records.cells import Cell
+from linerate.records.summary_figures import (
+    BurstFigure,
+    GoalFigure,
+    LatencyFigure,
+    LossEnded,
+    LossFigure,
+    LowerLoad,
+    Quartiles,
+    RecoveryFigure,
+    SearchFigures,
+)
+from linerate.records.trial import Test, Trial
+from linerate.trial.search.back_to_back import REPETITIONS as BURST_REPETITIONS
+from linerate.trial.search.bed_device import DISTURBED
+from linerate.trial.search.core_use import share_of
+from linerate.trial.search.latency import DEFINITION, AtLoad, Run
+from linerate.trial.search.latency import REPETITIONS as LATENCY_REPETITIONS
+from linerate.trial.search.procedure import Result
+from linerate.trial.search.recovery import REPETITIONS as RECOVERY_REPETITIONS
+from linerate.trial.search.replay import ENDED
+from linerate.trial.search.throughput import unfinished
+from linerate.verdict.arms import last_windows, lower_load, quartiles
+
+# Preamble 7, start delimiter 1, gap 12 (measuring.md, rates and sizes).
+LAYER_1_BYTES = 20
+_MICRO = 1e6
+
+
+def figures_of(
+    units: Sequence[Searched],
+    preset: Preset,
+    cell: Cell,
+    tests: Sequence[Test],
+    definition: str = DEFINITION,
+) -> SearchFigures:
+    """Of the units of one arm and cell; `tests`: those that were asked for.
+
+    `definition`: which latency the sender measures.
+    """
+    trials = [trial for each in units for trial in each.trials]
+    latency, (loss, ended) = _latency(units), _loss(units)
+    return SearchFigures(
+        searches=len(units),
+        unfinished=sum(each.unit.lossless is None for each in units),
+        reasons=dict(_reasons(units)),
+        windows=len(trials),
+        void_windows=sum(trial.invalid_code in DISTURBED for trial in trials),
+        goals=[_goal(units, name, loss, cell.size) for name, loss in _goals(preset)],
+        latency_definition=definition if latency else None,
+        latency=latency,
+        loss=loss,
+        loss_ended=ended,
+        back_to_back=_bursts(units),
+        recovery=_recovery(units),
+        at_throughput=_at_throughput(units),
+        deviations=_deviations(units, preset, tests),
+    )
+
+
+def _goals(preset: Preset) -> list[tuple[str, float]]:
+    return [(goal.name, goal.loss_ratio) for goal in preset.goals]
+
+
+def _goal(units: Sequence[Searched], name: str, loss_ratio: float, size: int) -> GoalFigure:
+    both = [
+        (each.unit.throughput.found[name], maximum_of(each.trials))
+        for each in units
+        if each.unit.throughput and name in each.unit.throughput.found
+    ]
+    found = [each for each, _ in both]
+    pps = quartiles(each.lower_pps for each in found)
+    widths = [each.width for each in found if each.width is not None]
+    shares = [each.lower_pps / most for each, most in both if each.lower_pps and most]
+    return GoalFigure(
+        goal=name,
+        loss_ratio=loss_ratio,
+        searches=len(found),
+        pps=pps,
+        l2_bps=pps.median * size * 8 if pps else None,
+        l1_bps=pps.median * (size + LAYER_1_BYTES) * 8 if pps else None,
+        width=max(widths, default=None),
+        share=statistics.median(shares) if shares else None,
+        at_maximum=sum(each.state == "at_maximum" for each in found),
+        below_minimum=sum(each.state == "below_minimum" for each in found),
+    )
+
+
+def _results(each: Searched) -> dict[str, Result]:
+    unit = each.unit
+    every: dict[str, Result | None] = {
+        "throughput": unit.throughput,
+        "latency": unit.latency,
+        "loss": unit.loss,
+        "back-to-back": unit.back_to_back,
+        "recovery": unit.recovery,
+        "core use": unit.core_use,
+    }
+    return {name: result for name, result in every.items() if result}
+
+
+def _reasons(units: Sequence[Searched]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for each in units:
+        for name, result in _results(each).items():
+            if result.invalid:
+                counts[f"{name}: {result.invalid.reason}"] += 1
+        if each.mismatch:
+            counts[f"records of another procedure: {each.mismatch}"] += 1
+        elif each.cut_in == "throughput":
+            counts[f"throughput: {unfinished(ENDED).reason}"] += 1
+        elif not each.complete:
+            counts["cut off before its end"] += 1
+    return counts
+
+
+def _latency(units: Sequence[Searched]) -> list[LatencyFigure]:
+    by_share: dict[float, list[AtLoad]] = {}
+    for each in units:
+        for load in each.unit.latency.loads if each.unit.latency else ():
+            by_share.setdefault(load.share, []).append(load)
+    return [_latency_at(share, by_share[share]) for share in sorted(by_share)]
+
+
+def _latency_at(share: float, loads: list[AtLoad]) -> LatencyFigure:
+    """Each search is one value, that of its repetitions: they share a process (measuring.md, 7)."""
+    mean = quartiles(load.mean * _MICRO for load in loads)
+    assert mean is not None
+    return LatencyFigure(
+        share=share,
+        trials=sum(len(load.runs) for load in loads),
+        average_us=statistics.fmean(run.mean for load in loads for run in load.runs) * _MICRO,
+        mean_us=mean,
+        minimum_us=min(load.minimum for load in loads) * _MICRO,
+        maximum_us=max(load.maximum for load in loads) * _MICRO,
+        quantiles_us=_by_quantile(loads, lambda run: run.quantiles),
+        pdv_us=_by_quantile(loads, _variation),
+        jitter_us=quartiles(median_of([run.jitter for run in load.runs], _MICRO) for load in loads),
+        ipdv_us=_by_quantile(loads, lambda run: run.ipdv) or None,
+    )
+
+
+def _variation(run: Run) -> dict[float, float]:
+    return {quantile: value - run.minimum for quantile, value in run.quantiles.items()}
+
+
+def _by_quantile(
+    loads: Sequence[AtLoad], figures: Callable[[Run], dict[float, float]]
+) -> dict[str, Quartiles]:
+    """In microseconds, the medians of searches, of those quantiles that every run has."""
+    known = set.intersection(*(set(figures(run)) for load in loads for run in load.runs))
+    return {
+        f"{quantile:g}": found
+        for quantile in sorted(known)
+        if (
+            found := quartiles(
+                median_of([figures(run)[quantile] for run in load.runs], _MICRO) for load in loads
+            )
+        )
+    }
+
+
+def _loss(units: Sequence[Searched]) -> tuple[list[LossFigure], list[LossEnded]]:
+    """By falling load, those with a median; and those below, which searches had ended above.
+
+    A median of the searches that still lost frames would be too bad, and 0 for the others is not
+    what was measured. A search whose test failed on its way down has no value at the loads below;
+    that does not hang on its loss, so those loads keep the median of the others.
+    """
+    by_share: dict[float, list[float]] = {}
+    clean_ends: list[float] = []
+    for each in units:
+        if not each.unit.loss:
+            continue
+        for point in each.unit.loss.points:
+            by_share.setdefault(round(point.share, 6), []).append(point.loss_ratio)
+        if each.unit.loss.clean:
+            clean_ends.append(round(each.unit.loss.points[-1].share, 6))
+    figures: list[LossFigure] = []
+    below: list[LossEnded] = []
+    for share in sorted(by_share, reverse=True):
+        losses = by_share[share]
+        ended = sum(share < end for end in clean_ends)
+        found = quartiles(losses)
+        if ended:
+            below.append(LossEnded(share=share, tried=len(losses), ended=ended))
+        elif found:
+            figures.append(LossFigure(share=share, searches=len(losses), loss_ratio=found))
+    return figures, below
+
+
+def _bursts(units: Sequence[Searched]) -> BurstFigure | None:
+    """A search is one value, the mean of its repetitions; all of them are what RFC 9004 reports."""
+    results = [each.unit.back_to_back for each in units if each.unit.back_to_back]
+    lengths = [length for result in results for length in result.lengths]
+    frames = quartiles(result.mean for result in results)
+    if frames is None:
+        return None
+    at_limit = sum(result.at_limit for result in results)
+    # Those that came to no limit alone would give too short a time.
+    timed = [] if at_limit else results
+    return BurstFigure(
+        repetitions=len(lengths),
+        at_limit=at_limit,
+        average=statistics.fmean(lengths),
+        minimum=min(lengths),
+        maximum=max(lengths),
+        deviation=statistics.stdev(lengths) if len(lengths) > 1 else None,
+        frames=frames,
+        implied_s=quartiles(result.implied_s for result in timed),
+        corrected_s=quartiles(result.corrected_s for result in timed),
+    )
+
+
+def _recovery(units: Sequence[Searched]) -> RecoveryFigure | None:
+    """A search is one value, the mean of its repetitions: RFC 2544 reports their average."""
+    results = [each.unit.recovery for each in units if each.unit.recovery]
+    seen = [each for result in results for each in result.repetitions]
+    if not seen:
+        return None
+    times = [each.seconds for each in seen if each.seconds is not None]
+    complete = len(times) == len(seen)
+    return RecoveryFigure(
+        repetitions=len(seen),
+        not_overloaded=sum(each.state == "not_overloaded" for each in seen),
+        not_recovered=sum(each.state == "not_recovered" for each in seen),
+        recovered_s=quartiles(result.mean for result in results) if complete else None,
+        average_s=statistics.fmean(times) if complete else None,
+    )
+
+
+def _at_throughput(units: Sequence[Searched]) -> LowerLoad | None:
+    """Core use at the load that each search itself found."""
+    trials: list[Trial] = []
+    for each in units:
+        mine = [trial for trial in each.trials if trial.test == "core-use" and trial.load_share]
+        rate = each.unit.lossless.lower_pps if each.unit.lossless else None
+        trials += [
+            trial
+            for trial in last_windows(mine)
+            if rate and trial.maximum_pps and trial.load_share == share_of(rate, trial.maximum_pps)
+        ]
+    shares = [trial.load_share for trial in trials if trial.load_share]
+    return lower_load(trials[0].arm, statistics.median(shares), trials) if trials else None
+
+
+def _deviations(units: Sequence[Searched], preset: Preset, tests: Sequence[Test]) -> list[str]:
+    """What the procedures say, but for repetitions: those that have a result count together."""
+    told = [
+        deviation
+        for each in units
+        for result in _results(each).values()
+        for deviation in result.deviations
+        if not deviation.startswith("repetitions:")
+    ]
+    for name, count, wanted in (
+        ("latency", _latency_count(units, preset), LATENCY_REPETITIONS),
+        ("back-to-back", _burst_count(units), BURST_REPETITIONS),
+        ("recovery", _recovery_count(units), RECOVERY_REPETITIONS),
+    ):
+        if name in tests and count < wanted:
+            told.append(f"{name} repeated {count} times instead of {wanted}")
+    if preset.terms.rest_s < REST_S:
+        told.append("no pauses between trials (RFC 2544, 23)")
+    return list(dict.fromkeys(told))
+
+
+def _latency_count(units: Sequence[Searched], preset: Preset) -> int:
+    """Of the load with the fewest."""
+    found = dict.fromkeys(preset.latency_loads, 0)
+    for each in units:
+        for load in each.unit.latency.loads if each.unit.latency else ():
+            found[load.share] += len(load.runs)
+    return min(found.values())
+
+
+def _burst_count(units: Sequence[Searched]) -> int:
+    return sum(len(each.unit.back_to_back.lengths) for each in units if each.unit.back_to_back)
+
+
+def _recovery_count(units: Sequence[Searched]) -> int:
+    return sum(len(each.unit.recovery.repetitions) for each in units if each.unit.recovery)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How much is measured: goals, durations and repetitions of every test, by the name of a preset."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from typing import Annotated, get_args
+
+from pydantic import Field
+
+from linerate.host.errors import UsageError, look_up
+from linerate.records.trial import Test
+from linerate.traffic.otg import Ip
+from linerate.trial.search import back_to_back, core_use, frame_loss, latency, recovery
+from linerate.trial.search.bed_device import Terms
+from linerate.trial.search.goals import FINAL_S, Goal
+
+# RFC 2544, 9.1.
+STANDARD_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
+PUBLISHED = "codilime-rfc2544.csv"
+# What can be asked for; throughput is always measured, for the others need it.
+THROUGHPUT: tuple[Test, ...] = ("throughput",)
+TESTS: tuple[Test, ...] = (
+    "throughput", "latency", "loss", "back-to-back", "recovery", "core-use",
+)  # fmt: skip
+# RFC 2544, 23: to wait for late frames, and before the next trial.
+SETTLE_S, REST_S = 2.0, 5.0
+
+
+def published_sizes() -> tuple[int, ...]:
+    """Those of the published tables, which have them with the 4-byte FCS."""
+    text = (
+        resources.files("linerate.report").joinpath("data", PUBLISHED).read_text(encoding="utf-8")
+    )
+    sizes = {int(row["size_bytes"]) for row in csv.DictReader(text.splitlines())}
+    return tuple(sorted(sizes))
+
+
+# What --sizes takes beside numbers.
+_NAMED_SIZES: dict[str, Callable[[], tuple[int, ...]]] = {
+    "standard": lambda: STANDARD_SIZES,
+    "published": published_sizes,
+}
+
+
+def named_sizes(name: str, ip: Ip) -> list[int] | None:
+    """A well-known set; sizes without room for the headers become the least that has it."""
+    if name not in _NAMED_SIZES:
+        return None
+    return sorted({max(size, minimum_size(ip)) for size in _NAMED_SIZES[name]()})
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Seconds, frames and counts; repetitions are those of a whole run, shared by its blocks."""
+
+    name: str
+    goals: Annotated[tuple[Goal, ...], Field(min_length=1)]
+    # A search that takes longer has no result.
+    limit_s: float
+    blocks: int
+    terms: Terms
+    # Of each window of the self-test, and how many blocks of it there are.
+    flood_s: float
+    self_test: int
+    latency_s: float
+    latency_repetitions: int
+    latency_loads: Annotated[tuple[float, ...], Field(min_length=1)]
+    loss_s: float
+    loss_step: float
+    burst_repetitions: int
+    burst_longest_s: float
+    burst_resolution: int
+    recovery_overload_s: float
+    recovery_watched_s: float
+    recovery_repetitions: int
+    core_use_s: float
+    core_use_loads: Annotated[tuple[float, ...], Field(min_length=1)]
+    note: str
+
+    @property
+    def low_load_s(self) -> float:
+        return self.goals[0].final_s
+
+    def latency_share(self, blocks: int) -> int:
+        """Repetitions in each of so many blocks."""
+        return math.ceil(self.latency_repetitions / blocks)
+
+    def burst_share(self, blocks: int) -> int:
+        return math.ceil(self.burst_repetitions / blocks)
+
+    def recovery_share(self, blocks: int) -> int:
+        return math.ceil(self.recovery_repetitions / blocks)
+
+
+def _pair(initial_s: float, final_s: float, sum_s: float, width: float) -> tuple[Goal, ...]:
+    return tuple(
+        Goal(name, loss, 0.5, width, initial_s, final_s, sum_s)
+        for name, loss in (("NDR", 0.0), ("PDR", 0.005))
+    )
+
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        Preset(
+            name="conforming",
+            goals=(Goal("throughput", 0, 0, 0.005, 1, FINAL_S, FINAL_S),),
+            limit_s=7200.0,
+            blocks=6,
+            terms=Terms(windows=3, settle_s=SETTLE_S, rest_s=REST_S),
+            flood_s=1.0,
+            self_test=5,
+            latency_s=latency.SECONDS,
+            latency_repetitions=latency.REPETITIONS,
+            latency_loads=latency.LOADS,
+            loss_s=FINAL_S,
+            loss_step=frame_loss.GREATEST_STEP,
+            burst_repetitions=back_to_back.REPETITIONS,
+            burst_longest_s=back_to_back.LONGEST_S,
+            burst_resolution=1,
+            recovery_overload_s=recovery.OVERLOAD_S,
+            recovery_watched_s=recovery.WATCHED_S,
+            recovery_repetitions=recovery.REPETITIONS,
+            core_use_s=10.0,
+            core_use_loads=core_use.LOADS,
+            note="RFC 2544's durations and repetitions",
+        ),
+        Preset(
+            name="csit",
+            goals=_pair(1, 1, 21, 0.005),
+            limit_s=3600.0,
+            blocks=6,
+            terms=Terms(windows=10),
+            flood_s=0.3,
+            self_test=5,
+            latency_s=1.0,
+            latency_repetitions=6,
+            latency_loads=latency.LOADS,
+            loss_s=1.0,
+            loss_step=frame_loss.GREATEST_STEP,
+            burst_repetitions=12,
+            burst_longest_s=0.1,
+            burst_resolution=32,
+            recovery_overload_s=1.0,
+            recovery_watched_s=1.0,
+            recovery_repetitions=6,
+            core_use_s=1.0,
+            core_use_loads=core_use.LOADS,
+            note="NDR and PDR as FD.io CSIT searches for them; not RFC 2544's durations",
+        ),
+        Preset(
+            name="quick",
+            # Short, for a shared machine is quiet for a part of a second at a time.
+            goals=_pair(0.1, 0.1, 0.5, 0.01),
+            limit_s=300.0,
+            blocks=6,
+            terms=Terms(windows=12),
+            flood_s=0.3,
+            self_test=3,
+            latency_s=0.1,
+            latency_repetitions=6,
+            latency_loads=latency.LOADS,
+            loss_s=0.1,
+            loss_step=frame_loss.GREATEST_STEP,
+            burst_repetitions=6,
+            burst_longest_s=0.05,
+            burst_resolution=64,
+            recovery_overload_s=0.05,
+            recovery_watched_s=0.05,
+            recovery_repetitions=6,
+            core_use_s=0.1,
+            core_use_loads=core_use.LOADS,
+            note="a look, NOT conforming to RFC 2544",
+        ),
+    )
+}
+
+
+def preset(name: str) -> Preset:
+    return look_up(PRESETS, name, "--preset", "preset")
+
+
+def tests_of(names: list[str]) -> tuple[Test, ...]:
+    """The tests asked for, all without any, in this order; throughput is always first."""
+    known = {name: name for name in get_args(Test) if name in TESTS}
+    for name in names:
+        look_up(known, name, "--tests", "test")
+    return tuple(test for test in TESTS if test == "throughput" or not names or test in names)
+
+
+def minimum_size(ip: Ip) -> int:
+    """The least frame, FCS included, with room for Ethernet, IP, UDP and the sender's mark."""
+    mark, fcs = 18, 4
+    return max(64, 14 + {4: 20, 6: 40}[ip] + 8 + mark + fcs)
+
+
+def check_sizes(sizes: list[int], ip: Ip, largest: int) -> None:
+    least = minimum_size(ip)
+    for size in sizes:
+        if not least <= size <= largest:
+            raise UsageError(
+                f"--sizes {size}: IPv{ip} frames of this experiment have {least} to {largest} "
+                "bytes with FCS"
+            )

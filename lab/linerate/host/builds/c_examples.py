@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""DPDK's examples in C, from the distribution's package, built unmodified with their Makefiles.
+
+A build is cached by a digest of the source, the compiler, the flags and DPDK's version. None of
+their code enters this repository. A header of ours (`bench/examples`) can be included before each
+source.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from linerate.host.builds.compilers import NATIVE
+from linerate.host.builds.make import locked, make
+from linerate.host.errors import MissingError
+from linerate.host.machine import dpdk_version, first_line
+from linerate.host.places import build_directory, project_root
+
+PLACES = (Path("/usr/share/dpdk/examples"), Path("/usr/local/share/dpdk/examples"))
+
+
+@dataclass(frozen=True)
+class CExample:
+    """An example as it was built."""
+
+    program: Path
+    # Where it came from and what it was made with, for records.
+    facts: dict[str, str]
+
+
+def example_source(name: str) -> Path | None:
+    """The directory of an example's source, if it is installed."""
+    places = (place / name for place in PLACES)
+    return next((place for place in places if (place / "Makefile").is_file()), None)
+
+
+def build(
+    name: str,
+    compiler: str | None = None,
+    *,
+    native: bool = False,
+    make_arguments: Sequence[str] = (),
+    include: str | None = None,
+) -> CExample:
+    """Build an example, once for each state of what it is made of.
+
+    `compiler`: the system's (or $CC) unless named. `native`: with -march=native instead of the
+    -march of the distribution's DPDK. `make_arguments`: what else make is to be told, such as
+    `static`. `include`: a header of `bench/examples` that every source is compiled with (-include).
+    """
+    what = f"the C {name}"
+    source = example_source(name)
+    if source is None:
+        raise MissingError(
+            f"DPDK's {name} example is not installed in {PLACES[0] / name}",
+            "make setup (Debian: dpdk-doc)",
+        )
+    compiler = compiler or os.environ.get("CC", "cc")
+    version = first_line(compiler, "--version")
+    dpdk = dpdk_version()
+    for tool, found in ((compiler, version), ("make", shutil.which("make")), ("libdpdk", dpdk)):
+        if not found:
+            raise MissingError(
+                f"{tool} is missing, which {what} is built with",
+                "make setup (Debian: gcc make pkg-config libdpdk-dev)",
+            )
+    flags = {name: os.environ.get(name, "") for name in ("CFLAGS", "LDFLAGS")}
+    if native:
+        # The Makefile compiles and links in one command in which LDFLAGS come last: CFLAGS
+        # would lose against the -march of the distribution's DPDK.
+        flags["LDFLAGS"] = f"{flags['LDFLAGS']} {NATIVE}".strip()
+    headers = _headers(include)
+    if include:
+        # All options come before what is included, so that its own includes are found.
+        flags["CFLAGS"] = f"{flags['CFLAGS']} -include {include}".strip()
+    code, makefile = hashlib.sha256(), (source / "Makefile").read_bytes()
+    for path in sorted(source.glob("*.[ch]")):
+        code.update(path.read_bytes())
+    digest = code.copy()
+    digest.update(makefile)
+    shared = _shared(source, makefile)
+    for path in [*headers, *(sorted(shared.rglob("*.h")) if shared else [])]:
+        digest.update(path.read_bytes())
+    made_with = [version, dpdk, flags, *make_arguments]
+    digest.update(json.dumps(made_with, sort_keys=True).encode())
+    target = build_directory() / "c-peers" / f"{name}-{digest.hexdigest()[:16]}"
+    named = re.search(rb"^APP *:?= *(\S+)", makefile, re.MULTILINE)
+    program = target / "build" / (named.group(1).decode() if named else name)
+    facts = {
+        "source": str(source),
+        "source_sha256": code.hexdigest(),
+        "compiler": version or "",
+        "dpdk": dpdk or "",
+    }
+    if include:
+        ours = hashlib.sha256()
+        for path in headers:
+            ours.update(path.read_bytes())
+        facts["include"] = f"bench/examples/{include}"
+        facts["include_sha256"] = ours.hexdigest()
+    if not program.is_file():
+        with locked(target.parent, what):
+            if not program.is_file():
+                beside = [*headers, *([shared] if shared else [])]
+                _build(
+                    what, source, target, [f"CC={compiler}", *make_arguments], flags, beside=beside
+                )
+    facts["command"] = (target / "command.txt").read_text().strip()
+    return CExample(program, facts)
+
+
+def _headers(include: str | None) -> list[Path]:
+    """Our headers, `include` and those that it may include itself."""
+    if include is None:
+        return []
+    folder = project_root() / "bench" / "examples"
+    if not (folder / include).is_file():
+        raise MissingError(f"{folder / include} is not there", "run the lab from a checkout")
+    return sorted(folder.glob("*.h"))
+
+
+def _shared(source: Path, makefile: bytes) -> Path | None:
+    """The directory that examples share, for one that looks into it."""
+    if b"../common" not in makefile:
+        return None
+    common = source.parent / "common"
+    if not common.is_dir():
+        raise MissingError(
+            f"{common} is missing, which the C {source.name} is built with",
+            "make setup (Debian: dpdk-doc)",
+        )
+    return common
+
+
+def _build(
+    what: str,
+    source: Path,
+    target: Path,
+    arguments: Sequence[str],
+    flags: Mapping[str, str],
+    *,
+    beside: Sequence[Path],
+) -> None:
+    """Build beside the target and move it there, so that it is there whole or not at all.
+
+    `beside`: our headers, which go where the compiler runs, and a directory that goes next to it.
+    """
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{source.name}-") as work:
+        copy = Path(work) / source.name
+        shutil.copytree(source, copy)
+        for path in beside:
+            if path.is_dir():
+                shutil.copytree(path, Path(work) / path.name)
+            else:
+                shutil.copy(path, copy)
+        printed = make(what, copy, arguments, flags)
+        names = [path.name for path in source.glob("*.c")]
+        commands = [line for line in printed.splitlines() if any(name in line for name in names)]
+        (copy / "command.txt").write_text("\n".join(commands) + "\n")
+        shutil.rmtree(target, ignore_errors=True)
+        copy.rename(target)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Running make for the programs that the lab builds when they are first needed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from linerate.host.errors import LabError, MissingError
+
+TIMEOUT_S = 300
+
+
+@contextmanager
+def locked(directory: Path, what: str) -> Iterator[None]:
+    """Make `directory` and hold its lock: one builds there at a time. What cannot be written inside
+    the block is told as a failure to build `what`.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with (directory / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise LabError(
+            f"cannot build {what} in {directory}: {error.strerror}",
+            "free some space there, or set XDG_CACHE_HOME",
+        ) from error
+
+
+def make(
+    what: str, source: Path, arguments: Sequence[str], environment: Mapping[str, str] | None = None
+) -> str:
+    """Run make in `source`, apart from a make that may have started us; returns what it printed."""
+    own = {key: value for key, value in os.environ.items() if key != "MAKELEVEL"}
+    try:
+        done = subprocess.run(
+            ["make", *arguments],
+            cwd=source,
+            env={**own, **(environment or {})},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise MissingError("make is missing", "make setup") from error
+    if done.returncode != 0:
+        tail = "\n".join(done.stderr.strip().splitlines()[-5:])
+        raise LabError(f"{what} does not build:\n{tail}", "linerate doctor")
+    return done.stdout

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which CPUs the lab, the generator and the forwarder use, and whether others use them.
+
+The forwarder gets the last CPU of the allowed set, everything else the first one; on machines with
+more than two, neither uses a hyperthread sibling of the other.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from linerate.host.errors import MachineError
+from linerate.host.process import checkpoint
+
+
+def parse_list(text: str) -> list[int]:
+    """Parse a kernel CPU list such as `0-2,5`."""
+    cpus: list[int] = []
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        cpus.extend(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def siblings(cpu: int) -> set[int]:
+    """The CPU and its hyperthread siblings."""
+    path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+    try:
+        return {cpu, *parse_list(path.read_text())}
+    except (OSError, ValueError):
+        return {cpu}
+
+
+@dataclass(frozen=True)
+class Cores:
+    """`control` runs lab and generator; `forwarder` runs the forwarder and nothing else."""
+
+    control: int
+    forwarder: int
+    shared_core: bool
+
+    @classmethod
+    def choose(cls, allowed: set[int] | None = None) -> Cores:
+        cpus = sorted(os.sched_getaffinity(0) if allowed is None else allowed)
+        if len(cpus) < 2:
+            raise MachineError(
+                f"the lab needs two CPUs, one for the generator and one for the forwarder; "
+                f"this process may use only CPU {cpus[0] if cpus else '-'}",
+                "give the machine, container or cpuset a second CPU",
+            )
+        forwarder = cpus[-1]
+        apart = [cpu for cpu in cpus if cpu not in siblings(forwarder)]
+        return cls(apart[0] if apart else cpus[0], forwarder, shared_core=not apart)
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """One line of /proc/stat, in ticks of 1/`USER_HZ` s."""
+
+    busy: int
+    idle: int
+    steal: int
+    softirq: int = 0
+
+
+def cpu_times() -> dict[int, CpuTimes]:
+    """Ticks per CPU since boot."""
+    times: dict[int, CpuTimes] = {}
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *fields = line.split()
+        if name.startswith("cpu") and name != "cpu":
+            user, nice, system, idle, iowait, irq, softirq, steal = map(int, fields[:8])
+            times[int(name[3:])] = CpuTimes(
+                user + nice + system + irq + softirq, idle + iowait, steal, softirq
+            )
+    return times
+
+
+def busy_share(cpu: int, window_s: float = 0.3) -> float:
+    """Share of the window in which something ran on the CPU."""
+    before = cpu_times()[cpu]
+    time.sleep(window_s)
+    after = cpu_times()[cpu]
+    busy, idle = after.busy - before.busy, after.idle - before.idle
+    return busy / (busy + idle) if busy + idle else 0.0
+
+
+def pinned_to(cpu: int) -> list[str]:
+    """Names of user processes with a running thread that may run on this CPU only."""
+    found: list[str] = []
+    for stat in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
+        try:
+            name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+            running = rest.split()[0] == "R"
+            if not running or int(stat.parts[2]) == os.getpid():
+                continue
+            status = stat.with_name("status").read_text()
+            # Kernel threads have no memory of their own.
+            if "VmSize:" not in status:
+                continue
+            allowed = status.split("Cpus_allowed_list:", 1)[1].split("\n", 1)[0]
+            if parse_list(allowed) == [cpu]:
+                found.append(f"{name} (pid {stat.parts[2]})")
+        except (OSError, IndexError, ValueError):
+            continue  # it ended while we looked
+    return sorted(set(found))
+
+
+def ready(cores: Cores) -> list[str]:
+    """Wait until the forwarder's CPU is free; what must be known of the cores, a sentence each.
+
+    Raises `MachineError` where another program keeps it.
+    """
+    told = []
+    if cores.shared_core:
+        told.append(
+            "generator and forwarder run on hyperthread siblings of one core: "
+            "this machine allows no others"
+        )
+    if busy := await_free(cores.forwarder):
+        told.append(busy)
+    return told
+
+
+def await_free(cpu: int, timeout_s: float = 30.0) -> str | None:
+    """Wait until no other busy process is pinned to `cpu`; a warning when unpinned load remains."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        checkpoint()
+        share = busy_share(cpu)
+        if share < 0.5:
+            return None
+        owners = pinned_to(cpu)
+        if not owners and time.monotonic() + timeout_s * 0.8 > deadline:
+            # Unpinned load: the scheduler will move it away, as far as it can.
+            return f"CPU {cpu} was {share:.0%} busy before the run"
+        if time.monotonic() >= deadline:
+            raise MachineError(
+                f"CPU {cpu} is taken: {', '.join(owners) or 'unknown'} runs there, "
+                f"and still did after {timeout_s:g} s",
+                "stop it, or keep it off this CPU (taskset -pc LIST PID)",
+            )

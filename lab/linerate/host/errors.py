@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The lab's errors. Each message says what to do next; the command line prints it and no trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from linerate.host.exit_status import ExitStatus
+
+T = TypeVar("T")
+
+
+class LabError(Exception):
+    """Something the user can mend. `hint` is the command or the change that mends it."""
+
+    exit_code = ExitStatus.CANNOT_RUN
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+class UsageError(LabError):
+    """A wrong option or value."""
+
+    exit_code = ExitStatus.USAGE
+
+
+class DesignError(UsageError):
+    """Observations do not fit their design, or a design cannot be analysed."""
+
+
+class RunError(UsageError):
+    """A directory that was named holds no run, or none that this command can take."""
+
+
+def look_up(table: Mapping[str, T], name: str, option: str, what: str) -> T:
+    """The entry of that name, or an error that lists what there is."""
+    try:
+        return table[name]
+    except KeyError:
+        raise UsageError(
+            f"{option} {name}: no such {what}", f"choose from: {', '.join(table)}"
+        ) from None
+
+
+class MissingError(LabError):
+    """A program, package or file that the run needs is not there."""
+
+
+class OutputError(LabError):
+    """The output directory cannot take the run."""
+
+
+class MachineError(LabError):
+    """This machine cannot run the experiment (cores, memory, a core that others use)."""
+
+
+class TrialError(LabError):
+    """A trial failed. It is recorded as invalid with this reason and the run goes on.
+
+    `code` is one of records.InvalidCode.
+    """
+
+    code = "error"
+
+
+class LinkError(TrialError):
+    """The link did not come up, or carried nothing."""
+
+    code = "link"
+
+
+class TelemetryError(TrialError):
+    """A telemetry socket did not answer, or answered something else."""
+
+    code = "telemetry"
+
+
+class UnknownCommandError(TelemetryError):
+    """The program does not know this command, or not with this parameter."""
+
+
+class SilentError(TelemetryError):
+    """No answer came within the time; it may still come."""
+
+
+class DisconnectedError(TelemetryError):
+    """The program closed its telemetry: as a rule it has ended."""
+
+
+class ProcessError(TrialError):
+    """A forwarder or the generator ended when it should not have, or would not start."""
+
+    code = "ended"
+
+
+class TenantError(TrialError):
+    """A tenant did not begin its work, or did not go on with it."""
+
+    code = "tenant"
+
+
+class GeneratorError(TrialError):
+    """The generator refused a configuration or did not finish."""
+
+    code = "generator"
+
+
+class DisturbedError(TrialError):
+    """No window was quiet enough to measure in, within the number that may be tried."""
+
+    code = "late"
+
+
+class Interrupted(BaseException):
+    """SIGINT or SIGTERM arrived. Not an `Exception`: no handler for errors may swallow it."""
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(f"signal {signum}")
+        self.signum = signum
+
+    @property
+    def exit_code(self) -> int:
+        return 128 + self.signum

@@ -1,0 +1,489 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Processes and directories that the lab owns.
+
+Lifecycle: a `RunDirectory` is private to one lab process and vanishes with it; a `Child` lives
+between `start` and `stop`. Both clean up on success, on errors and on SIGINT or SIGTERM. If the lab
+itself is killed with SIGKILL the kernel kills its children (PR_SET_PDEATHSIG), and the next lab
+removes the directory that stayed behind. A lab holds a lock (flock) on its own for as long as it
+runs: that is seen from other containers, too, which share /tmp and cannot see its pid.
+
+Threading: start children from the main thread only, for PR_SET_PDEATHSIG follows the thread that
+forked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import select
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from linerate.host.errors import Interrupted, LinkError, MachineError, MissingError, ProcessError
+from linerate.host.locks import hold
+
+PR_SET_PDEATHSIG = 1
+CLONE_NEWNET = 0x40000000
+# Where `ip netns` names network namespaces.
+NAMESPACES = Path("/run/netns")
+_PREFIX = "linerate"
+# What ends a child, and how long each is waited for.
+_ENDINGS = ((signal.SIGINT, 3.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
+# Of what a child printed, in bytes, that is read at once.
+_MOST_HEARD = 1 << 20
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+# What EAL says on the way to an error, among it what it says in every run and at every end.
+_COMPLAINTS = ("EAL:", "Cause:")
+_CHATTER = (
+    "EAL: Detected",
+    "EAL: Multi-process socket",
+    "EAL: Physical addresses are unavailable",
+    "EAL: Selected IOVA mode",
+    "EAL: VFIO support",
+    "EAL: Error - exiting with code",
+    "EAL: Unregistering",
+)
+
+
+def last_words(output: str, limit: int = 400) -> str:
+    """Why a program ended, as far as its output tells, in one line of at most `limit` characters.
+
+    EAL complains first, then a usage of a hundred indented lines may follow, then the program says
+    that it could not start: complaints and the last two lines are kept, indented ones only when
+    there is nothing better.
+    """
+    lines = [line.rstrip() for line in output.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(_CHATTER)]
+    complaints = [at for at, line in enumerate(lines) if line.lstrip().startswith(_COMPLAINTS)]
+    ends = [at for at, line in enumerate(lines) if at >= len(lines) - 2 and not line[0].isspace()]
+    chosen = sorted({*complaints[-4:], *ends}) or range(len(lines))[-3:]
+    kept: list[str] = []
+    # From the end: what was said last is the nearest to the cause that can still be seen.
+    for at in reversed(chosen):
+        text = lines[at].strip()[: limit // 2]
+        if len("; ".join([text, *kept])) > limit:
+            break
+        kept.insert(0, text)
+    return "; ".join(kept)
+
+
+def start_time(pid: int) -> int | None:
+    """Start of a process in ticks after boot; None when there is no such process.
+
+    Pid and start time together name one process for as long as the machine is up.
+    """
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(told.rpartition(")")[2].split()[19])
+
+
+def _base_directory() -> Path:
+    for candidate in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir()):
+        # Sockets go below: leave them room (sun_path holds 108 bytes).
+        if candidate and len(candidate) < 40 and os.access(candidate, os.W_OK | os.X_OK):
+            return Path(candidate)
+    return Path("/tmp")
+
+
+def remove_stale(base: Path | None = None) -> list[Path]:
+    """Remove run directories of labs that no longer run; returns what was removed."""
+    removed = []
+    base = _base_directory() if base is None else base
+    for path in base.glob(f"{_PREFIX}-{os.getuid()}-*"):
+        # Its owner may remove it at any moment.
+        with contextlib.suppress(OSError):
+            if _without_process(path) and (lock := hold(path, os.O_DIRECTORY)) is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
+                removed.append(path)
+    return removed
+
+
+def _without_process(path: Path) -> bool:
+    """Whether this is a lab's whose process is not here: it ended, or is in another container."""
+    try:
+        pid, started = (int(part) for part in path.name.split("-")[2:4])
+    except ValueError:
+        return False
+    found = path.lstat()
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return ours and start_time(pid) != started
+
+
+def _make_locked(base: Path) -> tuple[Path, int]:
+    """A directory of this process, and the lock on it."""
+    pid = os.getpid()
+    stem = f"{_PREFIX}-{os.getuid()}-{pid}-{start_time(pid)}"
+    path = base / stem
+    while True:
+        try:
+            path.mkdir(mode=0o700)
+        except FileExistsError:
+            path = Path(tempfile.mkdtemp(prefix=f"{stem}-", dir=base))
+        # A lab in another container may remove it before it is locked.
+        if (lock := hold(path, os.O_DIRECTORY)) is not None:
+            return path, lock
+
+
+class RunDirectory:
+    """A directory (mode 0700) for sockets and logs of one lab process."""
+
+    def __init__(self, base: Path | None = None) -> None:
+        base = _base_directory() if base is None else base
+        remove_stale(base)
+        try:
+            self.path, self._lock = _make_locked(base)
+        except OSError as error:
+            raise MachineError(
+                f"cannot make a run directory in {base}: {error.strerror}",
+                "free some space there, or set TMPDIR to another directory",
+            ) from error
+        self._prefixes = 0
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def new_prefix(self, role: str) -> str:
+        """A file prefix that no other program on this machine uses."""
+        self._prefixes += 1
+        return f"lr-{os.getpid()}-{role[:3]}{self._prefixes}"
+
+    def environment(self) -> dict[str, str]:
+        """Environment for children: EAL puts its run-time files below this directory.
+
+        EAL reads XDG_RUNTIME_DIR when it is not root, and RUNTIME_DIRECTORY always.
+        """
+        return {
+            **os.environ,
+            "XDG_RUNTIME_DIR": str(self.path),
+            "RUNTIME_DIRECTORY": str(self.path),
+        }
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a child runs and where."""
+
+    role: str
+    argv: tuple[str, ...]
+    cpus: tuple[int, ...]
+    environment: dict[str, str] = field(default_factory=dict)
+    # The child reads end-of-file from its standard input, unless this holds it open.
+    hold_stdin: bool = False
+    # The network namespace that it starts in, by its name; None: the lab's.
+    namespace: str | None = None
+    # What it prints on standard output is for the lab to read; only its errors go to its log.
+    answers: bool = False
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What the scheduler counted for all threads of a process since their start."""
+
+    voluntary: int
+    involuntary: int
+    ran_s: float
+    waited_s: float
+    # Of each thread, by its id: how long it ran, and waited.
+    threads: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def told(self) -> bool:
+        """Whether it counted at all: not of what is gone, nor without CONFIG_SCHED_INFO."""
+        return bool(self.threads)
+
+    def waited_for_others_s(self, before: Activity) -> float:
+        """How long its busiest thread waited since then while none of its threads had the CPU.
+
+        On one CPU its threads keep each other waiting: of each signal by which net_tap tells of a
+        frame, for instance, any thread of the process may be woken.
+        """
+        since = [
+            (ran - earlier[0], waited - earlier[1])
+            for tid, (ran, waited) in self.threads.items()
+            for earlier in [before.threads.get(tid, (0.0, 0.0))]
+        ]
+        if not since:
+            return self.waited_s - before.waited_s
+        ran, waited = max(since)
+        return max(waited - (sum(each for each, _ in since) - ran), 0.0)
+
+
+def activity_of(pid: int) -> Activity:
+    """Of all threads of a process, or of a thread of the kernel; nothing when it is gone."""
+    voluntary = involuntary = 0
+    threads = {}
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(OSError, ValueError):
+            ran, waited, _ = (task / "schedstat").read_text().split()
+            threads[int(task.name)] = (int(ran) / 1e9, int(waited) / 1e9)
+        with contextlib.suppress(OSError, ValueError):
+            for line in (task / "status").read_text().splitlines():
+                if line.startswith("voluntary_ctxt_switches:"):
+                    voluntary += int(line.split()[1])
+                elif line.startswith("nonvoluntary_ctxt_switches:"):
+                    involuntary += int(line.split()[1])
+    ran_s = sum(ran for ran, _ in threads.values())
+    waited_s = sum(waited for _, waited in threads.values())
+    return Activity(voluntary, involuntary, ran_s, waited_s, threads)
+
+
+def wait_until(
+    ready: Callable[[], object], alive: Callable[[], None], timeout_s: float, otherwise: str
+) -> None:
+    """Look until a link is ready; `alive` raises when waiting is in vain."""
+    deadline = time.monotonic() + timeout_s
+    while not ready():
+        alive()
+        if time.monotonic() >= deadline:
+            raise LinkError(f"{otherwise} within {timeout_s:g} s")
+        time.sleep(0.01)
+
+
+class Child:
+    """A process that the lab started, pinned, and will end."""
+
+    def __init__(self, command: Command, run: RunDirectory) -> None:
+        self.command = command
+        stem = f"{command.role}-{time.monotonic_ns()}"
+        self.log = run.path / f"{stem}.log"
+        self._unread = b""
+        parent = os.getpid()
+        cpus = set(command.cpus)
+
+        def in_child() -> None:
+            _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(127)  # the lab died between fork and prctl
+            os.sched_setaffinity(0, cpus)
+            if namespace and _LIBC.setns(namespace.fileno(), CLONE_NEWNET):
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number))
+
+        try:
+            with contextlib.ExitStack() as opened:
+                log = opened.enter_context(self.log.open("wb"))
+                namespace = command.namespace and opened.enter_context(
+                    (NAMESPACES / command.namespace).open("rb")
+                )
+                self._popen = subprocess.Popen(
+                    command.argv,
+                    stdin=subprocess.PIPE if command.hold_stdin else subprocess.DEVNULL,
+                    stdout=subprocess.PIPE if command.answers else log,
+                    stderr=log,
+                    env={**run.environment(), **command.environment},
+                    cwd=run.path,
+                    process_group=0,
+                    preexec_fn=in_child,  # noqa: PLW1509 - the lab forks from its main thread
+                )
+        except FileNotFoundError as error:
+            if command.namespace and not (NAMESPACES / command.namespace).exists():
+                raise LinkError(f"the network namespace {command.namespace} is gone") from error
+            raise MissingError(f"{command.argv[0]} is not there", "make build") from error
+        except (OSError, subprocess.SubprocessError) as error:
+            raise ProcessError(f"cannot start {command.argv[0]}: {error}") from error
+        self.pid = self._popen.pid
+        self._pidfd = os.pidfd_open(self.pid)
+
+    def output(self, limit: int = 16000) -> str:
+        """The end of what the child printed."""
+        try:
+            return self.log.read_bytes()[-limit:].decode(errors="replace")
+        except OSError:
+            return ""
+
+    @property
+    def last_words(self) -> str:
+        """The end of what it printed, on one line."""
+        return last_words(self.output())
+
+    def tell(self, line: str) -> None:
+        """Type a line into a child whose standard input is held open."""
+        assert self._popen.stdin is not None
+        try:
+            self._popen.stdin.write(f"{line}\n".encode())
+            self._popen.stdin.flush()
+        except BrokenPipeError:
+            self.check()
+            raise
+
+    def answer(self, timeout_s: float) -> str:
+        """The next line of a child that answers; raises `ProcessError` when none comes in time."""
+        assert self._popen.stdout is not None
+        descriptor = self._popen.stdout.fileno()
+        deadline = time.monotonic() + timeout_s
+        while b"\n" not in self._unread:
+            rest = deadline - time.monotonic()
+            if rest <= 0:
+                raise ProcessError(f"{self.command.role} gave no answer within {timeout_s:g} s")
+            if not select.select([descriptor], [], [], min(rest, 0.2))[0]:
+                checkpoint()
+                continue
+            chunk = os.read(descriptor, 1 << 16)
+            if not chunk:
+                self.wait(1.0)
+                self.check()
+                raise ProcessError(f"{self.command.role} closed its standard output")
+            self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode(errors="replace")
+
+    def widen_output(self) -> None:
+        """Let a child that answers print up to a megabyte that nobody has read yet, if allowed."""
+        assert self._popen.stdout is not None
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(self._popen.stdout, fcntl.F_SETPIPE_SZ, _MOST_HEARD)
+
+    def hear(self, timeout_s: float = 0.0) -> bytes:
+        """What a child that answers printed since it was last read; waits so long for some.
+
+        Nothing: none came in time, or its output is closed.
+        """
+        assert self._popen.stdout is not None
+        descriptor = self._popen.stdout.fileno()
+        heard, self._unread = self._unread, b""
+        while len(heard) < _MOST_HEARD:
+            if not select.select([descriptor], [], [], 0 if heard else timeout_s)[0]:
+                break
+            if not (chunk := os.read(descriptor, 1 << 16)):
+                break
+            heard += chunk
+        return heard
+
+    @property
+    def running(self) -> bool:
+        return self._popen.poll() is None
+
+    def check(self) -> None:
+        """Raise when the child has ended, or the lab should: called wherever the lab waits."""
+        checkpoint()
+        code = self._popen.poll()
+        if code is None:
+            return
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        # Who was killed had no say in it, but a panic ends its own process by SIGABRT.
+        said = last_words(self.output()) if code >= 0 or code == -signal.SIGABRT else ""
+        raise ProcessError(f"{self.command.role} {how}{said and f': {said}'}")
+
+    def wait_until(self, ready: Callable[[], object], timeout_s: float, otherwise: str) -> None:
+        """Look until the child's link is ready; raises `LinkError` when it is not in time."""
+        wait_until(ready, self.check, timeout_s, otherwise)
+
+    def wait(self, timeout_s: float) -> bool:
+        """True when the child ended within the time."""
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        ended = bool(poll.poll(timeout_s * 1000))
+        if ended:
+            self._popen.wait()
+        return ended
+
+    def stop(self) -> int:
+        """End the child in bounded time; returns its exit code (negative: the signal)."""
+        if self._popen.poll() is None:
+            for number, patience_s in _ENDINGS:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, number)
+                if self.wait(patience_s):
+                    break
+        code = self._popen.poll()
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+        for stream in (self._popen.stdin, self._popen.stdout):
+            if stream:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        with contextlib.suppress(OSError):
+            self.log.unlink()
+        return -signal.SIGKILL if code is None else code
+
+    def activity(self) -> Activity:
+        return activity_of(self.pid)
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class _Signals:
+    """The first signal that asked the lab to end. The handler only notes it: an exception raised
+    from a handler can surface anywhere, also where Python drops it (in a fork hook, in __del__).
+    """
+
+    received: int | None = None
+    # Becomes readable when a signal arrives.
+    arrivals: int | None = None
+
+
+def checkpoint() -> None:
+    """Raise `Interrupted` when a signal has asked the lab to end. Called wherever the lab waits."""
+    number = _Signals.received
+    if number is not None:
+        raise Interrupted(number)
+
+
+def pause(seconds: float) -> None:
+    """Sleep in one piece, as nothing that is measured must be disturbed; a signal ends it."""
+    until = time.monotonic() + seconds
+    while (rest := until - time.monotonic()) > 0:
+        checkpoint()
+        if _Signals.arrivals is None:
+            time.sleep(rest)
+        elif select.select([_Signals.arrivals], [], [], rest)[0]:
+            # Whoever else had a signal has been told by now.
+            os.read(_Signals.arrivals, 512)
+    checkpoint()
+
+
+@contextlib.contextmanager
+def interruptible(
+    signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP),
+) -> Iterator[None]:
+    """Let these signals end the lab at its next `checkpoint`, so that it cleans up undisturbed."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if _Signals.received is None:
+            _Signals.received = number
+
+    # What the caller ignores, as nohup does SIGHUP, stays ignored.
+    heard = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+    arrivals, announce = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    woken = signal.set_wakeup_fd(announce, warn_on_full_buffer=False)
+    _Signals.arrivals = arrivals
+    before = {number: signal.signal(number, note) for number in heard}
+    try:
+        yield
+        checkpoint()
+    finally:
+        _Signals.received = _Signals.arrivals = None
+        signal.set_wakeup_fd(woken)
+        os.close(arrivals)
+        os.close(announce)
+        for number, handler in before.items():
+            signal.signal(number, handler)

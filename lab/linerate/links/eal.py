@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""EAL options: the same for every program of a trial, so that memory is no difference between arms.
+Only who needs more of it gets more.
+
+With free hugepages `--in-memory` (nothing is left behind, even after SIGKILL); without,
+`--no-huge --no-shconf`: the two exclude each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linerate.host.errors import UsageError
+from linerate.host.machine import hugepage_memory_mib
+from linerate.links import Wire
+
+MEMORY_MIB = 512
+# Debian builds EAL for lcore numbers below this.
+_MAX_LCORE = 128
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How EAL gets its memory."""
+
+    hugepages: bool
+
+    @classmethod
+    def choose(cls, wanted: str = "auto") -> Memory:
+        """`wanted` is `auto`, `yes` or `no`. Two programs run at a time."""
+        free = hugepage_memory_mib()
+        if wanted == "yes" and free < 2 * MEMORY_MIB:
+            raise UsageError(
+                f"--hugepages yes: {free} MiB of free hugepages, {2 * MEMORY_MIB} are needed",
+                "as root: sysctl vm.nr_hugepages=640 (of 2 MiB), and mount hugetlbfs; "
+                "or leave the option out",
+            )
+        return cls(wanted != "no" and free >= 2 * MEMORY_MIB)
+
+    def options(self, mib: int = MEMORY_MIB) -> list[str]:
+        """`mib`: how much there is at most without huge pages; with them EAL takes as it needs."""
+        if self.hugepages:
+            return ["--in-memory"]
+        return ["--no-huge", "--no-shconf", "-m", str(mib)]
+
+
+def one_core(cpu: int) -> list[str]:
+    """One lcore on this CPU."""
+    return ["-l", str(cpu)] if cpu < _MAX_LCORE else ["--lcores", f"0@{cpu}"]
+
+
+def two_threads(cpu: int) -> list[str]:
+    """Two lcores on one CPU: for programs whose main lcore never forwards."""
+    return ["--lcores", f"(0,1)@{cpu}"]
+
+
+def options(
+    lcores: list[str], memory: Memory, prefix: str, wire: Wire, *, mib: int = MEMORY_MIB
+) -> list[str]:
+    arguments = [*lcores, *memory.options(mib), "--file-prefix", prefix]
+    # Without a list EAL would take every device that it can.
+    arguments += [word for address in wire.pci for word in ("-a", address)] or ["--no-pci"]
+    arguments += wire.eal_options
+    for vdev in wire.vdevs:
+        arguments += ["--vdev", vdev]
+    return arguments

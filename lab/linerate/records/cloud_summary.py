@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What summary.json says of experiment `cloud`: cells, takeaways, and what was not measured."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from linerate.records.cloud_window import CpuName, KindName, LoadName
+from linerate.records.summary_figures import Quartiles, Strict
+
+TakeawayVerdict = Literal["held", "not held", "undecided"]
+
+
+class TakeawayEntry(Strict):
+    """A statement that was tested, and what the data say of it."""
+
+    origin: Literal["study", "tested"] = Field(
+        description="study: a conclusion of the published study, stated before; tested: one of all "
+        "effects, contrasts and trends that were tested here, corrected together"
+    )
+    statement: str
+    metric: str
+    about: list[str] = Field(description="factors")
+    part: str | None = Field(
+        default=None, description="of the design, whose cells were tested, where it has several"
+    )
+    test: str
+    p: float | None = Field(default=None, description="corrected where many were tested together")
+    measure: Literal["ratio", "difference", "partial eta squared"]
+    effect: float | None = None
+    low: float | None = Field(default=None, description="95 % interval of the effect")
+    high: float | None = None
+    cliffs_delta: float | None = Field(
+        default=None,
+        description="of the values per block: P(the first is above the other) less P(below), "
+        "-1 to 1; where two are compared",
+    )
+    compared: str = Field(default="", description="of what the effect is, in words")
+    detectable: float | None = Field(
+        default=None, description="what such a run finds in four of five cases, as `measure` says"
+    )
+    verdict: TakeawayVerdict
+    reason: str
+    chart: str | None = Field(
+        default=None, description="where it is drawn: a place in report.html, such as "
+        "report.html#throughput-load-size",
+    )  # fmt: skip
+
+
+class OwnRate(Strict):
+    """100 % of a forwarder at a frame size: its NDR, found without tenants, on the whole core; or
+    less, where the generator keeps no more beside tenants.
+    """
+
+    framework: str
+    size: int
+    pps: float | None = Field(default=None, description="absent: it was not found")
+    ndr_pps: float | None = Field(
+        default=None, description="absent: not found, or not looked for (--line-rate)"
+    )
+    note: str = ""
+
+
+class CloudCellFigures(Strict):
+    """One cell of the design, over its blocks. Of all tenants together where it says so."""
+
+    framework: str
+    kind: KindName
+    load: LoadName
+    tenants: int
+    cpu: CpuName
+    size: int
+    rate: float = Field(description="offered, as a share of the forwarder's own rate: `OwnRate`")
+    trials: int
+    invalid: int
+    offered_pps: Quartiles | None = None
+    received_pps: Quartiles | None = None
+    left: Quartiles | None = Field(
+        default=None,
+        description="received, over what the same forwarder received in the same block at the same "
+        "size, rate and CPU without tenants",
+    )
+    loss: Quartiles | None = Field(default=None, description="of what was intended")
+    lost_at_ingress: Quartiles | None = Field(
+        default=None, description="of what was intended: at the link's ingress, part of `loss`"
+    )
+    loss_free: float | None = Field(default=None, description="share of the runs without any loss")
+    latency_us: dict[str, Quartiles] = Field(default_factory=dict, description="by quantile")
+    forwarder_cpu: Quartiles | None = Field(default=None, description="seconds of CPU per second")
+    throttled: Quartiles | None = Field(
+        default=None, description="share of the time in which the forwarder's quota was used up"
+    )
+    tenants_cpu: Quartiles | None = Field(default=None, description="all tenants, as the forwarder")
+    steal: Quartiles | None = Field(default=None, description="of the core, share of the time")
+    softirq: Quartiles | None = Field(default=None, description="of the core, share of the time")
+    switches_per_s: Quartiles | None = Field(
+        default=None, description="of the forwarder: voluntary and involuntary"
+    )
+    cache_misses_per_s: Quartiles | None = None
+    memory_bytes_per_s: Quartiles | None = None
+    work: dict[str, Quartiles] = Field(
+        default_factory=dict,
+        description="of all tenants per second: bogo_ops, io_operations, io_bytes, network_bytes",
+    )
+    work_left: dict[str, Quartiles] = Field(
+        default_factory=dict,
+        description="the same over what they got done in the same block without any forwarder",
+    )
+
+
+class NotRun(Strict):
+    """Cells that were asked for and not measured, or not in all blocks."""
+
+    what: str
+    reason: str
+    cells: int
+    trials: int = Field(description="over all blocks")
+    places: list[str] = Field(default_factory=list, description="the cells, in words")
+
+
+class CloudAnswers(Strict):
+    """Beside the takeaways."""
+
+    factors: dict[str, list[str]] = Field(description="levels that were measured, in their order")
+    reference: str = Field(description="the framework of the A/A control")
+    control: list[TakeawayEntry] = Field(
+        default_factory=list, description="the reference against itself, by metric"
+    )
+    own_rates: list[OwnRate] = Field(default_factory=list)
+    cells: list[CloudCellFigures] = Field(default_factory=list)
+    not_run: list[NotRun] = Field(default_factory=list)
+    estimated_s: float | None = Field(default=None, description="before the run began")
+    took_s: float | None = None
+    accelerator: str | None = Field(
+        default=None, description="what ran virtual machines, and why, in words"
+    )
+    isolation: list[str] = Field(
+        default_factory=list, description="how tenants were kept: cgroups, namespaces, disks"
+    )

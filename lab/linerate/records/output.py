@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The directory a run writes to: made new or taken up again, locked, written atomically.
+
+The lock is on the directory itself (flock): the kernel lets go of it when the lab ends, however it
+ends, and nothing stays behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from linerate.host.errors import OutputError, RunError
+from linerate.records.run_file import RUN
+from linerate.records.summary import SUMMARY
+from linerate.records.trial import RECORDS
+
+REPORT = "report.html"
+FILES = (RUN, RECORDS, SUMMARY, REPORT)
+NEEDED_BYTES = 32 << 20
+
+
+class OutputDirectory:
+    """One run's directory, held by one lab at a time; a context manager that lets go of it."""
+
+    def __init__(self, path: Path) -> None:
+        """`--out`: makes it; refuses a directory that already has a run."""
+        self.path = path
+        self._made: list[Path] = []
+        self._lock = -1
+        self._refuse_a_run()
+        try:
+            self._make(path)
+            self._hold()
+            with tempfile.TemporaryFile(dir=path) as probe:
+                probe.write(b"x")
+                probe.flush()
+            free = shutil.disk_usage(path).free
+        except OSError as error:
+            self.discard_if_empty()
+            raise OutputError(
+                f"cannot write to {path}: {error.strerror}", "choose another --out"
+            ) from error
+        # Another lab may have made one while this one did not hold the directory yet.
+        self._refuse_a_run()
+        if free < NEEDED_BYTES:
+            self.discard_if_empty()
+            raise OutputError(
+                f"{path}: {free >> 20} MiB free, a run needs {NEEDED_BYTES >> 20} MiB",
+                "free some space, or choose another --out",
+            )
+
+    @classmethod
+    def existing(cls, path: Path) -> OutputDirectory:
+        """The directory of a run, to go on in it or to write its summary anew."""
+        if not path.is_dir():
+            raise RunError(f"{path}: there is no such directory")
+        found = cls.__new__(cls)
+        found.path, found._made, found._lock = path, [], -1
+        try:
+            found._hold()
+            found._remove_unfinished()
+        except OSError as error:
+            found.close()
+            raise OutputError(f"cannot write to {path}: {error.strerror}") from error
+        return found
+
+    def _refuse_a_run(self) -> None:
+        for name in FILES:
+            if (self.path / name).exists():
+                self.close()
+                raise OutputError(
+                    f"{self.path} already has a run ({name})",
+                    "choose another --out; --resume goes on with a run that was interrupted",
+                )
+
+    def _hold(self) -> None:
+        self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.close()
+            raise OutputError(
+                f"{self.path} is in use: another linerate is writing to it", "wait for its end"
+            ) from error
+
+    def _remove_unfinished(self) -> None:
+        """What a killed lab was writing when it died: the file itself has its old state."""
+        for name in FILES:
+            for path in self.path.glob(f".{name}.*"):
+                path.unlink()
+
+    def _make(self, path: Path) -> None:
+        for folder in reversed([path, *path.parents]):
+            if not folder.exists():
+                folder.mkdir()
+                self._made.append(folder)
+
+    def discard_if_empty(self) -> None:
+        """Remove what was made when nothing was written into it, and let go."""
+        self.close()
+        for folder in reversed(self._made):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+    def write(self, name: str, content: str) -> Path:
+        """Write a whole file, or leave the old state."""
+        return write_atomically(self.path / name, content)
+
+    def close(self) -> None:
+        """Let go of the directory."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> OutputDirectory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def write_atomically(path: Path, content: str) -> Path:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise OutputError(
+            f"cannot write {path}: {error.strerror}", "free some space, or choose another --out"
+        ) from error
+    return path

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""run.json: what must be kept beside the records so that a run can go on, be told again, or merged.
+
+Written before the first trial, then whenever a session begins or ends, each time as a whole. A
+session is one start of the lab: a run that was interrupted and resumed has several. `options` and
+`design` belong to the experiment and are read by it alone (`linerate.runs.experiment`): the options
+say how to go on, the design what was asked, with every default put in.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from linerate.host.errors import RunError
+from linerate.host.machine import Machine
+from linerate.records.trial import RECORDS, first_complaint
+
+RUN = "run.json"
+SCHEMA = "linerate/run-1"
+
+End = Literal["complete", "interrupted", "failed"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Session(_Strict):
+    """One start of the lab, and what it worked with."""
+
+    session: int = Field(ge=1, description="counted from 1, as in the records")
+    command: str
+    started_at: str = Field(description="UTC, ISO 8601")
+    machine: Machine
+    versions: dict[str, str]
+    programs: dict[str, str] = Field(
+        default_factory=dict, description="SHA-256 of each program's file, by its name in the lab"
+    )
+    memory: Literal["hugepages", "no-huge"]
+    cpus: dict[str, int] = Field(default_factory=dict, description="by role")
+    tsc_hz: int | None = None
+    warnings: list[str] = Field(default_factory=list)
+    trials: int | None = Field(
+        default=None, description="that were on record at its end, those of others included"
+    )
+    ended_at: str | None = Field(default=None, description="absent: it was killed")
+    end: End | None = Field(default=None, description="absent: it was killed")
+
+
+class Part(_Strict):
+    """One of the runs that were merged into this one."""
+
+    id: str
+    directory: str = Field(description="as it was named on the command line")
+    seed: int
+    sessions: list[int] = Field(description="what its sessions are called here")
+
+
+class Run(_Strict):
+    """run.json."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    schema_id: Literal["linerate/run-1"] = Field(default="linerate/run-1", alias="schema")
+    id: str = Field(
+        default_factory=lambda: uuid.uuid4().hex, description="of this run and of its copies"
+    )
+    experiment: str
+    options: dict[str, Any] = Field(description="the experiment's own: what was asked for")
+    design: dict[str, Any] = Field(description="the experiment's own: what that came to")
+    sessions: list[Session] = Field(default_factory=list)
+    parts: list[Part] = Field(default_factory=list, description="of a merged run")
+
+    def complete(self, trials: int) -> bool:
+        """Every part of it ran to its end, and so many trials are all that it had then."""
+        last = {part.sessions[-1] for part in self.parts if part.sessions}
+        if not self.parts:
+            last = {each.session for each in self.sessions[-1:]}
+        ended = [each for each in self.sessions if each.session in last and each.end == "complete"]
+        had = sum(each.trials or 0 for each in ended)
+        return bool(last) and len(ended) == len(last) and trials == had
+
+    @property
+    def ids(self) -> set[str]:
+        """The runs whose trials are in this one."""
+        return {part.id for part in self.parts} or {self.id}
+
+    @property
+    def warnings(self) -> list[str]:
+        """Of all sessions, each once."""
+        return list(dict.fromkeys(text for each in self.sessions for text in each.warnings))
+
+
+def schema() -> dict[str, Any]:
+    document = Run.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
+
+
+def dump(run: Run) -> str:
+    data = run.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return json.dumps(data, indent=2) + "\n"
+
+
+@contextmanager
+def made_of(directory: object) -> Iterator[None]:
+    """Of files that somebody changed: what no check of theirs found is an error that names them."""
+    try:
+        yield
+    except (ValueError, ArithmeticError, LookupError) as error:
+        what = first_complaint(error) if isinstance(error, ValidationError) else str(error)
+        raise RunError(
+            f"{directory}: nothing can be made of {RUN} and {RECORDS}: "
+            f"{type(error).__name__}: {what}",
+            "a file was changed, or another version of linerate wrote it",
+        ) from error
+
+
+def load(directory: Path) -> Run:
+    """The run of a directory; raises `RunError` that says what is wrong with it."""
+    path = directory / RUN
+    if not directory.is_dir():
+        raise RunError(f"{directory}: there is no such directory")
+    try:
+        data = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise RunError(
+            f"{directory} holds no run (there is no {RUN})",
+            "name what a run's --out named; runs of earlier versions of linerate have no such file",
+        ) from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"cannot read {path}: {error}") from error
+    found = data.get("schema") if isinstance(data, dict) else None
+    if found != SCHEMA:
+        raise RunError(
+            f"{path}: its schema is {found!r}, not {SCHEMA!r}",
+            "another version of linerate wrote it; use that one",
+        )
+    try:
+        return Run.model_validate(data)
+    except ValidationError as error:
+        raise RunError(f"{path}: {first_complaint(error)}", "the file was changed") from error

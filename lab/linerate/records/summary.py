@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""summary.json: what a run found. The models and how they are written; others fill them.
+
+`ratio` is always arm over baseline of the named metric; `better` says which way is better.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from linerate.host.machine import Machine
+from linerate.records.cloud_summary import CloudAnswers, TakeawayEntry
+from linerate.records.summary_figures import (
+    GraphAnswers,
+    GraphFigures,
+    InvalidReason,
+    LatencySummary,
+    LowerLoad,
+    PathFigures,
+    Quartiles,
+    SearchFigures,
+    Strict,
+)
+from linerate.records.trial import Clock, Kind
+from linerate.records.types import LOW_LOAD, Limited, Limiter, Verdict
+
+SUMMARY = "summary.json"
+
+
+class Band(Strict):
+    """A published ratio, as published, and ours beside it."""
+
+    path: str = Field(description="what was published")
+    ratio: float = Field(description="published, of DPDK forwarding at 64 B on one core")
+    low: float = Field(description="the band around it: it is of one run, without an interval")
+    high: float
+    link: str | None = Field(default=None, description="of our cell, absent without one")
+    size: int | None = None
+    arm: str | None = None
+    baseline: str | None = None
+    ours: float | None = None
+    ours_low: float | None = None
+    ours_high: float | None = None
+    ours_in_band: Literal["inside", "partly", "outside"] | None = Field(
+        default=None, description="our interval; absent where nothing of ours can be compared"
+    )
+    note: str = ""
+
+
+class ArmSummary(Strict):
+    """One arm of a cell. Absent: the figure cannot be had for this program or link."""
+
+    arm: str
+    forwarder: str
+    language: str
+    kind: Kind | None = None
+    trials: int
+    invalid: int
+    mpps: Quartiles | None = None
+    received_mpps: Quartiles | None = None
+    probed_trials: int = Field(
+        default=0,
+        description="trials with the probe in the program, for the three figures of polls",
+    )
+    cycles_per_packet: Quartiles | None = Field(
+        default=None, description="all cycles of the window over its packets (core always full)"
+    )
+    busy_cycles_per_packet: Quartiles | None = None
+    average_rx_burst: Quartiles | None = Field(
+        default=None, description="packets / polls, empty polls counted"
+    )
+    average_nonempty_rx_burst: Quartiles | None = Field(
+        default=None, description="packets / (polls - empty polls)"
+    )
+    generator_tx_mpps: float | None = None
+    forwarder_tx_mpps: float | None = None
+    dropped_share: float | None = Field(default=None, description="forwarder drops / forwarder_rx")
+    refused_share: float | None = Field(
+        default=None, description="refused / attempted: offers, not frames"
+    )
+    lost_before_share: float | None = Field(
+        default=None, description="(accepted - forwarder_rx) / accepted: before the application"
+    )
+    frames: dict[str, int] = Field(
+        default_factory=dict,
+        description="sums over valid trials; in a flood `attempted` and `refused` count offers",
+    )
+    ceiling_share: float | None = Field(
+        default=None,
+        description="median over blocks of received_pps over the best reference peer's in the same "
+        "block; with --line-rate, the median received_pps over that rate",
+    )
+    ceiling_unproven: bool = Field(
+        default=False, description="did more than the reference peers, so that they prove no limit"
+    )
+    limited_by: Limiter | None = None
+    search: SearchFigures | None = None
+    latency: LatencySummary | None = None
+    path: PathFigures | None = None
+    graph: GraphFigures | None = None
+
+
+class Ceiling(Strict):
+    """100 % of a link without a physical rate: the best reference peer (measuring.md 5). Of
+    experiment paths: what the generator put on the wire.
+    """
+
+    pps: float = Field(description="a median over the cell; of this machine and hour")
+    peer: str
+    measured_mpps: dict[str, float] = Field(default_factory=dict)
+
+
+class Difference(Strict):
+    """Of a metric that is 0 in some runs, so that they have no ratio: arm less baseline, paired."""
+
+    shift: float = Field(description="Hodges-Lehmann estimate, in the metric's unit")
+    low: float | None = Field(default=None, description="its 95 % interval")
+    high: float | None = None
+    cliffs_delta: float = Field(description="P(arm above baseline) less P(arm below), -1 to 1")
+    arm_zeros: float = Field(description="share of the arm's runs that were 0, such as loss-free")
+    baseline_zeros: float
+
+
+class AA(Strict):
+    """The baseline against itself: it must find nothing."""
+
+    link: str
+    size: int
+    metric: str
+    load_share: float | None = None
+    n: int
+    ratio: float | None = Field(default=None, description="absent where zeros allow none")
+    ci_low: float | None = None
+    ci_high: float | None = None
+    difference: Difference | None = None
+    p: float
+    spread: float | None = None
+    found_difference: bool
+
+
+class Comparison(Strict):
+    """An arm against the baseline of its cell."""
+
+    metric: str
+    better: Literal["higher", "lower"] = "higher"
+    load_share: float | None = Field(
+        default=None,
+        description="of a metric at a fixed load: the share of the ceiling; of latency and delay "
+        "variation, the share of the arm's own throughput; of experiment latency, of its own "
+        "capacity, 0 being idle",
+    )
+    primary: bool = Field(description="the metric that answers the experiment's question")
+    link: str
+    size: int
+    baseline: str
+    arm: str
+    n: int
+    ratio: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    difference: Difference | None = Field(
+        default=None, description="instead of a ratio, where some values are 0"
+    )
+    a12: float | None = None
+    spread: float | None = None
+    smallest_detectable: float | None = None
+    zero_blocks: int = Field(
+        default=0, description="blocks left out because a value was 0: a log-ratio needs more"
+    )
+    limited_by: Limiter | None = Field(
+        default=None, description="the arm's limit or the baseline's"
+    )
+    limited: Limited | None = Field(default=None, description="whom `limited_by` is about")
+    verdict: Verdict
+    reason: str
+    sentence: str
+
+
+class CellSummary(Strict):
+    """One link and one frame size; of experiment graph, one graph."""
+
+    link: str = Field(description="of experiment graph: the cell's name")
+    size: int = Field(description="bytes with FCS; of experiment graph: objects in a batch")
+    blocks: int
+    routes: int | None = Field(default=None, description="experiment l3fwd: of IPv4, in the table")
+    rules: int | None = Field(default=None, description="experiment l3fwd: past which packets go")
+    ceiling: Ceiling | None = None
+    common_pps: float | None = Field(
+        default=None, description="experiment paths: the rate of which its loads are shares"
+    )
+    arms: list[ArmSummary]
+    references: list[ArmSummary] = Field(description="the self-test's peers")
+    lower_load: list[LowerLoad]
+    low_load_share: float = Field(
+        default=LOW_LOAD, description="the load of `lower_load` at which nothing may be lost"
+    )
+    books_closed: bool | None = Field(default=None, description="null: no books to close")
+
+    @property
+    def peers(self) -> list[ArmSummary]:
+        """The references that are not arms too, and so in every table already."""
+        arms = {arm.arm for arm in self.arms}
+        return [each for each in self.references if each.arm not in arms]
+
+
+class Limit(Strict):
+    """Where something other than the forwarder was the limit."""
+
+    link: str
+    size: int
+    arm: str
+    by: Limiter
+
+
+class Summary(Strict):
+    """summary.json."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    schema_id: Literal["linerate/summary-1"] = Field(default="linerate/summary-1", alias="schema")
+    experiment: str
+    question: str
+    preset: str
+    preset_note: str
+    command: str
+    seed: int
+    window_s: float
+    started_at: str
+    finished_at: str
+    interrupted: bool
+    trials: int
+    invalid_trials: int
+    invalid_reasons: list[InvalidReason]
+    comparisons: list[Comparison]
+    aa: list[AA]
+    books_closed: bool | None = Field(default=None, description="null: no books to close")
+    books_checked: int = Field(description="trials that have books to close")
+    limited_by: list[Limit]
+    smallest_detectable: float | None = Field(
+        default=None,
+        description="relative; the largest over the primary comparisons, "
+        "null when one of them could find nothing",
+    )
+    cells: list[CellSummary]
+    conforming: bool | None = Field(
+        default=None, description="to RFC 2544; null where that is not claimed or not known"
+    )
+    tsc_hz: int | None = None
+    clock: Clock | None = Field(
+        default=None, description="of experiment latency: the time stamp counter, and what it costs"
+    )
+    machine: Machine
+    versions: dict[str, str]
+    bands: list[Band] = Field(
+        default_factory=list, description="experiment paths: published ratios, ours beside them"
+    )
+    graph: GraphAnswers | None = Field(
+        default=None, description="experiment graph: published orderings, looked for here"
+    )
+    takeaways: list[TakeawayEntry] = Field(
+        default_factory=list, description="experiment cloud: statements, and what the data say"
+    )
+    cloud: CloudAnswers | None = None
+    warnings: list[str]
+
+
+def schema() -> dict[str, Any]:
+    document = Summary.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
+
+
+def dump(summary: Summary) -> str:
+    data = summary.model_dump(mode="json", by_alias=True, exclude_none=True)
+    # What readers look up is always there; null where it is not known.
+    for name in ("books_closed", "smallest_detectable"):
+        data.setdefault(name, None)
+    for comparison in data["comparisons"]:
+        for name in ("ratio", "ci_low", "ci_high", "smallest_detectable"):
+            comparison.setdefault(name, None)
+    # A figure that was put in later was not checked, and JSON has no word for what is no number.
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"

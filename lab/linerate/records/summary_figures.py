@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of an arm in summary.json: its searches, paths to packets, and delays."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from linerate.records.trial import CpuPart, InvalidCode, Protocol
+from linerate.records.types import Answer, Verdict
+
+
+class Strict(BaseModel):
+    """What is not named here is an error, and so is what is no number."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Quartiles(Strict):
+    """Distribution of a figure over the valid trials of an arm, or over its searches."""
+
+    n: int
+    median: float
+    q1: float
+    q3: float
+    low: float | None = Field(
+        default=None, description="95 % interval of the median; absent where n allows none"
+    )
+    high: float | None = None
+
+    def scaled(self, factor: float) -> Quartiles:
+        """The same in another unit."""
+
+        def scale(value: float | None) -> float | None:
+            return None if value is None else value * factor
+
+        return Quartiles(
+            n=self.n,
+            median=self.median * factor,
+            q1=self.q1 * factor,
+            q3=self.q3 * factor,
+            low=scale(self.low),
+            high=scale(self.high),
+        )
+
+
+class GraphFigures(Strict):
+    """Of an arm in a cell of experiment graph."""
+
+    build: str = Field(description="the program behind the arm: the best of its builds")
+    mobjects_per_s: Quartiles | None = Field(
+        default=None, description="million objects per second through the graph"
+    )
+    cycles_per_object: Quartiles | None = None
+    path_nodes: int | None = Field(
+        default=None, description="workers that each object passes: neither source nor sink"
+    )
+    cycles_per_object_per_node: Quartiles | None = None
+
+
+class CellRatio(Strict):
+    """Two cells of one arm, paired in blocks: the first over the second."""
+
+    first: str
+    second: str
+    n: int
+    ratio: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+
+
+class JudgedRatio(CellRatio):
+    """One with a verdict, by the rules of all comparisons."""
+
+    p: float | None = None
+    p_holm: float | None = Field(
+        default=None, description="over the pairs of one arm's ordering or splitting"
+    )
+    verdict: Verdict
+    reason: str
+
+
+class Ordering(Strict):
+    """A published ordering of passing mechanisms, looked for in one arm: each over the next."""
+
+    arm: str
+    work: str
+    stats: str
+    steps: list[JudgedRatio]
+    holds: Answer
+    reason: str = ""
+
+
+class Splitting(Strict):
+    """What each doubling of the ways that a batch is split costs one arm."""
+
+    arm: str
+    passing: str
+    work: str
+    stats: str
+    doublings: list[CellRatio] = Field(description="objects/s with twice the ways over without")
+    changes: list[JudgedRatio] = Field(
+        default_factory=list,
+        description="each doubling over the one before it; `first` and `second` are the cells that "
+        "these two led to",
+    )
+    alike: Answer = Field(description="whether every doubling costs as much as the one before")
+    reason: str = ""
+
+
+class GraphAnswers(Strict):
+    """What was published without numbers, and whether it holds here."""
+
+    orderings: list[Ordering]
+    splitting: list[Splitting]
+
+
+class GoalFigure(Strict):
+    """What the searches of an arm found for one goal, in frames per second over all directions."""
+
+    goal: str
+    loss_ratio: float = Field(description="a load may lose up to this share")
+    searches: int = Field(description="searches that came to an end")
+    pps: Quartiles | None = Field(
+        default=None, description="greatest load that reached the goal (relevant lower bound)"
+    )
+    l2_bps: float | None = Field(default=None, description="of the median; frames with FCS")
+    l1_bps: float | None = Field(
+        default=None, description="of the median; 20 bytes a frame more: preamble, SFD and gap"
+    )
+    width: float | None = Field(
+        default=None, description="largest distance of the two bounds, as a share of the upper one"
+    )
+    share: float | None = Field(
+        default=None, description="median over searches of the rate over 100 % of that search"
+    )
+    at_maximum: int = Field(default=0, description="searches that 100 % ended")
+    below_minimum: int = Field(default=0, description="searches without any load that reached it")
+
+
+class LatencyFigure(Strict):
+    """Of an arm at a share of its own throughput. Each search is one value: the mean of its trials'
+    means, and the median over its trials of what each has once (never pooled).
+    """
+
+    share: float
+    trials: int = Field(description="repetitions of all searches together")
+    average_us: float = Field(description="the mean of all trials' means, as RFC 2544 reports it")
+    mean_us: Quartiles
+    minimum_us: float
+    maximum_us: float
+    quantiles_us: dict[str, Quartiles] = Field(
+        description="by quantile; absent where a trial has too few frames for it"
+    )
+    pdv_us: dict[str, Quartiles] = Field(
+        description="packet delay variation (RFC 5481): the quantile less the trial's minimum"
+    )
+    jitter_us: Quartiles | None = Field(
+        default=None, description="RFC 3550's, as the sender smooths it; for comparison with others"
+    )
+    ipdv_us: dict[str, Quartiles] | None = Field(
+        default=None,
+        description="by quantile: how much the delays of two frames in a row differ (RFC 3393), "
+        "without the sign; absent where the sender does not tell",
+    )
+
+
+class LossFigure(Strict):
+    """Frame loss of an arm at a share of 100 % that no search ended above."""
+
+    share: float
+    searches: int = Field(description="searches that measured frame loss at this load")
+    loss_ratio: Quartiles
+
+
+class LossEnded(Strict):
+    """A load that only some searches tried, so that it has no median: those that still lost frames.
+
+    RFC 2544, 26.3: two trials in a row without loss end the test.
+    """
+
+    share: float
+    tried: int = Field(description="searches that measured frame loss at this load")
+    ended: int = Field(description="searches that had ended above it, without loss at the end")
+
+
+class BurstFigure(Strict):
+    """The longest burst at 100 % of which nothing is lost (RFC 2544, 26.4; RFC 9004)."""
+
+    repetitions: int = Field(description="of all searches together")
+    at_limit: int = Field(description="repetitions in which the longest burst tried passed")
+    average: float = Field(description="frames, over all repetitions; as the next three RFC 9004's")
+    minimum: int
+    maximum: int
+    deviation: float | None = Field(
+        default=None, description="standard deviation of the sample (n - 1)"
+    )
+    frames: Quartiles = Field(description="per search, the mean of its repetitions")
+    implied_s: Quartiles | None = Field(
+        default=None,
+        description="implied buffer time (RFC 9004), per search; absent where the longest burst "
+        "tried passed in a repetition, for then it is longer",
+    )
+    corrected_s: Quartiles | None = Field(
+        default=None, description="corrected buffer time (RFC 9004), per search; absent likewise"
+    )
+
+
+class RecoveryFigure(Strict):
+    """From an overload to the last lost frame after it (RFC 2544, 26.5)."""
+
+    repetitions: int = Field(description="of all searches together")
+    not_overloaded: int = Field(description="nothing was lost before the rate was halved")
+    not_recovered: int = Field(description="frames were lost in the last tenth of the time")
+    recovered_s: Quartiles | None = Field(
+        default=None,
+        description="per search, the mean of its repetitions; absent unless every repetition "
+        "recovered, for a figure of those that did would be too good; 0: nothing was lost after "
+        "the change",
+    )
+    average_s: float | None = Field(
+        default=None, description="the mean of all repetitions, as RFC 2544 reports it; likewise"
+    )
+
+
+class InvalidReason(Strict):
+    """How many trials do not count for one reason, and the words of the first of them."""
+
+    code: InvalidCode
+    count: int
+    example: str
+
+
+class LowerLoad(Strict):
+    """An arm at a load below the ceiling, fixed unless said otherwise."""
+
+    arm: str
+    load_share: float
+    offered_mpps: float | None = None
+    trials: int
+    invalid: int
+    invalid_reasons: list[InvalidReason] = Field(
+        default_factory=list, description="the commonest first"
+    )
+    loss_share: float | None = Field(
+        default=None,
+        description="(attempted - received) / attempted, over all valid trials together",
+    )
+    busy_cycles_per_packet: Quartiles | None = None
+    average_rx_burst: Quartiles | None = Field(
+        default=None, description="packets / polls, empty polls counted"
+    )
+    average_nonempty_rx_burst: Quartiles | None = Field(
+        default=None, description="packets / (polls - empty polls)"
+    )
+    busy_share: Quartiles | None = Field(
+        default=None, description="of the polling cores' cycles, those spent on packets"
+    )
+    full_share: Quartiles | None = Field(
+        default=None, description="polls that returned all they asked for / polls: saturation"
+    )
+    rx_spin: Quartiles | None = Field(default=None, description="empty polls / polls")
+    path: PathFigures | None = None
+
+
+class PathFigures(Strict):
+    """An arm of experiment paths in a flood or at a fixed load: what a packet cost the forwarder's
+    core, what became of those that did not come back, and how long the others took.
+    """
+
+    cpus: dict[CpuPart, list[int]] = Field(
+        default_factory=dict, description="which cores paid, by what ran on them"
+    )
+    cpu_ns_per_packet: Quartiles | None = Field(
+        default=None, description="process and NAPI threads, over the frames that came back"
+    )
+    process_ns: Quartiles | None = None
+    napi_ns: Quartiles | None = Field(
+        default=None, description="the kernel's threads that receive for the forwarder"
+    )
+    softirq_ns: float | None = Field(
+        default=None,
+        description="over all trials together, from ticks of 1/100 s; in part within the others",
+    )
+    core_share: Quartiles | None = Field(
+        default=None, description="process and NAPI threads, of the window"
+    )
+    own_share: float | None = Field(
+        default=None, description="the offered rate over what the arm carried in a flood, medians"
+    )
+    latency_us: dict[str, Quartiles] = Field(
+        default_factory=dict,
+        description="by quantile: the sender's, of each trial; absent where trials have too few "
+        "frames for it",
+    )
+    lost: dict[str, float] | None = Field(
+        default=None,
+        description="by the counter that names them, of all frames that were sent: below 0 where "
+        "one was counted twice; absent without a valid trial",
+    )
+
+
+class SearchFigures(Strict):
+    """An arm of experiment rfc2544. A search is one process; its windows are the trials."""
+
+    searches: int
+    unfinished: int = Field(description="searches without a throughput")
+    reasons: dict[str, int] = Field(description="why a test of a search has no result")
+    windows: int
+    void_windows: int = Field(
+        description="sender late or forwarder starved; each was repeated, and none counted"
+    )
+    goals: list[GoalFigure]
+    latency_definition: str | None = Field(
+        default=None, description="which of RFC 1242's the latency is; absent without any"
+    )
+    latency: list[LatencyFigure] = Field(default_factory=list)
+    loss: list[LossFigure] = Field(default_factory=list)
+    loss_ended: list[LossEnded] = Field(
+        default_factory=list, description="the loads below those of `loss` that some searches tried"
+    )
+    back_to_back: BurstFigure | None = None
+    recovery: RecoveryFigure | None = None
+    at_throughput: LowerLoad | None = Field(
+        default=None,
+        description="core use at each search's own throughput, for itself alone: loads of other "
+        "arms are others; `load_share` is the median",
+    )
+    deviations: list[str] = Field(default_factory=list, description="from RFC 2544")
+
+
+class Delays(Strict):
+    """Each trial is one value; `minimum` and `maximum` are over all of them."""
+
+    minimum: float | None = Field(default=None, description="absent where it is not known")
+    mean: Quartiles
+    quantiles: dict[str, Quartiles] = Field(
+        description="by quantile; absent where a trial has too few frames for it"
+    )
+    maximum: float | None = None
+
+
+class Delayed(Strict):
+    """Of an arm, a kind of frame and a load: the delays, each less one reading of the clock."""
+
+    protocol: Protocol
+    load_share: float = Field(description="of the forwarder's own capacity; 0: idle")
+    asked_pps: float | None = Field(default=None, description="offered, median of the trials")
+    trials: int
+    invalid: int
+    packets: int = Field(description="that were measured, in all valid trials")
+    cycles: Delays | None = Field(default=None, description="absent: no trial is valid")
+    ns: Delays | None = Field(default=None, description="cycles over the frequency as checked")
+
+
+class RoundTrip(Delayed):
+    """From the moment before the sender's send call to the return of its receive call."""
+
+    loss_share: float | None = Field(default=None, description="of all valid trials together")
+    buffered_ns: float | None = Field(
+        default=None,
+        description="computed: the longest wait in the forwarder's TX buffer at this rate, "
+        "min((frames - 1) / rate, drain period); absent: it has no such buffer",
+    )
+
+
+class Inside(Delayed):
+    """A span inside the forwarder, as it or the probe in it measured."""
+
+    span: str
+    one_in: int = Field(description="of so many bursts one was measured")
+
+
+class LatencySummary(Strict):
+    """An arm of experiment latency."""
+
+    flood_pps: float | None = Field(
+        default=None, description="what came back of a flood, the median; absent with --line-rate"
+    )
+    capacity_pps: float | None = Field(
+        default=None,
+        description="100 %: that, or as much less that the sender is on time at the greatest load; "
+        "absent where it is not known",
+    )
+    round_trips: list[RoundTrip]
+    packet_sender: list[RoundTrip] | None = Field(
+        default=None,
+        description="round trips by a packet socket in the generator's place, at idle; absent on "
+        "links where it cannot be",
+    )
+    inside: list[Inside]

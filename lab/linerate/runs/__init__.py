@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run of any experiment: begun, resumed, merged, compared."""

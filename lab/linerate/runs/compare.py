@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`linerate compare`: has a forwarder become slower from one run to another?
+
+Two runs never share a moment, and on a shared machine absolute rates of two moments do not compare
+(measuring.md 11). What does is each arm's ratio to its baseline within a bed: the first run has
+some such ratios, the second others, and the ratio of the two ratios has an interval by unpaired
+statistics (`linerate.verdict.unpaired`). Whatever slows both arms alike cancels; so does a baseline
+that changed itself, which is why changed programs are named. Where link or generator limit an arm,
+rates tell nothing of programs: cycles per packet at fixed lower loads, again as ratios, answer
+instead.
+
+slower      the interval lies beyond the margin, and Holm's p over all comparisons is below ALPHA
+not slower  the interval lies on the near side of the margin: tested, not assumed
+undecided   the interval holds the margin, or the rates were held back
+invalid     the control differed between the runs by more than the lab's own margin (the A/A arm's
+            ratios, which no program explains): then nothing in the cell that is compared by the
+            same metric at the same load has a verdict. Or a program lost frames at a fixed load
+
+A control that differs by less takes away only what it could explain. One that is off by the same in
+both runs cancels, and is no obstacle here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from linerate.host.errors import RunError
+from linerate.records.run_file import made_of
+from linerate.records.trial import cell_words
+from linerate.runs.experiment import Comparable, Control, Experiment, Gate, Sample
+from linerate.runs.kept_runs import refuse_unlike
+from linerate.runs.provenance import changed_programs, deciding, telling
+from linerate.runs.rebuild import Stored
+from linerate.runs.registry import find
+from linerate.verdict import stats, unpaired
+from linerate.verdict.judgement import MARGIN
+from linerate.verdict.stats import ALPHA, MIN_COUNT
+from linerate.verdict.unpaired import Shift
+
+Verdict = Literal["slower", "not slower", "undecided", "invalid"]
+
+# Offered loads further apart than this make other bursts, and so other costs of a packet.
+LOADS_ALIKE = 0.1
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class RunName(_Strict):
+    """One of the two runs."""
+
+    directory: str
+    id: str
+    started_at: str
+    trials: int
+    complete: bool
+
+
+class Change(_Strict):
+    """One figure of one arm, from the first run to the second."""
+
+    link: str
+    size: int
+    arm: str
+    baseline: str
+    metric: str
+    better: Literal["higher", "lower"]
+    load_share: float | None = Field(default=None, description="of the ceiling, at a fixed load")
+    before: float | None = Field(default=None, description="arm over baseline in the first run")
+    after: float | None = Field(default=None, description="arm over baseline in the second run")
+    n_before: int
+    n_after: int
+    ratio: float | None = Field(default=None, description="after over before: a ratio of ratios")
+    ci_low: float | None = None
+    ci_high: float | None = None
+    test: unpaired.Test | None = None
+    p_holm: float | None = Field(
+        default=None, description="of the hypothesis that it is slower by just the margin"
+    )
+    held_back: bool = Field(
+        default=False, description="a limit other than the programs, or unlike loads: no answer"
+    )
+    verdict: Verdict
+    reason: str
+    sentence: str
+
+
+class Regression(_Strict):
+    """What `linerate compare --json` prints."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    schema_id: Literal["linerate/compare-1"] = Field(default="linerate/compare-1", alias="schema")
+    experiment: str
+    margin: float
+    before: RunName
+    after: RunName
+    changes: list[Change]
+    notes: list[str]
+
+    @property
+    def slower(self) -> bool:
+        return any(change.verdict == "slower" for change in self.changes)
+
+    @property
+    def undecided(self) -> bool:
+        """An arm of a cell has a figure without an answer.
+
+        Rates that were held back have none to give: there, the costs at lower loads must.
+        """
+        arms: dict[tuple[str, int, str], list[Change]] = {}
+        for change in self.changes:
+            every = arms.setdefault((change.link, change.size, change.arm), [])
+            if not change.held_back:
+                every.append(change)
+        return any(
+            not every or any(each.verdict in ("undecided", "invalid") for each in every)
+            for every in arms.values()
+        )
+
+
+def schema() -> dict[str, Any]:
+    document = Regression.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
+
+
+@dataclass(frozen=True)
+class _Both:
+    """The same figure of both runs, and why it has no verdict.
+
+    `drift`: log of the ratio by which the control differs between the runs; 0 where the difference
+    is not shown.
+    """
+
+    before: Sample
+    after: Sample
+    unsound: str | None
+    drift: float
+    shift: Shift | None
+    p: float | None
+
+    @property
+    def logs(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        return self.before.logs, self.after.logs
+
+
+def compare(before: Stored, after: Stored, margin: float) -> Regression:
+    """Compare two runs; raises `RunError` where they cannot be."""
+    refuse(before, after)
+    experiment = find(before.run.experiment)
+    found = [_comparable(experiment, each) for each in (before, after)]
+    common = _common(before, after, *found)
+    controls = _controls(*found)
+    both = [_pair(one, other, controls.get(one.gate), margin) for one, other in common]
+    tested = [each for each in both if each.p is not None]
+    holm = stats.holm([each.p for each in tested if each.p is not None])
+    p_holm = {id(each): p for each, p in zip(tested, holm, strict=True)}
+    return Regression(
+        experiment=before.run.experiment,
+        margin=margin,
+        before=_name(before),
+        after=_name(after),
+        changes=[_change(each, p_holm.get(id(each)), margin) for each in both],
+        notes=_notes(before, after, *found),
+    )
+
+
+def _comparable(experiment: Experiment, run: Stored) -> Comparable:
+    with made_of(run.directory):
+        return experiment.comparable(run.run, run.trials)
+
+
+def refuse(before: Stored, after: Stored) -> None:
+    """Raise `RunError` for two runs whose ratios are not the same figure."""
+    names = f"{before.directory} and {after.directory}"
+    if before.run.experiment != after.run.experiment:
+        raise RunError(
+            f"{names} are of different experiments: {before.run.experiment} and "
+            f"{after.run.experiment}"
+        )
+    if before.run.ids & after.run.ids:
+        raise RunError(f"{names} hold the same run", "name two runs that were measured apart")
+    experiment = find(before.run.experiment)
+    refuse_unlike(
+        experiment.decisive(before.run.design),
+        experiment.decisive(after.run.design),
+        "compare runs that were asked the same; seed and number of blocks may differ",
+    )
+    one, other = before.run.sessions[0], after.run.sessions[0]
+    machines = [text for text in deciding(one, other) if not text.startswith("dpdk version")]
+    if machines:
+        raise RunError(
+            f"{names} ran on different machines, where a ratio of two programs may be another one: "
+            f"{'; '.join(machines)}",
+            "run both on one machine",
+        )
+
+
+def _name(run: Stored) -> RunName:
+    return RunName(
+        directory=str(run.directory),
+        id=run.run.id,
+        started_at=run.run.sessions[0].started_at,
+        trials=len(run.trials),
+        complete=run.run.complete(len(run.trials)),
+    )
+
+
+def _common(
+    before: Stored, after: Stored, first: Comparable, second: Comparable
+) -> list[tuple[Sample, Sample]]:
+    if not first.samples and not second.samples:
+        raise RunError(
+            f"{before.directory} and {after.directory} have no figure in common: neither has one "
+            f"that runs of experiment {before.run.experiment} are compared by",
+            "linerate report DIR DIR --out DIR takes runs of one design together",
+        )
+    others = {sample.key: sample for sample in second.samples}
+    common = [(sample, others[sample.key]) for sample in first.samples if sample.key in others]
+    if not common:
+        raise RunError(
+            f"{before.directory} and {after.directory} have no figure in common: no arm with the "
+            "same baseline on the same link at the same size",
+            "compare runs with the same forwarders, links and sizes",
+        )
+    return common
+
+
+@dataclass(frozen=True)
+class _Drift:
+    """How the control differs between the runs. `unsound`: why nothing beside it has a verdict;
+    `log`: as in `_Both`.
+    """
+
+    unsound: str | None = None
+    log: float = 0.0
+
+
+def _controls(first: Comparable, second: Comparable) -> dict[Gate, _Drift]:
+    others = {each.gate: each for each in second.controls}
+    return {one.gate: _drift(one, others[one.gate]) for one in first.controls if one.gate in others}
+
+
+def _drift(one: Control, other: Control) -> _Drift:
+    for which, control in (("first", one), ("second", other)):
+        if len(control.logs) < MIN_COUNT:
+            return _Drift(f"the {which} run's A/A arm has too few valid blocks")
+    shift = unpaired.compare(one.logs, other.logs)
+    p, found = shift.p(), shift.interval
+    if found and (found.low > math.log(1 + MARGIN) or found.high < math.log(1 - MARGIN)):
+        return _Drift(
+            "the A/A arm, one program against itself, differs between the runs "
+            f"(ratio {math.exp(shift.estimate):.3f}, p {p:.3f})"
+        )
+    return _Drift(log=shift.estimate if p < ALPHA else 0.0)
+
+
+def limit(better: str, margin: float) -> float:
+    """The ratio that is slower by just the margin: less of what is good, more of what costs."""
+    return 1 - margin if better == "higher" else 1 + margin
+
+
+def _pair(before: Sample, after: Sample, control: _Drift | None, margin: float) -> _Both:
+    control = control or _Drift()
+    unsound = control.unsound or _lossy(before, after)
+    if min(len(before.logs), len(after.logs)) == 0:
+        return _Both(before, after, unsound, control.log, None, None)
+    shift = unpaired.compare(before.logs, after.logs)
+    told = unsound or _held_back(before, after) or shift.interval is None
+    p = None if told else shift.p(math.log(limit(before.better, margin)))
+    return _Both(before, after, unsound, control.log, shift, p)
+
+
+def _lossy(before: Sample, after: Sample) -> str | None:
+    for which, sample in (("first", before), ("second", after)):
+        if sample.unsound:
+            return f"in the {which} run {sample.unsound}"
+    return None
+
+
+def _held_back(before: Sample, after: Sample) -> str | None:
+    """Why a change of this figure would say nothing about the programs."""
+    for which, sample in (("first", before), ("second", after)):
+        if sample.obstacle:
+            return f"in the {which} run {sample.obstacle}, so rates say nothing about the programs"
+    if before.level and after.level:
+        apart = max(before.level, after.level) / min(before.level, after.level) - 1
+        if apart > LOADS_ALIKE:
+            return (
+                f"the loads are not alike: {before.level / 1e6:.2f} and "
+                f"{after.level / 1e6:.2f} Mpps were offered"
+            )
+    return None
+
+
+def _judge(both: _Both, p_holm: float | None, margin: float) -> tuple[Verdict, str]:
+    """The rules, in the order of what forbids a verdict first."""
+    zeros = both.before.zero_blocks + both.after.zero_blocks
+    left_out = f"blocks left out because a value was 0, which has no logarithm: {zeros}"
+    if both.shift is None:
+        lacking = f"; {left_out}" if zeros else ""
+        return "invalid", f"a run has no block with valid trials of both{lacking}"
+    if both.unsound:
+        return "invalid", both.unsound
+    if held := _held_back(both.before, both.after):
+        return "undecided", held
+    if min(both.shift.counts) < MIN_COUNT or both.shift.interval is None or p_holm is None:
+        return "undecided", f"fewer than {MIN_COUNT} blocks in a run"
+    border = math.log(limit(both.before.better, margin))
+    low, high, drift = both.shift.interval.low, both.shift.interval.high, both.drift
+    if both.before.better == "lower":
+        low, high, border, drift = -high, -low, -border, -drift
+    if low > border and zeros:
+        # They may be what became slower.
+        return "undecided", left_out
+    if low > border:
+        return "not slower", "the interval excludes a slow-down by the margin"
+    if high >= border:
+        return "undecided", "the interval holds the margin"
+    if p_holm >= ALPHA:
+        return "undecided", f"Holm's p over all comparisons is {p_holm:.3f}, not below {ALPHA:g}"
+    if drift < 0 and high >= drift:
+        return (
+            "undecided",
+            "the A/A arm, one program against itself, differs as far between the runs "
+            f"(ratio {math.exp(both.drift):.3f})",
+        )
+    return "slower", "the interval lies beyond the margin"
+
+
+def _change(both: _Both, p_holm: float | None, margin: float) -> Change:
+    verdict, reason = _judge(both, p_holm, margin)
+    sample, shift = both.before, both.shift
+    result = Change(
+        link=sample.link,
+        size=sample.size,
+        arm=sample.arm,
+        baseline=sample.baseline,
+        metric=sample.metric,
+        better=sample.better,
+        load_share=sample.load_share,
+        n_before=len(both.before.logs),
+        n_after=len(both.after.logs),
+        held_back=_held_back(both.before, both.after) is not None,
+        verdict=verdict,
+        reason=reason,
+        sentence="",
+    )
+    if shift:
+        result.before, result.after = (math.exp(_middle(logs)) for logs in both.logs)
+        result.ratio = math.exp(shift.estimate)
+        result.test = shift.test
+        result.p_holm = p_holm
+        if shift.interval:
+            result.ci_low = math.exp(shift.interval.low)
+            result.ci_high = math.exp(shift.interval.high)
+    result.sentence = sentence(result, sample.words, margin)
+    return result
+
+
+def _middle(logs: tuple[float, ...]) -> float:
+    return stats.hodges_lehmann(logs)
+
+
+def sentence(change: Change, words: str, margin: float) -> str:
+    """The verdict in words; decides nothing."""
+    where = f"On {cell_words(change.link, change.size, ' at ')}"
+    what = f"{change.arm} against {change.baseline}"
+    if change.ratio is None:
+        return f"{where}, nothing can be said of {what}: {change.reason}."
+    numbers = f"ratio of ratios {change.ratio:.3f}"
+    if change.ci_low is not None and change.ci_high is not None:
+        numbers += f", 95 % interval {change.ci_low:.3f} to {change.ci_high:.3f}"
+    numbers += f", {change.n_before} and {change.n_after} blocks"
+    border = f"{margin * 100:g} %"
+    if change.verdict == "slower":
+        return (
+            f"{where}, {what} has become slower by more than {border}, measured by {words} "
+            f"({numbers})."
+        )
+    if change.verdict == "not slower":
+        return (
+            f"{where}, {what} has not become slower by {border}, measured by {words} ({numbers})."
+        )
+    if change.verdict == "undecided":
+        return (
+            f"{where}, these runs cannot tell whether {what} has become slower by {border}, "
+            f"measured by {words} ({numbers}): {change.reason}."
+        )
+    return f"{where}, no verdict on {what} by {words} ({numbers}): {change.reason}."
+
+
+def _notes(before: Stored, after: Stored, first: Comparable, second: Comparable) -> list[str]:
+    """What differs between the runs besides, in words."""
+    one, other = before.run.sessions[0], after.run.sessions[0]
+    notes = [f"{name} is another build in the second run" for name in changed_programs(one, other)]
+    differing = [*deciding(one, other), *telling(one, other)]
+    if differing:
+        notes.append(f"the runs differ in {'; '.join(differing)}")
+    for run in (before, after):
+        if not run.run.complete(len(run.trials)):
+            notes.append(f"{run.directory} ended early: compared are the trials done until then")
+    ours, theirs = ({sample.key for sample in each.samples} for each in (first, second))
+    for run, mine, others in ((before, ours, theirs), (after, theirs, ours)):
+        if alone := sorted({(key[0], key[1], key[2]) for key in mine - others}):
+            named = ", ".join(
+                f"{arm} on {cell_words(link, size, ' at ')}" for link, size, arm in alone
+            )
+            notes.append(f"figures only {run.directory} has, not compared: {named}")
+    return notes

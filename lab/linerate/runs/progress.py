@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run prints while it measures: how far it is, and the remaining time.
+
+On a terminal one line that moves; otherwise a plain line every few seconds. No refresh thread: the
+lab forks from its main thread and stays quiet while it measures.
+"""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from linerate.records.trial import Trial, cell_words
+
+PLAIN_EVERY_S = 5.0
+
+
+def remaining(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s left" if minutes else f"{rest} s left"
+
+
+class Monitor:
+    """Counts trials and guesses the end from how long they took so far, once a block is over.
+
+    A block's first trials say little: they pay for its start.
+    """
+
+    def __init__(self, console: Console, total: int) -> None:
+        self.console = console
+        self.total = total
+        self.done = 0
+        self._earlier = 0
+        self._started = time.monotonic()
+        self._telling = False
+        self._printed = 0.0
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            auto_refresh=False,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("starting", total=total, left="")
+
+    def __enter__(self) -> Monitor:
+        # Whatever was prepared until now takes no time of the trials.
+        self._started = time.monotonic()
+        self._progress.start()
+        self._progress.refresh()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def add(self, trials: int) -> None:
+        """More trials than planned are to come."""
+        self.total += trials
+        self._progress.update(self._task, total=self.total)
+
+    def skip(self, trials: int) -> None:
+        self.add(-trials)
+
+    def announce(self, text: str) -> None:
+        if self.console.is_terminal:
+            self._progress.update(self._task, description=escape(text))
+            self._progress.refresh()
+        else:
+            self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def replayed(self, trial: Trial) -> None:
+        """It was run in an earlier session: it tells nothing of how long the others will take."""
+        self.done += 1
+        self._earlier += 1
+
+    def block_over(self) -> None:
+        """The last trial was that of a block, of which at least one was run just now."""
+        self._telling = self._telling or self.done > self._earlier
+
+    def _left(self) -> str:
+        """The remaining time; "" as long as nothing tells of it."""
+        if not self._telling:
+            return ""
+        elapsed = time.monotonic() - self._started
+        return remaining(elapsed / (self.done - self._earlier) * (self.total - self.done))
+
+    def finished(self, trial: Trial) -> None:
+        """It was run just now."""
+        self.done += 1
+        left = self._left()
+        what = f"{cell_words(trial.link, trial.size)} {trial.arm}"
+        if trial.invalid:
+            self._progress.console.print(
+                f"invalid: {what}, block {trial.block}: {trial.invalid}",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
+        if self.console.is_terminal:
+            self._progress.update(
+                self._task, description=what, completed=self.done, left=left, refresh=True
+            )
+        elif time.monotonic() - self._printed >= PLAIN_EVERY_S or self.done == self.total:
+            self._printed = time.monotonic()
+            self.console.print(
+                f"{self.done}/{self.total} trials, {what}{left and f', {left}'}",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )

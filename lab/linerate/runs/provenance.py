@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a session worked with, and whether two sessions worked with the same.
+
+Trials of one run may come from several sessions only if machine, memory and programs are the same:
+an arm is one program on one machine, and its ratio to the baseline is one figure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from linerate import __version__
+from linerate.forwarders import forwarder
+from linerate.forwarders.base import DpdkForwarder
+from linerate.host import machine
+from linerate.host.builds.plugins import PROBE
+from linerate.host.errors import LabError
+from linerate.host.machine import Machine
+from linerate.host.places import rust_binary
+from linerate.records.run_file import Session
+
+# A ratio of two programs is another figure where one of these differs ...
+_DECIDING = ("cpu_model", "hypervisor", "numa_nodes", "l3_cache", "dpdk_version")
+# ... and may be where one of these does.
+_TELLING = ("cpu_count", "cpus_allowed", "kernel", "governor", "clock_source", "distribution")
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def versions() -> dict[str, str]:
+    """Of the lab and of what its figures depend on."""
+    found = {"linerate": __version__, "dpdk": machine.dpdk_version() or "unknown"}
+    for name in ("snappi", "scipy", "numpy", "altair", "vl-convert-python"):
+        found[name] = metadata.version(name)
+    return found
+
+
+def programs(
+    forwarders: Iterable[str], *, generator: bool, probe: bool, others: Iterable[str] = ()
+) -> dict[str, str]:
+    """SHA-256 of the files of these forwarders, and of the lab's own programs; after `prepare`."""
+    found: dict[str, Path] = {}
+    for name in dict.fromkeys(forwarders):
+        each = forwarder(name)
+        if isinstance(each, DpdkForwarder):
+            found[name] = each.program()
+    for wanted, name in (
+        (generator, "generator"),
+        (probe, PROBE),
+        *((True, name) for name in others),
+    ):
+        if wanted:
+            found[name] = rust_binary(name)
+    return digests(found)
+
+
+def digests(files: Mapping[str, Path]) -> dict[str, str]:
+    """SHA-256 of those that can be read, by their names in the lab."""
+    return {name: digest for name, path in files.items() if (digest := _digest(path))}
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def changed_programs(one: Session, other: Session) -> list[str]:
+    """Names of those that both had and that are not the same file."""
+    return sorted(
+        name for name, digest in one.programs.items() if other.programs.get(name, digest) != digest
+    )
+
+
+def deciding(one: Session, other: Session) -> list[str]:
+    """What differs so that the two measured different things, in words; machine and memory."""
+    found = _facts(one.machine, other.machine, _DECIDING)
+    if one.memory != other.memory:
+        found.append(f"memory: {one.memory} and {other.memory}")
+    return found
+
+
+def telling(one: Session, other: Session) -> list[str]:
+    """What else differs and a reader should know, in words."""
+    found = _facts(one.machine, other.machine, _TELLING)
+    if one.cpus != other.cpus:
+        found.append(f"CPUs: {_cpus(one)} and {_cpus(other)}")
+    mine, others = one.versions.get("linerate"), other.versions.get("linerate")
+    if mine != others:
+        found.append(f"linerate: {mine} and {others}")
+    return found
+
+
+def _cpus(session: Session) -> str:
+    return ", ".join(f"{role} {cpu}" for role, cpu in session.cpus.items())
+
+
+def _facts(one: Machine, other: Machine, names: tuple[str, ...]) -> list[str]:
+    return [
+        f"{name.replace('_', ' ')}: {getattr(one, name)} and {getattr(other, name)}"
+        for name in names
+        if getattr(one, name) != getattr(other, name)
+    ]
+
+
+def refuse_to_resume(first: Session, this: Session) -> None:
+    """Raise `LabError` unless this session would measure what the run's first one did."""
+    rebuilt = changed_programs(first, this)
+    if rebuilt:
+        raise LabError(
+            f"{', '.join(rebuilt)}: not the program that the run began with; half of an arm would "
+            "be one program and half another",
+            "start a new run, or bring back the build that the run began with",
+        )
+    differing = deciding(first, this)
+    if differing:
+        raise LabError(
+            f"this is not the machine, or not the set-up, that the run began on: "
+            f"{'; '.join(differing)}",
+            "start a new run here: linerate compare tells two runs apart",
+        )

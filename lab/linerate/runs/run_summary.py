@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the summaries of all experiments have alike. Pure: the records decide everything."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from linerate.host import machine
+from linerate.host.errors import RunError
+from linerate.host.machine import Machine
+from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.run_file import RUN, Run
+from linerate.records.summary import CellSummary, Comparison, Limit, Summary
+from linerate.records.trial import Trial
+from linerate.runs.provenance import now, versions
+from linerate.traffic import books
+from linerate.trial.activity import FORWARDER, waiting_of
+from linerate.verdict.arms import invalid_reasons
+from linerate.verdict.ceiling import unproven
+from linerate.verdict.comparisons import CellPairs, compare, control_of
+from linerate.verdict.sentences import sentence
+
+# Share of its time that a forwarder may wait for its CPU without a warning.
+CROWDED = 0.03
+
+
+@dataclass(kw_only=True)
+class Design:
+    """What was asked, as far as the records do not tell it; kept in run.json."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    question: str
+    preset: str
+    preset_note: str
+    seed: int
+    window_s: Annotated[float, Field(gt=0)]
+    cells: Annotated[list[Cell], Field(min_length=1)]
+    arms: Annotated[list[Arm], Field(min_length=1)]
+    line_rate: Annotated[float, Field(gt=0)] | None = None
+    generator_ports: list[str] = field(default_factory=list)
+    forwarder_ports: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Setup:
+    """What summary.json says that is not in the records.
+
+    What is None is looked up on this machine and now.
+    """
+
+    experiment: str
+    question: str
+    preset: str
+    preset_note: str
+    command: str
+    seed: int
+    window_s: float
+    started_at: str
+    cells: list[Cell]
+    arms: list[Arm]
+    line_rate: float | None = None
+    tsc_hz: int | None = None
+    warnings: list[str] = field(default_factory=list)
+    finished_at: str | None = None
+    machine: Machine | None = None
+    versions: dict[str, str] | None = None
+
+
+def setup_of(experiment: str, run: Run, design: Design, trials: list[Trial]) -> Setup:
+    """The design and what the sessions say: the summary's, whenever and wherever it is made."""
+    if not run.sessions:
+        raise RunError(f"{RUN}: the run ended before its first trial", "start a new one")
+    first, last = run.sessions[0], run.sessions[-1]
+    return Setup(
+        experiment=experiment,
+        question=design.question,
+        preset=design.preset,
+        preset_note=design.preset_note,
+        command=first.command,
+        seed=design.seed,
+        window_s=design.window_s,
+        started_at=first.started_at,
+        cells=design.cells,
+        arms=design.arms,
+        line_rate=design.line_rate,
+        tsc_hz=first.tsc_hz or _median_hz(trials),
+        warnings=run.warnings,
+        # A session that was killed has no end but its last trial.
+        finished_at=last.ended_at or (trials[-1] if trials else last).started_at,
+        machine=first.machine,
+        versions=first.versions,
+    )
+
+
+def _median_hz(trials: list[Trial]) -> int | None:
+    known = [trial.tsc_hz for trial in trials if trial.tsc_hz]
+    return round(statistics.median(known)) if known else None
+
+
+def books_of(trials: list[Trial]) -> tuple[bool | None, int]:
+    """Whether the books close, None without any; and how many trials have some."""
+    checked = sum(books.checkable(trial) for trial in trials)
+    return (books.closed(trials) if checked else None), checked
+
+
+def smallest_detectable(comparisons: list[Comparison]) -> float | None:
+    """The largest over the primary comparisons; one that could find nothing has no bound."""
+    found = [
+        math.inf if each.smallest_detectable is None else each.smallest_detectable
+        for each in comparisons
+        if each.primary
+    ]
+    largest = max(found, default=math.inf)
+    return largest if math.isfinite(largest) else None
+
+
+def summary_of(
+    setup: Setup,
+    trials: list[Trial],
+    found: list[CellSummary],
+    pairs: list[CellPairs],
+    *,
+    interrupted: bool,
+    undisturbed: list[Trial] | None = None,
+) -> Summary:
+    """What any experiment says of its cells, with the verdicts that follow from the pairs.
+
+    `undisturbed`: trials in which the forwarder was to have its CPU alone; None: all were.
+    """
+    comparisons = compare(pairs)
+    for comparison in comparisons:
+        comparison.sentence = sentence(comparison)
+    closed, checked = books_of(trials)
+    return Summary(
+        experiment=setup.experiment,
+        question=setup.question,
+        preset=setup.preset,
+        preset_note=setup.preset_note,
+        command=setup.command,
+        seed=setup.seed,
+        window_s=setup.window_s,
+        started_at=setup.started_at,
+        finished_at=setup.finished_at or now(),
+        interrupted=interrupted,
+        trials=len(trials),
+        invalid_trials=sum(not t.valid for t in trials),
+        invalid_reasons=invalid_reasons(trials),
+        comparisons=comparisons,
+        aa=[control for each in pairs if (control := control_of(each))],
+        books_closed=closed,
+        books_checked=checked,
+        limited_by=[
+            Limit(link=cell.link, size=cell.size, arm=arm.arm, by=arm.limited_by)
+            for cell in found
+            for arm in cell.arms
+            if arm.limited_by and not arm.arm.endswith(AA_SUFFIX)
+        ],
+        smallest_detectable=smallest_detectable(comparisons),
+        cells=found,
+        tsc_hz=setup.tsc_hz,
+        machine=setup.machine or machine.facts(),
+        versions=setup.versions or versions(),
+        warnings=[
+            *setup.warnings,
+            *(warning for cell in found for warning in unproven(cell)),
+            *crowding(trials if undisturbed is None else undisturbed),
+        ],
+    )
+
+
+def crowding(trials: list[Trial]) -> list[str]:
+    """Warnings when the forwarder had to wait for its CPU: for the kernel's threads, for others."""
+    found = [
+        waiting
+        for trial in trials
+        if trial.valid
+        for process in trial.processes
+        if process.role == FORWARDER and (waiting := waiting_of(trial, process))
+    ]
+    told = []
+    # Links of shared memory have no such threads, and say nothing of those that have.
+    shared = [each for each in found if each.threads]
+    kernel = [each.kernel_s / each.whole_s for each in shared]
+    if kernel and statistics.median(kernel) >= CROWDED:
+        names = ", ".join(sorted({name for each in shared for name in each.threads}))
+        told.append(
+            f"the kernel's packet thread of the forwarder's interface ({names}), which the lab "
+            f"pins to the forwarder's CPU, used it while the forwarder waited: up to "
+            f"{statistics.median(kernel):.0%} of its time (median). It receives for the forwarder: "
+            "figures are of the core that both share."
+        )
+    others = [each.others_s / each.whole_s for each in found]
+    if others and statistics.median(others) >= CROWDED:
+        told.append(
+            "other programs used the forwarder's CPU: it waited for them "
+            f"{statistics.median(others):.0%} of its time (median). Absolute figures are too low, "
+            "and ratios noisier than need be."
+        )
+    return told

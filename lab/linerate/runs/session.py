@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One session from the command line to its files, of any experiment: owns the directories, the
+signals and the pinning.
+
+A session begins a run (`start`) or goes on with one that was interrupted (`resume`). run.json is
+there before the first trial, the records grow by whole lines, summary and report are made at the
+end; so a run can go on from wherever it stopped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from linerate.host import machine
+from linerate.host.errors import Interrupted, LabError, RunError, UsageError
+from linerate.host.process import RunDirectory, interruptible
+from linerate.host.words import counted
+from linerate.records import run_file
+from linerate.records.cells import Cell
+from linerate.records.journal import Journal
+from linerate.records.output import REPORT, OutputDirectory
+from linerate.records.run_file import RUN, End, Run, Session, made_of
+from linerate.records.trial import RECORDS, RecordWriter, Trial, scan
+from linerate.runs.blocks import too_few_blocks
+from linerate.runs.experiment import Experiment, Findings, Running
+from linerate.runs.provenance import now, refuse_to_resume, telling, versions
+from linerate.runs.registry import find
+
+
+@contextmanager
+def pinned(cpu: int) -> Iterator[None]:
+    """Keep the lab itself off the forwarder's core."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def start(
+    name: str, options: dict[str, Any], out: Path, console: Console, command: str
+) -> Findings:
+    """Run an experiment, write records, summary and report, print the answer.
+
+    Raises `Interrupted` after writing what there is, `LabError` for what the user can mend.
+    """
+    experiment = find(name)
+    with interruptible(), OutputDirectory(out) as output:
+        try:
+            run = Run(experiment=name, options=options, design=experiment.design(options))
+            if options.get("blocks") is None:
+                refuse_too_few_blocks(run.design, experiment.judged_in)
+            output.write(RUN, run_file.dump(run))
+            return _session(experiment, run, output, earlier=[], console=console, command=command)
+        except BaseException:
+            _discard(output)
+            raise
+
+
+def refuse_too_few_blocks(design: Mapping[str, Any], judged_in: int) -> None:
+    """Raise `UsageError` where the preset's blocks could show nothing in so many cells."""
+    cells = [Cell(each["link"], each["size"], each["blocks"]) for each in design["cells"]]
+    if lacking := too_few_blocks(cells, judged_in):
+        raise UsageError(
+            f"--preset {design['preset']}: {'; '.join(lacking)}", "--blocks, or fewer cells"
+        )
+
+
+def _discard(output: OutputDirectory) -> None:
+    """Leave nothing of a run that has no trial."""
+    records = output.path / RECORDS
+    if records.exists() and records.stat().st_size > 0:
+        return
+    for path in (records, output.path / RUN):
+        path.unlink(missing_ok=True)
+    output.discard_if_empty()
+
+
+def resume(
+    name: str, directory: Path, given: Mapping[str, object], console: Console, command: str
+) -> Findings:
+    """Go on with a run of this experiment after an interruption, with the options that it has.
+
+    `given`: the options on the command line; one that contradicts the run's is refused.
+    """
+    with interruptible(), OutputDirectory.existing(directory) as output:
+        run = run_file.load(directory)
+        experiment = find(run.experiment)
+        if run.experiment != name:
+            raise RunError(
+                f"{directory} is a run of the experiment {run.experiment}, not of {name}",
+                f"linerate run {run.experiment} --resume {directory}",
+            )
+        if run.parts:
+            raise RunError(f"{directory} is a merged run: it has no end to go on from")
+        with made_of(directory):
+            refuse_contradictions(directory, given, experiment.kept(run.options))
+            design = experiment.design(run.options)
+        if design != run.design:
+            raise RunError(
+                f"{directory}: this version of linerate would go on with another design than the "
+                "run began with",
+                "use the version that began it, or start a new run",
+            )
+        records = output.path / RECORDS
+        earlier = scan(records).trials if records.exists() else []
+        if run.complete(len(earlier)):
+            say(console, f"{directory}: all {len(earlier)} trials are done, nothing is to be run")
+            with made_of(directory):
+                return publish(experiment, run, output, earlier, console)
+        say(console, f"{directory}: going on after {counted(len(earlier), 'trial')}")
+        return _session(experiment, run, output, earlier=earlier, console=console, command=command)
+
+
+def refuse_contradictions(
+    directory: Path, given: Mapping[str, object], kept: Mapping[str, object]
+) -> None:
+    """Raise `UsageError` for an option that differs from the run's."""
+    for option, value in given.items():
+        if option not in kept:
+            raise UsageError(f"{option}: not together with --resume", f"leave {option} out")
+        if value != kept[option]:
+            raise UsageError(
+                f"{_told(option, value)}: the run in {directory} has "
+                f"{_told(option, kept[option] or None)}",
+                f"leave {option} out: a run goes on with the options that it began with",
+            )
+
+
+def _told(option: str, value: object) -> str:
+    """The option as it is written on a command line."""
+    if isinstance(value, bool):
+        return option if value else f"--no-{option.removeprefix('--')}"
+    if value is None or value == []:
+        return f"no {option}"
+    return f"{option} {','.join(map(str, value)) if isinstance(value, list) else value}"
+
+
+def say(console: Console, text: str) -> None:
+    """A line as it stands: no markup, no wrapping."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _session(
+    experiment: Experiment,
+    run: Run,
+    output: OutputDirectory,
+    *,
+    earlier: list[Trial],
+    console: Console,
+    command: str,
+) -> Findings:
+    stopped: Interrupted | LabError | None = None
+    options = run.options
+    if run.sessions:
+        options = experiment.with_memory(options, run.sessions[0].memory)
+    with RunDirectory() as directory:
+        writer = RecordWriter(output.path / RECORDS)
+        try:
+            if writer.torn:
+                say(console, torn_line(writer.torn) + ", and its trial is run again")
+            journal = Journal(writer, earlier, len(run.sessions) + 1)
+            running = experiment.begin(options, directory, journal, console)
+            with pinned(running.cores.control):
+                session = _open_session(run, running, journal, command)
+                output.write(RUN, run_file.dump(run))
+                try:
+                    running.measure()
+                except (Interrupted, LabError) as error:
+                    stopped = error
+        finally:
+            writer.close()
+    if not journal.trials:
+        raise stopped or LabError("no trial was run")
+    # A run that could not even pass what is on record keeps all of it.
+    trials = journal.trials if len(journal.trials) >= len(earlier) else earlier
+    _close_session(session, running, len(trials), stopped)
+    try:
+        output.write(RUN, run_file.dump(run))
+        # What this session alone measured was in nobody's hands.
+        with made_of(output.path) if earlier else nullcontext():
+            findings = publish(experiment, run, output, trials, console)
+    except LabError:
+        if isinstance(stopped, LabError):
+            raise stopped from None
+        raise
+    if stopped:
+        raise stopped
+    return findings
+
+
+def _open_session(run: Run, running: Running, journal: Journal, command: str) -> Session:
+    began = now()
+    running.prepare()
+    bench = running.bench
+    session = Session(
+        session=journal.session,
+        command=command,
+        started_at=began,
+        machine=machine.facts(),
+        versions=versions(),
+        programs=running.programs(),
+        memory="hugepages" if bench.memory.hugepages else "no-huge",
+        cpus={"control": running.cores.control, "forwarder": running.cores.forwarder},
+        tsc_hz=bench.tsc_hz,
+        warnings=list(running.warnings),
+    )
+    if run.sessions:
+        refuse_to_resume(run.sessions[0], session)
+        if differing := telling(run.sessions[0], session):
+            running.warnings.append(
+                f"session {session.session} was not quite like the first: {'; '.join(differing)}"
+            )
+            session.warnings = list(running.warnings)
+    run.sessions.append(session)
+    return session
+
+
+def _close_session(
+    session: Session, running: Running, trials: int, stopped: Interrupted | LabError | None
+) -> None:
+    end: End = "complete"
+    if stopped:
+        end = "interrupted" if isinstance(stopped, Interrupted) else "failed"
+    elif running.unfinished:
+        end = "interrupted"
+    session.trials, session.ended_at, session.end = trials, now(), end
+    session.warnings = list(running.warnings)
+
+
+def torn_line(length: int) -> str:
+    return f"{RECORDS}: the last line was cut off in the middle ({length} bytes): it does not count"
+
+
+def publish(
+    experiment: Experiment,
+    run: Run,
+    output: OutputDirectory,
+    trials: list[Trial],
+    console: Console,
+) -> Findings:
+    """Write what the records say, and print it."""
+    findings = experiment.findings(run, trials)
+    for name, content in findings.files().items():
+        output.write(name, content)
+    findings.show(console)
+    say(console, f"report: {output.path / REPORT}")
+    return findings

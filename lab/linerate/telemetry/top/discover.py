@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which DPDK programs run here: the telemetry sockets that somebody listens on.
+
+EAL puts its socket into DIRECTORY/dpdk/PREFIX, where DIRECTORY is $RUNTIME_DIRECTORY, else /var/run
+for root and $XDG_RUNTIME_DIR or /tmp for others. A second program with the same prefix (they may
+be --in-memory) gets `:1` behind the socket's name, a third `:2`. The kernel's list of listening
+sockets adds those with other directories: a run of the lab, a service with a RuntimeDirectory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from linerate.host.errors import MissingError, TelemetryError, UsageError
+from linerate.telemetry.client import SOCKET_NAME, Telemetry
+
+KERNEL_LIST = Path("/proc/net/unix")
+# Of a socket that listens: __SO_ACCEPTCON.
+_LISTENS = 0x10000
+_ANSWER_WITHIN_S = 1.0
+_NAME = re.compile(re.escape(SOCKET_NAME) + r"(:[0-9]+)?")
+
+
+def printable(text: str) -> str:
+    """Names come from another program: they must not steer the terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that answers. `prefix`: its file prefix, with `:1` for a second one of the same."""
+
+    prefix: str
+    socket: Path
+    pid: int
+    name: str
+
+    def __str__(self) -> str:
+        return printable(f"{self.prefix} (pid {self.pid}, {self.name})")
+
+
+@dataclass(frozen=True)
+class Found:
+    """Programs that answer, and sockets that listen but could not be asked: whose, is not known."""
+
+    programs: tuple[Program, ...]
+    forbidden: tuple[Path, ...] = ()
+    silent: tuple[Path, ...] = ()
+
+
+def prefix_of(socket: Path) -> str:
+    return socket.parent.name + socket.name.removeprefix(SOCKET_NAME)
+
+
+def directories(environment: Mapping[str, str] = os.environ) -> list[Path]:
+    """Where EAL makes its directory `dpdk`: by its own rules, and by those for other users."""
+    chosen = [environment.get("RUNTIME_DIRECTORY"), environment.get("XDG_RUNTIME_DIR")]
+    return [Path(folder) for folder in (*chosen, "/var/run", "/tmp") if folder]
+
+
+def sockets(folders: Iterable[Path], kernel_list: Path = KERNEL_LIST) -> list[Path]:
+    """Telemetry sockets, the left-over ones of ended programs included; each once."""
+    found: dict[Path, Path] = {}
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            for path in sorted((folder / "dpdk").glob(f"*/{SOCKET_NAME}*")):
+                if _NAME.fullmatch(path.name):
+                    found.setdefault(path.resolve(), path)
+    for path in _listening(kernel_list):
+        with contextlib.suppress(OSError):
+            found.setdefault(path.resolve(), path)
+    return list(found.values())
+
+
+def _listening(kernel_list: Path) -> list[Path]:
+    try:
+        lines = kernel_list.read_text(errors="replace").splitlines()[1:]
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        # Num RefCount Protocol Flags Type St Inode Path
+        words = line.split(maxsplit=7)
+        if len(words) == 8 and words[7].startswith("/") and int(words[3], 16) & _LISTENS:
+            path = Path(words[7])
+            if _NAME.fullmatch(path.name) and path.parent.parent.name == "dpdk":
+                found.append(path)
+    return sorted(found)
+
+
+def program_name(pid: int) -> str:
+    """The file name of the program, or what the kernel calls the process."""
+    for source in ("cmdline", "comm"):
+        with contextlib.suppress(OSError):
+            text = Path(f"/proc/{pid}/{source}").read_bytes().split(b"\0")[0]
+            name = Path(text.decode(errors="replace").strip()).name
+            if name:
+                return name
+    return "unknown"
+
+
+def look(paths: Iterable[Path]) -> Found:
+    """Ask each socket who is there. One that nobody listens on is passed over."""
+    programs: list[Program] = []
+    forbidden: list[Path] = []
+    silent: list[Path] = []
+    for path in paths:
+        try:
+            with Telemetry(path, _ANSWER_WITHIN_S) as telemetry:
+                pid = telemetry.peer_pid()
+                programs.append(Program(prefix_of(path), path, pid, program_name(pid)))
+        except TelemetryError as error:
+            if isinstance(error.__cause__, PermissionError):
+                forbidden.append(path)
+            elif isinstance(error.__cause__, TimeoutError):
+                silent.append(path)
+    return Found(tuple(programs), tuple(forbidden), tuple(silent))
+
+
+def choose(found: Found, wanted: str | None) -> Program:
+    """The program that is meant; without `wanted` the only one there is.
+
+    `wanted` is a file prefix, or the path of a socket or of its directory.
+    """
+    fitting = [program for program in found.programs if _is_at(program.socket, wanted)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        what = "several DPDK programs run" if wanted is None else f"{wanted} is not the only one"
+        alike = len({program.prefix for program in fitting}) < len(fitting)
+        paths = [f"  {printable(str(program.socket))}" if alike else "" for program in fitting]
+        lines = [f"    {program}{path}" for program, path in zip(fitting, paths, strict=True)]
+        name = printable(str(fitting[0].socket if alike else fitting[0].prefix))
+        raise UsageError("\n".join([f"{what}:", *lines]), f"choose one: linerate top {name}")
+    if any(_is_at(path, wanted) for path in found.silent):
+        raise TelemetryError(
+            f"{wanted or 'the only DPDK program'} does not answer",
+            "is it stopped, or held by a debugger?",
+        )
+    if any(_is_at(path, wanted) for path in found.forbidden):
+        raise MissingError(
+            f"{wanted or 'the only DPDK program'} belongs to another user", "run as root or as them"
+        )
+    if found.programs:
+        raise MissingError(
+            f"no DPDK program with the file prefix {wanted}",
+            f"there is: {', '.join(str(program) for program in found.programs)}",
+        )
+    name = "no DPDK program" if wanted is None else f"no DPDK program with the file prefix {wanted}"
+    raise MissingError(
+        f"{name} answers telemetry here",
+        "start one, and not with --no-telemetry; for instance: linerate attach -- PROGRAM ARGS...",
+    )
+
+
+def _is_at(path: Path, wanted: str | None) -> bool:
+    if wanted is None or wanted == prefix_of(path):
+        return True
+    return "/" in wanted and Path(wanted).resolve() in (path.resolve(), path.parent.resolve())
+
+
+def find(wanted: str | None) -> Program:
+    """Look everywhere, and choose."""
+    paths = sockets(directories())
+    if wanted is not None and "/" in wanted:
+        given = Path(wanted)
+        paths = [given / SOCKET_NAME if given.is_dir() else given]
+    return choose(look(paths), wanted)

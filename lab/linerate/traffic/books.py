@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The books of a trial: every frame is received, or named in a counter with a place.
+
+    attempted = accepted + lost_at_ingress + refused
+    accepted  = received + forwarder_drops + link_drops + unattributed
+
+Counters are read after the traffic stopped and the link settled, never while it runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linerate.records.trial import Trial
+from linerate.traffic.sender import Sent
+
+# The sender's own lateness makes a paced trial invalid above this share (measuring.md 2).
+LATE_LIMIT = 0.001
+
+
+@dataclass(frozen=True)
+class Forwarded:
+    """What the forwarder's ports counted."""
+
+    rx: int
+    tx: int
+
+    def since(self, before: Forwarded) -> Forwarded:
+        return Forwarded(self.rx - before.rx, self.tx - before.tx)
+
+
+def unattributed(sent: Sent, forwarded: Forwarded, on_link: int = 0) -> int:
+    """Accepted frames that are neither received nor among the drops of forwarder and link."""
+    return sent.accepted - sent.received - (forwarded.rx - forwarded.tx) - on_link
+
+
+def imbalance(sent: Sent) -> int:
+    """Attempted frames that the sender's own counters do not name; 0 in a sound generator."""
+    if sent.attempted is None:
+        return 0
+    return sent.attempted - sent.accepted - (sent.lost_at_ingress or 0) - (sent.refused or 0)
+
+
+def enter(
+    trial: Trial, sent: Sent, forwarded: Forwarded, on_link: dict[str, int] | None = None
+) -> None:
+    """Put the figures into the trial and judge them; sets `invalid` where the rules say so.
+
+    `on_link`: frames that were lost between the ends, by the counter that names them.
+    """
+    lost = {place: count for place, count in (on_link or {}).items() if count}
+    trial.duration_s = sent.seconds
+    trial.intended = sent.intended
+    trial.attempted = sent.attempted
+    trial.accepted = sent.accepted
+    trial.received = sent.received
+    trial.lost_at_ingress = sent.lost_at_ingress
+    trial.late = sent.late
+    trial.pacing_error_ppm = sent.pacing_error_ppm
+    trial.forwarder_rx = forwarded.rx
+    trial.forwarder_tx = forwarded.tx
+    trial.forwarder_drops = forwarded.rx - forwarded.tx
+    trial.link_drops = lost
+    trial.unattributed = unattributed(sent, forwarded, sum(lost.values()))
+    if trial.load == "flood":
+        trial.refused = sent.refused
+    if imbalance(sent):
+        trial.reject("books", f"the generator's own counters differ by {imbalance(sent)} frames")
+    elif sent.accepted == 0:
+        trial.reject("idle", "the link accepted no frame")
+    elif trial.load in ("paced", "burst") and sent.late is not None and sent.attempted:
+        share = sent.late / sent.attempted
+        if share > LATE_LIMIT:
+            trial.reject(
+                "late", f"{share:.2%} of the frames were sent late (limit {LATE_LIMIT:.1%})"
+            )
+    elif trial.load in ("paced", "burst") and sent.late is None:
+        _judge_count(trial, sent)
+
+
+def _judge_count(trial: Trial, sent: Sent) -> None:
+    """A sender that does not tell how late it was: had it sent what it was told to?"""
+    if not sent.intended or sent.attempted is None:
+        return
+    share = sent.attempted / sent.intended - 1
+    if abs(share) > LATE_LIMIT:
+        why = f"the generator sent {sent.attempted} frames instead of {sent.intended} ({share:+.2%}"
+        slow = ": it, or the link that it sends on, is too slow" if share < 0 else ""
+        trial.reject("late", f"{why}, limit {LATE_LIMIT:.1%}){slow}")
+
+
+def checkable(trial: Trial) -> bool:
+    """True when the trial has books to close."""
+    return trial.valid and trial.unattributed is not None
+
+
+def closed(trials: list[Trial]) -> bool:
+    """True when no frame of any valid trial is unattributed."""
+    return all(trial.unattributed == 0 for trial in trials if checkable(trial))

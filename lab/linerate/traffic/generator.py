@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Our generator as a process: started for a block, driven over OTG, read over telemetry.
+
+OTG has no figures for lateness, back-pressure and loss at the link's ingress; those come from
+`/linerate/generator/port,NAME`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from linerate.host.errors import GeneratorError, UnknownCommandError
+from linerate.host.places import rust_binary
+from linerate.host.process import Child, Command, RunDirectory
+from linerate.links import Wire, eal
+from linerate.links.eal import Memory
+from linerate.records.trial import Clock, LatencyFigures
+from linerate.telemetry import hdr
+from linerate.telemetry.client import Telemetry, connect, socket_path
+from linerate.telemetry.hdr import Histogram
+from linerate.telemetry.spans import read_clock
+from linerate.traffic.otg import OtgClient, Traffic, flow_name
+from linerate.traffic.sender import Sender, Sent
+
+START_TIMEOUT_S = 15.0
+# The answer to a start is written, read and logged on the CPU that sends: a millisecond, in which
+# the first frames of every window were late. By then all who share that CPU sleep.
+LEAD_S = 0.01
+QUANTILES = (0.5, 0.9, 0.99, 0.999)
+_SOCKETS = ("memif", "vhost", "virtio_user")
+
+
+def _permissions(wire: Wire) -> list[str]:
+    """The options by which the generator takes the link's locations over its API.
+
+    It refuses sockets outside its own directory, and devices with paths, unless who starts it
+    allows them.
+    """
+    located = [location.partition(":") for location in wire.locations]
+    directories = {Path(rest.split(",")[0]).parent for kind, _, rest in located if kind in _SOCKETS}
+    options = [f"--socket-directory={directory}" for directory in sorted(directories)]
+    if any(kind == "vdev" and "," in rest for kind, _, rest in located):
+        options.append("--allow-any-vdev")
+    return options
+
+
+class Generator(Sender):
+    """One generator process."""
+
+    child: Child
+    lead_s = LEAD_S
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        cpu: int,
+        memory: Memory,
+        wire: Wire,
+        *,
+        flood: bool,
+        late_after_us: int | None = None,
+    ) -> None:
+        """`late_after_us`: how long after its slot a frame is late; None: the generator's own."""
+        self.flood = flood
+        prefix = run.new_prefix("generator")
+        argv = [
+            str(rust_binary("generator")),
+            *eal.options(eal.one_core(cpu), memory, prefix, wire.sender),
+            "--",
+            "--otg-listen",
+            "127.0.0.1:0",
+            *(["--flood"] if flood else []),
+            *([] if late_after_us is None else ["--late-after", str(late_after_us)]),
+            *(["--netns", wire.sender_namespace] if wire.sender_namespace else []),
+            *_permissions(wire),
+        ]
+        self.child = Child(Command("generator", tuple(argv), (cpu,)), run)
+        self._telemetry: Telemetry | None = None
+        try:
+            self.client = OtgClient(self._await_url())
+            path = socket_path(run.path, prefix)
+            self._telemetry = connect(path, START_TIMEOUT_S, self.child.check)
+        except BaseException:
+            self.close()
+            raise
+        self._ports = 0
+        self._flows: list[str] = []
+
+    def _await_url(self) -> str:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while True:
+            found = re.search(r"^OTG on (https?://\S+)\s*\n", self.child.output(), re.MULTILINE)
+            if found:
+                return found.group(1)
+            self.child.check()
+            if time.monotonic() >= deadline:
+                raise GeneratorError(f"the generator did not listen within {START_TIMEOUT_S:g} s")
+            time.sleep(0.005)
+
+    @property
+    def telemetry(self) -> Telemetry:
+        assert self._telemetry is not None
+        return self._telemetry
+
+    def configure(self, traffic: Traffic) -> None:
+        self._ports = len(traffic.locations)
+        senders = self._ports if traffic.senders is None else traffic.senders
+        self._flows = [
+            flow_name(port, part) for port in range(senders) for part in range(len(traffic.parts))
+        ]
+        super().configure(traffic)
+
+    def links_up(self) -> bool:
+        return all(port.get("link", "up") in ("up", "UP", 1) for port in self._port_figures())
+
+    def _port_figures(self) -> list[dict[str, Any]]:
+        return [
+            self.telemetry.ask(f"/linerate/generator/port,p{index}") for index in range(self._ports)
+        ]
+
+    def tsc_hz(self) -> int:
+        return int(self.telemetry.ask("/linerate/clock")["tsc_hz"])
+
+    def clock(self) -> Clock:
+        return read_clock(self.telemetry)
+
+    def sent(self) -> Sent:
+        ports = self._port_figures()
+
+        def total(name: str) -> int | None:
+            values = [port.get(name) for port in ports]
+            return None if None in values else sum(int(value or 0) for value in values)
+
+        accepted, received = total("accepted"), total("received")
+        if accepted is None or received is None:
+            raise GeneratorError("the generator's telemetry lacks accepted or received")
+        errors = [float(port["pacing_error_ppm"]) for port in ports if "pacing_error_ppm" in port]
+        durations = [int(port["tx_duration_tsc"]) for port in ports if "tx_duration_tsc" in port]
+        longest = max(durations, default=0)
+        return Sent(
+            accepted=accepted,
+            received=received,
+            seconds=longest / self.tsc_hz() if longest else None,
+            intended=total("intended"),
+            attempted=total("attempted"),
+            lost_at_ingress=total("lost_at_ingress"),
+            refused=total("refused"),
+            late=total("late"),
+            pacing_error_ppm=_largest(errors) if not self.flood else None,
+        )
+
+    def latency(self) -> LatencyFigures | None:
+        """As OTG has it, with the quantiles over all flows by the generator's histograms."""
+        found = super().latency()
+        if found is None:
+            return None
+        hz = self.tsc_hz()
+        delays, variations, jitters = [], [], []
+        for flow in self._flows:
+            delays.append(self._histogram(flow, "latency_hdr"))
+            # Absent where frames came to several lcores: nobody knows who were neighbours.
+            with contextlib.suppress(UnknownCommandError):
+                variations.append(self._histogram(flow, "ipdv_hdr"))
+            own = self.telemetry.ask(f"/linerate/generator/flow,{flow}")
+            if "jitter_rfc3550_ns" in own:
+                jitters.append(float(own["jitter_rfc3550_ns"]))
+        found.quantiles_ns = _quantiles_ns(delays, hz)
+        if len(variations) == len(self._flows):
+            found.ipdv_quantiles_ns = _quantiles_ns(variations, hz)
+        found.jitter_rfc3550_ns = max(jitters, default=None)
+        return found
+
+    def _histogram(self, flow: str, name: str) -> Histogram:
+        """Of a flow, in TSC cycles; raises `UnknownCommandError` when it has none."""
+        answer = self.telemetry.ask(f"/linerate/generator/histogram,{flow},{name}")
+        try:
+            return hdr.decode("".join(answer[name]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise GeneratorError(f"no {name} of flow {flow}: {error}") from error
+
+    def close(self) -> None:
+        if self._telemetry:
+            self._telemetry.close()
+        if hasattr(self, "client"):
+            self.client.close()
+        self.child.stop()
+
+
+def _quantiles_ns(histograms: list[Histogram], hz: int) -> dict[str, float]:
+    """Over all flows; none of an empty histogram."""
+    whole = hdr.together(histograms)
+    cycles = {quantile: whole.percentile(quantile * 100) for quantile in QUANTILES}
+    return {f"{name:g}": value * 1e9 / hz for name, value in cycles.items() if value is not None}
+
+
+def _largest(errors: list[float]) -> float | None:
+    return max(errors, key=abs) if errors else None

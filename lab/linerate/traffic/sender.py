@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a trial asks of whatever sends its frames: any OTG generator can stand here.
+
+Traffic goes over OTG (`client`). What OTG's model lacks (lateness, back-pressure, loss at the
+link's ingress) only a sender that has it reports; in `Sent` it is absent otherwise.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from linerate.host.errors import GeneratorError
+from linerate.host.process import Child
+from linerate.records.trial import Clock, LatencyFigures
+from linerate.traffic.otg import OtgClient, Traffic
+
+_DELAYS = ("minimum_ns", "average_ns", "maximum_ns")
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What the sender counted, over all its ports. `seconds`: how long the longest port sent."""
+
+    accepted: int
+    received: int
+    seconds: float | None = None
+    intended: int | None = None
+    attempted: int | None = None
+    lost_at_ingress: int | None = None
+    refused: int | None = None
+    late: int | None = None
+    pacing_error_ppm: float | None = None
+
+
+class Sender(ABC):
+    """A generator that runs; `close` ends what belongs to it."""
+
+    client: OtgClient
+    # How long after a start the first frame of a paced window is to be due.
+    lead_s: float = 0.0
+    # None: the sender is not a process of the lab's.
+    child: Child | None = None
+
+    def check(self) -> None:
+        """Raise `ProcessError` when the sender has ended."""
+        if self.child:
+            self.child.check()
+
+    @property
+    def running(self) -> bool:
+        return self.child is None or self.child.running
+
+    def configure(self, traffic: Traffic) -> None:
+        self.client.configure(traffic)
+
+    def start(self) -> None:
+        self.client.start()
+
+    def stop(self) -> None:
+        self.client.stop()
+
+    def wait_stopped(self, timeout_s: float, alive: Callable[[], None]) -> None:
+        """Wait until all is sent; `alive` raises when waiting is in vain."""
+        self.client.wait_stopped(timeout_s, alive)
+
+    @abstractmethod
+    def links_up(self) -> bool:
+        """True when every port can send."""
+
+    @abstractmethod
+    def sent(self) -> Sent:
+        """Counts since the traffic was last started."""
+
+    def latency(self) -> LatencyFigures | None:
+        """Of the frames that came back since the traffic was last started, all flows together.
+
+        OTG has the least, mean and greatest of each flow; None: no flow measures latency. Raises
+        `GeneratorError` for a flow that has some of them only.
+        """
+        rows = [
+            (int(flow.frames_rx), found)
+            for flow in self.client.flow_metrics()
+            if flow.frames_rx and (found := self._delays(flow.latency))
+        ]
+        count = sum(frames for frames, _ in rows)
+        if not count:
+            return None
+        return LatencyFigures(
+            count=count,
+            minimum_ns=min(found["minimum_ns"] for _, found in rows),
+            mean_ns=sum(frames * found["average_ns"] for frames, found in rows) / count,
+            maximum_ns=max(found["maximum_ns"] for _, found in rows),
+        )
+
+    def _delays(self, latency: Any) -> dict[str, float] | None:
+        """By their names in OTG; None: the flow does not measure latency, so that all are 0."""
+        found: dict[str, Any] = {name: getattr(latency, name, None) for name in _DELAYS}
+        if not any(found.values()):
+            return None
+        for name, value in found.items():
+            if value is None:
+                raise GeneratorError(f"{self.client.name}: flow metrics lack latency.{name}")
+        return found
+
+    def received_by_flow(self) -> dict[str, int]:
+        """Frames that came back since the traffic was last started, by the flow's name."""
+        return {flow.name: int(flow.frames_rx) for flow in self.client.flow_metrics()}
+
+    def tsc_hz(self) -> int | None:
+        return None
+
+    def clock(self) -> Clock | None:
+        """What it stamps frames with; None where it does not tell."""
+        return None
+
+    @abstractmethod
+    def close(self) -> None: ...

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One trial: link, sender and forwarder put together, the window, and what it cost."""

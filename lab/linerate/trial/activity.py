@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the processes of a trial did with their CPUs, from the scheduler's counts.
+
+On a link of the kernel's a thread of the kernel receives for each end. It works for the forwarder,
+or for the generator, on its core: it is named in the record beside them, and the time that it had
+is nobody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linerate.host.process import Activity, Child, activity_of
+from linerate.links import KernelThread
+from linerate.records.trial import Process, Trial
+
+FORWARDER = "forwarder"
+# A forwarder that waited for its CPU for more of its time than this was not measured.
+STARVED = 0.25
+
+
+class Watch:
+    """From now on until `enter`."""
+
+    def __init__(
+        self, trial: Trial, children: Sequence[Child], threads: Sequence[KernelThread]
+    ) -> None:
+        """Names them in the record, too."""
+        self._trial = trial
+        self._children = children
+        self._threads = threads
+        trial.processes = [
+            *(
+                Process(
+                    role=child.command.role,
+                    argv=list(child.command.argv),
+                    cpus=list(child.command.cpus),
+                )
+                for child in children
+            ),
+            *(
+                Process(role=thread.role, argv=[thread.name], cpus=[thread.cpu])
+                for thread in threads
+            ),
+        ]
+        self._before = self._now()
+
+    def _now(self) -> list[Activity]:
+        return [
+            *(child.activity() for child in self._children),
+            *(activity_of(thread.pid) for thread in self._threads),
+        ]
+
+    def enter(self, *, others_wanted: bool = False) -> None:
+        """What each did meanwhile; a forwarder that was starved was not measured.
+
+        `others_wanted`: that others have its CPU is what is measured.
+        """
+        for process, before, after in zip(
+            self._trial.processes, self._before, self._now(), strict=True
+        ):
+            if not (before.told and after.told):
+                continue
+            process.voluntary_switches = after.voluntary - before.voluntary
+            process.involuntary_switches = after.involuntary - before.involuntary
+            process.ran_s = after.ran_s - before.ran_s
+            process.waited_s = after.waited_for_others_s(before)
+        if not others_wanted and (share := _starved(self._trial)):
+            self._trial.reject(
+                "starved", f"others had the forwarder's CPU for {share:.0%} of the time"
+            )
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How long a process waited for its CPU, of the time that it wanted it.
+
+    `kernel_s`: while the link's threads of the kernel on that CPU ran, as far as their time goes.
+    `others_s`: the rest, that nothing of the lab's explains. `threads`: those of the kernel.
+    """
+
+    whole_s: float
+    kernel_s: float
+    others_s: float
+    threads: tuple[str, ...]
+
+
+def waiting_of(trial: Trial, process: Process) -> Waiting | None:
+    """Of the forwarder; None when the scheduler did not tell, or it never wanted its CPU."""
+    if process.ran_s is None or process.waited_s is None:
+        return None
+    threads = [
+        other
+        for other in trial.processes
+        if other.role == KernelThread.FORWARDER and other.cpus == process.cpus
+    ]
+    # Such a thread runs while the forwarder sleeps, too: its time is a bound.
+    kernel_s = min(process.waited_s, sum(thread.ran_s or 0.0 for thread in threads))
+    whole_s = process.ran_s + process.waited_s
+    if not whole_s:
+        return None
+    names = tuple(name for thread in threads for name in thread.argv[:1])
+    return Waiting(whole_s, kernel_s, process.waited_s - kernel_s, names)
+
+
+def _starved(trial: Trial) -> float | None:
+    """The share of its time that the forwarder waited for others, if that is too much."""
+    for process in trial.processes:
+        if process.role == FORWARDER:
+            found = waiting_of(trial, process)
+            if found is None:
+                return None
+            # What the link's threads had is no time that the forwarder was kept from.
+            whole = found.whole_s - found.kernel_s
+            if whole and found.others_s / whole > STARVED:
+                return found.others_s / whole
+    return None

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The test bed of a block: the open link and, where the link has one, the sender.
+
+Lifecycle: a context manager. The sender is started when first asked for and lives for the block, so
+that all arms of a block meet the same one; when it has died, link and sender are made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from linerate.links import Link, LinkContext, Wire
+from linerate.traffic.sender import Sender
+
+
+class Bed:
+    """Owns what the trials of one block share."""
+
+    def __init__(
+        self, link: Link, context: LinkContext, start: Callable[[Wire], Sender] | None = None
+    ) -> None:
+        """`start` makes the sender at the wire's other end; None: the link has none."""
+        self.link = link
+        self.context = context
+        self._start = start
+        self._opened: AbstractContextManager[Wire] | None = None
+        self._wire: Wire | None = None
+        self._sender: Sender | None = None
+
+    def ready(self) -> tuple[Wire, Sender | None]:
+        """Wire and sender for the next trial; raises `TrialError` when the sender won't start."""
+        if self._sender and not self._sender.running:
+            self.close()
+        if self._wire is None:
+            opening = self.link.open(self.context)
+            self._wire = opening.__enter__()
+            self._opened = opening  # not before: what did not open must not be shut
+        if self._start and self._sender is None:
+            self._sender = self._start(self._wire)
+        return self._wire, self._sender
+
+    def resize(self, size: int) -> None:
+        """The next trials send frames of this size, on a link that is made alike for all sizes."""
+        self.context = replace(self.context, size=size)
+
+    def close(self) -> None:
+        sender, self._sender = self._sender, None
+        opened, self._opened, self._wire = self._opened, None, None
+        try:
+            if sender:
+                sender.close()
+        finally:
+            if opened:
+                opened.__exit__(None, None, None)
+
+    def __enter__(self) -> Bed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

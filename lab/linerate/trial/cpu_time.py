@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a window of traffic cost the forwarder's core: its process, the kernel's threads, softirqs.
+
+Of the process and of the threads that receive for it by the scheduler's counts, which are exact; of
+that core's softirqs by the ticks of /proc/stat. A kernel without CONFIG_IRQ_TIME_ACCOUNTING charges
+softirqs to whom they interrupt, so that they are within the other two: they are told beside these
+and never added.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linerate.host.cpus import cpu_times
+from linerate.host.process import Activity, Child, activity_of
+from linerate.links import KernelThread
+from linerate.records.trial import CpuTime
+
+# A process that ran for more of the time before the window, when nothing came, polls.
+_POLLS = 0.5
+
+
+@dataclass(frozen=True)
+class Look:
+    """What had been used of the core until then; None where the scheduler does not tell."""
+
+    at_s: float
+    process_s: float | None
+    napi_s: float | None
+    softirq_s: float
+
+
+class CpuMeter:
+    """Looks at one forwarder's core."""
+
+    def __init__(self, child: Child | None, threads: Sequence[KernelThread], cpu: int) -> None:
+        """`child`: None where the kernel forwards alone."""
+        self._child = child
+        self._napi = [each for each in threads if each.role == KernelThread.FORWARDER]
+        self._cpu = cpu
+
+    def look(self) -> Look:
+        return Look(
+            at_s=time.monotonic(),
+            # Where there is no process, it took no time: that is known.
+            process_s=_ran_s([self._child.activity()] if self._child else []),
+            napi_s=_ran_s([activity_of(thread.pid) for thread in self._napi]),
+            softirq_s=cpu_times()[self._cpu].softirq / os.sysconf("SC_CLK_TCK"),
+        )
+
+    def used(self, idle: Look, begin: Look, end: Look, window_s: float) -> list[CpuTime]:
+        """Within a window that lies between `begin` and `end`; from `idle` to `begin` nothing came.
+
+        What polls, does so beside the window too, and that is not the window's.
+        """
+        process_s = _since(begin.process_s, end.process_s)
+        before_s = _since(idle.process_s, begin.process_s)
+        waited_s = begin.at_s - idle.at_s
+        if process_s is not None and before_s is not None and before_s > _POLLS * waited_s > 0:
+            process_s -= before_s / waited_s * max(end.at_s - begin.at_s - window_s, 0.0)
+        cpus = self._child.command.cpus if self._child else (self._cpu,)
+        found = [("process", cpus, process_s)]
+        if self._napi:
+            cpus = tuple(sorted({thread.cpu for thread in self._napi}))
+            found.append(("napi", cpus, _since(begin.napi_s, end.napi_s)))
+        found.append(("softirq", (self._cpu,), _since(begin.softirq_s, end.softirq_s)))
+        return [
+            CpuTime.model_validate({"of": of, "cpus": list(cpus), "seconds": max(seconds, 0.0)})
+            for of, cpus, seconds in found
+            if seconds is not None
+        ]
+
+
+def _ran_s(activities: Sequence[Activity]) -> float | None:
+    if not all(each.told for each in activities):
+        return None
+    return sum(each.ran_s for each in activities)
+
+
+def _since(before_s: float | None, now_s: float | None) -> float | None:
+    return None if before_s is None or now_s is None else now_s - before_s

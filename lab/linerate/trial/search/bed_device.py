@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The device that a search looks at on a real bed: a forwarder that runs, and a sender.
+
+Lifecycle: a context manager. The forwarder is started and warmed up by the first trial and runs
+until the end, as in RFC 2544; the bed is the caller's. Every window becomes a record, also one that
+does not count.
+
+Lateness. A window in which the sender was late with more than `books.LATE_LIMIT` of its frames, or
+the forwarder was starved of its CPU, says nothing about the forwarder. It is void, recorded as
+invalid, and repeated, so many times at most; then the trial could not be measured, which is an
+error and neither loss nor success. What decides is the sender's clock and the scheduler's books,
+never what was lost.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from linerate.forwarders import forwarder
+from linerate.host.errors import DisturbedError, GeneratorError, ProcessError, TrialError
+from linerate.host.process import Command, pause
+from linerate.links import Wire
+from linerate.records.cells import Arm
+from linerate.records.trial import InvalidCode, LatencyFigures, Protocol, Role, Test, Trial
+from linerate.telemetry.spans import Spans
+from linerate.traffic.otg import Slice, Traffic
+from linerate.traffic.sender import Sender
+from linerate.trial.activity import Watch
+from linerate.trial.bed import Bed
+from linerate.trial.cpu_time import CpuMeter
+from linerate.trial.running import launch
+from linerate.trial.search.core_use import share_of
+from linerate.trial.search.device import Changed, Latency, Outcome
+from linerate.trial.search.slices import change_of, cut
+from linerate.trial.trial import Bench, Plan, new_record, watched
+from linerate.trial.window import Exchange, Polls
+
+# What a machine with other work does to a window; the next may be sound.
+DISTURBED: tuple[InvalidCode, ...] = ("late", "starved")
+WARM_UP_PPS = 10_000.0
+# A probe without callbacks until it is asked for them, in a program that runs on without it.
+_PROBE_WAITS = {"LINERATE_PROBE_POLLING": "off", "LINERATE_PROBE_REQUIRED": "0"}
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How windows are sent. `windows`: at most so many for one trial.
+
+    `settle_s`: to wait after sending for late frames; `rest_s`: before the next trial (RFC 2544,
+    section 23, has 2 s and 5 s).
+    """
+
+    windows: int = 10
+    settle_s: float = 0.0
+    rest_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one trial is to send, over all directions. `then`: rate and seconds that follow."""
+
+    pps: float
+    seconds: float
+    frames: int | None = None
+    latency: bool = False
+    then: tuple[float, float] | None = None
+
+    @classmethod
+    def burst(cls, frames: int, pps: float) -> Asked:
+        """So many frames at this rate."""
+        return cls(pps, frames / pps, frames=frames)
+
+    @property
+    def whole_s(self) -> float:
+        return self.seconds + (self.then[1] if self.then else 0.0)
+
+    def enter(self, trial: Trial) -> None:
+        trial.asked_pps, trial.asked_s, trial.asked_frames = self.pps, self.seconds, self.frames
+        if self.then:
+            trial.then_pps, trial.then_s = self.then
+
+
+class BedDevice:
+    """A `linerate.trial.search.device.ChangingDevice`."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        bed: Bed,
+        arm: Arm,
+        *,
+        block: int,
+        max_pps: float,
+        terms: Terms,
+        record: Callable[[Trial], None],
+        role: Role = "search",
+        probe: bool = False,
+        spans: int = 0,
+    ) -> None:
+        """`record` takes each window's trial, gives it its position and keeps it.
+
+        `probe`: the forwarder gets the probe, if it takes it, which looks in test `core-use` alone.
+        `spans`: it measures how long frames are inside it, in one of so many bursts; 0: not.
+        """
+        self.bench = bench
+        self.bed = bed
+        self.arm = arm
+        self.block = block
+        self.terms = terms
+        self.role = role
+        self.probe = probe
+        # Which test the next trials are for.
+        self.test: Test = "throughput"
+        # What the frames of the next trials are; None: as the bench has it.
+        self.protocol: Protocol | None = None
+        self.void = 0
+        self._spans = spans
+        self._max_pps = max_pps
+        self._record = record
+        self._running: ExitStack | None = None
+        self._exchange: Exchange | None = None
+        self._ended_s = -math.inf
+
+    @property
+    def max_pps(self) -> float:
+        return self._max_pps
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        return outcome_of(self._trial(Asked(pps, seconds, latency=latency)))
+
+    def burst(self, frames: int) -> Outcome:
+        return outcome_of(self._trial(Asked.burst(frames, self.max_pps)))
+
+    def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
+        return changed_of(self._trial(Asked(pps, seconds, then=(then_pps, then_seconds))))
+
+    def _trial(self, asked: Asked) -> Trial:
+        """The first window that counts."""
+        pause(max(self._ended_s + self.terms.rest_s - time.monotonic(), 0.0))
+        void, self.void, why = self.void, 0, "they are on record"
+        for attempt in range(void + 1, self.terms.windows + 1):
+            trial = self._window(attempt, asked)
+            self._record(trial)
+            self._ended_s = time.monotonic()
+            if trial.valid:
+                return trial
+            if trial.invalid_code not in DISTURBED:
+                raise error_of(trial)
+            why = f"the last because: {trial.invalid}"
+        raise DisturbedError(
+            f"{self.terms.windows} windows of {asked.whole_s:.3g} s at {asked.pps / 1e6:.3f} Mpps "
+            f"were all disturbed, {why}"
+        )
+
+    def _window(self, attempt: int, asked: Asked) -> Trial:
+        plan = Plan(
+            self.arm,
+            "paced" if asked.frames is None else "burst",
+            self.block,
+            0,
+            self.role,
+            load_share=share_of(asked.pps, self.max_pps),
+            pps=asked.pps,
+        )
+        trial = new_record(self.bench, plan, self.bed)
+        trial.test, trial.attempt = self.test, attempt
+        trial.maximum_pps = self.max_pps
+        asked.enter(trial)
+        trial.ip, trial.protocol = self.bench.ip, self.protocol
+        if self.bed.link.ports > 1:
+            trial.directions = self.bench.directions
+        trial.build = forwarder(self.arm.forwarder).build_facts()
+        with watched(self.bench, trial):
+            exchange = self._ready()
+            sender = exchange.sender
+            children = [*exchange.running.children, *([sender.child] if sender.child else [])]
+            traffic = self._traffic(asked)
+            if self.probe:
+                # Nothing else is to pay for it.
+                exchange.polls.look(self.test == "core-use")
+                trial.probe = exchange.polls.probed
+            sender.configure(traffic)
+            watch = Watch(trial, children, self.bed.ready()[0].threads)
+            spans = self._spans_of(exchange)
+            exchange.run(trial, traffic.lead_s + asked.whole_s, rest_s=self.terms.settle_s)
+            if spans:
+                trial.spans, trial.clock = spans.found(), spans.clock()
+            if asked.latency:
+                trial.latency, trial.clock = sender.latency(), sender.clock()
+            if traffic.slices:
+                trial.change = change_of(traffic, sender.received_by_flow())
+            watch.enter()
+        if not trial.valid and trial.invalid_code not in DISTURBED:
+            self.close()
+        return trial
+
+    def _spans_of(self, exchange: Exchange) -> Spans | None:
+        command = forwarder(self.arm.forwarder).spans
+        telemetry = exchange.running.telemetry
+        if not self._spans or command is None or telemetry is None:
+            return None
+        return Spans(telemetry, command, self.bed.link.ports)
+
+    def _traffic(self, asked: Asked) -> Traffic:
+        wire, sender = self.bed.ready()
+        senders = self.bench.senders(len(wire.locations))
+        pps = asked.pps / senders
+        frames = None if asked.frames is None else max(round(asked.frames / senders), 1)
+        slices: tuple[Slice, ...] = ()
+        if asked.then:
+            frames = max(round(pps * asked.seconds), 1)
+            slices = cut(asked.seconds, asked.then[0] / senders, asked.then[1])
+        return Traffic(
+            wire.locations,
+            self.bed.context.size,
+            asked.seconds,
+            pps,
+            latency=asked.latency,
+            frames=frames,
+            senders=senders,
+            ip=self.bench.ip,
+            slices=slices,
+            lead_s=sender.lead_s if sender else 0.0,
+            protocol=self.protocol or "udp",
+        )
+
+    def _ready(self) -> Exchange:
+        """Forwarder and sender run and have carried frames."""
+        if self._exchange is None:
+            self._start()
+        assert self._exchange is not None
+        self._exchange.alive()
+        return self._exchange
+
+    def _start(self) -> None:
+        wire, sender = self.bed.ready()
+        if sender is None:
+            raise GeneratorError(f"link {self.bed.link.name} has no generator")
+        sender.check()
+        warm_up = min(WARM_UP_PPS, self.max_pps)
+        # It is stopped when frames have come through, long before its end.
+        sender.configure(self._traffic(Asked(warm_up, 30.0)))
+        try:
+            self._launch(wire, sender, probe=self.probe)
+        except ProcessError:
+            if not self.probe:
+                raise
+            # It may be that the program does not take plugins: then without, if it starts so.
+            self._launch(wire, sender, probe=False)
+            self.probe = False
+
+    def _launch(self, wire: Wire, sender: Sender, *, probe: bool) -> None:
+        program = forwarder(self.arm.forwarder)
+
+        def told(command: Command) -> Command:
+            if self._spans:
+                return program.measuring_spans(command, self._spans)
+            if probe:
+                return replace(command, environment={**command.environment, **_PROBE_WAITS})
+            return command
+
+        bench = self.bench
+        probed = probe or bool(self._spans)
+        with ExitStack() as stack:
+            running = stack.enter_context(
+                launch(
+                    program, bench.run, bench.cores, bench.memory, wire, probed=probed, told=told
+                )
+            )
+            polls = Polls(program, running.telemetry, probed=False)
+            meter = CpuMeter(running.forwarder, wire.threads, bench.cores.forwarder)
+            exchange = Exchange(running, sender, polls, interfaces=wire.interfaces, cpu=meter)
+            _carry(exchange, self.bench.senders(len(wire.locations)))
+            self._exchange = exchange
+            self._running = stack.pop_all()
+
+    def close(self) -> None:
+        running, self._running, self._exchange = self._running, None, None
+        if running:
+            running.close()
+
+    def __enter__(self) -> BedDevice:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _carry(exchange: Exchange, receiving: int) -> None:
+    try:
+        exchange.await_links()
+        exchange.warm_up(receiving)
+    except TrialError:
+        # The cause is better news than the symptom.
+        exchange.alive()
+        raise
+
+
+def outcome_of(trial: Trial) -> Outcome:
+    """What a search is told of a valid trial: what was intended, and what of that came back."""
+    asked = trial.asked_frames
+    if asked is None and trial.asked_pps and trial.asked_s:
+        asked = round(trial.asked_pps * trial.asked_s)
+    intended = trial.intended or trial.attempted or asked or 0
+    return Outcome(
+        intended=intended,
+        received=trial.received or 0,
+        seconds=trial.duration_s or trial.asked_s or 0.0,
+        latency=_latency_of(trial.latency),
+    )
+
+
+def changed_of(trial: Trial) -> Changed:
+    """What a search is told of a valid trial whose rate changed."""
+    found = trial.change
+    if found is None:
+        raise TrialError("the trial has no figures of its two rates")
+    return Changed(
+        before=Outcome(found.before_intended, found.before_received, trial.asked_s or 0.0),
+        after=Outcome(found.after_intended, found.after_received, trial.then_s or 0.0),
+        last_lost=found.last_lost_s,
+        slice_s=found.slice_s or 0.0,
+    )
+
+
+def _latency_of(found: LatencyFigures | None) -> Latency | None:
+    if found is None:
+        return None
+    return Latency(
+        count=found.count,
+        minimum=found.minimum_ns / 1e9,
+        mean=found.mean_ns / 1e9,
+        maximum=found.maximum_ns / 1e9,
+        quantiles=_seconds(found.quantiles_ns),
+        jitter=None if found.jitter_rfc3550_ns is None else found.jitter_rfc3550_ns / 1e9,
+        ipdv=_seconds(found.ipdv_quantiles_ns),
+    )
+
+
+def _seconds(quantiles_ns: dict[str, float]) -> dict[float, float]:
+    return {float(name): value / 1e9 for name, value in quantiles_ns.items()}
+
+
+def error_of(trial: Trial) -> TrialError:
+    """The error by which a search learns of an invalid trial, live and from records alike."""
+    kind = DisturbedError if trial.invalid_code in DISTURBED else TrialError
+    error = kind(trial.invalid or "the trial failed")
+    error.code = trial.invalid_code or "error"
+    return error

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Core use at fixed loads: windows at shares of 100 %, the same for every forwarder; then one more
+at the forwarder's own throughput.
+
+Cycles per packet compare at an equal load only: a core that is offered more finds fuller bursts.
+The last window is for the burst at RFC 2544's rate, as it was published, and compares with nobody
+else's. No RFC asks for this. What the core did is in the windows' records, as the device's probe
+saw it; here is which loads are offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linerate.host.errors import TrialError, UsageError
+from linerate.trial.search.device import Device
+from linerate.trial.search.procedure import ATTEMPTS, Invalid, Result, Trials, invalid, positive
+
+# Of 100 %, close enough that slow forwarders have some in common. None is the low load's
+# (verdict.LOW_LOAD): its windows are without the probe.
+LOADS = (0.1, 0.2, 0.35, 0.5, 0.75, 0.9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreUse(Result):
+    """Whether all windows were sent; what they showed is in their records."""
+
+
+def share_of(pps: float, max_pps: float) -> float:
+    """Of 100 %, as records have it."""
+    return round(pps / max_pps, 9)
+
+
+def core_use(
+    device: Device,
+    throughput_pps: float,
+    *,
+    seconds: float,
+    loads: Sequence[float] = LOADS,
+    attempts: int = ATTEMPTS,
+) -> CoreUse:
+    """`throughput_pps` is that of the same frame size: above it a core only shows that it is full.
+
+    Raises `UsageError` for loads that are not within 0 and 1.
+    """
+    positive("throughput_pps", throughput_pps)
+    positive("seconds", seconds)
+    if not all(0 < share <= 1 for share in loads):
+        raise UsageError(
+            f"loads: {', '.join(f'{share:g}' for share in loads)}",
+            "give shares of the greatest rate, above 0 and up to 1",
+        )
+    trials = Trials(device, attempts)
+    reason: Invalid | None = None
+    own = share_of(throughput_pps, device.max_pps)
+    # A throughput that is one of the loads is measured once.
+    for share in [*(share for share in sorted(loads) if share < own), own]:
+        try:
+            trials.send(throughput_pps if share == own else share * device.max_pps, seconds)
+        except TrialError as error:
+            reason = invalid(error)
+            break
+    return CoreUse(invalid=reason, effort=trials.effort())

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Frame loss rate (RFC 2544, 26.3): loss by offered load, from 100 % down."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from linerate.host.errors import TrialError, UsageError
+from linerate.trial.search.device import Device
+from linerate.trial.search.goals import FINAL_S
+from linerate.trial.search.procedure import (
+    ATTEMPTS,
+    Invalid,
+    Result,
+    Trials,
+    invalid,
+    positive,
+    too_short,
+)
+
+# RFC 2544, 26.3: the coarsest step, and so many trials in a row without loss end it.
+GREATEST_STEP = 0.1
+CLEAN = 2
+
+
+@dataclass(frozen=True)
+class Point:
+    """`share` is of the greatest rate."""
+
+    share: float
+    pps: float
+    intended: int
+    received: int
+    loss_ratio: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameLoss(Result):
+    """Points by falling load. `clean`: the last two lost nothing; otherwise the steps ran out.
+
+    Invalid, it keeps the points before the trial that failed.
+    """
+
+    points: tuple[Point, ...]
+    clean: bool
+
+
+def frame_loss(
+    device: Device,
+    *,
+    seconds: float = FINAL_S,
+    step: float = GREATEST_STEP,
+    attempts: int = ATTEMPTS,
+) -> FrameLoss:
+    """Raises `UsageError` for a step above 10 %, which the RFC forbids."""
+    positive("seconds", seconds)
+    if not 0 < step <= GREATEST_STEP + 1e-12:
+        raise UsageError(
+            f"step: {step:g} is not above 0 and at most {GREATEST_STEP:g} of the greatest rate "
+            "(RFC 2544, 26.3)",
+            "give a smaller step",
+        )
+    trials = Trials(device, attempts)
+    points: list[Point] = []
+    clean = 0
+    reason: Invalid | None = None
+    # The last load is above 0, also when the step does not divide 100 %.
+    for index in range(math.ceil(1 / step - 1e-9)):
+        share = 1 - index * step
+        pps = device.max_pps * share
+        try:
+            outcome = trials.send(pps, seconds)
+        except TrialError as error:
+            reason = invalid(error)
+            break
+        points.append(Point(share, pps, outcome.intended, outcome.received, outcome.loss_ratio))
+        clean = 0 if outcome.lost else clean + 1
+        if clean == CLEAN:
+            break
+    return FrameLoss(
+        points=tuple(points),
+        clean=clean == CLEAN,
+        invalid=reason,
+        effort=trials.effort(),
+        deviations=too_short("trials of seconds:", seconds, FINAL_S, "RFC 2544, 24"),
+    )

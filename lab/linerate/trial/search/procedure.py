@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all procedures share: trials that fail are repeated, counted, and never taken for loss.
+
+A procedure asks `Trials` instead of the device. A trial that fails is repeated up to `ATTEMPTS`
+times; then its error leaves, and the procedure returns a result with `invalid` and without figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from linerate.host.errors import TrialError, UsageError
+from linerate.trial.search.device import Device, Outcome
+
+T = TypeVar("T")
+
+# How often one and the same trial is tried before the procedure ends.
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a procedure cost: valid trials, failed ones, and seconds of sending."""
+
+    trials: int = 0
+    failed: int = 0
+    sent_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Invalid:
+    """Why there is no result. `code` is one of records.InvalidCode."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """The part that every result has.
+
+    `deviations` names each demand of the procedure's RFC that the parameters did not meet.
+    """
+
+    effort: Effort = field(default_factory=Effort)
+    invalid: Invalid | None = None
+    deviations: tuple[str, ...] = ()
+
+
+class Trials:
+    """A device that repeats trials which fail, and counts."""
+
+    def __init__(self, device: Device, attempts: int = ATTEMPTS) -> None:
+        self._device = device
+        self._attempts = attempts
+        self._valid = 0
+        self._failed = 0
+        self._sent_s = 0.0
+
+    @property
+    def max_pps(self) -> float:
+        return self._device.max_pps
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        """Raises `TrialError` when every attempt failed."""
+
+        def once() -> Outcome:
+            outcome = sent(self._device.send(pps, seconds, latency=latency))
+            if latency and not (outcome.latency and outcome.latency.count):
+                raise TrialError("no frame came back with its latency")
+            return outcome
+
+        return self.repeat(once, seconds, f"{pps:.0f} packets/s for {seconds:g} s")
+
+    def burst(self, frames: int) -> Outcome:
+        """Raises `TrialError` when every attempt failed."""
+        return self.repeat(
+            lambda: sent(self._device.burst(frames)),
+            frames / self.max_pps,
+            f"a burst of {frames} frames",
+        )
+
+    def effort(self) -> Effort:
+        return Effort(self._valid, self._failed, self._sent_s)
+
+    def repeat(self, trial: Callable[[], T], seconds: float, what: str) -> T:
+        """Run a trial, which sends for `seconds`, until it does not fail."""
+        last: TrialError | None = None
+        for _ in range(self._attempts):
+            self._sent_s += seconds
+            try:
+                outcome = trial()
+            except TrialError as error:
+                self._failed += 1
+                last = error
+            else:
+                self._valid += 1
+                return outcome
+        assert last is not None
+        failure = TrialError(f"{what}: {self._attempts} trials failed, the last: {last.message}")
+        failure.code = last.code
+        raise failure from last
+
+
+def sent(outcome: Outcome) -> Outcome:
+    """A trial in which nothing was to be sent has no loss ratio."""
+    if outcome.intended <= 0:
+        raise TrialError("nothing was sent")
+    return outcome
+
+
+def invalid(error: TrialError) -> Invalid:
+    return Invalid(error.code, error.message)
+
+
+def positive(name: str, value: float) -> None:
+    """Raise `UsageError` unless `value` is above 0."""
+    if not value > 0:
+        raise UsageError(f"{name}: {value} is not above 0", f"give a greater {name}")
+
+
+def too_short(what: str, value: float, least: float, source: str) -> tuple[str, ...]:
+    """The deviation, if there is one."""
+    return (f"{what} {value:g} instead of {least:g} ({source})",) if value < least else ()

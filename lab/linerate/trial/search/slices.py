@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""When was the last frame lost? Traffic cut into flows that follow each other tells, by OTG alone.
+
+Lost frames arrive nowhere, so nobody can tell the time of their arrival. But each slice of the
+traffic is a flow with its own number of frames, sent in its own time; the end of the last slice
+that lost one bounds the moment. Slices grow with the time since the change, so that the moment is
+known to a fifth of itself, or to the first slice. The end of the time, in which no frame of a
+device that recovered is lost, is a slice of its own.
+"""
+
+from __future__ import annotations
+
+from linerate.records.trial import ChangeFigures
+from linerate.traffic.otg import Slice, Traffic, flow_name
+from linerate.trial.search.recovery import END_SHARE
+
+FIRST_S = 0.001
+GROWTH = 1.25
+
+
+def cut(start_s: float, pps: float, seconds: float) -> tuple[Slice, ...]:
+    """`seconds` of traffic from `start_s` on, at `pps` frames per second of one port."""
+    slices = []
+    begin, sent = 0.0, 0
+    whole, last = max(round(pps * seconds), 1), seconds * (1 - END_SHARE)
+    while sent < whole:
+        end = min(max(begin * GROWTH, begin + FIRST_S), last)
+        frames = (whole if begin >= last else round(pps * end)) - sent
+        if frames >= 1:
+            slices.append(Slice(start_s + sent / pps, frames, pps))
+            sent += frames
+        begin = end
+    return tuple(slices)
+
+
+def change_of(traffic: Traffic, received: dict[str, int]) -> ChangeFigures:
+    """From what came back of each flow; flows of all ports that send count together."""
+    senders = range(len(traffic.locations) if traffic.senders is None else traffic.senders)
+
+    def back(part: int) -> int:
+        return sum(received.get(flow_name(index, part), 0) for index in senders)
+
+    before = (traffic.frames or 0) * len(senders)
+    found = ChangeFigures(
+        before_intended=before,
+        before_received=back(0),
+        after_intended=sum(each.frames for each in traffic.slices) * len(senders),
+        after_received=sum(back(part) for part in range(1, len(traffic.slices) + 1)),
+    )
+    for part, each in enumerate(traffic.slices, start=1):
+        if back(part) < each.frames * len(senders):
+            begin = each.start_s - traffic.slices[0].start_s
+            found.slice_s = each.frames / each.pps
+            found.last_lost_s = begin + found.slice_s
+    return found

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Throughput (RFC 2544, 26.1), NDR and PDR: a search by the MLRsearch library (RFC 9971).
+
+The library chooses loads and durations and classifies the loads; here it gets trials, and its
+answer becomes a result. One search finds all goals. Rates are frames per second over all directions
+together, as everywhere in `linerate.trial.search`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from MLRsearch import Config, GoalResult, MeasurementResult, MultipleLossRatioSearch, SearchGoal
+
+from linerate.host.errors import TrialError, UsageError
+from linerate.trial.search.device import Device
+from linerate.trial.search.goals import Goal
+from linerate.trial.search.procedure import ATTEMPTS, Invalid, Result, Trials, invalid
+
+# Where no load is named: the least is this share of the greatest.
+MIN_SHARE = 0.001
+# Coarser targets that the library reaches for first, with shorter trials.
+PRECEDING_TARGETS = 2
+
+# Why a bound is missing. at_maximum: the greatest load reached the goal, so the sender or the link
+# is the limit. below_minimum: not even the least load did.
+State = Literal["found", "at_maximum", "below_minimum"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found for one goal.
+
+    `lower_pps` is the relevant lower bound, the greatest load that reached the goal below the
+    least one that did not, `upper_pps`. `conditional_pps` is what was forwarded at the lower bound
+    (RFC 9971, Conditional Throughput): with zero loss the bound itself.
+    """
+
+    goal: Goal
+    state: State
+    lower_pps: float | None
+    upper_pps: float | None
+    conditional_pps: float | None
+
+    @property
+    def width(self) -> float | None:
+        """Distance of the bounds as a share of the upper one; None without both."""
+        if self.lower_pps is None or self.upper_pps is None:
+            return None
+        return (self.upper_pps - self.lower_pps) / self.upper_pps
+
+
+@dataclass(frozen=True, kw_only=True)
+class Throughput(Result):
+    """One `Found` for each goal, by the goal's name; none when `invalid` says why.
+
+    `deviations` are those of all goals.
+    """
+
+    found: dict[str, Found] = field(default_factory=dict)
+
+
+def search(
+    device: Device,
+    goals: Sequence[Goal],
+    *,
+    limit_s: float,
+    min_pps: float | None = None,
+    max_pps: float | None = None,
+    attempts: int = ATTEMPTS,
+) -> Throughput:
+    """Search between `min_pps` and `max_pps`, which is the device's own where none is given.
+
+    Raises `UsageError` for loads or goals that cannot be searched.
+    """
+    top = device.max_pps if max_pps is None else max_pps
+    bottom = top * MIN_SHARE if min_pps is None else min_pps
+    if not 0 < bottom < top <= device.max_pps:
+        raise UsageError(
+            f"loads from {bottom:.0f} to {top:.0f} packets/s: they must rise from above 0 to at "
+            f"most {device.max_pps:.0f}",
+            "change the least or the greatest load",
+        )
+    if len({goal.name for goal in goals}) != len(goals) or not goals:
+        raise UsageError("goals: each needs a name of its own, and there must be one", "name them")
+    trials = Trials(device, attempts)
+    theirs = {goal.name: _theirs(goal) for goal in goals}
+    config = Config(
+        # Two goals may differ by name only; the library wants each once.
+        goals=tuple(dict.fromkeys(theirs.values())),
+        min_load=bottom,
+        max_load=top,
+        search_duration_max=limit_s,
+        warmup_duration=None,
+    )
+    found: dict[str, Found] = {}
+    reason: Invalid | None = None
+    try:
+        answer = MultipleLossRatioSearch(config).search(_Measurer(trials), debug=_quiet)
+        found = {goal.name: _found(goal, answer[theirs[goal.name]]) for goal in goals}
+    except TrialError as error:
+        reason = invalid(error)
+    except RuntimeError as error:
+        # The library has no other way to say that the time is over, or that it got lost.
+        reason = unfinished(str(error))
+    return Throughput(
+        found=found,
+        invalid=reason,
+        effort=trials.effort(),
+        deviations=tuple(dict.fromkeys(each for goal in goals for each in goal.deviations)),
+    )
+
+
+def unfinished(why: str) -> Invalid:
+    """A search that ended without an answer."""
+    return Invalid("error", f"the search ended before its goal: {why}")
+
+
+class _Measurer:
+    """What the library calls its measurer."""
+
+    def __init__(self, trials: Trials) -> None:
+        self._trials = trials
+
+    def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+        outcome = self._trials.send(intended_load, intended_duration)
+        # The duration is the intended one: a sender that stops some microseconds early would
+        # leave each sum of durations short, and each of them would cost one more trial.
+        return MeasurementResult(
+            intended_duration=intended_duration,
+            intended_load=intended_load,
+            offered_count=outcome.intended,
+            forwarding_count=outcome.intended - outcome.lost,
+        )
+
+
+def _theirs(goal: Goal) -> SearchGoal:
+    return SearchGoal(
+        loss_ratio=goal.loss_ratio,
+        exceed_ratio=goal.exceed_ratio,
+        relative_width=goal.width,
+        initial_trial_duration=goal.initial_s,
+        final_trial_duration=goal.final_s,
+        duration_sum=goal.sum_s,
+        preceding_targets=PRECEDING_TARGETS,
+        # Otherwise one goal that the least load misses would end the search for all.
+        fail_fast=False,
+    )
+
+
+def _found(goal: Goal, result: GoalResult) -> Found:
+    lower, upper = result.relevant_lower_bound, result.relevant_upper_bound
+    state: State = "found"
+    if upper is None:
+        state = "at_maximum"
+    elif lower is None:
+        state = "below_minimum"
+    return Found(
+        goal=goal,
+        state=state,
+        lower_pps=None if lower is None else float(lower),
+        upper_pps=None if upper is None else float(upper),
+        conditional_pps=None if lower is None else float(result.conditional_throughput),
+    )
+
+
+def _quiet(text: str) -> None:
+    """The library reports each step."""

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One trial: start the forwarder, let it work, read it, stop it.
+
+Lifecycle: the forwarder lives for one trial; the link and the sender at its other end live for a
+block (`linerate.trial.bed`). A trial that fails becomes a record with `invalid`; only errors that
+would spoil every trial (a missing program) leave this module.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import cast
+
+from linerate.forwarders import Forwarder, forwarder
+from linerate.host.cpus import Cores, cpu_times
+from linerate.host.errors import TrialError
+from linerate.host.process import RunDirectory
+from linerate.links.eal import Memory
+from linerate.records.cells import Arm
+from linerate.records.trial import Directions, InvalidCode, Load, Role, Trial
+from linerate.telemetry.client import Reading
+from linerate.traffic.otg import Ip, Traffic
+from linerate.trial.activity import Watch
+from linerate.trial.bed import Bed
+from linerate.trial.cpu_time import CpuMeter
+from linerate.trial.running import START_TIMEOUT_S, Running, launch
+from linerate.trial.window import WARM_UP_S, Exchange, Polls, difference, total
+
+# Packets per port that may be under way inside a forwarder when its counters are read.
+UNDER_WAY = 256
+# The forwarder's counters may be read this much apart before the window's length is in doubt.
+UNCERTAINTY_LIMIT = 0.005
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all trials of a run share."""
+
+    run: RunDirectory
+    cores: Cores
+    memory: Memory
+    experiment: str
+    seed: int
+    window_s: float
+    tsc_hz: int | None = None
+    session: int = 1
+    ip: Ip = 4
+    # "one": the generator's first port sends, and all receive.
+    directions: Directions = "both"
+
+    def senders(self, ports: int) -> int:
+        """How many of the generator's ports send."""
+        return 1 if self.directions == "one" else ports
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One trial to come."""
+
+    arm: Arm
+    load: Load
+    block: int
+    position: int
+    role: Role = "measure"
+    load_share: float | None = None
+    pps: float | None = None
+    # The probe is in the forwarder.
+    probe: bool = False
+
+
+def new_record(bench: Bench, plan: Plan, bed: Bed) -> Trial:
+    """What is known of a trial before it starts."""
+    return Trial(
+        experiment=bench.experiment,
+        seed=bench.seed,
+        session=bench.session,
+        block=plan.block,
+        position=plan.position,
+        role=plan.role,
+        arm=plan.arm.label,
+        forwarder=plan.arm.forwarder,
+        program=forwarder(plan.arm.forwarder).described(),
+        link=bed.link.name,
+        size=bed.context.size,
+        load=plan.load,
+        load_share=plan.load_share,
+        probe=plan.probe,
+        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        tsc_hz=bench.tsc_hz,
+        memory="hugepages" if bench.memory.hugepages else "no-huge",
+    )
+
+
+@contextmanager
+def watched(bench: Bench, trial: Trial) -> Iterator[None]:
+    """What fails inside makes the trial invalid; steal is counted over it."""
+    steal = cpu_times()
+    try:
+        yield
+    except TrialError as error:
+        # The cause is better news than what was noticed on the way.
+        trial.invalid = None
+        trial.reject(cast(InvalidCode, error.code), str(error.message))
+    after = cpu_times()
+    for cpu in sorted({bench.cores.control, bench.cores.forwarder}):
+        trial.steal_ticks[str(cpu)] = after[cpu].steal - steal[cpu].steal
+
+
+def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
+    """Run one trial on this bed and return its record, whatever happens in it."""
+    trial = new_record(bench, plan, bed)
+    with watched(bench, trial):
+        _Attempt(bench, plan, bed, trial).go()
+    return trial
+
+
+class _Attempt:
+    """The steps of one trial, filling its record as they go."""
+
+    def __init__(self, bench: Bench, plan: Plan, bed: Bed, trial: Trial) -> None:
+        self.bench = bench
+        self.plan = plan
+        self.wire, self.sender = bed.ready()
+        self.ports = bed.link.ports
+        self.trial = trial
+        self.forwarder: Forwarder = forwarder(plan.arm.forwarder)
+        self.probed = plan.probe
+
+    def go(self) -> None:
+        sender = self.sender
+        if sender:
+            sender.check()
+            sender.configure(self._traffic())
+        bench = self.bench
+        with launch(
+            self.forwarder, bench.run, bench.cores, bench.memory, self.wire, probed=self.probed
+        ) as running:
+            self.trial.build = self.forwarder.build_facts()
+            children = [*running.children, *([sender.child] if sender and sender.child else [])]
+            watch = Watch(self.trial, children, self.wire.threads)
+            polls = Polls(self.forwarder, running.telemetry, probed=self.probed)
+            try:
+                if sender:
+                    exchange = Exchange(
+                        running,
+                        sender,
+                        polls,
+                        interfaces=self.wire.interfaces,
+                        cpu=CpuMeter(running.forwarder, self.wire.threads, bench.cores.forwarder),
+                    )
+                    exchange.await_links()
+                    exchange.warm_up(bench.senders(self.ports))
+                    exchange.run(self.trial, self._traffic().seconds)
+                else:
+                    self._self_driven(running, polls)
+            except TrialError:
+                # The cause is better news than the symptom.
+                for each in children:
+                    each.check()
+                raise
+            watch.enter()
+
+    def _traffic(self) -> Traffic:
+        locations = self.wire.locations
+        senders = self.bench.senders(len(locations))
+        size, seconds = self.trial.size, self.bench.window_s
+        return Traffic(locations, size, seconds, None, senders=senders, ip=self.bench.ip)
+
+    # -- a link whose ports make their own frames ------------------------------------------------
+
+    def _self_driven(self, running: Running, polls: Polls) -> None:
+        """Differences of running counters: nothing is lost here, so nothing must settle."""
+        telemetry = running.telemetry
+        # On such a link the kernel has no interfaces to forward between.
+        assert telemetry is not None
+        running.wait_until(
+            lambda: total(running.ports.readings(), "ipackets") > 0,
+            START_TIMEOUT_S,
+            "the forwarder forwards nothing",
+        )
+        time.sleep(WARM_UP_S)
+        polls.await_known(running.check)
+        polling = polls.read()
+        first = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.ports)]
+        time.sleep(self.bench.window_s)
+        running.check()
+        last = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.ports)]
+        self.trial.polling = difference(polling, polls.read())
+        duration_ns = last[0].at_ns - first[0].at_ns
+        self.trial.duration_s = duration_ns / 1e9
+        self.trial.duration_uncertainty_s = (
+            max(a.uncertainty_ns + b.uncertainty_ns for a, b in zip(first, last, strict=True)) / 1e9
+        )
+        self.trial.forwarder_rx = total(last, "ipackets") - total(first, "ipackets")
+        self.trial.forwarder_tx = total(last, "opackets") - total(first, "opackets")
+        kept, allowed = _kept(first, last)
+        if kept > allowed:
+            # Whoever drops what it receives is fast for the wrong reason.
+            self.trial.reject(
+                "kept", f"{kept} packets were received and not sent on this lossless link"
+            )
+        if self.trial.duration_uncertainty_s > UNCERTAINTY_LIMIT * self.trial.duration_s:
+            self.trial.reject(
+                "unreadable",
+                f"counters could be read only to {self.trial.duration_uncertainty_s * 1e3:.1f} ms",
+            )
+
+
+def _kept(first: list[Reading], last: list[Reading]) -> tuple[int, int]:
+    """Packets received and not sent, and how many of them may be.
+
+    Some are under way. And ports are read one after the other: where a forwarder chooses the port
+    by the packet, one port may send more than it receives, and what passes while the next one is
+    read would seem to be kept or made. Where each port sends what it receives, that cannot be.
+    """
+    moved = [
+        (
+            total([b], "ipackets") - total([a], "ipackets"),
+            total([b], "opackets") - total([a], "opackets"),
+        )
+        for a, b in zip(first, last, strict=True)
+    ]
+    received, sent = (sum(figures) for figures in zip(*moved, strict=True))
+    allowed = UNDER_WAY * len(moved)
+    if len(moved) > 1 and any(abs(rx - tx) > UNDER_WAY for rx, tx in moved):
+        reading_ns = sum(reads[-1].after_ns - reads[0].before_ns for reads in (first, last))
+        allowed += round(received * reading_ns / (last[0].at_ns - first[0].at_ns))
+    return abs(received - sent), allowed

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the trials of an arm to its figures: quartiles, the flood's table, the lower loads."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+
+from linerate.records.summary import ArmSummary
+from linerate.records.summary_figures import InvalidReason, LowerLoad, Quartiles
+from linerate.records.trial import InvalidCode, Trial
+from linerate.verdict.programs import program_of
+from linerate.verdict.stats import ALPHA, MIN_COUNT
+
+
+def quartiles(values: Iterable[float | None]) -> Quartiles | None:
+    """Quartiles and the median's interval by order statistics; absent without values."""
+    data = sorted(value for value in values if value is not None)
+    if not data:
+        return None
+    if len(data) == 1:
+        value = data[0]
+        return Quartiles(n=1, median=value, q1=value, q3=value)
+    q1, median, q3 = statistics.quantiles(data, n=4, method="inclusive")
+    found = Quartiles(n=len(data), median=median, q1=q1, q3=q3)
+    if len(data) >= MIN_COUNT:
+        cut = _median_cut(len(data))
+        found.low, found.high = data[cut], data[-1 - cut]
+    return found
+
+
+def _median_cut(count: int) -> int:
+    """Observations to leave out at each end for the interval of the median (sign test)."""
+    tail, cut = 0.0, 0
+    for k in range(count):
+        tail += math.comb(count, k) * 0.5**count
+        if tail > ALPHA / 2:
+            break
+        cut = k
+    return cut
+
+
+def _share(part: int | None, whole: int | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+def median_of(values: Iterable[float | None]) -> float | None:
+    data = [value for value in values if value is not None]
+    return statistics.median(data) if data else None
+
+
+def summarise_arm(label: str, trials: list[Trial], probed: list[Trial]) -> ArmSummary:
+    """`probed`: trials of the same program with the probe in it, for the figures of its polls."""
+    program = program_of(trials, trials[0].forwarder)
+    valid = [trial for trial in trials if trial.valid]
+    polls = [trial for trial in probed if trial.valid]
+    frames = {}
+    for name in (
+        "attempted",
+        "refused",
+        "accepted",
+        "lost_at_ingress",
+        "forwarder_rx",
+        "forwarder_tx",
+        "forwarder_drops",
+        "received",
+        "unattributed",
+    ):
+        counts = [count for trial in valid if (count := getattr(trial, name)) is not None]
+        if counts:
+            frames[name] = sum(counts)
+
+    def rate(name: str) -> float | None:
+        return median_of(
+            getattr(trial, name) / trial.duration_s / 1e6
+            for trial in valid
+            if getattr(trial, name) is not None and trial.duration_s
+        )
+
+    def lost_before(trial: Trial) -> float | None:
+        if trial.accepted is None or trial.forwarder_rx is None:
+            return None
+        return _share(trial.accepted - trial.forwarder_rx, trial.accepted)
+
+    return ArmSummary(
+        arm=label,
+        forwarder=trials[0].forwarder,
+        language=program.language,
+        kind=program.kind,
+        trials=len(trials),
+        invalid=len(trials) - len(valid),
+        mpps=quartiles(_mega(trial.forwarder_rx_pps) for trial in valid),
+        received_mpps=quartiles(_mega(trial.received_pps) for trial in valid),
+        cycles_per_packet=quartiles(
+            trial.window_cycles_per_packet for trial in valid if trial.load == "self-driven"
+        ),
+        probed_trials=len(probed),
+        busy_cycles_per_packet=quartiles(trial.busy_cycles_per_packet for trial in polls),
+        average_rx_burst=quartiles(trial.average_rx_burst for trial in polls),
+        average_nonempty_rx_burst=quartiles(t.average_nonempty_rx_burst for t in polls),
+        generator_tx_mpps=rate("accepted"),
+        forwarder_tx_mpps=rate("forwarder_tx"),
+        dropped_share=median_of(
+            _share(trial.forwarder_drops, trial.forwarder_rx) for trial in valid
+        ),
+        refused_share=median_of(_share(trial.refused, trial.attempted) for trial in valid),
+        lost_before_share=median_of(lost_before(trial) for trial in valid),
+        frames=frames,
+    )
+
+
+def _mega(value: float | None) -> float | None:
+    return None if value is None else value / 1e6
+
+
+def invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
+    """The commonest first."""
+    found: dict[InvalidCode, InvalidReason] = {}
+    for trial in trials:
+        if trial.invalid is not None:
+            code = trial.invalid_code or "error"
+            entry = found.setdefault(code, InvalidReason(code=code, count=0, example=trial.invalid))
+            entry.count += 1
+    return sorted(found.values(), key=lambda reason: -reason.count)
+
+
+def last_windows(trials: list[Trial]) -> list[Trial]:
+    """One of each trial: the window that counts, or the last of those that were void."""
+    found: dict[tuple[object, ...], Trial] = {}
+    for trial in trials:
+        asked_for = (trial.arm, trial.block, trial.test, trial.load_share)
+        if asked_for not in found or not found[asked_for].valid:
+            found[asked_for] = trial
+    return list(found.values())
+
+
+def summarise_lower_load(every: list[Trial]) -> list[LowerLoad]:
+    """By load and arm; a trial whose windows were repeated counts once."""
+    trials = last_windows(every)
+    keys = sorted({(trial.load_share or 0.0, trial.arm) for trial in trials})
+    return [
+        lower_load(arm, share, [t for t in trials if t.arm == arm and t.load_share == share])
+        for share, arm in keys
+    ]
+
+
+def lower_load(arm: str, share: float, trials: list[Trial]) -> LowerLoad:
+    """Of these trials together."""
+    valid = [t for t in trials if t.valid]
+    return LowerLoad(
+        arm=arm,
+        load_share=share,
+        offered_mpps=median_of(
+            t.attempted / t.duration_s / 1e6
+            for t in valid
+            if t.attempted is not None and t.duration_s
+        ),
+        trials=len(trials),
+        invalid=len(trials) - len(valid),
+        invalid_reasons=invalid_reasons(trials),
+        loss_share=_loss(valid),
+        busy_cycles_per_packet=quartiles(t.busy_cycles_per_packet for t in valid),
+        average_rx_burst=quartiles(t.average_rx_burst for t in valid),
+        average_nonempty_rx_burst=quartiles(t.average_nonempty_rx_burst for t in valid),
+        busy_share=quartiles(t.busy_share for t in valid),
+        full_share=quartiles(t.full_share for t in valid),
+        rx_spin=quartiles(t.rx_spin for t in valid),
+    )
+
+
+def _loss(trials: list[Trial]) -> float | None:
+    """Of all together: neither one gap of a shared machine nor the number of trials decides."""
+    counted = [
+        (t.attempted, t.received)
+        for t in trials
+        if t.attempted is not None and t.received is not None
+    ]
+    attempted = sum(each[0] for each in counted)
+    return _share(attempted - sum(each[1] for each in counted), attempted)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""100 % of a link without a physical rate, and who is limited by it (measuring.md 5, 6 and 11).
+
+The reference peers run in the same blocks as the arms: an arm is compared with the best peer of its
+own block, never with a rate of another time.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.summary import ArmSummary, Ceiling, CellSummary
+from linerate.records.trial import Trial
+from linerate.records.types import Limiter
+from linerate.verdict.arms import median_of
+
+LINE_RATE = "--line-rate"
+# A forwarder this near to the ceiling is not what limits the cell.
+CEILING_SHARE = 0.95
+# One this far above it shows that the peers did not reach the ceiling.
+UNPROVEN_SHARE = 1.05
+# A flood of which less is refused is limited by the sender, not by the link.
+REFUSED_SHARE = 0.01
+
+
+def ceiling_of(tests: list[Trial], line_rate: float | None) -> Ceiling | None:
+    """The best reference peer of the cell, or what the user gave."""
+    measured = {
+        name: value
+        for name in sorted({trial.forwarder for trial in tests})
+        if (value := median_of(t.received_pps for t in tests if t.valid and t.forwarder == name))
+    }
+    mega = {name: value / 1e6 for name, value in measured.items()}
+    if line_rate:
+        return Ceiling(pps=line_rate, peer=LINE_RATE, measured_mpps=mega)
+    if not measured:
+        return None
+    peer = max(measured, key=lambda name: measured[name])
+    return Ceiling(pps=measured[peer], peer=peer, measured_mpps=mega)
+
+
+def share_of_peer(own: list[Trial], tests: list[Trial], peer: str) -> float | None:
+    """Median over blocks of an arm's received_pps over the peer's on the same bed."""
+    reached = {
+        trial.bed: rate
+        for trial in tests
+        if trial.valid and trial.forwarder == peer and (rate := trial.received_pps)
+    }
+    ratios = [
+        rate / reached[trial.bed]
+        for trial in own
+        if trial.valid and trial.bed in reached and (rate := trial.received_pps) is not None
+    ]
+    return statistics.median(ratios) if ratios else None
+
+
+def place(arm: ArmSummary, own: list[Trial], tests: list[Trial], ceiling: Ceiling | None) -> None:
+    """Say in `arm` how near to the ceiling it came and what limits it, if not the forwarder."""
+    if ceiling is None or arm.received_mpps is None:
+        return
+    if ceiling.peer == LINE_RATE:
+        arm.ceiling_share = arm.received_mpps.median * 1e6 / ceiling.pps
+    else:
+        arm.ceiling_share = share_of_peer(own, tests, ceiling.peer)
+        arm.ceiling_unproven = arm.ceiling_share is not None and arm.ceiling_share > UNPROVEN_SHARE
+    if arm.ceiling_share is None or arm.ceiling_share < CEILING_SHARE or arm.ceiling_unproven:
+        return
+    arm.limited_by = _limiter(arm.refused_share)
+
+
+def limits(cell: CellSummary) -> dict[Limiter, list[str]]:
+    """The arms that something else held back, by what it was.
+
+    The A/A arm alone limits no cell: it is the baseline once more, which then was not held back.
+    """
+    found: dict[Limiter, list[str]] = {}
+    for arm in cell.arms:
+        if arm.limited_by:
+            found.setdefault(arm.limited_by, []).append(arm.arm)
+    names = [name for held in found.values() for name in held]
+    return {} if all(name.endswith(AA_SUFFIX) for name in names) else found
+
+
+def cost_loads(cell: CellSummary) -> list[float]:
+    """The loads at which the cost of a packet is known, rising."""
+    return sorted({each.load_share for each in cell.lower_load if each.busy_cycles_per_packet})
+
+
+def cost_leads(cell: CellSummary) -> bool:
+    """Whether the cost of a packet at lower loads comes before what could be carried: where not
+    every forwarder was the limit, and that cost is known.
+    """
+    return bool(limits(cell)) and bool(cost_loads(cell))
+
+
+def _limiter(refused_share: float | None) -> Limiter:
+    return "generator" if refused_share is not None and refused_share < REFUSED_SHARE else "link"
+
+
+def unproven(cell: CellSummary) -> list[str]:
+    """A warning for each arm that did more than the reference peers."""
+    peer = f"peer, {cell.ceiling.peer}," if cell.ceiling else "peer"
+    return [
+        f"{cell.link} {cell.size} B: {arm.arm} carried {arm.ceiling_share:.2f} times what the best "
+        f"reference {peer} carried in the same block: the ceiling is unproven for it, and whether "
+        "generator or link limit it is unknown"
+        for arm in cell.arms
+        if arm.ceiling_unproven
+    ]

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arms against their baseline, paired in blocks: first all pairs, then Holm, then the verdicts.
+
+A family of Holm's is one arm on one link by one metric, over its frame sizes and loads. What is not
+primary is told as exploratory (`sentences`): there are as many such families as metrics.
+
+Where link or generator held arms of a cell back, cycles per packet at fixed lower loads answer the
+question (measuring.md 6): they are primary there, and the rates are not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from linerate.links import base_name, link
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.summary import AA, CellSummary, Comparison, Difference
+from linerate.records.trial import Trial, is_graph
+from linerate.records.types import Limited
+from linerate.verdict import stats
+from linerate.verdict.ceiling import cost_loads
+from linerate.verdict.judgement import Judgement, found_difference, found_shift, judge, judge_shift
+from linerate.verdict.metrics import COST, FORWARDED, METRICS, RECEIVED, Metric, TrialMetric
+from linerate.verdict.stats import Paired, Shifted
+
+# Block and session: what was measured together.
+Bed = tuple[int, int]
+
+
+def metrics_of(cell: CellSummary) -> list[TrialMetric]:
+    """By which rates a cell is compared; the first answers the experiment's question."""
+    return [RECEIVED, FORWARDED] if link(cell.link).has_generator else [FORWARDED]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two arms over the beds on which both are valid; `paired` is None when there is no such.
+
+    `zero_blocks` are left out: a value of 0 has no logarithm. By a metric where it is a result, and
+    one there is, `shifted` takes the place of `paired`. `unknown`: why there is neither.
+    """
+
+    paired: Paired | None
+    zero_blocks: int = 0
+    shifted: Shifted | None = None
+    unknown: str | None = None
+
+    @property
+    def p(self) -> float | None:
+        found = self.shifted or self.paired
+        return found.p if found else None
+
+
+def pair(trials: list[Trial], arm: str, baseline: str, metric: TrialMetric) -> Pair:
+    return _compared(*pairs_of(trials, arm, baseline, metric))
+
+
+def pairs_of(
+    trials: list[Trial], arm: str, baseline: str, metric: TrialMetric
+) -> tuple[list[tuple[float, float]], int]:
+    """The metric of arm and baseline for each bed that both shared, in the order of blocks; and how
+    many were left out because one of the two was 0.
+    """
+    by_bed: dict[Bed, dict[str, float]] = {}
+    for trial in trials:
+        value = metric.value(trial) if trial.valid and trial.arm in (arm, baseline) else None
+        if value is not None:
+            by_bed.setdefault(trial.bed, {})[trial.arm] = value
+    return both_of(by_bed, arm, baseline)
+
+
+def both_of(
+    values: Mapping[Bed, Mapping[str, float]], arm: str, baseline: str
+) -> tuple[list[tuple[float, float]], int]:
+    """What arm and baseline have for each bed that both shared, and how many have a value of 0."""
+    return _without_zeros(_both(values, arm, baseline))
+
+
+def _both(
+    values: Mapping[Bed, Mapping[str, float]], arm: str, baseline: str
+) -> list[tuple[float, float]]:
+    return [
+        (here[arm], here[baseline])
+        for _, here in sorted(values.items())
+        if arm in here and baseline in here
+    ]
+
+
+def _without_zeros(both: list[tuple[float, float]]) -> tuple[list[tuple[float, float]], int]:
+    usable = [each for each in both if min(each) > 0]
+    return usable, len(both) - len(usable)
+
+
+def _compared(usable: list[tuple[float, float]], zero_blocks: int) -> Pair:
+    if not usable:
+        return Pair(None, zero_blocks)
+    return Pair(stats.compare([a for a, _ in usable], [b for _, b in usable]), zero_blocks)
+
+
+@dataclass(frozen=True)
+class CellPairs:
+    """All pairs of one cell by one metric. `control` is the baseline against itself.
+
+    `load_share`: of a metric at a fixed load. `lost`: shares of the frames lost at that load, by
+    arm. `planned`: blocks that were begun; a run that ended before the others did not lose them.
+    """
+
+    cell: CellSummary
+    metric: str
+    primary: bool
+    baseline: str
+    control: Pair
+    pairs: dict[str, Pair]
+    planned: int
+    load_share: float | None = None
+    lost: Mapping[str, float] = field(default_factory=dict)
+
+    def lost_by(self, label: str) -> float | None:
+        """Return the larger of the losses of this arm and the baseline; None: neither is known."""
+        known = [self.lost[name] for name in (label, self.baseline) if name in self.lost]
+        return max(known, default=None)
+
+
+def losses_at(cell: CellSummary, load_share: float) -> dict[str, float]:
+    """Return the share of frames that each arm lost at this load, where it was measured."""
+    return {
+        entry.arm: entry.loss_share
+        for entry in cell.lower_load
+        if entry.load_share == load_share and entry.loss_share is not None
+    }
+
+
+def low_load_loss(cell: CellSummary) -> float | None:
+    """Return the largest loss of any arm at a low load; None: not measured."""
+    return max(losses_at(cell, cell.low_load_share).values(), default=None)
+
+
+def blocks_of(trials: list[Trial]) -> int:
+    """In how many blocks there are some."""
+    return len({trial.block for trial in trials})
+
+
+def pair_cell(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list[CellPairs]:
+    """Every arm with the baseline, the first label, by every metric of the cell."""
+    baseline = labels[0]
+    others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
+    return [
+        CellPairs(
+            cell=cell,
+            metric=metric.name,
+            primary=place == 0,
+            baseline=baseline,
+            control=pair(trials, baseline + AA_SUFFIX, baseline, metric),
+            pairs={label: pair(trials, label, baseline, metric) for label in others},
+            planned=blocks_of(trials),
+        )
+        for place, metric in enumerate(metrics_of(cell))
+    ]
+
+
+def pair_searched(
+    cell: CellSummary,
+    metric: Metric,
+    values: Mapping[Bed, Mapping[str, float]],
+    labels: Sequence[str],
+    *,
+    planned: int,
+    primary: bool = False,
+    load_share: float | None = None,
+    unknown: Mapping[str, str] | None = None,
+) -> CellPairs:
+    """As `pair_cell`, of what searches found: each arm's value, if it has one, by bed and label.
+
+    `planned`: blocks in which a search was begun. `unknown`: arms that cannot be compared, and why.
+    """
+    baseline, *others = labels
+    reasons = unknown or {}
+    zeros = metric.zero is not None and any(
+        here.get(label) == 0 for here in values.values() for label in labels
+    )
+
+    def of(label: str) -> Pair:
+        if why := reasons.get(label) or reasons.get(baseline):
+            return Pair(None, unknown=why)
+        both = _both(values, label, baseline)
+        if not zeros:
+            return _compared(*_without_zeros(both))
+        return Pair(None, 0, stats.shifted(*zip(*both, strict=True)) if both else None)
+
+    return CellPairs(
+        cell=cell,
+        metric=metric.name,
+        primary=primary,
+        baseline=baseline,
+        control=of(baseline + AA_SUFFIX),
+        pairs={label: of(label) for label in others if not label.endswith(AA_SUFFIX)},
+        planned=planned,
+        load_share=load_share,
+    )
+
+
+def pair_costs(
+    cell: CellSummary, trials: list[Trial], labels: list[str], planned: int
+) -> list[CellPairs]:
+    """Every arm with the baseline by its cycles per packet, at each load where they are known."""
+    return pair_at_loads(cell, trials, labels, planned, COST, cost_loads(cell))
+
+
+def pair_at_loads(  # noqa: PLR0917
+    cell: CellSummary,
+    trials: list[Trial],
+    labels: list[str],
+    planned: int,
+    metric: TrialMetric,
+    loads: Sequence[float],
+) -> list[CellPairs]:
+    """Every arm with the baseline by a metric at fixed loads.
+
+    `trials`: those at fixed loads. `planned`: blocks in which there should be some.
+    """
+    baseline = labels[0]
+    others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
+    found = []
+    for share in loads:
+        mine = [trial for trial in trials if trial.load_share == share]
+        found.append(
+            CellPairs(
+                cell=cell,
+                metric=metric.name,
+                primary=False,
+                baseline=baseline,
+                control=pair(mine, baseline + AA_SUFFIX, baseline, metric),
+                pairs={label: pair(mine, label, baseline, metric) for label in others},
+                planned=planned,
+                load_share=share,
+                lost=losses_at(cell, share),
+            )
+        )
+    return found
+
+
+def led(rates: list[CellPairs], costs: list[CellPairs], *, costs_lead: bool) -> list[CellPairs]:
+    """Both, primary being what answers the experiment's question in this cell, and first."""
+    if not (costs and costs_lead):
+        return [*rates, *costs]
+    return [
+        *(replace(each, primary=True) for each in costs),
+        *(replace(each, primary=False) for each in rates),
+    ]
+
+
+# Metric, link and arm; of its members, the load and the size.
+_Family = tuple[str, str, str]
+_Member = tuple[float | None, int, str]
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """Holm's p, and over how many comparisons it was corrected."""
+
+    p: float
+    family: int
+
+
+def adjusted(cells: list[CellPairs]) -> dict[tuple[_Family, _Member], Corrected]:
+    """Holm's p of each family and member: over the sizes, tables and loads of one arm."""
+    families: dict[_Family, dict[_Member, float]] = {}
+    for each in cells:
+        for label, found in each.pairs.items():
+            if found.p is not None:
+                families.setdefault(_family(each, label), {})[_member(each)] = found.p
+    return {
+        (key, member): Corrected(p_holm, len(family))
+        for key, family in families.items()
+        for member, p_holm in zip(family, stats.holm(list(family.values())), strict=True)
+    }
+
+
+def _family(pairs: CellPairs, label: str) -> _Family:
+    # A graph's cells are as the sizes of one link; that which answers the question stands alone.
+    further = is_graph(pairs.cell.link) and not pairs.primary
+    where = "" if further else base_name(pairs.cell.link)
+    return pairs.metric, where, label
+
+
+def _member(pairs: CellPairs) -> _Member:
+    return pairs.load_share, pairs.cell.size, pairs.cell.link
+
+
+def control_of(pairs: CellPairs) -> AA | None:
+    """The A/A arm's result, where it has one."""
+    control = pairs.control
+    if control.p is None:
+        return None
+    result = AA(
+        link=pairs.cell.link,
+        size=pairs.cell.size,
+        metric=pairs.metric,
+        load_share=pairs.load_share,
+        n=0,
+        p=control.p,
+        difference=_difference(control.shifted),
+        found_difference=False,
+    )
+    if shifted := control.shifted:
+        result.n, result.found_difference = shifted.n, found_shift(shifted)
+    elif paired := control.paired:
+        result.n, result.found_difference = paired.n, found_difference(paired)
+        result.ratio, result.spread = paired.ratio, paired.spread
+        result.ci_low, result.ci_high = paired.ci_low, paired.ci_high
+    return result
+
+
+def compare(cells: list[CellPairs]) -> list[Comparison]:
+    """All comparisons with their verdicts; the sentences come later."""
+    corrected = adjusted(cells)
+    return [
+        _comparison(each, label, corrected.get((_family(each, label), _member(each))))
+        for each in cells
+        for label in each.pairs
+    ]
+
+
+def _comparison(pairs: CellPairs, label: str, corrected: Corrected | None) -> Comparison:
+    p_holm = corrected.p if corrected else None
+    cell, found, metric = pairs.cell, pairs.pairs[label], METRICS[pairs.metric]
+    limits = {arm.arm: arm.limited_by for arm in cell.arms} if metric.rate else {}
+    limited_by = (limits.get(label), limits.get(pairs.baseline))
+    result = Comparison(
+        metric=pairs.metric,
+        better=metric.better,
+        load_share=pairs.load_share,
+        primary=pairs.primary,
+        link=cell.link,
+        size=cell.size,
+        baseline=pairs.baseline,
+        arm=label,
+        n=0,
+        p=found.p,
+        p_holm=p_holm,
+        difference=_difference(found.shifted),
+        zero_blocks=found.zero_blocks,
+        limited_by=limited_by[0] or limited_by[1],
+        limited=_limited(*(limit is not None for limit in limited_by)),
+        verdict="invalid",
+        reason="",
+        sentence="",
+    )
+    if why := found.unknown or pairs.control.unknown:
+        judgement = Judgement("undecided", why)
+    elif shifted := found.shifted:
+        result.n = shifted.n
+        judgement = judge_shift(
+            shifted,
+            p_holm,
+            planned=pairs.planned,
+            aa=pairs.control.shifted,
+            higher_is_better=metric.better == "higher",
+            # A rate of 0 is below the least that was tried, no one knows where.
+            zeros_alike=not metric.rate,
+        )
+    else:
+        judgement = judge(
+            found.paired,
+            p_holm,
+            planned=pairs.planned,
+            aa=pairs.control.paired,
+            lost=pairs.lost_by(label),
+            limited_by=limited_by,
+            zero_blocks=found.zero_blocks,
+            higher_is_better=metric.better == "higher",
+        )
+    result.verdict, result.reason = judgement.verdict, judgement.reason
+    if paired := found.paired:
+        result.n = paired.n
+        result.ratio = paired.ratio
+        result.ci_low, result.ci_high = paired.ci_low, paired.ci_high
+        result.a12 = paired.a12
+        result.spread = paired.spread
+        family = corrected.family if corrected else 1
+        shift = stats.smallest_detectable(paired.n, paired.deviation, family)
+        if math.isfinite(shift):
+            result.smallest_detectable = math.expm1(shift)
+    return result
+
+
+def _difference(found: Shifted | None) -> Difference | None:
+    if found is None:
+        return None
+    return Difference(
+        shift=found.shift,
+        low=found.low,
+        high=found.high,
+        cliffs_delta=found.cliffs_delta,
+        arm_zeros=found.arm_zeros,
+        baseline_zeros=found.baseline_zeros,
+    )
+
+
+def _limited(arm: bool, baseline: bool) -> Limited | None:
+    if arm and baseline:
+        return "both"
+    return "arm" if arm else "baseline" if baseline else None

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a comparison to one word (measuring.md, rules 6 and 9 to 12). All rules are here.
+
+faster, slower   better or worse by the metric: the interval excludes 1, Holm's p is below ALPHA
+equal            the whole interval lies inside the margin: an equivalence claim, tested first
+undecided        neither: the run was too small or too noisy to tell, or both were held back
+invalid          the A/A arm found a difference, one of the two lost frames of a load at which both
+                 must do the same work, or too few blocks were valid
+
+Spread forbids nothing: it is in the interval. A wide one is named beside a verdict, because the
+size of the effect then depends on the machine's state more than the interval's middle says.
+
+The A/A arm is itself a test. At ALPHA it would forbid the verdict in every twentieth sound cell, so
+that not even a difference of 10 % could count on one. A cell is forbidden when the control's whole
+interval lies outside the margin: a difference that matters, shown. One that only reaches ALPHA
+takes away the verdicts that it could explain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linerate.records.types import Answer, Limiter, Verdict
+from linerate.verdict.stats import ALPHA, MIN_COUNT, Paired, Shifted
+
+MARGIN = 0.02
+MIN_BLOCKS = MIN_COUNT
+# Robust spread of the paired log-ratios above which the size of an effect is not to be quoted.
+WIDE_SPREAD = 0.15
+# Share of the frames of a fixed load that a program may lose and still count as having carried it:
+# what is compared there, a cost or a delay per packet, then differs by no more than the margin.
+LOAD_LOSS = MARGIN
+# Share of blocks that may be lost to invalid trials.
+LOST_BLOCKS = 0.5
+_AA_TOO_FEW = "the A/A arm has too few valid blocks"
+# True of sizes and loads, of tables, and of the cells of graphs.
+_FAMILY = "this arm's family of comparisons"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """`reason` says what decided it, for the report."""
+
+    verdict: Verdict
+    reason: str
+
+
+def found_difference(paired: Paired) -> bool:
+    """What makes an A/A comparison fail: the whole interval lies outside the margin."""
+    if paired.n < MIN_BLOCKS or paired.ci_low is None or paired.ci_high is None:
+        return False
+    return paired.ci_low > 1 + MARGIN or paired.ci_high < 1 - MARGIN
+
+
+def _explained(paired: Paired, control: Paired) -> bool:
+    """Whether the interval reaches as far as the baseline differed from itself.
+
+    Then the arm is not shown to differ from the baseline under both of its labels.
+    """
+    if control.p >= ALPHA or paired.ci_low is None or paired.ci_high is None:
+        return False
+    if paired.ci_low > 1:
+        return paired.ci_low <= control.ratio
+    return paired.ci_high >= control.ratio
+
+
+def judge(
+    paired: Paired | None,
+    p_holm: float | None,
+    *,
+    planned: int,
+    aa: Paired | None,
+    lost: float | None = None,
+    limited_by: tuple[Limiter | None, Limiter | None] = (None, None),
+    zero_blocks: int = 0,
+    higher_is_better: bool = True,
+    family: str = _FAMILY,
+) -> Judgement:
+    """Apply the rules, in the order of what forbids a verdict first.
+
+    `planned`: blocks that there should be. `lost`: at a fixed load, the larger of the shares of
+    frames that arm and baseline lost; `limited_by` is what held back the arm and the baseline;
+    `family`: over what Holm's p was corrected, in words.
+    """
+    if paired is None or p_holm is None:
+        lacking = "can be compared" if zero_blocks else "has a valid trial of both"
+        return Judgement("invalid", f"no block {lacking}{_zeros(zero_blocks)}")
+    forbidden = _too_few(paired, planned, zero_blocks) or unsound(aa) or unequal_work(lost)
+    if forbidden:
+        return forbidden
+    if paired.ci_low is None or paired.ci_high is None:
+        return Judgement("undecided", "too few blocks for an interval")
+    if paired.ci_low > 1 - MARGIN and paired.ci_high < 1 + MARGIN:
+        if all(limited_by):
+            return Judgement(
+                "undecided",
+                f"both are limited by the {' or the '.join(dict.fromkeys(map(str, limited_by)))}, "
+                "so equal rates say nothing about the programs",
+            )
+        return Judgement("equal", f"the interval lies inside +-{MARGIN:.0%}")
+    if paired.ci_low <= 1 <= paired.ci_high:
+        return Judgement("undecided", "the interval neither excludes 1 nor lies inside the margin")
+    if p_holm >= ALPHA:
+        return Judgement("undecided", _holm_says(p_holm, family))
+    if aa is not None and _explained(paired, aa):
+        return Judgement(
+            "undecided",
+            f"the A/A arm, one program against itself, differed as far (ratio {aa.ratio:.3f}, "
+            f"p {aa.p:.3f})",
+        )
+    if paired.ci_low > 1:
+        return Judgement("faster" if higher_is_better else "slower", "the interval lies above 1")
+    return Judgement("slower" if higher_is_better else "faster", "the interval lies below 1")
+
+
+def greater(verdict: Verdict) -> Answer:
+    """Whether the first of two is greater, of which `judge` said this: no, where they are alike."""
+    if verdict == "faster":
+        return "yes"
+    return "no" if verdict in {"slower", "equal"} else "untold"
+
+
+def alike(verdict: Verdict) -> Answer:
+    """Whether two are the same, of which `judge` said this."""
+    if verdict == "equal":
+        return "yes"
+    return "no" if verdict in {"faster", "slower"} else "untold"
+
+
+def found_shift(found: Shifted) -> bool:
+    """The same where zeros allow no ratio, and so no margin: any difference that is shown."""
+    if found.n < MIN_BLOCKS or found.low is None or found.high is None:
+        return False
+    return found.p < ALPHA and not found.low <= 0 <= found.high
+
+
+def judge_shift(
+    found: Shifted,
+    p_holm: float | None,
+    *,
+    planned: int,
+    aa: Shifted | None,
+    higher_is_better: bool = True,
+    zeros_alike: bool = True,
+) -> Judgement:
+    """`judge` for values that may be 0, by their differences. Equal are only two that are always 0:
+    what share of nothing would be little enough? `zeros_alike`: False where not even those are.
+    """
+    forbidden = _too_few(found, planned, 0)
+    if forbidden:
+        return forbidden
+    if aa is None or aa.n < MIN_BLOCKS:
+        return Judgement("invalid", _AA_TOO_FEW)
+    if found_shift(aa):
+        return Judgement(
+            "invalid", f"the A/A arm, one program against itself, differed (p {aa.p:.3f})"
+        )
+    if found.arm_zeros == found.baseline_zeros == 1:
+        if zeros_alike:
+            return Judgement("equal", "all values are 0")
+        return Judgement("undecided", "both are below all that was tried")
+    if found.low is None or found.high is None or found.low <= 0 <= found.high:
+        return Judgement("undecided", "the interval does not exclude a difference of 0")
+    if p_holm is None or p_holm >= ALPHA:
+        return Judgement("undecided", _holm_says(p_holm))
+    better = (found.low > 0) == higher_is_better
+    side = "above" if found.low > 0 else "below"
+    return Judgement("faster" if better else "slower", f"the interval lies {side} 0")
+
+
+def _holm_says(p_holm: float | None, family: str = _FAMILY) -> str:
+    return f"Holm's p over {family} is {p_holm or 1:.3f}, not below {ALPHA:g}"
+
+
+def _too_few(paired: Paired | Shifted, planned: int, zero_blocks: int) -> Judgement | None:
+    # However many are left: what spoilt so many of them may have chosen which.
+    if planned >= MIN_BLOCKS and paired.n < planned * LOST_BLOCKS:
+        return Judgement(
+            "invalid", f"only {paired.n} of {planned} blocks were valid{_zeros(zero_blocks)}"
+        )
+    if paired.n < MIN_BLOCKS:
+        return Judgement("undecided", f"no test can reject with fewer than {MIN_BLOCKS} blocks")
+    return None
+
+
+def unsound(aa: Paired | None) -> Judgement | None:
+    """Return why the control forbids every verdict by a metric in a cell, at a load; None: it does
+    not.
+    """
+    if aa is None or aa.n < MIN_BLOCKS:
+        return Judgement("invalid", _AA_TOO_FEW)
+    if found_difference(aa):
+        return Judgement(
+            "invalid",
+            f"the A/A arm, one program against itself, differed (ratio {aa.ratio:.3f}, "
+            f"p {aa.p:.3f})",
+        )
+    return None
+
+
+def unequal_work(lost: float | None) -> Judgement | None:
+    """Return why arm and baseline cannot be compared at a fixed load, of which one of them lost the
+    share `lost`; None: they can. A program that drops packets is cheap.
+    """
+    if lost is None or lost <= LOAD_LOSS:
+        return None
+    return Judgement(
+        "invalid",
+        f"one of the two lost {lost:.1%} of the frames at this load (limit {LOAD_LOSS:.0%}), "
+        "so they did not do the same work",
+    )
+
+
+def _zeros(blocks: int) -> str:
+    return f"; {blocks} left out because a value was 0, which has no logarithm" if blocks else ""

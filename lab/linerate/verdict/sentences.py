@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was found, in words. Decides nothing: the verdict stands already."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from linerate.host.words import counted
+from linerate.records.summary import AA, CellSummary, Comparison
+from linerate.records.trial import cell_words
+from linerate.verdict.judgement import MARGIN, MIN_BLOCKS, WIDE_SPREAD
+from linerate.verdict.metrics import METRICS, Metric, at_load, words_of
+
+# Before what does not answer the experiment's question: it is compared by its own families alone.
+EXPLORATORY = "exploratory"
+
+
+def standing(found: Comparison) -> str:
+    """What must stand beside a verdict for a reader to know how far to trust it; "" if primary."""
+    return "" if found.primary else EXPLORATORY
+
+
+def sentence(found: Comparison) -> str:
+    told = _sentence(found)
+    if standing(found):
+        return f"{EXPLORATORY.capitalize()}: {told[0].lower()}{told[1:]}"
+    return told
+
+
+def _sentence(found: Comparison) -> str:
+    metric = METRICS[found.metric]
+    where = f"On {cell_words(found.link, found.size, ' at ')}"
+    what = words_of(found.metric, found.load_share)
+    numbers = _numbers(found, metric)
+    if numbers is None:
+        return (
+            f"{where}, no verdict on {found.arm} against {found.baseline} by {what}: "
+            f"{found.reason}."
+        )
+    if found.verdict in ("faster", "slower"):
+        better = found.verdict == "faster"
+        least = "at least " if _faster_is_limited(found) else ""
+        return (
+            f"{where}, {found.arm} {metric.wins if better else metric.loses} {found.baseline}: "
+            f"{least}{_effect(found, metric)} ({numbers}).{_caution(found)}{_limited(found)}"
+        )
+    if found.verdict == "equal" and found.difference:
+        zero = f"every run of both {metric.zero}"
+        return f"{where}, {found.arm} and {found.baseline} are equal by {what}: {zero} ({numbers})."
+    if found.verdict == "equal":
+        return (
+            f"{where}, {found.arm} and {found.baseline} are equal within "
+            f"{MARGIN * 100:.0f} %: {what} differ{'' if metric.plural else 's'} by "
+            f"{_percent(found)} ({numbers}).{_limited(found)}"
+        )
+    if found.verdict == "undecided":
+        floor = (
+            f" The smallest difference it would find in four of five runs is "
+            f"{found.smallest_detectable * 100:.1f} %."
+            if found.smallest_detectable is not None
+            else ""
+        )
+        return (
+            f"{where}, this run cannot tell {found.arm} from {found.baseline} by {what} "
+            f"({numbers}): {found.reason}.{floor}"
+        )
+    return (
+        f"{where}, no verdict on {found.arm} against {found.baseline} by {what} ({numbers}): "
+        f"{found.reason}."
+    )
+
+
+def _numbers(found: Comparison, metric: Metric) -> str | None:
+    """The effect with its interval, as a ratio or a difference; None without either."""
+    if difference := found.difference:
+        numbers = f"difference {_scaled(difference.shift, metric, '+')}"
+        if difference.low is not None and difference.high is not None:
+            numbers += (
+                f", 95 % interval {difference.low * metric.scale:+.3g} to "
+                f"{_scaled(difference.high, metric, '+')}"
+            )
+        return (
+            (
+                f"{numbers}, Cliff's delta {difference.cliffs_delta:+.2f}, "
+                f"{counted(found.n, 'block')}; "
+                f"{difference.arm_zeros:.0%} of the runs of {found.arm} {metric.zero} and "
+                f"{difference.baseline_zeros:.0%} of {found.baseline}'s"
+            )
+            .replace("%", " %")
+            .replace("  %", " %")
+        )
+    if found.ratio is None:
+        return None
+    numbers = f"ratio {found.ratio:.3f}"
+    if found.ci_low is not None and found.ci_high is not None:
+        numbers += f", 95 % interval {found.ci_low:.3f} to {found.ci_high:.3f}"
+    numbers += f", {counted(found.n, 'block')}"
+    if found.zero_blocks:
+        numbers += f", {found.zero_blocks} more left out because a value was 0"
+    return numbers
+
+
+def _effect(found: Comparison, metric: Metric) -> str:
+    """How much more or less of what."""
+    load = at_load(metric, found.load_share)
+    if difference := found.difference:
+        word = metric.more if difference.shift > 0 else metric.less
+        return f"{_scaled(abs(difference.shift), metric)} {word} {metric.words}{load}"
+    word = metric.more if (found.ratio or 0) >= 1 else metric.less
+    return f"{_percent(found)} {word} {metric.words}{load}"
+
+
+def _caution(found: Comparison) -> str:
+    """Say so where the ratio moves so much between blocks that its size is not to be quoted."""
+    if found.spread is None or found.spread <= WIDE_SPREAD:
+        return ""
+    return (
+        f" The ratio varies by {found.spread:.0%} from block to block: quote the interval, not "
+        "the size."
+    ).replace("%", " %")
+
+
+def _scaled(value: float, metric: Metric, sign: str = "") -> str:
+    return f"{value * metric.scale:{sign}.3g}{metric.unit}"
+
+
+def _percent(found: Comparison) -> str:
+    return f"{abs((found.ratio or 0) - 1) * 100:.1f} %"
+
+
+def _faster_is_limited(found: Comparison) -> bool:
+    """True when only the faster one of the two was held back."""
+    return found.limited == ("arm" if found.verdict == "faster" else "baseline")
+
+
+def _limited(found: Comparison) -> str:
+    """Who of the two was held back, when only one was."""
+    if found.limited not in ("arm", "baseline"):
+        return ""
+    name = found.arm if found.limited == "arm" else found.baseline
+    return f" {name} is limited by the {found.limited_by} here and may be able to do more."
+
+
+def control(found: AA) -> str:
+    """What an A/A arm says. Where no test could reject, not having found anything says nothing."""
+    if found.found_difference:
+        return "found a difference: no verdict"
+    return "found nothing" if found.n >= MIN_BLOCKS else "too few blocks to tell"
+
+
+def controls(found: list[AA]) -> str:
+    """What all A/A arms of a run say together."""
+    differed = sum(each.found_difference for each in found)
+    if differed:
+        return f"{differed} of {len(found)} differed"
+    telling = sum(each.n >= MIN_BLOCKS for each in found)
+    if not telling:
+        return "too few blocks to tell"
+    if telling < len(found):
+        return f"found nothing in {telling} of {len(found)}, too few blocks in the others"
+    return "found nothing"
+
+
+def no_lower_load(cell: CellSummary) -> str | None:
+    """Why a cell has no figure at its lower loads; None when it has some, or no such trials."""
+    trials = sum(entry.trials for entry in cell.lower_load)
+    if not trials or any(entry.trials > entry.invalid for entry in cell.lower_load):
+        return None
+    reasons = [reason for entry in cell.lower_load for reason in entry.invalid_reasons]
+    counts: Counter[str] = Counter()
+    for reason in reasons:
+        counts[reason.code] += reason.count
+    code, count = counts.most_common(1)[0]
+    example = next(reason.example for reason in reasons if reason.code == code)
+    often = "all" if count == trials else f"{count} of them"
+    return (
+        f"None of the {trials} trials at fixed lower loads is valid, so nothing is known there; "
+        f"{often} for a reason like this: {example.rstrip('.')}."
+    )
