@@ -4,8 +4,8 @@
     python -m linerate_bench.goals RECORDS.jsonl
 
 The best of the unmodified C builds is chosen in every second block and judged in the others: chosen
-and judged in the same ones, it would look better than it is (measuring.md 12). `goal_table` says
-when a goal is reached, and prints.
+and judged in the same ones, it would look better than it is
+(docs/how-it-measures.md#claims-and-choices). `goal_table` says when a goal is reached, and prints.
 """
 
 from __future__ import annotations

@@ -9,10 +9,11 @@ has to be saved or can contradict them. A trial is finished when its line has it
 that was cut off is no trial, and that trial is run again.
 
 What becomes of a block that was interrupted. A block is one bed at one moment, and only ratios
-within it compare (measuring.md 11), for between beds the links of a shared machine jump by factors.
+within it compare (docs/how-it-measures.md#ratios-within-a-block), for between beds the links
+of a shared machine jump by factors.
 The block's other trials are run, on a new bed in a new session; but no trial is paired with one of
 another session (`Trial.bed`). The alternatives are worse. To pair across the two beds would be what
-rule 11 forbids. To repeat the whole block would run finished trials twice, and then either throw
+that rule forbids. To repeat the whole block would run finished trials twice, and then either throw
 measured ones away or count some arms once more than others. As it is, an interrupted block costs
 some arms one of their pairs, whichever the order drawn from the seed put on the other side of the
 baseline: that has nothing to do with what they measured, so it costs precision and no truth. `n` of

@@ -104,8 +104,8 @@ class ArmSummary(Strict):
 
 
 class Ceiling(Strict):
-    """100 % of a link without a physical rate: the best reference peer (measuring.md 5). Of
-    experiment paths: what the generator put on the wire.
+    """100 % of a link without a physical rate: the best reference peer
+    (docs/how-it-measures.md#100-percent). Of experiment paths: what the generator put on the wire.
     """
 
     pps: float = Field(description="a median over the cell; of this machine and hour")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Order and repetition: randomised complete blocks (measuring.md 7 to 9).
+"""Order and repetition: randomised complete blocks (docs/how-it-measures.md#randomised-blocks).
 
 Each block runs every arm of a cell once, in an order drawn from the seed. The baseline appears
 twice under two labels: the A/A arm. On a link with a generator the reference peers that show its

@@ -2,8 +2,9 @@
 """`linerate compare`: has a forwarder become slower from one run to another?
 
 Two runs never share a moment, and on a shared machine absolute rates of two moments do not compare
-(measuring.md 11). What does is each arm's ratio to its baseline within a bed: the first run has
-some such ratios, the second others, and the ratio of the two ratios has an interval by unpaired
+(docs/how-it-measures.md#ratios-within-a-block). What does is each arm's ratio to its baseline
+within a bed: the first run has some such
+ratios, the second others, and the ratio of the two ratios has an interval by unpaired
 statistics (`linerate.verdict.unpaired`). Whatever slows both arms alike cancels; so does a baseline
 that changed itself, which is why changed programs are named. Where link or generator limit an arm,
 rates tell nothing of programs: cycles per packet at fixed lower loads, again as ratios, answer

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from linerate.records.trial import Trial
 from linerate.traffic.sender import Sent
 
-# The sender's own lateness makes a paced trial invalid above this share (measuring.md 2).
+# The sender's own lateness makes a paced trial invalid above this share
+# (docs/how-it-measures.md#paced-and-flood).
 LATE_LIMIT = 0.001
 
 

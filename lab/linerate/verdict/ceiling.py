@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""100 % of a link without a physical rate, and who is limited by it (measuring.md 5, 6 and 11).
+"""100 % of a link without a physical rate, and who is limited by it.
+
+The rules: docs/how-it-measures.md#100-percent and
+docs/how-it-measures.md#limited-by-generator-or-link.
 
 The reference peers run in the same blocks as the arms: an arm is compared with the best peer of its
 own block, never with a rate of another time.

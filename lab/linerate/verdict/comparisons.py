@@ -5,7 +5,8 @@ A family of Holm's is one arm on one link by one metric, over its frame sizes an
 primary is told as exploratory (`sentences`): there are as many such families as metrics.
 
 Where link or generator held arms of a cell back, cycles per packet at fixed lower loads answer the
-question (measuring.md 6): they are primary there, and the rates are not.
+question (docs/how-it-measures.md#limited-by-generator-or-link): they are primary there,
+and the rates are not.
 """
 
 from __future__ import annotations

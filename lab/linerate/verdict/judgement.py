@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a comparison to one word (measuring.md, rules 6 and 9 to 12). All rules are here.
+"""From a comparison to one word. All rules are here.
+
+In words: docs/how-it-measures.md#how-a-verdict-is-made.
 
 faster, slower   better or worse by the metric: the interval excludes 1, Holm's p is below ALPHA
 equal            the whole interval lies inside the margin: an equivalence claim, tested first

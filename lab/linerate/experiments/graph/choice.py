@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The best build of each arm: chosen in every second block, judged in the others.
 
-Chosen and judged in the same blocks, it would look better than it is (measuring.md 12). What is
-returned are the judging blocks' windows, under the names of the arms.
+Chosen and judged in the same blocks, it would look better than it is
+(docs/how-it-measures.md#claims-and-choices). What is returned are
+the judging blocks' windows, under the names of the arms.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of an arm over its trials: each trial is one value (measuring.md, 7)."""
+"""The figures of an arm over its trials: each trial is one value.
+
+The rule: docs/how-it-measures.md#independent-starts.
+"""
 
 from __future__ import annotations
 

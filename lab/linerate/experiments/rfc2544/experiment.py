@@ -231,7 +231,7 @@ class Rfc2544:
                     self._unit(bed, cell, arm, block, max_pps)
 
     def _flood(self, cell: Cell) -> Ceiling:
-        """What the reference peers carry of all that they can get (measuring.md 5)."""
+        """What the reference peers carry of a flood (docs/how-it-measures.md#100-percent)."""
         if self.options.generator and self.options.line_rate:
             return Ceiling(pps=self.options.line_rate, peer=PEERS[0])
         while True:

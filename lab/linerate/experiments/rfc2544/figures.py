@@ -34,7 +34,7 @@ from linerate.trial.search.replay import ENDED
 from linerate.trial.search.throughput import unfinished
 from linerate.verdict.arms import last_windows, lower_load, quartiles
 
-# Preamble 7, start delimiter 1, gap 12 (measuring.md, rates and sizes).
+# Preamble 7, start delimiter 1, gap 12 (docs/how-it-measures.md#frame-sizes-and-rates).
 LAYER_1_BYTES = 20
 _MICRO = 1e6
 
@@ -135,7 +135,10 @@ def _latency(units: Sequence[Searched]) -> list[LatencyFigure]:
 
 
 def _latency_at(share: float, loads: list[AtLoad]) -> LatencyFigure:
-    """Each search is one value, that of its repetitions: they share a process (measuring.md, 7)."""
+    """Each search is one value, that of its repetitions: they share a process.
+
+    The rule: docs/how-it-measures.md#independent-starts.
+    """
     mean = quartiles(load.mean * _MICRO for load in loads)
     assert mean is not None
     return LatencyFigure(

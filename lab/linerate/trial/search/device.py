@@ -34,7 +34,10 @@ class Latency:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a trial's frames. Loss at the link's ingress is loss (measuring.md, 2)."""
+    """What became of a trial's frames. Loss at the link's ingress is loss.
+
+    The rule: docs/how-it-measures.md#paced-and-flood.
+    """
 
     intended: int
     received: int
@@ -71,7 +74,7 @@ class Device(Protocol):
 
     @property
     def max_pps(self) -> float:
-        """100 %: the link's line rate, or its measured ceiling (measuring.md, 5)."""
+        """100 %: the line rate, or the measured ceiling (docs/how-it-measures.md#100-percent)."""
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
         """One paced trial, open loop: `pps` for `seconds`, then wait until all has settled."""

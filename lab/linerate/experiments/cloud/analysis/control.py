@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The A/A control: the reference against itself, in all of its cells (measuring.md 9).
+"""The A/A control: the reference against itself, in all of its cells.
+
+The rule: docs/how-it-measures.md#the-aa-arm.
 
 Where it finds a difference by a metric, or was not measured, nothing is said of frameworks by that
 metric. What it finds is judged as everywhere in the lab (`verdict`): a ratio whose whole interval

@@ -57,7 +57,10 @@ class CloudMetric:
 
 
 def loss(trial: Trial) -> float | None:
-    """The share of what was intended that did not come back: measuring.md 2."""
+    """The share of what was intended that did not come back.
+
+    The rule: docs/how-it-measures.md#paced-and-flood.
+    """
     if not trial.intended or trial.received is None:
         return None
     return max(0, trial.intended - trial.received) / trial.intended
