@@ -197,7 +197,7 @@ class CellSummary(Strict):
     references: list[ArmSummary] = Field(description="the self-test's peers")
     lower_load: list[LowerLoad]
     low_load_share: float = Field(
-        default=LOW_LOAD, description="the load of `lower_load` at which nothing may be lost"
+        default=LOW_LOAD, description="the least load of `lower_load`, whose loss tables show"
     )
     books_closed: bool | None = Field(default=None, description="null: no books to close")
 

@@ -30,7 +30,7 @@ Load = Literal["self-driven", "flood", "paced", "burst"]
 # experiment cloud, tenants without a forwarder.
 Role = Literal["measure", "self-test", "probed", "lower-load", "search", "alone"]
 # The tests of RFC 2544, 26.1 to 26.5; core-use: what a polling core does at fixed loads; low-load:
-# at it nothing may be lost (docs/how-it-measures.md#spread-and-disturbance).
+# what is lost there is shown (docs/how-it-measures.md#spread-and-disturbance).
 # spans: how long frames are inside the forwarder, as it measures itself or the probe does.
 # ping: round trips by a packet socket instead of the generator.
 Test = Literal[

@@ -18,7 +18,7 @@ IDLE_PPS = 997.0
 # Shares of the forwarder's own capacity; 0 is idle.
 IDLE = 0.0
 LOADS = (IDLE, 0.1, 0.5, 0.9)
-# The one at which nothing may be lost, or the cell gets no verdict.
+# The one whose loss tables show.
 LOW_LOAD = 0.1
 # Where one looks inside: at idle, and where bursts begin to form.
 INSIDE_LOADS = (IDLE, 0.5)

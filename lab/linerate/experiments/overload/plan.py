@@ -3,9 +3,9 @@
 
 Per cell (link, frame size): randomised complete blocks of all arms, the baseline twice, and of two
 reference peers, which show the ceiling; in some, each program once more with the probe in
-it, for the figures of its polls. Then, where frames are carried, trials at a fixed low load:
-they must lose nothing. Where generator or link turn out to be the limit, there are more loads, and
-cycles per packet are compared instead.
+it, for the figures of its polls. Then, where frames are carried, trials at a fixed low load, whose
+loss is shown. Where generator or link turn out to be the limit, there are more loads, and cycles
+per packet are compared instead.
 """
 
 from __future__ import annotations
