@@ -8,7 +8,8 @@ use std::path::Path;
 
 use public_api_check::listing;
 
-const LIBRARIES: [(&str, &str); 5] = [
+const LIBRARIES: [(&str, &str); 6] = [
+    ("linerate-capture-file", ""),
     ("linerate-dpdk", "packet"),
     ("linerate-graph", ""),
     ("linerate-measure", ""),

@@ -67,23 +67,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod block;
-mod clock;
 mod tap;
 mod vlan;
 mod writer;
 
+#[doc(inline)]
+pub use capture_file::pcapng::Direction;
 pub use tap::{Tap, TapConfig};
 pub use writer::{Interface, InterfaceId, Pcapng, PcapngConfig, PcapngError};
-
-/// Which way a packet went.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// It came in.
-    Received,
-    /// It was offered to the driver, which may have refused it.
-    Sent,
-}
 
 /// What became of the packets that taps have seen.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

@@ -5,9 +5,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
-use super::block::{self, Description, Packet};
-use super::clock::Clock;
+use capture_file::Clock;
+use capture_file::pcapng::{self, Packet, Statistics};
+use capture_file::ring::Record;
+
 use super::tap::{self, Inlet, Tap, TapConfig};
 use super::{Direction, Figures};
 use crate::debug::impl_debug;
@@ -140,7 +143,7 @@ impl Pcapng {
         config: &PcapngConfig,
     ) -> Result<Self, PcapngError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let clock = Clock::now();
+        let clock = clock_now();
         let mut file = Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             path: name.as_ref().to_owned(),
@@ -152,7 +155,7 @@ impl Pcapng {
             block: Vec::new(),
             finished: false,
         };
-        block::section(&mut file.block, &config.application, config.comment.as_deref());
+        pcapng::section(&mut file.block, Some(&config.application), config.comment.as_deref());
         file.write_block()?;
         Ok(file)
     }
@@ -162,15 +165,16 @@ impl Pcapng {
     /// # Errors
     /// [`PcapngError::Write`].
     pub fn add_interface(&mut self, interface: &Interface) -> Result<InterfaceId, PcapngError> {
-        block::interface(
-            &mut self.block,
-            &Description {
-                name: &interface.name,
-                description: interface.description.as_deref(),
-                mac: interface.mac,
-                speed_mbps: interface.speed_mbps,
-            },
-        );
+        // Packets may be cut, by a length that differs from tap to tap.
+        let description = pcapng::Interface {
+            snap: 0,
+            name: Some(&interface.name),
+            description: interface.description.as_deref(),
+            mac: interface.mac,
+            speed_mbps: interface.speed_mbps,
+            fcs_len: Some(0),
+        };
+        pcapng::interface(&mut self.block, &description);
         self.write_block()?;
         self.interfaces.push(Figures::default());
         Ok(InterfaceId { file: self.id, index: self.interfaces.len() - 1 })
@@ -203,25 +207,25 @@ impl Pcapng {
     /// [`PcapngError::Write`]. The packet at which it happened is lost.
     pub fn collect(&mut self) -> Result<u64, PcapngError> {
         // Asked before what waits: a tap that is gone now has put everything into its ring.
-        let gone: Vec<bool> = self.inlets.iter().map(Inlet::is_abandoned).collect();
+        let gone: Vec<bool> = self.inlets.iter().map(|inlet| inlet.ring.is_abandoned()).collect();
         // No more than waits now, or a busy tap would hold this for ever.
-        let mut left: Vec<usize> = self.inlets.iter().map(Inlet::waiting).collect();
+        let mut left: Vec<usize> = self.inlets.iter().map(|inlet| inlet.ring.waiting()).collect();
         let mut written = 0;
         while let Some((index, record)) = self.oldest(&left) {
             let Some(inlet) = self.inlets.get_mut(index) else { break };
             let packet = Packet {
                 interface: inlet.interface as u32,
-                queue: inlet.queue,
-                direction: inlet.direction,
                 nanoseconds: self.clock.nanoseconds(record.tsc),
                 len: record.len,
-                captured: record.captured,
                 missed: record.missed,
+                direction: Some(inlet.direction),
+                queue: Some(inlet.queue),
+                comment: None,
             };
             let interface = inlet.interface;
             let block = &mut self.block;
-            let took = inlet.take(&record, |one, two| block::packet(block, &packet, one, two));
-            left[index] -= took.min(left[index]);
+            inlet.ring.take(&record, |one, two| pcapng::packet(block, &packet, one, two));
+            left[index] = left[index].saturating_sub(record.size());
             self.write_block()?;
             if let Some(figures) = self.interfaces.get_mut(interface) {
                 figures.captured += 1;
@@ -233,7 +237,7 @@ impl Pcapng {
         self.inlets.retain(|inlet| {
             let stays = !gone.next().unwrap_or(false);
             if let (false, Some(figures)) = (stays, interfaces.get_mut(inlet.interface)) {
-                figures.dropped += inlet.dropped();
+                figures.dropped += inlet.ring.dropped();
             }
             stays
         });
@@ -241,11 +245,11 @@ impl Pcapng {
     }
 
     /// The oldest record among those that were there when `left` bytes waited in each ring.
-    fn oldest(&mut self, left: &[usize]) -> Option<(usize, tap::Record)> {
+    fn oldest(&mut self, left: &[usize]) -> Option<(usize, Record)> {
         let inlets = self.inlets.iter_mut().enumerate().zip(left);
         inlets
             .filter(|(_, left)| **left > 0)
-            .filter_map(|((index, inlet), _)| Some((index, inlet.peek()?)))
+            .filter_map(|((index, inlet), _)| Some((index, inlet.ring.peek()?)))
             .min_by_key(|(_, record)| record.tsc)
     }
 
@@ -272,7 +276,10 @@ impl Pcapng {
     fn figures_of(&self, interface: usize) -> Figures {
         let taps = self.inlets.iter().filter(|inlet| inlet.interface == interface);
         let past = self.interfaces.get(interface).copied().unwrap_or_default();
-        Figures { dropped: past.dropped + taps.map(Inlet::dropped).sum::<u64>(), ..past }
+        Figures {
+            dropped: past.dropped + taps.map(|inlet| inlet.ring.dropped()).sum::<u64>(),
+            ..past
+        }
     }
 
     /// Collects once more, says in the file what became of the packets, and closes it. Taps that are alive
@@ -294,7 +301,16 @@ impl Pcapng {
         let ended = self.clock.nanoseconds(tsc::now());
         for interface in 0..self.interfaces.len() {
             let figures = self.figures_of(interface);
-            block::statistics(&mut self.block, interface as u32, (self.started, ended), figures);
+            let statistics = Statistics {
+                interface: interface as u32,
+                started: self.started,
+                ended,
+                seen: figures.captured + figures.dropped,
+                dropped: figures.dropped,
+                accepted: None,
+                captured: figures.captured,
+            };
+            pcapng::statistics(&mut self.block, &statistics);
             self.write_block()?;
         }
         self.flush()
@@ -305,6 +321,14 @@ impl Pcapng {
         self.block.clear();
         written.map_err(|source| PcapngError::Write { path: self.path.clone(), source })
     }
+}
+
+/// A clock that shows the time of day by the TSC.
+fn clock_now() -> Clock {
+    let before = tsc::now();
+    let wall = SystemTime::now();
+    let after = tsc::now();
+    Clock::new(before + after.wrapping_sub(before) / 2, wall, tsc::hz())
 }
 
 impl Drop for Pcapng {

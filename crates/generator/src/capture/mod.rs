@@ -16,7 +16,6 @@
 //! Lengths are bytes without the FCS, which is never captured. Times in rings are TSC cycles; in files
 //! they are nanoseconds since the epoch, by a [`Clock`].
 
-mod clock;
 pub mod filter;
 mod format;
 mod recorder;
@@ -27,7 +26,8 @@ mod tap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use clock::Clock;
+pub use capture_file::Clock;
+pub use capture_file::ring::MAX_SNAP;
 pub use format::Format;
 pub use recorder::Recorder;
 pub use sink::{Sink, SinkError};
@@ -35,9 +35,6 @@ pub use tap::Tap;
 
 use filter::Filter;
 use tap::Inlet;
-
-/// Most bytes of a frame that are captured.
-pub const MAX_SNAP: usize = 65_535;
 
 /// An entry of OTG's `captures`.
 #[derive(Clone, Debug)]
@@ -139,8 +136,7 @@ impl Settings {
     }
 
     fn taps(&self, taps: usize) -> (Vec<Tap>, Vec<Inlet>) {
-        let snap = self.snap.clamp(1, MAX_SNAP);
-        let pair = |_| tap::pair(Arc::clone(&self.filter), snap, self.limits.ring);
+        let pair = |_| tap::pair(Arc::clone(&self.filter), self.snap, self.limits.ring);
         (0..taps).map(pair).unzip()
     }
 }
@@ -171,7 +167,7 @@ impl Figures {
         for inlet in inlets {
             figures.seen += inlet.books.seen.get();
             figures.matched += inlet.books.matched.get();
-            figures.dropped += inlet.books.dropped.get();
+            figures.dropped += inlet.ring.dropped();
         }
         figures
     }

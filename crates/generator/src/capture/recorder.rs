@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Captured frames kept in memory, as OTG's capture buffer.
 
+use capture_file::ring::Record;
+
 use super::store::Store;
-use super::tap::{Header, Inlet, Tap};
+use super::tap::{Inlet, Tap};
 use super::{Figures, Settings, format};
 
 /// Most bytes of a file's head and tail, without the port's name.
@@ -47,19 +49,19 @@ impl Recorder {
     /// the taps fill them faster.
     pub fn collect(&mut self) {
         for (lane, inlet) in self.inlets.iter_mut().enumerate() {
-            let mut left = inlet.waiting();
-            while let Some(header) = inlet.peek().filter(|_| left > 0) {
-                while self.settings.overwrite && !self.store.fits(&header) {
+            let mut left = inlet.ring.waiting();
+            while let Some(record) = inlet.ring.peek().filter(|_| left > 0) {
+                while self.settings.overwrite && !self.store.fits(&record) {
                     if !self.store.drop_oldest() {
                         break;
                     }
                     self.overwritten += 1;
                 }
-                let wanted = !self.full && self.store.fits(&header);
+                let wanted = !self.full && self.store.fits(&record);
                 let store = &mut self.store;
-                let taken = inlet.take(&header, |one, two| {
+                let taken = inlet.ring.take(&record, |one, two| {
                     if wanted {
-                        store.push(lane, header, one, two);
+                        store.push(lane, record, one, two);
                     }
                     one.len() + two.len()
                 });
@@ -99,7 +101,7 @@ impl Recorder {
     }
 
     /// The frames of a slice.
-    fn records(&self, slice: Option<(u64, u64)>) -> impl Iterator<Item = (&Header, &[u8], &[u8])> {
+    fn records(&self, slice: Option<(u64, u64)>) -> impl Iterator<Item = (&Record, &[u8], &[u8])> {
         let (first, count) = slice.unwrap_or((1, u64::MAX));
         let skip = usize::try_from(first.saturating_sub(1)).unwrap_or(usize::MAX);
         self.store.iter().skip(skip).take(usize::try_from(count).unwrap_or(usize::MAX))
@@ -107,8 +109,8 @@ impl Recorder {
 
     /// Most bytes of [`file`](Self::file).
     pub fn file_len(&self, slice: Option<(u64, u64)>) -> usize {
-        let record = |header: &Header| header.captured as usize + format::RECORD_OVERHEAD;
-        let records: usize = self.records(slice).map(|(header, ..)| record(header)).sum();
+        let most = |record: &Record| record.captured as usize + format::RECORD_OVERHEAD;
+        let records: usize = self.records(slice).map(|(record, ..)| most(record)).sum();
         records + self.settings.port.len() + AROUND
     }
 
@@ -118,8 +120,8 @@ impl Recorder {
         let (format, clock) = (self.settings.format, &self.settings.clock);
         let mut out = Vec::with_capacity(self.file_len(slice));
         format.head(&mut out, &self.settings.port, self.settings.snap);
-        for (header, one, two) in self.records(slice) {
-            format.record(&mut out, clock.nanoseconds(header.tsc), header, one, two);
+        for (record, one, two) in self.records(slice) {
+            format.record(&mut out, clock.nanoseconds(record.tsc), record, one, two);
         }
         if let Some((ended, _)) = self.ended {
             format.tail(&mut out, self.started, ended, &self.figures());

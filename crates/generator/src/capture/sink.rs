@@ -5,9 +5,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use capture_file::ring::Record;
 use thiserror::Error;
 
-use super::tap::{Header, Inlet, Tap};
+use super::tap::{Inlet, Tap};
 use super::{Figures, Settings, format};
 
 /// Bytes that are written to the file at once.
@@ -49,7 +50,7 @@ pub struct Sink {
     settings: Settings,
     inlets: Vec<Inlet>,
     /// The oldest record of each ring.
-    fronts: Vec<Option<Header>>,
+    fronts: Vec<Option<Record>>,
     file: File,
     path: PathBuf,
     batch: Vec<u8>,
@@ -148,19 +149,19 @@ impl Sink {
     /// Writes the records up to a TSC in the order of time. Ends even when the taps fill the rings
     /// faster.
     fn drain(&mut self, until: u64) -> Result<(), SinkError> {
-        let mut left: usize = self.inlets.iter().map(Inlet::waiting).sum();
+        let mut left: usize = self.inlets.iter().map(|inlet| inlet.ring.waiting()).sum();
         for (inlet, front) in self.inlets.iter_mut().zip(&mut self.fronts) {
-            *front = inlet.peek();
+            *front = inlet.ring.peek();
         }
         while left > 0 {
             let fronts = self.fronts.iter().enumerate();
             let oldest = fronts
-                .filter_map(|(i, front)| front.map(|header| (i, header)))
-                .min_by_key(|(_, header)| header.tsc)
-                .filter(|(_, header)| header.tsc <= until);
-            let Some((i, header)) = oldest else { break };
-            left = left.saturating_sub(header.captured as usize + 1);
-            self.take(i, &header);
+                .filter_map(|(i, front)| front.map(|record| (i, record)))
+                .min_by_key(|(_, record)| record.tsc)
+                .filter(|(_, record)| record.tsc <= until);
+            let Some((i, record)) = oldest else { break };
+            left = left.saturating_sub(record.captured as usize + 1);
+            self.take(i, &record);
             if self.batch.len() >= BATCH {
                 self.flush()?;
             }
@@ -168,20 +169,20 @@ impl Sink {
         self.flush()
     }
 
-    fn take(&mut self, i: usize, header: &Header) {
+    fn take(&mut self, i: usize, record: &Record) {
         let format = self.settings.format;
-        let nanoseconds = self.settings.clock.nanoseconds(header.tsc);
+        let nanoseconds = self.settings.clock.nanoseconds(record.tsc);
         let (Some(inlet), Some(front)) = (self.inlets.get_mut(i), self.fronts.get_mut(i)) else {
             return;
         };
         let (before, batch) = (self.batch.len(), &mut self.batch);
         let full = self.full;
-        inlet.take(header, |one, two| {
+        inlet.ring.take(record, |one, two| {
             if !full {
-                format.record(batch, nanoseconds, header, one, two);
+                format.record(batch, nanoseconds, record, one, two);
             }
         });
-        *front = inlet.peek();
+        *front = inlet.ring.peek();
         if !self.full && self.written + self.batch.len() as u64 > self.max_bytes {
             self.batch.truncate(before);
             self.full = true;

@@ -3,15 +3,15 @@
 
 use std::collections::VecDeque;
 
-use super::tap::Header;
+use capture_file::ring::Record;
 
 /// What a record counts besides its captured bytes.
-const RECORD_COST: usize = size_of::<Header>();
+const RECORD_COST: usize = size_of::<Record>();
 
 /// The frames of one tap, oldest first.
 #[derive(Debug, Default)]
 struct Lane {
-    records: VecDeque<Header>,
+    records: VecDeque<Record>,
     bytes: VecDeque<u8>,
 }
 
@@ -42,9 +42,9 @@ impl Store {
     }
 
     /// Whether one more record is within the limits.
-    pub(super) fn fits(&self, header: &Header) -> bool {
+    pub(super) fn fits(&self, record: &Record) -> bool {
         self.frames < self.max_frames
-            && self.bytes + RECORD_COST + header.captured as usize <= self.max_bytes
+            && self.bytes + RECORD_COST + record.captured as usize <= self.max_bytes
     }
 
     /// Drops the oldest frame; false when there is none.
@@ -64,7 +64,7 @@ impl Store {
     }
 
     /// Appends a frame of a tap. Its bytes come in two parts.
-    pub(super) fn push(&mut self, lane: usize, header: Header, one: &[u8], two: &[u8]) {
+    pub(super) fn push(&mut self, lane: usize, record: Record, one: &[u8], two: &[u8]) {
         let Some(lane) = self.lanes.get_mut(lane) else { return };
         let captured = one.len() + two.len();
         // Doubling, but not beyond what will ever be needed.
@@ -75,28 +75,28 @@ impl Store {
         }
         lane.bytes.extend(one);
         lane.bytes.extend(two);
-        lane.records.push_back(header);
+        lane.records.push_back(record);
         self.bytes += RECORD_COST + captured;
         self.frames += 1;
     }
 
     /// All frames by time, each with its bytes in two parts; of equal times the first tap's first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Header, &[u8], &[u8])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Record, &[u8], &[u8])> {
         // The next record of each lane and where its bytes start.
         let mut next = vec![(0usize, 0usize); self.lanes.len()];
         std::iter::from_fn(move || {
             let heads = self.lanes.iter().zip(next.iter_mut());
-            let (lane, (record, at), header) = heads
+            let (lane, (index, at), record) = heads
                 .filter_map(|(lane, place)| {
-                    let header = lane.records.get(place.0)?;
-                    Some((lane, (&mut place.0, &mut place.1), header))
+                    let record = lane.records.get(place.0)?;
+                    Some((lane, (&mut place.0, &mut place.1), record))
                 })
-                .min_by_key(|(.., header)| header.tsc)?;
-            let (start, end) = (*at, *at + header.captured as usize);
-            (*record, *at) = (*record + 1, end);
+                .min_by_key(|(.., record)| record.tsc)?;
+            let (start, end) = (*at, *at + record.captured as usize);
+            (*index, *at) = (*index + 1, end);
             let (front, back) = lane.bytes.as_slices();
             let part = |bytes, base| part_of(bytes, base, start, end);
-            Some((header, part(front, 0), part(back, front.len())))
+            Some((record, part(front, 0), part(back, front.len())))
         })
     }
 }

@@ -12,6 +12,7 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use capture_file::pcapng::{self, Interface, Packet};
 use dpdk::Mbuf;
 use dpdk_sys::{layout, rte_graph, rte_node};
 
@@ -32,8 +33,10 @@ impl Trace {
     pub(super) fn new(out: Box<dyn Write + Send>, graph: &str, packets: u64) -> Self {
         let mut trace =
             Self { out, graph: graph.to_owned(), left: packets, written: 0, error: None };
-        let header = header();
-        trace.error = trace.out.write_all(&header).err();
+        let mut head = Vec::new();
+        pcapng::section(&mut head, None, None);
+        pcapng::interface(&mut head, &Interface::default());
+        trace.error = trace.out.write_all(&head).err();
         trace
     }
 
@@ -49,7 +52,15 @@ impl Trace {
                 return;
             }
             let data: Vec<u8> = packet.segment_data().flatten().copied().collect();
-            match self.out.write_all(&record(now(), &data, &comment)) {
+            let about = Packet {
+                nanoseconds: now(),
+                len: data.len() as u32,
+                comment: Some(&comment),
+                ..Packet::default()
+            };
+            let mut block = Vec::with_capacity(data.len() + 128);
+            pcapng::packet(&mut block, &about, &data, &[]);
+            match self.out.write_all(&block) {
                 Ok(()) => {
                     self.left -= 1;
                     self.written += 1;
@@ -63,68 +74,6 @@ impl Trace {
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// A block of pcapng: its type, its length, what it holds in words of 4 bytes, its length.
-fn block(kind: u32, body: &[u8]) -> Vec<u8> {
-    let len = (body.len() + 12) as u32;
-    let mut block = Vec::with_capacity(len as usize);
-    block.extend(kind.to_ne_bytes());
-    block.extend(len.to_ne_bytes());
-    block.extend(body);
-    block.extend(len.to_ne_bytes());
-    block
-}
-
-fn pad(bytes: &mut Vec<u8>) {
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-}
-
-/// An option of a block.
-fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    body.extend(code.to_ne_bytes());
-    body.extend((value.len() as u16).to_ne_bytes());
-    body.extend(value);
-    pad(body);
-}
-
-const OPT_COMMENT: u16 = 1;
-const IF_TSRESOL: u16 = 9;
-const END_OF_OPTIONS: u16 = 0;
-const LINKTYPE_ETHERNET: u16 = 1;
-
-/// The blocks that a file begins with: the section, and one interface whose times are nanoseconds.
-fn header() -> Vec<u8> {
-    let mut section = Vec::new();
-    section.extend(0x1a2b_3c4du32.to_ne_bytes());
-    section.extend(1u16.to_ne_bytes());
-    section.extend(0u16.to_ne_bytes());
-    section.extend((-1i64).to_ne_bytes()); // How long it is, nobody knows yet.
-    let mut interface = Vec::new();
-    interface.extend(LINKTYPE_ETHERNET.to_ne_bytes());
-    interface.extend([0; 2]);
-    interface.extend(0u32.to_ne_bytes()); // Packets are written in full.
-    option(&mut interface, IF_TSRESOL, &[9]);
-    option(&mut interface, END_OF_OPTIONS, &[]);
-    let mut header = block(0x0a0d_0d0a, &section);
-    header.extend(block(1, &interface));
-    header
-}
-
-/// An enhanced packet block.
-fn record(time: u64, data: &[u8], comment: &str) -> Vec<u8> {
-    let len = data.len() as u32;
-    let mut body = Vec::with_capacity(data.len() + 128);
-    body.extend(0u32.to_ne_bytes());
-    body.extend(((time >> 32) as u32).to_ne_bytes());
-    body.extend((time as u32).to_ne_bytes());
-    body.extend(len.to_ne_bytes());
-    body.extend(len.to_ne_bytes());
-    body.extend(data);
-    pad(&mut body);
-    option(&mut body, OPT_COMMENT, comment.as_bytes());
-    option(&mut body, END_OF_OPTIONS, &[]);
-    block(6, &body)
 }
 
 /// What a traced node ran before, and the address of the trace.

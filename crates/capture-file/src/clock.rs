@@ -16,6 +16,7 @@ pub struct Clock {
 
 impl Clock {
     /// The TSC stood at `tsc` when the wall clock showed `wall`; `hz` are cycles in a second.
+    #[must_use]
     pub fn new(tsc: u64, wall: SystemTime, hz: u64) -> Self {
         let nanoseconds = match wall.duration_since(UNIX_EPOCH) {
             Ok(since) => i128::try_from(since.as_nanos()).unwrap_or(i128::MAX),
@@ -25,6 +26,7 @@ impl Clock {
     }
 
     /// Nanoseconds since the epoch, rounded down, at a TSC before or after the clock's moment.
+    #[must_use]
     pub fn nanoseconds(&self, tsc: u64) -> u64 {
         let cycles = i128::from(tsc) - i128::from(self.tsc);
         let since = (cycles * 1_000_000_000).div_euclid(i128::from(self.hz));
@@ -32,7 +34,8 @@ impl Clock {
     }
 
     /// Cycles in so many milliseconds.
-    pub(super) fn cycles(&self, milliseconds: u64) -> u64 {
+    #[must_use]
+    pub fn cycles(&self, milliseconds: u64) -> u64 {
         (self.hz / 1000).saturating_mul(milliseconds)
     }
 }
