@@ -20,7 +20,7 @@ import pytest
 
 from linerate.cli import main as cli
 from linerate.forwarders import forwarder as known
-from linerate.host import netns
+from linerate.host import leases, netns
 from linerate.host.errors import LabError
 from linerate.links import LINKS, link
 from linerate.records.cells import Cell
@@ -37,6 +37,17 @@ if TYPE_CHECKING:
 def ports_are_nobody_s(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test makes of the link `ports` ends with it: that is kept for the process."""
     monkeypatch.setitem(LINKS, "ports", LINKS["ports"])
+
+
+@pytest.fixture(autouse=True)
+def leases_are_the_test_s(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Where the test's own process leases CPUs: tests do not wait for labs on the same machine."""
+    place = tmp_path_factory.mktemp("leases")
+    place.chmod(0o1777)
+    monkeypatch.setattr(leases, "PLACES", (place,))
+    return place
 
 
 Done = subprocess.CompletedProcess[str]

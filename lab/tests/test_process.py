@@ -309,12 +309,12 @@ def test_interruptible_leaves_alone_what_the_caller_ignores() -> None:
 
 def test_a_single_cpu_is_a_clear_error() -> None:
     with pytest.raises(MachineError, match="two CPUs"):
-        Cores.choose({0})
+        Cores.among({0})
 
 
 def test_cores() -> None:
     assert parse_list("0-2,5") == [0, 1, 2, 5]
-    chosen = Cores.choose({0, 1})
+    chosen = Cores.among({0, 1})
     assert (chosen.control, chosen.forwarder) == (0, 1)
 
 

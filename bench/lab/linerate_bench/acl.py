@@ -29,6 +29,7 @@ from linerate.host.builds.bench_programs import nearfree_plugin
 from linerate.host.cpus import Cores
 from linerate.host.errors import LabError, MissingError, TrialError
 from linerate.host.exit_status import fail
+from linerate.host.leases import leased
 from linerate.host.places import rust_binary
 from linerate.host.process import Child, Command, RunDirectory
 from linerate.links import Wire, eal
@@ -237,7 +238,7 @@ def main() -> None:
     count, rules = number(usage, ROUNDS), number(usage, RULES, 2)
     rng = random.Random(1)
     try:
-        with RunDirectory() as run:
+        with leased(), RunDirectory() as run:
             bench = Bench(run, Cores.choose(), Memory.choose(), find())
             drawn = draw_rules(rng, rules)
             bench.write(drawn, draw_packets(rng, drawn, PACKETS))

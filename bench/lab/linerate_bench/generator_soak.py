@@ -21,6 +21,7 @@ from typing import Any
 from linerate.host.cpus import Cores
 from linerate.host.errors import LabError
 from linerate.host.exit_status import ExitStatus, fail
+from linerate.host.leases import leased
 from linerate.host.process import RunDirectory
 from linerate.links import Wire
 from linerate.links.eal import Memory
@@ -153,7 +154,7 @@ def _missing(client: Client) -> int:
 def main() -> None:
     minutes = number("generator_soak [MINUTES]", MINUTES)
     try:
-        with RunDirectory() as run:
+        with leased(), RunDirectory() as run:
             generator = Generator(run, Cores.choose().control, Memory.choose(), Wire(), flood=False)
             try:
                 samples, missing = soak(generator, minutes)

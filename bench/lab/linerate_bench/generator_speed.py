@@ -25,10 +25,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from linerate.forwarders.testpmd import Testpmd
+from linerate.forwarders import forwarder
 from linerate.host.cpus import Cores
 from linerate.host.errors import LabError, TrialError
 from linerate.host.exit_status import fail
+from linerate.host.leases import leased
 from linerate.host.places import rust_binary
 from linerate.host.process import Child, Command, RunDirectory, checkpoint, interruptible
 from linerate.links import Wire, eal
@@ -48,6 +49,8 @@ SETTLE_S, WINDOW_S = 0.2, 1.0
 START_TIMEOUT_S = 15.0
 # What a ring holds and the generator's queues may: accepted and not yet received at the end.
 UNDER_WAY = 8192
+# Who sends beside ours, and receives.
+PEER = "testpmd-io"
 
 OURS, FLOWGEN, TXONLY = "generator", "flowgen", "txonly"
 
@@ -193,8 +196,7 @@ def ours(bench: Bench, bed: Bed) -> tuple[Rate, int]:
 
 def peer_command(mode: str, bed: Bed, cpu: int, memory: Memory, prefix: str) -> Command:
     """testpmd with one forwarding lcore on this CPU; its main lcore sleeps there on its input."""
-    peer = Testpmd("io")
-    options = eal.options(peer.lcores(cpu), memory, prefix, Wire(vdevs=(bed.vdev,)))
+    options = eal.options(eal.two_threads(cpu), memory, prefix, Wire(vdevs=(bed.vdev,)))
     arguments = [
         f"--forward-mode={mode}",
         f"--txpkts={SIZE - FCS}",
@@ -206,8 +208,8 @@ def peer_command(mode: str, bed: Bed, cpu: int, memory: Memory, prefix: str) -> 
         "--total-num-mbufs=16384",
         "--no-flush-rx",
     ]
-    argv = (str(peer.program()), *options, "--", *arguments)
-    return Command(f"testpmd {mode}", argv, (cpu,), hold_stdin=peer.hold_stdin)
+    argv = (str(forwarder(PEER).program()), *options, "--", *arguments)
+    return Command(f"testpmd {mode}", argv, (cpu,), hold_stdin=True)
 
 
 def theirs(bench: Bench, bed: Bed, mode: str) -> Rate:
@@ -282,11 +284,13 @@ def main() -> None:
     count = number("generator_speed [ROUNDS]", ROUNDS)
     try:
         rust_binary("generator")
-        Testpmd("io").prepare()
-        cores, source = Cores.choose(), random.Random(1)
-        with interruptible(), RunDirectory() as run, pinned(cores.control):
-            bench = Bench(run, cores.forwarder, Memory.choose())
-            found = [measure(bench, source) for _ in range(count)]
+        forwarder(PEER).prepare()
+        source = random.Random(1)
+        with leased(), interruptible(), RunDirectory() as run:
+            cores = Cores.choose()
+            with pinned(cores.control):
+                bench = Bench(run, cores.forwarder, Memory.choose())
+                found = [measure(bench, source) for _ in range(count)]
     except LabError as error:
         fail(f"the generator's speed: {error}")
     rates = [each for each, _ in found]

@@ -22,6 +22,8 @@ from pathlib import Path
 from linerate.forwarders import forwarder
 from linerate.host.cpus import Cores
 from linerate.host.errors import LabError
+from linerate.host.exit_status import fail
+from linerate.host.leases import leased
 from linerate.host.process import Child, Command, RunDirectory
 from linerate.links import link
 from linerate.links.base import LinkContext
@@ -107,23 +109,31 @@ def _packets(
     return count
 
 
-def main() -> None:
-    cores = Cores.choose()
+def compare(directory: RunDirectory, cores: Cores) -> None:
+    """Print a line for each forwarder that was named."""
     print("Instructions per packet on two net_nearfree ports (callgrind):")
     print(f"{'forwarder':22} {'its own':>8} {'driver':>8}")
-    with RunDirectory() as directory:
-        for name in sys.argv[1:]:
-            try:
-                short, long = (run(name, s, directory, cores) for s in (SHORT_S, LONG_S))
-            except (LabError, OSError) as error:
-                print(f"{name:22} absent: {error}")
-                continue
-            packets = long.packets - short.packets
-            if packets <= 0:
-                print(f"{name:22} absent: the longer run forwarded no more")
-                continue
-            own, driver = long.program - short.program, long.driver - short.driver
-            print(f"{name:22} {own / packets:8.1f} {driver / packets:8.1f}")
+    for name in sys.argv[1:]:
+        try:
+            short, long = (run(name, s, directory, cores) for s in (SHORT_S, LONG_S))
+        except (LabError, OSError) as error:
+            print(f"{name:22} absent: {error}")
+            continue
+        packets = long.packets - short.packets
+        if packets <= 0:
+            print(f"{name:22} absent: the longer run forwarded no more")
+            continue
+        own, driver = long.program - short.program, long.driver - short.driver
+        print(f"{name:22} {own / packets:8.1f} {driver / packets:8.1f}")
+
+
+def main() -> None:
+    try:
+        # They are slow under callgrind, and would be in the way of whatever is timed.
+        with leased(), RunDirectory() as directory:
+            compare(directory, Cores.choose())
+    except LabError as error:
+        fail(f"instructions per packet: {error}")
 
 
 if __name__ == "__main__":

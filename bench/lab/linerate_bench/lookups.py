@@ -35,6 +35,7 @@ from linerate.host.builds.compilers import NATIVE, clang
 from linerate.host.cpus import Cores
 from linerate.host.errors import LabError, ProcessError, TrialError
 from linerate.host.exit_status import fail
+from linerate.host.leases import leased
 from linerate.host.places import project_root, rust_binary
 from linerate.host.process import Child, Command, RunDirectory
 from linerate.links import Wire, eal
@@ -256,7 +257,7 @@ def main() -> None:
     found: dict[str, str] = {}
     try:
         programs = find()
-        with RunDirectory() as run:
+        with leased(), RunDirectory() as run:
             cores, memory = Cores.choose(), Memory.choose()
             cpu = cores.forwarder
             counts = count(programs, run, cpu, memory)

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from linerate.host.errors import LabError, MissingError, TrialError
 from linerate.host.exit_status import fail
+from linerate.host.leases import leased
 from linerate.host.places import rust_binary
 from linerate.records.cells import AA_SUFFIX
 from linerate.verdict import stats
@@ -150,12 +151,13 @@ def main() -> None:
     blocks = number("nat [BLOCKS, 2 or more]", BLOCKS, least=2)
     try:
         program = rust_binary("nat-bench")
-        timed = read(run(program, str(blocks), "1").stdout)
-        try:
-            instructions = count(program)
-        except MissingError as error:
-            print(error)
-            instructions = {}
+        with leased():
+            timed = read(run(program, str(blocks), "1").stdout)
+            try:
+                instructions = count(program)
+            except MissingError as error:
+                print(error)
+                instructions = {}
     except LabError as error:
         fail(f"address translation: {error}")
     print(f"address translation in place, {blocks} blocks; best peers chosen in half of them:")

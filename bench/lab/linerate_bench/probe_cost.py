@@ -26,6 +26,7 @@ from linerate.forwarders import forwarder
 from linerate.host.cpus import Cores
 from linerate.host.errors import LabError
 from linerate.host.exit_status import fail
+from linerate.host.leases import leased
 from linerate.host.process import Child, RunDirectory
 from linerate.links import LinkContext, link
 from linerate.links.eal import Memory
@@ -179,7 +180,7 @@ def main() -> None:
     try:
         for name in names:
             forwarder(name).prepare()
-        with RunDirectory() as run:
+        with leased(), RunDirectory() as run:
             bench = Bench(run, Cores.choose(), Memory.choose(), random.Random(1))
             # One process of each in turn: what the machine does in an hour, it does to all.
             every = [[measure(bench, name) for name in names] for _ in range(count)]

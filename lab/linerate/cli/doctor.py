@@ -22,6 +22,8 @@ from rich.console import Console
 from linerate.host import machine
 from linerate.host.builds.c_examples import example_source
 from linerate.host.cpus import parse_list, siblings
+from linerate.host.errors import MachineError
+from linerate.host.leases import described, holders
 from linerate.host.machine import first_line, text_of
 from linerate.host.places import project_root
 
@@ -186,6 +188,7 @@ def _cpus() -> Iterable[Finding]:
         None if enough else "give the machine, container or cpuset a second CPU",
         needed=True,
     )
+    yield _leases(allowed)
     shared = enough and all(cpu in siblings(allowed[-1]) for cpu in allowed)
     if shared:
         yield Finding(
@@ -217,6 +220,19 @@ def _cpus() -> Iterable[Finding]:
     )
     yield _turbo()
     yield _tsc()
+
+
+def _leases(allowed: list[int]) -> Finding:
+    """CPUs that other labs use now."""
+    meaning = "a run uses other CPUs, or waits until enough are free"
+    try:
+        found = holders({each for cpu in allowed for each in siblings(cpu)})
+    except MachineError as error:
+        return Finding("cpu", "leases", "warn", error.message, meaning, error.hint)
+    if not found:
+        return Finding("cpu", "leases", "ok", "no CPU is leased by a lab", meaning)
+    mend = "wait until that ends, or end it: kill PID"
+    return Finding("cpu", "leases", "warn", described(found), meaning, mend)
 
 
 def _turbo() -> Finding:

@@ -2,7 +2,8 @@
 """Which CPUs the lab, the generator and the forwarder use, and whether others use them.
 
 The forwarder gets the last CPU of the allowed set, everything else the first one; on machines with
-more than two, neither uses a hyperthread sibling of the other.
+more than two, neither uses a hyperthread sibling of the other. In a session the allowed set is what
+the session leased (`linerate.host.leases`), so that no other lab uses these CPUs.
 """
 
 from __future__ import annotations
@@ -43,8 +44,13 @@ class Cores:
     shared_core: bool
 
     @classmethod
-    def choose(cls, allowed: set[int] | None = None) -> Cores:
-        cpus = sorted(os.sched_getaffinity(0) if allowed is None else allowed)
+    def choose(cls) -> Cores:
+        """From the CPUs that this process may use."""
+        return cls.among(os.sched_getaffinity(0))
+
+    @classmethod
+    def among(cls, allowed: set[int]) -> Cores:
+        cpus = sorted(allowed)
         if len(cpus) < 2:
             raise MachineError(
                 f"the lab needs two CPUs, one for the generator and one for the forwarder; "

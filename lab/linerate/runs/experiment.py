@@ -133,6 +133,8 @@ class Experiment(ABC):
     name: str
     # One of so many blocks is judged: the others choose what is.
     judged_in: int = 1
+    # CPUs that a session leases: the generator's and the forwarder's, and others that it loads.
+    cpus: int = 2
 
     @abstractmethod
     def design(self, options: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One session from the command line to its files, of any experiment: owns the directories, the
-signals and the pinning.
+signals, the leases of CPUs and the pinning.
 
 A session begins a run (`start`) or goes on with one that was interrupted (`resume`). run.json is
 there before the first trial, the records grow by whole lines, summary and report are made at the
@@ -19,6 +19,7 @@ from rich.console import Console
 
 from linerate.host import machine
 from linerate.host.errors import Interrupted, LabError, RunError, UsageError
+from linerate.host.leases import leased
 from linerate.host.process import RunDirectory, interruptible
 from linerate.host.words import counted
 from linerate.records import run_file
@@ -58,7 +59,11 @@ def start(
             if options.get("blocks") is None:
                 refuse_too_few_blocks(run.design, experiment.judged_in)
             output.write(RUN, run_file.dump(run))
-            return _session(experiment, run, output, earlier=[], console=console, command=command)
+            # Until the report is written: making it takes CPU time that another lab would miss.
+            with leased(experiment.cpus):
+                return _session(
+                    experiment, run, output, earlier=[], console=console, command=command
+                )
         except BaseException:
             _discard(output)
             raise
@@ -116,7 +121,10 @@ def resume(
             with made_of(directory):
                 return publish(experiment, run, output, earlier, console)
         say(console, f"{directory}: going on after {counted(len(earlier), 'trial')}")
-        return _session(experiment, run, output, earlier=earlier, console=console, command=command)
+        with leased(experiment.cpus):
+            return _session(
+                experiment, run, output, earlier=earlier, console=console, command=command
+            )
 
 
 def refuse_contradictions(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from linerate.forwarders import forwarder
 from linerate.host import cpus, machine
 from linerate.host.errors import LabError
+from linerate.host.leases import leased
 from linerate.host.places import rust_binary
 from linerate.host.process import RunDirectory, checkpoint
 from linerate.links import LinkContext, Wire, link
@@ -62,18 +63,20 @@ KINDS = (
 
 @contextmanager
 def laboratory() -> Iterator[Bench]:
-    """Looks for all that can be missing first, and keeps the lab off the forwarder's core."""
+    """Looks for all that can be missing, leases CPUs and keeps the lab off the forwarder's core."""
     for kind in KINDS:
         link(kind.link).prepare()
         for name in (kind.baseline, kind.tested):
             forwarder(name).prepare()
         if link(kind.link).has_generator:
             rust_binary("generator")
-    cores = cpus.Cores.choose()
-    with RunDirectory() as run, pinned(cores.control):
-        if warning := cpus.await_free(cores.forwarder):
-            print(f"bench-trust: {warning}", file=sys.stderr)
-        yield Bench(run, cores, Memory.choose(), "trust", seed=0, window_s=QUICK.preset.window_s)
+    with leased(), RunDirectory() as run:
+        cores = cpus.Cores.choose()
+        with pinned(cores.control):
+            if warning := cpus.await_free(cores.forwarder):
+                print(f"bench-trust: {warning}", file=sys.stderr)
+            window_s = QUICK.preset.window_s
+            yield Bench(run, cores, Memory.choose(), "trust", seed=0, window_s=window_s)
 
 
 def session_of(bench: Bench) -> Session:

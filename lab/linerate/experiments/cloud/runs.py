@@ -30,6 +30,8 @@ class Found(SummaryFound):
 
 class CloudRuns(Experiment):
     name = NAME
+    # One more for tenants that have a CPU of their own.
+    cpus = 3
 
     def design(self, options: dict[str, Any]) -> dict[str, Any]:
         return as_stored(DESIGN, design_of(read(OPTIONS, options, "options")))

@@ -31,6 +31,7 @@ from linerate.experiments.graph.programs import NATIVE_SUFFIX, Programs
 from linerate.host import cpus
 from linerate.host.cpus import cpu_times
 from linerate.host.errors import LabError, MissingError, TrialError
+from linerate.host.leases import leased
 from linerate.host.process import Activity, RunDirectory, checkpoint
 from linerate.host.words import counted
 from linerate.links.eal import Memory
@@ -324,7 +325,7 @@ def offers(found: Programs, bench: Bench) -> list[CellOffer]:
 def look(options: Options) -> tuple[list[CellOffer], list[str]]:
     """What this machine's programs have; and what is left out, and why."""
     found = programs.find()
-    with RunDirectory() as run:
+    with leased(), RunDirectory() as run:
         bench = Bench(
             run=run,
             cores=cpus.Cores.choose(),

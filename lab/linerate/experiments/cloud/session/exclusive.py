@@ -3,7 +3,8 @@
 
 Lifecycle: `Exclusive` holds a lock (flock) on a file in a directory of the machine's until its
 context ends; the kernel lets it go with its owner, however that ends, and the next run takes over
-the file that stayed.
+the file that stayed. A session leases its CPUs first, for which it may wait, and then takes this
+lock, for which it never waits: no two can wait for each other.
 """
 
 from __future__ import annotations

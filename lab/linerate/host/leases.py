@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Leases of CPUs: two labs on one machine never measure on the same core.
+
+Each CPU has a lock file, and a lab holds a lock (flock) on those of its CPUs and of their
+hyperthread siblings. The generator's CPU is leased like the forwarder's: a generator that waits for
+its CPU sends late.
+
+Lifecycle: `leased` takes all locks that it needs or none, waits while it cannot, and restricts the
+calling thread to these CPUs, so that `Cores.choose` chooses from them. They are free again when its
+context ends. The kernel frees them when the lab ends in any other way: the descriptors are closed
+on exec, so no child keeps them. Children of a killed lab may run for some milliseconds more;
+`cpus.await_free` waits for that.
+
+Users: files are in the first of `PLACES` that all users may write to and in which none can remove
+another's file (sticky bit). That depends on the machine only, so that all labs agree. Files are
+empty, readable by all and stay. Nothing is ever written to them, cut or followed through a symbolic
+link: whatever is planted at such a path, a lab of root's does no more than lock it. Any user can
+hold a lock, but not in secret: who holds it is read from /proc/locks, not from the file.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from linerate.host import locks
+from linerate.host.cpus import Cores, siblings
+from linerate.host.errors import MachineError
+from linerate.host.process import pause
+
+PLACES = (Path("/run/lock"), Path("/tmp"))
+PATIENCE_S = 24 * 3600.0
+# Whoever waits looks so often; it must not disturb the one who measures.
+_LOOK_S = 0.5
+# Labs that choose at the same moment see each other's attempts: these are not worth a message.
+_RETRY_S = 0.01
+# A FIFO would wait for its other end, and a terminal could become the lab's.
+_FLAGS = os.O_NONBLOCK | os.O_NOCTTY
+_MOST_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The process that leases a CPU. `pid` is None when it is not visible from this container."""
+
+    pid: int | None
+    command: str = ""
+    user: str = ""
+
+    def __str__(self) -> str:
+        if self.pid is None:
+            return "a process that is not visible here, for instance in another container"
+        return f"pid {self.pid} ({self.command}, user {self.user})"
+
+
+@contextmanager
+def leased(
+    count: int = 2, say: Callable[[str], None] | None = None, patience_s: float = PATIENCE_S
+) -> Iterator[None]:
+    """Lease so many CPUs, fewer where fewer are allowed, and use no others.
+
+    Waits while other labs have too many of them; `say` is told whom it waits for, by default on
+    standard error. Raises `MachineError` when they are not free in time.
+    """
+    allowed = os.sched_getaffinity(0)
+    held: dict[int, int] = {}
+    try:
+        held = _take(allowed, count) or _wait(allowed, count, say or _to_stderr, patience_s)
+        os.sched_setaffinity(0, allowed & held.keys())
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+        _release(held)
+
+
+def holders(cpus: Iterable[int]) -> dict[int, Holder]:
+    """Those of these CPUs that are leased, and who leases each. Raises `MachineError`."""
+    return {cpu: _holder(_path(cpu)) for cpu in sorted(cpus) if _is_leased(cpu)}
+
+
+def described(found: Mapping[int, Holder]) -> str:
+    """`CPUs 0 and 1: pid 42 (linerate run overload, user root)`."""
+    by_holder: dict[Holder, list[int]] = {}
+    for cpu, holder in found.items():
+        by_holder.setdefault(holder, []).append(cpu)
+    return "; ".join(f"{_named(cpus)}: {holder}" for holder, cpus in by_holder.items())
+
+
+def choice(allowed: set[int], free: set[int], count: int) -> set[int] | None:
+    """The CPUs to lease, whole cores, when so many may be used; None: too few of them are free.
+
+    A session never gets worse cores than it would on an idle machine: generator and forwarder share
+    a core only where no others are allowed.
+    """
+    usable = {cpu for cpu in allowed if siblings(cpu) <= free}
+    if len(allowed) < 2:
+        return allowed if allowed <= usable else None
+    if len(usable) < min(count, len(allowed)):
+        return None
+    cores = Cores.among(usable)
+    if cores.shared_core and not Cores.among(allowed).shared_core:
+        return None
+    chosen = {cores.control, cores.forwarder}
+    chosen.update(sorted(usable - chosen)[: count - 2])
+    return _whole_cores(chosen)
+
+
+def _whole_cores(cpus: Iterable[int]) -> set[int]:
+    return {each for cpu in cpus for each in siblings(cpu)}
+
+
+def _take(allowed: set[int], count: int) -> dict[int, int] | None:
+    """The descriptors of the locks that were taken, by CPU; None: there are not enough now."""
+    cpus = _whole_cores(allowed)
+    chosen = choice(allowed, {cpu for cpu in cpus if not _is_leased(cpu)}, count)
+    if chosen is None:
+        return None
+    held: dict[int, int] = {}
+    try:
+        for cpu in sorted(chosen):
+            lock = _hold(cpu)
+            if lock is None:
+                _release(held)
+                return None
+            held[cpu] = lock
+    except BaseException:
+        _release(held)
+        raise
+    return held
+
+
+def _release(held: dict[int, int]) -> None:
+    for lock in held.values():
+        os.close(lock)
+    held.clear()
+
+
+def _wait(
+    allowed: set[int], count: int, say: Callable[[str], None], patience_s: float
+) -> dict[int, int]:
+    began = time.monotonic()
+    told = ""
+    if len(allowed) >= 2:
+        # Not on the CPU of a forwarder that is measured.
+        os.sched_setaffinity(0, {Cores.among(allowed).control})
+    while True:
+        waited = time.monotonic() - began
+        pause(_RETRY_S if waited < locks.PATIENCE_S else _LOOK_S)
+        if (held := _take(allowed, count)) is not None:
+            return held
+        if waited < locks.PATIENCE_S:
+            continue
+        found = holders(_whole_cores(allowed))
+        if waited >= patience_s:
+            raise MachineError(
+                f"too few CPUs are free, and still were after {patience_s:g} s; "
+                f"{described(found) or 'others took them in turn'}",
+                "wait until that ends, or end it: kill PID",
+            )
+        if found and described(found) != told:
+            told = described(found)
+            say(f"waiting for free CPUs (Ctrl-C stops); {told}")
+
+
+def _to_stderr(line: str) -> None:
+    print(f"linerate: {line}", file=sys.stderr, flush=True)
+
+
+def _named(cpus: list[int]) -> str:
+    *others, last = map(str, cpus)
+    return f"CPUs {', '.join(others)} and {last}" if others else f"CPU {last}"
+
+
+# -- lock files --------------------------------------------------------------------------------
+
+
+def _path(cpu: int) -> Path:
+    return _place() / f"linerate-cpu-{cpu}"
+
+
+def _place() -> Path:
+    """The same for all users."""
+    shared = stat.S_IFDIR | stat.S_ISVTX | stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
+    for place in PLACES:
+        with suppress(OSError):
+            if place.stat().st_mode & shared == shared:
+                return place
+    return PLACES[-1]
+
+
+def _is_leased(cpu: int) -> bool:
+    path = _path(cpu)
+    try:
+        _check(path)
+        # Alone, not shared: a shared lock of somebody else is in the way, too.
+        lock = locks.hold(path, _FLAGS)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unfit(path, error.strerror) from error
+    if lock is not None:
+        os.close(lock)
+    return lock is None and path.exists()
+
+
+def _hold(cpu: int) -> int | None:
+    path = _path(cpu)
+    try:
+        _make(path)
+        _check(path)
+        return locks.hold(path, _FLAGS)
+    except OSError as error:
+        raise _unfit(path, error.strerror) from error
+
+
+def _make(path: Path) -> None:
+    """Make the file if it is not there. Without O_CREAT on others' files: kernels refuse that."""
+    before = os.umask(0)
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444))
+    except FileExistsError:
+        pass
+    finally:
+        os.umask(before)
+
+
+def _check(path: Path) -> None:
+    """For the message: what is opened after this is no symbolic link either way (O_NOFOLLOW)."""
+    mode = path.lstat().st_mode
+    if not stat.S_ISREG(mode):
+        kind = "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
+        raise _unfit(path, f"is {kind}")
+
+
+def _unfit(path: Path, why: str | None) -> MachineError:
+    owner = ""
+    with suppress(OSError):
+        owner = f", of user {_user(path.lstat().st_uid)}"
+    return MachineError(
+        f"{path}{owner}: {why}; it has to be a file that shows whether a lab uses this CPU",
+        f"remove it: sudo rm -r {path}",
+    )
+
+
+# -- who holds a lock --------------------------------------------------------------------------
+
+
+def _holder(path: Path) -> Holder:
+    with suppress(OSError):
+        found = path.lstat()
+        device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}"
+        fallback = None
+        for line in Path("/proc/locks").read_text().splitlines():
+            # 1: FLOCK  ADVISORY  WRITE 4242 fe:00:9805825 0 EOF
+            words = line.split()
+            if words[1] != "FLOCK" or int(words[4]) <= 0:
+                continue
+            place, _, inode = words[5].rpartition(":")
+            if int(inode) != found.st_ino:
+                continue
+            if place == device:
+                return _process(int(words[4]))
+            # Btrfs tells another device here than by stat.
+            fallback = int(words[4])
+        if fallback is not None:
+            return _process(fallback)
+    return Holder(None)
+
+
+def _process(pid: int) -> Holder:
+    place = Path(f"/proc/{pid}")
+    try:
+        words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        user = _user(place.stat().st_uid)
+    except OSError:
+        return Holder(pid, "command unknown", "unknown")
+    return Holder(pid, _shown(words) or "command unknown", user)
+
+
+def _shown(argv: list[str]) -> str:
+    """A command as a user knows it, without the interpreter; another user may have chosen it."""
+    if len(argv) > 1 and Path(argv[0]).name.startswith("python") and not argv[1].startswith("-"):
+        argv = argv[1:]
+    words = [Path(argv[0]).name, *argv[1:]]
+    line = "".join(each if each.isprintable() else "?" for each in " ".join(words).strip())
+    return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}..."
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
