@@ -84,7 +84,7 @@ fuzz: setup ## feed every parser with any bytes for SECONDS=600 each (TARGET="fr
 MINUTES ?= 10
 soak: build ## look for a lost frame among 10^9, and whether the generator grows in MINUTES=10
 	$(Q)LINERATE_RING_FRAMES=1000000000 $(CARGO) test --profile checked --locked $(if $(filter 0,$(V)),--quiet) \
-	  --package linerate-forwarders --test frames_ring -- --nocapture
+	  --package linerate-forwarders-dpdk --test frames_ring -- --nocapture
 	$(Q)$(BENCH).generator_soak $(MINUTES)
 
 KILLS ?= 50

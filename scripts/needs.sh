@@ -59,7 +59,7 @@ probe_pkg_config() { command -v pkg-config >/dev/null; }
 probe_dpdk() { pkg-config --atleast-version="$MIN_DPDK" libdpdk 2>/dev/null; }
 probe_testpmd() { command -v dpdk-testpmd >/dev/null; }
 probe_examples() { [[ -f /usr/share/dpdk/examples/l2fwd/main.c || -f /usr/local/share/dpdk/examples/l2fwd/main.c ]]; }
-# As crates/kernel-io/build.rs calls it: the program of that name.
+# As crates/forwarders-kernel/build.rs calls it: the program of that name.
 probe_bpf() {
     "${CLANG:-clang}" -target bpf -I"/usr/include/$HOSTTYPE-linux-gnu" -x c -c -o /dev/null - \
         <<<$'#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n' 2>/dev/null

@@ -13,7 +13,7 @@ UNSAFE = {
     "crates/dpdk",
     "crates/dpdk-sys",
     "crates/graph",
-    "crates/kernel-io",
+    "crates/forwarders-kernel",
     "crates/measure",
     "crates/probe",
 }

@@ -4,8 +4,8 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use forwarding::l2fwd::Options;
-use forwarding::options::{CommandLine, in_brackets, strtol, strtoul};
+use forwarders_common::l2fwd::Options;
+use forwarders_common::options::{CommandLine, in_brackets, strtol, strtoul};
 
 /// Reads the bytes, a word a line, as l2fwd's command line, and as numbers and pairs.
 pub fn options(bytes: &[u8]) {

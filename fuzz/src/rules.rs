@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-use forwarding::rules::{AclRule, Address, Route, RuleFileError, acl_of, routes_of};
+use forwarders_common::rules::{AclRule, Address, Route, RuleFileError, acl_of, routes_of};
 
 const PORTS: u32 = 0b1101;
 

@@ -7,9 +7,9 @@ use std::ffi::c_void;
 
 use dpdk::tsc;
 use dpdk_sys::{layout, rte_mbuf};
-use forwarders::ethernet::{self, Addresses};
-use forwarders::polling::{BURST, Meter, QueueFigures};
-use forwarders::stop::Stop;
+use forwarders_dpdk::ethernet::{self, Addresses};
+use forwarders_dpdk::polling::{BURST, Meter, QueueFigures};
+use forwarders_dpdk::stop::Stop;
 
 /// From one port to another.
 pub struct Lane<'f> {

@@ -12,11 +12,11 @@ mod forward;
 use std::process::ExitCode;
 
 use dpdk::{Eal, Port};
-use forwarders::l2fwd::{self, Options, Plan};
-use forwarders::options::CommandLine;
-use forwarders::polling;
-use forwarders::stop::Stop;
-use forwarders::{ethernet, ports};
+use forwarders_dpdk::l2fwd::{self, Options, Plan};
+use forwarders_dpdk::options::CommandLine;
+use forwarders_dpdk::polling;
+use forwarders_dpdk::stop::Stop;
+use forwarders_dpdk::{ethernet, ports};
 
 use forward::Lane;
 

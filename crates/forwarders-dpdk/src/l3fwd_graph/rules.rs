@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The access control lists, and how often each rule was the one that counted.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use dpdk::acl::{
+    Acl, AclConfig, Built, IPV4_5TUPLE, IPV6_5TUPLE, Layout, MAX_PRIORITY, Match, Rule, Verdict,
+};
+use dpdk::qsbr::Replaceable;
+use dpdk::{Eal, Lcore, PerSocket};
+use forwarders_common::rules::{AclRule, Action, Address, FiveTuple, read_acl};
+use measure::Cell;
+
+use super::error::SetupError;
+
+/// In the number of a rule: it denies.
+const DENIES: u32 = 1 << 31;
+
+/// The lists of both families; `None` where no file was given.
+pub struct Tables<'q, 'eal> {
+    pub ipv4: Option<Replaceable<'q, Rules<'eal, 5>>>,
+    pub ipv6: Option<Replaceable<'q, Rules<'eal, 11>>>,
+}
+
+/// A list for each lcore to look into, and the rules that it was made of.
+pub struct Rules<'t, const FIELDS: usize> {
+    /// Where they were read.
+    pub file: PathBuf,
+    /// The line of each rule, in their order, and whether it denies.
+    pub rules: Vec<(usize, bool)>,
+    lists: PerSocket<Acl<'t, Built, FIELDS>>,
+    /// By the lcore's place in the plan.
+    lcores: Vec<(Lcore, Counters)>,
+}
+
+/// What one lcore counts.
+struct Counters {
+    /// By the place of the rule.
+    hits: Box<[Cell]>,
+    unmatched: Cell,
+}
+
+/// What a packet is counted as.
+#[derive(Clone, Copy)]
+pub enum Count {
+    /// A rule's.
+    Hit(NonZeroU32),
+    /// No rule matches.
+    Unmatched,
+}
+
+impl Count {
+    #[inline(always)]
+    pub fn of(verdict: Verdict) -> Self {
+        verdict.map_or(Self::Unmatched, Self::Hit)
+    }
+}
+
+impl<'t, const FIELDS: usize> Rules<'t, FIELDS> {
+    /// The list that is near the lcore at that place.
+    #[inline(always)]
+    pub fn list(&self, lcore: usize) -> &Acl<'t, Built, FIELDS> {
+        self.lists.of(self.lcores[lcore].0)
+    }
+
+    /// Counts a packet for the lcore at that place, and says whether it passes.
+    #[inline(always)]
+    pub fn count(&self, lcore: usize, count: Count) -> bool {
+        let counters = &self.lcores[lcore].1;
+        match count {
+            Count::Hit(number) => {
+                if let Some(hits) = counters.hits.get((number.get() & !DENIES) as usize - 1) {
+                    hits.add(1);
+                }
+                number.get() & DENIES == 0
+            }
+            Count::Unmatched => {
+                counters.unmatched.add(1);
+                false
+            }
+        }
+    }
+
+    /// Packets that the rule at that place decided, on all lcores.
+    pub fn hits(&self, rule: usize) -> u64 {
+        self.lcores.iter().map(|(_, counters)| counters.hits[rule].get()).sum()
+    }
+
+    /// Packets that no rule matched.
+    pub fn unmatched(&self) -> u64 {
+        self.lcores.iter().map(|(_, counters)| counters.unmatched.get()).sum()
+    }
+}
+
+/// A family of addresses, as the lists know it.
+pub trait Family<const FIELDS: usize>: Address {
+    /// How it is called.
+    const NAME: &'static str;
+    /// Where its fields lie.
+    const LAYOUT: Layout<FIELDS>;
+
+    /// What a rule asks of each field.
+    fn fields(asks: &FiveTuple<Self>) -> [Match; FIELDS];
+}
+
+impl Family<5> for Ipv4Addr {
+    const NAME: &'static str = "ipv4";
+    const LAYOUT: Layout<5> = IPV4_5TUPLE;
+
+    fn fields(asks: &FiveTuple<Self>) -> [Match; 5] {
+        let address = |prefix: &forwarders_common::rules::Prefix<Self>| Match::Prefix {
+            value: prefix.network.to_bits().into(),
+            len: prefix.len,
+        };
+        let [protocol, source_ports, destination_ports] = others(asks);
+        [
+            protocol,
+            address(&asks.source),
+            address(&asks.destination),
+            source_ports,
+            destination_ports,
+        ]
+    }
+}
+
+impl Family<11> for Ipv6Addr {
+    const NAME: &'static str = "ipv6";
+    const LAYOUT: Layout<11> = IPV6_5TUPLE;
+
+    fn fields(asks: &FiveTuple<Self>) -> [Match; 11] {
+        let word = |prefix: &forwarders_common::rules::Prefix<Self>, word: u8| Match::Prefix {
+            value: (prefix.network.to_bits() >> (96 - 32 * word)) as u32 as u64,
+            len: prefix.len.saturating_sub(32 * word).min(32),
+        };
+        let [protocol, source_ports, destination_ports] = others(asks);
+        let (from, to) = (&asks.source, &asks.destination);
+        let [s0, s1, s2, s3] = [0, 1, 2, 3].map(|n| word(from, n));
+        let [d0, d1, d2, d3] = [0, 1, 2, 3].map(|n| word(to, n));
+        [protocol, s0, s1, s2, s3, d0, d1, d2, d3, source_ports, destination_ports]
+    }
+}
+
+/// Protocol and ports.
+fn others<A>(asks: &FiveTuple<A>) -> [Match; 3] {
+    let range = |ports: &std::ops::RangeInclusive<u16>| Match::Range {
+        low: (*ports.start()).into(),
+        high: (*ports.end()).into(),
+    };
+    let (value, mask) = (asks.protocol.into(), asks.protocol_mask.into());
+    [Match::Bits { value, mask }, range(&asks.source_ports), range(&asks.destination_ports)]
+}
+
+/// Reads a file of rules and makes lists of it for these lcores. `number` tells its lists from those before.
+pub fn load<'eal, A: Family<FIELDS>, const FIELDS: usize>(
+    eal: &'eal Eal,
+    file: &Path,
+    ports: u32,
+    lcores: &[Lcore],
+    number: u64,
+) -> Result<Rules<'eal, FIELDS>, SetupError> {
+    let rules: Vec<AclRule<A>> = read_acl(file, ports)?;
+    let lists = PerSocket::try_new(eal, |socket| {
+        let name = format!("{}-{number}-{}", A::NAME, socket.unwrap_or(0));
+        list(eal, file, &rules, &AclConfig { socket, ..AclConfig::named(name) })
+    })?;
+    let counters =
+        || Counters { hits: rules.iter().map(|_| Cell::new(0)).collect(), unmatched: Cell::new(0) };
+    Ok(Rules {
+        file: file.to_owned(),
+        rules: rules.iter().map(|rule| (rule.line, rule.action == Action::Deny)).collect(),
+        lists,
+        lcores: lcores.iter().map(|lcore| (*lcore, counters())).collect(),
+    })
+}
+
+/// One list. An earlier rule has a higher priority than a later one.
+fn list<'eal, A: Family<FIELDS>, const FIELDS: usize>(
+    eal: &'eal Eal,
+    file: &Path,
+    rules: &[AclRule<A>],
+    config: &AclConfig,
+) -> Result<Acl<'eal, Built, FIELDS>, SetupError> {
+    let config = AclConfig { max_rules: rules.len() as u32, ..config.clone() };
+    let file = || file.to_owned();
+    let mut acl = Acl::new(eal, &A::LAYOUT, &config)
+        .map_err(|reason| SetupError::Acl { file: file(), reason })?;
+    for (rule, place) in rules.iter().zip(0..) {
+        let denies = if rule.action == Action::Deny { DENIES } else { 0 };
+        let userdata = NonZeroU32::MIN.saturating_add(place as u32) | denies;
+        acl.add(&Rule::new(userdata, MAX_PRIORITY - place, A::fields(&rule.matches)))
+            .map_err(|reason| SetupError::Rule { file: file(), line: rule.line, reason })?;
+    }
+    acl.build().map_err(|reason| SetupError::Build { file: file(), reason })
+}

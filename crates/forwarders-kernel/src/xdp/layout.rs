@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a program and its loader tell each other, as `bpf/lane.h` lays it out.
+
+use forwarders_common::ethernet::Addresses;
+
+/// `struct lane`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct LaneConstants {
+    pub(super) rx_port: u16,
+    pub(super) tx_port: u16,
+    /// What is written over both MAC addresses, if anything is.
+    pub(super) addresses: Option<Addresses>,
+}
+
+impl LaneConstants {
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let numbers = [self.rx_port.into(), self.tx_port.into(), self.addresses.is_some().into()];
+        let mut bytes: Vec<u8> = numbers.into_iter().flat_map(u32::to_ne_bytes).collect();
+        bytes.extend(self.addresses.unwrap_or_default());
+        bytes
+    }
+}
+
+/// `struct counters`, in its order.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Counters {
+    pub(super) rx_packets: u64,
+    pub(super) rx_bytes: u64,
+    pub(super) rx_runt: u64,
+    pub(super) rx_passed: u64,
+    pub(super) rx_unroutable: u64,
+    pub(super) tx_given: u64,
+    pub(super) tx_given_bytes: u64,
+    pub(super) tx_no_port: u64,
+}
+
+/// Bytes of `struct counters`.
+pub(super) const COUNTERS: usize = size_of::<[u64; 8]>();
+
+impl Counters {
+    /// The sum over CPUs of a per-CPU map's values.
+    pub(super) fn sum<'b>(values: impl IntoIterator<Item = &'b [u8]>) -> Self {
+        let mut sum = [0u64; COUNTERS / size_of::<u64>()];
+        for value in values {
+            let numbers = value.chunks_exact(size_of::<u64>());
+            for (sum, bytes) in sum.iter_mut().zip(numbers) {
+                *sum += bytes.try_into().map_or(0, u64::from_ne_bytes);
+            }
+        }
+        let [
+            rx_packets,
+            rx_bytes,
+            rx_runt,
+            rx_passed,
+            rx_unroutable,
+            tx_given,
+            tx_given_bytes,
+            tx_no_port,
+        ] = sum;
+        Self {
+            rx_packets,
+            rx_bytes,
+            rx_runt,
+            rx_passed,
+            rx_unroutable,
+            tx_given,
+            tx_given_bytes,
+            tx_no_port,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_are_those_of_the_header() {
+        let addresses = Some([7; 12]);
+        let bytes = LaneConstants { rx_port: 1, tx_port: 2, addresses }.bytes();
+        assert_eq!(bytes.len(), 24);
+        assert_eq!(bytes[..12], [1u32, 2, 1].map(u32::to_ne_bytes).concat());
+        assert_eq!(bytes[12..], [7; 12]);
+        let none = LaneConstants { rx_port: 1, tx_port: 2, addresses: None }.bytes();
+        assert_eq!((none.len(), &none[8..12]), (24, &[0; 4][..]));
+    }
+
+    #[test]
+    fn counters_are_summed_over_cpus() {
+        let cpu = |first: u64| -> Vec<u8> {
+            (first..first + 8).flat_map(|number| number.to_ne_bytes()).collect()
+        };
+        let (one, other) = (cpu(1), cpu(100));
+        let sum = Counters::sum([&one[..], &other[..]]);
+        assert_eq!((sum.rx_packets, sum.rx_bytes, sum.tx_no_port), (101, 103, 115));
+        assert_eq!(Counters::sum([]), Counters::default());
+    }
+}
