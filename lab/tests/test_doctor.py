@@ -31,6 +31,7 @@ def test_it_looks_at_everything() -> None:
     names = {finding.name for finding in findings}
     assert names >= {
         "CPUs",
+        "leases",
         "TSC",
         "turbo",
         "frequency governor",

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two labs at once on one machine: neither spoils a trial of the other."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from conftest import wait_for
+from test_e2e import STARVED, Run, disturbed, need, runtime
+
+from linerate.host.cpus import cpu_times
+
+pytestmark = pytest.mark.e2e
+
+__all__ = ["runtime"]
+
+OPTIONS = (
+    "--link", "null", "--blocks", "6", "--no-probe", "--forwarders", "reflect,rust-l2fwd",
+)  # fmt: skip
+# The second waits for all of the first.
+TIMEOUT_S = 400
+# Seconds of CPU time in a second, of all other processes: less starves no trial.
+QUIET = 0.03
+
+
+def busy_s() -> float:
+    """CPU time that this machine's processes used since it started."""
+    return sum(each.busy for each in cpu_times().values()) / os.sysconf("SC_CLK_TCK")
+
+
+def ours_s() -> float:
+    """CPU time of this process, of labs that ended and of all that they started."""
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in both)
+
+
+def times(run: Run) -> list[float]:
+    """When each trial began, in seconds."""
+    return [datetime.fromisoformat(trial.started_at).timestamp() for trial in run.trials()]
+
+
+@pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) >= 4, reason="two labs have two CPUs each, and do not wait"
+)
+def test_two_labs_at_once_take_turns(runtime: Path, tmp_path: Path) -> None:
+    need("reflect", "l2fwd")
+    others, began = busy_s() - ours_s(), time.monotonic()
+    labs = [Run(runtime, tmp_path / name, *OPTIONS) for name in ("one", "other")]
+    wait_for("one's end", lambda: any(lab.lab.poll() is not None for lab in labs), TIMEOUT_S)
+    first, second = sorted(labs, key=lambda lab: lab.lab.poll() is None)
+    status, _, errors = first.finish()
+    assert status == 0, errors
+    status, _, errors = second.finish(TIMEOUT_S)
+    assert status == 0, errors
+    others = (busy_s() - ours_s() - others) / (time.monotonic() - began)
+    assert re.search(
+        rf"^linerate: waiting for free CPUs .*: pid {first.lab.pid} \(.*linerate run overload ",
+        errors,
+        re.MULTILINE,
+    ), errors
+    assert len(times(first)) == len(times(second)) > 0
+    assert max(times(first)) < min(times(second))
+    for trial in (*first.trials(), *second.trials()):
+        assert trial.valid or (others > QUIET and disturbed(trial, STARVED)), trial.invalid
