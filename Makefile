@@ -23,6 +23,8 @@ CARGO := scripts/cargo
 LINERATE := env -u MAKELEVEL .venv/bin/linerate
 # Measurements of the project itself, which are no part of the lab.
 BENCH := env -u MAKELEVEL PYTHONPATH=bench/lab .venv/bin/python -m linerate_bench
+# With the forwarders that only the benchmarks have, plain-c and others.
+BENCH_LINERATE := LINERATE_FORWARDERS=bench/lab/linerate_bench/forwarders $(LINERATE)
 comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
@@ -48,7 +50,7 @@ demo-cloud: setup programs cloud-packages ## put containers and a virtual machin
 BENCH_ARMS := c-l2fwd,c-l2fwd-native,c-l2fwd-clang,c-l2fwd-clang-native,plain-c,plain-c-burst,rust-l2fwd,rust-l2fwd-burst,raw-rust,raw-rust-burst
 BLOCKS ?= 80
 bench: build bench-packages ## compare l2fwd and the generator with C, count instructions, time the probe (40 minutes)
-	$(Q)$(LINERATE) run overload --preset screen --link null2,nearfree2 --forwarders $(BENCH_ARMS) \
+	$(Q)$(BENCH_LINERATE) run overload --preset screen --link null2,nearfree2 --forwarders $(BENCH_ARMS) \
 	  --blocks $(BLOCKS) --no-probe --out '$(OUT)'
 	$(Q)$(BENCH).goals '$(OUT)/records.jsonl' | tee '$(OUT)/goals.txt'
 	$(Q)$(BENCH).probe_cost | tee '$(OUT)/probe.txt'

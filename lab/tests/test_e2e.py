@@ -328,7 +328,11 @@ def nearfree_or_skip() -> None:
 
 
 @pytest.mark.parametrize("compiler", ["cc", "clang"])
-def test_the_peers_of_the_benchmark(tmp_path: Path, runtime: Path, compiler: str) -> None:
+def test_the_peers_of_the_benchmark(
+    tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    folder = project_root() / "bench" / "lab" / "linerate_bench" / "forwarders"
+    monkeypatch.setenv("LINERATE_FORWARDERS", str(folder))
     need("l2fwd", "raw-l2fwd")
     nearfree_or_skip()
     names = [*PEERS, "rust-l2fwd", "rust-l2fwd-burst"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from linerate.forwarders import FORWARDERS, forwarder, kernel, rust_l3fwd
+from linerate.forwarders import FORWARDERS, forwarder, recipes
 from linerate.host.builds import c_examples
 from linerate.host.errors import LabError, MissingError, UsageError
 from linerate.host.netns import Interface
@@ -48,9 +48,9 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return c_examples.CExample(Path("/built") / name, {"include": str(options.get("include"))})
 
     monkeypatch.setattr(c_examples, "build", pretend)
+    monkeypatch.setattr(recipes, "rust_binary", lambda name: Path("/built") / name)
     for each in FORWARDERS.values():
-        if hasattr(each, "_built"):
-            monkeypatch.setattr(each, "_built", None)
+        monkeypatch.setattr(each, "_built", None)
     monkeypatch.setattr("shutil.which", lambda name, *_: f"/bin/{name}")
     return tmp_path
 
@@ -111,10 +111,7 @@ def test_what_needs_interfaces_says_so(build: Path, name: str) -> None:
             start(name, wire)
 
 
-def test_xdp_tx_has_a_program_at_the_other_end(
-    build: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kernel, "rust_binary", lambda name: Path("/built") / name)
+def test_xdp_tx_has_a_program_at_the_other_end(build: Path) -> None:
     assert command("xdp-tx", VETH)[1][-2:] == ["--action", "tx"]
     beside = forwarder("xdp-tx").companion(0, "beside", VETH)
     assert beside is not None
@@ -212,8 +209,7 @@ def test_l3fwd_graph(build: Path) -> None:
 
 
 @pytest.mark.parametrize("executor", ["dpdk", "fused"])
-def test_l3fwd_graph_in_rust(build: Path, monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
-    monkeypatch.setattr(rust_l3fwd, "rust_binary", lambda name: Path("/built") / name)
+def test_l3fwd_graph_in_rust(build: Path, executor: str) -> None:
     name = "rust-l3fwd-graph" + ("-fused" if executor == "fused" else "")
     eal, own = command(name, TWO)
     assert eal[:3] == ["/built/l3fwd-graph", "--lcores", "(0,1)@3"]

@@ -51,6 +51,10 @@ def main() -> None:
         logging.getLogger("snappi").setLevel(logging.ERROR)
         from linerate.cli.commands import app  # noqa: PLC0415
 
+        if os.environ.get("LINERATE_FORWARDERS"):
+            from linerate.forwarders import add_from_environment  # noqa: PLC0415
+
+            add_from_environment()
         status = app(standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from linerate import records as records_package
+from linerate.forwarders import definition
 from linerate.records import run_file, summary
 from linerate.records import trial as records
 from linerate.runs import compare as regression
@@ -18,6 +19,7 @@ FILES = {
     "trial-1.json": records.schema,
     "summary-1.json": summary.schema,
     "run-1.json": run_file.schema,
+    "forwarder-1.json": definition.schema,
     "compare-1.json": regression.schema,
     "top-1.json": figures.schema,
 }

@@ -32,6 +32,20 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class Described(_Strict):
+    """A forwarder as a session knew it."""
+
+    definition: dict[str, Any] = Field(
+        description="as in forwarder-1.json, without what is left at its default"
+    )
+    sha256: str = Field(
+        description="of the definition as canonical JSON without description, as in the records"
+    )
+    file: str | None = Field(
+        default=None, description="which it was read from; absent: one of the lab's own"
+    )
+
+
 class Session(_Strict):
     """One start of the lab, and what it worked with."""
 
@@ -42,6 +56,9 @@ class Session(_Strict):
     versions: dict[str, str]
     programs: dict[str, str] = Field(
         default_factory=dict, description="SHA-256 of each program's file, by its name in the lab"
+    )
+    forwarders: dict[str, Described] = Field(
+        default_factory=dict, description="by name; empty: of an older version"
     )
     memory: Literal["hugepages", "no-huge"]
     cpus: dict[str, int] = Field(default_factory=dict, description="by role")

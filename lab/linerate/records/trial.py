@@ -211,6 +211,11 @@ class Program(Strict):
     tx_buffer: TxBuffer | None = Field(
         default=None, description="in which it collects frames before it sends them, if it does"
     )
+    definition: str | None = Field(
+        default=None,
+        description="SHA-256 of the forwarder's definition, as canonical JSON without description; "
+        "absent: of an older version",
+    )
 
 
 class Trial(Strict):

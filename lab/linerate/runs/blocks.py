@@ -74,6 +74,8 @@ def _unfit(name: str, on: str) -> str | None:
         return "of a program that has such tables"
     if program.even_ports and found.ports % 2:
         return "even in number"
+    if program.port_count not in (None, found.ports):
+        return f"{program.port_count} in number"
     if program.interfaces_only and not found.interfaces:
         return "network interfaces"
     if program.made_interfaces_only and not found.makes_interfaces:

@@ -34,7 +34,7 @@ from linerate.records.run_file import made_of
 from linerate.records.trial import cell_words
 from linerate.runs.experiment import Comparable, Control, Experiment, Gate, Sample
 from linerate.runs.kept_runs import refuse_unlike
-from linerate.runs.provenance import changed_programs, deciding, telling
+from linerate.runs.provenance import changed_definitions, changed_programs, deciding, telling
 from linerate.runs.rebuild import Stored
 from linerate.runs.registry import find
 from linerate.verdict import stats, unpaired
@@ -400,6 +400,10 @@ def _notes(before: Stored, after: Stored, first: Comparable, second: Comparable)
     """What differs between the runs besides, in words."""
     one, other = before.run.sessions[0], after.run.sessions[0]
     notes = [f"{name} is another build in the second run" for name in changed_programs(one, other)]
+    notes += [
+        f"{name} has another definition in the second run"
+        for name in changed_definitions(one, other)
+    ]
     differing = [*deciding(one, other), *telling(one, other)]
     if differing:
         notes.append(f"the runs differ in {'; '.join(differing)}")

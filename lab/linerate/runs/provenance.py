@@ -14,14 +14,13 @@ from importlib import metadata
 from pathlib import Path
 
 from linerate import __version__
-from linerate.forwarders import forwarder
-from linerate.forwarders.base import DpdkForwarder
+from linerate.forwarders import FORWARDERS, Definition, add, forwarder
 from linerate.host import machine
 from linerate.host.builds.plugins import PROBE
 from linerate.host.errors import LabError
 from linerate.host.machine import Machine
 from linerate.host.places import rust_binary
-from linerate.records.run_file import Session
+from linerate.records.run_file import Described, Session
 
 # A ratio of two programs is another figure where one of these differs ...
 _DECIDING = ("cpu_model", "hypervisor", "numa_nodes", "l3_cache", "dpdk_version")
@@ -47,9 +46,8 @@ def programs(
     """SHA-256 of the files of these forwarders, and of the lab's own programs; after `prepare`."""
     found: dict[str, Path] = {}
     for name in dict.fromkeys(forwarders):
-        each = forwarder(name)
-        if isinstance(each, DpdkForwarder):
-            found[name] = each.program()
+        if path := forwarder(name).program():
+            found[name] = path
     for wanted, name in (
         (generator, "generator"),
         (probe, PROBE),
@@ -58,6 +56,29 @@ def programs(
         if wanted:
             found[name] = rust_binary(name)
     return digests(found)
+
+
+def described(names: Iterable[str]) -> dict[str, Described]:
+    """The definitions of those of these that are forwarders, by their names."""
+    return {
+        name: Described(
+            definition=known.definition.as_data(),
+            sha256=known.definition.digest,
+            file=str(known.file) if known.file else None,
+        )
+        for name in dict.fromkeys(names)
+        if (known := FORWARDERS.get(name))
+    }
+
+
+def recall(session: Session) -> None:
+    """Make the forwarders known that a session read from files, as they were then.
+
+    Those that this process knows already stay: `refuse_to_resume` says if they differ.
+    """
+    for name, each in session.forwarders.items():
+        if each.file and name not in FORWARDERS:
+            add([Definition.model_validate(each.definition)], each.file, Path(each.file))
 
 
 def digests(files: Mapping[str, Path]) -> dict[str, str]:
@@ -76,6 +97,15 @@ def changed_programs(one: Session, other: Session) -> list[str]:
     """Names of those that both had and that are not the same file."""
     return sorted(
         name for name, digest in one.programs.items() if other.programs.get(name, digest) != digest
+    )
+
+
+def changed_definitions(one: Session, other: Session) -> list[str]:
+    """Names of the forwarders that both had and that were not defined alike."""
+    return sorted(
+        name
+        for name, mine in one.forwarders.items()
+        if name in other.forwarders and other.forwarders[name].sha256 != mine.sha256
     )
 
 
@@ -118,6 +148,13 @@ def refuse_to_resume(first: Session, this: Session) -> None:
             f"{', '.join(rebuilt)}: not the program that the run began with; half of an arm would "
             "be one program and half another",
             "start a new run, or bring back the build that the run began with",
+        )
+    redefined = changed_definitions(first, this)
+    if redefined:
+        raise LabError(
+            f"{', '.join(redefined)}: the definition has changed since the run began; half of an "
+            "arm would be started in one way and half in another",
+            "start a new run, or bring back the definition in the run's run.json",
         )
     differing = deciding(first, this)
     if differing:

@@ -23,7 +23,7 @@ from linerate.records.output import FILES, OutputDirectory
 from linerate.records.run_file import RUN, Part, Run, made_of
 from linerate.records.trial import RECORDS, Trial, dump, scan
 from linerate.runs.experiment import Findings
-from linerate.runs.provenance import changed_programs, deciding, telling
+from linerate.runs.provenance import changed_definitions, changed_programs, deciding, telling
 from linerate.runs.registry import find
 from linerate.runs.session import publish, say, torn_line
 
@@ -162,6 +162,8 @@ def _refuse(one: Stored, other: Stored) -> None:
     hint = "linerate compare tells the two apart"
     if rebuilt := changed_programs(mine, theirs):
         raise RunError(f"{names} ran different builds of {', '.join(rebuilt)}", hint)
+    if redefined := changed_definitions(mine, theirs):
+        raise RunError(f"{names} have different definitions of {', '.join(redefined)}", hint)
     if differing := deciding(mine, theirs):
         raise RunError(f"{names} ran on different machines: {'; '.join(differing)}", hint)
 

@@ -30,7 +30,14 @@ from linerate.records.run_file import RUN, End, Run, Session, made_of
 from linerate.records.trial import RECORDS, RecordWriter, Trial, scan
 from linerate.runs.blocks import too_few_blocks
 from linerate.runs.experiment import Experiment, Findings, Running
-from linerate.runs.provenance import now, refuse_to_resume, telling, versions
+from linerate.runs.provenance import (
+    described,
+    now,
+    recall,
+    refuse_to_resume,
+    telling,
+    versions,
+)
 from linerate.runs.registry import find
 
 
@@ -106,6 +113,8 @@ def resume(
         if run.parts:
             raise RunError(f"{directory} is a merged run: it has no end to go on from")
         with made_of(directory):
+            for began in run.sessions[:1]:
+                recall(began)
             refuse_contradictions(directory, given, experiment.kept(run.options))
             design = experiment.design(run.options)
         if design != run.design:
@@ -208,13 +217,15 @@ def _open_session(run: Run, running: Running, journal: Journal, command: str) ->
     began = now()
     running.prepare()
     bench = running.bench
+    programs = running.programs()
     session = Session(
         session=journal.session,
         command=command,
         started_at=began,
         machine=machine.facts(),
         versions=versions(),
-        programs=running.programs(),
+        programs=programs,
+        forwarders=described([*_arms(run), *programs]),
         memory="hugepages" if bench.memory.hugepages else "no-huge",
         cpus={"control": running.cores.control, "forwarder": running.cores.forwarder},
         tsc_hz=bench.tsc_hz,
@@ -229,6 +240,11 @@ def _open_session(run: Run, running: Running, journal: Journal, command: str) ->
             session.warnings = list(running.warnings)
     run.sessions.append(session)
     return session
+
+
+def _arms(run: Run) -> list[str]:
+    """The forwarders that the run compares."""
+    return [arm["forwarder"] for arm in run.design.get("arms", [])]
 
 
 def _close_session(

@@ -19,7 +19,7 @@ from linerate.host.errors import RunError
 from linerate.records.output import write_atomically
 from linerate.records.run_file import Session
 from linerate.records.trial import RecordWriter, Trial, dump, first_complaint, scan
-from linerate.runs.provenance import changed_programs, deciding
+from linerate.runs.provenance import changed_definitions, changed_programs, deciding
 from linerate_bench.trust.comparison import TESTED
 
 # Seed, link, and the forwarder under test.
@@ -70,6 +70,7 @@ def _refuse_others(path: Path, trials: list[Trial], session: Session) -> None:
     if session_file(path).exists():
         first = _read(session_file(path))
         found += [f"{name}: another build" for name in changed_programs(first, session)]
+        found += [f"{name}: another definition" for name in changed_definitions(first, session)]
         found += deciding(first, session)
     if found:
         raise RunError(

@@ -28,7 +28,7 @@ from linerate.records.summary import Comparison
 from linerate.records.trial import Load, Trial
 from linerate.runs.block_run import MAX_FAILURES
 from linerate.runs.blocks import order
-from linerate.runs.provenance import now, programs, versions
+from linerate.runs.provenance import described, now, programs, versions
 from linerate.runs.session import pinned
 from linerate.traffic.generator import Generator
 from linerate.trial.bed import Bed
@@ -89,6 +89,7 @@ def session_of(bench: Bench) -> Session:
         machine=machine.facts(),
         versions=versions(),
         programs=programs(names, generator=True, probe=False),
+        forwarders=described(names),
         memory="hugepages" if bench.memory.hugepages else "no-huge",
     )
 

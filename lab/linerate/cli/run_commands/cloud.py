@@ -15,10 +15,10 @@ from linerate.cli.run_commands.options import (
     Resume,
     Seed,
     check_machine_options,
+    forwarders_of,
     numbers_of,
     run,
     wide_console,
-    words_of,
 )
 from linerate.host.errors import UsageError
 
@@ -73,7 +73,7 @@ def cloud(
             "leave one of them out",
         )
     frame_sizes = numbers_of("--sizes", sizes)
-    names = words_of("--forwarders", forwarders)
+    names = forwarders_of(forwarders)
 
     from dataclasses import asdict  # noqa: PLC0415 - as all commands
 

@@ -16,6 +16,7 @@ from linerate.cli.run_commands.options import (
     Resume,
     Seed,
     check_machine_options,
+    forwarders_of,
     numbers_of,
     run,
     words_of,
@@ -81,7 +82,7 @@ def l3fwd(
     frame_sizes = numbers_of("--sizes", sizes)
     counted_routes = numbers_of("--routes", routes, "1,1000") if routes else None
     counted_rules = numbers_of("--rules", rules, "100,1000") if rules else None
-    names = words_of("--forwarders", forwarders)
+    names = forwarders_of(forwarders)
 
     from dataclasses import asdict  # noqa: PLC0415 - as all commands
 

@@ -18,6 +18,7 @@ from linerate.cli.run_commands.options import (
     Resume,
     Seed,
     check_machine_options,
+    forwarders_of,
     numbers_of,
     run,
     words_of,
@@ -77,7 +78,7 @@ def latency(
     check_machine_options(hugepages, line_rate)
     links = words_of("--link", link)
     frame_sizes = numbers_of("--sizes", sizes)
-    names = words_of("--forwarders", forwarders)
+    names = forwarders_of(forwarders)
     kinds = words_of("--frames", frames)
 
     from dataclasses import asdict  # noqa: PLC0415 - as all commands

@@ -85,6 +85,15 @@ def words_of(option: str, values: list[str] | None) -> list[str]:
     return words
 
 
+def forwarders_of(values: list[str] | None) -> list[str]:
+    """The names that an option --forwarders gives; a file (.toml) stands for those it defines."""
+    from linerate.forwarders import named  # noqa: PLC0415 - as all commands
+
+    names = named(words_of("--forwarders", values))
+    _once("--forwarders", names)
+    return names
+
+
 def numbers_of(option: str, values: list[str] | None, example: str = "64,1518") -> list[int]:
     words = words_of(option, values)
     for word in words:

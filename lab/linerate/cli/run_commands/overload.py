@@ -18,6 +18,7 @@ from linerate.cli.run_commands.options import (
     Resume,
     Seed,
     check_machine_options,
+    forwarders_of,
     numbers_of,
     run,
     words_of,
@@ -81,7 +82,7 @@ def overload(
     check_machine_options(hugepages, line_rate)
     links = words_of("--link", link)
     frame_sizes = numbers_of("--sizes", sizes)
-    names = words_of("--forwarders", forwarders)
+    names = forwarders_of(forwarders)
 
     # These import scipy and more: what can be refused without them is refused by now.
     from dataclasses import asdict  # noqa: PLC0415

@@ -15,6 +15,7 @@ from linerate.cli.run_commands.options import (
     Resume,
     Seed,
     check_machine_options,
+    forwarders_of,
     numbers_of,
     run,
     words_of,
@@ -66,7 +67,7 @@ def paths(
     check_machine_options(hugepages, line_rate)
     links = words_of("--link", link)
     frame_sizes = numbers_of("--sizes", sizes)
-    names = words_of("--forwarders", forwarders)
+    names = forwarders_of(forwarders)
 
     from dataclasses import asdict  # noqa: PLC0415 - as all commands
 

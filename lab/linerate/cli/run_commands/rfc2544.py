@@ -19,6 +19,7 @@ from linerate.cli.run_commands.options import (
     Resume,
     Seed,
     check_machine_options,
+    forwarders_of,
     numbers_of,
     run,
     words_of,
@@ -101,7 +102,7 @@ def rfc2544(
     """Search for what each forwarder carries without loss, and see how it does there."""
     check_machine_options(hugepages, line_rate)
     links = words_of("--link", link)
-    names = words_of("--forwarders", forwarders)
+    names = forwarders_of(forwarders)
     asked_tests = words_of("--tests", tests)
 
     from dataclasses import asdict  # noqa: PLC0415 - as all commands

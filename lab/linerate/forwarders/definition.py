@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A forwarder as data: the schema `forwarder-1`, and TOML files of it.
+
+The page docs/describe-a-forwarder.md explains each key. A file holds one definition, or several in
+`[[forwarder]]` tables; the keys of a `[defaults]` table then hold for each that does not set them.
+The JSON Schema in `records/schema/forwarder-1.json` is generated from these classes (a test
+compares them).
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from linerate.forwarders.template import Template
+from linerate.host.errors import UsageError
+from linerate.links import eal
+from linerate.links.tables import Tables
+from linerate.records.trial import Kind, TxBuffer
+from linerate.records.types import Strict
+
+T = TypeVar("T")
+
+Lcores = Literal["one", "renumbered", "idle-main"]
+Configure = Literal["bridge", "route", "detach-xdp"]
+Companion = Literal["xdp-pass"]
+# What a program that is described by a template may be told; `linerate.forwarders.placeholders`.
+Placeholder = Literal[
+    "program", "eal", "lcores", "prefix", "ports", "portmask", "port", "peer", "queues", "topology",
+    "parse_ptype", "table_ipv4", "table_ipv6", "filter_ipv4", "frames", "rx", "tx",
+]  # fmt: skip
+PLACEHOLDERS: tuple[Placeholder, ...] = get_args(Placeholder)
+_OF_ROUTING = {"table_ipv4", "table_ipv6", "filter_ipv4"}
+
+
+class CExampleBuild(Strict):
+    """One of DPDK's examples in C, from the distribution's package."""
+
+    recipe: Literal["c-example"]
+    example: str
+    compiler: Literal["cc", "clang"] = Field(
+        default="cc", description="cc: $CC, or the system's compiler"
+    )
+    march: Literal["dpdk", "native"] = Field(
+        default="dpdk", description="dpdk: the -march of the distribution's DPDK"
+    )
+    include: str | None = Field(
+        default=None, description="a header in bench/examples that each source is compiled with"
+    )
+    changes: str | None = Field(
+        default=None, description="what this header changes, in words, for the records"
+    )
+
+
+class RustBuild(Strict):
+    """A program of this project's Rust workspace, built by `make build`."""
+
+    recipe: Literal["rust"]
+    binary: str
+
+
+class BenchBuild(Strict):
+    """A program that the Makefile of a folder in `bench` builds."""
+
+    recipe: Literal["bench"]
+    folder: str = Field(description="below bench")
+    product: str = Field(description="the program that make leaves there")
+
+
+class InstalledProgram(Strict):
+    """A program that a package of the distribution installs."""
+
+    recipe: Literal["installed"]
+    program: str = Field(description="its name in PATH")
+    package: str = Field(description="the Debian package, for the message if it is missing")
+
+
+Build = Annotated[
+    CExampleBuild | RustBuild | BenchBuild | InstalledProgram, Field(discriminator="recipe")
+]
+
+
+class Ports(Strict):
+    """What the forwarder's ports must be."""
+
+    number: Literal["any", "even", 1, 2] = Field(default="any", description="how many")
+    on: Literal["any", "interfaces", "made-interfaces"] = Field(
+        default="any",
+        description="interfaces: network interfaces only; made-interfaces: only those that the lab "
+        "makes, in namespaces of its own",
+    )
+    driver: str | None = Field(
+        default=None, description="of the --vdev on each interface, instead of net_af_packet"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Ports:
+        if self.driver and self.on == "any":
+            raise ValueError("driver is only for ports on interfaces")
+        return self
+
+
+class Routing(Strict):
+    """How the program routes; without this table it forwards whatever the addresses are."""
+
+    lookup: Literal["lpm", "em", "acl"] = Field(description="the form of its rule files")
+    holds: list[Literal["routes", "routes-and-rules"]] = Field(
+        default_factory=list, description="which of the tables of experiment l3fwd it can hold"
+    )
+    needs_addresses: bool = Field(
+        default=False, description="refuse links whose ports make frames without IP addresses"
+    )
+
+    def takes(self, tables: Tables) -> bool:
+        """Whether it can forward by such tables."""
+        return ("routes-and-rules" if tables.rules else "routes") in self.holds
+
+
+class Definition(Strict):
+    """A forwarder: how it is built, started and read."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
+
+    schema_id: Literal["linerate/forwarder-1"] = Field(
+        default="linerate/forwarder-1", alias="schema"
+    )
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="as --forwarders and reports call it"
+    )
+    description: str = ""
+    language: str = Field(default="unknown", description="that it is written in, for reports")
+    kind: Kind
+    build: Build | None = Field(
+        default=None, description="absent: the command begins with the program"
+    )
+    command: str | None = Field(
+        default=None,
+        description="the command line, with placeholders; absent: the kernel forwards, as "
+        "`configure` sets it up",
+    )
+    environment: dict[str, str] = Field(
+        default_factory=dict, description="variables, with placeholders in their values"
+    )
+    stdin: Literal["empty", "open"] = Field(
+        default="empty",
+        description="open: for programs that end when their standard input does",
+    )
+    lcores: Lcores = Field(
+        default="one",
+        description="on the forwarder's CPU; one: with the CPU's number; renumbered: with number "
+        "0; idle-main: 0 and 1, of which 1 forwards",
+    )
+    memory_mib: Annotated[int, Field(gt=0)] = Field(
+        default=eal.MEMORY_MIB, description="at most, without huge pages"
+    )
+    ports: Ports = Field(default_factory=Ports)
+    routing: Routing | None = None
+    ip: tuple[Literal[4, 6], ...] = Field(
+        default=(4, 6), description="the versions of IP whose frames it forwards"
+    )
+    configure: Configure | None = Field(
+        default=None,
+        description="what the lab sets in the kernel while it runs; bridge, route: between its "
+        "two ports; detach-xdp: takes XDP programs off its interfaces at the end",
+    )
+    companion: Companion | None = Field(
+        default=None,
+        description="xdp-pass: an XDP program at the generator's end that lets everything pass",
+    )
+    polls: Literal["probe", "program"] = Field(
+        default="probe", description="who counts polls; program: it answers /linerate/polling"
+    )
+    spans: Literal["probe", "program", "nothing"] = Field(
+        default="probe",
+        description="who measures how long frames are inside; program: it answers "
+        "/linerate/latency, and takes --spans N",
+    )
+    tx_buffer: TxBuffer | None = Field(
+        default=None, description="in which it collects frames before it sends them, if it does"
+    )
+
+    @field_validator("command")
+    @classmethod
+    def _check_command(cls, text: str | None) -> str | None:
+        if text is not None:
+            template = Template(text)
+            if not template.words:
+                raise ValueError("is empty")
+            check_placeholders(template.placeholders)
+        return text
+
+    @field_validator("environment")
+    @classmethod
+    def _check_environment(cls, variables: dict[str, str]) -> dict[str, str]:
+        for value in variables.values():
+            check_placeholders(Template.of_word(value).placeholders)
+        return variables
+
+    @model_validator(mode="after")
+    def _check(self) -> Definition:
+        if self.command is None:
+            if self.configure not in ("bridge", "route"):
+                raise ValueError('needs command, or configure = "bridge" or "route"')
+            if self.build:
+                raise ValueError("build is only for a definition with a command")
+        elif (self.build is not None) != ("{program}" in self.command):
+            raise ValueError("command must have {program} if there is build, and only then")
+        used = set(Template(self.command or "").placeholders)
+        for value in self.environment.values():
+            used |= set(Template.of_word(value).placeholders)
+        if not self.routing and (lacking := sorted(used & _OF_ROUTING)):
+            raise ValueError(f"{{{lacking[0]}}} needs the table routing")
+        return self
+
+    @property
+    def uses_dpdk(self) -> bool:
+        return self.kind.startswith("dpdk")
+
+    def as_data(self) -> dict[str, Any]:
+        """The definition without what is left at its default, for JSON."""
+        found = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        return {"schema": self.schema_id, **found}
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its canonical JSON: sorted keys, no spaces, no defaults, no description."""
+        data = self.as_data()
+        data.pop("description", None)
+        text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_placeholders(names: tuple[str, ...]) -> None:
+    """Raise `ValueError` for a placeholder that there is not."""
+    for name in names:
+        if name not in PLACEHOLDERS:
+            raise ValueError(f"unknown placeholder {{{name}}}{_known(name, PLACEHOLDERS)}")
+
+
+def _known(word: str, known: tuple[str, ...]) -> str:
+    """What there is instead."""
+    near = difflib.get_close_matches(word, known, 1)
+    return f" (known: {', '.join(known)})" + (f'; did you mean "{near[0]}"?' if near else "")
+
+
+def read(path: Path) -> list[Definition]:
+    """The definitions of a TOML file.
+
+    Raises `UsageError` that names the file, the definition and the key.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise UsageError(f"cannot read {path}: {why}") from error
+    return parse(text, str(path))
+
+
+def parse(text: str, where: str) -> list[Definition]:
+    """The definitions of a file's text; `where`: the file, for errors, which are as of `read`."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{where}: not TOML: {error}") from error
+    if "forwarder" not in data and "defaults" not in data:
+        return [_definition(data, where)]
+    if other := sorted(set(data) - {"forwarder", "defaults"}):
+        raise UsageError(
+            f'{where}: "{other[0]}" stands beside [[forwarder]]',
+            "put it into [defaults], or into one [[forwarder]]",
+        )
+    defaults, tables = data.get("defaults", {}), data.get("forwarder", [])
+    if not isinstance(defaults, dict):
+        raise UsageError(f"{where}: defaults must be a table, [defaults]")
+    if not (isinstance(tables, list) and tables and all(isinstance(each, dict) for each in tables)):
+        raise UsageError(f"{where}: forwarder must be an array of tables, [[forwarder]]")
+    found = [_definition({**defaults, **table}, where, place) for place, table in enumerate(tables)]
+    names = [each.name for each in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{where}: two forwarders are called {name}")
+    return found
+
+
+def _definition(data: Mapping[str, Any], where: str, place: int | None = None) -> Definition:
+    try:
+        return Definition.model_validate(data)
+    except ValidationError as error:
+        if place is not None:
+            where += f", forwarder {data.get('name', place + 1)}"
+        raise UsageError(f"{where}: {complaint(error)}", "docs/describe-a-forwarder.md") from error
+
+
+def complaint(error: ValidationError) -> str:
+    """The first thing that is wrong, with its key."""
+    first = error.errors()[0]
+    keys = [str(part) for part in first["loc"]]
+    if keys[:1] == ["build"] and len(keys) > 2:
+        # Between them stands the recipe, which is no key.
+        del keys[1]
+    message = str(first.get("ctx", {}).get("error", first["msg"]))
+    if first["type"] == "extra_forbidden":
+        key = keys.pop()
+        message = f'unknown key "{key}"{_known(key, _keys(keys, first["loc"]))}'
+    elif first["type"] == "missing":
+        message = f'"{keys.pop()}" is missing'
+    where = ".".join(keys)
+    return f"{where}: {message}" if where else message
+
+
+def _keys(table: list[str], location: tuple[int | str, ...]) -> tuple[str, ...]:
+    """The keys that a table of a definition may have."""
+    models: dict[str, type[BaseModel]] = {
+        "": Definition, "ports": Ports, "routing": Routing, "tx_buffer": TxBuffer,
+    }  # fmt: skip
+    builds = get_args(get_args(Build)[0])
+    for build in builds:
+        (recipe,) = get_args(build.model_fields["recipe"].annotation)
+        if table == ["build"] and recipe in location:
+            models["build"] = build
+    found = models[".".join(table)].model_fields
+    return tuple(field.alias or name for name, field in found.items())
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of a definition."""
+    document = Definition.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}

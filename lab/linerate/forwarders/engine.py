@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A forwarder: its definition, and how it becomes a command at its end of a link.
+
+A program serves DPDK's telemetry protocol, with /ethdev/stats and /ethdev/link_status for its ports
+0, 1, ..., in `dpdk/PREFIX` below the run directory. Where there is none, the kernel forwards as it
+is `configured`, and its interfaces count.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from linerate.forwarders import recipes
+from linerate.forwarders.definition import Definition
+from linerate.forwarders.placeholders import Place
+from linerate.forwarders.recipes import Built
+from linerate.forwarders.surroundings import COMPANIONS, CONFIGURE, on_interfaces, two_ports
+from linerate.forwarders.template import Template
+from linerate.host import netns
+from linerate.host.errors import UsageError
+from linerate.host.process import Command
+from linerate.links import Wire
+from linerate.links.eal import Memory
+from linerate.links.tables import Tables
+from linerate.records.trial import Kind, Program, TxBuffer
+
+# What these ports make is whatever lies in the buffer, unless they are given frames.
+_MAKERS = ("net_null", "net_nearfree")
+_FRAMES = "frames="
+
+
+class Forwarder:
+    """What forwards frames; stateless but for what `prepare` found."""
+
+    def __init__(self, definition: Definition, file: Path | None = None) -> None:
+        """`file`: the definition's; relative paths in it are below its folder. None: the lab's."""
+        self.definition = definition
+        self.file = file
+        self._built: Built | None = None
+        self._digest = definition.digest
+
+    # -- what it is ----------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def language(self) -> str:
+        return self.definition.language
+
+    @property
+    def kind(self) -> Kind:
+        return self.definition.kind
+
+    @property
+    def tx_buffer(self) -> TxBuffer | None:
+        """What it collects before it sends, if it does."""
+        return self.definition.tx_buffer
+
+    @property
+    def ips(self) -> tuple[Literal[4, 6], ...]:
+        """The versions of IP whose frames it forwards."""
+        return self.definition.ip
+
+    @property
+    def interfaces_only(self) -> bool:
+        """Whether it forwards between network interfaces only."""
+        return self.definition.ports.on != "any"
+
+    @property
+    def made_interfaces_only(self) -> bool:
+        """Whether it does only between those that the lab made: it sets the kernel up there."""
+        return self.definition.ports.on == "made-interfaces"
+
+    @property
+    def even_ports(self) -> bool:
+        """Whether its ports are pairs."""
+        return self.definition.ports.number == "even"
+
+    @property
+    def port_count(self) -> int | None:
+        """The only number of ports that it takes, if there is one."""
+        number = self.definition.ports.number
+        return number if isinstance(number, int) else None
+
+    @property
+    def routes(self) -> bool:
+        """Whether it looks at addresses of IP, by tables of its own."""
+        return self.definition.routing is not None
+
+    @property
+    def polling(self) -> str:
+        """The telemetry command that has the figures of its polls when it is started `probed`."""
+        own = self.definition.polls == "program"
+        return "/linerate/polling" if own else "/linerate/probe/polling"
+
+    @property
+    def spans(self) -> str | None:
+        """The command that has how long frames are inside it, after `measuring_spans`.
+
+        None: it cannot tell.
+        """
+        by = {"program": "/linerate/latency", "probe": "/linerate/probe/latency"}
+        return by.get(self.definition.spans)
+
+    def holds(self, tables: Tables) -> bool:
+        """Whether it can forward by such tables."""
+        routing = self.definition.routing
+        return routing is not None and routing.takes(tables)
+
+    def described(self) -> Program:
+        """Return what a trial's record says of it, so that no report has to know the program."""
+        return Program(
+            language=self.language,
+            kind=self.kind,
+            tx_buffer=self.tx_buffer,
+            definition=self._digest,
+        )
+
+    # -- the program ---------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Find or build the program; raises `MissingError` with the command that mends it."""
+        if self.definition.command is None:
+            netns.prepare()
+        else:
+            folder = self.file.parent if self.file else Path()
+            self._built = recipes.build(self.definition, folder)
+
+    def program(self) -> Path | None:
+        """The executable, which is prepared if it was not; None: the kernel forwards alone."""
+        if self.definition.command is None:
+            return None
+        if self._built is None:
+            self.prepare()
+        assert self._built is not None
+        return self._built.program
+
+    def build_facts(self) -> dict[str, str]:
+        """Compiler, version and flags, where the lab built it; after `prepare`."""
+        return dict(self._built.facts) if self._built else {}
+
+    # -- at its end of a link ------------------------------------------------------------------
+
+    def command(
+        self, cpu: int, memory: Memory, prefix: str, wire: Wire, *, probed: bool = False
+    ) -> Command | None:
+        """How to start it on this CPU at the forwarder's end of the wire, after `prepare`.
+
+        `probed`: so that it tells of its polls. None: there is no program to start. Raises
+        `UsageError` for a link that it does not work on.
+        """
+        definition = self.definition
+        if definition.command is None:
+            two_ports(self.name, wire)
+            return None
+        if driver := definition.ports.driver:
+            wire = on_interfaces(self.name, driver, wire)
+        self._check_addresses(wire)
+        program = self.program()
+        assert program is not None
+        place = Place(definition, program, cpu, memory, prefix, wire, probed)
+        argv = Template(definition.command).expand(place.values)
+        if definition.build is None:
+            argv[0] = str(program)
+        environment = {
+            name: filled
+            for name, value in definition.environment.items()
+            for filled in Template.of_word(value).expand(place.values)
+        }
+        if probed and definition.uses_dpdk:
+            environment |= {"LINERATE_PROBE_ONE_IN": "0", "LINERATE_PROBE_REQUIRED": "1"}
+        hold_stdin = definition.stdin == "open"
+        return Command("forwarder", tuple(argv), (cpu,), environment, hold_stdin, wire.namespace)
+
+    def _check_addresses(self, wire: Wire) -> None:
+        routing = self.definition.routing
+        if not (routing and routing.needs_addresses):
+            return
+        if any(vdev.startswith(_MAKERS) and _FRAMES not in vdev for vdev in wire.vdevs):
+            raise UsageError(
+                f"--forwarders {self.name}: frames of this link have no addresses to route by",
+                "--link memif, memif2, nearfree1-ip or nearfree2-ip",
+            )
+
+    def measuring_spans(self, command: Command, one_in: int) -> Command:
+        """A `probed` command that measures how long frames are inside, in one of so many bursts."""
+        if self.definition.spans == "program":
+            return replace(command, argv=(*command.argv, "--spans", str(one_in)))
+        environment = {**command.environment, "LINERATE_PROBE_ONE_IN": str(one_in)}
+        return replace(command, environment=environment)
+
+    def configured(self, wire: Wire) -> AbstractContextManager[None]:
+        """What it needs set in the kernel at its end of the wire, for as long as it forwards."""
+        wanted = self.definition.configure
+        return CONFIGURE[wanted](self.name, wire) if wanted else nullcontext()
+
+    def companion(self, cpu: int, prefix: str, wire: Wire) -> Command | None:
+        """A program that must run on this CPU beside it, and serves telemetry when it works."""
+        wanted, program = self.definition.companion, self.program()
+        if not wanted or program is None:
+            return None
+        return COMPANIONS[wanted](self.name, program, cpu, prefix, wire)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the placeholders of a command line stand for, where a forwarder is about to start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from linerate.forwarders.definition import Definition, Placeholder, Routing
+from linerate.host.builds.plugins import probe_plugin
+from linerate.links import Wire, eal, flows, rules
+from linerate.links.eal import Memory
+from linerate.links.rules import RuleFiles
+
+# The drivers of virtual devices that tell what kind of packet they received.
+_KNOW_PACKET_TYPES = ("net_tap",)
+_INTERFACE = re.compile(r"(?:^|,)iface=([^,]+)")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a forwarder is about to start: its CPU, its memory, its end of a link.
+
+    `program`: the executable. `prefix`: EAL's file prefix, by which its telemetry is found.
+    `probed`: with the probe in it.
+    """
+
+    definition: Definition
+    program: Path
+    cpu: int
+    memory: Memory
+    prefix: str
+    wire: Wire
+    probed: bool = False
+
+    def values(self, name: str) -> Sequence[str]:
+        """What a placeholder stands for here."""
+        return _VALUES[name](self)
+
+    @property
+    def lcore_options(self) -> list[str]:
+        """EAL's options for its lcores, all of them on its CPU."""
+        if self.definition.lcores == "idle-main":
+            return eal.two_threads(self.cpu)
+        if self.definition.lcores == "renumbered":
+            return ["--lcores", f"0@{self.cpu}"]
+        return eal.one_core(self.cpu)
+
+    @property
+    def forwarding_lcore(self) -> int:
+        """The number of the lcore that forwards."""
+        if self.definition.lcores == "idle-main":
+            return 1
+        return self.cpu if self.lcore_options[0] == "-l" else 0
+
+    @property
+    def routing(self) -> Routing:
+        found = self.definition.routing
+        assert found is not None  # a definition without it has no placeholder that asks
+        return found
+
+    def eal_options(self) -> list[str]:
+        """All that the lab chooses; of programs without DPDK, those that they have of them."""
+        if not self.definition.uses_dpdk:
+            devices = [word for vdev in self.wire.vdevs for word in ("--vdev", vdev)]
+            return [*self.lcore_options, "--file-prefix", self.prefix, *devices]
+        options = eal.options(
+            self.lcore_options, self.memory, self.prefix, self.wire, mib=self.definition.memory_mib
+        )
+        return [*options, "-d", str(probe_plugin())] if self.probed else options
+
+    def rule_files(self) -> RuleFiles:
+        """What the frames of this link are forwarded by, in the form of the program's lookup."""
+        tables, ports, lookup = self.wire.tables, self.wire.ports, self.routing.lookup
+        if tables is None:
+            return rules.rule_files(lookup, ports)
+        return tables.rules_files(ports) if lookup == "acl" else tables.routes_files(ports)
+
+    def filter_file(self) -> list[str]:
+        """The rules that come before the routes, if there are some."""
+        tables = self.wire.tables
+        return [str(tables.rules_files(self.wire.ports).ipv4)] if tables and tables.rules else []
+
+    def parse_ptype(self) -> list[str]:
+        """What l3fwd needs where no driver tells it the type of a packet."""
+        known = all(vdev.startswith(_KNOW_PACKET_TYPES) for vdev in self.wire.vdevs)
+        return [] if known else ["--parse-ptype"]
+
+    def interfaces(self) -> list[str]:
+        """Names of the network interfaces of its ports."""
+        return [name for vdev in self.wire.vdevs for name in _INTERFACE.findall(vdev)]
+
+    def queues(self) -> str:
+        """The first queue of each port, all on the lcore that forwards."""
+        lcore = self.forwarding_lcore
+        return ",".join(f"({port},0,{lcore})" for port in range(self.wire.ports))
+
+
+_VALUES: dict[str, Callable[[Place], Sequence[str]]] = {}
+
+
+def _value(name: Placeholder, find: Callable[[Place], Sequence[str]]) -> None:
+    _VALUES[name] = find
+
+
+_value("program", lambda place: [str(place.program)])
+_value("eal", Place.eal_options)
+_value("lcores", lambda place: place.lcore_options[-1:])
+_value("prefix", lambda place: [place.prefix])
+_value("ports", lambda place: [str(place.wire.ports)])
+_value("portmask", lambda place: [f"{(1 << place.wire.ports) - 1:x}"])
+_value("port", lambda place: [str(port) for port in range(place.wire.ports)])
+_value("peer", lambda place: [flows.sender_mac(port) for port in range(place.wire.ports)])
+_value("queues", lambda place: [place.queues()])
+_value("topology", lambda place: ["loop" if place.wire.ports == 1 else "paired"])
+_value("parse_ptype", Place.parse_ptype)
+_value("table_ipv4", lambda place: [str(place.rule_files().ipv4)])
+_value("table_ipv6", lambda place: [str(place.rule_files().ipv6)])
+_value("filter_ipv4", Place.filter_file)
+_value("frames", lambda place: [str(rules.mixed_frame_file(place.wire.ports))])
+_value("rx", lambda place: place.interfaces()[:1])
+_value("tx", lambda place: place.interfaces()[-1:])

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How the programs of definitions are found or built: a function for each `recipe`."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from linerate.forwarders.definition import (
+    BenchBuild,
+    CExampleBuild,
+    Definition,
+    InstalledProgram,
+    RustBuild,
+)
+from linerate.forwarders.template import Template
+from linerate.host.builds import c_examples, compilers
+from linerate.host.builds.bench_programs import bench_program
+from linerate.host.errors import MissingError
+from linerate.host.places import rust_binary
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program that is there, and what it was made with, where the lab built it."""
+
+    program: Path
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+def build(definition: Definition, folder: Path) -> Built:
+    """Find or build the program of a definition that has a command.
+
+    `folder`: what a relative path in the command is below. Raises `MissingError` with the command
+    that mends it, or `LabError` if it does not build.
+    """
+    match definition.build:
+        case CExampleBuild() as wanted:
+            return _c_example(wanted)
+        case RustBuild(binary=binary):
+            return Built(rust_binary(binary))
+        case BenchBuild(folder=place, product=product):
+            return Built(bench_program(place, product))
+        case InstalledProgram(program=program, package=package):
+            if (found := shutil.which(program)) is None:
+                raise MissingError(f"{program} is not installed", f"make setup (Debian: {package})")
+            return Built(Path(found))
+        case None:
+            return Built(_named(definition, folder))
+
+
+def _c_example(wanted: CExampleBuild) -> Built:
+    compiler = None
+    if wanted.compiler == "clang" and (compiler := compilers.clang()) is None:
+        raise MissingError(
+            f"clang is missing, which one of the C {wanted.example} is built with", "make bench"
+        )
+    native = wanted.march == "native"
+    made = c_examples.build(wanted.example, compiler, native=native, include=wanted.include)
+    changes = {"changes": wanted.changes} if wanted.changes else {}
+    return Built(made.program, {**made.facts, **changes})
+
+
+def _named(definition: Definition, folder: Path) -> Path:
+    """The program that the command begins with: a path, or a name in PATH."""
+    word = Template(definition.command or "").words[0]
+    name = "".join(text for text, _ in word)
+    path = folder / name if "/" in name else None
+    found = shutil.which(path or name)
+    if found is None:
+        raise MissingError(
+            f"forwarder {definition.name}: {path or name} is not there or cannot be executed",
+            "correct the key command of its definition, or install the program",
+        )
+    return Path(found).absolute()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The forwarders that this process knows: those in `definitions`, and those of further files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
+
+from linerate.forwarders import definition
+from linerate.forwarders.definition import Definition
+from linerate.forwarders.engine import Forwarder
+from linerate.host.errors import UsageError, look_up
+
+# Further folders of definitions, with colons between them.
+VARIABLE = "LINERATE_FORWARDERS"
+
+FORWARDERS: dict[str, Forwarder] = {}
+
+
+def forwarder(name: str) -> Forwarder:
+    """The forwarder of that name; raises `UsageError` that lists what there is."""
+    return look_up(FORWARDERS, name, "--forwarders", "forwarder")
+
+
+def named(words: Iterable[str]) -> list[str]:
+    """Names of forwarders from a command line, where files of definitions may stand for theirs.
+
+    What ends with .toml is such a file. Raises `UsageError` for what is wrong with it.
+    """
+    found: list[str] = []
+    for word in words:
+        found += add_file(Path(word)) if word.endswith(".toml") else [word]
+    return found
+
+
+def add_file(path: Path) -> list[str]:
+    """Make the definitions in a TOML file known, and return their names; raises `UsageError`."""
+    found = definition.read(path)
+    add(found, str(path), path.absolute())
+    return [each.name for each in found]
+
+
+def add_folder(folder: Path) -> None:
+    """Make the definitions in a folder's TOML files known; raises `UsageError`."""
+    files = sorted(folder.glob("*.toml"))
+    if not files:
+        raise UsageError(f"{folder}: no folder with definitions of forwarders (*.toml)")
+    for path in files:
+        add_file(path)
+
+
+def add_from_environment() -> None:
+    """Make those in the folders of `LINERATE_FORWARDERS` known; raises `UsageError`."""
+    for folder in filter(None, os.environ.get(VARIABLE, "").split(":")):
+        add_folder(Path(folder))
+
+
+def add(found: Iterable[Definition], where: str, file: Path | None = None) -> None:
+    """Make these known. `where`: their file, for errors; `file`: if it is not the lab's own.
+
+    Raises `UsageError` for a name that another definition has already.
+    """
+    for each in found:
+        known = FORWARDERS.get(each.name)
+        if known and known.definition != each:
+            raise UsageError(
+                f"{where}: there is another forwarder called {each.name} already",
+                "choose another name",
+            )
+        FORWARDERS.setdefault(each.name, Forwarder(each, file))
+
+
+def _add_own() -> None:
+    files = resources.files("linerate.forwarders").joinpath("definitions").iterdir()
+    for file in sorted(files, key=lambda each: each.name):
+        if file.name.endswith(".toml"):
+            add(definition.parse(file.read_text(encoding="utf-8"), file.name), file.name)
+
+
+_add_own()

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a forwarder needs around it, by the names that definitions have for it: what the lab sets in
+the kernel (`configure`), and a program at the other end of the link (`companion`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from linerate.forwarders.bridging import bridged
+from linerate.forwarders.definition import Companion, Configure
+from linerate.forwarders.routing import routed
+from linerate.host.errors import UsageError
+from linerate.host.netns import Interface, ip
+from linerate.host.process import Command
+from linerate.links import Wire
+from linerate.links.eal import one_core
+
+# What a wire of the kernel's interfaces calls its devices.
+_INTERFACE = "net_af_packet"
+
+
+def on_interfaces(name: str, driver: str, wire: Wire) -> Wire:
+    """The same wire with devices of another driver on the kernel's interfaces."""
+    if wire.pci or not all(vdev.startswith(_INTERFACE) for vdev in wire.vdevs):
+        raise UsageError(
+            f"--forwarders {name}: it forwards between network interfaces only",
+            "--link veth, or --link ports with interfaces",
+        )
+    vdevs = (driver + vdev.removeprefix(_INTERFACE) for vdev in wire.vdevs)
+    return replace(wire, vdevs=tuple(vdevs))
+
+
+def two_ports(name: str, wire: Wire) -> tuple[Interface, Interface]:
+    """The forwarder's interfaces, for one that is to be set up between them."""
+    ports = wire.of(Interface.FORWARDER)
+    if not ports:
+        why = "the lab sets the kernel up on interfaces in a namespace of its own only"
+    elif len(ports) != 2:
+        why = "it forwards from one port to the other, and this link has one"
+    else:
+        return ports[0], ports[1]
+    raise UsageError(f"--forwarders {name}: {why}", "--link veth")
+
+
+@contextmanager
+def _detached(wire: Wire) -> Iterator[None]:
+    """A driver's XDP program stays on the interfaces when its process is killed."""
+    try:
+        yield
+    finally:
+        for port in wire.of(Interface.FORWARDER):
+            ip("-n", port.namespace, "link", "set", "dev", port.name, "xdp", "off")
+
+
+# Each gets the forwarder's name, for errors, and its end of the link.
+CONFIGURE: dict[Configure, Callable[[str, Wire], AbstractContextManager[None]]] = {
+    "bridge": lambda name, wire: bridged(two_ports(name, wire)),
+    "route": lambda name, wire: routed(two_ports(name, wire)),
+    "detach-xdp": lambda _, wire: _detached(wire),
+}
+
+
+def _xdp_pass(name: str, program: Path, cpu: int, prefix: str, wire: Wire) -> Command | None:
+    """A veth takes what XDP_TX sends only where its other end has an XDP program, too: there, one
+    that lets everything pass runs beside it, unless the generator has one, as AF_XDP does.
+    """
+    ports = wire.of(Interface.GENERATOR)
+    if not ports:
+        raise UsageError(
+            f"--forwarders {name}: it needs a program at the generator's end, too", "--link veth"
+        )
+    if wire.sender_has_xdp:
+        return None
+    devices = [f"net_xdp{n},iface={port.name}" for n, port in enumerate(ports)]
+    argv = [
+        str(program), *one_core(cpu), "--file-prefix", prefix,
+        *(word for device in devices for word in ("--vdev", device)),
+        "--", "-p", f"{(1 << len(ports)) - 1:x}", "-q", str(len(ports)), "-T", "0",
+        "--action", "pass",
+    ]  # fmt: skip
+    return Command("companion", tuple(argv), (cpu,), namespace=wire.sender_namespace)
+
+
+# Each gets the forwarder's name, its program, and where the companion is to run.
+COMPANIONS: dict[Companion, Callable[[str, Path, int, str, Wire], Command | None]] = {
+    "xdp-pass": _xdp_pass
+}
