@@ -139,8 +139,11 @@ def test_a_lab_waits_and_says_for_whom(place: Path) -> None:
             assert lab.stdin
             lab.stdin.close()
 
+        began = time.monotonic()
         with leased(say=say):
             assert lab.wait(10) == 0
+            # Woken by the other's end, not by the next look.
+            assert time.monotonic() - began < leases._LOOK_S / 2
             assert {holder.pid for holder in holders(ALLOWED).values()} == {os.getpid()}
     (line,) = said
     cpus = " and ".join(map(str, sorted(ALLOWED)))
@@ -210,7 +213,7 @@ import os, sys, time
 from pathlib import Path
 from linerate.host import leases
 leases.PLACES = (Path(sys.argv[1]),)
-leases._LOOK_S = 0.01
+leases._AT_LEAST_S = leases._LOOK_S = 0.01
 with leases.leased():
     inside = os.open(sys.argv[2], os.O_CREAT | os.O_EXCL)
     time.sleep(0.05)

@@ -33,12 +33,14 @@ from pathlib import Path
 from linerate.host import locks
 from linerate.host.cpus import Cores, siblings
 from linerate.host.errors import MachineError
-from linerate.host.process import pause
+from linerate.host.process import await_end, pause
 
 PLACES = (Path("/run/lock"), Path("/tmp"))
 PATIENCE_S = 24 * 3600.0
-# Whoever waits looks so often; it must not disturb the one who measures.
-_LOOK_S = 0.5
+# Whoever waits is woken by the end of the process that it waits for, and looks else so seldom: it
+# must not disturb what is measured.
+_LOOK_S = 10.0
+_AT_LEAST_S = 0.1
 # Labs that choose at the same moment see each other's attempts: these are not worth a message.
 _RETRY_S = 0.01
 # A FIFO would wait for its other end, and a terminal could become the lab's.
@@ -152,7 +154,7 @@ def _wait(
         os.sched_setaffinity(0, {Cores.among(allowed).control})
     while True:
         waited = time.monotonic() - began
-        pause(_RETRY_S if waited < locks.PATIENCE_S else _LOOK_S)
+        pause(_RETRY_S if waited < locks.PATIENCE_S else _AT_LEAST_S)
         if (held := _take(allowed, count)) is not None:
             return held
         if waited < locks.PATIENCE_S:
@@ -167,6 +169,8 @@ def _wait(
         if found and described(found) != told:
             told = described(found)
             say(f"waiting for free CPUs (Ctrl-C stops); {told}")
+        pids = {holder.pid for holder in found.values() if holder.pid is not None}
+        await_end(pids, min(_LOOK_S, patience_s - waited) if found else 0)
 
 
 def _to_stderr(line: str) -> None:

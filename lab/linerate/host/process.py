@@ -24,7 +24,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -457,6 +457,23 @@ def pause(seconds: float) -> None:
             time.sleep(rest)
         elif select.select([_Signals.arrivals], [], [], rest)[0]:
             # Whoever else had a signal has been told by now.
+            os.read(_Signals.arrivals, 512)
+    checkpoint()
+
+
+def await_end(pids: Iterable[int], timeout_s: float) -> None:
+    """Sleep until one of these processes ends, whoever's they are, or the time is over; a signal
+    ends it, too. One that is gone already is not waited for.
+    """
+    with contextlib.ExitStack() as opened:
+        watched = [] if _Signals.arrivals is None else [_Signals.arrivals]
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                watched.append(os.pidfd_open(pid))
+                opened.callback(os.close, watched[-1])
+        checkpoint()
+        if _Signals.arrivals in select.select(watched, [], [], timeout_s)[0]:
+            assert _Signals.arrivals is not None
             os.read(_Signals.arrivals, 512)
     checkpoint()
 
