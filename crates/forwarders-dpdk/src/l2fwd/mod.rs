@@ -10,9 +10,11 @@
 //! thread writes the file. All of them end when the [`Stop`](crate::stop::Stop) is raised.
 
 mod counters;
+mod error;
 mod forward;
 mod run;
 mod wiring;
 
+pub use error::RunError;
 pub use forwarders_common::l2fwd::{Options, Path, Plan, PlanError};
-pub use run::{RunError, packet_pool, run, start};
+pub use run::{packet_pool, run, start};

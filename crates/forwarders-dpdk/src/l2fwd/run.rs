@@ -3,13 +3,13 @@
 
 use dpdk::{Eal, Mempool, MempoolError, PoolConfig, Port, PortControl, PortError, Started, tsc};
 use forwarders_common::ethernet::mac_text;
-use forwarders_common::l2fwd::{Document, Options, Plan, PlanError, PortFacts, Screen};
+use forwarders_common::l2fwd::{Document, Options, Plan, PortFacts, Screen};
 use forwarders_common::{say, say_on};
 
 use super::counters::Counters;
+use super::error::RunError;
 use super::wiring::Wiring;
 use crate::document::{Kept, ethdev};
-use crate::error;
 use crate::polling::{self, BURST};
 use crate::ports;
 use crate::stats_file::StatsFile;
@@ -19,9 +19,6 @@ use crate::stop::Stop;
 const DESCRIPTORS: u32 = 1024;
 const CACHE: u32 = 256;
 const MIN_MBUFS: u32 = 8192;
-
-/// Why forwarding did not start or did not end well.
-pub type RunError = error::RunError<PlanError>;
 
 /// The pool that [`run`] wants: large enough for every ring, cache and burst, and on the main lcore's
 /// NUMA node, as in the C example.

@@ -8,8 +8,8 @@ use dpdk::{Eal, Mempool, Port, PortControl, PortError, Queues, RxQueue, Started,
 use forwarders_common::l2fwd::{Counts, Options, Path, Plan, Screen};
 
 use super::counters::Counters;
+use super::error::RunError;
 use super::forward::{self, Buffered, Lane, Output, Unbuffered};
-use super::run::RunError;
 use crate::ethernet;
 use crate::polling::QueueFigures;
 use crate::stop::Stop;

@@ -11,6 +11,15 @@ use graph::GraphError;
 
 use super::plan::PlanError;
 
+/// Why routing did not start or did not end well.
+pub type RunError = crate::error::RunError<SetupError>;
+
+impl<E: Into<SetupError>> From<E> for RunError {
+    fn from(error: E) -> Self {
+        Self::Plan(error.into())
+    }
+}
+
 /// Why the options cannot be done.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {

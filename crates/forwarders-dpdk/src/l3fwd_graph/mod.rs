@@ -21,7 +21,7 @@ mod run;
 mod screen;
 mod topology;
 
-pub use error::SetupError;
-pub use options::{Executor, Options};
-pub use plan::{Plan, PlanError, Polled};
-pub use run::{RunError, start};
+pub use error::{RunError, SetupError};
+pub use options::{Executor, Options, Polled};
+pub use plan::{Plan, PlanError};
+pub use run::start;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use super::plan::Polled;
 use crate::getopt::{Opt, flag, valued};
 use crate::options::{CommandLine, OptionsError, in_brackets, port_mask, strtoul, wrong};
 
@@ -37,6 +36,17 @@ l3fwd-graph [EAL options] -- -p PORTMASK [-P] [--config (port,queue,lcore)[,(por
   --executor dpdk|fused: what walks the graph, DPDK's librte_graph (default) or one function made of all nodes
   --model rtc: each lcore walks its own graph from end to end, the one model of this DPDK's librte_graph
 ";
+
+/// A receive queue and the lcore that polls it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Polled {
+    /// The port.
+    pub port: u16,
+    /// Its queue.
+    pub queue: u16,
+    /// The lcore.
+    pub lcore: u32,
+}
 
 /// What walks the graphs.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Which lcore polls which queue, checked.
 
-use super::options::Options;
+use super::options::{Options, Polled};
 use crate::options::ports_of;
 
 /// Queues that one lcore may poll, and that a port may have, as in the C example.
 const MAX_PER_LCORE: usize = 16;
 const MAX_PER_PORT: u16 = 128;
-
-/// A receive queue and the lcore that polls it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Polled {
-    /// The port.
-    pub port: u16,
-    /// Its queue.
-    pub queue: u16,
-    /// The lcore.
-    pub lcore: u32,
-}
 
 /// Why the options do not fit the ports and lcores there are.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

@@ -9,10 +9,10 @@ use dpdk::{
 use forwarders_common::ethernet::{addresses, mac_text};
 use forwarders_common::{say, say_on};
 
+use super::error::RunError;
 use super::nodes::BURST;
 use super::options::Options;
 use super::plan::Plan;
-use super::run::RunError;
 use crate::ethernet::Addresses;
 use crate::ports::warn_if_remote;
 

@@ -15,7 +15,7 @@ use forwarders_common::{say, say_on};
 
 use super::commands::{self, Family, PAGE, Request, Wish};
 use super::desk::Desk;
-use super::error::SetupError;
+use super::error::{RunError, SetupError};
 use super::nodes::{
     BURST, Classify, Discard, Filter, Ip4Lookup, Ip4Rewrite, Ip6Lookup, Ip6Rewrite, Receive,
     Transmit, addresses_by_port,
@@ -26,20 +26,10 @@ use super::rules::{self, Rules};
 use super::screen::Screen;
 use super::topology::{self, Router, Walked};
 use super::{ports, routes};
-use crate::error;
 use crate::ethernet::Addresses;
 use crate::polling::{self, QueueFigures};
 use crate::ports::await_links;
 use crate::stop::Stop;
-
-/// Why routing did not start or did not end well.
-pub type RunError = error::RunError<SetupError>;
-
-impl<E: Into<SetupError>> From<E> for RunError {
-    fn from(error: E) -> Self {
-        Self::Plan(error.into())
-    }
-}
 
 /// Routes until `stop` is raised, then says "Bye...", as the C example does.
 ///
