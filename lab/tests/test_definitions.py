@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -133,9 +134,10 @@ def test_the_page_has_every_key_and_placeholder_and_its_examples_work() -> None:
     for key, field in Definition.model_fields.items():
         name = field.alias or key
         assert f"`{name}`" in page or f"`{name}." in page, name
-    own, skeleton = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    own, skeleton, bridge = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert parse(skeleton, "page") == [forwarder("c-skeleton").definition]
     assert [each.name for each in parse(own, "page")] == ["mine"]
+    assert [each.counted for each in parse(bridge, "page")] == ["link"]
 
 
 # -- templates -------------------------------------------------------------------------------------
@@ -185,7 +187,13 @@ def test_placeholders_have_values() -> None:
         (MINE.replace('"dpdk"', '"dpkd"'), "kind: Input should be 'dpdk'"),
         (MINE + "memory_mib = 0", "memory_mib: Input should be greater than 0"),
         (MINE + 'environment = { A = "{b}" }', "environment: unknown placeholder {b}"),
-        ('name = "mine"\nkind = "kernel"', 'needs command, or configure = "bridge"'),
+        ('name = "mine"\nkind = "kernel"', 'needs command or setup, or configure = "bridge"'),
+        (MINE + 'counted = "link"', 'counted = "link" needs ports.on = "made-interfaces"'),
+        (MINE + 'setup = ["ip {eal}"]', "setup: unknown placeholder {eal} (known: ports, "),
+        (MINE + 'setup = [""]', "setup: a command is empty"),
+        (MINE + 'ready = { by = "output" }', 'ready: "text" is missing'),
+        (MINE + 'ready = { by = "output", text = "a", txt = 1 }', 'unknown key "txt" (known: by, '),
+        (MINE + 'stop = { signal = "SIGSTOP" }', "stop.signal: Input should be 'SIGINT', "),
         ("[defaults]\n" + MINE, "forwarder must be an array of tables"),
         ("a = 1\n[[forwarder]]" + MINE, '"a" stands beside [[forwarder]]'),
         ("[[forwarder]]" + MINE + "x = 1", 'forwarder mine: unknown key "x"'),
@@ -258,9 +266,52 @@ def test_a_file_that_cannot_be_used(mine: Path, tmp_path: Path) -> None:
         named([str(mine)])
     mine.write_text(MINE)
     named([str(mine)])
+    forwarder("mine").prepare()
     (tmp_path / "mine").unlink()
     with pytest.raises(MissingError, match=r"forwarder mine: .*/mine is not there"):
         forwarder("mine").prepare()
+
+
+def test_what_setup_runs_is_looked_for_beforehand(mine: Path) -> None:
+    mine.write_text(MINE + 'setup = ["ip link", "./routes {rx}"]')
+    named([str(mine)])
+    with pytest.raises(MissingError, match=r"/routes is not there.*") as caught:
+        forwarder("mine").prepare()
+    assert "setup or teardown" in str(caught.value.hint)
+
+
+def test_how_it_is_started_and_stopped(mine: Path) -> None:
+    mine.write_text(
+        MINE.replace("{eal}", "{rx} {tx}")
+        + 'directory = "work"\nenvironment = { MASK = "0x{portmask} of {ports}" }\n'
+        + 'stop = { signal = "SIGTERM", within_s = 9 }\nports = { on = "interfaces" }\n'
+    )
+    named([str(mine)])
+    command = forwarder("mine").command(3, Memory(hugepages=True), "p", wire("af-xdp", 2))
+    assert command is not None
+    assert command.argv == (str(mine.parent / "mine"), "f0", "f1", "--", "-p", "3")
+    assert command.environment == {"MASK": "0x3 of 2"}
+    assert command.directory == mine.parent / "work"
+    assert command.ending == (signal.SIGTERM, 9)
+
+
+def test_who_looks_at_polls_and_spans(mine: Path) -> None:
+    def found(text: str) -> tuple[str | None, str | None, bool]:
+        (definition,) = parse(MINE.replace('"dpdk"', '"kernel"') * ("own" in text) or MINE, "x")
+        each = Forwarder(definition.model_copy(update=json.loads(text.removeprefix("own "))))
+        command = Forwarder(each.definition, mine).command(
+            3, Memory(hugepages=True), "p", Wire(vdevs=("net_null0",)), probed=True
+        )
+        assert command is not None
+        return each.polling, each.spans, "-d" in command.argv
+
+    with mock.patch("linerate.forwarders.placeholders.probe_plugin", return_value="probe.so"):
+        probe = ("/linerate/probe/polling", "/linerate/probe/latency", True)
+        assert found("{}") == probe
+        assert found('{"polls": "nothing", "spans": "nothing"}') == (None, None, False)
+        assert found('{"polls": "nothing"}') == (None, "/linerate/probe/latency", True)
+        assert found("own {}") == (None, None, False)
+        assert found('own {"polls": "program"}') == ("/linerate/polling", None, False)
 
 
 def test_folders_of_the_environment(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

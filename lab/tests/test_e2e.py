@@ -27,6 +27,7 @@ from linerate.records import trial as records
 
 pytestmark = pytest.mark.e2e
 
+BENCH = project_root() / "bench" / "lab"
 RELEASE = project_root() / "target" / "release"
 
 
@@ -331,8 +332,8 @@ def nearfree_or_skip() -> None:
 def test_the_peers_of_the_benchmark(
     tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
-    folder = project_root() / "bench" / "lab" / "linerate_bench" / "forwarders"
-    monkeypatch.setenv("LINERATE_FORWARDERS", str(folder))
+    monkeypatch.setenv("LINERATE_FORWARDERS", str(BENCH / "linerate_bench" / "forwarders"))
+    monkeypatch.setenv("PYTHONPATH", str(BENCH))
     need("l2fwd", "raw-l2fwd")
     nearfree_or_skip()
     names = [*PEERS, "rust-l2fwd", "rust-l2fwd-burst"]
@@ -365,6 +366,33 @@ def test_the_peers_of_the_benchmark(
         assert all(name in goals.stdout for name in names if name.startswith("rust"))
 
 
+def test_a_program_of_the_reader_s(tmp_path: Path, runtime: Path) -> None:
+    """By its definition: as an own name, beside the same program under the lab's."""
+    need("l2fwd")
+    (tmp_path / "fwd").symlink_to(RELEASE / "l2fwd")
+    mine = tmp_path / "mine.toml"
+    mine.write_text(
+        'name = "mine"\nkind = "dpdk"\ncommand = "./fwd {eal} -- -p {portmask} -q {ports} -T 0"\n'
+        'directory = "."\nstop = { signal = "SIGTERM" }\n'
+    )
+    run = Run(
+        runtime, tmp_path / "run", "--link", "null", "--blocks", "1",
+        "--forwarders", f"rust-l2fwd,{mine}",
+    )  # fmt: skip
+    code, _, errors = run.finish()
+    assert code == 0, errors
+    check_files(run)
+    trials = [trial for trial in run.trials() if trial.forwarder == "mine"]
+    assert {trial.role for trial in trials} == {"measure", "probed"}
+    known = json.loads((run.out / "run.json").read_text())["sessions"][0]["forwarders"]
+    for trial in trials:
+        assert trial.valid or disturbed(trial, STARVED), trial.invalid
+        assert trial.program is not None
+        assert trial.program.definition == known["mine"]["sha256"]
+        assert trial.processes[0].argv[0] == str(tmp_path / "fwd")
+        assert (trial.polling is not None) == (trial.role == "probed")
+
+
 def test_instructions_are_counted(runtime: Path) -> None:
     nearfree_or_skip()
     if shutil.which("valgrind") is None:
@@ -375,7 +403,7 @@ def test_instructions_are_counted(runtime: Path) -> None:
         text=True,
         check=False,
         timeout=120,
-        env={**os.environ, "XDG_RUNTIME_DIR": str(runtime)},
+        env={**os.environ, "XDG_RUNTIME_DIR": str(runtime), "PYTHONPATH": str(BENCH)},
     )
     assert done.returncode == 0, done.stderr
     lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()[2:]}

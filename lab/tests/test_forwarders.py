@@ -131,8 +131,11 @@ def test_xdp_tx_has_a_program_at_the_other_end(build: Path) -> None:
 
 def test_xdp_fib_needs_the_routes_of_two_ports(build: Path) -> None:
     one = replace(VETH, interfaces=VETH.interfaces[:2])
-    with pytest.raises(UsageError, match=r"xdp-fib: .* this link has one"):
-        forwarder("xdp-fib").configured(one)
+    with (
+        pytest.raises(UsageError, match=r"xdp-fib: .* this link has one"),
+        forwarder("xdp-fib").configured(one),
+    ):
+        pass
 
 
 def test_testpmd_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

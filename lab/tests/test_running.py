@@ -15,10 +15,11 @@ from typing import Literal
 
 import pytest
 
-from linerate.forwarders import forwarder
+from linerate.forwarders import Forwarder, forwarder
+from linerate.forwarders.definition import parse
 from linerate.host import netns
 from linerate.host.cpus import Cores
-from linerate.host.errors import LabError, UsageError
+from linerate.host.errors import LabError, LinkError, UsageError
 from linerate.host.netns import Interface, ip
 from linerate.host.process import RunDirectory, wait_until
 from linerate.links import LinkContext, Wire, flows, link
@@ -161,6 +162,79 @@ def test_nothing_of_it_stays(run: RunDirectory, wire: Wire, name: str) -> None:
     # Also where it is not to end well, and again.
     with pytest.raises(ZeroDivisionError), start(name, run, wire):
         raise ZeroDivisionError
+    assert settings(wire) == before
+
+
+# What a definition of the reader's may say: a bridge by commands, and a program that only waits.
+OWN = """
+name = "own"
+kind = "kernel"
+command = "sh -c 'trap \\"\\" INT; $SAY; exec sleep 600'"
+environment = {{ SAY = "{say}" }}
+ports = {{ number = 2, on = "made-interfaces" }}
+counted = "link"
+ready = {{ {ready}, within_s = 3 }}
+stop = {{ signal = "SIGTERM" }}
+setup = [
+  "ip link add own0 type bridge forward_delay 0 mcast_snooping 0",
+  "ip link set {{rx}} master own0",
+  "ip link set {{tx}} master own0",
+  "ip link set {up} up",
+]
+teardown = ["ip link del own0"]
+"""
+SAYS, MAKES = 'by = "output", text = "forwarding"', 'by = "interface", interface = "made0"'
+
+
+def own(say: str, ready: str, up: str = "own0") -> Forwarder:
+    (definition,) = parse(OWN.format(say=say, ready=ready, up=up), "own.toml")
+    return Forwarder(definition)
+
+
+@pytest.mark.parametrize(
+    ("say", "ready"), [("echo forwarding", SAYS), ("ip link add made0 type bridge", MAKES)]
+)
+def test_a_program_without_telemetry_and_what_is_set_up_for_it(
+    run: RunDirectory, wire: Wire, say: str, ready: str
+) -> None:
+    sent = frame_of(next(flows.flows(4)), 4, 0)
+    before = settings(wire)
+    with launch(own(say, ready), run, CORES, SMALL, wire) as running:
+        assert running.forwarder is not None
+        assert (running.children, running.telemetry) == ((running.forwarder,), None)
+        running.wait_until(running.ports.up, TIMEOUT_S, "no link")
+        count = counted(running)
+        assert through(wire, sent, 0) == sent
+        assert gained(count, running) == [(1, 0), (0, 1)]
+        ending = time.monotonic()
+    # By its signal, not by those that come when it has not helped.
+    assert time.monotonic() - ending < 2
+    assert wire.namespace
+    if ready is MAKES:
+        ip("-n", wire.namespace, "link", "del", "made0")
+    assert settings(wire) == before
+
+
+@pytest.mark.parametrize(
+    ("forwarder", "complaint"),
+    [
+        (own("true", SAYS), 'the forwarder did not print "forwarding" within 3 s'),
+        (own("true", MAKES), "the forwarder made no interface made0 within 3 s"),
+        (
+            own("echo forwarding", SAYS, up="none0"),
+            'ip link set none0 up: Cannot find device "none',
+        ),
+    ],
+)
+def test_one_that_does_not_become_ready(
+    run: RunDirectory, wire: Wire, forwarder: Forwarder, complaint: str
+) -> None:
+    before = settings(wire)
+    with (
+        pytest.raises(LinkError, match=complaint),
+        launch(forwarder, run, CORES, SMALL, wire),
+    ):
+        pass
     assert settings(wire) == before
 
 

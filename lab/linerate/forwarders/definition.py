@@ -15,6 +15,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from signal import Signals
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -38,6 +39,10 @@ Placeholder = Literal[
 ]  # fmt: skip
 PLACEHOLDERS: tuple[Placeholder, ...] = get_args(Placeholder)
 _OF_ROUTING = {"table_ipv4", "table_ipv6", "filter_ipv4"}
+# Of commands that are no program's: they run before there is one.
+_OF_LINKS: tuple[Placeholder, ...] = ("ports", "portmask", "port", "peer", "rx", "tx")
+# How long a program may take to start, unless its definition says more.
+START_TIMEOUT_S = 10.0
 
 
 class CExampleBuild(Strict):
@@ -123,6 +128,43 @@ class Routing(Strict):
         return ("routes-and-rules" if tables.rules else "routes") in self.holds
 
 
+class TelemetryReady(Strict):
+    """The program is ready when its telemetry answers."""
+
+    by: Literal["telemetry"] = "telemetry"
+    within_s: Annotated[float, Field(gt=0)] = START_TIMEOUT_S
+
+
+class OutputReady(Strict):
+    """The program is ready when it has printed a text, on standard output or standard error."""
+
+    by: Literal["output"]
+    text: str = Field(min_length=1)
+    within_s: Annotated[float, Field(gt=0)] = START_TIMEOUT_S
+
+
+class InterfaceReady(Strict):
+    """The program is ready when a network interface is there, in the namespace that it runs in."""
+
+    by: Literal["interface"]
+    interface: str = Field(min_length=1)
+    within_s: Annotated[float, Field(gt=0)] = START_TIMEOUT_S
+
+
+Ready = Annotated[TelemetryReady | OutputReady | InterfaceReady, Field(discriminator="by")]
+
+
+class Stop(Strict):
+    """How the program is asked to end. What has not ended then gets SIGTERM, then SIGKILL."""
+
+    signal: Literal["SIGINT", "SIGTERM", "SIGQUIT", "SIGHUP", "SIGUSR1", "SIGUSR2"] = "SIGINT"
+    within_s: Annotated[float, Field(gt=0)] = 3.0
+
+    @property
+    def ending(self) -> tuple[Signals, float]:
+        return Signals[self.signal], self.within_s
+
+
 class Definition(Strict):
     """A forwarder: how it is built, started and read."""
 
@@ -147,6 +189,25 @@ class Definition(Strict):
     )
     environment: dict[str, str] = Field(
         default_factory=dict, description="variables, with placeholders in their values"
+    )
+    directory: str | None = Field(
+        default=None,
+        description="that the program starts in, below the definition's file; absent: a new one",
+    )
+    setup: list[str] = Field(
+        default_factory=list,
+        description="commands that run before the program starts, in its network namespace",
+    )
+    teardown: list[str] = Field(
+        default_factory=list,
+        description="commands that run when it has ended, also where one of setup failed",
+    )
+    ready: Ready = Field(default_factory=TelemetryReady, description="how it shows")
+    stop: Stop = Field(default_factory=Stop)
+    counted: Literal["telemetry", "link"] = Field(
+        default="telemetry",
+        description="where its packets are; telemetry: /ethdev/stats of its ports; link: the "
+        "counters of its network interfaces, which the lab made",
     )
     stdin: Literal["empty", "open"] = Field(
         default="empty",
@@ -174,8 +235,10 @@ class Definition(Strict):
         default=None,
         description="xdp-pass: an XDP program at the generator's end that lets everything pass",
     )
-    polls: Literal["probe", "program"] = Field(
-        default="probe", description="who counts polls; program: it answers /linerate/polling"
+    polls: Literal["probe", "program", "nothing"] = Field(
+        default="probe",
+        description="who counts polls; probe: of programs on DPDK, the lab's plugin; program: it "
+        "answers /linerate/polling",
     )
     spans: Literal["probe", "program", "nothing"] = Field(
         default="probe",
@@ -196,6 +259,16 @@ class Definition(Strict):
             check_placeholders(template.placeholders)
         return text
 
+    @field_validator("setup", "teardown")
+    @classmethod
+    def _check_commands(cls, commands: list[str]) -> list[str]:
+        for text in commands:
+            template = Template(text)
+            if not template.words:
+                raise ValueError("a command is empty")
+            check_placeholders(template.placeholders, _OF_LINKS)
+        return commands
+
     @field_validator("environment")
     @classmethod
     def _check_environment(cls, variables: dict[str, str]) -> dict[str, str]:
@@ -206,12 +279,16 @@ class Definition(Strict):
     @model_validator(mode="after")
     def _check(self) -> Definition:
         if self.command is None:
-            if self.configure not in ("bridge", "route"):
-                raise ValueError('needs command, or configure = "bridge" or "route"')
+            if self.configure not in ("bridge", "route") and not self.setup:
+                raise ValueError('needs command or setup, or configure = "bridge" or "route"')
             if self.build:
                 raise ValueError("build is only for a definition with a command")
+            if self.counted != "link":
+                raise ValueError('without command it needs counted = "link"')
         elif (self.build is not None) != ("{program}" in self.command):
             raise ValueError("command must have {program} if there is build, and only then")
+        if self.counted == "link" and self.ports.on != "made-interfaces":
+            raise ValueError('counted = "link" needs ports.on = "made-interfaces"')
         used = set(Template(self.command or "").placeholders)
         for value in self.environment.values():
             used |= set(Template.of_word(value).placeholders)
@@ -222,6 +299,16 @@ class Definition(Strict):
     @property
     def uses_dpdk(self) -> bool:
         return self.kind.startswith("dpdk")
+
+    @property
+    def probed(self) -> bool:
+        """Whether the lab's plugin can look at it."""
+        return self.uses_dpdk and "probe" in (self.polls, self.spans)
+
+    @property
+    def has_telemetry(self) -> bool:
+        """Whether the lab asks it for anything."""
+        return self.counted == "telemetry" or self.ready.by == "telemetry"
 
     def as_data(self) -> dict[str, Any]:
         """The definition without what is left at its default, for JSON."""
@@ -237,11 +324,13 @@ class Definition(Strict):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def check_placeholders(names: tuple[str, ...]) -> None:
-    """Raise `ValueError` for a placeholder that there is not."""
+def check_placeholders(
+    names: tuple[str, ...], known: tuple[Placeholder, ...] = PLACEHOLDERS
+) -> None:
+    """Raise `ValueError` for a placeholder that is not one of these."""
     for name in names:
-        if name not in PLACEHOLDERS:
-            raise ValueError(f"unknown placeholder {{{name}}}{_known(name, PLACEHOLDERS)}")
+        if name not in known:
+            raise ValueError(f"unknown placeholder {{{name}}}{_known(name, known)}")
 
 
 def _known(word: str, known: tuple[str, ...]) -> str:
@@ -302,8 +391,8 @@ def complaint(error: ValidationError) -> str:
     """The first thing that is wrong, with its key."""
     first = error.errors()[0]
     keys = [str(part) for part in first["loc"]]
-    if keys[:1] == ["build"] and len(keys) > 2:
-        # Between them stands the recipe, which is no key.
+    if keys[:1] in (["build"], ["ready"]) and len(keys) > 2:
+        # Between them stands which recipe, which is no key.
         del keys[1]
     message = str(first.get("ctx", {}).get("error", first["msg"]))
     if first["type"] == "extra_forbidden":
@@ -318,13 +407,13 @@ def complaint(error: ValidationError) -> str:
 def _keys(table: list[str], location: tuple[int | str, ...]) -> tuple[str, ...]:
     """The keys that a table of a definition may have."""
     models: dict[str, type[BaseModel]] = {
-        "": Definition, "ports": Ports, "routing": Routing, "tx_buffer": TxBuffer,
+        "": Definition, "ports": Ports, "routing": Routing, "tx_buffer": TxBuffer, "stop": Stop,
     }  # fmt: skip
-    builds = get_args(get_args(Build)[0])
-    for build in builds:
-        (recipe,) = get_args(build.model_fields["recipe"].annotation)
-        if table == ["build"] and recipe in location:
-            models["build"] = build
+    for name, union, tag in (("build", Build, "recipe"), ("ready", Ready, "by")):
+        for model in get_args(get_args(union)[0]):
+            (value,) = get_args(model.model_fields[tag].annotation)
+            if table == [name] and value in location:
+                models[name] = model
     found = models[".".join(table)].model_fields
     return tuple(field.alias or name for name, field in found.items())
 

@@ -1,23 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A forwarder: its definition, and how it becomes a command at its end of a link.
 
-A program serves DPDK's telemetry protocol, with /ethdev/stats and /ethdev/link_status for its ports
-0, 1, ..., in `dpdk/PREFIX` below the run directory. Where there is none, the kernel forwards as it
-is `configured`, and its interfaces count.
+As a rule a program serves DPDK's telemetry protocol, with /ethdev/stats and /ethdev/link_status for
+its ports 0, 1, ..., in `dpdk/PREFIX` below the run directory. Where there is no program, the kernel
+forwards as it is `configured`.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from linerate.forwarders import recipes
-from linerate.forwarders.definition import Definition
+from linerate.forwarders.definition import Definition, Ready
 from linerate.forwarders.placeholders import Place
 from linerate.forwarders.recipes import Built
-from linerate.forwarders.surroundings import COMPANIONS, CONFIGURE, on_interfaces, two_ports
+from linerate.forwarders.surroundings import (
+    COMPANIONS,
+    CONFIGURE,
+    between,
+    on_interfaces,
+    two_ports,
+)
 from linerate.forwarders.template import Template
 from linerate.host import netns
 from linerate.host.errors import UsageError
@@ -93,10 +100,12 @@ class Forwarder:
         return self.definition.routing is not None
 
     @property
-    def polling(self) -> str:
-        """The telemetry command that has the figures of its polls when it is started `probed`."""
-        own = self.definition.polls == "program"
-        return "/linerate/polling" if own else "/linerate/probe/polling"
+    def polling(self) -> str | None:
+        """The telemetry command that has the figures of its polls when it is started `probed`.
+
+        None: nobody counts them.
+        """
+        return self._command_of("polling", self.definition.polls)
 
     @property
     def spans(self) -> str | None:
@@ -104,8 +113,28 @@ class Forwarder:
 
         None: it cannot tell.
         """
-        by = {"program": "/linerate/latency", "probe": "/linerate/probe/latency"}
-        return by.get(self.definition.spans)
+        return self._command_of("latency", self.definition.spans)
+
+    def _command_of(self, figures: str, by: str) -> str | None:
+        definition = self.definition
+        if by == "program" and definition.has_telemetry:
+            return f"/linerate/{figures}"
+        return f"/linerate/probe/{figures}" if by == "probe" and definition.probed else None
+
+    @property
+    def ready(self) -> Ready:
+        """How its program shows that it is ready."""
+        return self.definition.ready
+
+    @property
+    def has_telemetry(self) -> bool:
+        """Whether its program serves telemetry."""
+        return self.definition.has_telemetry
+
+    @property
+    def counted_by_link(self) -> bool:
+        """Whether its packets are counted by the interfaces of the link, not by its program."""
+        return self.definition.counted == "link"
 
     def holds(self, tables: Tables) -> bool:
         """Whether it can forward by such tables."""
@@ -125,11 +154,15 @@ class Forwarder:
 
     def prepare(self) -> None:
         """Find or build the program; raises `MissingError` with the command that mends it."""
+        recipes.check_commands(self.definition, self._folder)
         if self.definition.command is None:
             netns.prepare()
         else:
-            folder = self.file.parent if self.file else Path()
-            self._built = recipes.build(self.definition, folder)
+            self._built = recipes.build(self.definition, self._folder)
+
+    @property
+    def _folder(self) -> Path:
+        return self.file.parent if self.file else Path.cwd()
 
     def program(self) -> Path | None:
         """The executable, which is prepared if it was not; None: the kernel forwards alone."""
@@ -156,14 +189,16 @@ class Forwarder:
         """
         definition = self.definition
         if definition.command is None:
-            two_ports(self.name, wire)
+            if definition.configure:
+                two_ports(self.name, wire)
             return None
         if driver := definition.ports.driver:
             wire = on_interfaces(self.name, driver, wire)
         self._check_addresses(wire)
         program = self.program()
         assert program is not None
-        place = Place(definition, program, cpu, memory, prefix, wire, probed)
+        probed = probed and definition.probed
+        place = Place(definition, wire, program, cpu, memory, prefix, probed)
         argv = Template(definition.command).expand(place.values)
         if definition.build is None:
             argv[0] = str(program)
@@ -172,10 +207,18 @@ class Forwarder:
             for name, value in definition.environment.items()
             for filled in Template.of_word(value).expand(place.values)
         }
-        if probed and definition.uses_dpdk:
+        if probed:
             environment |= {"LINERATE_PROBE_ONE_IN": "0", "LINERATE_PROBE_REQUIRED": "1"}
-        hold_stdin = definition.stdin == "open"
-        return Command("forwarder", tuple(argv), (cpu,), environment, hold_stdin, wire.namespace)
+        return Command(
+            "forwarder",
+            tuple(argv),
+            (cpu,),
+            environment,
+            hold_stdin=definition.stdin == "open",
+            namespace=wire.namespace,
+            directory=self._folder / definition.directory if definition.directory else None,
+            ending=definition.stop.ending,
+        )
 
     def _check_addresses(self, wire: Wire) -> None:
         routing = self.definition.routing
@@ -194,10 +237,22 @@ class Forwarder:
         environment = {**command.environment, "LINERATE_PROBE_ONE_IN": str(one_in)}
         return replace(command, environment=environment)
 
-    def configured(self, wire: Wire) -> AbstractContextManager[None]:
-        """What it needs set in the kernel at its end of the wire, for as long as it forwards."""
-        wanted = self.definition.configure
-        return CONFIGURE[wanted](self.name, wire) if wanted else nullcontext()
+    @contextmanager
+    def configured(self, wire: Wire) -> Iterator[None]:
+        """What it needs set in the kernel at its end of the wire, for as long as it forwards.
+
+        Raises `UsageError` for a link that it does not work on, `LinkError` if it cannot be set.
+        """
+        definition = self.definition
+        setup, teardown = (
+            [Template(text).expand(Place(definition, wire).values) for text in commands]
+            for commands in (definition.setup, definition.teardown)
+        )
+        with ExitStack() as stack:
+            if definition.configure:
+                stack.enter_context(CONFIGURE[definition.configure](self.name, wire))
+            stack.enter_context(between(setup, teardown, wire.namespace, self._folder))
+            yield
 
     def companion(self, cpu: int, prefix: str, wire: Wire) -> Command | None:
         """A program that must run on this CPU beside it, and serves telemetry when it works."""

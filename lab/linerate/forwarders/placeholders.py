@@ -16,23 +16,24 @@ from linerate.links.rules import RuleFiles
 
 # The drivers of virtual devices that tell what kind of packet they received.
 _KNOW_PACKET_TYPES = ("net_tap",)
+NO_HUGE = Memory(hugepages=False)
 _INTERFACE = re.compile(r"(?:^|,)iface=([^,]+)")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a forwarder is about to start: its CPU, its memory, its end of a link.
+    """Where a forwarder is about to start: its end of a link and, of a program, its CPU and memory.
 
     `program`: the executable. `prefix`: EAL's file prefix, by which its telemetry is found.
     `probed`: with the probe in it.
     """
 
     definition: Definition
-    program: Path
-    cpu: int
-    memory: Memory
-    prefix: str
     wire: Wire
+    program: Path = Path()
+    cpu: int = 0
+    memory: Memory = NO_HUGE
+    prefix: str = ""
     probed: bool = False
 
     def values(self, name: str) -> Sequence[str]:

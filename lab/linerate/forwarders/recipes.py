@@ -47,7 +47,13 @@ def build(definition: Definition, folder: Path) -> Built:
                 raise MissingError(f"{program} is not installed", f"make setup (Debian: {package})")
             return Built(Path(found))
         case None:
-            return Built(_named(definition, folder))
+            return Built(_find(definition.name, definition.command or "", folder, "command"))
+
+
+def check_commands(definition: Definition, folder: Path) -> None:
+    """Raise `MissingError` for a command of setup or teardown that is not there."""
+    for text in (*definition.setup, *definition.teardown):
+        _find(definition.name, text, folder, "setup or teardown")
 
 
 def _c_example(wanted: CExampleBuild) -> Built:
@@ -62,15 +68,14 @@ def _c_example(wanted: CExampleBuild) -> Built:
     return Built(made.program, {**made.facts, **changes})
 
 
-def _named(definition: Definition, folder: Path) -> Path:
-    """The program that the command begins with: a path, or a name in PATH."""
-    word = Template(definition.command or "").words[0]
-    name = "".join(text for text, _ in word)
+def _find(forwarder: str, command: str, folder: Path, key: str) -> Path:
+    """The program that a command begins with: a path below the folder, or a name in PATH."""
+    name = "".join(text for text, _ in Template(command).words[0])
     path = folder / name if "/" in name else None
     found = shutil.which(path or name)
     if found is None:
         raise MissingError(
-            f"forwarder {definition.name}: {path or name} is not there or cannot be executed",
-            "correct the key command of its definition, or install the program",
+            f"forwarder {forwarder}: {path or name} is not there or cannot be executed",
+            f"correct {key} of its definition, or install the program",
         )
     return Path(found).absolute()

@@ -5,15 +5,16 @@ the kernel (`configure`), and a program at the other end of the link (`companion
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from linerate.forwarders.bridging import bridged
 from linerate.forwarders.definition import Companion, Configure
 from linerate.forwarders.routing import routed
-from linerate.host.errors import UsageError
+from linerate.host import netns
+from linerate.host.errors import LinkError, UsageError
 from linerate.host.netns import Interface, ip
 from linerate.host.process import Command
 from linerate.links import Wire
@@ -54,6 +55,36 @@ def _detached(wire: Wire) -> Iterator[None]:
     finally:
         for port in wire.of(Interface.FORWARDER):
             ip("-n", port.namespace, "link", "set", "dev", port.name, "xdp", "off")
+
+
+@contextmanager
+def between(
+    setup: Sequence[Sequence[str]],
+    teardown: Sequence[Sequence[str]],
+    namespace: str | None,
+    folder: Path,
+) -> Iterator[None]:
+    """Run the commands of a definition before and after; all of `teardown`, whatever fails.
+
+    Raises `LinkError` with what the first that failed complained of.
+    """
+    try:
+        for argv in setup:
+            netns.run(namespace, argv, folder)
+        yield
+    except BaseException:
+        for argv in teardown:
+            with suppress(LinkError):
+                netns.run(namespace, argv, folder)
+        raise
+    complaints = []
+    for argv in teardown:
+        try:
+            netns.run(namespace, argv, folder)
+        except LinkError as error:
+            complaints.append(error)
+    if complaints:
+        raise complaints[0]
 
 
 # Each gets the forwarder's name, for errors, and its end of the link.

@@ -61,7 +61,16 @@ def bridge(*words: str) -> str:
     return _told("bridge", *words)
 
 
-def _told(*argv: str) -> str:
+def run(namespace: str | None, argv: Sequence[str], directory: Path) -> str:
+    """What a command prints that runs in this namespace (None: the lab's) and directory.
+
+    Raises `LinkError` with what it complained of, or if it takes more than ten seconds.
+    """
+    inside = ("ip", "netns", "exec", namespace) if namespace else ()
+    return _told(*inside, *argv, directory=directory)
+
+
+def _told(*argv: str, directory: Path | None = None) -> str:
     try:
         # Ctrl-C in a terminal is for the lab alone: what removes things is to come to its end.
         done = subprocess.run(
@@ -71,12 +80,20 @@ def _told(*argv: str) -> str:
             timeout=_TIMEOUT_S,
             check=False,
             process_group=0,
+            cwd=directory,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LinkError(f"{' '.join(argv)}: {error}") from error
     if done.returncode:
         raise LinkError(f"{' '.join(argv)}: {done.stderr.strip() or done.returncode}")
     return done.stdout
+
+
+def exists(namespace: str | None, interface: str) -> bool:
+    """Whether there is an interface of this name; namespace None: in the lab's."""
+    where = ("-n", namespace) if namespace else ()
+    found = json.loads(ip(*where, "-json", "link", "show"))
+    return any(each["ifname"] == interface for each in found)
 
 
 def is_up(namespace: str, interface: str) -> bool:

@@ -197,6 +197,10 @@ class Command:
     namespace: str | None = None
     # What it prints on standard output is for the lab to read; only its errors go to its log.
     answers: bool = False
+    # The directory that it starts in; None: the run directory.
+    directory: Path | None = None
+    # The signal that asks it to end, and how long it is waited for then; None: SIGINT.
+    ending: tuple[signal.Signals, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -295,7 +299,7 @@ class Child:
                     stdout=subprocess.PIPE if command.answers else log,
                     stderr=log,
                     env={**run.environment(), **command.environment},
-                    cwd=run.path,
+                    cwd=command.directory or run.path,
                     process_group=0,
                     preexec_fn=in_child,  # noqa: PLW1509 - the lab forks from its main thread
                 )
@@ -404,7 +408,8 @@ class Child:
     def stop(self) -> int:
         """End the child in bounded time; returns its exit code (negative: the signal)."""
         if self._popen.poll() is None:
-            for number, patience_s in _ENDINGS:
+            own = self.command.ending
+            for number, patience_s in (own, *_ENDINGS[1:]) if own else _ENDINGS:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.pid, number)
                 if self.wait(patience_s):

@@ -14,6 +14,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from linerate.forwarders import Forwarder
+from linerate.forwarders.definition import (
+    InterfaceReady,
+    OutputReady,
+    Ready,
+)
 from linerate.host import link_drops, netns
 from linerate.host.cpus import Cores
 from linerate.host.netns import Interface
@@ -75,16 +80,19 @@ def _reading(interface: Interface) -> Reading:
 
 @dataclass(frozen=True)
 class Running:
-    """`children`: the processes that work; `telemetry`: the forwarder's, if it is one of them."""
+    """`forwarder`: its process; None: the kernel forwards alone. `beside`: other processes that
+    work; `telemetry`: the forwarder's, if it serves some.
+    """
 
     ports: Ports
-    children: tuple[Child, ...] = ()
+    forwarder: Child | None = None
+    beside: tuple[Child, ...] = ()
     telemetry: Telemetry | None = None
 
     @property
-    def forwarder(self) -> Child | None:
-        """Its process; None: the kernel forwards alone."""
-        return self.children[0] if self.telemetry else None
+    def children(self) -> tuple[Child, ...]:
+        """The processes that work."""
+        return (*((self.forwarder,) if self.forwarder else ()), *self.beside)
 
     def check(self) -> None:
         """Raise when one of them has ended, or the lab should."""
@@ -111,10 +119,9 @@ def launch(
     """Start a forwarder at its end of the wire; `told`: puts more into its command."""
     with ExitStack() as stack:
 
-        def start(command: Command, prefix: str) -> tuple[Child, Telemetry]:
-            child = stack.enter_context(Child(command, run))
+        def connected(child: Child, prefix: str, within_s: float) -> Telemetry:
             path = socket_path(run.path, prefix)
-            return child, stack.enter_context(connect(path, START_TIMEOUT_S, child.check))
+            return stack.enter_context(connect(path, within_s, child.check))
 
         prefix = run.new_prefix("forwarder")
         # What it refuses is refused before anything is set.
@@ -124,12 +131,37 @@ def launch(
         companion_prefix = run.new_prefix("companion")
         if companion := forwarder.companion(cores.control, companion_prefix, wire):
             # It answers when its work has begun.
-            child, _ = start(companion, companion_prefix)
+            child = stack.enter_context(Child(companion, run))
+            connected(child, companion_prefix, START_TIMEOUT_S)
             beside = (child,)
+        interfaces = KernelPorts(wire.of(Interface.FORWARDER))
         if command is None:
-            yield Running(KernelPorts(wire.of(Interface.FORWARDER)), beside)
+            yield Running(interfaces, beside=beside)
             return
-        if told:
-            command = told(command)
-        child, telemetry = start(command, prefix)
-        yield Running(ToldPorts(telemetry, wire.ports), (child, *beside), telemetry)
+        child = stack.enter_context(Child(told(command) if told else command, run))
+        await_ready(child, forwarder.ready, wire.namespace)
+        if not forwarder.has_telemetry:
+            yield Running(interfaces, child, beside)
+            return
+        telemetry = connected(child, prefix, forwarder.ready.within_s)
+        ports = interfaces if forwarder.counted_by_link else ToldPorts(telemetry, wire.ports)
+        yield Running(ports, child, beside, telemetry)
+
+
+def await_ready(child: Child, ready: Ready, namespace: str | None) -> None:
+    """Wait until a program shows that it is ready; raises `LinkError` when it does not in time.
+
+    By telemetry is for who connects to it.
+    """
+    if isinstance(ready, OutputReady):
+        child.wait_until(
+            lambda: ready.text in child.output(),
+            ready.within_s,
+            f'the forwarder did not print "{ready.text}"',
+        )
+    elif isinstance(ready, InterfaceReady):
+        child.wait_until(
+            lambda: netns.exists(namespace, ready.interface),
+            ready.within_s,
+            f"the forwarder made no interface {ready.interface}",
+        )

@@ -80,9 +80,9 @@ class Polls:
 
     def __init__(self, forwarder: Forwarder, telemetry: Telemetry | None, *, probed: bool) -> None:
         """`telemetry`: None where there is no program, which has no polls either."""
-        self.command = forwarder.polling
-        self.telemetry = telemetry
-        self.probed = probed and telemetry is not None
+        self.command = forwarder.polling or ""
+        self.telemetry = telemetry if forwarder.polling else None
+        self.probed = probed and self.telemetry is not None
 
     def await_known(self, alive: Callable[[], None]) -> None:
         """Commands may come some time after the socket; look for them only once."""
