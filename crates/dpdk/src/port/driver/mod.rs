@@ -128,3 +128,49 @@ fn refuse_key(arguments: &[&str], key: &str, why: &'static str) -> Result<(), &'
 fn decimal(text: &str) -> Option<u64> {
     text.parse().ok().filter(|n| text.bytes().all(|b| b.is_ascii_digit()) && *n <= u16::MAX.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FREE: Restrictions = Restrictions { no_configure: false, no_close: false };
+
+    #[test]
+    fn drivers_are_found_by_the_names_of_ports_and_devices() {
+        for driver in DRIVERS {
+            assert!(std::ptr::eq(Driver::of_port(driver.name), driver));
+            for name in driver.aliases.iter().chain([&driver.name]) {
+                let found = Driver::of_device(&format!("{name}_a0"));
+                assert_eq!(found.map(|found| found.name), Some(driver.name), "{name}");
+            }
+        }
+        for device in ["net_bonding0", "net_ring-0", "net_rin", ""] {
+            assert!(Driver::of_device(device).is_none(), "{device}");
+        }
+        let other = Driver::of_port("net_ice");
+        assert_eq!((other.max_rx_queues, (other.after_rx_setup)(1, -12)), (u16::MAX, FREE));
+    }
+
+    #[test]
+    fn names_that_drivers_look_up_are_reserved() {
+        assert!(reserves_ring("ETH_RXTX0_net_ring0") && !reserves_ring("RXTX"));
+        assert!(reserves_hash_table("memif-sh") && !reserves_hash_table("memif-sh2"));
+    }
+
+    #[test]
+    fn ports_whose_queues_could_not_be_set_up_stay_open() {
+        const ENOENT: i32 = 2;
+        const ENOMEM: i32 = 12;
+        let of = |driver: Driver, queue, code| (driver.after_rx_setup)(queue, code);
+        let open = Restrictions { no_close: true, ..FREE };
+        let lost = Restrictions { no_configure: true, no_close: true };
+        assert_eq!(of(af_xdp::DRIVER, 0, 0), Restrictions { no_configure: true, ..FREE });
+        assert_eq!(of(pcap::DRIVER, 0, 0), FREE);
+        assert_eq!(of(pcap::DRIVER, 1, -ENOENT), FREE);
+        for driver in [af_xdp::DRIVER, pcap::DRIVER] {
+            assert_eq!((driver.after_rx_setup)(0, -ENOMEM), open);
+            assert_eq!((driver.after_rx_setup)(1, -ENOMEM), lost);
+        }
+        assert_eq!(of(memif::DRIVER, 1, -ENOMEM), FREE);
+    }
+}
