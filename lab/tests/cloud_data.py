@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from linerate.experiments.cloud.analysis.work import WORK_OF
-from linerate.experiments.cloud.design.design import QUESTION, CloudDesign, Part
+from linerate.experiments.cloud.design.design import QUESTION, CloudDesign
 from linerate.experiments.cloud.design.levels import NOBODY, Place
+from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.design.plan import order
 from linerate.forwarders import FORWARDERS
 from linerate.host.machine import Machine

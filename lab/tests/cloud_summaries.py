@@ -7,8 +7,9 @@ import dataclasses
 import random
 from collections.abc import Sequence
 
-from linerate.experiments.cloud.design.design import Part, places_of
+from linerate.experiments.cloud.design.design import places_of
 from linerate.experiments.cloud.design.levels import Place, in_order
+from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.page.places import link_to
 from linerate.host.machine import Machine
 from linerate.records.cells import AA_SUFFIX

@@ -19,7 +19,8 @@ import pytest
 from conftest import probed, simulated_trial
 from rich.console import Console
 
-from linerate.cli.run_commands.options import WIDE
+from linerate.cli.console import WIDE
+from linerate.experiments.overload.options import PRESETS, Options
 from linerate.host import machine
 from linerate.host.cpus import Cores
 from linerate.host.errors import DisturbedError
@@ -28,8 +29,7 @@ from linerate.links.eal import Memory
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Role, Test, Trial
 from linerate.runs import block_run, provenance, session
-from linerate.runs.block_run import BlockRun, Options
-from linerate.runs.blocks import PRESETS
+from linerate.runs.block_run import BlockRun
 from linerate.runs.experiment import Findings
 from linerate.trial.bed import Bed
 from linerate.trial.search.bed_device import Terms, outcome_of

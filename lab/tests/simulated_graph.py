@@ -12,13 +12,15 @@ import pytest
 from simulated import quiet
 
 from linerate.experiments.graph import experiment, programs
-from linerate.experiments.graph.design import NAME, OPTIONS, Options, planned
+from linerate.experiments.graph.design import NAME, planned
+from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.presets import PRESETS
 from linerate.experiments.graph.programs import Programs
 from linerate.experiments.graph.runs import Found
 from linerate.host import cpus
 from linerate.host.process import Activity, Child
 from linerate.runs import session
+from linerate.runs.agreement import as_stored
 
 FAKE = Path(__file__).with_name("fake_graph_bench.py")
 
@@ -64,8 +66,7 @@ def options(**values: Any) -> dict[str, Any]:
     asked = Options(preset=preset, **({"blocks": 14} | values))
     offered, left_out = experiment.look(asked)
     asked.plan, asked.left_out = planned(asked, offered), left_out
-    found: dict[str, Any] = OPTIONS.dump_python(asked, mode="json")
-    return found
+    return as_stored(asked)
 
 
 def start(out: Path, **values: Any) -> Found:

@@ -17,7 +17,8 @@ from simulated import MACHINE
 
 from linerate.experiments.rfc2544 import presets, runs
 from linerate.experiments.rfc2544.beds import Record
-from linerate.experiments.rfc2544.experiment import NAME, Options, Rfc2544
+from linerate.experiments.rfc2544.experiment import NAME, Rfc2544
+from linerate.experiments.rfc2544.options import Options
 from linerate.experiments.rfc2544.runs import Found
 from linerate.forwarders import FORWARDERS
 from linerate.host import machine

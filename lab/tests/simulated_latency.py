@@ -15,8 +15,9 @@ from rich.console import Console
 from simulated import MACHINE, quiet
 
 from linerate.experiments.latency import experiment, plan
-from linerate.experiments.latency.design import NAME, Options
+from linerate.experiments.latency.design import NAME
 from linerate.experiments.latency.experiment import Latency
+from linerate.experiments.latency.options import Options
 from linerate.experiments.latency.packet_sender import PacketSender
 from linerate.experiments.latency.plan import Step
 from linerate.experiments.latency.runs import Found

@@ -11,8 +11,8 @@ from typing import Any
 from rich.console import Console
 from simulated import Simulation, quiet
 
-from linerate.experiments.paths.experiment import NAME, Options
-from linerate.experiments.paths.presets import PRESETS
+from linerate.experiments.paths.experiment import NAME
+from linerate.experiments.paths.options import PRESETS, Options
 from linerate.experiments.paths.runs import Found
 from linerate.forwarders import FORWARDERS
 from linerate.records.trial import CpuTime, LatencyFigures, Process, Trial

@@ -15,22 +15,20 @@ from typer.testing import CliRunner
 from linerate.cli.commands import app
 from linerate.experiments.cloud.design import asked, design_file, plan
 from linerate.experiments.cloud.design.design import (
-    DESIGN,
-    OPTIONS,
     CloudDesign,
-    Options,
-    Part,
     design_of,
     places_of,
 )
 from linerate.experiments.cloud.design.estimate import duration, estimate, seconds_of, told
 from linerate.experiments.cloud.design.levels import FACTORS, NOBODY, Place, in_order, quota_of
+from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.design.plan import Room
+from linerate.experiments.cloud.options import Options
 from linerate.experiments.cloud.session.isolation import isolation
 from linerate.host.cpus import Cores
 from linerate.host.errors import UsageError
 from linerate.records.cloud_window import CloudCell
-from linerate.runs.kept_runs import as_stored, read
+from linerate.runs.agreement import as_stored, read
 
 TWO_CPUS = Room(forwarder=1, spare=None)
 PART = Part(
@@ -278,10 +276,10 @@ def test_no_number_of_blocks_is_taken_for_none_given() -> None:
 def test_design_and_options_outlive_run_json() -> None:
     asked_for = options(SMALL, minutes=3.5)
     stored = json.loads(json.dumps(asdict(asked_for), default=BaseModel.model_dump))
-    again = read(OPTIONS, stored, "options")
+    again = read(Options, stored, "options")
     made = design_of(again)
-    assert as_stored(DESIGN, made) == as_stored(DESIGN, design_of(asked_for))
-    assert read(DESIGN, as_stored(DESIGN, made), "design").places == made.places
+    assert as_stored(made) == as_stored(design_of(asked_for))
+    assert read(CloudDesign, as_stored(made), "design").places == made.places
 
 
 def test_how_tenants_are_kept_is_told_of_what_there_is() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from linerate.experiments.cloud.design.design import TenantShape
+from linerate.experiments.cloud.design.parts import TenantShape
 from linerate.experiments.cloud.session import counters, neighbours
 from linerate.experiments.cloud.session.counters import (
     CoreCounters,

@@ -13,15 +13,16 @@ import pytest
 from cloud_data import PART, design
 from rich.console import Console
 
-from linerate.experiments.cloud.design.design import CloudDesign, Options
+from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.plan import Room
+from linerate.experiments.cloud.options import Options
 from linerate.experiments.cloud.session import experiment
 from linerate.experiments.cloud.session.experiment import Cloud
 from linerate.host.errors import LabError
 from linerate.host.process import RunDirectory
 from linerate.records.journal import Journal
 from linerate.records.trial import RecordWriter
-from linerate.runs.blocks import Preset
+from linerate.runs.options import Preset
 
 NOTHING: Any = None
 

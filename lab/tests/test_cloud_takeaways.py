@@ -21,7 +21,7 @@ from linerate.experiments.cloud.analysis.study import names_of
 from linerate.experiments.cloud.analysis.takeaways import Takeaways, takeaways
 from linerate.experiments.cloud.analysis.tested import affordable
 from linerate.experiments.cloud.analysis.windows import windows_of
-from linerate.experiments.cloud.design.design import CloudDesign, Part
+from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import (
     CPU,
     FACTORS,
@@ -32,6 +32,7 @@ from linerate.experiments.cloud.design.levels import (
     SIZE,
     TENANTS,
 )
+from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.page.places import link_to
 from linerate.records.cloud_summary import TakeawayEntry
 from linerate.runs.blocks import arms

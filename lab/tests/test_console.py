@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from simulated import printed, quiet
 
-from linerate.cli.run_commands.options import WIDE, wide_console
+from linerate.cli.console import WIDE, wide_console
 from linerate.host.words import counted
 from linerate.records.trial import Trial
 from linerate.runs.progress import Monitor

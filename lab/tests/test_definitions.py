@@ -21,7 +21,6 @@ import jsonschema
 import pytest
 from simulated import Simulation, quiet, resume, start
 
-from linerate.cli.run_commands.options import forwarders_of
 from linerate.cli.schemas import stored as stored_schema
 from linerate.forwarders import (
     FORWARDERS,
@@ -42,6 +41,7 @@ from linerate.links import Wire, rules
 from linerate.links.eal import Memory
 from linerate.records import run_file
 from linerate.runs.blocks import check_fit, takes
+from linerate.runs.options import forwarders_of
 from linerate.runs.rebuild import report, stored
 
 COMMANDS = Path(__file__).with_name("forwarder_commands.json")
@@ -253,9 +253,9 @@ def test_a_file_stands_for_the_forwarders_in_it(mine: Path) -> None:
         str(mine.parent / "mine"), "-l", "3", "--in-memory", "--file-prefix", "p", "--no-pci",
         "--vdev", "net_null0", "--", "-p", "1",
     )  # fmt: skip
-    assert forwarders_of([f"{mine},c-l2fwd"]) == ["mine", "c-l2fwd"]
+    assert forwarders_of("--forwarders", [f"{mine},c-l2fwd"]) == ["mine", "c-l2fwd"]
     with pytest.raises(UsageError, match="mine: is named twice"):
-        forwarders_of([f"{mine},mine"])
+        forwarders_of("--forwarders", [f"{mine},mine"])
 
 
 def test_a_file_that_cannot_be_used(mine: Path, tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
+from linerate.experiments.overload.options import PRESETS, Options
 from linerate.experiments.overload.plan import cells
 from linerate.host.errors import UsageError
 from linerate.records.cells import Cell
-from linerate.runs.block_run import Options
 from linerate.runs.blocks import (
     DEMO_CELLS,
     PEERS,
@@ -18,7 +18,6 @@ from linerate.runs.blocks import (
     arms,
     blocks_for,
     order,
-    preset,
     schedule,
 )
 from linerate.verdict.stats import ALPHA, MIN_COUNT
@@ -90,7 +89,7 @@ def test_a_peer_may_be_an_arm_too() -> None:
 
 def test_the_demo_is_short() -> None:
     """At about 0.9 s a trial, five minutes are 333."""
-    demo = preset("demo")
+    demo = PRESETS["demo"]
     chosen = arms(["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"])
     trials = sum(
         len(block) for cell in DEMO_CELLS for block in schedule(chosen, cell, 1, demo.self_test)
@@ -102,9 +101,7 @@ def test_the_demo_is_short() -> None:
 
 
 def test_presets() -> None:
-    assert [preset(name).blocks for name in ("quick", "screen", "claim")] == [20, 40, 150]
-    with pytest.raises(UsageError, match="no such preset"):
-        preset("huge")
+    assert [PRESETS[name].blocks for name in ("quick", "screen", "claim")] == [20, 40, 150]
 
 
 def test_twice_the_same_forwarder_is_an_error() -> None:
@@ -123,11 +120,11 @@ def test_twice_the_same_forwarder_is_an_error() -> None:
 )
 def test_wrong_options(options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        cells(Options(preset=preset("quick"), **options))  # type: ignore[arg-type]
+        cells(Options(preset=PRESETS["quick"], **options))  # type: ignore[arg-type]
 
 
 def test_default_cells_and_sizes_that_do_not_matter() -> None:
-    quick = preset("quick")
+    quick = PRESETS["quick"]
     assert [(c.link, c.size) for c in cells(Options(preset=quick))] == [("null", 64), ("memif", 64)]
     chosen = cells(Options(preset=quick, links=["null", "memif"], sizes=[64, 512], blocks=3))
     assert [(c.link, c.size, c.blocks) for c in chosen] == [

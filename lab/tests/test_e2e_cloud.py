@@ -20,14 +20,14 @@ from conftest import wait_for
 from test_e2e import Run, disturbed, need, runtime
 from test_e2e_resume import KILLED, KILLS, Session, Traces
 
-from linerate.experiments.cloud.design.design import DESIGN
+from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import NOBODY, place_of
 from linerate.experiments.cloud.design.plan import alone
 from linerate.experiments.cloud.session.exclusive import PATH
 from linerate.records import run_file
 from linerate.records.run_file import RUN
 from linerate.records.trial import InvalidCode, Trial
-from linerate.runs.kept_runs import read
+from linerate.runs.agreement import read
 
 pytestmark = pytest.mark.e2e
 
@@ -131,7 +131,7 @@ def check_records(run: Run, blocks: int) -> list[Trial]:
     for trial in trials:
         line = json.loads(trial.model_dump_json(by_alias=True, exclude_none=True))
         by_schema.check(line, "trial-1.json")
-    asked = read(DESIGN, kept.design, "design")
+    asked = read(CloudDesign, kept.design, "design")
     for block in range(blocks):
         found = {place_of(t) for t in trials if t.block == block and t.cloud}
         assert found == {*asked.places, *alone(asked.places)}

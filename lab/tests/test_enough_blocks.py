@@ -14,18 +14,21 @@ from simulated_graph import start as start_graph
 from linerate.experiments.graph.choice import CHOSEN_IN
 from linerate.experiments.graph.presets import PRESETS as GRAPH_PRESETS
 from linerate.experiments.l3fwd import design as l3fwd
+from linerate.experiments.l3fwd import options as l3fwd_options
 from linerate.experiments.latency import design as latency
+from linerate.experiments.latency import options as latency_options
 from linerate.experiments.latency import plan
 from linerate.experiments.overload import plan as overload
+from linerate.experiments.overload.options import PRESETS, Options
 from linerate.experiments.paths import experiment as paths
-from linerate.experiments.paths.presets import PRESETS as PATHS_PRESETS
+from linerate.experiments.paths import options as paths_options
 from linerate.experiments.rfc2544 import experiment as rfc2544
+from linerate.experiments.rfc2544 import options as rfc2544_options
 from linerate.experiments.rfc2544 import presets as rfc2544_presets
 from linerate.host.errors import UsageError
 from linerate.records.cells import Cell
 from linerate.runs import session
-from linerate.runs.block_run import Options
-from linerate.runs.blocks import PRESETS, too_few_blocks
+from linerate.runs.blocks import too_few_blocks
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -33,26 +36,33 @@ def test_presets_of_overload(name: str) -> None:
     assert too_few_blocks(overload.cells(Options(preset=PRESETS[name]))) == []
 
 
-@pytest.mark.parametrize("name", l3fwd.PRESETS)
+@pytest.mark.parametrize("name", l3fwd_options.PRESETS)
 def test_presets_of_l3fwd(name: str) -> None:
-    assert too_few_blocks(l3fwd.cells(l3fwd.Options(preset=l3fwd.PRESETS[name]))) == []
+    assert (
+        too_few_blocks(l3fwd.cells(l3fwd_options.Options(preset=l3fwd_options.PRESETS[name]))) == []
+    )
 
 
-@pytest.mark.parametrize("name", PATHS_PRESETS)
+@pytest.mark.parametrize("name", paths_options.PRESETS)
 def test_presets_of_paths(name: str) -> None:
-    assert too_few_blocks(paths.cells(paths.Options(preset=PATHS_PRESETS[name]))) == []
+    assert (
+        too_few_blocks(paths.cells(paths_options.Options(preset=paths_options.PRESETS[name]))) == []
+    )
 
 
 @pytest.mark.parametrize("name", rfc2544_presets.PRESETS)
 def test_presets_of_rfc2544(name: str) -> None:
     every = rfc2544_presets.tests_of([])
-    asked = rfc2544.Options(preset=rfc2544_presets.PRESETS[name], tests=every)
+    asked = rfc2544_options.Options(preset=rfc2544_presets.PRESETS[name], tests=every)
     assert too_few_blocks(rfc2544.design_of(asked).cells) == []
 
 
 @pytest.mark.parametrize("name", plan.PRESETS)
 def test_presets_of_latency(name: str) -> None:
-    assert too_few_blocks(latency.design_of(latency.Options(preset=plan.PRESETS[name])).cells) == []
+    assert (
+        too_few_blocks(latency.design_of(latency_options.Options(preset=plan.PRESETS[name])).cells)
+        == []
+    )
 
 
 # Of graph-bench, by preset: of experiment graph the program says which cells there are.
@@ -85,8 +95,10 @@ def test_a_preset_that_cannot_reject_does_not_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(monkeypatch)
-    few = l3fwd.L3fwdPreset("demo", 4, 0.1, 1, 2, "4", routes=(1,), rules=(100,), sizes=(64,))
-    asked = l3fwd.Options(preset=few, links=["nearfree1-ip"], probe=False)
+    few = l3fwd_options.L3fwdPreset(
+        "demo", 4, 0.1, 1, 2, "4", routes=(1,), rules=(100,), sizes=(64,)
+    )
+    asked = l3fwd_options.Options(preset=few, links=["nearfree1-ip"], probe=False)
     with pytest.raises(UsageError, match="--preset demo: nearfree1-ip: 4 blocks of 2 cells"):
         session.start("l3fwd", asdict(asked), tmp_path / "run", quiet(), "linerate run l3fwd")
     assert not (tmp_path / "run").exists()

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 from linerate.cli.commands import app
 from linerate.experiments.graph.cells import BASE, chosen, groups, parse
 from linerate.experiments.graph.choice import judged
-from linerate.experiments.graph.design import Options, check
+from linerate.experiments.graph.design import check
 from linerate.experiments.graph.experiment import ATTEMPTS
+from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.presets import PRESETS
 from linerate.host.errors import RunError, UsageError
 from linerate.records.trial import RECORDS, GraphWindow, Trial, read

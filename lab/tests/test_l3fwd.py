@@ -23,7 +23,8 @@ from typer.testing import CliRunner
 
 from linerate.cli.commands import app
 from linerate.experiments.l3fwd import table
-from linerate.experiments.l3fwd.design import DEFAULT_FORWARDERS, PRESETS, Options, arms_of, cells
+from linerate.experiments.l3fwd.design import arms_of, cells
+from linerate.experiments.l3fwd.options import DEFAULT_FORWARDERS, PRESETS, Options
 from linerate.experiments.l3fwd.runs import Found
 from linerate.host.errors import UsageError
 from linerate.links import link

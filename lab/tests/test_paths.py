@@ -13,9 +13,10 @@ from simulated import KilledError, Simulation, install, printed, quiet
 from simulated_paths import WAYS, Wire, options, resume, start
 from test_resume import without_sessions
 
-from linerate.experiments.paths import presets, published
-from linerate.experiments.paths.experiment import Options, cells
-from linerate.experiments.paths.presets import PRESETS
+from linerate.experiments.paths import available as here
+from linerate.experiments.paths import published
+from linerate.experiments.paths.experiment import cells
+from linerate.experiments.paths.options import PATHS, PRESETS, Options
 from linerate.experiments.paths.summarise import path_figures
 from linerate.experiments.paths.table import band_line, lost_by
 from linerate.forwarders import FORWARDERS
@@ -102,14 +103,14 @@ def test_the_default_is_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise MissingError("testpmd is not installed", "make setup")
 
-    for name in presets.PATHS:
+    for name in PATHS:
         monkeypatch.setattr(FORWARDERS[name], "prepare", lambda: None)
-    assert presets.available(["veth"]) == (list(presets.PATHS), [])
-    names, left_out = presets.available(["veth", "veth1"])
+    assert here.available(["veth"]) == (list(PATHS), [])
+    names, left_out = here.available(["veth", "veth1"])
     assert "kernel-route" not in names
     assert "kernel-route is left out: it does not work on link veth1" in left_out
     monkeypatch.setattr(FORWARDERS["af-packet-mmap"], "prepare", missing)
-    names, left_out = presets.available(["veth"])
+    names, left_out = here.available(["veth"])
     assert "af-packet-mmap" not in names
     assert len(left_out) == 1
     assert left_out[0].startswith("af-packet-mmap is left out: testpmd is not installed")

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from linerate.experiments.paths import experiment as paths
-from linerate.experiments.paths.presets import preset
+from linerate.experiments.paths.options import PRESETS, Options
 from linerate.forwarders import FORWARDERS
 from linerate.host import link_drops, netns
 from linerate.host.errors import LabError, MachineError, UsageError
@@ -169,7 +169,7 @@ def test_only_programs_that_take_dpdk_s_devices_sit_on_it() -> None:
         check_fit(["c-skeleton"], ["tap1"])
     # No thread of the kernel is the forwarder's there.
     with pytest.raises(UsageError, match="--link tap: only a link whose receiving threads"):
-        paths.cells(paths.Options(preset=preset("quick"), links=["tap"]))
+        paths.cells(Options(preset=PRESETS["quick"], links=["tap"]))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from linerate import __version__
-from linerate.cli.run_commands import run_app
-from linerate.cli.run_commands.options import wide_console
+from linerate.cli.console import wide_console
+from linerate.cli.run_command import run_app
 from linerate.host.errors import UsageError
 from linerate.host.exit_status import ExitStatus
 

@@ -26,8 +26,8 @@ from linerate.links.ports import Ports
 from linerate.records.cells import Arm, Cell
 from linerate.records.journal import Journal
 from linerate.records.trial import Load, Role, Trial
-from linerate.runs.blocks import Preset, order, too_few_blocks
-from linerate.runs.options import Options as CommonOptions
+from linerate.runs.blocks import order, too_few_blocks
+from linerate.runs.options import BlockOptions
 from linerate.runs.progress import Monitor
 from linerate.runs.provenance import programs
 from linerate.telemetry.client import ask_when_known, connect, socket_path
@@ -40,14 +40,6 @@ from linerate.trial.trial import Bench, Plan, run_trial
 
 # A run whose every trial fails ends early, unless it is to keep going.
 MAX_FAILURES = 8
-
-
-@dataclass(kw_only=True)
-class Options(CommonOptions):
-    """What the command line asked for."""
-
-    preset: Preset
-    probe: bool = True
 
 
 @dataclass(frozen=True)
@@ -68,7 +60,7 @@ class BlockRun(ABC):
 
     def __init__(  # noqa: PLR0917 - what a session is made of
         self,
-        options: Options,
+        options: BlockOptions,
         arms: list[Arm],
         cells: list[Cell],
         run: RunDirectory,

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from linerate.forwarders import forwarder
-from linerate.host.errors import UsageError, look_up
+from linerate.host.errors import UsageError
 from linerate.host.words import counted
 from linerate.links import base_name, link
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
@@ -32,34 +31,8 @@ MAX_BLOCKS = 10_000
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Preset:
-    """How much to measure: blocks; those with peers where nothing is carried; low-load blocks."""
-
-    name: str
-    blocks: int
-    window_s: float
-    self_test: int
-    lower_load: int
-    note: str
-
-
-PRESETS = {
-    preset.name: preset
-    for preset in (
-        Preset("demo", 24, 0.3, 3, 6, "a first look: null with 24 blocks, memif with 12"),
-        Preset("quick", 20, 0.3, 4, 6, "20 blocks: finds a 5 % difference in three of four runs"),
-        Preset("screen", 40, 0.3, 5, 10, "40 blocks: finds a 5 % difference nearly always"),
-        Preset("claim", 150, 0.3, 8, 20, "150 blocks: for a claim that others will rely on"),
-    )
-}
-
 # The demo stays under five minutes on two cores.
 DEMO_CELLS = (Cell("null", 64, 24), Cell("memif", 64, 12), Cell("memif", 1518, 12))
-
-
-def preset(name: str) -> Preset:
-    return look_up(PRESETS, name, "--preset", "preset")
 
 
 def takes(name: str, on: str) -> bool:

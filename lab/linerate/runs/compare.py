@@ -32,8 +32,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from linerate.host.errors import RunError
 from linerate.records.run_file import made_of
 from linerate.records.trial import cell_words
+from linerate.runs.agreement import refuse_unlike
 from linerate.runs.experiment import Comparable, Control, Experiment, Gate, Sample
-from linerate.runs.kept_runs import refuse_unlike
 from linerate.runs.provenance import changed_definitions, changed_programs, deciding, telling
 from linerate.runs.rebuild import Stored
 from linerate.runs.registry import find
@@ -171,7 +171,7 @@ def compare(before: Stored, after: Stored, margin: float) -> Regression:
     )
 
 
-def _comparable(experiment: Experiment, run: Stored) -> Comparable:
+def _comparable(experiment: Experiment[Any, Any], run: Stored) -> Comparable:
     with made_of(run.directory):
         return experiment.comparable(run.run, run.trials)
 

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the lab asks of an experiment: any can be run, resumed, told again, merged, compared.
 
-A new experiment is one class and a clause in `find`. It keeps what it must know of itself in
-run.json, as `options` (how to go on) and `design` (what was asked); all else is in the records.
+A new experiment is one class, a module with its options, and a line in `linerate.runs.registry`. It
+keeps what it must know of itself in run.json, as `options` (how to go on) and `design` (what was
+asked); all else is in the records.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from rich.console import Console
 
@@ -20,7 +21,13 @@ from linerate.records.journal import Journal
 from linerate.records.run_file import Run
 from linerate.records.summary import Summary
 from linerate.records.trial import Trial
+from linerate.runs.agreement import as_stored, merge_designs, must_agree, read, remember_devices
+from linerate.runs.options import Options, parameters
+from linerate.runs.run_summary import Design
 from linerate.trial.trial import Bench
+
+AnyOptions = TypeVar("AnyOptions", bound=Options)
+AnyDesign = TypeVar("AnyDesign", bound=Design)
 
 
 class Running(Protocol):
@@ -126,31 +133,45 @@ class Comparable:
         self.controls.extend(other.controls)
 
 
-class Experiment(ABC):
-    """One kind of run. Stateless."""
+class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
+    """One kind of run. Stateless.
+
+    What its options and designs declare of their fields decides what is kept, refused on resume,
+    merged and compared.
+    """
 
     # By which `find` knows it.
     name: str
+    options_type: type[AnyOptions]
+    design_type: type[AnyDesign]
     # One of so many blocks is judged: the others choose what is.
     judged_in: int = 1
     # CPUs that a session leases: the generator's and the forwarder's, and others that it loads.
     cpus: int = 2
 
+    def make_options(self, values: Mapping[str, Any], *, resuming: bool) -> AnyOptions:
+        """The options of a command line from their values by field.
+
+        Unless a run is resumed, what they leave to this machine is looked up.
+        """
+        return self.options_type(**values)
+
+    def run_extra(self, option: str, values: Mapping[str, Any], console: Console) -> None:
+        """Do what one of `extras` asks for instead of a run; `values` as for `make_options`."""
+        raise NotImplementedError
+
     @abstractmethod
-    def design(self, options: dict[str, Any]) -> dict[str, Any]:
+    def design_of(self, options: AnyOptions) -> AnyDesign:
         """What these options come to, every default put in; raises `UsageError`."""
 
-    @abstractmethod
-    def given(self, options: dict[str, Any]) -> dict[str, object]:
-        """The value of each option as asked for, by its name on the command line (`--seed`)."""
-
-    @abstractmethod
-    def kept(self, options: dict[str, Any]) -> dict[str, object]:
-        """`given` of a whole run, with the defaults that these options leave to the experiment."""
-
-    def with_memory(self, options: dict[str, Any], memory: str) -> dict[str, Any]:
-        """The options with the memory that the run began with instead of `auto`."""
-        return {**options, "hugepages": "yes" if memory == "hugepages" else "no"}
+    def defaults(self, options: AnyOptions) -> dict[str, Any]:
+        """What stands for options that were left out, by field."""
+        return {
+            each.field: default
+            for each in parameters(self.options_type)
+            if getattr(options, each.field) in (None, [])
+            and (default := each.default(options)) is not None
+        }
 
     @abstractmethod
     def begin(
@@ -163,15 +184,50 @@ class Experiment(ABC):
         """What the records say, told with what run.json says. Looks at nothing else."""
 
     @abstractmethod
-    def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """The design of runs put together; raises `RunError` naming what keeps them apart."""
-
-    @abstractmethod
-    def decisive(self, design: dict[str, Any]) -> dict[str, object]:
-        """What compared figures hang on beside forwarders, links and sizes, by option: runs that
-        differ in it are not compared. Seed and number of blocks are none of it.
-        """
-
-    @abstractmethod
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         """What another run can be compared with."""
+
+    # -- what follows from it ------------------------------------------------------------------
+
+    def read_options(self, options: dict[str, Any]) -> AnyOptions:
+        """The options in run.json, which may name devices."""
+        found = read(self.options_type, options, "options")
+        remember_devices(found.links, found, "options")
+        return found
+
+    def read_design(self, design: dict[str, Any]) -> AnyDesign:
+        """The design in run.json, which may name devices."""
+        found = read(self.design_type, design, "design")
+        remember_devices([cell.link for cell in found.cells], found, "design")
+        return found
+
+    def design(self, options: dict[str, Any]) -> dict[str, Any]:
+        """`design_of`, from and to run.json."""
+        return as_stored(self.design_of(self.read_options(options)))
+
+    def values(self, options: AnyOptions) -> dict[str, object]:
+        """The value of each option, by its name on the command line (`--seed`)."""
+        return {each.option.name: each.value_in(options) for each in parameters(self.options_type)}
+
+    def effective_values(self, options: dict[str, Any]) -> dict[str, object]:
+        """`values` of a run, with what stands for the options that were left out."""
+        found = self.read_options(options)
+        return self.values(replace(found, **self.defaults(found)))
+
+    def with_memory(self, options: dict[str, Any], memory: str) -> dict[str, Any]:
+        """The options with the memory that the run began with instead of `auto`."""
+        return {**options, "hugepages": "yes" if memory == "hugepages" else "no"}
+
+    def merge(self, designs: Sequence[AnyDesign]) -> AnyDesign:
+        """The design of runs put together; raises `RunError` naming what keeps them apart."""
+        return merge_designs(designs, self.options_type)
+
+    def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """`merge`, from and to run.json."""
+        return as_stored(self.merge([self.read_design(each) for each in designs]))
+
+    def decisive(self, design: dict[str, Any]) -> dict[str, object]:
+        """What compared figures hang on beside forwarders, links and sizes, by option: runs that
+        differ in it are not compared.
+        """
+        return must_agree(self.read_design(design), "compare")

@@ -5,35 +5,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 
-from linerate.host.errors import RunError
-from linerate.links import remember_ports
-from linerate.links.ports import MAX_PORTS, NAME
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.output import REPORT
-from linerate.records.run_file import RUN
 from linerate.records.summary import SUMMARY, CellSummary, Summary, dump
-from linerate.records.trial import Trial, cell_words, first_complaint
+from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Control, Sample
-from linerate.runs.options import Options
-from linerate.runs.run_summary import Design
 from linerate.verdict.arms import median_of
 from linerate.verdict.ceiling import cost_loads
 from linerate.verdict.comparisons import CellPairs, blocks_of, pair_at_loads, pairs_of
 from linerate.verdict.judgement import unequal_work
 from linerate.verdict.metrics import COST, TrialMetric, words_of
-
-T = TypeVar("T")
-AnyDesign = TypeVar("AnyDesign", bound=Design)
-AnyOptions = TypeVar("AnyOptions", bound=Options)
-
-_CHANGED = "the file was changed, or another version of linerate wrote it"
 
 
 @dataclass(frozen=True)
@@ -60,42 +46,6 @@ class SummaryFound(ABC):
         self.tell(console, self.summary)
 
 
-def read(kind: TypeAdapter[T], data: dict[str, Any], what: str) -> T:
-    """A part of run.json; raises `RunError` naming the field that is wrong."""
-    try:
-        return kind.validate_python(data)
-    except ValidationError as error:
-        raise RunError(f"{RUN}: {what}.{first_complaint(error)}", _CHANGED) from error
-
-
-def remember_devices(links: Sequence[str], asked: Options | Design, what: str) -> None:
-    """Make the link `ports` that of a run, of whose cells `links` are the links.
-
-    Raises `RunError` for devices that make no link; whether they are there is not asked.
-    """
-    ours, theirs = len(asked.generator_ports), len(asked.forwarder_ports)
-    if ours != theirs or not (NAME in links) <= ours <= MAX_PORTS:
-        raise RunError(
-            f"{RUN}: {what}: {ours} generator_ports and {theirs} forwarder_ports, where link "
-            f"{NAME} has as many of one as of the other, and up to {MAX_PORTS}",
-            _CHANGED,
-        )
-    remember_ports(asked.generator_ports, asked.forwarder_ports)
-
-
-def read_options(kind: TypeAdapter[AnyOptions], options: dict[str, Any]) -> AnyOptions:
-    """The options of a run, which may name devices."""
-    asked = read(kind, options, "options")
-    remember_devices(asked.links, asked, "options")
-    return asked
-
-
-def as_stored(kind: TypeAdapter[AnyDesign], design: AnyDesign) -> dict[str, Any]:
-    """As it comes back from run.json: JSON has no tuples."""
-    found: dict[str, Any] = kind.dump_python(design, mode="json")
-    return found
-
-
 def interrupted_blocks(trials: list[Trial]) -> list[str]:
     """A warning when blocks were cut by the end of a session: it costs them pairs."""
     sessions: dict[tuple[str, int, bool, int], set[int]] = {}
@@ -109,78 +59,6 @@ def interrupted_blocks(trials: list[Trial]) -> list[str]:
         f"{cut} of {len(sessions)} blocks were interrupted and finished in another session: their "
         "trials are paired only within a session, so that some arms have a pair less"
     ]
-
-
-def merge_designs(
-    every: Sequence[AnyDesign], further: Sequence[tuple[str, str]] = (), *, free: str
-) -> AnyDesign:
-    """The design of runs put together; raises `RunError` naming what keeps them apart.
-
-    `further`: the experiment's own options that must be alike, with the fields they are in.
-    `free`: what may differ, for the error.
-    """
-    first = every[0]
-    for other in every[1:]:
-        _refuse_to_merge(first, other, further, free)
-    blocks = [{(c.link, c.size): c.blocks for c in each.cells} for each in every]
-    return replace(
-        first,
-        preset="merged",
-        preset_note=f"{len(every)} runs, merged: "
-        + "; ".join(f"{each.preset}, seed {each.seed}" for each in every),
-        cells=[
-            replace(cell, blocks=sum(each[cell.link, cell.size] for each in blocks))
-            for cell in first.cells
-        ],
-    )
-
-
-def _refuse_to_merge(
-    first: Design, other: Design, further: Sequence[tuple[str, str]], free: str
-) -> None:
-    def cells_of(design: Design) -> list[str]:
-        return [cell_words(cell.link, cell.size) for cell in design.cells]
-
-    def asked(design: Design) -> dict[str, object]:
-        return {
-            "forwarders": [arm.label for arm in design.arms],
-            "cells": cells_of(design),
-            "window": design.window_s,
-            "--line-rate": design.line_rate,
-            **ports_of(design),
-            **{what: getattr(design, field) for what, field in further},
-        }
-
-    refuse_unlike(
-        asked(first),
-        asked(other),
-        f"merge runs of the same experiment with the same options; {free}",
-    )
-
-
-def ports_of(design: Design) -> dict[str, object]:
-    """Of link `ports`, by option: others make it another link."""
-    return {
-        "--generator-port": design.generator_ports,
-        "--forwarder-port": design.forwarder_ports,
-    }
-
-
-def refuse_unlike(one: Mapping[str, object], other: Mapping[str, object], hint: str) -> None:
-    """Raise `RunError` naming the first option in which two runs differ."""
-    for what, mine in one.items():
-        theirs = other[what]
-        if mine != theirs:
-            raise RunError(
-                f"the runs have different options: {what} {_told(mine)} and {_told(theirs)}", hint
-            )
-
-
-def _told(value: object) -> str:
-    if value is None or value == []:
-        return "none"
-    value = getattr(value, "name", value)
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def logs(pairs: Sequence[tuple[float, float]]) -> tuple[float, ...]:

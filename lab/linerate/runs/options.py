@@ -1,27 +1,423 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the command line can ask of every experiment. Kept in run.json: how a run goes on."""
+"""Options of an experiment, each declared once: on the field that keeps it.
+
+An experiment has a module `options` with a dataclass `Options`. A field's annotation carries an
+`Option`: its name on the command line, its help, its default, and in what two runs must agree to be
+resumed, merged or compared. From it follow the command line (`linerate.cli.run_command`), what
+run.json keeps, and what is refused (`linerate.runs.agreement`). A design keeps some options too:
+both then inherit the field.
+
+These modules import nothing slow: wrong options are refused before scipy is imported. Functions in
+annotations have names: a lambda there would not see the module's.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated
+import math
+import re
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, Field
 
+from linerate.host.errors import UsageError, look_up
+
+# Of two runs, or of a run and the command line that resumes it.
+Rule = Literal["same", "may differ"]
+
+# Instead of an `Option`: what no command line says of a run.
+FOUND_AT_START = "found on this machine or in a file when the run began"
+# As a default: the preset's attribute of the same name.
+FROM_PRESET = "the preset's"
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """On a field of a design: whether runs that are merged or compared must agree in it.
+
+    `merge_by`, `compare_by`: what of its value must be the same; None: all of it.
+    """
+
+    name: str
+    merge: Rule = "same"
+    compare: Rule = "may differ"
+    merge_by: Callable[[Any], object] | None = None
+    compare_by: Callable[[Any], object] | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Option(Agreement):
+    """On a field of options: how it is given and in what runs must agree.
+
+    `resume`: whether a command line that resumes a run must agree with it. `initial`: its value on
+    the command line, if not the field's own default. `default`: what stands for it where it is left
+    out, a list of words or `FROM_PRESET`; `default_help`: the same in words, where the help says
+    something else. `choices`, of which each is a `noun`; `parse`: from the option's name and the
+    value on the command line to the field's value; None: by the field's type.
+    """
+
+    name: str = field(kw_only=False)
+    help: str = ""
+    metavar: str | None = None
+    resume: Rule = "same"
+    initial: Any = None
+    default: object = None
+    default_help: str = ""
+    choices: Mapping[str, Any] | None = None
+    noun: str = "choice"
+    parse: Callable[[str, Any], Any] | None = None
+    example: str = "64,1518"
+
+    def but(self, **changes: Any) -> Option:
+        return replace(self, **changes)
+
+    @property
+    def full_help(self) -> str:
+        """With the default, where the command line has none to show."""
+        told = self.default_help
+        if not told and self.default is not None:
+            told = self.default if isinstance(self.default, str) else words(self.default)
+        return f"{self.help} Default: {told}." if told else self.help
+
+
+@dataclass(frozen=True, eq=False)
+class Composite:
+    """On a field that several options make up: `parts` by the attributes of its value.
+
+    `make`: from the values of all parts to the field's.
+    """
+
+    parts: Mapping[str, Option]
+    make: Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Extra:
+    """An option of a command that does something else than to run (`Experiment.run_extra`).
+
+    `value`: it takes one.
+    """
+
+    name: str
+    help: str = ""
+    value: bool = False
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Preset:
+    """How much to measure: blocks; those with peers where nothing is carried; low-load blocks."""
+
+    name: str
+    blocks: int
+    window_s: float
+    self_test: int
+    lower_load: int
+    note: str
+
+
+# -- values on the command line ------------------------------------------------------------------
+
+
+def words_of(option: str, values: list[str] | None) -> list[str]:
+    """The words of an option that may be repeated or be a comma-separated list.
+
+    A slip is refused: an empty word does not ask for the default, and a word that is named twice is
+    likely a mistake.
+    """
+    found = [word.strip() for value in values or [] for word in value.split(",")]
+    if "" in found:
+        given = ",".join(values or [])
+        raise UsageError(f"{option} '{given}': has an empty word", "leave it out for the default")
+    _once(option, found)
+    return found
+
+
+def forwarders_of(option: str, values: list[str] | None) -> list[str]:
+    """Names of forwarders; a file (.toml) stands for those it defines."""
+    from linerate.forwarders import named  # noqa: PLC0415 - a slow import
+
+    names = named(words_of(option, values))
+    _once(option, names)
+    return names
+
+
+def numbers_of(option: str, values: list[str] | None, example: str = "64,1518") -> list[int]:
+    found = words_of(option, values)
+    for word in found:
+        # Not int(), which takes signs, underscores and other scripts' digits too.
+        if not re.fullmatch("[0-9]{1,9}", word):
+            raise UsageError(
+                f"{option} {word}: not a whole number", f"for instance {option} {example}"
+            )
+    numbers = [int(word) for word in found]
+    _once(option, numbers)
+    return numbers
+
+
+def _once(option: str, found: Sequence[str | int]) -> None:
+    for place, word in enumerate(found):
+        if word in found[:place]:
+            raise UsageError(f"{option} {word}: is named twice", "name each once")
+
+
+def repeated(option: str, values: list[str] | None) -> list[str]:
+    """Values that may hold commas."""
+    return values or []
+
+
+def above_0(unit: str = "") -> Callable[[str, float | None], float | None]:
+    """A number above 0, if any, of this unit."""
+
+    def parse(option: str, value: float | None) -> float | None:
+        if value is not None and not 0 < value < math.inf:
+            must_be = f"must be a number above 0{unit and ', '}{unit}"
+            raise UsageError(f"{option} {value:g}: {must_be}")
+        return value
+
+    return parse
+
+
+def apart_from_blocks(preset: Any) -> Any:
+    """What a preset measures in each block."""
+    return replace(preset, blocks=0, note="")
+
+
+def _memory(option: str, value: str) -> str:
+    if value not in ("auto", "yes", "no"):
+        raise UsageError(f"{option} {value}: auto, yes or no")
+    return value
+
+
+# -- options of every experiment -----------------------------------------------------------------
+
+PRESET = Option("--preset", initial="quick", noun="preset", merge="may differ")
+LINK = Option("--link")
+SIZES = Option("--sizes", help="Frame sizes with FCS, a list.")
+FORWARDERS = Option("--forwarders", parse=forwarders_of)
+BLOCKS = Option("--blocks", help="Blocks per cell.", default=FROM_PRESET, merge="may differ")
+LINE_RATE = Option(
+    "--line-rate",
+    help="Frames per second that are 100 %, instead of the self-test's.",
+    parse=above_0("frames per second"),
+)
+PROBE = Option(
+    "--probe",
+    help="Load the probe into programs in some trials, to see how they poll.",
+    # It is in the windows that tell the cost of a packet, and is a part of it.
+    compare="same",
+)
+
 
 @dataclass(kw_only=True)
-class Options:
-    """None or empty: the preset's or the experiment's own. `line_rate`: frames/s that are 100 %."""
+class Common:
+    """What options and design of a run have in common. `line_rate`: frames/s that are 100 %."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-    links: list[str] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    forwarders: list[str] = field(default_factory=list)
-    blocks: int | None = None
-    seed: int = 1
-    line_rate: Annotated[float, Field(gt=0)] | None = None
-    hugepages: str = "auto"
-    keep_going: bool = False
-    generator_ports: list[str] = field(default_factory=list)
-    forwarder_ports: list[str] = field(default_factory=list)
+    seed: Annotated[
+        int,
+        Option(
+            "--seed",
+            help="Seed of the order in which things are measured.",
+            merge="may differ",
+        ),
+    ] = 1
+    line_rate: Annotated[Annotated[float, Field(gt=0)] | None, LINE_RATE] = None
+    generator_ports: Annotated[
+        list[str],
+        Option(
+            "--generator-port",
+            help="With --link ports: the generator's port, an OTG location; once or twice.",
+            metavar="LOCATION",
+            parse=repeated,
+            compare="same",
+        ),
+    ] = field(default_factory=list)
+    forwarder_ports: Annotated[
+        list[str],
+        Option(
+            "--forwarder-port",
+            help="With --link ports: the port that faces it: pci:ADDRESS, vdev:ARGUMENTS, an "
+            "interface, af_xdp:INTERFACE or tap:NAME.",
+            metavar="LOCATION",
+            parse=repeated,
+            compare="same",
+        ),
+    ] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Probing:
+    """In options and design of experiments that can use the probe."""
+
+    probe: Annotated[bool, PROBE] = True
+
+
+@dataclass(kw_only=True)
+class Options(Common):
+    """What the command line can ask of every experiment; run.json keeps it: how a run goes on.
+
+    None or empty: the preset's or the experiment's own.
+    """
+
+    # What the command says of itself; its options that are no part of a run.
+    summary: ClassVar[str]
+    extras: ClassVar[tuple[Extra, ...]] = ()
+    # Fields of this class that the experiment keeps and takes no option for.
+    unused: ClassVar[tuple[str, ...]] = ()
+    # Its comparisons can decide the exit status (`--fail-if`).
+    can_fail: ClassVar[bool] = True
+
+    preset: Any
+    links: Annotated[list[str], LINK] = field(default_factory=list)
+    sizes: Annotated[list[int], SIZES] = field(default_factory=list)
+    forwarders: Annotated[list[str], FORWARDERS] = field(default_factory=list)
+    blocks: Annotated[int | None, BLOCKS] = None
+    # Sessions keep what it came to, and `linerate.runs.provenance` compares that.
+    hugepages: Annotated[
+        str, Option("--hugepages", help="auto, yes or no.", parse=_memory, compare="same")
+    ] = "auto"
+    keep_going: Annotated[
+        bool,
+        Option(
+            "--keep-going", help="Don't end the run when many in a row fail.", merge="may differ"
+        ),
+    ] = False
+
+
+@dataclass(kw_only=True)
+class BlockOptions(Probing, Options):
+    """Of experiments whose cells are measured in blocks (`linerate.runs.block_run`)."""
+
+    preset: Preset
+
+
+# -- parameters of a command ---------------------------------------------------------------------
+
+# An experiment's own options stand between these.
+_FIRST = ("preset", "links", "generator_ports", "forwarder_ports", "sizes", "forwarders")
+_LAST = ("blocks", "seed", "line_rate", "hugepages", "keep_going", "probe")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An option with the field that keeps it, or with a part of that field's value.
+
+    `type`: of the value, without None. `optional`: None is a value.
+    """
+
+    option: Option
+    field: str
+    part: str | None
+    type: Any
+    optional: bool
+    initial: Any
+
+    @property
+    def key(self) -> str:
+        return f"{self.field}_{self.part}" if self.part else self.field
+
+    @property
+    def several(self) -> bool:
+        return get_origin(self.type) in (list, tuple)
+
+    def parse(self, value: Any) -> Any:
+        """The field's value from that on the command line; raises `UsageError`."""
+        option = self.option
+        if option.parse:
+            return option.parse(option.name, value)
+        if self.optional and not value:
+            return value if isinstance(value, int | float) else None
+        if self.several:
+            if get_args(self.type)[0] is int:
+                return numbers_of(option.name, value, option.example)
+            value = words_of(option.name, value)
+        if option.choices is None:
+            return value
+        if self.several:
+            return [look_up(option.choices, word, option.name, option.noun) for word in value]
+        return look_up(option.choices, str(value), option.name, option.noun)
+
+    def value_in(self, options: Options) -> object:
+        """The value as it is given on a command line."""
+        value = getattr(options, self.field)
+        if self.part:
+            return value and getattr(value, self.part)
+        if isinstance(value, tuple):
+            return list(value)
+        return value if isinstance(value, list | str | int | float | None) else value.name
+
+    def default(self, options: Options) -> Any:
+        """What stands for the value where it is left out; None: nothing does."""
+        if self.option.default == FROM_PRESET:
+            value = getattr(options.preset, self.field)
+            return list(value) if isinstance(value, tuple) else value
+        return self.option.default
+
+
+def parameters(kind: type[Options]) -> list[Parameter]:
+    """The options of an experiment, in the order of its help."""
+    found = []
+    hints = get_type_hints(kind, include_extras=True)
+    for each in fields(kind):
+        if each.name in kind.unused:
+            continue
+        for said in getattr(hints[each.name], "__metadata__", ()):
+            if isinstance(said, Option):
+                found.append(_parameter(said, each.name, None, hints[each.name], each.default))
+            elif isinstance(said, Composite):
+                parts = get_type_hints(_without_none(hints[each.name])[0])
+                found += [
+                    _parameter(option, each.name, part, parts[part], None)
+                    for part, option in said.parts.items()
+                ]
+    return sorted(found, key=_place)
+
+
+def parse(kind: type[Options], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by field, from those of the command line by `Parameter.key`; raises `UsageError`."""
+    found: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
+    for each in parameters(kind):
+        value = each.parse(given[each.key])
+        if each.part:
+            parts.setdefault(each.field, {})[each.part] = value
+        else:
+            found[each.field] = value
+    hints = get_type_hints(kind, include_extras=True)
+    for name, values in parts.items():
+        (said,) = (s for s in hints[name].__metadata__ if isinstance(s, Composite))
+        found[name] = said.make(values)
+    return found
+
+
+def words(values: object) -> str:
+    return ",".join(map(str, values)) if isinstance(values, Sequence) else str(values)
+
+
+def _parameter(option: Option, name: str, part: str | None, hint: Any, default: Any) -> Parameter:
+    kind, optional = _without_none(hint)
+    initial = default if option.initial is None else option.initial
+    if initial is MISSING or get_origin(kind) in (list, tuple):
+        initial = None
+    return Parameter(option, name, part, kind, optional, initial)
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    """The type alone, and whether None is allowed beside it."""
+    while get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    if get_origin(hint) not in (Union, types.UnionType):
+        return hint, False
+    (kind,) = (each for each in get_args(hint) if each is not type(None))
+    return _without_none(kind)[0], True
+
+
+def _place(each: Parameter) -> int:
+    if each.field in _FIRST:
+        return _FIRST.index(each.field)
+    own = len(_FIRST)
+    return own + 1 + _LAST.index(each.field) if each.field in _LAST else own

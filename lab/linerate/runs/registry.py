@@ -7,15 +7,19 @@ An experiment is imported when it is asked for, because to import one takes a se
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from linerate.host.errors import RunError
-from linerate.runs.experiment import Experiment
+from linerate.runs.options import Options
 
-# By name: the module and the class in it.
+if TYPE_CHECKING:
+    from linerate.runs.experiment import Experiment
+
+# By name: the module and the class in it. Its options are in the module `options` beside that.
 EXPERIMENTS = {
     "overload": "linerate.experiments.overload.runs:OverloadRuns",
-    "rfc2544": "linerate.experiments.rfc2544.runs:Rfc2544Runs",
     "paths": "linerate.experiments.paths.runs:PathsRuns",
+    "rfc2544": "linerate.experiments.rfc2544.runs:Rfc2544Runs",
     "latency": "linerate.experiments.latency.runs:LatencyRuns",
     "graph": "linerate.experiments.graph.runs:GraphRuns",
     "l3fwd": "linerate.experiments.l3fwd.runs:L3fwdRuns",
@@ -23,13 +27,24 @@ EXPERIMENTS = {
 }
 
 
-def find(name: str) -> Experiment:
+def find(name: str) -> Experiment[Any, Any]:
     """Return the experiment of that name; raises `RunError`: runs' directories name them, too."""
+    module, _, kind = _known(name).partition(":")
+    found: Experiment[Any, Any] = getattr(import_module(module), kind)()
+    return found
+
+
+def options_of(name: str) -> type[Options]:
+    """The options of an experiment, without importing what it measures by."""
+    package = _known(name).rpartition(".")[0]
+    found: type[Options] = import_module(f"{package}.options").Options
+    return found
+
+
+def _known(name: str) -> str:
     if name not in EXPERIMENTS:
         raise RunError(
             f"experiment {name!r} is unknown to this version of linerate",
             f"it knows: {', '.join(EXPERIMENTS)}",
         )
-    module, _, kind = EXPERIMENTS[name].partition(":")
-    found: Experiment = getattr(import_module(module), kind)()
-    return found
+    return EXPERIMENTS[name]

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from linerate.host import machine
 from linerate.host.errors import RunError
@@ -16,7 +17,8 @@ from linerate.host.machine import Machine
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.run_file import RUN, Run
 from linerate.records.summary import CellSummary, Comparison, Limit, Summary
-from linerate.records.trial import Trial
+from linerate.records.trial import Trial, cell_words
+from linerate.runs.options import Agreement, Common
 from linerate.runs.provenance import now, versions
 from linerate.traffic import books
 from linerate.trial.activity import FORWARDER, waiting_of
@@ -29,22 +31,27 @@ from linerate.verdict.sentences import sentence
 CROWDED = 0.03
 
 
-@dataclass(kw_only=True)
-class Design:
-    """What was asked, as far as the records do not tell it; kept in run.json."""
+def _labels(arms: Sequence[Arm]) -> list[str]:
+    return [arm.label for arm in arms]
 
-    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+def _names(cells: Sequence[Cell]) -> list[str]:
+    return [cell_words(cell.link, cell.size) for cell in cells]
+
+
+@dataclass(kw_only=True)
+class Design(Common):
+    """What was asked, as far as the records do not tell it; kept in run.json.
+
+    Its fields say in what runs must agree to be merged or compared.
+    """
 
     question: str
     preset: str
     preset_note: str
-    seed: int
-    window_s: Annotated[float, Field(gt=0)]
-    cells: Annotated[list[Cell], Field(min_length=1)]
-    arms: Annotated[list[Arm], Field(min_length=1)]
-    line_rate: Annotated[float, Field(gt=0)] | None = None
-    generator_ports: list[str] = field(default_factory=list)
-    forwarder_ports: list[str] = field(default_factory=list)
+    window_s: Annotated[float, Field(gt=0), Agreement("window", compare="same")]
+    cells: Annotated[list[Cell], Field(min_length=1), Agreement("cells", merge_by=_names)]
+    arms: Annotated[list[Arm], Field(min_length=1), Agreement("forwarders", merge_by=_labels)]
 
 
 @dataclass

@@ -115,7 +115,7 @@ def resume(
         with made_of(directory):
             for began in run.sessions[:1]:
                 recall(began)
-            refuse_contradictions(directory, given, experiment.kept(run.options))
+            refuse_contradictions(directory, given, experiment.effective_values(run.options))
             design = experiment.design(run.options)
         if design != run.design:
             raise RunError(
@@ -166,7 +166,7 @@ def say(console: Console, text: str) -> None:
 
 
 def _session(
-    experiment: Experiment,
+    experiment: Experiment[Any, Any],
     run: Run,
     output: OutputDirectory,
     *,
@@ -264,7 +264,7 @@ def torn_line(length: int) -> str:
 
 
 def publish(
-    experiment: Experiment,
+    experiment: Experiment[Any, Any],
     run: Run,
     output: OutputDirectory,
     trials: list[Trial],

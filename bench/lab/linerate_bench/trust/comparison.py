@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linerate.experiments.overload.options import PRESETS
 from linerate.experiments.overload.summarise import summarise_cell
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.summary import Comparison
 from linerate.records.trial import Trial
-from linerate.runs.blocks import Preset, preset
+from linerate.runs.options import Preset
 from linerate.verdict.comparisons import compare, pair_cell
 
 TESTED = "under-test"
@@ -43,8 +44,8 @@ class Extent:
 
 
 # Half a minute is what a first answer may take. 5 % is found "nearly always" by the other preset.
-QUICK = Extent(preset("quick"), 30.0)
-SCREEN = Extent(preset("screen"))
+QUICK = Extent(PRESETS["quick"], 30.0)
+SCREEN = Extent(PRESETS["screen"])
 
 
 def judged(cell: Cell, both: list[Arm], trials: list[Trial]) -> Comparison:

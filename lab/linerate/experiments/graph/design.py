@@ -5,17 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-from pydantic import TypeAdapter
+from typing import Annotated
 
 from linerate.experiments.graph.cells import FAMILIES, chosen, family, ordered_arms, parse
 from linerate.experiments.graph.conversation import CellOffer
-from linerate.experiments.graph.presets import GraphPreset
+from linerate.experiments.graph.options import Options
 from linerate.host.errors import UsageError
 from linerate.host.words import counted
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.runs.blocks import check_blocks
-from linerate.runs.options import Options as CommonOptions
+from linerate.runs.options import Agreement
 from linerate.runs.run_summary import Design
 
 NAME = "graph"
@@ -25,30 +24,18 @@ QUESTION = (
 )
 
 
-@dataclass(kw_only=True)
-class Options(CommonOptions):
-    """What the command line asked for. `plan`: the cells that were found, each with its arms."""
-
-    preset: GraphPreset
-    cells: list[str] = field(default_factory=list)
-    arms: list[str] = field(default_factory=list)
-    plan: list[CellOffer] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+def _builds(plan: Sequence[CellOffer]) -> list[str]:
+    """Of all cells: which there are to choose from."""
+    return sorted({arm for offer in plan for arm in offer.arms})
 
 
 @dataclass(kw_only=True)
 class GraphDesign(Design):
     """A `Design` with the arms that each cell has."""
 
-    plan: list[CellOffer] = field(default_factory=list)
-
-    @property
-    def builds(self) -> list[str]:
-        """Of all cells: which there are to choose from."""
-        return sorted({arm for offer in self.plan for arm in offer.arms})
-
-
-OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(GraphDesign)
+    plan: Annotated[list[CellOffer], Agreement("builds", merge_by=_builds)] = field(
+        default_factory=list
+    )
 
 
 def check(options: Options) -> None:

@@ -21,12 +21,12 @@ from linerate.experiments.graph.choice import CHOSEN_IN
 from linerate.experiments.graph.conversation import CellOffer, Conversation
 from linerate.experiments.graph.design import (
     NAME,
-    Options,
     baseline_of,
     blocks_of,
     cells_of,
     windows_of,
 )
+from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.programs import NATIVE_SUFFIX, Programs
 from linerate.host import cpus
 from linerate.host.cpus import cpu_times

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linerate.experiments.graph.cells import BASE, ORDERING, WAYS, GraphCell, groups, parse
-from linerate.host.errors import look_up
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,3 @@ PRESETS = {
         GraphPreset("full", 40, 0.02, "40 blocks of every cell"),
     )
 }
-
-
-def preset(name: str) -> GraphPreset:
-    return look_up(PRESETS, name, "--preset", "preset")

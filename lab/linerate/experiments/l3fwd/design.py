@@ -10,28 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
+from linerate.experiments.l3fwd.options import DEFAULT_FORWARDERS, DEFAULT_LINKS, Options
 from linerate.experiments.overload.plan import MAX_SIZE, MIN_SIZE
 from linerate.experiments.overload.summarise import ArmsOf, OverloadDesign
 from linerate.forwarders import forwarder
-from linerate.host.errors import UsageError, look_up
+from linerate.host.errors import UsageError
 from linerate.host.words import counted
 from linerate.links import LINKS, TABLES, RoutedNearFree, link, rules
 from linerate.links.tables import Tables
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Trial
-from linerate.runs.block_run import Options as BlockOptions
-from linerate.runs.blocks import Preset, arms, check_blocks, takes
+from linerate.runs.blocks import arms, check_blocks, takes
+from linerate.runs.options import Agreement
 
 NAME = "l3fwd"
 QUESTION = (
     "By tables of more and more routes, and past more and more rules, what does it cost to route a "
     "packet: in C and in Rust, in a graph and without?"
 )
-DEFAULT_FORWARDERS = [
-    "c-l3fwd-graph", "c-l3fwd-lpm", "c-l3fwd-acl", "rust-l3fwd-graph", "rust-l3fwd-graph-fused",
-]  # fmt: skip
-DEFAULT_LINKS = ["nearfree1-ip", "memif"]
 # What packets are routed by when it is the rules that are varied.
 BASE_ROUTES = 1000
 # The frame size that stands for all where it makes no difference.
@@ -40,53 +38,11 @@ _SIZE = 64
 _LAB = Tables(rules.BLOCKS)
 
 
-@dataclass(frozen=True)
-class L3fwdPreset(Preset):
-    """`routes`, `rules`, `sizes`: the levels of each factor."""
-
-    routes: tuple[int, ...] = ()
-    rules: tuple[int, ...] = ()
-    sizes: tuple[int, ...] = ()
-
-
-PRESETS = {
-    preset.name: preset
-    for preset in (
-        L3fwdPreset(
-            "demo", 8, 0.1, 1, 7, "8 blocks of a few tables: finds large differences alone",
-            routes=(1, 1000), rules=(100,), sizes=(64,),
-        ),
-        L3fwdPreset(
-            "quick", 12, 0.3, 2, 6, "12 blocks of few levels: a first look",
-            routes=(1, 1000, 100_000), rules=(100, 10_000), sizes=(64,),
-        ),
-        L3fwdPreset(
-            "full", 30, 0.3, 3, 10, "30 blocks of every decade of routes and rules, three sizes",
-            routes=(1, 10, 100, 1000, 10_000, 100_000), rules=(10, 100, 1000, 10_000),
-            sizes=(64, 512, 1518),
-        ),
-    )
-}  # fmt: skip
-
-
-@dataclass(kw_only=True)
-class Options(BlockOptions):
-    """What the command line asked for; None: the preset's levels. No rules: 0."""
-
-    preset: L3fwdPreset
-    routes: list[int] | None = None
-    rules: list[int] | None = None
-
-
-def preset(name: str) -> L3fwdPreset:
-    return look_up(PRESETS, name, "--preset", "preset")
-
-
 @dataclass(kw_only=True)
 class L3fwdDesign(OverloadDesign):
     """As `overload` has it, with the forwarders that were asked for, in their order."""
 
-    forwarders: list[str] = field(default_factory=list)
+    forwarders: Annotated[list[str], Agreement("--forwarders")] = field(default_factory=list)
 
     def arms_in(self, trials: Sequence[Trial]) -> ArmsOf:
         """Return which arms each cell has in these records: those that were begun there."""

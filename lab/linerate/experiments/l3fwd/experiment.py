@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from linerate.experiments.l3fwd.design import NAME, Options, all_arms, arms_of, cells, forwarders
+from linerate.experiments.l3fwd.design import NAME, all_arms, arms_of, cells, forwarders
+from linerate.experiments.l3fwd.options import Options
 from linerate.experiments.overload.plan import Overload
 from linerate.records.cells import Arm, Cell
-from linerate.runs.block_run import Options as BlockOptions
+from linerate.runs.options import BlockOptions
 
 
 class L3fwd(Overload):

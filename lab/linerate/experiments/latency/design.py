@@ -4,44 +4,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
+
+from pydantic import Field
 
 from linerate.experiments.latency import plan
+from linerate.experiments.latency.options import (
+    DEFAULT_FORWARDERS,
+    DEFAULT_LINKS,
+    DEFAULT_SIZES,
+    Measured,
+    Options,
+)
 from linerate.experiments.latency.plan import LOADS, Preset
 from linerate.host.errors import UsageError
 from linerate.links import link
 from linerate.records.cells import Cell
-from linerate.records.trial import Protocol
 from linerate.runs.blocks import arms, blocks_for, check_blocks, takes
-from linerate.runs.options import Options as CommonOptions
+from linerate.runs.options import Agreement, apart_from_blocks
 from linerate.runs.run_summary import Design
 
 NAME = "latency"
 QUESTION = "How long does a frame take through each forwarder, inside it and as its sender sees it?"
-DEFAULT_FORWARDERS = [
-    "reflect", "c-l2fwd", "rust-l2fwd-burst", "testpmd-io",
-    "af-packet-read-write", "af-packet-mmsg", "af-packet-mmap",
-]  # fmt: skip
-DEFAULT_LINKS = ["memif", "veth1"]
-DEFAULT_SIZES = [64]
 
 
 @dataclass(kw_only=True)
-class Options(CommonOptions):
-    """What the command line asked for. `packets`: None for the preset's."""
-
-    preset: Preset
-    protocols: tuple[Protocol, ...] = plan.PROTOCOLS
-    packets: int | None = None
-    inside: bool = True
-
-
-@dataclass(kw_only=True)
-class LatencyDesign(Design):
+class LatencyDesign(Measured, Design):
     """A `Design` with what this experiment alone can be asked."""
 
-    measured: Preset
-    protocols: tuple[Protocol, ...]
-    inside: bool
+    # It has the window, too.
+    window_s: Annotated[float, Field(gt=0), Agreement("window")]
+    # How long windows are.
+    measured: Annotated[
+        Preset,
+        Agreement("--preset", compare="same", compare_by=apart_from_blocks),
+    ]
 
 
 def preset_of(options: Options) -> Preset:

@@ -17,8 +17,9 @@ from typing import Literal
 from rich.console import Console
 
 from linerate.experiments.latency import packet_sender, plan
-from linerate.experiments.latency.design import DEFAULT_FORWARDERS, NAME, Options, cells, preset_of
+from linerate.experiments.latency.design import NAME, cells, preset_of
 from linerate.experiments.latency.figures import flood_pps
+from linerate.experiments.latency.options import DEFAULT_FORWARDERS, Options
 from linerate.experiments.latency.packet_sender import PacketSender
 from linerate.experiments.latency.plan import IDLE, IDLE_PPS, INSIDE_LOADS, LOADS, Step
 from linerate.forwarders import forwarder

@@ -68,10 +68,6 @@ PRESETS = {
 }  # fmt: skip
 
 
-def preset(name: str) -> Preset:
-    return look_up(PRESETS, name, "--preset", "preset")
-
-
 def protocols_of(names: list[str]) -> tuple[Protocol, ...]:
     """Those asked for, all without any, in the order of `PROTOCOLS`."""
     known: dict[str, Protocol] = {name: name for name in PROTOCOLS}

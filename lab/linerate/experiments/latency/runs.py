@@ -3,24 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-from pydantic import TypeAdapter
 from rich.console import Console
 
 from linerate.experiments.latency import page as latency_page
-from linerate.experiments.latency.design import (
-    DEFAULT_FORWARDERS,
-    DEFAULT_LINKS,
-    NAME,
-    LatencyDesign,
-    Options,
-    cells,
-    design_of,
-)
+from linerate.experiments.latency.design import NAME, LatencyDesign, cells, design_of
 from linerate.experiments.latency.experiment import Latency
+from linerate.experiments.latency.options import Options
 from linerate.experiments.latency.plan import IDLE, IDLE_PPS, Step
 from linerate.experiments.latency.summarise import (
     Asked,
@@ -41,21 +31,13 @@ from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment, Sample
 from linerate.runs.kept_runs import (
     SummaryFound,
-    as_stored,
     control_sample,
     interrupted_blocks,
     logs,
-    merge_designs,
-    ports_of,
-    read,
-    read_options,
-    remember_devices,
 )
 from linerate.runs.run_summary import setup_of
 from linerate.verdict.comparisons import pairs_of
 from linerate.verdict.metrics import ROUND_TRIP, TrialMetric, words_of
-
-OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(LatencyDesign)
 
 
 class Found(SummaryFound):
@@ -63,47 +45,20 @@ class Found(SummaryFound):
     tell = staticmethod(print_latency)
 
 
-class LatencyRuns(Experiment):
+class LatencyRuns(Experiment[Options, LatencyDesign]):
     name = NAME
+    options_type, design_type = Options, LatencyDesign
 
-    def design(self, options: dict[str, Any]) -> dict[str, Any]:
-        return as_stored(DESIGN, design_of(read_options(OPTIONS, options)))
+    def design_of(self, options: Options) -> LatencyDesign:
+        return design_of(options)
 
-    def given(self, options: dict[str, Any]) -> dict[str, object]:
-        asked = read(OPTIONS, options, "options")
-        return {
-            "--preset": asked.preset.name,
-            "--link": asked.links,
-            "--sizes": asked.sizes,
-            "--forwarders": asked.forwarders,
-            "--frames": list(asked.protocols),
-            "--packets": asked.packets,
-            "--inside": asked.inside,
-            "--blocks": asked.blocks,
-            "--seed": asked.seed,
-            "--line-rate": asked.line_rate,
-            "--hugepages": asked.hugepages,
-            "--keep-going": asked.keep_going,
-            "--generator-port": asked.generator_ports,
-            "--forwarder-port": asked.forwarder_ports,
-        }
-
-    def kept(self, options: dict[str, Any]) -> dict[str, object]:
-        asked = read_options(OPTIONS, options)
-        planned = cells(asked)
-        return {
-            **self.given(options),
-            "--link": asked.links or DEFAULT_LINKS,
-            "--sizes": [cell.size for cell in planned if cell.link == planned[0].link],
-            "--forwarders": asked.forwarders or DEFAULT_FORWARDERS,
-            "--packets": asked.packets or asked.preset.packets,
-            "--blocks": planned[0].blocks,
-        }
+    def defaults(self, options: Options) -> dict[str, Any]:
+        return {**super().defaults(options), "blocks": cells(options)[0].blocks}
 
     def begin(
         self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
     ) -> Latency:
-        asked = read(OPTIONS, options, "options")
+        asked = self.read_options(options)
         use_ports(asked.links, asked.generator_ports, asked.forwarder_ports)
         return Latency(asked, run, journal, console)
 
@@ -112,26 +67,11 @@ class LatencyRuns(Experiment):
         return Found(summarise(asked, trials, interrupted=not run.complete(len(trials))), trials)
 
     def _asked(self, run: Run, trials: list[Trial]) -> Asked:
-        design = read(DESIGN, run.design, "design")
-        remember_devices([cell.link for cell in design.cells], design, "design")
+        design = self.read_design(run.design)
         setup = setup_of(NAME, run, design, trials)
         # Blocks of the floods have the same numbers, and are all run before.
         setup.warnings += interrupted_blocks([t for t in trials if t.role == "search"])
         return asked_of(setup, design)
-
-    def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        every = [read(DESIGN, each, "design") for each in designs]
-        further = [("--preset", "measured"), ("--frames", "protocols"), ("--inside", "inside")]
-        free = "seed and number of blocks may differ"
-        return as_stored(DESIGN, merge_designs(every, further, free=free))
-
-    def decisive(self, design: dict[str, Any]) -> dict[str, object]:
-        asked = read(DESIGN, design, "design")
-        return {
-            # How long a window is.
-            "--preset": replace(asked.measured, blocks=0, note=""),
-            **ports_of(asked),
-        }
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         """The round trips at idle: under load each run has rates of its own."""

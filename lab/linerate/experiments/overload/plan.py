@@ -15,6 +15,12 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from linerate.experiments.overload.options import (
+    DEFAULT_FORWARDERS,
+    DEFAULT_LINKS,
+    DEFAULT_SIZES,
+    Options,
+)
 from linerate.experiments.overload.summarise import OverloadDesign, summarise_cell
 from linerate.host.errors import UsageError
 from linerate.host.process import RunDirectory
@@ -24,7 +30,7 @@ from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.journal import Journal
 from linerate.records.trial import Role
 from linerate.records.types import LOW_LOAD
-from linerate.runs.block_run import BlockRun, Options, Windows
+from linerate.runs.block_run import BlockRun, Windows
 from linerate.runs.blocks import (
     DEMO_CELLS,
     PEERS,
@@ -34,6 +40,7 @@ from linerate.runs.blocks import (
     check_fit,
     schedule,
 )
+from linerate.runs.options import BlockOptions
 from linerate.trial.search.bed_device import Terms
 
 NAME = "overload"
@@ -41,9 +48,6 @@ QUESTION = (
     "Offered all the frames it can take, which l2fwd forwards more, the C one or the Rust one, "
     "and what does a packet cost?"
 )
-DEFAULT_FORWARDERS = ["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"]
-DEFAULT_LINKS = ["null", "memif"]
-DEFAULT_SIZES = [64]
 # Loads below the ceiling: always, and in addition where an arm is limited.
 LOW_LOADS = (LOW_LOAD,)
 LIMITED_LOADS = (0.5,)
@@ -60,7 +64,7 @@ def cells(options: Options) -> list[Cell]:
     if options.blocks is not None:
         check_blocks(options.blocks)
     check_fit(options.forwarders or [], options.links or [])
-    if options.preset.name == "demo" and not options.links and not options.sizes:
+    if options.demo_cells:
         return [replace(cell, blocks=options.blocks or cell.blocks) for cell in DEMO_CELLS]
     result = []
     for name in dict.fromkeys(options.links or DEFAULT_LINKS):
@@ -99,12 +103,13 @@ class Overload(BlockRun):
     peers = PEERS
 
     def __init__(
-        self, options: Options, run: RunDirectory, journal: Journal, console: Console
+        self, options: BlockOptions, run: RunDirectory, journal: Journal, console: Console
     ) -> None:
         super().__init__(options, *self.plan(options), run, journal, console)
 
     @staticmethod
-    def plan(options: Options) -> tuple[list[Arm], list[Cell]]:
+    def plan(options: BlockOptions) -> tuple[list[Arm], list[Cell]]:
+        assert isinstance(options, Options)
         return arms(options.forwarders or DEFAULT_FORWARDERS), cells(options)
 
     def planned(self) -> int:

@@ -10,6 +10,7 @@ from linerate.links import link
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.summary import CellSummary, Summary
 from linerate.records.trial import Trial
+from linerate.runs.options import Probing
 from linerate.runs.run_summary import Design, Setup, books_of, summary_of
 from linerate.verdict.arms import summarise_arm, summarise_lower_load
 from linerate.verdict.ceiling import ceiling_of, cost_leads, place
@@ -20,10 +21,8 @@ ArmsOf = Callable[[Cell], list[Arm]]
 
 
 @dataclass(kw_only=True)
-class OverloadDesign(Design):
-    """A `Design` with what this experiment alone can be asked."""
-
-    probe: bool = True
+class OverloadDesign(Probing, Design):
+    """A `Design` with the probe."""
 
 
 def summarise_cell(

@@ -8,11 +8,9 @@ carried, or of --line-rate. There loss, CPU time per packet and latency compare,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from rich.console import Console
 
-from linerate.experiments.paths.presets import PATHS, PathsPreset
+from linerate.experiments.paths.options import DEFAULT_FORWARDERS, DEFAULT_LINKS, Options
 from linerate.experiments.paths.summarise import PathsDesign, summarise_cell
 from linerate.host.errors import UsageError
 from linerate.host.process import RunDirectory
@@ -22,7 +20,6 @@ from linerate.links.veth import Veth
 from linerate.records.cells import Cell
 from linerate.records.journal import Journal
 from linerate.runs.block_run import BlockRun, Windows
-from linerate.runs.block_run import Options as BlockOptions
 from linerate.runs.blocks import arms, blocks_for, check_blocks, check_fit, order
 from linerate.trial.search.bed_device import Terms
 
@@ -31,20 +28,11 @@ QUESTION = (
     "On one wire of the kernel's, how many frames does each path to packets carry, and what does a "
     "packet cost there?"
 )
-DEFAULT_LINKS = ["veth"]
 MIN_SIZE, MAX_SIZE = 64, 1518
 
 
-@dataclass(kw_only=True)
-class Options(BlockOptions):
-    """What the command line asked for. `left_out`: why paths are not among the default ones."""
-
-    preset: PathsPreset
-    left_out: list[str] = field(default_factory=list)
-
-
 def forwarders(options: Options) -> list[str]:
-    return options.forwarders or list(PATHS[:2])
+    return options.forwarders or DEFAULT_FORWARDERS
 
 
 def cells(options: Options) -> list[Cell]:

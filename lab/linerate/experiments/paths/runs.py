@@ -3,22 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import Any
 
-from pydantic import TypeAdapter
 from rich.console import Console
 
 from linerate.experiments.paths import page as paths_page
-from linerate.experiments.paths.experiment import (
-    DEFAULT_LINKS,
-    NAME,
-    Options,
-    Paths,
-    design_of,
-    forwarders,
-)
+from linerate.experiments.paths.available import available
+from linerate.experiments.paths.experiment import NAME, Paths, design_of
+from linerate.experiments.paths.options import DEFAULT_LINKS, Options
 from linerate.experiments.paths.summarise import PathsDesign, loads_of, rate_pairs, summarise
 from linerate.experiments.paths.table import print_summary
 from linerate.host.process import RunDirectory
@@ -32,15 +25,11 @@ from linerate.runs.kept_runs import (
     compared_costs,
     control_sample,
     interrupted_blocks,
-    merge_designs,
     rate_sample,
-    read,
 )
 from linerate.runs.run_summary import setup_of
 from linerate.verdict.comparisons import pairs_of
 from linerate.verdict.metrics import CPU_TIME, RECEIVED
-
-OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(PathsDesign)
 
 
 class Found(SummaryFound):
@@ -48,62 +37,33 @@ class Found(SummaryFound):
     tell = staticmethod(print_summary)
 
 
-class PathsRuns(Experiment):
+class PathsRuns(Experiment[Options, PathsDesign]):
     name = NAME
+    options_type, design_type = Options, PathsDesign
 
-    def design(self, options: dict[str, Any]) -> dict[str, Any]:
-        return asdict(design_of(read(OPTIONS, options, "options")))
+    def make_options(self, values: Mapping[str, Any], *, resuming: bool) -> Options:
+        found = super().make_options(values, resuming=resuming)
+        if not (found.forwarders or resuming):
+            found.forwarders, found.left_out = available(found.links or DEFAULT_LINKS)
+        return found
 
-    def given(self, options: dict[str, Any]) -> dict[str, object]:
-        asked = read(OPTIONS, options, "options")
-        return {
-            "--preset": asked.preset.name,
-            "--link": asked.links,
-            "--sizes": asked.sizes,
-            "--forwarders": asked.forwarders,
-            "--blocks": asked.blocks,
-            "--seed": asked.seed,
-            "--line-rate": asked.line_rate,
-            "--hugepages": asked.hugepages,
-            "--keep-going": asked.keep_going,
-            "--probe": asked.probe,
-        }
-
-    def kept(self, options: dict[str, Any]) -> dict[str, object]:
-        asked = read(OPTIONS, options, "options")
-        return {
-            **self.given(options),
-            "--link": asked.links or DEFAULT_LINKS,
-            "--sizes": asked.sizes or list(asked.preset.sizes),
-            "--forwarders": forwarders(asked),
-            "--blocks": asked.blocks or asked.preset.blocks,
-        }
+    def design_of(self, options: Options) -> PathsDesign:
+        return design_of(options)
 
     def begin(
         self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
     ) -> Paths:
-        return Paths(read(OPTIONS, options, "options"), run, journal, console)
+        return Paths(self.read_options(options), run, journal, console)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
-        design = read(DESIGN, run.design, "design")
+        design = self.read_design(run.design)
         setup = setup_of(NAME, run, design, trials)
         setup.warnings += interrupted_blocks(trials)
         return Found(summarise(setup, trials, interrupted=not run.complete(len(trials))), trials)
 
-    def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        every = [read(DESIGN, each, "design") for each in designs]
-        free = "seed and number of blocks may differ"
-        further = [("--probe", "probe"), ("loads", "loads")]
-        return asdict(merge_designs(every, further, free=free))
-
-    def decisive(self, design: dict[str, Any]) -> dict[str, object]:
-        asked = read(DESIGN, design, "design")
-        # The probe is in the windows that tell the cost of a packet, and is a part of it.
-        return {"window": asked.window_s, "--probe": asked.probe}
-
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         found = self.findings(run, trials)
-        design = read(DESIGN, run.design, "design")
+        design = self.read_design(run.design)
         labels = [arm.label for arm in design.arms]
         result = Comparable()
         for cell in found.summary.cells:

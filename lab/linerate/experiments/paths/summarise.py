@@ -14,6 +14,7 @@ from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.summary import ArmSummary, Ceiling, CellSummary, Summary
 from linerate.records.summary_figures import PathFigures
 from linerate.records.trial import CpuPart, Trial
+from linerate.runs.options import Agreement, Probing
 from linerate.runs.run_summary import Design, Setup, books_of, summary_of
 from linerate.verdict.arms import (
     last_windows,
@@ -32,13 +33,12 @@ QUANTILES = ("0.5", "0.9", "0.99", "0.999")
 
 
 @dataclass(kw_only=True)
-class PathsDesign(Design):
-    """A `Design` with what this experiment alone can be asked."""
+class PathsDesign(Probing, Design):
+    """A `Design` with the probe and the fixed loads."""
 
-    probe: bool = True
-    loads: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1)] = field(
-        default_factory=list
-    )
+    loads: Annotated[
+        list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1), Agreement("loads")
+    ] = field(default_factory=list)
 
 
 # -- figures -------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from linerate.experiments.rfc2544.beds import Block, Lab
 from linerate.experiments.rfc2544.compared import compared_loads
 from linerate.experiments.rfc2544.estimate import estimate, told
 from linerate.experiments.rfc2544.monitor import Units
+from linerate.experiments.rfc2544.options import DEFAULT_FORWARDERS, DEFAULT_LINKS, Options, Traffic
 from linerate.experiments.rfc2544.presets import Preset, check_sizes, minimum_size
 from linerate.experiments.rfc2544.summarise import tests_of
 from linerate.experiments.rfc2544.units import Unit, run_tests
@@ -27,13 +28,12 @@ from linerate.links import link
 from linerate.records.cells import Arm, Cell
 from linerate.records.journal import Journal
 from linerate.records.summary import Ceiling
-from linerate.records.trial import Directions, Role, Test, Trial
+from linerate.records.trial import Role, Trial
 from linerate.runs.blocks import PEERS, arms, blocks_for, check_blocks, check_fit, order
-from linerate.runs.options import Options as CommonOptions
+from linerate.runs.options import Agreement, apart_from_blocks
 from linerate.runs.provenance import programs
 from linerate.runs.run_summary import Design
-from linerate.traffic.otg import Ip
-from linerate.traffic.other_generator import GENERATOR, Named
+from linerate.traffic.other_generator import GENERATOR
 from linerate.trial.search.bed_device import DISTURBED
 from linerate.trial.search.replay import Resumed
 from linerate.trial.trial import Bench
@@ -41,8 +41,6 @@ from linerate.verdict.ceiling import ceiling_of
 
 NAME = "rfc2544"
 QUESTION = "How many frames a second can each forwarder carry, and how does it then do?"
-DEFAULT_FORWARDERS = ["c-l2fwd", "rust-l2fwd"]
-DEFAULT_LINKS = ["memif"]
 MAX_SIZE = 1518
 # Shares of the flood's ceiling that the sender is tried at, until it is on time.
 PACED_SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
@@ -57,28 +55,19 @@ MAX_FAILURES = 4
 
 
 @dataclass(kw_only=True)
-class Options(CommonOptions):
-    """What the command line asked for. `directions`: None where the link leaves no choice."""
-
-    preset: Preset
-    tests: tuple[Test, ...]
-    ip: Ip = 4
-    directions: Directions | None = None
-    # Another generator than the lab's own.
-    generator: Named | None = None
-
-
-@dataclass(kw_only=True)
-class SearchDesign(Design):
+class SearchDesign(Traffic, Design):
     """A `Design` with what this experiment alone can be asked."""
 
-    search: Preset
-    tests: tuple[Test, ...]
-    shared_by: Annotated[int, Field(ge=1)]
-    ip: Ip
-    directions: Directions | None
+    # It has the window, too.
+    window_s: Annotated[float, Field(gt=0), Agreement("window")]
+    # Goals and durations.
+    search: Annotated[
+        Preset,
+        Agreement("--preset", compare="same", compare_by=apart_from_blocks),
+    ]
+    shared_by: Annotated[int, Field(ge=1), Agreement("--blocks")]
     # The URL of another generator than the lab's own.
-    generator: str | None = None
+    generator: Annotated[str | None, Agreement(GENERATOR, compare="same")] = None
 
 
 def design_of(options: Options) -> SearchDesign:

@@ -41,7 +41,7 @@ def published_sizes() -> tuple[int, ...]:
 
 
 # What --sizes takes beside numbers.
-_NAMED_SIZES: dict[str, Callable[[], tuple[int, ...]]] = {
+NAMED_SIZES: dict[str, Callable[[], tuple[int, ...]]] = {
     "standard": lambda: STANDARD_SIZES,
     "published": published_sizes,
 }
@@ -49,9 +49,9 @@ _NAMED_SIZES: dict[str, Callable[[], tuple[int, ...]]] = {
 
 def named_sizes(name: str, ip: Ip) -> list[int] | None:
     """A well-known set; sizes without room for the headers become the least that has it."""
-    if name not in _NAMED_SIZES:
+    if name not in NAMED_SIZES:
         return None
-    return sorted({max(size, minimum_size(ip)) for size in _NAMED_SIZES[name]()})
+    return sorted({max(size, minimum_size(ip)) for size in NAMED_SIZES[name]()})
 
 
 @dataclass(frozen=True)

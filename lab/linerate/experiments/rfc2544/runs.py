@@ -3,26 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pydantic import TypeAdapter
 from rich.console import Console
 
 from linerate.experiments.rfc2544.beds import RealLab
 from linerate.experiments.rfc2544.experiment import (
-    DEFAULT_FORWARDERS,
-    DEFAULT_LINKS,
     NAME,
-    Options,
     Rfc2544,
     SearchDesign,
     cells,
     design_of,
 )
+from linerate.experiments.rfc2544.options import Options
 from linerate.experiments.rfc2544.page import page as rfc2544_page
 from linerate.experiments.rfc2544.page.method import goal_words
+from linerate.experiments.rfc2544.presets import named_sizes
 from linerate.experiments.rfc2544.summarise import (
     Asked,
     Searches,
@@ -44,23 +42,15 @@ from linerate.records.summary import SUMMARY, Summary, dump
 from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment
 from linerate.runs.kept_runs import (
-    as_stored,
     compared_costs,
     control_sample,
     interrupted_blocks,
-    merge_designs,
-    ports_of,
     rate_sample,
-    read,
-    read_options,
-    remember_devices,
 )
 from linerate.runs.run_summary import setup_of
 from linerate.traffic.other_generator import OtherGenerator
 from linerate.trial.search.latency import CUT_THROUGH, DEFINITION
 from linerate.trial.trial import Bench
-
-OPTIONS, DESIGN = TypeAdapter(Options), TypeAdapter(SearchDesign)
 
 
 @dataclass(frozen=True)
@@ -83,51 +73,31 @@ class Found:
         print_rfc2544(console, self.summary)
 
 
-class Rfc2544Runs(Experiment):
+class Rfc2544Runs(Experiment[Options, SearchDesign]):
     name = NAME
+    options_type, design_type = Options, SearchDesign
 
-    def design(self, options: dict[str, Any]) -> dict[str, Any]:
-        return as_stored(DESIGN, design_of(read_options(OPTIONS, options)))
+    def make_options(self, values: Mapping[str, Any], *, resuming: bool) -> Options:
+        sizes = values["sizes"]
+        if isinstance(sizes, str):
+            sizes = named_sizes(sizes, values["ip"])
+        return super().make_options({**values, "sizes": sizes}, resuming=resuming)
 
-    def given(self, options: dict[str, Any]) -> dict[str, object]:
-        asked = read(OPTIONS, options, "options")
-        other = asked.generator
+    def design_of(self, options: Options) -> SearchDesign:
+        return design_of(options)
+
+    def defaults(self, options: Options) -> dict[str, Any]:
+        planned = cells(options)
         return {
-            "--preset": asked.preset.name,
-            "--link": asked.links,
-            "--sizes": asked.sizes,
-            "--forwarders": asked.forwarders,
-            "--tests": list(asked.tests),
-            "--ip": asked.ip,
-            "--directions": asked.directions,
-            "--blocks": asked.blocks,
-            "--seed": asked.seed,
-            "--line-rate": asked.line_rate,
-            "--hugepages": asked.hugepages,
-            "--keep-going": asked.keep_going,
-            "--generator-port": asked.generator_ports,
-            "--forwarder-port": asked.forwarder_ports,
-            "--generator": other and other.url,
-            "--generator-ca": other and other.ca,
-            "--generator-insecure": other and other.insecure,
-            "--generator-password-file": other and other.password_file,
-        }
-
-    def kept(self, options: dict[str, Any]) -> dict[str, object]:
-        asked = read_options(OPTIONS, options)
-        planned = cells(asked)
-        return {
-            **self.given(options),
-            "--link": asked.links or DEFAULT_LINKS,
-            "--sizes": [cell.size for cell in planned if cell.link == planned[0].link],
-            "--forwarders": asked.forwarders or DEFAULT_FORWARDERS,
-            "--blocks": planned[0].blocks,
+            **super().defaults(options),
+            "sizes": [cell.size for cell in planned if cell.link == planned[0].link],
+            "blocks": planned[0].blocks,
         }
 
     def begin(
         self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
     ) -> Rfc2544:
-        asked = read(OPTIONS, options, "options")
+        asked = self.read_options(options)
         other = None
         if asked.generator:
             other = OtherGenerator(asked.generator, latency="latency" in asked.tests)
@@ -156,8 +126,7 @@ class Rfc2544Runs(Experiment):
         return Found(summary, trials, asked, searches)
 
     def _asked(self, run: Run, trials: list[Trial]) -> Asked:
-        design = read(DESIGN, run.design, "design")
-        remember_devices([cell.link for cell in design.cells], design, "design")
+        design = self.read_design(run.design)
         setup = setup_of(NAME, run, design, trials)
         # Blocks of the self-test have the same numbers, and are all run before the first search.
         setup.warnings += interrupted_blocks([t for t in trials if t.role == "search"])
@@ -173,31 +142,6 @@ class Rfc2544Runs(Experiment):
                 for session in part.sessions
             },
         )
-
-    def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        every = [read(DESIGN, each, "design") for each in designs]
-        further = [
-            ("--preset", "search"),
-            ("--tests", "tests"),
-            ("--blocks", "shared_by"),
-            ("--ip", "ip"),
-            ("--directions", "directions"),
-            ("--generator", "generator"),
-        ]
-        # The repetitions of each test are shared out over the blocks of a run.
-        free = "their seeds may differ, and nothing else: --blocks must be alike, too"
-        return as_stored(DESIGN, merge_designs(every, further, free=free))
-
-    def decisive(self, design: dict[str, Any]) -> dict[str, object]:
-        asked = read(DESIGN, design, "design")
-        return {
-            # Its goals and durations.
-            "--preset": replace(asked.search, blocks=0, note=""),
-            "--ip": asked.ip,
-            "--directions": asked.directions or "both",
-            "--generator": asked.generator,
-            **ports_of(asked),
-        }
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         told = self.findings(run, trials)

@@ -16,7 +16,6 @@ import numpy as np
 
 from linerate.experiments.cloud.analysis.windows import Windows
 from linerate.experiments.cloud.analysis.work import WORK_OF, all_left
-from linerate.experiments.cloud.design.design import Part
 from linerate.experiments.cloud.design.levels import (
     CPU,
     FACTORS,
@@ -29,6 +28,7 @@ from linerate.experiments.cloud.design.levels import (
     Place,
     in_order,
 )
+from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.factorial.design import Factor, Observations, Row, Scale, observe
 from linerate.records.cloud_window import LoadName
 from linerate.records.trial import Trial

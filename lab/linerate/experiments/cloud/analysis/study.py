@@ -26,8 +26,9 @@ from linerate.experiments.cloud.analysis.observations import (
     with_nobody,
 )
 from linerate.experiments.cloud.analysis.windows import Windows
-from linerate.experiments.cloud.design.design import CloudDesign, Part
+from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import FRAMEWORK, LOAD, SIZE
+from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.factorial.answers.hypotheses import Names, study
 from linerate.experiments.cloud.factorial.answers.takeaways import Takeaway
 from linerate.records.cells import Arm

@@ -36,7 +36,6 @@ from linerate.experiments.cloud.analysis.observations import (
 from linerate.experiments.cloud.analysis.told import kinds_told, load_told
 from linerate.experiments.cloud.analysis.windows import Windows
 from linerate.experiments.cloud.analysis.work import all_work
-from linerate.experiments.cloud.design.design import Part
 from linerate.experiments.cloud.design.levels import (
     CPU,
     FRAMEWORK,
@@ -48,6 +47,7 @@ from linerate.experiments.cloud.design.levels import (
     in_order,
     quota_of,
 )
+from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.factorial.answers.generated import effects_found, trends_found
 from linerate.experiments.cloud.factorial.answers.takeaways import (
     Answer,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from linerate.experiments.cloud.design.design import Options
 from linerate.experiments.cloud.design.design_file import (
     MAX_SIZE,
     MIN_SIZE,
@@ -15,11 +14,13 @@ from linerate.experiments.cloud.design.design_file import (
     parts_of,
 )
 from linerate.experiments.cloud.design.plan import Room, held
-from linerate.experiments.paths.presets import available
+from linerate.experiments.cloud.options import Options
+from linerate.experiments.paths.available import available
 from linerate.host.cpus import Cores
 from linerate.host.errors import UsageError
 from linerate.links import link
-from linerate.runs.blocks import Preset, check_fit
+from linerate.runs.blocks import check_fit
+from linerate.runs.options import Preset
 
 
 def options_of(

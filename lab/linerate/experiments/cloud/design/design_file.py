@@ -41,7 +41,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from linerate.experiments.cloud.design.design import Part, TenantShape
+from linerate.experiments.cloud.design.parts import Part, TenantShape
 from linerate.forwarders import FORWARDERS
 from linerate.host.errors import UsageError, look_up
 from linerate.links import LINKS, TABLES
@@ -98,10 +98,11 @@ class DesignFile(Strict):
 
 @dataclass(frozen=True)
 class Read:
-    """`name`: what it is called in results."""
+    """`name`: what it is called in results; `text`: as it is written."""
 
     name: str
     file: DesignFile
+    text: str = ""
 
 
 def names() -> list[str]:
@@ -113,7 +114,8 @@ def names() -> list[str]:
 def read(design: str) -> Read:
     """One of `names`, or a file; raises `UsageError` that names file, line or field."""
     name = design if design in names() else Path(design).stem
-    return Read(name, parse(text_of(design), design))
+    text = text_of(design)
+    return Read(name, parse(text, design), text)
 
 
 def text_of(design: str) -> str:

@@ -7,8 +7,9 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from linerate.experiments.cloud.design.design import CloudDesign, Part
+from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import NOBODY, OWN, SHARED, Place
+from linerate.experiments.cloud.design.parts import Part
 from linerate.host.cpus import Cores
 from linerate.records.cloud_summary import NotRun
 from linerate.records.cloud_window import CloudCell

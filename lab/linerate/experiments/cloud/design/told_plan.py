@@ -6,10 +6,11 @@ from __future__ import annotations
 from rich.console import Console
 
 from linerate.experiments.cloud.design import needs
-from linerate.experiments.cloud.design.design import Options, design_of
+from linerate.experiments.cloud.design.design import design_of
 from linerate.experiments.cloud.design.estimate import estimate, told
 from linerate.experiments.cloud.design.levels import FACTORS, in_order
 from linerate.experiments.cloud.design.plan import alone
+from linerate.experiments.cloud.options import Options
 from linerate.host.errors import LabError
 from linerate.host.words import counted
 from linerate.links import link

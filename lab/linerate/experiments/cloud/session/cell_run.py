@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from linerate.experiments.cloud.design.design import TenantShape
 from linerate.experiments.cloud.design.levels import NOBODY, Place
+from linerate.experiments.cloud.design.parts import TenantShape
 from linerate.experiments.cloud.design.plan import Room
 from linerate.experiments.cloud.session.counters import CoreCounters, between
 from linerate.experiments.cloud.session.meter import CoreMeter

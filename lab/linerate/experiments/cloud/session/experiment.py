@@ -19,10 +19,11 @@ from dataclasses import replace
 from rich.console import Console
 
 from linerate.experiments.cloud.design import needs
-from linerate.experiments.cloud.design.design import LATE_AFTER_US, NAME, CloudDesign, Options
+from linerate.experiments.cloud.design.design import LATE_AFTER_US, NAME, CloudDesign
 from linerate.experiments.cloud.design.estimate import estimate, told
 from linerate.experiments.cloud.design.levels import NOBODY, Place
 from linerate.experiments.cloud.design.plan import Room, alone, order, own_rates
+from linerate.experiments.cloud.options import Options
 from linerate.experiments.cloud.session.attempts import Most, repeated
 from linerate.experiments.cloud.session.cell_run import CellRun, Site, record_of, tenants_alone
 from linerate.experiments.cloud.session.exclusive import Exclusive

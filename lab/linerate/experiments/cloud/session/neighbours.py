@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from linerate.experiments.cloud.design.design import TenantShape
 from linerate.experiments.cloud.design.levels import SHARED, quota_of
+from linerate.experiments.cloud.design.parts import TenantShape
 from linerate.experiments.cloud.tenants import disk_image
 from linerate.experiments.cloud.tenants.base import Kind, Limits, Load, Work
 from linerate.experiments.cloud.tenants.cgroups.block_device import disk_of

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Parts of a design, each fully crossed, and what tenants may use.
+
+A full factorial of all factors is thousands of cells. A design is therefore a union of parts: each
+crosses the levels that it names, and all cells of all parts are measured in the same randomised
+complete blocks. One part is the full factorial; several are a fraction of it in which every
+interaction that a part has can be told from everything else, which regular fractions, that alias
+them, do not allow. A cell of several parts is measured once.
+
+Without tenants a cell has no load and no kind: whatever these lists say, it is one cell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from linerate.experiments.cloud.design.levels import Place
+from linerate.records.cloud_window import CloudCell, CpuName, KindName, LoadName
+
+
+@dataclass(frozen=True)
+class Part:
+    """Levels that are crossed. `rates`: shares of each framework's own NDR."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    name: str
+    frameworks: tuple[str, ...]
+    kinds: tuple[KindName, ...]
+    loads: tuple[LoadName, ...]
+    tenants: tuple[int, ...]
+    cpus: tuple[CpuName, ...]
+    sizes: tuple[int, ...]
+    rates: tuple[float, ...]
+
+    @property
+    def places(self) -> list[Place]:
+        """All cells, those without tenants once each."""
+        crossed = product(
+            self.frameworks, self.sizes, self.kinds, self.loads, self.tenants, self.cpus, self.rates
+        )
+        found: dict[Place, None] = {}
+        for framework, size, kind, load, tenants, cpu, rate in crossed:
+            cell = CloudCell(
+                kind=kind if tenants else "none",
+                load=load if tenants else "none",
+                tenants=tenants,
+                cpu=cpu,
+                rate=rate,
+            )
+            found[Place(framework, size, cell)] = None
+        return list(found)
+
+
+@dataclass(frozen=True)
+class TenantShape:
+    """What each tenant may use. `cpu_quota`: of the shared core; None: what its weight gives it.
+
+    `memory_mib`: of a container; a virtual machine takes what its load needs.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    memory_mib: Annotated[int, Field(ge=32, le=65_536)] = 256
+    disk_mib: Annotated[int, Field(ge=4, le=65_536)] = 32
+    # A byte per second is the least, and the kernel's least quota 1 ms of a period (`cgroups`).
+    io_mib_per_s: Annotated[float, Field(ge=2**-20, le=2**20)] | None = None
+    cpu_quota: Annotated[float, Field(ge=0.01, le=1)] | None = None
+    pids: Annotated[int, Field(ge=32, le=32_768)] = 256

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `linerate run cloud` can be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from linerate.experiments.cloud.design.parts import Part, TenantShape
+from linerate.host.errors import UsageError
+from linerate.records.cloud_summary import NotRun
+from linerate.runs import options as common
+from linerate.runs.options import (
+    BLOCKS,
+    FORWARDERS,
+    FOUND_AT_START,
+    LINE_RATE,
+    LINK,
+    PRESET,
+    SIZES,
+    Extra,
+    Option,
+    Preset,
+    above_0,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    from linerate.experiments.cloud.design.design_file import Read
+
+
+def _design(option: str, value: str) -> Read:
+    from linerate.experiments.cloud.design import design_file  # noqa: PLC0415 - a slow import
+
+    return design_file.read(value)
+
+
+def _one_link(option: str, values: list[str] | None) -> list[str]:
+    found = words_of(option, values)
+    if len(found) > 1:
+        raise UsageError(f"{option} {','.join(found)}: a run has one link", "name one")
+    return found
+
+
+@dataclass(kw_only=True)
+class Budget:
+    """In options and design."""
+
+    minutes: Annotated[
+        Annotated[float, Field(gt=0)] | None,
+        Option(
+            "--minutes",
+            help="A budget: what does not fit is listed, and run by --resume.",
+            parse=above_0(),
+            merge="may differ",
+        ),
+    ] = None
+
+
+@dataclass(kw_only=True)
+class Options(Budget, common.Options):
+    """What the command line and the design's file asked for.
+
+    `not_held`: levels that this machine cannot hold. `minutes`: budget of a session; None: none.
+    """
+
+    summary: ClassVar = (
+        "Put tenants beside forwarders: what becomes of both when they share a core?"
+    )
+    extras: ClassVar = (
+        Extra("--plan", "Say what would be run, and for how long; run nothing."),
+        Extra("--print-design", "Print the design, to begin one of your own."),
+    )
+    unused: ClassVar = ("generator_ports", "forwarder_ports")
+    can_fail: ClassVar = False
+
+    preset: Annotated[
+        Preset,
+        PRESET.but(
+            name="--design",
+            help="demo, quick, study, or a file (TOML) with a design of your own.",
+            parse=_design,
+            merge="same",
+            compare="same",
+        ),
+    ]
+    links: Annotated[
+        list[str],
+        LINK.but(
+            help="A link, such as veth, which fits every forwarder.",
+            default_help="the design's",
+            parse=_one_link,
+        ),
+    ] = field(default_factory=list)
+    sizes: Annotated[list[int], SIZES.but(default_help="the design's", compare="same")] = field(
+        default_factory=list
+    )
+    forwarders: Annotated[
+        list[str],
+        FORWARDERS.but(
+            help="A list; the first is the reference.", default_help="the design's", compare="same"
+        ),
+    ] = field(default_factory=list)
+    blocks: Annotated[int | None, BLOCKS.but(help="Blocks.", default_help="the design's")] = None
+    line_rate: Annotated[
+        Annotated[float, Field(gt=0)] | None,
+        LINE_RATE.but(
+            help="Frames per second that are 100 % of every forwarder, instead of the NDR that is "
+            "searched for each."
+        ),
+    ] = None
+    parts: Annotated[list[Part], FOUND_AT_START] = field(default_factory=list)
+    tenant: Annotated[TenantShape, FOUND_AT_START] = field(default_factory=TenantShape)
+    control: Annotated[bool, FOUND_AT_START] = True
+    left_out: Annotated[list[str], FOUND_AT_START] = field(default_factory=list)
+    not_held: Annotated[list[NotRun], FOUND_AT_START] = field(default_factory=list)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `linerate run latency` can be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from linerate.experiments.latency.plan import PRESETS, PROTOCOLS, Preset, protocols_of
+from linerate.records.trial import Protocol
+from linerate.runs import options as common
+from linerate.runs.options import (
+    BLOCKS,
+    FORWARDERS,
+    FROM_PRESET,
+    LINK,
+    PRESET,
+    SIZES,
+    Option,
+    words_of,
+)
+
+DEFAULT_FORWARDERS = [
+    "reflect", "c-l2fwd", "rust-l2fwd-burst", "testpmd-io",
+    "af-packet-read-write", "af-packet-mmsg", "af-packet-mmap",
+]  # fmt: skip
+DEFAULT_LINKS = ["memif", "veth1"]
+DEFAULT_SIZES = [64]
+
+
+def _protocols(option: str, values: list[str] | None) -> tuple[Protocol, ...]:
+    return protocols_of(words_of(option, values))
+
+
+@dataclass(kw_only=True)
+class Measured:
+    """In options and design: what is measured of each frame."""
+
+    protocols: Annotated[
+        tuple[Protocol, ...],
+        Option(
+            "--frames",
+            help="udp, arp (requests); a list.",
+            default_help="both",
+            parse=_protocols,
+        ),
+    ] = PROTOCOLS
+    inside: Annotated[
+        bool,
+        Option("--inside", help="Measure inside the forwarders, too: the first published test."),
+    ] = True
+
+
+@dataclass(kw_only=True)
+class Options(Measured, common.Options):
+    """What the command line asked for. `packets`: None for the preset's."""
+
+    summary: ClassVar = (
+        "How long a frame takes: inside each forwarder, and there and back, at idle and under load."
+    )
+
+    preset: Annotated[
+        Preset,
+        PRESET.but(
+            help="quick (10^5 frames of each kind and load) or full (10^6).",
+            choices=PRESETS,
+            merge="same",
+            compare="same",
+        ),
+    ]
+    links: Annotated[
+        list[str],
+        LINK.but(
+            help="memif, veth1, memif2, veth, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, "
+            "or repeated.",
+            default=DEFAULT_LINKS,
+        ),
+    ] = field(default_factory=list)
+    sizes: Annotated[list[int], SIZES.but(default=DEFAULT_SIZES)] = field(default_factory=list)
+    forwarders: Annotated[
+        list[str],
+        FORWARDERS.but(
+            help="The first is the baseline; a link leaves out those that it has no interfaces "
+            "for.",
+            default=DEFAULT_FORWARDERS,
+        ),
+    ] = field(default_factory=list)
+    packets: Annotated[
+        int | None,
+        Option(
+            "--packets",
+            help="Frames of each kind and load over all blocks.",
+            default=FROM_PRESET,
+            compare="same",
+        ),
+    ] = None
+    blocks: Annotated[
+        int | None,
+        BLOCKS.but(
+            help="Starts of each forwarder.",
+            default=None,
+            default_help="at least 9; full: at least 20",
+        ),
+    ] = None

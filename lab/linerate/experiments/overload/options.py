@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `linerate run overload` can be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from linerate.runs.options import FORWARDERS, LINK, PRESET, SIZES, BlockOptions, Extra, Preset
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        Preset("demo", 24, 0.3, 3, 6, "a first look: null with 24 blocks, memif with 12"),
+        Preset("quick", 20, 0.3, 4, 6, "20 blocks: finds a 5 % difference in three of four runs"),
+        Preset("screen", 40, 0.3, 5, 10, "40 blocks: finds a 5 % difference nearly always"),
+        Preset("claim", 150, 0.3, 8, 20, "150 blocks: for a claim that others will rely on"),
+    )
+}
+DEFAULT_FORWARDERS = ["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"]
+DEFAULT_LINKS = ["null", "memif"]
+DEFAULT_SIZES = [64]
+
+
+@dataclass(kw_only=True)
+class Options(BlockOptions):
+    """What the command line asked for."""
+
+    summary: ClassVar = "Forward as much as it can: which l2fwd does more, at what cost per packet?"
+    extras: ClassVar = (Extra("--generator", value=True, hidden=True),)
+
+    preset: Annotated[
+        Preset,
+        PRESET.but(help="demo, quick (20 blocks), screen (40) or claim (150).", choices=PRESETS),
+    ]
+    links: Annotated[
+        list[str],
+        LINK.but(
+            help="null, null2, nearfree2, nearfree1-ip, nearfree2-ip, memif, memif2, veth, veth1, "
+            "veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, or repeated.",
+            default=DEFAULT_LINKS,
+        ),
+    ] = field(default_factory=list)
+    sizes: Annotated[list[int], SIZES.but(default=DEFAULT_SIZES)] = field(default_factory=list)
+    forwarders: Annotated[
+        list[str],
+        FORWARDERS.but(
+            help="A list; the first is the baseline. Also: reflect, "
+            "testpmd-io, -mac, -macswap, -csum, -5tswap; c-l3fwd-lpm, -em, -acl, -graph.",
+            default=DEFAULT_FORWARDERS,
+        ),
+    ] = field(default_factory=list)
+
+    @property
+    def demo_cells(self) -> bool:
+        """The demo has cells of its own, unless links or sizes are named."""
+        return self.preset.name == "demo" and not self.links and not self.sizes

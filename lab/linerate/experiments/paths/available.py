@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which paths this machine has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linerate.experiments.paths.options import PATHS
+from linerate.forwarders import FORWARDERS
+from linerate.host.errors import LabError, UsageError
+from linerate.runs.blocks import takes
+
+
+def available(links: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The paths that this machine and links have, and of the others why not, each in a sentence."""
+    found, left_out = [], []
+    for name in PATHS:
+        if unfit := [on for on in links if not takes(name, on)]:
+            left_out.append(f"{name} is left out: it does not work on link {', '.join(unfit)}")
+            continue
+        try:
+            FORWARDERS[name].prepare()
+        except LabError as error:
+            left_out.append(f"{name} is left out: {error}")
+        else:
+            found.append(name)
+    if not found:
+        raise UsageError("--forwarders: this machine has none of the paths", " ".join(left_out))
+    return found, left_out
