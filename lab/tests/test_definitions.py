@@ -32,7 +32,8 @@ from linerate.forwarders import (
     named,
     recipes,
 )
-from linerate.forwarders.definition import PLACEHOLDERS, parse
+from linerate.forwarders.definition import PLACEHOLDERS
+from linerate.forwarders.files import parse
 from linerate.forwarders.template import Template
 from linerate.host.builds import c_examples
 from linerate.host.errors import LabError, MissingError, UsageError
@@ -45,7 +46,8 @@ from linerate.runs.options import forwarders_of
 from linerate.runs.rebuild import report, stored
 
 COMMANDS = Path(__file__).with_name("forwarder_commands.json")
-BENCH = Path(__file__).parents[2] / "bench" / "lab" / "linerate_bench" / "forwarders"
+ROOT = Path(__file__).parents[2]
+BENCH = ROOT / "bench" / "lab" / "linerate_bench" / "forwarders"
 MINE = """
 name = "mine"
 kind = "dpdk"
@@ -119,6 +121,8 @@ def test_those_of_the_benchmarks_are_not_among_them() -> None:
     add_folder(BENCH)
     found = {name for name, each in FORWARDERS.items() if each.file and each.file.parent == BENCH}
     assert len(found) == 8
+    (arms,) = re.findall(r"^BENCH_ARMS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(arms.split(",")) <= own | found
 
 
 @pytest.fixture
@@ -129,7 +133,7 @@ def forwarders() -> Iterator[dict[str, Forwarder]]:
 
 
 def test_the_page_has_every_key_and_placeholder_and_its_examples_work() -> None:
-    page = (BENCH.parents[3] / "docs" / "describe-a-forwarder.md").read_text()
+    page = (ROOT / "docs" / "describe-a-forwarder.md").read_text()
     assert not {name for name in PLACEHOLDERS if f"`{{{name}}}`" not in page}
     for key, field in Definition.model_fields.items():
         name = field.alias or key

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from linerate.forwarders import FORWARDERS, forwarder, recipes
+from linerate.forwarders import FORWARDERS, forwarder, recipes, surroundings
 from linerate.host.builds import c_examples
 from linerate.host.errors import LabError, MissingError, UsageError
 from linerate.host.netns import Interface
@@ -48,7 +48,8 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return c_examples.CExample(Path("/built") / name, {"include": str(options.get("include"))})
 
     monkeypatch.setattr(c_examples, "build", pretend)
-    monkeypatch.setattr(recipes, "rust_binary", lambda name: Path("/built") / name)
+    for module in (recipes, surroundings):
+        monkeypatch.setattr(module, "rust_binary", lambda name: Path("/built") / name)
     for each in FORWARDERS.values():
         monkeypatch.setattr(each, "_built", None)
     monkeypatch.setattr("shutil.which", lambda name, *_: f"/bin/{name}")

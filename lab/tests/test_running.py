@@ -16,7 +16,7 @@ from typing import Literal
 import pytest
 
 from linerate.forwarders import Forwarder, forwarder
-from linerate.forwarders.definition import parse
+from linerate.forwarders.files import parse
 from linerate.host import netns
 from linerate.host.cpus import Cores
 from linerate.host.errors import LabError, LinkError, UsageError

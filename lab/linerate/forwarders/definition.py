@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A forwarder as data: the schema `forwarder-1`, and TOML files of it.
+"""A forwarder as data: the schema `forwarder-1`.
 
-The page docs/describe-a-forwarder.md explains each key. A file holds one definition, or several in
-`[[forwarder]]` tables; the keys of a `[defaults]` table then hold for each that does not set them.
-The JSON Schema in `records/schema/forwarder-1.json` is generated from these classes (a test
-compares them).
+The page docs/describe-a-forwarder.md explains each key. The JSON Schema in
+`records/schema/forwarder-1.json` is generated from these classes (a test compares them).
 """
 
 from __future__ import annotations
@@ -12,22 +10,16 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import tomllib
-from collections.abc import Mapping
-from pathlib import Path
 from signal import Signals
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from linerate.forwarders.template import Template
-from linerate.host.errors import UsageError
 from linerate.links import eal
 from linerate.links.tables import Tables
 from linerate.records.trial import Kind, TxBuffer
 from linerate.records.types import Strict
-
-T = TypeVar("T")
 
 Lcores = Literal["one", "renumbered", "idle-main"]
 Configure = Literal["bridge", "route", "detach-xdp"]
@@ -330,92 +322,13 @@ def check_placeholders(
     """Raise `ValueError` for a placeholder that is not one of these."""
     for name in names:
         if name not in known:
-            raise ValueError(f"unknown placeholder {{{name}}}{_known(name, known)}")
+            raise ValueError(f"unknown placeholder {{{name}}}{alternatives(name, known)}")
 
 
-def _known(word: str, known: tuple[str, ...]) -> str:
-    """What there is instead."""
+def alternatives(word: str, known: tuple[str, ...]) -> str:
+    """What there is instead, for the message on an unknown word."""
     near = difflib.get_close_matches(word, known, 1)
     return f" (known: {', '.join(known)})" + (f'; did you mean "{near[0]}"?' if near else "")
-
-
-def read(path: Path) -> list[Definition]:
-    """The definitions of a TOML file.
-
-    Raises `UsageError` that names the file, the definition and the key.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise UsageError(f"cannot read {path}: {why}") from error
-    return parse(text, str(path))
-
-
-def parse(text: str, where: str) -> list[Definition]:
-    """The definitions of a file's text; `where`: the file, for errors, which are as of `read`."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{where}: not TOML: {error}") from error
-    if "forwarder" not in data and "defaults" not in data:
-        return [_definition(data, where)]
-    if other := sorted(set(data) - {"forwarder", "defaults"}):
-        raise UsageError(
-            f'{where}: "{other[0]}" stands beside [[forwarder]]',
-            "put it into [defaults], or into one [[forwarder]]",
-        )
-    defaults, tables = data.get("defaults", {}), data.get("forwarder", [])
-    if not isinstance(defaults, dict):
-        raise UsageError(f"{where}: defaults must be a table, [defaults]")
-    if not (isinstance(tables, list) and tables and all(isinstance(each, dict) for each in tables)):
-        raise UsageError(f"{where}: forwarder must be an array of tables, [[forwarder]]")
-    found = [_definition({**defaults, **table}, where, place) for place, table in enumerate(tables)]
-    names = [each.name for each in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"{where}: two forwarders are called {name}")
-    return found
-
-
-def _definition(data: Mapping[str, Any], where: str, place: int | None = None) -> Definition:
-    try:
-        return Definition.model_validate(data)
-    except ValidationError as error:
-        if place is not None:
-            where += f", forwarder {data.get('name', place + 1)}"
-        raise UsageError(f"{where}: {complaint(error)}", "docs/describe-a-forwarder.md") from error
-
-
-def complaint(error: ValidationError) -> str:
-    """The first thing that is wrong, with its key."""
-    first = error.errors()[0]
-    keys = [str(part) for part in first["loc"]]
-    if keys[:1] in (["build"], ["ready"]) and len(keys) > 2:
-        # Between them stands which recipe, which is no key.
-        del keys[1]
-    message = str(first.get("ctx", {}).get("error", first["msg"]))
-    if first["type"] == "extra_forbidden":
-        key = keys.pop()
-        message = f'unknown key "{key}"{_known(key, _keys(keys, first["loc"]))}'
-    elif first["type"] == "missing":
-        message = f'"{keys.pop()}" is missing'
-    where = ".".join(keys)
-    return f"{where}: {message}" if where else message
-
-
-def _keys(table: list[str], location: tuple[int | str, ...]) -> tuple[str, ...]:
-    """The keys that a table of a definition may have."""
-    models: dict[str, type[BaseModel]] = {
-        "": Definition, "ports": Ports, "routing": Routing, "tx_buffer": TxBuffer, "stop": Stop,
-    }  # fmt: skip
-    for name, union, tag in (("build", Build, "recipe"), ("ready", Ready, "by")):
-        for model in get_args(get_args(union)[0]):
-            (value,) = get_args(model.model_fields[tag].annotation)
-            if table == [name] and value in location:
-                models[name] = model
-    found = models[".".join(table)].model_fields
-    return tuple(field.alias or name for name, field in found.items())
 
 
 def schema() -> dict[str, Any]:

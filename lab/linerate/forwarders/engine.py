@@ -22,6 +22,7 @@ from linerate.forwarders.surroundings import (
     COMPANIONS,
     CONFIGURE,
     between,
+    companion_program,
     on_interfaces,
     two_ports,
 )
@@ -155,6 +156,8 @@ class Forwarder:
     def prepare(self) -> None:
         """Find or build the program; raises `MissingError` with the command that mends it."""
         recipes.check_commands(self.definition, self._folder)
+        if self.definition.companion:
+            companion_program()
         if self.definition.command is None:
             netns.prepare()
         else:
@@ -256,7 +259,5 @@ class Forwarder:
 
     def companion(self, cpu: int, prefix: str, wire: Wire) -> Command | None:
         """A program that must run on this CPU beside it, and serves telemetry when it works."""
-        wanted, program = self.definition.companion, self.program()
-        if not wanted or program is None:
-            return None
-        return COMPANIONS[wanted](self.name, program, cpu, prefix, wire)
+        wanted = self.definition.companion
+        return COMPANIONS[wanted](self.name, cpu, prefix, wire) if wanted else None

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from linerate.forwarders.definition import Definition, Placeholder, Routing
 from linerate.host.builds.plugins import probe_plugin
@@ -38,7 +39,7 @@ class Place:
 
     def values(self, name: str) -> Sequence[str]:
         """What a placeholder stands for here."""
-        return _VALUES[name](self)
+        return _VALUES[cast(Placeholder, name)](self)
 
     @property
     def lcore_options(self) -> list[str]:
@@ -99,27 +100,22 @@ class Place:
         return ",".join(f"({port},0,{lcore})" for port in range(self.wire.ports))
 
 
-_VALUES: dict[str, Callable[[Place], Sequence[str]]] = {}
-
-
-def _value(name: Placeholder, find: Callable[[Place], Sequence[str]]) -> None:
-    _VALUES[name] = find
-
-
-_value("program", lambda place: [str(place.program)])
-_value("eal", Place.eal_options)
-_value("lcores", lambda place: place.lcore_options[-1:])
-_value("prefix", lambda place: [place.prefix])
-_value("ports", lambda place: [str(place.wire.ports)])
-_value("portmask", lambda place: [f"{(1 << place.wire.ports) - 1:x}"])
-_value("port", lambda place: [str(port) for port in range(place.wire.ports)])
-_value("peer", lambda place: [flows.sender_mac(port) for port in range(place.wire.ports)])
-_value("queues", lambda place: [place.queues()])
-_value("topology", lambda place: ["loop" if place.wire.ports == 1 else "paired"])
-_value("parse_ptype", Place.parse_ptype)
-_value("table_ipv4", lambda place: [str(place.rule_files().ipv4)])
-_value("table_ipv6", lambda place: [str(place.rule_files().ipv6)])
-_value("filter_ipv4", Place.filter_file)
-_value("frames", lambda place: [str(rules.mixed_frame_file(place.wire.ports))])
-_value("rx", lambda place: place.interfaces()[:1])
-_value("tx", lambda place: place.interfaces()[-1:])
+_VALUES: dict[Placeholder, Callable[[Place], Sequence[str]]] = {
+    "program": lambda place: [str(place.program)],
+    "eal": Place.eal_options,
+    "lcores": lambda place: place.lcore_options[-1:],
+    "prefix": lambda place: [place.prefix],
+    "ports": lambda place: [str(place.wire.ports)],
+    "portmask": lambda place: [f"{(1 << place.wire.ports) - 1:x}"],
+    "port": lambda place: [str(port) for port in range(place.wire.ports)],
+    "peer": lambda place: [flows.sender_mac(port) for port in range(place.wire.ports)],
+    "queues": lambda place: [place.queues()],
+    "topology": lambda place: ["loop" if place.wire.ports == 1 else "paired"],
+    "parse_ptype": Place.parse_ptype,
+    "table_ipv4": lambda place: [str(place.rule_files().ipv4)],
+    "table_ipv6": lambda place: [str(place.rule_files().ipv6)],
+    "filter_ipv4": Place.filter_file,
+    "frames": lambda place: [str(rules.mixed_frame_file(place.wire.ports))],
+    "rx": lambda place: place.interfaces()[:1],
+    "tx": lambda place: place.interfaces()[-1:],
+}

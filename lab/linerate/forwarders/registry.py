@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 
-from linerate.forwarders import definition
+from linerate.forwarders import files
 from linerate.forwarders.definition import Definition
 from linerate.forwarders.engine import Forwarder
 from linerate.host.errors import UsageError, look_up
@@ -37,17 +37,17 @@ def named(words: Iterable[str]) -> list[str]:
 
 def add_file(path: Path) -> list[str]:
     """Make the definitions in a TOML file known, and return their names; raises `UsageError`."""
-    found = definition.read(path)
+    found = files.read(path)
     add(found, str(path), path.absolute())
     return [each.name for each in found]
 
 
 def add_folder(folder: Path) -> None:
     """Make the definitions in a folder's TOML files known; raises `UsageError`."""
-    files = sorted(folder.glob("*.toml"))
-    if not files:
+    paths = sorted(folder.glob("*.toml"))
+    if not paths:
         raise UsageError(f"{folder}: no folder with definitions of forwarders (*.toml)")
-    for path in files:
+    for path in paths:
         add_file(path)
 
 
@@ -73,10 +73,10 @@ def add(found: Iterable[Definition], where: str, file: Path | None = None) -> No
 
 
 def _add_own() -> None:
-    files = resources.files("linerate.forwarders").joinpath("definitions").iterdir()
-    for file in sorted(files, key=lambda each: each.name):
+    folder = resources.files("linerate.forwarders").joinpath("definitions")
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
         if file.name.endswith(".toml"):
-            add(definition.parse(file.read_text(encoding="utf-8"), file.name), file.name)
+            add(files.parse(file.read_text(encoding="utf-8"), file.name), file.name)
 
 
 _add_own()

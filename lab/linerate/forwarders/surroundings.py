@@ -16,6 +16,7 @@ from linerate.forwarders.routing import routed
 from linerate.host import netns
 from linerate.host.errors import LinkError, UsageError
 from linerate.host.netns import Interface, ip
+from linerate.host.places import rust_binary
 from linerate.host.process import Command
 from linerate.links import Wire
 from linerate.links.eal import one_core
@@ -95,7 +96,12 @@ CONFIGURE: dict[Configure, Callable[[str, Wire], AbstractContextManager[None]]] 
 }
 
 
-def _xdp_pass(name: str, program: Path, cpu: int, prefix: str, wire: Wire) -> Command | None:
+def companion_program() -> Path:
+    """The program of every companion; raises `MissingError` with the command that builds it."""
+    return rust_binary("xdp-fwd")
+
+
+def _xdp_pass(name: str, cpu: int, prefix: str, wire: Wire) -> Command | None:
     """A veth takes what XDP_TX sends only where its other end has an XDP program, too: there, one
     that lets everything pass runs beside it, unless the generator has one, as AF_XDP does.
     """
@@ -108,7 +114,7 @@ def _xdp_pass(name: str, program: Path, cpu: int, prefix: str, wire: Wire) -> Co
         return None
     devices = [f"net_xdp{n},iface={port.name}" for n, port in enumerate(ports)]
     argv = [
-        str(program), *one_core(cpu), "--file-prefix", prefix,
+        str(companion_program()), *one_core(cpu), "--file-prefix", prefix,
         *(word for device in devices for word in ("--vdev", device)),
         "--", "-p", f"{(1 << len(ports)) - 1:x}", "-q", str(len(ports)), "-T", "0",
         "--action", "pass",
@@ -116,7 +122,7 @@ def _xdp_pass(name: str, program: Path, cpu: int, prefix: str, wire: Wire) -> Co
     return Command("companion", tuple(argv), (cpu,), namespace=wire.sender_namespace)
 
 
-# Each gets the forwarder's name, its program, and where the companion is to run.
-COMPANIONS: dict[Companion, Callable[[str, Path, int, str, Wire], Command | None]] = {
+# Each gets the forwarder's name, for errors, and where the companion is to run.
+COMPANIONS: dict[Companion, Callable[[str, int, str, Wire], Command | None]] = {
     "xdp-pass": _xdp_pass
 }
