@@ -6,19 +6,21 @@ agree in it.
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
 from typer.testing import CliRunner
 
+from linerate.cli import run_command
 from linerate.cli.commands import app
 from linerate.cli.run_command import command
 from linerate.experiments.graph.conversation import CellOffer
 from linerate.experiments.graph.design import planned
 from linerate.host.cpus import Cores
-from linerate.host.errors import RunError, UsageError
+from linerate.host.errors import LabError, RunError, UsageError
+from linerate.runs import session
 from linerate.runs.agreement import as_stored
 from linerate.runs.options import (
     FOUND_AT_START,
@@ -216,6 +218,33 @@ def test_the_command_has_it_with_its_help(name: str) -> None:
         assert each.option.help.split()[0] in told
     assert {"--out", "--resume"} <= there
     assert ("--fail-if" in there) == (name != "cloud")
+
+
+@pytest.mark.parametrize(
+    ("rule", "held"),
+    [("same", {"--seed": 7, "--blocks": 9}), ("may differ", {"--blocks": 9})],
+)
+def test_a_command_that_resumes_a_run_tells_what_must_be_the_same(
+    rule: str, held: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what stands on it, and only options in which it must agree with the run."""
+    seen: list[object] = []
+
+    def stop(name: str, directory: Path, given: dict[str, object], *_: object) -> None:
+        seen.append((name, directory, given))
+        raise LabError("enough")
+
+    def changed(kind: type[Options]) -> list[Parameter]:
+        return [
+            replace(each, option=each.option.but(resume=rule)) if each.field == "seed" else each
+            for each in parameters(kind)
+        ]
+
+    monkeypatch.setattr(session, "resume", stop)
+    monkeypatch.setattr(run_command, "parameters", changed)
+    line = ["run", "overload", "--resume", "old", "--seed", "7", "--blocks", "9"]
+    assert isinstance(CliRunner().invoke(app, line).exception, LabError)
+    assert seen == [("overload", Path("old"), held)]
 
 
 def test_a_link_of_cloud_is_one() -> None:
