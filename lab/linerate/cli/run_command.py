@@ -21,7 +21,7 @@ from linerate.cli.console import wide_console
 from linerate.host.errors import UsageError, look_up
 from linerate.host.exit_status import ExitStatus
 from linerate.runs.options import Extra, Options, Parameter, parameters, parse
-from linerate.runs.registry import EXPERIMENTS, options_of
+from linerate.runs.registry import experiments, options_of
 
 if TYPE_CHECKING:
     from linerate.runs.experiment import Findings
@@ -53,10 +53,10 @@ class _Experiments(TyperGroup):
     """The experiments, each imported when it is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(EXPERIMENTS)
+        return list(experiments())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return command(cmd_name) if cmd_name in EXPERIMENTS else None
+        return command(cmd_name) if cmd_name in experiments() else None
 
 
 run_app = typer.Typer(

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which experiments there are: a line for each.
+"""Which experiments there are: a line for each of the lab's own, and those of installed packages.
 
-An experiment is imported when it is asked for, because to import one takes a second.
+A package of somebody else names its experiments as entry points of the group `linerate.experiments`
+(docs/write-an-experiment.md). An experiment is imported when it is asked for, because to import one
+takes a second.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from linerate.host.errors import RunError
@@ -27,6 +30,14 @@ EXPERIMENTS = {
 }
 
 
+GROUP = "linerate.experiments"
+
+
+def experiments() -> dict[str, str]:
+    """All by name; the lab's own keep theirs whatever else is installed."""
+    return {point.name: point.value for point in entry_points(group=GROUP)} | EXPERIMENTS
+
+
 def find(name: str) -> Experiment[Any, Any]:
     """Return the experiment of that name; raises `RunError`: runs' directories name them, too."""
     module, _, kind = _known(name).partition(":")
@@ -42,9 +53,10 @@ def options_of(name: str) -> type[Options]:
 
 
 def _known(name: str) -> str:
-    if name not in EXPERIMENTS:
+    known = experiments()
+    if name not in known:
         raise RunError(
             f"experiment {name!r} is unknown to this version of linerate",
-            f"it knows: {', '.join(EXPERIMENTS)}",
+            f"it knows: {', '.join(known)}",
         )
-    return EXPERIMENTS[name]
+    return known[name]

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiment `floods`: what is measured, and what its records say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+from linerate.experiments.overload import page
+from linerate.experiments.overload.runs import compared
+from linerate.experiments.overload.summarise import OverloadDesign, summarise
+from linerate.host.process import RunDirectory
+from linerate.records.cells import Cell
+from linerate.records.journal import Journal
+from linerate.records.run_file import Run
+from linerate.records.trial import Trial
+from linerate.report.console import print_summary
+from linerate.runs.block_run import BlockRun, Windows
+from linerate.runs.blocks import arms, order
+from linerate.runs.experiment import Comparable, Experiment
+from linerate.runs.kept_runs import SummaryFound
+from linerate.runs.run_summary import setup_of
+from linerate.trial.search.bed_device import Terms
+from outside_experiment.options import Options
+
+NAME = "floods"
+
+
+def cells(options: Options) -> list[Cell]:
+    return [
+        Cell(link, size, options.blocks or options.preset.blocks)
+        for link in options.links or ["null"]
+        for size in options.sizes or [64]
+    ]
+
+
+class Floods(BlockRun):
+    """One session of a run."""
+
+    name = NAME
+    windows = Windows(0.1, Terms(windows=8))
+
+    def planned(self) -> int:
+        return sum(cell.blocks * len(self.arms) for cell in self.cells)
+
+    def cell(self, cell: Cell) -> None:
+        blocks = order(self.arms, cell, self.options.seed)
+        self.floods(cell, [[("measure", arm) for arm in block] for block in blocks])
+
+
+class Found(SummaryFound):
+    page = staticmethod(page.render)
+    tell = staticmethod(print_summary)
+
+
+class FloodsRuns(Experiment[Options, OverloadDesign]):
+    name = NAME
+    options_type, design_type = Options, OverloadDesign
+
+    def design_of(self, options: Options) -> OverloadDesign:
+        return OverloadDesign(
+            question="Flooded with frames of several sizes, which forwarder carries more?",
+            preset=options.preset.name,
+            preset_note=options.preset.note,
+            seed=options.seed,
+            window_s=options.preset.window_s,
+            line_rate=options.line_rate,
+            probe=options.probe,
+            cells=cells(options),
+            arms=arms(options.forwarders or ["c-l2fwd", "rust-l2fwd"]),
+            generator_ports=options.generator_ports,
+            forwarder_ports=options.forwarder_ports,
+        )
+
+    def begin(
+        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
+    ) -> Floods:
+        asked = self.read_options(options)
+        design = self.design_of(asked)
+        return Floods(asked, design.arms, design.cells, run, journal, console)
+
+    def findings(self, run: Run, trials: list[Trial]) -> Found:
+        setup = setup_of(NAME, run, self.read_design(run.design), trials)
+        return Found(summarise(setup, trials, interrupted=not run.complete(len(trials))), trials)
+
+    def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
+        every = self.read_design(run.design).arms
+        return compared(self.findings(run, trials).summary, trials, lambda _: every)
