@@ -13,12 +13,9 @@ from pydantic import BaseModel
 from typer.testing import CliRunner
 
 from linerate.cli.commands import app
-from linerate.experiments.cloud.design import asked, design_file, plan
-from linerate.experiments.cloud.design.design import (
-    CloudDesign,
-    design_of,
-    places_of,
-)
+from linerate.experiments.cloud.design import command_line as asked
+from linerate.experiments.cloud.design import design_file, plan
+from linerate.experiments.cloud.design.design import CloudDesign, design_of, places_of
 from linerate.experiments.cloud.design.estimate import duration, estimate, seconds_of, told
 from linerate.experiments.cloud.design.levels import FACTORS, NOBODY, Place, in_order, quota_of
 from linerate.experiments.cloud.design.parts import Part

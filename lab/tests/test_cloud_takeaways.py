@@ -16,10 +16,10 @@ from cloud_data import DPDK, PART, SAME_PPS, XDP, Effects, Truth, design, record
 from factorial_data import false_p, missed_p, seeds
 
 from linerate.experiments.cloud.analysis.control import Control
-from linerate.experiments.cloud.analysis.entries import size_of
+from linerate.experiments.cloud.analysis.statements import affordable
 from linerate.experiments.cloud.analysis.study import names_of
+from linerate.experiments.cloud.analysis.summary_entries import size_of
 from linerate.experiments.cloud.analysis.takeaways import Takeaways, takeaways
-from linerate.experiments.cloud.analysis.tested import affordable
 from linerate.experiments.cloud.analysis.windows import windows_of
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import (

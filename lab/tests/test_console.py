@@ -12,7 +12,7 @@ from rich.console import Console
 from simulated import printed, quiet
 
 from linerate.cli.console import WIDE, wide_console
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.records.trial import Trial
 from linerate.runs.progress import Monitor
 

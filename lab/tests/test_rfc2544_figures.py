@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from linerate.experiments.rfc2544.compared import compared, rate_of
 from linerate.experiments.rfc2544.figures import figures_of
-from linerate.experiments.rfc2544.found import Searched
+from linerate.experiments.rfc2544.metrics import compared, rate_of
 from linerate.experiments.rfc2544.presets import TESTS, Preset, preset
+from linerate.experiments.rfc2544.results import Searched
 from linerate.experiments.rfc2544.table import latency_table, loss_table, recovery_table
 from linerate.experiments.rfc2544.units import Unit
 from linerate.records.cells import Cell

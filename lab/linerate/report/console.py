@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.links import link
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import LowerLoad, Quartiles

@@ -27,7 +27,7 @@ import vl_convert
 from markupsafe import Markup
 
 from linerate.host.places import build_directory
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.links import base_name, link
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import AA, Comparison, Summary

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.links import base_name, link
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.trial import Role, is_graph

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from linerate.host.exit_status import ExitStatus
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.records.summary import Comparison
 from linerate.verdict.judgement import MARGIN
 

@@ -21,7 +21,7 @@ from linerate.host import machine
 from linerate.host.errors import Interrupted, LabError, RunError, UsageError
 from linerate.host.leases import leased
 from linerate.host.process import RunDirectory, interruptible
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.records import run_file
 from linerate.records.cells import Cell
 from linerate.records.journal import Journal
@@ -30,14 +30,7 @@ from linerate.records.run_file import RUN, End, Run, Session, made_of
 from linerate.records.trial import RECORDS, RecordWriter, Trial, scan
 from linerate.runs.blocks import too_few_blocks
 from linerate.runs.experiment import Experiment, Findings, Running
-from linerate.runs.provenance import (
-    described,
-    now,
-    recall,
-    refuse_to_resume,
-    telling,
-    versions,
-)
+from linerate.runs.provenance import described, now, recall, refuse_to_resume, telling, versions
 from linerate.runs.registry import find
 
 

@@ -14,11 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from linerate.forwarders import Forwarder
-from linerate.forwarders.definition import (
-    InterfaceReady,
-    OutputReady,
-    Ready,
-)
+from linerate.forwarders.definition import InterfaceReady, OutputReady, Ready
 from linerate.host import link_drops, netns
 from linerate.host.cpus import Cores
 from linerate.host.netns import Interface

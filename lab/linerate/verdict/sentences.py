@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.records.summary import AA, CellSummary, Comparison
 from linerate.records.trial import cell_words
 from linerate.verdict.judgement import MARGIN, MIN_BLOCKS, WIDE_SPREAD

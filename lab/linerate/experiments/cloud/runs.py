@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from linerate.experiments.cloud.analysis.summarise import summarise
-from linerate.experiments.cloud.design import told_plan
-from linerate.experiments.cloud.design.asked import options_of
+from linerate.experiments.cloud.design import plan_table
+from linerate.experiments.cloud.design.command_line import options_of
 from linerate.experiments.cloud.design.design import NAME, CloudDesign, design_of
 from linerate.experiments.cloud.options import Options
 from linerate.experiments.cloud.page import page as cloud_page
@@ -44,7 +44,7 @@ class CloudRuns(Experiment[Options, CloudDesign]):
 
     def run_extra(self, option: str, values: Mapping[str, Any], console: Console) -> None:
         if option == "--plan":
-            told_plan.show(console, self.make_options(values, resuming=False))
+            plan_table.show(console, self.make_options(values, resuming=False))
         else:
             print(values["preset"].text, end="")
 

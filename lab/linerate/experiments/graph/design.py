@@ -11,7 +11,7 @@ from linerate.experiments.graph.cells import FAMILIES, chosen, family, ordered_a
 from linerate.experiments.graph.conversation import CellOffer
 from linerate.experiments.graph.options import Options
 from linerate.host.errors import UsageError
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.runs.blocks import check_blocks
 from linerate.runs.options import Agreement

@@ -19,13 +19,7 @@ from linerate.experiments.graph import programs
 from linerate.experiments.graph.cells import parse
 from linerate.experiments.graph.choice import CHOSEN_IN
 from linerate.experiments.graph.conversation import CellOffer, Conversation
-from linerate.experiments.graph.design import (
-    NAME,
-    baseline_of,
-    blocks_of,
-    cells_of,
-    windows_of,
-)
+from linerate.experiments.graph.design import NAME, baseline_of, blocks_of, cells_of, windows_of
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.programs import NATIVE_SUFFIX, Programs
 from linerate.host import cpus
@@ -33,7 +27,7 @@ from linerate.host.cpus import cpu_times
 from linerate.host.errors import LabError, MissingError, TrialError
 from linerate.host.leases import leased
 from linerate.host.process import Activity, RunDirectory, checkpoint
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm
 from linerate.records.journal import Journal

@@ -22,12 +22,7 @@ from linerate.records.journal import Journal
 from linerate.records.run_file import Run
 from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment
-from linerate.runs.kept_runs import (
-    SummaryFound,
-    control_sample,
-    interrupted_blocks,
-    rate_sample,
-)
+from linerate.runs.kept_runs import SummaryFound, control_sample, interrupted_blocks, rate_sample
 from linerate.runs.run_summary import setup_of
 from linerate.verdict.comparisons import pairs_of
 from linerate.verdict.metrics import OBJECTS

@@ -17,7 +17,7 @@ from linerate.experiments.overload.plan import MAX_SIZE, MIN_SIZE
 from linerate.experiments.overload.summarise import ArmsOf, OverloadDesign
 from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.links import LINKS, TABLES, RoutedNearFree, link, rules
 from linerate.links.tables import Tables
 from linerate.records.cells import Arm, Cell

@@ -28,7 +28,7 @@ from linerate.host.builds.plugins import probe_plugin
 from linerate.host.errors import LabError, TrialError
 from linerate.host.places import rust_binary
 from linerate.host.process import RunDirectory, checkpoint
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.links import LinkContext, Wire, link
 from linerate.links.eal import Memory
 from linerate.links.ports import Ports

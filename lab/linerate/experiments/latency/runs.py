@@ -29,12 +29,7 @@ from linerate.records.run_file import Run
 from linerate.records.summary import CellSummary
 from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment, Sample
-from linerate.runs.kept_runs import (
-    SummaryFound,
-    control_sample,
-    interrupted_blocks,
-    logs,
-)
+from linerate.runs.kept_runs import SummaryFound, control_sample, interrupted_blocks, logs
 from linerate.runs.run_summary import setup_of
 from linerate.verdict.comparisons import pairs_of
 from linerate.verdict.metrics import ROUND_TRIP, TrialMetric, words_of

@@ -24,7 +24,7 @@ from linerate.experiments.overload.options import (
 from linerate.experiments.overload.summarise import OverloadDesign, summarise_cell
 from linerate.host.errors import UsageError
 from linerate.host.process import RunDirectory
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.links import link
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.journal import Journal

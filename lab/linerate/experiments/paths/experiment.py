@@ -14,7 +14,7 @@ from linerate.experiments.paths.options import DEFAULT_FORWARDERS, DEFAULT_LINKS
 from linerate.experiments.paths.summarise import PathsDesign, summarise_cell
 from linerate.host.errors import UsageError
 from linerate.host.process import RunDirectory
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.links import LINKS, link
 from linerate.links.veth import Veth
 from linerate.records.cells import Cell

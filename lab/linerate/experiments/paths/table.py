@@ -6,7 +6,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.records.summary import Band, CellSummary, Summary
 from linerate.records.summary_figures import PathFigures
 from linerate.report.console import interval, median, new_table, number, share

@@ -12,8 +12,8 @@ from pydantic import Field
 from rich.console import Console
 
 from linerate.experiments.rfc2544.beds import Block, Lab
-from linerate.experiments.rfc2544.compared import compared_loads
 from linerate.experiments.rfc2544.estimate import estimate, told
+from linerate.experiments.rfc2544.metrics import compared_loads
 from linerate.experiments.rfc2544.monitor import Units
 from linerate.experiments.rfc2544.options import DEFAULT_FORWARDERS, DEFAULT_LINKS, Options, Traffic
 from linerate.experiments.rfc2544.presets import Preset, check_sizes, minimum_size
@@ -23,7 +23,7 @@ from linerate.forwarders import forwarder
 from linerate.host.cpus import Cores
 from linerate.host.errors import DisturbedError, LabError, TrialError, UsageError
 from linerate.host.process import checkpoint
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.links import link
 from linerate.records.cells import Arm, Cell
 from linerate.records.journal import Journal

@@ -7,9 +7,9 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from linerate.experiments.rfc2544.compared import median_of
-from linerate.experiments.rfc2544.found import Searched, maximum_of
+from linerate.experiments.rfc2544.metrics import median_of
 from linerate.experiments.rfc2544.presets import REST_S, Preset
+from linerate.experiments.rfc2544.results import Searched, maximum_of
 from linerate.records.cells import Cell
 from linerate.records.summary_figures import (
     BurstFigure,

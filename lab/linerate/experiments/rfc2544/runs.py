@@ -10,13 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from linerate.experiments.rfc2544.beds import RealLab
-from linerate.experiments.rfc2544.experiment import (
-    NAME,
-    Rfc2544,
-    SearchDesign,
-    cells,
-    design_of,
-)
+from linerate.experiments.rfc2544.experiment import NAME, Rfc2544, SearchDesign, cells, design_of
 from linerate.experiments.rfc2544.options import Options
 from linerate.experiments.rfc2544.page import page as rfc2544_page
 from linerate.experiments.rfc2544.page.method import goal_words
@@ -41,12 +35,7 @@ from linerate.records.run_file import Run
 from linerate.records.summary import SUMMARY, Summary, dump
 from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment
-from linerate.runs.kept_runs import (
-    compared_costs,
-    control_sample,
-    interrupted_blocks,
-    rate_sample,
-)
+from linerate.runs.kept_runs import compared_costs, control_sample, interrupted_blocks, rate_sample
 from linerate.runs.run_summary import setup_of
 from linerate.traffic.other_generator import OtherGenerator
 from linerate.trial.search.latency import CUT_THROUGH, DEFINITION

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata
 
-from linerate.experiments.rfc2544.compared import Compared, compared, rate_of
 from linerate.experiments.rfc2544.figures import figures_of
-from linerate.experiments.rfc2544.found import Searched, maximum_of, searched
+from linerate.experiments.rfc2544.metrics import Compared, compared, rate_of
 from linerate.experiments.rfc2544.presets import THROUGHPUT, Preset
+from linerate.experiments.rfc2544.results import Searched, maximum_of, searched
 from linerate.records.cells import Arm, Cell
 from linerate.records.summary import ArmSummary, Ceiling, CellSummary, Summary
 from linerate.records.summary_figures import GoalFigure

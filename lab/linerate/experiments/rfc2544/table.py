@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from linerate.experiments.rfc2544.summarise import lacking
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import ArmSummary, CellSummary, Comparison, Summary
 from linerate.records.summary_figures import SearchFigures

@@ -14,7 +14,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linerate.experiments.cloud.analysis.entries import entry
 from linerate.experiments.cloud.analysis.observations import (
     METRICS,
     TESTED,
@@ -22,13 +21,14 @@ from linerate.experiments.cloud.analysis.observations import (
     observed,
     of_control,
 )
+from linerate.experiments.cloud.analysis.summary_entries import entry
 from linerate.experiments.cloud.analysis.windows import Windows
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import FRAMEWORK
 from linerate.experiments.cloud.factorial.answers.takeaways import Takeaway, delta_of, estimate
 from linerate.experiments.cloud.factorial.contrasts import contrasts, inside_margin
 from linerate.experiments.cloud.factorial.losses import loss_contrasts
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.cloud_summary import TakeawayEntry
 from linerate.verdict.judgement import MARGIN, found_difference, found_shift

@@ -14,7 +14,7 @@ from linerate.experiments.cloud.analysis.windows import Windows
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import NOBODY, Place
 from linerate.experiments.cloud.design.plan import alone
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.cloud_summary import NotRun, OwnRate
 from linerate.records.trial import Trial

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linerate.experiments.cloud.analysis.control import control_of
-from linerate.experiments.cloud.analysis.entries import entry, ranked
 from linerate.experiments.cloud.analysis.observations import METRICS, TESTED, WORK_LEFT
+from linerate.experiments.cloud.analysis.statements import everything
 from linerate.experiments.cloud.analysis.study import conclusions
+from linerate.experiments.cloud.analysis.summary_entries import entry, ranked
 from linerate.experiments.cloud.analysis.tenants_side import neighbours
-from linerate.experiments.cloud.analysis.tested import everything
 from linerate.experiments.cloud.analysis.windows import Windows
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.factorial.effects import PERMUTATIONS

@@ -20,8 +20,8 @@ from linerate.experiments.cloud.analysis.observations import (
     CloudMetric,
     observed,
 )
+from linerate.experiments.cloud.analysis.statements import ANSWERS, as_far_as_counted
 from linerate.experiments.cloud.analysis.study import names_of
-from linerate.experiments.cloud.analysis.tested import ANSWERS, as_far_as_counted
 from linerate.experiments.cloud.analysis.windows import Windows
 from linerate.experiments.cloud.analysis.work import WORDS, WORK_OF, left
 from linerate.experiments.cloud.design.design import CloudDesign

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import NOBODY, Place
 from linerate.experiments.cloud.design.plan import alone, own_rates
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.verdict.stats import MIN_COUNT
 
 # To find one NDR (a flood, then some dozens of short windows), and what of it the sender keeps.

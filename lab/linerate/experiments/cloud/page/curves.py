@@ -24,7 +24,7 @@ from linerate.experiments.cloud.page.averages import X_ORDER, Averaged, Point, a
 from linerate.experiments.cloud.page.metrics import Shown, shown
 from linerate.experiments.cloud.page.places import anchor
 from linerate.experiments.cloud.page.sentences import metric_words
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.records.cloud_summary import CloudCellFigures
 from linerate.report import charts
 

@@ -20,7 +20,7 @@ from linerate.experiments.cloud.page import charts as cloud_charts
 from linerate.experiments.cloud.page import curves as cloud_curves
 from linerate.experiments.cloud.page import published, sentences
 from linerate.experiments.cloud.page.places import anchor
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.records.cloud_summary import CloudAnswers, CloudCellFigures, TakeawayEntry
 from linerate.records.summary import Summary
 from linerate.records.trial import Trial

@@ -12,7 +12,7 @@ from rich.table import Table
 from linerate.experiments.cloud.design.levels import LOAD, TENANTS, in_order, rate_words
 from linerate.experiments.cloud.design.settings import drawn, in_design_order, main_setting
 from linerate.experiments.cloud.page.sentences import control_sentence, own_rate_words, sentence
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.records.cloud_summary import CloudCellFigures, NotRun, TakeawayEntry
 from linerate.records.cloud_window import KindName, LoadName
 from linerate.records.summary import Summary

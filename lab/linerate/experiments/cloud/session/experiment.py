@@ -36,7 +36,7 @@ from linerate.host import cpus
 from linerate.host.errors import LabError
 from linerate.host.places import rust_binary
 from linerate.host.process import RunDirectory
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.links import LinkContext, Wire, link
 from linerate.links.eal import Memory
 from linerate.records.cells import AA_SUFFIX

@@ -7,15 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from linerate.experiments.rfc2544.page import (
-    charts as rfc2544_charts,
-)
-from linerate.experiments.rfc2544.page import (
-    method as rfc2544_method,
-)
-from linerate.experiments.rfc2544.page import (
-    published as published_rfc2544,
-)
+from linerate.experiments.rfc2544.page import charts as rfc2544_charts
+from linerate.experiments.rfc2544.page import method as rfc2544_method
+from linerate.experiments.rfc2544.page import published as published_rfc2544
 from linerate.experiments.rfc2544.page.charts import Spec
 from linerate.experiments.rfc2544.page.pairs import BySize, Pair, Theirs, pairs
 from linerate.experiments.rfc2544.page.published import AsPublished, PublishedRow

@@ -7,12 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from linerate.experiments.rfc2544.figures import LAYER_1_BYTES
-from linerate.experiments.rfc2544.page import (
-    charts as rfc2544_charts,
-)
-from linerate.experiments.rfc2544.page import (
-    published as published_rfc2544,
-)
+from linerate.experiments.rfc2544.page import charts as rfc2544_charts
+from linerate.experiments.rfc2544.page import published as published_rfc2544
 from linerate.experiments.rfc2544.page.charts import Point, Spec, Theory
 from linerate.experiments.rfc2544.page.method import goal_words
 from linerate.experiments.rfc2544.page.published import AsPublished

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from linerate.experiments.rfc2544.found import Searched
 from linerate.experiments.rfc2544.page.published import PublishedRow
+from linerate.experiments.rfc2544.results import Searched
 from linerate.experiments.rfc2544.summarise import Searches
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import ArmSummary, CellSummary, Summary

@@ -23,7 +23,7 @@ from linerate.experiments.cloud.factorial.contrasts import contrasts, inside_mar
 from linerate.experiments.cloud.factorial.design import Observations, crossed
 from linerate.experiments.cloud.factorial.effects import Analysis, Effect
 from linerate.experiments.cloud.factorial.trends import Trend
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.verdict import stats
 from linerate.verdict.judgement import MARGIN
 from linerate.verdict.stats import ALPHA, MIN_COUNT

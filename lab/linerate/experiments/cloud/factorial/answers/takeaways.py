@@ -22,7 +22,7 @@ from linerate.experiments.cloud.factorial.effects import PERMUTATIONS
 from linerate.experiments.cloud.factorial.losses import LossContrast, loss_contrasts
 from linerate.experiments.cloud.factorial.whole import Whole, any_effect
 from linerate.host.errors import DesignError
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.verdict.judgement import MARGIN
 from linerate.verdict.stats import ALPHA, MIN_COUNT, Paired, Shifted
 

@@ -23,7 +23,7 @@ from linerate.experiments.cloud.factorial.answers.takeaways import Answer, Measu
 from linerate.experiments.cloud.factorial.contrasts import block_means, detectable, inside_margin
 from linerate.experiments.cloud.factorial.design import Observations
 from linerate.experiments.cloud.factorial.losses import shifted
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.verdict import stats
 from linerate.verdict.judgement import MARGIN
 from linerate.verdict.stats import ALPHA, MIN_COUNT

@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from linerate.experiments.rfc2544.found import Searched
 from linerate.experiments.rfc2544.presets import Preset
+from linerate.experiments.rfc2544.results import Searched
 from linerate.records.trial import Test
 from linerate.trial.search.latency import Run
 from linerate.verdict.metrics import (

@@ -12,7 +12,7 @@ from linerate.experiments.cloud.design.levels import FACTORS, in_order
 from linerate.experiments.cloud.design.plan import alone
 from linerate.experiments.cloud.options import Options
 from linerate.host.errors import LabError
-from linerate.host.words import counted
+from linerate.host.text import counted
 from linerate.links import link
 
 

@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from linerate.experiments.cloud.analysis.contrast_words import kinds_told, load_told
 from linerate.experiments.cloud.analysis.observations import (
     IDLE,
     NONE,
@@ -33,7 +34,6 @@ from linerate.experiments.cloud.analysis.observations import (
     over_tenants,
     with_nobody,
 )
-from linerate.experiments.cloud.analysis.told import kinds_told, load_told
 from linerate.experiments.cloud.analysis.windows import Windows
 from linerate.experiments.cloud.analysis.work import all_work
 from linerate.experiments.cloud.design.levels import (
