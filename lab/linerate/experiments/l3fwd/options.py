@@ -100,7 +100,7 @@ class Options(BlockOptions):
     forwarders: Annotated[
         list[str],
         FORWARDERS.but(
-            help="A list; in each cell the first that knows its tables is the baseline. Also: "
+            help="Names or files (TOML), a list; in each cell the first that knows its tables is the baseline. Also: "
             "the C ones with -native.",
             default=DEFAULT_FORWARDERS,
         ),

@@ -80,7 +80,7 @@ class Options(Measured, common.Options):
     forwarders: Annotated[
         list[str],
         FORWARDERS.but(
-            help="The first is the baseline; a link leaves out those that it has no interfaces "
+            help="Names or files (TOML); the first is the baseline; a link leaves out those that it has no interfaces "
             "for.",
             default=DEFAULT_FORWARDERS,
         ),

@@ -45,7 +45,7 @@ class Options(BlockOptions):
     forwarders: Annotated[
         list[str],
         FORWARDERS.but(
-            help="A list; the first is the baseline. Also: reflect, "
+            help="Names or files (TOML), a list; the first is the baseline. Also: reflect, "
             "testpmd-io, -mac, -macswap, -csum, -5tswap; c-l3fwd-lpm, -em, -acl, -graph.",
             default=DEFAULT_FORWARDERS,
         ),

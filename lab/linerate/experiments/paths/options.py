@@ -81,7 +81,7 @@ class Options(BlockOptions):
     forwarders: Annotated[
         list[str],
         FORWARDERS.but(
-            help="A list; the first is the reference.",
+            help="Names or files (TOML), a list; the first is the reference.",
             default=DEFAULT_FORWARDERS,
             default_help="every path that works on this machine, DPDK first",
         ),

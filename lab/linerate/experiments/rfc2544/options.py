@@ -112,7 +112,10 @@ class Options(Traffic, common.Options):
         ),
     ] = field(default_factory=list)
     forwarders: Annotated[
-        list[str], FORWARDERS.but(help="The first is the baseline.", default=DEFAULT_FORWARDERS)
+        list[str],
+        FORWARDERS.but(
+            help="Names or files (TOML); the first is the baseline.", default=DEFAULT_FORWARDERS
+        ),
     ] = field(default_factory=list)
     blocks: Annotated[
         int | None,
