@@ -100,8 +100,8 @@ class Options(BlockOptions):
     forwarders: Annotated[
         list[str],
         FORWARDERS.but(
-            help="Names or files (TOML), a list; in each cell the first that knows its tables is the baseline. Also: "
-            "the C ones with -native.",
+            help="Names or files (TOML), a list; in each cell the first that knows its tables is "
+            "the baseline. Also: the C ones with -native.",
             default=DEFAULT_FORWARDERS,
         ),
     ] = field(default_factory=list)

@@ -80,8 +80,8 @@ class Options(Measured, common.Options):
     forwarders: Annotated[
         list[str],
         FORWARDERS.but(
-            help="Names or files (TOML); the first is the baseline; a link leaves out those that it has no interfaces "
-            "for.",
+            help="Names or files (TOML); the first is the baseline; a link leaves out those that "
+            "it has no interfaces for.",
             default=DEFAULT_FORWARDERS,
         ),
     ] = field(default_factory=list)
