@@ -53,7 +53,7 @@ class Profile:
 
     @property
     def wide(self) -> bool:
-        """Whether its noise hides differences that are sure to be found on the others."""
+        """True where its noise hides differences that the others show."""
         return self.scale > _NARROW
 
     @property
