@@ -144,7 +144,8 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
     name: str
     options_type: type[AnyOptions]
     design_type: type[AnyDesign]
-    # One of so many blocks is judged: the others choose what is.
+    # One of so many blocks is judged: the others choose what is. 0: verdicts are not by cells, and
+    # any number of blocks may tell something.
     judged_in: int = 1
     # CPUs that a session leases: the generator's and the forwarder's, and others that it loads.
     cpus: int = 2

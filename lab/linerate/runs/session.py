@@ -56,7 +56,7 @@ def start(
     with interruptible(), OutputDirectory(out) as output:
         try:
             run = Run(experiment=name, options=options, design=experiment.design(options))
-            if options.get("blocks") is None:
+            if experiment.judged_in and options.get("blocks") is None:
                 refuse_too_few_blocks(run.design, experiment.judged_in)
             output.write(RUN, run_file.dump(run))
             # Until the report is written: making it takes CPU time that another lab would miss.

@@ -83,7 +83,8 @@ def new_record(bench: Bench, plan: Plan, bed: Bed) -> Trial:
         role=plan.role,
         arm=plan.arm.label,
         forwarder=plan.arm.forwarder,
-        program=forwarder(plan.arm.forwarder).described(),
+        # Tenants without a forwarder have an arm, too, and no program.
+        program=None if plan.role == "alone" else forwarder(plan.arm.forwarder).described(),
         link=bed.link.name,
         size=bed.context.size,
         load=plan.load,

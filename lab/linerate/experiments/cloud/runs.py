@@ -33,6 +33,7 @@ class Found(SummaryFound):
 
 class CloudRuns(Experiment[Options, CloudDesign]):
     name = NAME
+    judged_in = 0
     options_type, design_type = Options, CloudDesign
     # One more for tenants that have a CPU of their own.
     cpus = 3
