@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import cloud_data
 import pytest
 import simulated
+import simulated_graph
 import simulated_latency
 import simulated_paths
 import test_l3fwd as l3fwd
@@ -24,6 +26,7 @@ from linerate.records.run_file import RUN
 from linerate.records.trial import RECORDS
 from linerate.runs.compare import compare
 from linerate.runs.rebuild import report, stored
+from linerate.runs.registry import experiments
 from linerate.verdict import programs as recorded_programs
 
 THEIRS = "their-fwd"
@@ -38,6 +41,12 @@ def renamed(directory: Path, name: str) -> None:
         file.write_text(text)
 
 
+def renamed_with_builds(directory: Path, name: str) -> None:
+    """The same for a program of `graph`, which names of builds begin with: c-graph/gcc."""
+    for file in (directory / RECORDS, directory / RUN):
+        file.write_text(file.read_text().replace(name, THEIRS))
+
+
 def told(directory: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((directory / "summary.json").read_text())
     return found
@@ -45,16 +54,17 @@ def told(directory: Path) -> dict[str, Any]:
 
 def same_but_for_the_name(found: dict[str, Any], name: str) -> dict[str, Any]:
     """What both summaries must agree on: figures and verdicts."""
-    text = json.dumps([found["comparisons"], found["cells"], found["aa"], found["bands"]])
+    keys = ("comparisons", "cells", "aa", "bands", "graph")
+    text = json.dumps([found.get(key) for key in keys])
     again: dict[str, Any] = json.loads(text.replace(name, THEIRS))
     return again
 
 
-def check(directory: Path, name: str) -> None:
-    before = same_but_for_the_name({"bands": [], **told(directory)}, name)
-    renamed(directory, name)
+def check(directory: Path, name: str, rename: Callable[[Path, str], None] = renamed) -> None:
+    before = same_but_for_the_name(told(directory), name)
+    rename(directory, name)
     report([directory], None, quiet())
-    after = {"bands": [], **told(directory)}
+    after = told(directory)
     assert same_but_for_the_name(after, name) == before
     assert THEIRS in (directory / "report.html").read_text()
     assert name not in json.dumps(after["cells"])
@@ -87,6 +97,17 @@ def test_l3fwd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch)
     l3fwd.start(tmp_path / "run")
     check(tmp_path / "run", "rust-l3fwd-graph-fused")
+
+
+@pytest.mark.parametrize("name", ["rust-graph", "c-graph"])
+def test_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    simulated_graph.Fake(monkeypatch, tmp_path)
+    simulated_graph.start(tmp_path / "run", cells=["chain4/swap/hash5/*", "chain4/assign1/hash5/*"])
+    check(tmp_path / "run", name, renamed_with_builds)
+
+
+def test_every_experiment_has_a_test() -> None:
+    assert [name for name in experiments() if f"test_{name}" not in globals()] == []
 
 
 def test_cloud(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -232,9 +232,7 @@ class Trial(Strict):
     role: Role
     arm: str
     forwarder: str
-    program: Program | None = Field(
-        default=None, description="absent: of experiment graph, or of an older version"
-    )
+    program: Program | None = Field(default=None, description="absent: of an older version")
     link: str = Field(
         description="of experiment graph: the cell, such as chain4/swap/hash5/nostats/256"
     )

@@ -13,10 +13,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from linerate.host.errors import RunError, UsageError
+from linerate.records.trial import Program
 
 BASE = "chain4/swap/hash5/nostats/256"
 # The arms of comparisons, the baseline first; behind each are one or more builds.
-FAMILIES = ("c-graph", "rust-graph", "fused", "one-loop")
+LANGUAGES = {"c-graph": "C", "rust-graph": "Rust", "fused": "Rust", "one-loop": "Rust"}
+FAMILIES = tuple(LANGUAGES)
 # The article's: by pointer swap, by memory copy, by pointer assignment.
 ORDERING = ("swap", "copy8", "assign1")
 # Shapes that split a batch, by the number of ways.
@@ -75,6 +77,20 @@ def family(arm: str) -> str:
     return arm.partition("/")[0]
 
 
+def families(arms: Iterable[str]) -> list[str]:
+    """Of these arms, each once: in the order of `FAMILIES`, then those unknown to this build.
+
+    Another build may have made the run, and a report is of all that is on record.
+    """
+    there = dict.fromkeys(family(arm) for arm in arms)
+    return [name for name in FAMILIES if name in there] + [n for n in there if n not in FAMILIES]
+
+
+def described(arm: str) -> Program:
+    """What a record says of an arm."""
+    return Program(language=LANGUAGES.get(family(arm), "unknown"))
+
+
 def chosen(words: Sequence[str], there: Sequence[str]) -> list[str]:
     """The cells that these names and patterns (`*`, `?`) mean, in the order of `there`.
 
@@ -102,5 +118,4 @@ def _near(word: str, there: Sequence[str]) -> str:
 def ordered_arms(arms: Iterable[str]) -> list[str]:
     """By family as comparisons have them, each family's builds as the program lists them."""
     listed = list(arms)
-    known = [arm for name in FAMILIES for arm in listed if family(arm) == name]
-    return known + [arm for arm in listed if family(arm) not in FAMILIES]
+    return [arm for name in families(listed) for arm in listed if family(arm) == name]

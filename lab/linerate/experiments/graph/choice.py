@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linerate.experiments.graph.cells import FAMILIES, family
+from linerate.experiments.graph.cells import families, family
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.trial import Trial
 from linerate.verdict.metrics import OBJECTS
@@ -55,7 +55,7 @@ def judged(trials: Sequence[Trial]) -> Judged:
         mine = [trial for trial in measured if trial.link == cell]
         choosing = [trial for trial in mine if trial.block % CHOSEN_IN == 0 or not several]
         judging = [trial for trial in mine if trial.block % CHOSEN_IN == 1 or not several]
-        for name in FAMILIES:
+        for name in families(trial.forwarder for trial in mine):
             builds = dict.fromkeys(t.forwarder for t in mine if family(t.forwarder) == name)
             if (build := best(choosing, list(builds))) is None:
                 continue

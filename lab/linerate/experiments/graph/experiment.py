@@ -16,7 +16,7 @@ from typing import cast
 from rich.console import Console
 
 from linerate.experiments.graph import programs
-from linerate.experiments.graph.cells import parse
+from linerate.experiments.graph.cells import described, parse
 from linerate.experiments.graph.choice import CHOSEN_IN
 from linerate.experiments.graph.conversation import CellOffer, Conversation
 from linerate.experiments.graph.design import NAME, baseline_of, blocks_of, cells_of, windows_of
@@ -189,7 +189,8 @@ class GraphSession:
         trial = Trial(
             experiment=NAME, seed=self.options.seed, session=self.journal.session, block=place,
             position=len(self.trials), role=role, arm=arm.label, forwarder=arm.forwarder,
-            link=offer.cell, size=parse(offer.cell).batch, load="self-driven", attempt=attempt,
+            program=described(arm.forwarder), link=offer.cell, size=parse(offer.cell).batch,
+            load="self-driven", attempt=attempt,
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             memory="hugepages" if self.bench.memory.hugepages else "no-huge",
         )  # fmt: skip

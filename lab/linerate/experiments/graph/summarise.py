@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linerate.experiments.graph.answers import answers
-from linerate.experiments.graph.cells import BASE
+from linerate.experiments.graph.cells import BASE, described
 from linerate.experiments.graph.choice import judged, last_windows
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import ArmSummary, CellSummary, Summary
@@ -16,8 +16,6 @@ from linerate.runs.run_summary import Setup, summary_of
 from linerate.verdict.arms import quartiles
 from linerate.verdict.comparisons import CellPairs, blocks_of, pair
 from linerate.verdict.metrics import OBJECTS
-
-LANGUAGES = {"c-graph": "C", "rust-graph": "Rust", "fused": "Rust", "one-loop": "Rust"}
 
 
 def figures(trials: Sequence[Trial], build: str) -> GraphFigures:
@@ -30,6 +28,12 @@ def figures(trials: Sequence[Trial], build: str) -> GraphFigures:
         path_nodes=next((each.path_nodes for each in windows if each.path_nodes), None),
         cycles_per_object_per_node=quartiles(map(_per_node, windows)),
     )
+
+
+def _language(windows: Sequence[Trial]) -> str:
+    """As the records say; those of older versions do not, and then this build may know it."""
+    first = windows[0]
+    return (first.program or described(first.forwarder)).language
 
 
 def _mega(value: float | None) -> float | None:
@@ -62,7 +66,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
                 ArmSummary(
                     arm=label,
                     forwarder=build,
-                    language=LANGUAGES[name],
+                    language=_language(own),
                     trials=len(own),
                     invalid=invalid,
                     graph=figures(own, build),

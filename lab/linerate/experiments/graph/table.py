@@ -30,9 +30,10 @@ def change_words(found: CellRatio) -> str:
 
 def cell_table(summary: Summary) -> Table:
     """A row for each cell's name, and one for each arm, which its build begins with."""
+    baseline = next((each.baseline for each in summary.comparisons), "the baseline")
     columns = (
         "cell, build", "Mobjects/s", "95 % interval", "cycles/object", "per node",
-        "ratio to c-graph", "valid",
+        f"ratio to {baseline}", "valid",
     )  # fmt: skip
     table = new_table("Every cell (of this machine)", columns, 1)
     for cell in summary.cells:

@@ -12,7 +12,7 @@ from typing import Any
 
 import altair as alt
 
-from linerate.experiments.graph.cells import FAMILIES, WAYS, GraphCell, parse
+from linerate.experiments.graph.cells import FAMILIES, WAYS, GraphCell, families, parse
 from linerate.records.summary import CellSummary
 from linerate.records.summary_figures import Splitting
 from linerate.report import charts
@@ -20,8 +20,16 @@ from linerate.verdict.ratios import shown_arms
 
 Spec = dict[str, Any]
 _X = "million objects per second, of this machine (more is better)"
-_COLOURS = alt.Scale(domain=list(FAMILIES), range=list(charts.ARM_COLOURS[: len(FAMILIES)]))
 _ROW = 16
+
+
+def _arms(rows: list[dict[str, Any]]) -> list[str]:
+    """Those that this build knows, there or not, so that each has its colour in every run."""
+    return families([*FAMILIES, *(str(row["arm"]) for row in rows)])
+
+
+def _colours(rows: list[dict[str, Any]]) -> alt.Scale:
+    return alt.Scale(domain=_arms(rows), range=list(charts.ARM_COLOURS))
 
 
 def passing(cells: Sequence[CellSummary], title: str) -> Spec | None:
@@ -46,7 +54,7 @@ def _by(
     y = alt.Y("what:N", title=None, sort=names)
     return _points(
         rows,
-        {"y": y, "yOffset": alt.YOffset("arm:N", sort=list(FAMILIES))},
+        {"y": y, "yOffset": alt.YOffset("arm:N", sort=_arms(rows))},
         _ROW * len(names) * len({row["arm"] for row in rows}) + 20,
         f"Throughput by {of} ({title}), a point for each arm: medians with 95 % intervals.",
         title,
@@ -79,7 +87,7 @@ def _points(
     title: str,
 ) -> Spec:
     x = alt.X("value:Q", title=f"{title}: {_X}", scale=alt.Scale(zero=True))
-    colour = alt.Color("arm:N", scale=_COLOURS)
+    colour = alt.Color("arm:N", scale=_colours(rows))
     tips = [alt.Tooltip("cell:N"), alt.Tooltip("arm:N"), alt.Tooltip("value:Q", format=".1f")]
     points = (
         alt.Chart(charts.inline(rows))
@@ -103,7 +111,7 @@ def batches(cells: Sequence[CellSummary], title: str) -> Spec | None:
         return None
     x = alt.X("batch:Q", title="objects in a batch", scale=alt.Scale(type="log", base=2))
     y = alt.Y("value:Q", title="million objects per second", scale=alt.Scale(zero=True))
-    colour = alt.Color("arm:N", scale=_COLOURS)
+    colour = alt.Color("arm:N", scale=_colours(rows))
     tips = [alt.Tooltip("cell:N"), alt.Tooltip("arm:N"), alt.Tooltip("value:Q", format=".1f")]
     base = alt.Chart(charts.inline(rows))
     lines = base.mark_line().encode(x=x, y=y, color=colour)
@@ -155,10 +163,10 @@ def doublings(splitting: Sequence[Splitting]) -> Spec | None:
     names = list(dict.fromkeys(str(row["what"]) for row in rows))
     place = {
         "y": alt.Y("what:N", title=None, sort=names),
-        "yOffset": alt.YOffset("arm:N", sort=list(FAMILIES)),
+        "yOffset": alt.YOffset("arm:N", sort=_arms(rows)),
     }
     title = "change of objects per second with twice the ways, %"
-    colour = alt.Color("arm:N", scale=_COLOURS)
+    colour = alt.Color("arm:N", scale=_colours(rows))
     tips = [alt.Tooltip("cell:N"), alt.Tooltip("arm:N"), alt.Tooltip("value:Q", format="+.1f")]
     points = (
         alt.Chart(charts.inline(rows))
