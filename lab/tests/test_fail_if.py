@@ -55,6 +55,14 @@ FINE = comparison("equal", 0.99, 1.01)
         ([comparison("invalid", 0.74, 0.876)], ExitStatus.UNDECIDED),
         ([comparison("undecided", None, None)], ExitStatus.UNDECIDED),
         ([comparison("undecided", 0.99, 1.01, limited="both")], ExitStatus.UNDECIDED),
+        # A block in which the arm carried nothing has no ratio, and may be what became slower.
+        ([comparison("equal", 0.99, 1.01, zero_blocks=1)], ExitStatus.UNDECIDED),
+        ([comparison("slower", 0.74, 0.876, zero_blocks=1)], ExitStatus.SLOWER),
+        # What link or generator limit may be able to do more.
+        ([comparison("slower", 0.8, 0.9, limited="arm")], ExitStatus.UNDECIDED),
+        ([comparison("slower", 0.8, 0.9, limited="baseline")], ExitStatus.SLOWER),
+        ([comparison("faster", 1.1, 1.2, limited="arm")], ExitStatus.DONE),
+        ([comparison("faster", 1.1, 1.2, limited="baseline")], ExitStatus.UNDECIDED),
         # Costs: more of them is slower.
         ([comparison("slower", 1.03, 1.2, better="lower")], ExitStatus.SLOWER),
         ([comparison("faster", 0.8, 0.9, better="lower")], ExitStatus.DONE),

@@ -98,6 +98,45 @@ def test_a_program_that_carried_nothing_in_a_block_is_not_told_to_be_no_slower(
     assert "blocks left out because a value was 0, which has no logarithm: 1" in change.sentence
 
 
+def spoil(run: Path, keep: int) -> None:
+    """Leave the flood of rust-l2fwd valid in so many blocks."""
+    trials = records.read(run / RECORDS)
+    for trial in trials:
+        if (trial.role, trial.arm) == ("measure", "rust-l2fwd") and trial.block >= keep:
+            trial.invalid = "crashed"
+    (run / RECORDS).write_text("".join(f"{records.dump(trial)}\n" for trial in trials))
+
+
+def test_half_of_the_blocks_must_be_valid(tmp_path: Path, simulation: Simulation) -> None:
+    before, after = two_runs(tmp_path, simulation, 1.0)
+    spoil(after, 10)
+    assert by_rate(compared(before, after)).verdict == "not slower"
+    spoil(after, 9)
+    change = by_rate(compared(before, after))
+    assert (change.verdict, change.reason) == (
+        "invalid",
+        "in the second run only 9 of 20 blocks were valid",
+    )
+    assert status(before, after) == ExitStatus.UNDECIDED
+    assert by_rate(compared(after, before)).verdict == "invalid"
+
+
+def test_what_the_second_run_lacks_is_no_answer(tmp_path: Path, simulation: Simulation) -> None:
+    before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"], sizes=[64, 512])
+    assert status(before, after) == ExitStatus.DONE
+    simulation.noise = "3"
+    start(tmp_path / "less", blocks=20, links=["memif"], sizes=[64])
+    after = tmp_path / "less"
+    found = compared(before, after)
+    (lacking,) = found.missing
+    assert (lacking.size, lacking.arm) == (512, "rust-l2fwd")
+    assert any("not compared: rust-l2fwd on memif at 512 B" in note for note in found.notes)
+    assert status(before, after) == ExitStatus.UNDECIDED
+    assert status(before, after, strict=False) == ExitStatus.DONE
+    # What only the second has was never asked of the first.
+    assert compared(after, before).missing == []
+
+
 def test_a_machine_that_is_slower_as_a_whole_is_no_regression(
     tmp_path: Path, simulation: Simulation
 ) -> None:

@@ -3,22 +3,22 @@
 
 Two runs never share a moment, and on a shared machine absolute rates of two moments do not compare
 (docs/how-it-measures.md#ratios-within-a-block). What does is each arm's ratio to its baseline
-within a bed: the first run has some such
-ratios, the second others, and the ratio of the two ratios has an interval by unpaired
-statistics (`linerate.verdict.unpaired`). Whatever slows both arms alike cancels; so does a baseline
-that changed itself, which is why changed programs are named. Where link or generator limit an arm,
-rates tell nothing of programs: cycles per packet at fixed lower loads, again as ratios, answer
-instead.
+within a bed: the first run has some such ratios, the second others, and the ratio of the two ratios
+has an interval by unpaired statistics (`linerate.verdict.unpaired`). Whatever slows both arms alike
+cancels; so does a baseline that changed itself, which is why changed programs are named. Where link
+or generator limit an arm, rates tell nothing of programs: cycles per packet at fixed lower loads,
+again as ratios, answer instead.
 
-slower      the interval lies beyond the margin, and Holm's p over all comparisons is below ALPHA
-not slower  the interval lies on the near side of the margin: tested, not assumed
-undecided   the interval holds the margin, or the rates were held back
-invalid     the control differed between the runs by more than the lab's own margin (the A/A arm's
-            ratios, which no program explains): then nothing in the cell that is compared by the
-            same metric at the same load has a verdict. Or a program lost frames at a fixed load
+A verdict is that of `linerate.verdict.margin`, with two more rules: "slower" needs Holm's p over
+all comparisons below ALPHA, and rates that were held back are "undecided". "invalid" are
+comparisons of which
 
-A control that differs by less takes away only what it could explain. One that is off by the same in
-both runs cancels, and is no obstacle here.
+- the control (the A/A arm: one program against itself) differed between the runs by more than the
+  lab's own margin, in the same cell by the same metric at the same load;
+- a program lost frames at a fixed load, or fewer than half of a run's blocks were valid.
+
+A control that differs by less forbids the verdicts about differences that are no larger than its
+own. One that is off by the same in both runs cancels, and is no obstacle here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from linerate.runs.provenance import changed_definitions, changed_programs, deci
 from linerate.runs.rebuild import Stored
 from linerate.runs.registry import find
 from linerate.verdict import stats, unpaired
-from linerate.verdict.judgement import MARGIN
+from linerate.verdict.judgement import MARGIN, too_few
+from linerate.verdict.margin import beyond, border, left_out
 from linerate.verdict.stats import ALPHA, MIN_COUNT
 from linerate.verdict.unpaired import Shift
 
@@ -91,6 +92,15 @@ class Change(_Strict):
     sentence: str
 
 
+class Missing(_Strict):
+    """An arm of a cell."""
+
+    link: str
+    size: int
+    arm: str
+    baseline: str
+
+
 class Regression(_Strict):
     """What `linerate compare --json` prints."""
 
@@ -102,6 +112,9 @@ class Regression(_Strict):
     before: RunName
     after: RunName
     changes: list[Change]
+    missing: list[Missing] = Field(
+        default_factory=list, description="what the first run has figures of and the second none"
+    )
     notes: list[str]
 
     @property
@@ -110,7 +123,7 @@ class Regression(_Strict):
 
     @property
     def undecided(self) -> bool:
-        """An arm of a cell has a figure without an answer.
+        """An arm of a cell has a figure without an answer, or none any more.
 
         Rates that were held back have none to give: there, the costs at lower loads must.
         """
@@ -119,7 +132,7 @@ class Regression(_Strict):
             every = arms.setdefault((change.link, change.size, change.arm), [])
             if not change.held_back:
                 every.append(change)
-        return any(
+        return bool(self.missing) or any(
             not every or any(each.verdict in ("undecided", "invalid") for each in every)
             for every in arms.values()
         )
@@ -167,6 +180,7 @@ def compare(before: Stored, after: Stored, margin: float) -> Regression:
         before=_name(before),
         after=_name(after),
         changes=[_change(each, p_holm.get(id(each)), margin) for each in both],
+        missing=_missing(*found),
         notes=_notes(before, after, *found),
     )
 
@@ -232,6 +246,20 @@ def _common(
     return common
 
 
+def _missing(first: Comparable, second: Comparable) -> list[Missing]:
+    """Of which arms the second run has no figure. That one has others of an arm is no loss: the
+    loads at which an arm is measured depend on what limits it.
+    """
+    arms, others = (
+        {(each.link, each.size, each.arm, each.baseline) for each in run.samples}
+        for run in (first, second)
+    )
+    return [
+        Missing(link=link, size=size, arm=arm, baseline=baseline)
+        for link, size, arm, baseline in sorted(arms - others)
+    ]
+
+
 @dataclass(frozen=True)
 class _Drift:
     """How the control differs between the runs. `unsound`: why nothing beside it has a verdict;
@@ -261,19 +289,14 @@ def _drift(one: Control, other: Control) -> _Drift:
     return _Drift(log=shift.estimate if p < ALPHA else 0.0)
 
 
-def limit(better: str, margin: float) -> float:
-    """The ratio that is slower by just the margin: less of what is good, more of what costs."""
-    return 1 - margin if better == "higher" else 1 + margin
-
-
 def _pair(before: Sample, after: Sample, control: _Drift | None, margin: float) -> _Both:
     control = control or _Drift()
-    unsound = control.unsound or _lossy(before, after)
+    unsound = control.unsound or _lossy(before, after) or _lost_blocks(before, after)
     if min(len(before.logs), len(after.logs)) == 0:
         return _Both(before, after, unsound, control.log, None, None)
     shift = unpaired.compare(before.logs, after.logs)
     told = unsound or _held_back(before, after) or shift.interval is None
-    p = None if told else shift.p(math.log(limit(before.better, margin)))
+    p = None if told else shift.p(math.log(border(before.better, margin)))
     return _Both(before, after, unsound, control.log, shift, p)
 
 
@@ -281,6 +304,13 @@ def _lossy(before: Sample, after: Sample) -> str | None:
     for which, sample in (("first", before), ("second", after)):
         if sample.unsound:
             return f"in the {which} run {sample.unsound}"
+    return None
+
+
+def _lost_blocks(before: Sample, after: Sample) -> str | None:
+    for which, sample in (("first", before), ("second", after)):
+        if few := too_few(len(sample.logs), sample.planned, sample.zero_blocks):
+            return f"in the {which} run {few}"
     return None
 
 
@@ -302,9 +332,8 @@ def _held_back(before: Sample, after: Sample) -> str | None:
 def _judge(both: _Both, p_holm: float | None, margin: float) -> tuple[Verdict, str]:
     """The rules, in the order of what forbids a verdict first."""
     zeros = both.before.zero_blocks + both.after.zero_blocks
-    left_out = f"blocks left out because a value was 0, which has no logarithm: {zeros}"
     if both.shift is None:
-        lacking = f"; {left_out}" if zeros else ""
+        lacking = f"; {left_out(zeros)}" if zeros else ""
         return "invalid", f"a run has no block with valid trials of both{lacking}"
     if both.unsound:
         return "invalid", both.unsound
@@ -312,26 +341,22 @@ def _judge(both: _Both, p_holm: float | None, margin: float) -> tuple[Verdict, s
         return "undecided", held
     if min(both.shift.counts) < MIN_COUNT or both.shift.interval is None or p_holm is None:
         return "undecided", f"fewer than {MIN_COUNT} blocks in a run"
-    border = math.log(limit(both.before.better, margin))
-    low, high, drift = both.shift.interval.low, both.shift.interval.high, both.drift
-    if both.before.better == "lower":
-        low, high, border, drift = -high, -low, -border, -drift
-    if low > border and zeros:
-        # They may be what became slower.
-        return "undecided", left_out
-    if low > border:
-        return "not slower", "the interval excludes a slow-down by the margin"
-    if high >= border:
-        return "undecided", "the interval holds the margin"
+    better, found = both.before.better, both.shift.interval
+    side, why = beyond(
+        math.exp(found.low), math.exp(found.high), better=better, margin=margin, zero_blocks=zeros
+    )
+    if side != "slower":
+        return side, why
     if p_holm >= ALPHA:
         return "undecided", f"Holm's p over all comparisons is {p_holm:.3f}, not below {ALPHA:g}"
-    if drift < 0 and high >= drift:
+    far, drift = (found.high, both.drift) if better == "higher" else (-found.low, -both.drift)
+    if drift < 0 and far >= drift:
         return (
             "undecided",
             "the A/A arm, one program against itself, differs as far between the runs "
             f"(ratio {math.exp(both.drift):.3f})",
         )
-    return "slower", "the interval lies beyond the margin"
+    return side, why
 
 
 def _change(both: _Both, p_holm: float | None, margin: float) -> Change:

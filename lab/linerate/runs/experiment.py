@@ -75,7 +75,8 @@ Gate = tuple[str, int, str, float]
 class Sample:
     """One figure of an arm against its baseline, over the independent beds of a run.
 
-    `logs`: log of arm over baseline, one for each bed on which both were measured.
+    `logs`: log of arm over baseline, one for each bed on which both were measured; `planned`: how
+    many blocks were begun.
     `zero_blocks`: on so many beds one of the two was 0, which has no logarithm. `obstacle`: why a
     change of this figure would say nothing about the programs, if so. `level`: the offered load,
     which both runs must have alike for the figures to compare, in frames per second. `unsound`: why
@@ -89,6 +90,7 @@ class Sample:
     metric: str
     words: str
     logs: tuple[float, ...]
+    planned: int
     better: Literal["higher", "lower"] = "higher"
     load_share: float | None = None
     level: float | None = None

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The exit status of a run with `--fail-if slower`: did an arm turn out slower than the baseline?
 
-Only comparisons that answer the experiment's question count; exploratory ones do not. As in
-`linerate compare`, slower means that the whole interval lies beyond the margin, and not slower that
-the whole interval lies on the near side of it.
+Only comparisons that answer the experiment's question count; exploratory ones do not. What slower
+means is said in `linerate.verdict.margin`.
 """
 
 from __future__ import annotations
@@ -15,9 +14,16 @@ from linerate.host.exit_status import ExitStatus
 from linerate.host.text import counted
 from linerate.records.summary import Comparison
 from linerate.verdict.judgement import MARGIN
+from linerate.verdict.margin import Side, beyond
 
 Condition = Literal["slower"]
 CONDITIONS: dict[str, Condition] = {"slower": "slower"}
+
+_STATUS: dict[Side, ExitStatus] = {
+    "slower": ExitStatus.SLOWER,
+    "not slower": ExitStatus.DONE,
+    "undecided": ExitStatus.UNDECIDED,
+}
 
 
 def status_of(comparisons: Sequence[Comparison]) -> ExitStatus:
@@ -31,20 +37,23 @@ def status_of(comparisons: Sequence[Comparison]) -> ExitStatus:
 
 
 def _status(found: Comparison) -> ExitStatus:
-    if found.verdict == "invalid" or found.limited == "both":
+    if found.verdict == "invalid":
         return ExitStatus.UNDECIDED
     if found.ci_low is None or found.ci_high is None:
         return _by_difference(found)
-    # Both as ratios of what is good: an interval of costs is turned over.
-    low, high = found.ci_low, found.ci_high
-    border = 1 - MARGIN
-    if found.better == "lower":
-        low, high, border = -high, -low, -(1 + MARGIN)
-    if low > border:
-        return ExitStatus.DONE
-    if high < border and found.verdict == "slower":
-        return ExitStatus.SLOWER
-    return ExitStatus.UNDECIDED
+    side, _ = beyond(
+        found.ci_low,
+        found.ci_high,
+        better=found.better,
+        margin=MARGIN,
+        zero_blocks=found.zero_blocks,
+        arm_limited=found.limited in ("arm", "both"),
+        baseline_limited=found.limited in ("baseline", "both"),
+    )
+    if side == "slower" and found.verdict != "slower":
+        # Holm's p or the A/A arm took the direction away.
+        return ExitStatus.UNDECIDED
+    return _STATUS[side]
 
 
 def _by_difference(found: Comparison) -> ExitStatus:

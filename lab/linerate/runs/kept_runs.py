@@ -85,6 +85,7 @@ def rate_sample(
         metric=pairs.metric,
         words=words_of(pairs.metric),
         logs=logs(values),
+        planned=pairs.planned,
         zero_blocks=zero_blocks,
         obstacle=obstacle,
     )
@@ -121,26 +122,48 @@ def compared_costs(
         offered = median_of(_offered_pps(t) for t in mine if t.valid)
         itself = pairs_of(mine, baseline + AA_SUFFIX, baseline, metric)[0]
         found.controls.append(control_sample(pairs, itself))
-        for label in pairs.pairs:
-            values = pairs_of(mine, label, baseline, metric)[0]
-            if not values:
-                continue
-            unequal = unequal_work(pairs.lost_by(label))
-            sample = Sample(
-                link=cell.link,
-                size=cell.size,
-                arm=label,
-                baseline=baseline,
-                metric=metric.name,
-                words=words_of(metric.name, pairs.load_share),
-                logs=logs(values),
-                better="lower",
-                load_share=pairs.load_share,
-                level=offered,
-                unsound=unequal.reason if unequal else None,
-            )
-            found.samples.append(sample)
+        found.samples.extend(cost_samples(pairs, mine, metric, offered))
     return found
+
+
+def cost_samples(
+    pairs: CellPairs, trials: list[Trial], metric: TrialMetric, level: float | None
+) -> list[Sample]:
+    """Each arm's cost against its baseline's, of the trials at one load. An arm that failed in all
+    of them has a sample without a value; one of which the cost cannot be had has none.
+    """
+    found = []
+    for label in pairs.pairs:
+        values, zero_blocks = pairs_of(trials, label, pairs.baseline, metric)
+        if not values and not zero_blocks and not _failed(trials, label, pairs.baseline):
+            continue
+        unequal = unequal_work(pairs.lost_by(label))
+        sample = Sample(
+            link=pairs.cell.link,
+            size=pairs.cell.size,
+            arm=label,
+            baseline=pairs.baseline,
+            metric=metric.name,
+            words=words_of(metric.name, pairs.load_share),
+            logs=logs(values),
+            planned=pairs.planned,
+            better="lower",
+            load_share=pairs.load_share,
+            level=level,
+            zero_blocks=zero_blocks,
+            unsound=unequal.reason if unequal else None,
+        )
+        found.append(sample)
+    return found
+
+
+def _failed(trials: list[Trial], *labels: str) -> bool:
+    """Whether all trials of one of them are invalid. Valid ones have no figure to lose."""
+    return any(
+        mine and not any(trial.valid for trial in mine)
+        for label in labels
+        for mine in [[trial for trial in trials if trial.arm == label]]
+    )
 
 
 def _offered_pps(trial: Trial) -> float | None:

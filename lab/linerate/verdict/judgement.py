@@ -174,12 +174,18 @@ def _holm_says(p_holm: float | None, family: str = _FAMILY) -> str:
     return f"Holm's p over {family} is {p_holm or 1:.3f}, not below {ALPHA:g}"
 
 
+def too_few(n: int, planned: int, zero_blocks: int) -> str | None:
+    """Why so few blocks forbid a verdict, however many are left: what spoilt so many of them may
+    have chosen which.
+    """
+    if planned >= MIN_BLOCKS and n < planned * LOST_BLOCKS:
+        return f"only {n} of {planned} blocks were valid{_zeros(zero_blocks)}"
+    return None
+
+
 def _too_few(paired: Paired | Shifted, planned: int, zero_blocks: int) -> Judgement | None:
-    # However many are left: what spoilt so many of them may have chosen which.
-    if planned >= MIN_BLOCKS and paired.n < planned * LOST_BLOCKS:
-        return Judgement(
-            "invalid", f"only {paired.n} of {planned} blocks were valid{_zeros(zero_blocks)}"
-        )
+    if few := too_few(paired.n, planned, zero_blocks):
+        return Judgement("invalid", few)
     if paired.n < MIN_BLOCKS:
         return Judgement("undecided", f"no test can reject with fewer than {MIN_BLOCKS} blocks")
     return None

@@ -28,11 +28,11 @@ from linerate.records.journal import Journal
 from linerate.records.run_file import Run
 from linerate.records.summary import CellSummary
 from linerate.records.trial import Trial
-from linerate.runs.experiment import Comparable, Experiment, Sample
-from linerate.runs.kept_runs import SummaryFound, control_sample, interrupted_blocks, logs
+from linerate.runs.experiment import Comparable, Experiment
+from linerate.runs.kept_runs import SummaryFound, control_sample, cost_samples, interrupted_blocks
 from linerate.runs.run_summary import setup_of
 from linerate.verdict.comparisons import pairs_of
-from linerate.verdict.metrics import ROUND_TRIP, TrialMetric, words_of
+from linerate.verdict.metrics import ROUND_TRIP, TrialMetric
 
 
 class Found(SummaryFound):
@@ -88,21 +88,6 @@ def _comparable_at_idle(cell: CellSummary, metric: TrialMetric, trials: list[Tri
     baseline = pairs.baseline
     itself, _ = pairs_of(trials, baseline + AA_SUFFIX, baseline, metric)
     return Comparable(
-        samples=[
-            Sample(
-                link=cell.link,
-                size=cell.size,
-                arm=label,
-                baseline=baseline,
-                metric=metric.name,
-                words=words_of(metric.name, IDLE),
-                logs=logs(values),
-                better="lower",
-                load_share=IDLE,
-                level=IDLE_PPS,
-            )
-            for label in pairs.pairs
-            if (values := pairs_of(trials, label, baseline, metric)[0])
-        ],
+        samples=cost_samples(pairs, trials, metric, IDLE_PPS),
         controls=[control_sample(pairs, itself)],
     )
