@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`python -m linerate` is the command `linerate`."""
 
-from linerate.cli.main import main
+from linerate.cli import main
 
 if __name__ == "__main__":
     main()

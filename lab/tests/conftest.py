@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from linerate.cli import main as cli
+from linerate.cli import main
 from linerate.forwarders import forwarder as known
 from linerate.host import leases, netns
 from linerate.host.errors import LabError
@@ -68,7 +68,7 @@ def linerate(
     def run(*arguments: str) -> Done:
         monkeypatch.setattr(sys, "argv", ["linerate", *arguments])
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main()
         code = ended.value.code
         assert isinstance(code, int)
         return subprocess.CompletedProcess(sys.argv, code, *capsys.readouterr())

@@ -157,7 +157,7 @@ def test_a_run_is_never_overwritten(tmp_path: Path, linerate: Linerate) -> None:
 def test_a_missing_package_names_the_remedy(tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['scipy'] = None; sys.argv = ['linerate', 'run', 'overload']; "
-        "from linerate.cli.main import main; main()"
+        "from linerate.cli import main; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -170,6 +170,46 @@ def test_a_missing_package_names_the_remedy(tmp_path: Path) -> None:
     assert done.returncode == 4
     assert "scipy" in done.stderr
     assert "make setup" in done.stderr
+
+
+# Each ends without a verdict, and so not with 1.
+def test_what_cannot_say_why_does_not_end_like_a_slow_program(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m linerate"
+    for what, status in [
+        (f"{command} compare a b 2>/dev/full", 2),
+        (f"{command} compare a b 2>&-", 2),
+        (f"{command} no-such-command 2>/dev/full", 2),
+        (f"{command} doctor >/dev/full 2>/dev/full", 4),
+        (f"ulimit -v 100000; {command} compare a b", 4),
+    ]:
+        done = subprocess.run(
+            ["bash", "-c", what],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == status, f"{what}: {done.stderr}"
+
+
+def test_output_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "linerate", "--help"],
+            cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stderr == "linerate: standard output, or a file: No space left on device\n"
+
+
+def test_little_address_space_is_refused_by_name(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -v 100000; {sys.executable} -m linerate compare a b"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert "address space is limited to 97 MiB (ulimit -v)" in done.stderr
 
 
 def test_a_wrong_log_level_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +229,7 @@ class Watch:
             os.kill(os.getpid(), {number})
 sys.meta_path.insert(0, Watch())
 sys.argv = ["linerate", "run", "overload"]
-from linerate.cli.main import main
+from linerate.cli import main
 main()
 """
 
@@ -248,7 +288,10 @@ COMMANDS = {
     ("error", "message"),
     [
         (LabError("no forwarder", "make setup"), "no forwarder\n  make setup"),
-        (OSError(28, "No space left on device"), "system: No space left on device"),
+        (
+            OSError(28, "No space left on device"),
+            "standard output, or a file: No space left on device",
+        ),
         (ImportError("No module named 'scipy'"), "No module named 'scipy'\n  make setup"),
         (ZeroDivisionError("division by zero"), "this is a fault of the lab"),
     ],

@@ -45,7 +45,7 @@ from pathlib import Path
 from linerate.cli import main
 from linerate.host import leases
 leases.PLACES = (Path(sys.argv.pop(1)),)
-main.main()
+main()
 """
 
 

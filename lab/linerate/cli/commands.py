@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands and their options; `linerate.cli.main` starts them and prints their errors."""
+"""The commands and their options; `linerate.cli.entry` starts them and prints their errors."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from enum import IntEnum
 from typing import NoReturn
@@ -18,7 +19,14 @@ class ExitStatus(IntEnum):
     CANNOT_RUN = 4  # a missing program, a busy machine, a full disk, a fault of the lab
 
 
+def say(message: object, status: int = ExitStatus.CANNOT_RUN) -> int:
+    """Print a message on standard error, if it can be written to, and return the status."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(message, file=sys.stderr, flush=True)
+    return status
+
+
 def fail(message: object, status: ExitStatus = ExitStatus.CANNOT_RUN) -> NoReturn:
     """End the process with this message on standard error."""
-    print(message, file=sys.stderr)
-    sys.exit(status)
+    sys.exit(say(message, status))

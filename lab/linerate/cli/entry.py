@@ -9,10 +9,19 @@ Importing this module imports next to nothing: everything else is imported when 
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import resource
 import signal
 import sys
 from types import FrameType
+from typing import NoReturn, TextIO
+
+from linerate.host.exit_status import ExitStatus, say
+
+# The lab with its libraries takes half of it.
+ADDRESS_SPACE = 1 << 30
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
@@ -34,16 +43,26 @@ def _handle_signals() -> None:
             signal.signal(number, _leave)
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run the command line. Errors become one message and an exit status."""
     _handle_signals()
+    # A status of 1 is a verdict: whatever else ends the process, it is not by 1.
+    status = _status()
+    # Python ends with 120 where it cannot write what is left.
+    if not _flushed(sys.stdout, 1):
+        status = ExitStatus.CANNOT_RUN
+    _flushed(sys.stderr, 2)
+    sys.exit(status)
+
+
+def _status() -> int:
     import logging  # noqa: PLC0415 - all of these are slower than a quick Ctrl-C
     import traceback  # noqa: PLC0415
 
     from linerate.host.errors import Interrupted, LabError, UsageError  # noqa: PLC0415
-    from linerate.host.exit_status import ExitStatus, fail  # noqa: PLC0415
 
     try:
+        _refuse_little_memory()
         level = os.environ.get("LINERATE_LOG", "WARNING").upper()
         if level not in logging.getLevelNamesMapping():
             raise UsageError(f"LINERATE_LOG={level}: no such level", "for instance INFO or DEBUG")
@@ -58,28 +77,56 @@ def main() -> None:
         status = app(standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
+        return status or ExitStatus.DONE
     except LabError as error:
-        fail(f"linerate: {error}", error.exit_code)
+        return say(f"linerate: {error}", error.exit_code)
     except Interrupted as stop:
-        print("linerate: interrupted", file=sys.stderr)
-        sys.exit(stop.exit_code)
+        return say("linerate: interrupted", stop.exit_code)
     except (BrokenPipeError, SystemExit):
         # The reader of our output went away: what it asked for cannot be told. Typer and Rich make
         # a status of 1 of that.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(ExitStatus.CANNOT_RUN)
+        return ExitStatus.CANNOT_RUN
     except ImportError as error:
-        fail(f"linerate: {error}\n  make setup")
+        return say(f"linerate: {error}\n  make setup")
     except OSError as error:
-        fail(f"linerate: {error.filename or 'system'}: {error.strerror}")
+        # A failed write names no file.
+        full = "standard output, or a file" if error.errno == errno.ENOSPC else "system"
+        return say(f"linerate: {error.filename or full}: {error.strerror}")
     except Exception as error:
         # Typer's usage errors print themselves; their class has no name that its releases share.
         if show := getattr(error, "show", None):
-            show()
-            sys.exit(ExitStatus.USAGE)
-        traceback.print_exc()
-        fail("linerate: this is a fault of the lab, not of what it measures")
-    sys.exit(status or ExitStatus.DONE)
+            with contextlib.suppress(OSError):
+                show()
+            return ExitStatus.USAGE
+        return say(
+            f"{traceback.format_exc()}linerate: this is a fault of the lab, not of what it measures"
+        )
+
+
+def _refuse_little_memory() -> None:
+    """numpy's library for linear algebra ends the process with 1 where it gets no memory."""
+    # One thread of it: others would run on CPUs that are measured on.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
+        from linerate.host.errors import LabError  # noqa: PLC0415
+
+        raise LabError(
+            f"the address space is limited to {limit >> 20} MiB (ulimit -v), and the lab needs "
+            f"{ADDRESS_SPACE >> 20} MiB",
+            "ulimit -v unlimited",
+        )
+
+
+def _flushed(stream: TextIO | None, number: int) -> bool:
+    """Write what the stream still holds; where that fails, drop it."""
+    try:
+        if stream is not None:
+            stream.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+        return False
+    return True
 
 
 if __name__ == "__main__":
