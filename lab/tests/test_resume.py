@@ -22,6 +22,7 @@ from linerate.records.output import FILES, OutputDirectory
 from linerate.records.run_file import RUN
 from linerate.records.trial import RECORDS, Trial
 from linerate.runs import session
+from linerate.runs.provenance import deciding
 from linerate.trial.trial import Plan
 
 BOTH: dict[str, Any] = {"links": ["null", "memif"]}
@@ -209,6 +210,36 @@ def test_an_interrupt_is_no_end(tmp_path: Path, simulation: Simulation) -> None:
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["interrupted"] is False
 
 
+def test_a_run_that_stopped_names_the_command_that_goes_on(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    real = simulation.trial
+
+    def spoilt(*arguments: Any) -> Trial:
+        found = real(*arguments)
+        found.reject("ended", "no such luck")
+        return found
+
+    run = tmp_path / "a run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation, "trial", spoilt)
+        with pytest.raises(LabError, match="8 trials in a row were invalid") as stopped:
+            start(run)
+    assert f"to go on with this run: linerate run overload --resume '{run}'" in str(stopped.value)
+    resume(run)
+    assert run_file.load(run).sessions[1].end == "complete"
+
+
+def test_records_of_another_order_have_no_way_on(tmp_path: Path, simulation: Simulation) -> None:
+    killed(tmp_path / "run", simulation, 3)
+    path = tmp_path / "run" / RECORDS
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(reversed(lines)))
+    with pytest.raises(RunError, match="where the order of this run has") as refused:
+        resume(tmp_path / "run")
+    assert "--resume" not in str(refused.value)
+
+
 def test_a_complete_run_has_nothing_to_go_on_with(tmp_path: Path, simulation: Simulation) -> None:
     start(tmp_path / "run")
     simulation.ran.clear()
@@ -325,6 +356,18 @@ def test_another_machine_cannot_go_on(tmp_path: Path, simulation: Simulation) ->
     simulation.machine = simulation.machine.model_copy(update={"cpu_model": "faster"})
     with pytest.raises(LabError, match="cpu model: simulated and faster"):
         resume(tmp_path / "run")
+
+
+def test_one_hypervisor_written_in_two_ways_is_one_machine(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    simulation.machine = simulation.machine.model_copy(update={"hypervisor": "kvm"})
+    killed(tmp_path / "run", simulation, 3)
+    simulation.machine = simulation.machine.model_copy(update={"hypervisor": "KVM"})
+    resume(tmp_path / "run")
+    sessions = run_file.load(tmp_path / "run").sessions
+    assert deciding(sessions[0], sessions[1]) == []
+    assert run_file.load(tmp_path / "run").warnings == sessions[0].warnings
 
 
 def test_another_kernel_is_told(tmp_path: Path, simulation: Simulation) -> None:

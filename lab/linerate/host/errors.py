@@ -61,6 +61,16 @@ class MachineError(LabError):
     """This machine cannot run the experiment (cores, memory, a core that others use)."""
 
 
+class HopelessError(LabError):
+    """So much failed in a row that the run ended. `what` failed, the last because of `reason`."""
+
+    def __init__(self, what: str, reason: str | None) -> None:
+        super().__init__(
+            f"{what}, the last because: {reason}",
+            "linerate doctor looks for the cause; a new run with --keep-going would not end here",
+        )
+
+
 class TrialError(LabError):
     """A trial failed. It is recorded as invalid with this reason and the run goes on.
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from linerate.forwarders import FORWARDERS, forwarder
 from linerate.host import cpus
 from linerate.host.builds.plugins import probe_plugin
-from linerate.host.errors import LabError, TrialError
+from linerate.host.errors import HopelessError, TrialError
 from linerate.host.places import rust_binary
 from linerate.host.process import Child, RunDirectory, checkpoint
 from linerate.host.text import counted
@@ -245,10 +245,7 @@ class BlockRun(ABC):
         self.monitor.finished(trial)
         self._failures = self._failures + 1 if trial.invalid else 0
         if self._hopeless:
-            raise LabError(
-                f"{MAX_FAILURES} trials in a row were invalid, the last because: {trial.invalid}",
-                "linerate doctor; --keep-going goes on all the same",
-            )
+            raise HopelessError(f"{MAX_FAILURES} trials in a row were invalid", trial.invalid)
 
     @property
     def _hopeless(self) -> bool:

@@ -136,8 +136,15 @@ def _facts(one: Machine, other: Machine, names: tuple[str, ...]) -> list[str]:
     return [
         f"{name.replace('_', ' ')}: {getattr(one, name)} and {getattr(other, name)}"
         for name in names
-        if getattr(one, name) != getattr(other, name)
+        if not _same(getattr(one, name), getattr(other, name))
     ]
+
+
+def _same(one: object, other: object) -> bool:
+    """Programs that tell a name write it in several ways, such as KVM and kvm."""
+    if isinstance(one, str) and isinstance(other, str):
+        return one.casefold() == other.casefold()
+    return one == other
 
 
 def refuse_to_resume(first: Session, this: Session) -> None:

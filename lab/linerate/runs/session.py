@@ -10,6 +10,7 @@ end; so a run can go on from wherever it stopped.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -185,6 +186,7 @@ def _session(
                     running.measure()
                 except (Interrupted, LabError) as error:
                     stopped = error
+                    _name_the_way_on(error, experiment.name, output.path)
         finally:
             writer.close()
     if not journal.trials:
@@ -204,6 +206,16 @@ def _session(
     if stopped:
         raise stopped
     return findings
+
+
+def _name_the_way_on(error: Interrupted | LabError, name: str, directory: Path) -> None:
+    """Add to the hint the command that goes on with the run, where that can help.
+
+    A `UsageError` is of records that are not this run's: it says what to do instead.
+    """
+    if isinstance(error, LabError) and not isinstance(error, UsageError):
+        way_on = shlex.join(["linerate", "run", name, "--resume", str(directory)])
+        error.hint = "\n  ".join(filter(None, [error.hint, f"to go on with this run: {way_on}"]))
 
 
 def _open_session(run: Run, running: Running, journal: Journal, command: str) -> Session:

@@ -24,7 +24,7 @@ from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.programs import NATIVE_SUFFIX, Programs
 from linerate.host import cpus
 from linerate.host.cpus import cpu_times
-from linerate.host.errors import LabError, MissingError, TrialError
+from linerate.host.errors import HopelessError, MissingError, TrialError
 from linerate.host.leases import leased
 from linerate.host.process import Activity, RunDirectory, checkpoint
 from linerate.host.text import counted
@@ -173,11 +173,7 @@ class GraphSession:
             self.monitor.finished(trial)
             self._failures = self._failures + 1 if trial.invalid else 0
             if self._failures >= MAX_FAILURES and not self.options.keep_going:
-                raise LabError(
-                    f"{MAX_FAILURES} windows in a row were invalid, the last because: "
-                    f"{trial.invalid}",
-                    "linerate doctor; --keep-going goes on all the same",
-                )
+                raise HopelessError(f"{MAX_FAILURES} windows in a row were invalid", trial.invalid)
         else:
             self.monitor.replayed(trial)
             self._failures = 0

@@ -25,7 +25,7 @@ from linerate.experiments.latency.plan import IDLE, IDLE_PPS, INSIDE_LOADS, LOAD
 from linerate.forwarders import forwarder
 from linerate.host import cpus
 from linerate.host.builds.plugins import probe_plugin
-from linerate.host.errors import LabError, TrialError
+from linerate.host.errors import HopelessError, TrialError
 from linerate.host.places import rust_binary
 from linerate.host.process import RunDirectory, checkpoint
 from linerate.host.text import counted
@@ -247,10 +247,9 @@ class Latency:
         fresh = self.trials[-1].session == self.journal.session
         self._failures = self._failures + 1 if failed and fresh else 0
         if self._failures >= MAX_FAILURES and not self.options.keep_going:
-            raise LabError(
-                f"{MAX_FAILURES} starts of forwarders in a row gave no figure, the last because: "
-                f"{self.trials[-1].invalid}",
-                "linerate doctor; --keep-going goes on all the same",
+            raise HopelessError(
+                f"{MAX_FAILURES} starts of forwarders in a row gave no figure",
+                self.trials[-1].invalid,
             )
 
     def _ping(self, bed: Bed, arm: Arm, block: int) -> None:

@@ -339,7 +339,7 @@ class Rfc2544:
                 f"{MAX_FAILURES} searches in a row found no throughput, the last because: "
                 f"{why.reason if why else 'it was cut off'}",
                 "a preset with shorter trials (quick) finds quiet moments on a shared machine; "
-                "--keep-going goes on all the same",
+                "a new run with --keep-going would not end here",
             )
 
     def _record(self, trial: Trial) -> None:

@@ -33,7 +33,7 @@ from linerate.experiments.cloud.tenants.cgroups.cgroups import Groups
 from linerate.experiments.cloud.tenants.vm.vm_network import Bridge, bridge
 from linerate.forwarders import forwarder
 from linerate.host import cpus
-from linerate.host.errors import LabError
+from linerate.host.errors import HopelessError, MachineError
 from linerate.host.places import rust_binary
 from linerate.host.process import RunDirectory
 from linerate.host.text import counted
@@ -101,7 +101,7 @@ class Cloud:
         """Everything that can be missing is looked for before the first trial."""
         if lost := [place for place in self.design.places if not self.room.holds(place.cell)]:
             # The run began with more CPUs: tenants on the forwarder's would be another level.
-            raise LabError(
+            raise MachineError(
                 f"{counted(len(lost), 'cell')} of this run have a core of the forwarder's own "
                 "beside tenants, and this session has no other core for them",
                 "let the lab have the CPUs that it had when the run began",
@@ -253,10 +253,7 @@ class Cloud:
     def _count(self, trial: Trial) -> None:
         self._failures = 0 if trial.valid else self._failures + 1
         if self._failures >= MAX_FAILURES and not self.options.keep_going:
-            raise LabError(
-                f"{MAX_FAILURES} cells in a row gave no figure, the last because: {trial.invalid}",
-                "linerate doctor; --keep-going goes on all the same",
-            )
+            raise HopelessError(f"{MAX_FAILURES} cells in a row gave no figure", trial.invalid)
 
     def _record(self, trial: Trial) -> None:
         trial.position = len(self.trials)
