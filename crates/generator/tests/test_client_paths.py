@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a client of the API may name: it may be another user than the one who runs the generator.
 
-Files survive, programs are not loaded, and sockets lie where the generator's user wants them.
+Files and interfaces survive, programs are not loaded, no memory is shared with strangers, and
+sockets lie where the generator's user wants them.
 """
 
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import snappi
-from harness import BIN, TIMEOUT_S, Generator, environment, generator
+from harness import BIN, CPUS, MEMORY, TIMEOUT_S, Generator, environment, generator
+from netns import NEAR, ip
 from traffic import errors
 
 pytest_plugins = ["rig"]
@@ -30,6 +34,18 @@ DEVICES = [
     ("net_af_xdp1,iface=lo,use_cni=1,dp_path={}", "use_cni"),
     ("net_af_xdp1,iface=lo,use_pinned_map=1", "use_pinned_map"),
     ("net_tap0,iface=../{}", "iface=../"),
+    ("net_tap0,iface=new,remote=lo", "remote"),
+    ("net_af_packet0,iface=lo,framecnt=512", "framecnt"),
+    ("net_af_packet0,iface=lo,qpairs=17", "qpairs=17"),
+    ("net_af_xdp0,iface=lo,queue_count=17", "queue_count=17"),
+]
+# Of drivers that connect or listen somewhere without any argument, or have no use then.
+WITHOUT_ARGUMENTS = [
+    "net_memif0",
+    "net_memif_of_nobody",
+    "net_vhost0",
+    "eth_vhost0",
+    "net_virtio_user0",
 ]
 LISTENING = ["memif:{}", "memif:{},role=server", "vhost:{}", "virtio_user:{},role=server"]
 CONNECTING = ["memif:{},role=client", "vhost:{},role=client", "virtio_user:{}"]
@@ -70,6 +86,83 @@ def test_a_device_of_a_client_has_no_path(
     assert list(tmp_path.iterdir()) == [file]
     # Nothing has tried to open it.
     assert str(file) not in running.log.read_text()
+
+
+@pytest.mark.parametrize("device", WITHOUT_ARGUMENTS)
+def test_a_client_has_no_device_with_a_socket_made(running: Generator, device: str) -> None:
+    """net_memif would connect to `@/run/memif.sock`, and any user who listens read our memory."""
+    before = running.log.read_text()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
+        stranger.bind("\0/run/memif.sock")
+        stranger.listen()
+        stranger.setblocking(False)
+        error = refused(running, f"vdev:{device}")
+        with pytest.raises(BlockingIOError):
+            stranger.accept()
+    assert f'there is no device "{device}"' in error
+    assert "--vdev" in error
+    # DPDK has not been asked.
+    assert running.log.read_text() == before
+
+
+def test_a_client_names_a_device_of_the_starters(directory: Path) -> None:
+    theirs = directory / "theirs"
+    device = f"net_memif0,role=server,socket={theirs},socket-abstract=no"
+    eal = ("-l", str(CPUS[0]), "--file-prefix", f"t{os.getpid()}", *MEMORY, "--vdev", device)
+    with generator(directory, eal=eal) as running:
+        for other in ("net_memif1", "net_memif", "net_memif00"):
+            assert f'there is no device "{other}"' in refused(running, f"vdev:{other}")
+        running.api.set_config(at("vdev:net_memif0"))
+        assert theirs.is_socket()
+        running.api.set_config(at("vdev:net_memif0"))
+        # The port is closed, and its device with it.
+        running.api.set_config(snappi.Config())
+        assert 'there is no device "net_memif0"' in refused(running, "vdev:net_memif0")
+        assert not theirs.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_another_user_reads_no_memory_of_roots(directory: Path) -> None:
+    """As an attacker would: another user listens, and posts the configuration."""
+    script = """
+import encodings.idna, http.client, json, os, socket, sys
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
+    stranger.bind("\\0/run/memif.sock")
+    stranger.listen()
+    stranger.settimeout(1)
+    connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=15)
+    ports = [{"name": "p", "location": "vdev:net_memif0"}]
+    connection.request("POST", "/config", json.dumps({"ports": ports}))
+    print(connection.getresponse().status, end=" ")
+    try:
+        stranger.accept()
+        print("connected")
+    except TimeoutError:
+        print("nobody")
+"""
+    with generator(directory) as running:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", script, str(running.http_port)],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+        )
+    assert done.stdout.split() == ["400", "nobody"]
+
+
+def test_a_tap_takes_no_interface_that_is_there(directory: Path, veth: None) -> None:
+    ip("-n", NEAR, "tuntap", "add", "dev", "kept", "mode", "tap", "multi_queue")
+    with generator(directory, "--netns", NEAR) as running:
+        for interface in ("kept", "va"):
+            error = refused(running, f"vdev:net_tap1,iface={interface}")
+            assert f'there is a network interface "{interface}" already' in error
+        assert "iface=NAME" in refused(running, "vdev:net_tap1")
+        running.api.set_config(at("vdev:net_tap1,iface=new"))
+        assert "new" in ip("-n", NEAR, "link", "show")
+        running.api.set_config(snappi.Config())
+        assert "kept" in ip("-n", NEAR, "link", "show")
 
 
 def test_harmless_arguments_of_devices_are_allowed(running: Generator) -> None:

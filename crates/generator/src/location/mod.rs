@@ -122,7 +122,12 @@ pub enum Location {
         no_rx: bool,
     },
     /// `vdev:ARGUMENTS`, given to DPDK as they are; see [`Vdevs`].
-    Vdev(String),
+    Vdev {
+        /// The device's name and arguments.
+        arguments: String,
+        /// By which rule they were read: a client of the API may name some devices, and have none made.
+        allowed: Vdevs,
+    },
     /// `pci:ADDRESS`.
     Pci(String),
 }
@@ -159,7 +164,7 @@ impl Location {
                 let no_rx = if *no_rx { ",no-rx=1" } else { "" };
                 format!("net_null{number}{size}{no_rx}")
             }
-            Location::Vdev(arguments) => arguments.clone(),
+            Location::Vdev { arguments, .. } => arguments.clone(),
             Location::Pci(address) => address.clone(),
         }
     }
@@ -177,7 +182,7 @@ impl Location {
         match self {
             Location::Memif { socket, role: Role::Server, .. }
             | Location::VhostUser { socket, role: Role::Server, .. } => Some(socket),
-            Location::Vdev(arguments) => vdev::listens_on(arguments),
+            Location::Vdev { arguments, .. } => vdev::listens_on(arguments),
             _ => None,
         }
     }
@@ -204,7 +209,7 @@ impl Location {
     pub fn has_one_queue(&self) -> bool {
         match self {
             Location::Memif { .. } => true,
-            Location::Vdev(arguments) => vdev::is_memif(arguments),
+            Location::Vdev { arguments, .. } => vdev::is_memif(arguments),
             _ => false,
         }
     }
@@ -292,7 +297,7 @@ impl fmt::Display for Location {
                     false => write!(f, "null:{}", parts.join(",")),
                 }
             }
-            Location::Vdev(arguments) => write!(f, "vdev:{arguments}"),
+            Location::Vdev { arguments, .. } => write!(f, "vdev:{arguments}"),
             Location::Pci(address) => write!(f, "pci:{address}"),
         }
     }

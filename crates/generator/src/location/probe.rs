@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use super::{Copying, Driver, Location, Role, VhostEnd, full_address};
+use super::{Copying, Driver, Location, Role, Vdevs, VhostEnd, full_address, vdev};
 
 /// How long a device may wait for its other end while it is made.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -33,6 +33,19 @@ pub enum Unavailable {
         "there is a network interface {0:?} already: a tap port makes its own; choose another name, or af_packet:{0} to use it"
     )]
     InterfaceTaken(String),
+    /// A tap port of a client's has to say which interface it makes.
+    #[error("device {0:?}: give the interface that it is to make, by tap:NAME or ,iface=NAME")]
+    NoTapName(String),
+    /// A client names a device that the starter has not made, of a driver with a socket.
+    #[error(
+        "there is no device {name:?}, and a configuration cannot make one of this driver: use {location}, or start the generator with EAL options that make it (--vdev {name},... before a --); a port that has been closed is gone"
+    )]
+    NoDevice {
+        /// Its name.
+        name: String,
+        /// The location to use.
+        location: &'static str,
+    },
     /// The kernel has no tap interfaces.
     #[error("tap {0:?}: there is no /dev/net/tun; as root: modprobe tun")]
     NoTun(String),
@@ -55,7 +68,7 @@ pub enum Unavailable {
 }
 
 impl Location {
-    /// Looks whether the location can be opened; `ours` are the sockets that we listen on already.
+    /// Looks whether the location can be opened, for which DPDK has no port yet; `ours` are the sockets that we listen on already.
     /// A socket that no process has open any more is removed from where we want to listen.
     ///
     /// # Errors
@@ -86,6 +99,7 @@ impl Location {
             {
                 Err(Unavailable::NotServed(socket.clone()))
             }
+            Location::Vdev { arguments, allowed: Vdevs::Pathless } => vdev::can_make(arguments),
             Location::Pci(address) => {
                 match Path::new("/sys/bus/pci/devices").join(full_address(address)).exists() {
                     true => Ok(()),

@@ -13,7 +13,10 @@ const MAX_INTERFACE: usize = 15;
 /// Longest name of a ring: DPDK builds longer names of it, of which it cuts none.
 const MAX_RING: usize = 8;
 /// Most queues that a location may ask for: as many as the drivers have by default.
-const MAX_QUEUES: u16 = 16;
+pub(super) const MAX_QUEUES: u16 = 16;
+/// Longest frame that net_null may make. Longer ones might not fit into their buffers: see what
+/// `dpdk::Eal::attach` takes.
+pub(super) const MAX_NULL_SIZE: u16 = 64;
 
 /// Why a location is not one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -98,9 +101,9 @@ pub enum LocationError {
     /// The device arguments hold a pointer.
     #[error("device arguments {0:?}: `internal=` is a pointer in memory and never allowed")]
     Internal(String),
-    /// The driver's argument may come from the command line only: it may be a path or a program.
+    /// The driver's argument may come from the command line only: it may be a path, a program or a large size.
     #[error(
-        "argument {key:?} of {driver} is not allowed in a configuration (allowed: {known}; others may name files or programs); `generator --allow-any-vdev` permits it"
+        "argument {key:?} of {driver} is not allowed in a configuration (allowed: {known}; others may name files or programs, or reserve any amount of memory); `generator --allow-any-vdev` permits it"
     )]
     Key {
         /// The device's driver.
@@ -122,15 +125,19 @@ pub enum LocationError {
         /// The location to use.
         location: &'static str,
     },
-    /// The value of an argument could be a path.
+    /// The value of an argument could be a path, or a size that takes all memory.
     #[error(
-        "argument {argument:?} of {driver}: write KEY=VALUE, with a value that has no slash, bracket or second `=`; `generator --allow-any-vdev` permits others"
+        "argument {argument:?} of {driver}: in a configuration {key} has to be {wanted}; `generator --allow-any-vdev` leaves others to DPDK"
     )]
     Value {
         /// The device's driver.
         driver: &'static str,
         /// What was given.
         argument: String,
+        /// Its key.
+        key: &'static str,
+        /// What may be given.
+        wanted: String,
     },
 }
 
@@ -169,7 +176,9 @@ impl Location {
             Some(("ring", rest)) => Ok(Location::Ring(device_name("ring", rest)?)),
             Some(("null", rest)) => null(rest),
             Some(("vdev", rest)) => {
-                vdev::check(rest, policy.vdevs).map(|()| Location::Vdev(rest.to_owned()))
+                let allowed = policy.vdevs;
+                let arguments = rest.to_owned();
+                vdev::check(rest, allowed).map(|()| Location::Vdev { arguments, allowed })
             }
             Some(("pci", rest)) => pci(rest),
             Some((kind, _)) => Err(LocationError::Kind(kind.to_owned())),
@@ -226,7 +235,7 @@ fn role(text: &str) -> Option<Role> {
 }
 
 /// A decimal number without a sign.
-fn number<T: FromStr>(text: &str) -> Option<T> {
+pub(super) fn number<T: FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
@@ -234,7 +243,7 @@ fn queue_count(text: &str) -> Option<u16> {
     number(text).filter(|count| (1..=MAX_QUEUES).contains(count))
 }
 
-fn interface_name(name: &str) -> Result<String, LocationError> {
+pub(super) fn interface_name(name: &str) -> Result<String, LocationError> {
     let bad = name.is_empty()
         || name.len() > MAX_INTERFACE
         || name == "."
@@ -329,9 +338,7 @@ fn vhost_user(end: VhostEnd, text: &str, sockets: &Sockets) -> Result<Location, 
 }
 
 fn null(text: &str) -> Result<Location, LocationError> {
-    // Longer frames might not fit into their buffers: see what `dpdk::Eal::attach` takes.
     const KNOWN: &str = "size=1 to size=64, no-rx=0 and no-rx=1";
-    const MAX_SIZE: u16 = 64;
     let first = text.split(',').next().unwrap_or_default();
     // The name may be left out.
     let named = !first.contains('=');
@@ -345,7 +352,7 @@ fn null(text: &str) -> Result<Location, LocationError> {
     while let Some((option, value)) = options.next() {
         match (option, value) {
             ("size", value) => {
-                let value = number(value).filter(|size| (1..=MAX_SIZE).contains(size));
+                let value = number(value).filter(|size| (1..=MAX_NULL_SIZE).contains(size));
                 options.set(&mut size, value)?;
             }
             ("no-rx", "0") => options.set(&mut no_rx, Some(false))?,

@@ -129,6 +129,10 @@ fn bad_locations_are_named() {
     }
 }
 
+fn vdev(arguments: &str, allowed: Vdevs) -> Location {
+    Location::Vdev { arguments: arguments.to_owned(), allowed }
+}
+
 fn any() -> Policy {
     Policy { vdevs: Vdevs::Any, ..Policy::COMMAND_LINE }
 }
@@ -148,7 +152,7 @@ fn only_harmless_virtual_devices_are_allowed() {
         "eth_vhost0,iface=/tmp/s",
     ] {
         let text = format!("vdev:{good}");
-        assert_eq!(text.parse(), Ok(Location::Vdev(good.to_owned())), "{good}");
+        assert_eq!(text.parse(), Ok(vdev(good, Vdevs::Known)), "{good}");
     }
     for bad in [
         "net_pcap0,tx_pcap=/tmp/f",
@@ -168,7 +172,7 @@ fn only_harmless_virtual_devices_are_allowed() {
         let error = text.parse::<Location>().unwrap_err();
         assert!(matches!(error, LocationError::Driver(_)), "{bad}: {error:?}");
         assert!(error.to_string().contains("--allow-any-vdev"), "{error}");
-        assert_eq!(Location::read(&text, &any()), Ok(Location::Vdev(bad.to_owned())));
+        assert_eq!(Location::read(&text, &any()), Ok(vdev(bad, Vdevs::Any)));
     }
     for bad in [
         "net_ring0,internal=0x10",

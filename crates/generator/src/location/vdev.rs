@@ -1,16 +1,35 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The arguments of `vdev:` locations: which drivers and keys a client of the API may name, and which
-//! socket a device would listen on.
+//! The arguments of `vdev:` locations: which drivers and arguments a client of the API may name, which
+//! device it may have made, and which socket a device would listen on.
+
+use std::fmt;
+use std::ops::RangeInclusive;
 
 use super::policy::Vdevs;
-use super::read::LocationError;
+use super::probe::Unavailable;
+use super::read::{self, LocationError};
 
 /// A driver that a `vdev:` may name. Others take a program to run or a pointer.
 struct Driver {
     name: &'static str,
-    /// What may be given without [`Vdevs::Known`]: no paths and no programs, of any release of DPDK.
-    keys: &'static [&'static str],
+    /// What a client of the API may give: no paths and no programs, of any release of DPDK, and nothing that
+    /// reserves more memory than [`Location::Interface`](super::Location::Interface) may with its queues.
+    arguments: &'static [(&'static str, Value)],
     socket: Option<Socket>,
+}
+
+/// What the value of an argument has to be when a client of the API gives it.
+enum Value {
+    /// A decimal number. Drivers read numbers in several ways: an octal or negative one could be large to them.
+    Number(RangeInclusive<u16>),
+    /// The name of a network interface.
+    Interface,
+    /// The name of a network interface that the device makes.
+    NewInterface,
+    /// `fixed`, or an Ethernet address.
+    Mac,
+    /// One of these words.
+    Word(&'static [&'static str]),
 }
 
 /// A driver's argument that is the path of a socket.
@@ -22,34 +41,103 @@ struct Socket {
 
 const VHOST: Option<Socket> = Some(Socket { key: "iface", location: "vhost:SOCKET" });
 
+const FLAG: Value = Value::Number(0..=1);
+const QUEUES: Value = Value::Number(1..=read::MAX_QUEUES);
+
 const DRIVERS: [Driver; 9] = [
-    Driver { name: "net_null", keys: &["size", "copy", "no-rx"], socket: None },
-    Driver { name: "net_ring", keys: &[], socket: None },
+    Driver {
+        name: "net_null",
+        arguments: &[
+            ("size", Value::Number(1..=read::MAX_NULL_SIZE)),
+            ("copy", FLAG),
+            ("no-rx", FLAG),
+        ],
+        socket: None,
+    },
+    Driver { name: "net_ring", arguments: &[], socket: None },
     Driver {
         name: "net_memif",
-        keys: &[],
+        arguments: &[],
         socket: Some(Socket { key: "socket", location: "memif:SOCKET" }),
     },
-    Driver { name: "net_tap", keys: &["iface", "mac", "remote"], socket: None },
+    // Not remote, which takes the frames of another interface.
+    Driver {
+        name: "net_tap",
+        arguments: &[("iface", Value::NewInterface), ("mac", Value::Mac)],
+        socket: None,
+    },
+    // Not blocksz, framesz and framecnt, the sizes of its rings: the kernel's memory, which cannot be
+    // swapped. A pair of queues has 2 MiB without them.
     Driver {
         name: "net_af_packet",
-        keys: &["iface", "qpairs", "blocksz", "framesz", "framecnt", "qdisc_bypass", "fanout_mode"],
+        arguments: &[
+            ("iface", Value::Interface),
+            ("qpairs", QUEUES),
+            ("qdisc_bypass", FLAG),
+            ("fanout_mode", Value::Word(&["hash", "lb", "cpu", "rollover", "rnd", "qm"])),
+        ],
         socket: None,
     },
     // Not xdp_prog, a program; not use_cni, use_pinned_map and dp_path, which lead to sockets and maps.
     Driver {
         name: "net_af_xdp",
-        keys: &["iface", "start_queue", "queue_count", "busy_budget", "force_copy"],
+        arguments: &[
+            ("iface", Value::Interface),
+            ("start_queue", Value::Number(0..=1023)),
+            ("queue_count", QUEUES),
+            // As many as the driver takes by itself.
+            ("busy_budget", Value::Number(0..=64)),
+            ("force_copy", FLAG),
+        ],
         socket: None,
     },
     Driver {
         name: "net_virtio_user",
-        keys: &[],
+        arguments: &[],
         socket: Some(Socket { key: "path", location: "virtio_user:SOCKET" }),
     },
-    Driver { name: "net_vhost", keys: &[], socket: VHOST },
-    Driver { name: "eth_vhost", keys: &[], socket: VHOST },
+    Driver { name: "net_vhost", arguments: &[], socket: VHOST },
+    Driver { name: "eth_vhost", arguments: &[], socket: VHOST },
 ];
+
+impl Value {
+    fn takes(&self, text: &str) -> bool {
+        match self {
+            Value::Number(range) => {
+                let octal = text.len() > 1 && text.starts_with('0');
+                !octal && read::number(text).is_some_and(|number| range.contains(&number))
+            }
+            Value::Interface => is_interface(text),
+            // The kernel puts a number in place of `%d`.
+            Value::NewInterface => is_interface(text) && !text.contains('%'),
+            Value::Mac => text == "fixed" || is_mac(text),
+            Value::Word(words) => words.contains(&text),
+        }
+    }
+}
+
+fn is_interface(text: &str) -> bool {
+    read::interface_name(text).is_ok() && !text.contains(['=', '[', ']'])
+}
+
+fn is_mac(text: &str) -> bool {
+    let byte = |part: &str| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit());
+    text.split(':').count() == 6 && text.split(':').all(byte)
+}
+
+/// As a message goes on behind "has to be".
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Number(range) => {
+                write!(f, "a decimal number from {} to {}", range.start(), range.end())
+            }
+            Value::Interface | Value::NewInterface => f.write_str("the name of an interface"),
+            Value::Mac => f.write_str("`fixed` or an address such as 02:00:00:00:00:01"),
+            Value::Word(words) => write!(f, "one of {}", words.join(", ")),
+        }
+    }
+}
 
 /// The names of [`DRIVERS`], as a message lists them.
 pub(super) fn driver_names() -> String {
@@ -86,7 +174,8 @@ pub(super) fn check(arguments: &str, vdevs: Vdevs) -> Result<(), LocationError> 
     match (known, vdevs) {
         (None, Vdevs::Pathless | Vdevs::Known) => Err(LocationError::Driver(name.to_owned())),
         (Some(driver), Vdevs::Pathless) => {
-            parts.try_for_each(|argument| check_argument(driver, argument))
+            let mut given = Vec::new();
+            parts.try_for_each(|argument| check_argument(driver, argument, &mut given))
         }
         // DPDK reads commas between brackets as part of a value: of a socket that nobody here would see.
         (_, Vdevs::Known | Vdevs::Any)
@@ -99,38 +188,72 @@ pub(super) fn check(arguments: &str, vdevs: Vdevs) -> Result<(), LocationError> 
     }
 }
 
-/// Whether an argument may come from a client of the API.
-fn check_argument(driver: &'static Driver, argument: &str) -> Result<(), LocationError> {
+/// Whether an argument may come from a client of the API; `given` are the keys of those before it.
+fn check_argument<'text>(
+    driver: &'static Driver,
+    argument: &'text str,
+    given: &mut Vec<&'text str>,
+) -> Result<(), LocationError> {
     let (key, value) = argument.split_once('=').unwrap_or((argument, ""));
-    if !driver.keys.contains(&key) {
+    let Some((key, wanted)) = driver.arguments.iter().find(|(known, _)| *known == key) else {
         let (driver_name, key) = (driver.name, key.to_owned());
         return Err(match &driver.socket {
             Some(socket) => {
                 LocationError::SocketKey { driver: driver_name, key, location: socket.location }
             }
             None => {
-                let known = match driver.keys {
-                    [] => "none".to_owned(),
-                    keys => keys.join(", "),
-                };
+                let keys: Vec<&str> = driver.arguments.iter().map(|(key, _)| *key).collect();
+                let known = if keys.is_empty() { "none".to_owned() } else { keys.join(", ") };
                 LocationError::Key { driver: driver_name, key, known }
             }
         });
+    };
+    // DPDK takes the last of several, or each in turn.
+    let wanted = match (given.contains(key), wanted.takes(value)) {
+        (false, true) => {
+            given.push(key);
+            return Ok(());
+        }
+        (true, _) => "given once".to_owned(),
+        (false, false) => wanted.to_string(),
+    };
+    Err(LocationError::Value { driver: driver.name, argument: argument.to_owned(), key, wanted })
+}
+
+/// Whether a client of the API may have the device made, which is not there yet. Those with sockets are
+/// left to EAL options of the starter's: without arguments, net_memif connects to an abstract socket,
+/// where any user may listen.
+///
+/// # Errors
+/// What to name instead.
+pub(super) fn can_make(arguments: &str) -> Result<(), Unavailable> {
+    match driver_of(arguments) {
+        Some(Driver { socket: Some(socket), .. }) => {
+            let name = arguments.split(',').next().unwrap_or(arguments);
+            Err(Unavailable::NoDevice { name: name.to_owned(), location: socket.location })
+        }
+        // It takes a tap interface that is there already for its own, and other interfaces' names by default.
+        Some(Driver { name: "net_tap", .. }) => match value_of(arguments, "iface") {
+            None => Err(Unavailable::NoTapName(arguments.to_owned())),
+            Some(interface) if host::has_interface(interface) => {
+                Err(Unavailable::InterfaceTaken(interface.to_owned()))
+            }
+            Some(_) => Ok(()),
+        },
+        _ => Ok(()),
     }
-    match value.is_empty() || value.contains(['/', '=', '[', ']']) {
-        true => Err(LocationError::Value { driver: driver.name, argument: argument.to_owned() }),
-        false => Ok(()),
-    }
+}
+
+/// The value of an argument. DPDK takes the last of several.
+fn value_of<'text>(arguments: &'text str, wanted: &str) -> Option<&'text str> {
+    let pairs = arguments.split(',').skip(1).filter_map(|argument| argument.split_once('='));
+    pairs.filter(|(key, _)| *key == wanted).last().map(|(_, value)| value)
 }
 
 /// The path of the socket that a device of these arguments would listen on, where that may be a file:
 /// net_vhost and net_virtio_user remove what is there, also when they cannot listen.
 pub(super) fn listens_on(arguments: &str) -> Option<&str> {
-    // DPDK takes the last of several.
-    let value = |wanted: &str| {
-        let pairs = arguments.split(',').skip(1).filter_map(|argument| argument.split_once('='));
-        pairs.filter(|(key, _)| *key == wanted).last().map(|(_, value)| value)
-    };
+    let value = |wanted: &str| value_of(arguments, wanted);
     let driver = driver_of(arguments)?;
     let path = value(driver.socket.as_ref()?.key);
     match driver.name {
@@ -155,8 +278,8 @@ mod tests {
             "net_null0,size=64,copy=0,no-rx=1",
             "net_ring_a1",
             "net_tap0,iface=t0,mac=fixed",
-            "net_tap0,iface=t0,mac=02:00:00:00:00:01,remote=eth0",
-            "net_af_packet0,iface=eth0,qpairs=2,blocksz=4096,framesz=2048,framecnt=64,qdisc_bypass=0",
+            "net_tap0,iface=t0,mac=02:00:00:00:00:01",
+            "net_af_packet0,iface=eth0,qpairs=16,qdisc_bypass=0,fanout_mode=lb",
             "net_af_xdp0,iface=eth0,start_queue=1,queue_count=2,busy_budget=0,force_copy=1",
             // Devices of EAL's own options.
             "net_memif0",
@@ -184,6 +307,12 @@ mod tests {
             ("net_tap0,iface=", "iface="),
             ("net_tap0,iface=/s", "iface=/s"),
             ("net_tap0,iface=a=/s", "iface=a"),
+            ("net_tap0,iface=t%d", "iface=t%d"),
+            ("net_tap0,iface=sixteen-letters-x", "iface"),
+            ("net_tap0,iface=new,iface=eth0", "iface=eth0"),
+            ("net_tap0,iface=new,remote=eth0", "remote"),
+            ("net_tap0,iface=new,mac=xx", "mac=xx"),
+            ("net_af_packet0,iface=eth0,fanout_mode=ebpf", "fanout_mode=ebpf"),
             ("net_tap0,iface=[a,xdp_prog=b]", "iface=[a"),
             ("net_ring0,nodeaction=a", "nodeaction"),
             ("net_null0,", ""),
@@ -196,6 +325,53 @@ mod tests {
         }
         let error = check("net_vhost0,iface=/f", Vdevs::Pathless).unwrap_err().to_string();
         assert!(error.contains("vhost:SOCKET"), "{error}");
+    }
+
+    /// One call with large rings took all of the machine's memory.
+    #[test]
+    fn a_client_reserves_little_memory() {
+        for key in ["blocksz", "framesz", "framecnt"] {
+            let error = check(&format!("net_af_packet0,iface=eth0,{key}=1"), Vdevs::Pathless);
+            assert!(matches!(error, Err(LocationError::Key { .. })), "{key}");
+        }
+        for (device, most) in [
+            ("net_af_packet0,iface=eth0,qpairs", 16),
+            ("net_af_xdp0,iface=eth0,queue_count", 16),
+            ("net_af_xdp0,iface=eth0,start_queue", 1023),
+            ("net_af_xdp0,iface=eth0,busy_budget", 64),
+            ("net_null0,size", 64),
+        ] {
+            assert_eq!(check(&format!("{device}={most}"), Vdevs::Pathless), Ok(()), "{device}");
+            let more = (most + 1).to_string();
+            for bad in [&more, "65537", "4294967297", "-1", "+1", "0x1", "010", "1 ", "1k", ""] {
+                let error = check(&format!("{device}={bad}"), Vdevs::Pathless).unwrap_err();
+                assert!(matches!(error, LocationError::Value { .. }), "{device}={bad}: {error:?}");
+                assert!(error.to_string().contains(&format!("to {most};")), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_client_has_no_device_with_a_socket_made() {
+        for (device, location) in [
+            ("net_memif0", "memif:SOCKET"),
+            ("net_vhost7", "vhost:SOCKET"),
+            ("eth_vhost0", "vhost:SOCKET"),
+            ("net_virtio_user0", "virtio_user:SOCKET"),
+        ] {
+            let error = can_make(device).unwrap_err().to_string();
+            assert!(error.contains(device) && error.contains(location), "{error}");
+        }
+        assert_eq!(can_make("net_ring0"), Ok(()));
+    }
+
+    #[test]
+    fn a_client_takes_no_interface_by_a_tap() {
+        let taken = Unavailable::InterfaceTaken("lo".to_owned());
+        assert_eq!(can_make("net_tap0,iface=lo"), Err(taken.clone()));
+        assert_eq!(can_make("net_tap0,mac=fixed,iface=lo"), Err(taken));
+        assert!(matches!(can_make("net_tap0"), Err(Unavailable::NoTapName(_))));
+        assert_eq!(can_make("net_tap0,iface=no-such-if"), Ok(()));
     }
 
     #[test]
