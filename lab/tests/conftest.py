@@ -236,6 +236,9 @@ class TelemetryServer:
                         break
                     if answer == "silence":
                         continue
+                    if isinstance(answer, bytes):
+                        connection.send(answer)
+                        continue
                     name = request.split(",")[0]
                     if isinstance(answer, Last):
                         connection.send(json.dumps({name: answer.content}).encode())

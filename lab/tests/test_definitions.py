@@ -178,6 +178,8 @@ def test_placeholders_have_values() -> None:
     ("text", "complaint"),
     [
         ("name = ", "mine.toml: not TOML"),
+        ("name = " + "[" * 100_000, "mine.toml: TOML that cannot be read: maximum recursion"),
+        ("name = " + "9" * 5000, "mine.toml: TOML that cannot be read: Exceeds the limit"),
         ("", 'mine.toml: "name" is missing'),
         (MINE + "tx = 3", 'mine.toml: unknown key "tx" (known: schema, name, '),
         (MINE + "enviroment = {}", 'did you mean "environment"?'),

@@ -48,6 +48,16 @@ def edit_run(directory: Path, where: str, value: Any) -> None:
     path.write_text(json.dumps(data))
 
 
+@pytest.mark.parametrize("name", [RUN, RECORDS])
+def test_lists_in_lists_without_end_are_refused(
+    tmp_path: Path, simulation: Simulation, name: str
+) -> None:
+    simulated.start(tmp_path / "run")
+    (tmp_path / "run" / name).write_text("[" * 100_000 + "\n")
+    with pytest.raises(RunError, match=f"{tmp_path / 'run' / name}.*(nested|recursion)"):
+        report(tmp_path / "run")
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -47,6 +47,16 @@ def test_a_server_that_fails_is_an_error_in_bounded_time(
         telemetry.ask("/x")
 
 
+@pytest.mark.parametrize("answer", [b"[" * 16_000, b"{", b"\xff"])
+def test_an_answer_that_is_no_json_is_an_error(telemetry_server: Start, answer: bytes) -> None:
+    server = telemetry_server({"/x": answer})
+    with (
+        Telemetry(server.path) as telemetry,
+        pytest.raises(TelemetryError, match="/x: not JSON"),
+    ):
+        telemetry.ask("/x")
+
+
 def test_a_command_registered_late(telemetry_server: Start) -> None:
     server = telemetry_server({"/": ["/"]})
     tries = 0

@@ -46,6 +46,9 @@ def parse(text: str, where: str) -> list[Definition]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{where}: not TOML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        # The parser has no error of its own for long numbers and deeply nested lists.
+        raise UsageError(f"{where}: TOML that cannot be read: {error}") from error
     if "forwarder" not in data and "defaults" not in data:
         return [_definition(data, where)]
     if other := sorted(set(data) - {"forwarder", "defaults"}):

@@ -153,6 +153,10 @@ def load(directory: Path) -> Run:
         ) from None
     except (OSError, ValueError) as error:
         raise RunError(f"cannot read {path}: {error}") from error
+    except RecursionError:
+        raise RunError(
+            f"cannot read {path}: it is nested too deeply", "the file was changed"
+        ) from None
     found = data.get("schema") if isinstance(data, dict) else None
     if found != SCHEMA:
         raise RunError(

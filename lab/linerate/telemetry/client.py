@@ -70,7 +70,7 @@ class Telemetry:
             self.version: str = str(greeting["version"])
             self.pid: int = int(greeting["pid"])
             self._max_answer = int(greeting["max_output_len"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             self._socket.close()
             raise TelemetryError(f"no telemetry on {path}: {error}") from error
 
@@ -101,7 +101,7 @@ class Telemetry:
             raise DisconnectedError(f"telemetry {self.path}: the program closed the connection")
         try:
             answer = json.loads(raw)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise TelemetryError(f"telemetry {self.path}: {command}: not JSON: {error}") from error
         name = command.split(",", 1)[0]
         if not isinstance(answer, dict) or name not in answer:

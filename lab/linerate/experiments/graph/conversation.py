@@ -76,7 +76,7 @@ class Conversation:
         line = self.child.answer(TIMEOUT_S)
         try:
             answer = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
             raise ProcessError(
