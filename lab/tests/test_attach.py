@@ -18,6 +18,7 @@ from linerate.cli import attach
 from linerate.host import elf, places
 from linerate.host.builds import plugins
 from linerate.host.errors import LabError, MachineError, MissingError, UsageError
+from linerate.host.exit_status import ExitStatus
 
 # Nobody's directory above it is writable for everybody, which a temporary directory's is.
 SAFE = plugins.plugin_directory() / f"test-attach-{os.getpid()}" / "probe.so"
@@ -93,9 +94,10 @@ def program(workshop: Workshop) -> Path:
     return workshop.make("program", MAIN, *link, "-lmine")
 
 
-def refused(*command: str, probe: Path = SAFE) -> str:
+def refused(*command: str, probe: Path = SAFE, status: ExitStatus | None = None) -> str:
     with pytest.raises(LabError) as error:
         attach.prepare(command, probe=probe)
+    assert status is None or error.value.exit_code == status
     return str(error.value)
 
 
@@ -155,7 +157,7 @@ def test_what_is_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "linerate attach -- ./plain" in refused("plain")
     assert "no such program" in refused("./absent")
     assert "not executable" in refused("./plain")
-    assert "is a directory" in refused(str(tmp_path))
+    assert "is a directory" in refused(str(tmp_path), status=ExitStatus.USAGE)
 
 
 def test_a_script(tmp_path: Path) -> None:
@@ -228,7 +230,8 @@ def test_a_probe_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     plugins.probe_plugin.cache_clear()
     with pytest.raises(MissingError, match="make build"):
         attach.prepare([sys.executable])
-    assert "is no file" in refused(sys.executable, probe=tmp_path / "absent.so")
+    absent = tmp_path / "absent.so"
+    assert "is no file" in refused(sys.executable, probe=absent, status=ExitStatus.USAGE)
 
 
 def test_a_file_that_is_no_probe(program: Path) -> None:

@@ -87,7 +87,7 @@ def test_a_process_with_an_error_says_so_and_no_more(
         (["--hugepages", "maybe"], 2, "auto, yes or no"),
         (["--generator", "http://a"], 2, "linerate run rfc2544 --generator URL"),
         (["--bogus"], 2, "No such option"),
-        (["--out", "/proc/nowhere"], 4, "cannot write to /proc/nowhere"),
+        (["--out", "/proc/nowhere"], 2, "cannot write to /proc/nowhere"),
     ],
 )
 def test_errors(
@@ -150,7 +150,7 @@ def test_errors_of_rfc2544(
 def test_a_run_is_never_overwritten(tmp_path: Path, linerate: Linerate) -> None:
     (tmp_path / "records.jsonl").write_text("")
     done = linerate("run", "overload", "--out", str(tmp_path))
-    assert done.returncode == 4
+    assert done.returncode == 2
     assert "already has a run" in done.stderr
 
 

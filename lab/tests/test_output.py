@@ -3,27 +3,56 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from linerate.host.errors import OutputError
+from linerate.host.errors import LabError, OutputError, UsageError
+from linerate.host.exit_status import ExitStatus
 from linerate.records.output import OutputDirectory
 
 
 @pytest.mark.parametrize("name", ["records.jsonl", "summary.json", "report.html"])
 def test_a_directory_with_a_run_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
-    with pytest.raises(OutputError, match="already has a run"):
+    with pytest.raises(UsageError, match="already has a run"):
         OutputDirectory(tmp_path)
 
 
 def test_a_path_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="cannot write"):
+    with pytest.raises(UsageError, match="cannot write"):
         OutputDirectory(tmp_path / "file" / "run")
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        (errno.EROFS, ExitStatus.USAGE),
+        (errno.EACCES, ExitStatus.USAGE),
+        (errno.ENOSPC, ExitStatus.CANNOT_RUN),
+        (errno.EIO, ExitStatus.CANNOT_RUN),
+    ],
+)
+def test_a_directory_that_cannot_be_written_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, status: ExitStatus
+) -> None:
+    def fail(**_: object) -> None:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", fail)
+    with pytest.raises(LabError, match=r"cannot write to .*: no") as refused:
+        OutputDirectory(tmp_path / "run")
+    assert refused.value.exit_code == status
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(LabError, match=r"cannot write to .*: no") as refused:
+        OutputDirectory.existing(tmp_path)
+    assert refused.value.exit_code == status
+    assert "copy it to where" in str(refused.value)
 
 
 def test_a_nearly_full_disk_is_refused_and_nothing_stays(

@@ -12,7 +12,7 @@ import by_schema
 import pytest
 from simulated import Simulation, killed, printed, quiet, resume, start
 
-from linerate.host.errors import OutputError, RunError, UsageError
+from linerate.host.errors import RunError, UsageError
 from linerate.records import run_file
 from linerate.records import trial as records
 from linerate.records.output import FILES
@@ -183,7 +183,7 @@ def test_wrong_directories_are_named(tmp_path: Path, simulation: Simulation) -> 
         report(both, None, quiet())
     with pytest.raises(UsageError, match="only to merge"):
         report(both[:1], tmp_path / "3", quiet())
-    with pytest.raises(OutputError, match="already has a run"):
+    with pytest.raises(UsageError, match="already has a run"):
         report(both, tmp_path / "1", quiet())
     with pytest.raises(RunError, match="no such directory"):
         report([tmp_path / "absent"], None, quiet())

@@ -346,7 +346,7 @@ def test_another_build_cannot_go_on(tmp_path: Path, simulation: Simulation) -> N
     killed(tmp_path / "run", simulation, 3)
     before = {name: (tmp_path / "run" / name).read_bytes() for name in (RUN, RECORDS)}
     simulation.digests["rust-l2fwd"] = "other"
-    with pytest.raises(LabError, match="rust-l2fwd: not the program"):
+    with pytest.raises(RunError, match="rust-l2fwd: not the program"):
         resume(tmp_path / "run")
     assert {name: (tmp_path / "run" / name).read_bytes() for name in before} == before
 
@@ -354,7 +354,7 @@ def test_another_build_cannot_go_on(tmp_path: Path, simulation: Simulation) -> N
 def test_another_machine_cannot_go_on(tmp_path: Path, simulation: Simulation) -> None:
     killed(tmp_path / "run", simulation, 3)
     simulation.machine = simulation.machine.model_copy(update={"cpu_model": "faster"})
-    with pytest.raises(LabError, match="cpu model: simulated and faster"):
+    with pytest.raises(RunError, match="cpu model: simulated and faster"):
         resume(tmp_path / "run")
 
 

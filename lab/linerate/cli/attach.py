@@ -87,11 +87,11 @@ def check_probe(probe: Path) -> None:
     """EAL loads any library, and the program would run without a probe."""
     hint = "leave it out for the one of this build"
     if not probe.is_file():
-        raise MissingError(f"--probe {probe}: is no file", hint)
+        raise UsageError(f"--probe {probe}: is no file", hint)
     try:
         content = probe.read_bytes()
     except OSError as error:
-        raise MissingError(f"--probe {probe}: {error.strerror}", hint) from error
+        raise UsageError(f"--probe {probe}: {error.strerror}", hint) from error
     if _PROBE_MARK not in content:
         raise UsageError(f"--probe {probe}: is no probe of linerate's", hint)
 
@@ -122,7 +122,7 @@ def find_program(program: str, environment: Mapping[str, str]) -> Path:
         )
     path = Path(program)
     if path.is_dir():
-        raise MissingError(f"{program} is a directory")
+        raise UsageError(f"{program} is a directory")
     if not path.exists():
         raise MissingError(f"{program}: no such program")
     if not os.access(path, os.X_OK):

@@ -26,7 +26,7 @@ class LabError(Exception):
 
 
 class UsageError(LabError):
-    """A wrong option or value."""
+    """A wrong option, value, file or directory."""
 
     exit_code = ExitStatus.USAGE
 
@@ -54,7 +54,7 @@ class MissingError(LabError):
 
 
 class OutputError(LabError):
-    """The output directory cannot take the run."""
+    """The output cannot be written: a full disk, or a directory that is in use."""
 
 
 class MachineError(LabError):

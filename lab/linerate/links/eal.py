@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linerate.host.errors import UsageError
+from linerate.host.errors import MachineError
 from linerate.host.machine import hugepage_memory_mib
 from linerate.links import Wire
 
@@ -30,7 +30,7 @@ class Memory:
         """`wanted` is `auto`, `yes` or `no`. Two programs run at a time."""
         free = hugepage_memory_mib()
         if wanted == "yes" and free < 2 * MEMORY_MIB:
-            raise UsageError(
+            raise MachineError(
                 f"--hugepages yes: {free} MiB of free hugepages, {2 * MEMORY_MIB} are needed",
                 "as root: sysctl vm.nr_hugepages=640 (of 2 MiB), and mount hugetlbfs; "
                 "or leave the option out",

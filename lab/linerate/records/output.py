@@ -8,13 +8,14 @@ ends, and nothing stays behind.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
 import tempfile
 from pathlib import Path
 
-from linerate.host.errors import OutputError, RunError
+from linerate.host.errors import LabError, OutputError, RunError, UsageError
 from linerate.records.run_file import RUN
 from linerate.records.summary import SUMMARY
 from linerate.records.trial import RECORDS
@@ -22,6 +23,11 @@ from linerate.records.trial import RECORDS
 REPORT = "report.html"
 FILES = (RUN, RECORDS, SUMMARY, REPORT)
 NEEDED_BYTES = 32 << 20
+# Of a directory that was named wrongly; all else, such as a full disk, is of the machine.
+_WRONGLY_NAMED = {
+    errno.EACCES, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR,
+    errno.EPERM, errno.EROFS,
+}  # fmt: skip
 
 
 class OutputDirectory:
@@ -36,15 +42,11 @@ class OutputDirectory:
         try:
             self._make(path)
             self._hold()
-            with tempfile.TemporaryFile(dir=path) as probe:
-                probe.write(b"x")
-                probe.flush()
+            self._try_to_write()
             free = shutil.disk_usage(path).free
         except OSError as error:
             self.discard_if_empty()
-            raise OutputError(
-                f"cannot write to {path}: {error.strerror}", "choose another --out"
-            ) from error
+            raise _not_writable(path, error, "choose another --out") from error
         # Another lab may have made one while this one did not hold the directory yet.
         self._refuse_a_run()
         if free < NEEDED_BYTES:
@@ -64,16 +66,18 @@ class OutputDirectory:
         try:
             found._hold()
             found._remove_unfinished()
+            found._try_to_write()
         except OSError as error:
             found.close()
-            raise OutputError(f"cannot write to {path}: {error.strerror}") from error
+            hint = "copy it to where there is space and you may write, and name the copy"
+            raise _not_writable(path, error, hint) from error
         return found
 
     def _refuse_a_run(self) -> None:
         for name in FILES:
             if (self.path / name).exists():
                 self.close()
-                raise OutputError(
+                raise UsageError(
                     f"{self.path} already has a run ({name})",
                     "choose another --out; --resume goes on with a run that was interrupted",
                 )
@@ -87,6 +91,11 @@ class OutputDirectory:
             raise OutputError(
                 f"{self.path} is in use: another linerate is writing to it", "wait for its end"
             ) from error
+
+    def _try_to_write(self) -> None:
+        with tempfile.TemporaryFile(dir=self.path) as probe:
+            probe.write(b"x")
+            probe.flush()
 
     def _remove_unfinished(self) -> None:
         """What a killed lab was writing when it died: the file itself has its old state."""
@@ -122,6 +131,11 @@ class OutputDirectory:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _not_writable(path: Path, error: OSError, hint: str) -> LabError:
+    kind = UsageError if error.errno in _WRONGLY_NAMED else OutputError
+    return kind(f"cannot write to {path}: {error.strerror}", hint)
 
 
 def write_atomically(path: Path, content: str) -> Path:

@@ -17,7 +17,7 @@ from linerate import __version__
 from linerate.forwarders import FORWARDERS, Definition, add, forwarder
 from linerate.host import machine
 from linerate.host.builds.plugins import PROBE
-from linerate.host.errors import LabError
+from linerate.host.errors import RunError
 from linerate.host.machine import Machine
 from linerate.host.places import rust_binary
 from linerate.records.run_file import Described, Session
@@ -148,24 +148,24 @@ def _same(one: object, other: object) -> bool:
 
 
 def refuse_to_resume(first: Session, this: Session) -> None:
-    """Raise `LabError` unless this session would measure what the run's first one did."""
+    """Raise `RunError` unless this session would measure what the run's first one did."""
     rebuilt = changed_programs(first, this)
     if rebuilt:
-        raise LabError(
+        raise RunError(
             f"{', '.join(rebuilt)}: not the program that the run began with; half of an arm would "
             "be one program and half another",
             "start a new run, or bring back the build that the run began with",
         )
     redefined = changed_definitions(first, this)
     if redefined:
-        raise LabError(
+        raise RunError(
             f"{', '.join(redefined)}: the definition has changed since the run began; half of an "
             "arm would be started in one way and half in another",
             "start a new run, or bring back the definition in the run's run.json",
         )
     differing = deciding(first, this)
     if differing:
-        raise LabError(
+        raise RunError(
             f"this is not the machine, or not the set-up, that the run began on: "
             f"{'; '.join(differing)}",
             "start a new run here: linerate compare tells two runs apart",

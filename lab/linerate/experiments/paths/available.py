@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from linerate.experiments.paths.options import PATHS
 from linerate.forwarders import FORWARDERS
-from linerate.host.errors import LabError, UsageError
+from linerate.host.errors import LabError, MachineError
 from linerate.runs.blocks import takes
 
 
@@ -25,5 +25,5 @@ def available(links: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             found.append(name)
     if not found:
-        raise UsageError("--forwarders: this machine has none of the paths", " ".join(left_out))
+        raise MachineError("this machine has none of the paths", " ".join(left_out))
     return found, left_out

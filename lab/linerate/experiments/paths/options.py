@@ -22,9 +22,7 @@ from linerate.runs.options import (
 
 @dataclass(frozen=True)
 class PathsPreset(Preset):
-    """`loads`: shares of the rate that every path of a cell carries; the low load is one of them,
-    at which nothing may be lost.
-    """
+    """`loads`: shares of the rate that every path of a cell carries; the low load is among them."""
 
     loads: tuple[float, ...] = (LOW_LOAD, 0.5, 0.75)
     sizes: tuple[int, ...] = (64,)

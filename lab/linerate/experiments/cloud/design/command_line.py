@@ -17,7 +17,7 @@ from linerate.experiments.cloud.design.plan import Room, held
 from linerate.experiments.cloud.options import Options
 from linerate.experiments.paths.available import available
 from linerate.host.cpus import Cores
-from linerate.host.errors import UsageError
+from linerate.host.errors import MachineError, UsageError
 from linerate.links import link
 from linerate.runs.blocks import check_fit
 from linerate.runs.options import Preset
@@ -60,7 +60,7 @@ def options_of(
             check_fit(part.frameworks, [name], f"--design {read.name}: frameworks:")
     parts, not_held = held(asked_for, room)
     if not parts:
-        raise UsageError(
+        raise MachineError(
             f"{read.name}: this machine holds none of the cells: {not_held[0].reason}",
             "--design quick",
         )
