@@ -29,7 +29,7 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust test fuzz soak kills lint sanitize miri test-releases publish-check clean
+.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust test test-all fuzz soak kills lint sanitize miri test-releases publish-check clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -76,8 +76,11 @@ bench-trust: $(if $(filter 0,$(REAL)),setup,build) ## count wrong verdicts and s
 	$(Q)$(BENCH).trust --json '$(OUT)/trust.json' \
 	  $(if $(filter 0,$(REAL)),--simulated-only,--real $(REAL) --records '$(OUT)/records.jsonl') | tee '$(OUT)/trust.txt'
 
-test: build ## run every test, Rust and Python
+test: build ## run the tests of the first tier, Rust and Python (10 minutes on two cores)
 	$(Q)env -u MAKELEVEL scripts/run-tests
+
+test-all: build ## run every test of both tiers, as one does before a release or each night (35 minutes)
+	$(Q)env -u MAKELEVEL scripts/run-tests --all
 
 SECONDS ?= 600
 fuzz: setup ## feed every parser with any bytes for SECONDS=600 each (TARGET="frame otg": only these)

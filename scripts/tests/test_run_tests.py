@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from stub_machine import Machine
 
-RUST = 'echo "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured"'
+RUST = 'echo "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out"'
 PYTHON = """
 case "$*" in
     *"not e2e"*) echo "=== 4 passed, 2 deselected in 0.10s ===" ;;
@@ -112,6 +112,28 @@ def test_a_runner_that_dies_without_a_word_is_a_failure(checkout: Machine, where
     done = checkout.run("scripts/run-tests")
     assert done.returncode == 1
     assert ", 1 failed, " in last_line(done.stdout)
+
+
+LEFT_OUT = """case "$*" in
+    *--first-tier*) echo "2 tests of the second tier not run: make test-all" ;;
+esac"""
+RUST_LEFT_OUT = """if [[ "$*" == *"--skip second_tier::"* ]]; then
+    echo "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 7 filtered out"
+else
+    echo "test result: ok. 10 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out"
+fi"""
+
+
+def test_tests_of_the_second_tier_are_counted_or_run(checkout: Machine) -> None:
+    runners(checkout, rust=RUST_LEFT_OUT, python=LEFT_OUT + PYTHON)
+    done = checkout.run("scripts/run-tests")
+    assert done.returncode == 0, done.stderr
+    left_out = 7 + 6 * 2
+    told = f"; {left_out} tests of the second tier not run: make test-all"
+    assert last_line(done.stdout).endswith(told)
+    done = checkout.run("scripts/run-tests", "--all")
+    assert last_line(done.stdout).startswith(f"{10 + 4 + 2 + 4 * 10} passed, 0 failed")
+    assert "second tier" not in done.stdout
 
 
 def test_no_test_at_all_is_a_failure(checkout: Machine) -> None:
