@@ -92,8 +92,8 @@ pub struct Options {
     pub allow_any_vdev: bool,
 
     /// Let configurations have their sockets (memif:, vhost:, virtio_user:) directly in this directory too, beside
-    /// the generator's own run-time directory. Name one that only trusted users can write to; may be given several
-    /// times. Locations of --port may be anywhere
+    /// the generator's own run-time directory. It has to be yours or root's, and nobody else may write to it
+    /// (mkdir -m 700); may be given several times. Locations of --port may be anywhere
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = COMMAND)]
     pub socket_directory: Vec<PathBuf>,
 

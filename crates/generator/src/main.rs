@@ -20,7 +20,7 @@ use generator::command::run::{self as command, RunError};
 use generator::command::selftest::{self, SelfTestError};
 use generator::control::{Control, PortRules, Rules};
 use generator::engine::{self, Desk, Mode, Settings};
-use generator::location::{Directories, Policy, Sockets, Vdevs};
+use generator::location::{Directories, DirectoryError, Policy, Sockets, Vdevs};
 use generator::otg::auth::{Access, AuthError, Credentials};
 use generator::otg::config::Limits;
 use generator::otg::{connections, server};
@@ -45,8 +45,8 @@ enum Failure {
     Namespace(String, std::io::Error),
     #[error("--port-file {0}: {1}")]
     PortFile(PathBuf, std::io::Error),
-    #[error("--socket-directory {0}: {1}; give a directory that exists")]
-    SocketDirectory(PathBuf, std::io::Error),
+    #[error("--socket-directory {0}")]
+    SocketDirectory(#[from] DirectoryError),
     #[error(transparent)]
     Options(#[from] start::StartError),
     #[error(transparent)]
@@ -104,7 +104,7 @@ fn run_server(
     };
 
     // Before EAL, for the same reason.
-    sockets(options.socket_directory.clone())?;
+    Directories::new(None, options.socket_directory.clone())?;
 
     let signals = Signals::register()?;
     let own_eal_options = eal_options.is_some();
@@ -208,14 +208,8 @@ fn command_line(options: &Options) -> Policy {
 /// What may be named by clients of the API.
 fn api(eal: &Eal, options: &Options) -> Result<Policy, Failure> {
     let vdevs = if options.allow_any_vdev { Vdevs::Any } else { Vdevs::Pathless };
-    let own = std::iter::once(eal.runtime_dir());
-    Ok(Policy { vdevs, sockets: sockets(own.chain(options.socket_directory.iter().cloned()))? })
-}
-
-fn sockets(directories: impl IntoIterator<Item = PathBuf>) -> Result<Sockets, Failure> {
-    Directories::new(directories)
-        .map(Sockets::In)
-        .map_err(|(directory, error)| Failure::SocketDirectory(directory, error))
+    let directories = Directories::new(Some(eal.runtime_dir()), options.socket_directory.clone())?;
+    Ok(Policy { vdevs, sockets: Sockets::In(directories) })
 }
 
 fn rules(eal: &Eal, options: &Options, own_eal_options: bool, locations: Policy) -> Rules {

@@ -236,7 +236,10 @@ def test_the_generators_own_directory_takes_sockets(directory: Path) -> None:
                 assert socket.is_socket()
                 running.api.set_config(snappi.Config())
                 assert not socket.exists()
-        assert "exists" in refused(running, f"memif:{running.telemetry}")
+        for role in ("", ",role=client"):
+            for kind in ("memif", "vhost", "virtio_user"):
+                error = refused(running, f"{kind}:{running.telemetry}{role}")
+                assert "a socket of DPDK's own" in error
         assert running.telemetry.is_socket()
         running.api.set_config(at(f"memif:{running.telemetry.parent}/s"))
     assert "Failed to remove" not in running.log.read_text()
@@ -291,6 +294,51 @@ def test_a_socket_directory_has_to_exist(directory: Path) -> None:
     )
     assert done.returncode == 1
     assert "--socket-directory /no/such: No such file" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o777, 0o1777])
+def test_a_socket_directory_is_not_for_everybody(directory: Path, mode: int) -> None:
+    """Anybody could make a socket there, and a client's end would read our memory."""
+    sockets = directory / "sockets"
+    sockets.mkdir()
+    sockets.chmod(mode)
+    assert_refused_at_start(directory, sockets, f"its mode is {mode:04o}")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives directories away")
+def test_a_socket_directory_is_ours(directory: Path) -> None:
+    sockets = directory / "sockets"
+    sockets.mkdir(mode=0o700)
+    os.chown(sockets, 65534, 65534)
+    assert_refused_at_start(directory, sockets, "it belongs to user 65534")
+
+
+def assert_refused_at_start(directory: Path, sockets: Path, why: str) -> None:
+    done = subprocess.run(
+        [str(BIN / "generator"), "--otg-listen", "127.0.0.1:0", "--socket-directory", str(sockets)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        env=environment(directory),
+    )
+    assert done.returncode == 1
+    assert f"--socket-directory {sockets}: {why}" in done.stderr, done.stderr
+    assert "mkdir -m 700" in done.stderr
+
+
+def test_a_socket_is_in_use_by_all_its_names(directory: Path) -> None:
+    sockets, alias = directory / "sockets", directory / "alias"
+    sockets.mkdir()
+    alias.symlink_to(sockets)
+    with generator(directory, sockets=alias) as running:
+        config = at(f"memif:{alias}/s")
+        for other in (f"{alias}//s", f"{alias}/./s", f"{sockets}/s"):
+            config.ports.port(name="q", location=f"memif:{other},role=client")
+            (error,) = errors(lambda: running.api.set_config(config))
+            assert error.startswith("ports[1].location: "), error
+            assert "both ends of a link cannot be in one generator" in error, error
+            config.ports.remove(1)
 
 
 def test_root_says_who_can_drive_it(directory: Path) -> None:

@@ -67,6 +67,12 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// The number of the process's effective user.
+#[must_use]
+pub fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// Whether some process has a socket open under that name, asked without disturbing it; `true` when that
 /// cannot be known.
 #[must_use]

@@ -5,6 +5,7 @@
 //! [`Location::read`] takes the text of OTG's `location`, [`Location::probe`] looks whether it can be
 //! opened now, and [`Location::device_arguments`] says it to DPDK.
 
+mod directories;
 mod policy;
 mod probe;
 mod read;
@@ -14,7 +15,8 @@ mod vdev;
 
 use std::fmt;
 
-pub use policy::{Directories, Policy, Sockets, Vdevs};
+pub use directories::{Directories, DirectoryError};
+pub use policy::{Policy, Sockets, Vdevs};
 pub use probe::Unavailable;
 pub use read::LocationError;
 

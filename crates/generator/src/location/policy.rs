@@ -3,11 +3,14 @@
 //! another user, and the program may be root's: the client's sockets lie in chosen directories, and its
 //! virtual devices get no paths.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::{fs, io};
+use std::fs;
+use std::path::PathBuf;
 
+use super::directories::Directories;
 use super::read::LocationError;
+
+/// What the names of EAL's own sockets in its run-time directory begin with.
+const OF_EAL: [&str; 2] = ["dpdk_telemetry", "mp_socket"];
 
 /// What the locations of one source may name.
 #[derive(Clone, Debug)]
@@ -44,79 +47,44 @@ pub enum Sockets {
     In(Directories),
 }
 
-/// Directories, each by all the names that a location may call it.
-#[derive(Clone, Debug)]
-pub struct Directories(Arc<[Names]>);
-
-#[derive(Debug)]
-struct Names {
-    /// As it was given, made absolute.
-    given: PathBuf,
-    /// Without symbolic links.
-    canonical: PathBuf,
-}
-
-impl Directories {
-    /// Directories that exist.
-    ///
-    /// # Errors
-    /// The first that is no directory, and what the kernel says of it.
-    pub fn new(
-        directories: impl IntoIterator<Item = PathBuf>,
-    ) -> Result<Self, (PathBuf, io::Error)> {
-        let names = |directory: PathBuf| {
-            let names = || {
-                let canonical = fs::canonicalize(&directory)?;
-                match canonical.is_dir() {
-                    true => Ok(Names { given: std::path::absolute(&directory)?, canonical }),
-                    false => Err(io::ErrorKind::NotADirectory.into()),
-                }
-            };
-            names().map_err(|error| (directory.clone(), error))
-        };
-        Ok(Directories(directories.into_iter().map(names).collect::<Result<_, _>>()?))
-    }
-
-    /// Whether the path is that of an entry directly in one of them. It is compared as text: what a
-    /// symbolic link in it points to could be another directory by the time that the socket is made.
-    fn contain(&self, path: &str) -> bool {
-        let Some((parent, name)) = path.rsplit_once('/') else { return false };
-        let parent = Path::new(parent);
-        !["", ".", ".."].contains(&name)
-            && self.0.iter().any(|names| parent == names.given || parent == names.canonical)
-    }
-}
-
-/// As a message lists them.
-impl std::fmt::Display for Directories {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (index, names) in self.0.iter().enumerate() {
-            let between = if index == 0 { "" } else { ", " };
-            write!(f, "{between}{}", names.given.display())?;
-        }
-        Ok(())
-    }
-}
-
 impl Sockets {
-    /// Whether a location of this kind may name the socket.
-    pub(super) fn check(&self, kind: &'static str, path: &str) -> Result<(), LocationError> {
-        let Sockets::In(directories) = self else { return Ok(()) };
-        if !directories.contain(path) {
+    /// The path of the socket that a location of this kind names, if it may; each socket has one.
+    pub(super) fn resolve(&self, kind: &'static str, path: &str) -> Result<String, LocationError> {
+        let Sockets::In(directories) = self else { return Ok(without_repeats(path)) };
+        let found = directories.resolve(path).map(PathBuf::into_os_string);
+        let Some(Ok(found)) = found.map(|found| found.into_string()) else {
             let (path, directories) = (path.to_owned(), directories.to_string());
             return Err(LocationError::Elsewhere { kind, path, directories });
+        };
+        let name = found.rsplit('/').next().unwrap_or_default();
+        if OF_EAL.iter().any(|eal| name.starts_with(eal)) {
+            return Err(LocationError::OfEal { kind, path: path.to_owned() });
         }
         // A client would connect to a socket elsewhere.
-        match fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+        match fs::symlink_metadata(&found).is_ok_and(|found| found.is_symlink()) {
             true => Err(LocationError::SymbolicLink { kind, path: path.to_owned() }),
-            false => Ok(()),
+            false => Ok(found),
         }
     }
+}
+
+/// The path without what says nothing, `//` and `/./`. Symbolic links stay, and so do `..` and the end,
+/// which may mean something else than they say.
+fn without_repeats(path: &str) -> String {
+    let Some((parent, name)) = path.rsplit_once('/') else { return path.to_owned() };
+    let parts = parent.split('/').filter(|part| !["", "."].contains(part));
+    let mut short = String::new();
+    for part in parts.chain([name]) {
+        short.push('/');
+        short.push_str(part);
+    }
+    short
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
 
     use super::*;
     use crate::location::Location;
@@ -124,10 +92,11 @@ mod tests {
     /// A directory with the sockets' directory `in` and a directory `out` beside it.
     fn scratch() -> (tempfile::TempDir, PathBuf, Policy) {
         let scratch = tempfile::tempdir().unwrap();
-        let inside = scratch.path().join("in");
+        let inside = fs::canonicalize(scratch.path()).unwrap().join("in");
         fs::create_dir(&inside).unwrap();
+        fs::set_permissions(&inside, fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(scratch.path().join("out")).unwrap();
-        let directories = Directories::new([inside.clone()]).unwrap();
+        let directories = Directories::new(None, [inside.clone()]).unwrap();
         let policy = Policy { vdevs: Vdevs::Pathless, sockets: Sockets::In(directories) };
         (scratch, inside, policy)
     }
@@ -197,23 +166,54 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_has_its_given_and_its_canonical_name() {
-        let (scratch, inside, _) = scratch();
+    fn a_socket_has_one_path() {
+        let (scratch, inside, policy) = scratch();
+        let canonical = fs::canonicalize(&inside).unwrap();
+        let at = inside.display();
         let alias = scratch.path().join("alias");
         symlink(&inside, &alias).unwrap();
-        let directories = Directories::new([alias.clone()]).unwrap();
-        let other = scratch.path().join("other");
-        symlink(&inside, &other).unwrap();
-        let contain = |path: PathBuf| directories.contain(path.to_str().unwrap());
-        assert!(contain(alias.join("s")));
-        assert!(contain(fs::canonicalize(&inside).unwrap().join("s")));
-        // Another link to it may lead elsewhere tomorrow.
-        assert!(!contain(other.join("s")));
-        fs::write(scratch.path().join("file"), "").unwrap();
-        for bad in ["file", "nothing"] {
-            let (path, _) =
-                Directories::new([inside.clone(), scratch.path().join(bad)]).unwrap_err();
-            assert_eq!(path, scratch.path().join(bad));
+        let aliased = Directories::new(None, [alias.clone()]).unwrap();
+        let aliased = Policy { sockets: Sockets::In(aliased), ..policy.clone() };
+        for policy in [policy, Policy::COMMAND_LINE] {
+            let plain = Location::read(&format!("memif:{at}/s"), &policy).unwrap();
+            assert_eq!(plain.listens_on(), canonical.join("s").to_str());
+            for same in ["/s", "./s", "./././/s"] {
+                let location = Location::read(&format!("memif:{at}/{same}"), &policy).unwrap();
+                assert_eq!(location, plain, "{same}");
+                assert!(location.collides_with(&plain));
+            }
+        }
+        let by_alias = read("memif", &alias.join("s"), &aliased).unwrap();
+        assert_eq!(by_alias, read("memif", &canonical.join("s"), &aliased).unwrap());
+        for kept in ["/", "/a/", "/a/.", "/a/..", "/a/../b"] {
+            assert_eq!(without_repeats(kept), kept);
+        }
+        assert_eq!(without_repeats("//a/././b///c"), "/a/b/c");
+    }
+
+    #[test]
+    fn sockets_of_eal_are_no_links() {
+        let (_scratch, inside, policy) = scratch();
+        for name in ["dpdk_telemetry.v2", "dpdk_telemetry.v2:1", "mp_socket", "mp_socket_7_1"] {
+            for role in ["", ",role=client", ",role=server"] {
+                let path = inside.join(format!("{name}{role}"));
+                for kind in ["memif", "vhost", "virtio_user"] {
+                    let error = read(kind, &path, &policy).unwrap_err();
+                    assert!(matches!(error, LocationError::OfEal { .. }), "{error:?}");
+                }
+            }
+        }
+    }
+
+    /// DPDK reads what is between brackets as one value: the path would go on behind the comma.
+    #[test]
+    fn a_socket_has_no_brackets() {
+        let (_scratch, inside, policy) = scratch();
+        for name in ["[s", "s]", "[s]"] {
+            for policy in [&policy, &Policy::COMMAND_LINE] {
+                let error = read("memif", &inside.join(name), policy).unwrap_err();
+                assert!(matches!(error, LocationError::Socket { .. }), "{error:?}");
+            }
         }
     }
 }

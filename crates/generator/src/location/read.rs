@@ -36,7 +36,7 @@ pub enum LocationError {
     Interface(String),
     /// The path of a socket cannot be used.
     #[error(
-        "{kind} socket {path:?}: give an absolute path of at most {MAX_SOCKET_PATH} bytes without commas or control characters"
+        "{kind} socket {path:?}: give an absolute path of at most {MAX_SOCKET_PATH} bytes without commas, brackets or control characters"
     )]
     Socket {
         /// The kind of location.
@@ -55,6 +55,14 @@ pub enum LocationError {
         path: String,
         /// Where sockets may be.
         directories: String,
+    },
+    /// The socket is one of EAL's own.
+    #[error("{kind} socket {path:?}: its name is that of a socket of DPDK's own; choose another")]
+    OfEal {
+        /// The kind of location.
+        kind: &'static str,
+        /// What was given.
+        path: String,
     },
     /// A link stands where the socket should be.
     #[error("{kind} socket {path:?} is a symbolic link: give the path of the socket itself")]
@@ -269,13 +277,19 @@ fn device_name(kind: &'static str, name: &str) -> Result<String, LocationError> 
 }
 
 fn socket_path(kind: &'static str, path: &str, sockets: &Sockets) -> Result<String, LocationError> {
-    let good = path.starts_with('/')
-        && path.len() <= MAX_SOCKET_PATH
-        && !path.chars().any(char::is_control);
-    match good {
-        true => sockets.check(kind, path).map(|()| path.to_owned()),
-        false => Err(LocationError::Socket { kind, path: path.to_owned() }),
+    // DPDK reads commas between brackets as part of a value.
+    let good = |path: &str| {
+        path.starts_with('/')
+            && path.len() <= MAX_SOCKET_PATH
+            && !path.chars().any(|c| ",[]".contains(c) || c.is_control())
+    };
+    let bad = || LocationError::Socket { kind, path: path.to_owned() };
+    if !good(path) {
+        return Err(bad());
     }
+    // A directory's name without symbolic links may be a longer one.
+    let found = sockets.resolve(kind, path)?;
+    good(&found).then_some(found).ok_or_else(bad)
 }
 
 fn af_packet(text: &str) -> Result<Location, LocationError> {
