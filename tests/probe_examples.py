@@ -29,10 +29,14 @@ PROBE = "liblinerate_probe.so"
 
 
 def build() -> None:
-    """The probe as users have it, and the programs; `make test` has built both before."""
+    """The probe as users have it, and the programs; `make test` has built both before.
+
+    By the same commands as there: with other packages, cargo would choose other features and build anew.
+    """
+    programs = ["env", "-u", "MAKELEVEL", "make", "--silent", "programs"]
     cargo = [str(ROOT / "scripts" / "cargo"), "build", "--workspace", "--locked", "--quiet"]
-    for what in (["--release"], ["--profile", "checked", "--examples"]):
-        subprocess.run([*cargo, *what], check=True, timeout=900)
+    for command in (programs, [*cargo, "--profile", "checked", "--examples"]):
+        subprocess.run(command, cwd=ROOT, check=True, timeout=900)
 
 
 def until(what: str) -> Iterator[None]:
