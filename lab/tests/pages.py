@@ -17,7 +17,7 @@ from browser import NARROW, ROOT, WIDE, Page
 DRAWN = "[...document.querySelectorAll('.chart')].every((chart) => chart.dataset.drawn)"
 # A4 less the margins of the print style, in pixels of CSS.
 SHEET = 690
-ABSENT = ("", "-", "–")
+ABSENT = ("", "-")
 
 
 def assert_loads_nothing(page: Page, file: Path) -> None:

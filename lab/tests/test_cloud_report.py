@@ -181,7 +181,7 @@ def test_figures_stand_in_the_tables(text: str) -> None:
     did = section(text, "Every cell: what the core did")
     assert "<td>1,234 <span" in did
     assert "<td>2.50 <span" in did  # cache misses, of I/O alone
-    assert "<td>–</td>" in did
+    assert "<td>-</td>" in did
     done = section(text, "Every cell with tenants that work")
     assert "network, MB / s" in done
     assert "idle" not in done
@@ -191,10 +191,10 @@ def test_what_is_absent_is_a_dash() -> None:
     told = section(rendered(made.tiny()), "Every cell: what came through")
     row = next(row for row in told.split("<tr") if "1 cpu container" in row)
     assert "50.0 %" in row
-    assert row.count("<td>–</td>") == 2  # latency
+    assert row.count("<td>-</td>") == 2  # latency
     told = section(rendered(made.nothing_valid()), "Every cell: what came through")
     row = next(row for row in told.split("<tr") if "1 cpu container" in row)
-    assert row.count("<td>–</td>") == 8
+    assert row.count("<td>-</td>") == 8
     assert "<td>0 of 1</td>" in row
 
 
@@ -220,7 +220,7 @@ def test_the_own_rates_and_the_control(text: str) -> None:
     rates = section(text, "What 100 % is for each framework")
     assert "<td>320.5</td><td>310.5</td>" in rates
     assert "The non-drop rate (NDR) of each was found in this run" in text
-    assert '<td>–</td><td class="text prose">the search found no rate</td>' in rates
+    assert '<td>-</td><td class="text prose">the search found no rate</td>' in rates
     control = section(text, "The A/A control: c-l2fwd against itself")
     assert "ratio 1.001 (95 % interval 0.995 to 1.006)" in control
     assert "found nothing" in control
@@ -336,6 +336,8 @@ def test_the_controls_say_together_what_they_found() -> None:
     assert controls("not held", "not held") == "found nothing"
     assert controls("not held", "held") == "1 of 2 differed"
     assert controls("not held", "undecided") == "found nothing in 1 of 2, undecided in the others"
+    assert controls("undecided", "undecided") == "undecided: too little to compare"
+    assert controls() == "nothing to compare"
 
 
 def test_the_console_has_the_grid_and_what_was_not_run() -> None:

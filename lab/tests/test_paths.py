@@ -177,7 +177,7 @@ def test_what_no_valid_trial_tells_is_absent() -> None:
     )  # fmt: skip
     assert (path_figures([trial]).lost, lost_by(path_figures([trial]))) == ({}, "nothing")
     void = trial.model_copy(update={"invalid": "void"})
-    assert (path_figures([void]).lost, lost_by(path_figures([void]))) == (None, "–")
+    assert (path_figures([void]).lost, lost_by(path_figures([void]))) == (None, "-")
 
 
 @pytest.mark.parametrize(("frames", "told"), [(298, None), (299, 7.0)])

@@ -22,6 +22,7 @@ from linerate.report import page as report_page
 from linerate.report.console import print_summary
 from linerate.verdict import sentences
 from linerate.verdict.ceiling import limits
+from linerate.verdict.metrics import COST, METRICS, Metric
 
 
 @pytest.fixture(scope="module")
@@ -199,6 +200,41 @@ def test_controls_of_a_run_in_one() -> None:
     assert sentences.controls(aa) == "found nothing in 2 of 3, too few blocks in the others"
     aa[1].found_difference = True
     assert sentences.controls(aa) == "1 of 3 differed"
+
+
+def test_a_verdict_is_called_as_in_its_sentence() -> None:
+    setup, trials = simulated_run([Cell("null", 64, 8), Cell("memif", 64, 8)])
+    found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
+    cost = next(c for c in found.comparisons if c.metric == COST.name)
+    cost.verdict, cost.ratio = "slower", 1.5
+    cost.sentence = sentences.sentence(cost)
+    assert "is dearer than" in cost.sentence
+    page = render(found, trials)
+    pill = page.split(cost.sentence.split("(")[0])[0].rsplit('<span class="verdict">', 1)[1]
+    assert pill.startswith("dearer</span>")
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=list(METRICS))
+def test_words_of_verdicts_are_those_of_sentences(metric: Metric) -> None:
+    assert metric.better_word in metric.wins
+    assert metric.worse_word in metric.loses
+
+
+def test_a_run_without_valid_trials_has_nothing_to_compare() -> None:
+    setup, trials = simulated_run([Cell("null", 64, 8)])
+    for trial in trials:
+        trial.reject("ended", "no such luck")
+    found = summarise(setup, trials, interrupted=False)
+    page = render(found, trials)
+    assert "<dt>A/A control</dt><dd>nothing to compare</dd>" in page
+    assert "found nothing" not in page
+
+
+def test_there_is_one_sign_for_no_value() -> None:
+    setup, trials = simulated_run([Cell("null", 64, 3), Cell("memif", 64, 3)])
+    found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
+    cells = re.findall(r">([-\u2013])</(?:td|dd|text)>", render(found, trials))
+    assert set(cells) == {"-"}
 
 
 def test_an_empty_run_renders() -> None:

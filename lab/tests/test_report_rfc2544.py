@@ -148,12 +148,12 @@ def test_comparisons_are_told_with_their_load_and_as_differences(found: Found, p
     for row, comparison in zip(rows, comparisons, strict=True):
         if comparison.ratio is not None:
             assert number(row["ratio"]) == pytest.approx(comparison.ratio, abs=5e-5)
-            assert (row["difference"], row["Cliff's delta"]) == ("–", "–")
+            assert (row["difference"], row["Cliff's delta"]) == ("-", "-")
     controls = page.rows("The baseline against itself")
     assert [row["by"] for row in controls] == [
         words_of(a.metric, a.load_share) for a in found.summary.aa
     ]
-    assert {row["difference"][0] for row in controls} > {"–"}
+    assert {row["difference"][0] for row in controls} > {"-"}
 
 
 def test_only_a_generator_of_the_lab_is_known_to_keep_off(found: Found) -> None:
@@ -265,7 +265,7 @@ def test_a_load_that_some_searches_did_not_come_to_has_no_median(found: Found) -
     figures.loss_ended = [LossEnded(share=0.3, tried=2, ended=5)]
     rows = Page(render(found, summary=changed)).rows("memif, 64 B: frame loss by offered load")
     (row,) = [each for each in rows if each["searches"] == "2 of 7"]
-    assert (row["load, of 100 %"], row["lost (95 %)"]) == ("30 %", "–")
+    assert (row["load, of 100 %"], row["lost (95 %)"]) == ("30 %", "-")
 
 
 def test_bursts_without_a_limit_sort_as_numbers() -> None:

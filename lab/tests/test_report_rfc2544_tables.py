@@ -127,7 +127,7 @@ def test_control_and_reference_are_told_apart(page: Page) -> None:
     assert len(rows) == 4 * len(SIZES)
     # Only its throughput was measured.
     reference = [row for row in rows if row["forwarder"] == "reflect reference"]
-    assert {row["latency average, us"] for row in reference} == {"–"}
+    assert {row["latency average, us"] for row in reference} == {"-"}
 
 
 def test_a_line_rate_is_named_as_one() -> None:
@@ -140,7 +140,7 @@ def test_a_line_rate_is_named_as_one() -> None:
 
 def test_what_is_not_known_is_a_dash(found: Found) -> None:
     for row in Page(render(found, searches={})).rows(RESULTS):
-        assert (row["frames sent"], row["duration, s"], row["bytes sent"]) == ("–", "–", "–")
+        assert (row["frames sent"], row["duration, s"], row["bytes sent"]) == ("-", "-", "-")
         assert number(row["throughput, Mpps"]) > 1
 
 

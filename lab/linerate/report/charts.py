@@ -12,6 +12,7 @@ from altair.utils.schemapi import disable_debug_mode
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import CellSummary, Summary
 from linerate.records.trial import cell_words
+from linerate.verdict.sentences import verdict_word
 
 # Altair checks each part as it is made, which takes most of a report's time. What becomes of all
 # the parts is checked by the tests, in a report of each experiment.
@@ -109,6 +110,7 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
             "low": c.ci_low,
             "high": c.ci_high,
             "verdict": c.verdict,
+            "told": verdict_word(c),
             "blocks": c.n,
         }
         for c in summary.comparisons
@@ -138,7 +140,7 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
         alt.Tooltip("ratio:Q", format=".4f"),
         alt.Tooltip("low:Q", format=".4f"),
         alt.Tooltip("high:Q", format=".4f"),
-        alt.Tooltip("verdict:N"),
+        alt.Tooltip("told:N", title="verdict"),
         alt.Tooltip("blocks:Q"),
     ]
     band = (

@@ -108,6 +108,7 @@ def _environment(folders: tuple[Path, ...]) -> jinja2.Environment:
     environment.globals.update(cell_words=cell_words)
     environment.filters.update(compared_by=_compared_by, difference=_difference)
     environment.filters.update(control=sentences.control, controls=sentences.controls)
+    environment.filters.update(verdict_word=sentences.verdict_word)
     return environment
 
 

@@ -6,7 +6,7 @@
 // order. Left alone: tables of one row, and those whose cells span rows or columns.
 "use strict";
 (() => {
-  const ABSENT = new Set(["", "-", "\u2013"]);
+  const ABSENT = new Set(["", "-"]);
   const NUMBER = /^[+\u2212-]?(\d[\d,]*\.?\d*|\.\d+)(e[+-]?\d+)?/i;
   const words = new Intl.Collator("en", { numeric: true });
 

@@ -18,7 +18,8 @@ class Metric:
     """One figure of each arm and block.
 
     `words`: what it is, `plural` or not. `wins` and `loses`: what an arm does that is better or
-    worse than its baseline; `more` and `less`: what the higher and the lower figure is called.
+    worse than its baseline; `better_word` and `worse_word`: the same in a word or two, for a
+    verdict without its sentence. `more` and `less`: what the higher and the lower figure is called.
     """
 
     name: str
@@ -27,6 +28,8 @@ class Metric:
     better: Better = "higher"
     wins: str = "is faster than"
     loses: str = "is slower than"
+    better_word: str = "faster"
+    worse_word: str = "slower"
     more: str = "more"
     less: str = "fewer"
     # A rate that generator or link may hold back.
@@ -65,6 +68,8 @@ COST = TrialMetric(
     better="lower",
     wins="is cheaper than",
     loses="is dearer than",
+    better_word="cheaper",
+    worse_word="dearer",
     value=lambda trial: trial.busy_cycles_per_packet,
 )
 
@@ -77,6 +82,8 @@ CPU_TIME = TrialMetric(
     better="lower",
     wins="is cheaper than",
     loses="is dearer than",
+    better_word="cheaper",
+    worse_word="dearer",
     less="less",
     load_of=_COMMON,
     value=lambda trial: trial.cpu_ns_per_packet("process", "napi"),
@@ -123,22 +130,24 @@ HIGH_LATENCY = Metric(
 )  # fmt: skip
 VARIATION = Metric(
     name="pdv_p99_us", words="99 % quantile of packet delay variation", plural=False,
-    better="lower", wins="is steadier than", loses="is less steady than", more="higher",
-    less="lower", load_of=_OWN,
+    better="lower", wins="is steadier than", loses="is less steady than",
+    better_word="steadier", worse_word="less steady", more="higher", less="lower", load_of=_OWN,
 )  # fmt: skip
 BUFFER = Metric(
     name="corrected_buffer_s", words="corrected buffer time (RFC 9004)", plural=False,
-    wins="takes longer bursts than", loses="takes shorter bursts than", more="longer",
-    less="shorter",
+    wins="takes longer bursts than", loses="takes shorter bursts than",
+    better_word="longer", worse_word="shorter", more="longer", less="shorter",
 )  # fmt: skip
 LOSS = Metric(
     name="loss_ratio", words="frames lost", better="lower", wins="loses less than",
-    loses="loses more than", zero="lost nothing", unit=" points", scale=100.0,
+    loses="loses more than", better_word="loses less", worse_word="loses more",
+    zero="lost nothing", unit=" points", scale=100.0,
 )  # fmt: skip
 RECOVERY = Metric(
     name="recovery_s", words="time to the last lost frame after an overload", plural=False,
-    better="lower", wins="recovers sooner than", loses="recovers later than", more="longer",
-    less="shorter", zero="lost nothing after it", unit=" ms", scale=1e3,
+    better="lower", wins="recovers sooner than", loses="recovers later than",
+    better_word="sooner", worse_word="later", more="longer", less="shorter",
+    zero="lost nothing after it", unit=" ms", scale=1e3,
 )  # fmt: skip
 
 _CAPACITY = "the own capacity"

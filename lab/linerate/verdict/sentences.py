@@ -20,6 +20,13 @@ def standing(found: Comparison) -> str:
     return "" if found.primary else EXPLORATORY
 
 
+def verdict_word(found: Comparison) -> str:
+    """The verdict as the sentence has it, such as dearer where a cost is compared."""
+    metric = METRICS[found.metric]
+    words = {"faster": metric.better_word, "slower": metric.worse_word}
+    return words.get(found.verdict, found.verdict)
+
+
 def sentence(found: Comparison) -> str:
     told = _sentence(found)
     if standing(found):
@@ -149,7 +156,9 @@ def control(found: AA) -> str:
 
 
 def controls(found: list[AA]) -> str:
-    """What all A/A arms of a run say together."""
+    """What all A/A arms of a run say together; none where no block has valid trials of both."""
+    if not found:
+        return "nothing to compare"
     differed = sum(each.found_difference for each in found)
     if differed:
         return f"{differed} of {len(found)} differed"

@@ -86,8 +86,7 @@ def print_summary(console: Console, summary: Summary) -> None:
     for comparison in summary.comparisons:
         if comparison.primary:
             _say(console, comparison.sentence)
-    if summary.aa:
-        _say(console, f"The baseline against itself: {controls(summary.aa)}.")
+    _say(console, f"The baseline against itself: {controls(summary.aa)}.")
     if summary.graph and summary.graph.orderings:
         _say(console, f"published: {PUBLISHED_ORDERING}; ours:", "bold")
         for ordering in summary.graph.orderings:

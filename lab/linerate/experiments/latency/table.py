@@ -257,8 +257,7 @@ def print_latency(console: Console, summary: Summary) -> None:
     others = sum(not each.primary for each in summary.comparisons)
     if others:
         _say(console, f"{others} further comparisons, exploratory: summary.json and the report.")
-    if summary.aa:
-        _say(console, f"The baseline against itself: {controls(summary.aa)}.")
+    _say(console, f"The baseline against itself: {controls(summary.aa)}.")
     if summary.clock:
         _say(console, clock_line(summary.clock))
     if summary.interrupted:

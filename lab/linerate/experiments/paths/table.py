@@ -67,7 +67,7 @@ def percent(value: float | None) -> str:
 def lost_by(path: PathFigures) -> str:
     """Every counter that names lost frames, with its share of what was sent; a dash: not known."""
     if path.lost is None:
-        return "–"
+        return "-"
     return ", ".join(f"{place} {share(part)}" for place, part in path.lost.items()) or "nothing"
 
 

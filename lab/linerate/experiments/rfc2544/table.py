@@ -277,8 +277,7 @@ def print_rfc2544(console: Console, summary: Summary) -> None:
         if comparison.primary:
             _say(console, comparison.sentence)
     _print_secondary(console, [each for each in summary.comparisons if not each.primary])
-    if summary.aa:
-        _say(console, f"The baseline against itself: {controls(summary.aa)}.")
+    _say(console, f"The baseline against itself: {controls(summary.aa)}.")
     _say(console, conformity(summary))
     if summary.interrupted:
         _say(console, "Ended early: the figures above are from the searches done until then.")

@@ -107,7 +107,7 @@ class Group:
 def render(summary: Summary, trials: list[Trial]) -> str:
     """The whole page as text."""
     placed = Charts()
-    answers = summary.cloud or CloudAnswers(factors={}, reference="–")
+    answers = summary.cloud or CloudAnswers(factors={}, reference="-")
     takeaways = summary.takeaways
     answers = answers.model_copy(update={"cells": in_design_order(answers)})
     return render_page(
@@ -179,14 +179,14 @@ def _counts(takeaways: Sequence[TakeawayEntry]) -> str:
     """Of what was tested beside the study's conclusions."""
     tested = [each for each in takeaways if each.origin == "tested"]
     if not tested:
-        return "–"
+        return "-"
     held = sum(each.verdict == "held" for each in tested)
     return f"{held} of {counted(len(tested), 'statement')} held"
 
 
 def duration_words(seconds: float | None) -> str:
     """Such as `1 h 05 min`; a dash where it is not known."""
-    return "–" if seconds is None else duration(seconds)
+    return "-" if seconds is None else duration(seconds)
 
 
 # -- charts --------------------------------------------------------------------------------------
@@ -299,11 +299,11 @@ def bed_of(cells: Sequence[CloudCellFigures], trials: Sequence[Trial]) -> Bed:
     kinds = dict.fromkeys({"vm": "VM"}.get(cell.kind, cell.kind) for cell in cells if cell.tenants)
     frameworks = len(levels_of(drawn(cells), FRAMEWORK)) if cells else 0
     return Bed(
-        generator=str(cpus.get("generator", "–")),
-        forwarder="–" if forwarder is None else str(forwarder),
+        generator=str(cpus.get("generator", "-")),
+        forwarder="-" if forwarder is None else str(forwarder),
         apart=any(cell.tenants and cell.cpu == OWN for cell in cells),
-        link=", ".join(dict.fromkeys(trial.link for trial in trials)) or "–",
-        frameworks=str(frameworks or "–"),
+        link=", ".join(dict.fromkeys(trial.link for trial in trials)) or "-",
+        frameworks=str(frameworks or "-"),
         kinds=" or ".join(kinds),
         most=max((cell.tenants for cell in cells), default=0),
     )

@@ -132,12 +132,16 @@ def sentence(entry: TakeawayEntry) -> str:
 
 def control_words(control: Sequence[TakeawayEntry]) -> str:
     """What the A/A controls of all metrics say together. Held is that one differs from itself."""
+    if not control:
+        return "nothing to compare"
     differed = sum(entry.verdict == "held" for entry in control)
     if differed:
         return f"{differed} of {len(control)} differed"
     alike = sum(entry.verdict == "not held" for entry in control)
     if alike == len(control):
         return "found nothing"
+    if not alike:
+        return "undecided: too little to compare"
     return f"found nothing in {alike} of {len(control)}, undecided in the others"
 
 

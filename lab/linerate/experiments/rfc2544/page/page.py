@@ -130,7 +130,7 @@ def _deviations(rows: list[Row]) -> list[str]:
 
 def _percent(value: float | None, digits: int = 1) -> str:
     if value is None:
-        return "–"
+        return "-"
     return "0 %" if value == 0 else f"{value * 100:.{digits}f} %"
 
 

@@ -83,7 +83,7 @@ class PublishedRow:
         """As the published tables print it, in the order of `COLUMNS`."""
 
         def whole(value: float | None) -> str:
-            return "–" if value is None else f"{value:.0f}"
+            return "-" if value is None else f"{value:.0f}"
 
         return (
             str(self.size),
