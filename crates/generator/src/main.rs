@@ -45,7 +45,7 @@ enum Failure {
     Namespace(String, std::io::Error),
     #[error("--port-file {0}: {1}")]
     PortFile(PathBuf, std::io::Error),
-    #[error("--socket-directory {0}")]
+    #[error(transparent)]
     SocketDirectory(#[from] DirectoryError),
     #[error(transparent)]
     Options(#[from] start::StartError),
@@ -265,7 +265,14 @@ fn serve(
     let desk = Desk::new(eal.lcores().len());
     let (end, ended) = oneshot::channel();
     let (url, port) = (door.url(), door.address.port());
-    let warning = door.access.warning(door.address, host::is_root(), options.allow_any_vdev);
+    // Behind the lines of EAL, and before anybody is served.
+    let capabilities = host::network_capabilities();
+    let any_vdev = options.allow_any_vdev;
+    if let Some(warning) =
+        door.access.warning(door.address, host::is_root(), &capabilities, any_vdev)
+    {
+        tracing::warn!("{warning}");
+    }
     std::thread::scope(|scope| {
         let control = Control::new(eal, &desk, rules);
         let http =
@@ -276,9 +283,6 @@ fn serve(
                 result
             });
         let http = http.map_err(Failure::Http)?;
-        if let Some(warning) = warning {
-            tracing::warn!("{warning}");
-        }
         if let Err(error) = announce(eal, &url, port, options) {
             stop.store(true, Ordering::Relaxed);
             drop(end);

@@ -53,6 +53,23 @@ fn is_ignored(status: &str, signal: i32) -> bool {
     mask >> (signal - 1) & 1 == 1
 }
 
+/// Which of the capabilities that open network devices the process has in effect: names as in capabilities(7). None
+/// without `/proc`.
+#[must_use]
+pub fn network_capabilities() -> Vec<&'static str> {
+    read_capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+/// Those in the text of /proc/self/status.
+fn read_capabilities(status: &str) -> Vec<&'static str> {
+    const NUMBERS: [(&str, u32); 3] =
+        [("CAP_NET_ADMIN", 12), ("CAP_NET_RAW", 13), ("CAP_SYS_ADMIN", 21)];
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let held = NUMBERS.into_iter().filter(|(_, number)| mask >> number & 1 == 1);
+    held.map(|(name, _)| name).collect()
+}
+
 /// Whether no process has that number (in this PID namespace: one in another has none here).
 #[must_use]
 pub fn is_gone(pid: u32) -> bool {
@@ -125,6 +142,17 @@ mod tests {
         assert!(is_ignored("Name:\tx\nSigIgn:\t0000000000001006\n", 2));
         assert!(!is_ignored("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001006\n", 1));
         assert!(!is_ignored("", 1));
+    }
+
+    #[test]
+    fn capabilities_are_those_in_effect() {
+        let all = ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN"];
+        assert_eq!(read_capabilities("CapEff:\t000001ffffffffff\n"), all);
+        let only = "CapPrm:\t000001ffffffffff\nCapEff:\t0000000000002000\n";
+        assert_eq!(read_capabilities(only), ["CAP_NET_RAW"]);
+        for none in ["", "CapEff:\t0000000000000000\n", "CapEff:\tx\n", "CapPrm:\t2000\n"] {
+            assert!(read_capabilities(none).is_empty(), "{none}");
+        }
     }
 
     #[test]

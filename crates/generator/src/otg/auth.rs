@@ -134,19 +134,33 @@ impl Access {
         }
     }
 
-    /// What whoever starts the program is to know about who can call.
-    pub fn warning(&self, address: SocketAddr, root: bool, any_vdev: bool) -> Option<String> {
+    /// What whoever starts the program is to know about who can call: if it is root, or has capabilities
+    /// that other users have not.
+    pub fn warning(
+        &self,
+        address: SocketAddr,
+        root: bool,
+        capabilities: &[&str],
+        any_vdev: bool,
+    ) -> Option<String> {
+        let (who, rights) = match (root, capabilities) {
+            (true, _) => ("root".to_owned(), "as root"),
+            (false, []) => return None,
+            (false, held) => {
+                (format!("a user with {}", held.join(", ")), "with these capabilities")
+            }
+        };
         let files = match any_vdev {
             true => ", and overwrite and remove files and load programs (--allow-any-vdev)",
             false => "",
         };
         match self {
-            Access::Loopback if root => Some(format!(
-                "root serves the OTG API on {address} without a password: every user and every program of this \
-                 machine can open its network devices through it, send and capture frames{files}, as root; \
+            Access::Loopback => Some(format!(
+                "{who} serves the OTG API on {address} without a password: every user and every program of this \
+                 machine can open its network devices through it, send and capture frames{files}, {rights}; \
                  to ask for a password, use --otg-user and --otg-password-file"
             )),
-            Access::Loopback | Access::Password(_) => None,
+            Access::Password(_) => None,
         }
     }
 

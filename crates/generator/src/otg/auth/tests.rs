@@ -26,15 +26,19 @@ fn check(access: &Access, fields: &[(HeaderName, &'static str)]) -> Result<(), u
 #[test]
 fn root_is_warned_when_it_serves_without_a_password() {
     let address: SocketAddr = "127.0.0.1:8080".parse().unwrap();
-    let warning = Access::Loopback.warning(address, true, false).unwrap();
+    let warning = Access::Loopback.warning(address, true, &[], false).unwrap();
     assert!(warning.contains("root") && warning.contains("127.0.0.1:8080"), "{warning}");
     assert!(warning.contains("every user") && warning.contains("--otg-user"), "{warning}");
     assert_eq!(warning.lines().count(), 1);
     assert!(!warning.contains("files"), "{warning}");
-    let any_device = Access::Loopback.warning(address, true, true).unwrap();
+    let any_device = Access::Loopback.warning(address, true, &[], true).unwrap();
     assert!(any_device.contains("remove files") && any_device.contains("--allow-any-vdev"));
-    assert_eq!(Access::Loopback.warning(address, false, true), None);
-    assert_eq!(Access::Password(credentials()).warning(address, true, true), None);
+    assert_eq!(Access::Loopback.warning(address, false, &[], true), None);
+    let held = ["CAP_NET_ADMIN", "CAP_NET_RAW"];
+    let capable = Access::Loopback.warning(address, false, &held, false).unwrap();
+    assert!(capable.starts_with("a user with CAP_NET_ADMIN, CAP_NET_RAW serves "), "{capable}");
+    assert!(capable.contains("with these capabilities") && !capable.contains("root"), "{capable}");
+    assert_eq!(Access::Password(credentials()).warning(address, true, &[], true), None);
 }
 
 #[test]

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The directories in which clients of the API may have sockets. Whoever can write to one could put a
+//! socket of theirs where a link's is expected, and a memif or vhost peer reads this program's memory.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+
+/// Bits of a mode: what the group and others may write, and that only owners remove what is there.
+const WRITABLE: u32 = 0o022;
+const STICKY: u32 = 0o1000;
+
+/// Directories, each by all the names that a location may call it.
+#[derive(Clone, Debug)]
+pub struct Directories(Arc<[Names]>);
+
+#[derive(Debug)]
+struct Names {
+    /// As it was given, made absolute.
+    given: PathBuf,
+    /// Without symbolic links.
+    canonical: PathBuf,
+}
+
+/// Why sockets cannot be in a directory.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// EAL has made none of the program's own.
+    #[error("the run-time directory {0:?}: {1}; EAL says above why it is not there")]
+    Own(PathBuf, io::Error),
+    /// It cannot be looked at.
+    #[error("--socket-directory {0}: {1}; give a directory that exists")]
+    Unusable(PathBuf, io::Error),
+    /// Others can make sockets there.
+    #[error(
+        "--socket-directory {directory}: its mode is {mode:04o}, so that other users can put their sockets there and read the memory of this program; give one that only you can write to: mkdir -m 700 DIRECTORY"
+    )]
+    Writable {
+        /// As it was given.
+        directory: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// Others can put another directory in its place.
+    #[error(
+        "--socket-directory {directory}: other users can rename it, because the mode of {above} is {mode:04o}; give one in a directory that only you can write to, or that has the sticky bit, as /tmp: mkdir -m 700 DIRECTORY"
+    )]
+    Movable {
+        /// As it was given.
+        directory: PathBuf,
+        /// The directory above it that others can write to.
+        above: PathBuf,
+        /// The mode of that.
+        mode: u32,
+    },
+    /// It is another user's.
+    #[error(
+        "--socket-directory {directory}: it belongs to user {owner}, who can put sockets there and read the memory of this program, which user {user} runs; give one of your own: mkdir -m 700 DIRECTORY"
+    )]
+    Foreign {
+        /// As it was given.
+        directory: PathBuf,
+        /// Its owner.
+        owner: u32,
+        /// Who runs this program.
+        user: u32,
+    },
+}
+
+impl Directories {
+    /// The program's own directory, which EAL has made, and those that its starter has chosen.
+    ///
+    /// # Errors
+    /// The first that is no directory; of the chosen ones, also the first where users other than root and
+    /// the starter can put a socket.
+    pub fn new(
+        own: Option<PathBuf>,
+        chosen: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<Self, DirectoryError> {
+        let mut names = Vec::new();
+        if let Some(own) = own {
+            names.push(look(&own).map_err(|error| DirectoryError::Own(own, error))?);
+        }
+        for directory in chosen {
+            let unusable = |error| DirectoryError::Unusable(directory.clone(), error);
+            let found = look(&directory).map_err(unusable)?;
+            check(&directory, &found.canonical)?;
+            names.push(found);
+        }
+        Ok(Directories(names.into()))
+    }
+
+    /// The one path of the socket if it is directly in one of the directories: two locations are the same
+    /// link if their paths are. The directory is compared as text: what a symbolic link in it points to
+    /// could be another one by the time that the socket is made.
+    pub(super) fn resolve(&self, path: &str) -> Option<PathBuf> {
+        let (parent, name) = path.rsplit_once('/')?;
+        if ["", ".", ".."].contains(&name) {
+            return None;
+        }
+        let parent = Path::new(parent);
+        let same = |names: &&Names| parent == names.given || parent == names.canonical;
+        self.0.iter().find(same).map(|names| names.canonical.join(name))
+    }
+}
+
+/// As a message lists them.
+impl std::fmt::Display for Directories {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, names) in self.0.iter().enumerate() {
+            let between = if index == 0 { "" } else { ", " };
+            write!(f, "{between}{}", names.given.display())?;
+        }
+        Ok(())
+    }
+}
+
+fn look(directory: &Path) -> io::Result<Names> {
+    let canonical = fs::canonicalize(directory)?;
+    match canonical.is_dir() {
+        true => Ok(Names { given: std::path::absolute(directory)?, canonical }),
+        false => Err(io::ErrorKind::NotADirectory.into()),
+    }
+}
+
+/// Whether only root and the starter can put sockets into a directory, and another into its place.
+fn check(given: &Path, canonical: &Path) -> Result<(), DirectoryError> {
+    for (above, place) in canonical.ancestors().enumerate() {
+        let found = fs::metadata(place)
+            .map_err(|error| DirectoryError::Unusable(place.to_owned(), error))?;
+        match above {
+            0 => is_private(given, found.uid(), found.mode(), host::user())?,
+            _ => is_fixed(given, place, found.mode())?,
+        }
+    }
+    Ok(())
+}
+
+/// Access control lists show in the group's bits. The sticky bit does not help: it keeps others from
+/// removing a socket, not from making one.
+fn is_private(directory: &Path, owner: u32, mode: u32, user: u32) -> Result<(), DirectoryError> {
+    let directory = directory.to_owned();
+    match mode & WRITABLE {
+        _ if owner != 0 && owner != user => Err(DirectoryError::Foreign { directory, owner, user }),
+        0 => Ok(()),
+        _ => Err(DirectoryError::Writable { directory, mode: mode & 0o7777 }),
+    }
+}
+
+fn is_fixed(directory: &Path, above: &Path, mode: u32) -> Result<(), DirectoryError> {
+    match mode & WRITABLE == 0 || mode & STICKY != 0 {
+        true => Ok(()),
+        false => Err(DirectoryError::Movable {
+            directory: directory.to_owned(),
+            above: above.to_owned(),
+            mode: mode & 0o7777,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn chosen(directory: &Path) -> Result<Directories, DirectoryError> {
+        Directories::new(None, [directory.to_owned()])
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_directory_has_its_given_and_its_canonical_name() {
+        let scratch = tempfile::tempdir().unwrap();
+        let inside = scratch.path().join("in");
+        fs::create_dir(&inside).unwrap();
+        set_mode(&inside, 0o755);
+        let alias = scratch.path().join("alias");
+        symlink(&inside, &alias).unwrap();
+        let directories = chosen(&alias).unwrap();
+        let other = scratch.path().join("other");
+        symlink(&inside, &other).unwrap();
+        let canonical = fs::canonicalize(&inside).unwrap();
+        let resolve = |path: PathBuf| directories.resolve(path.to_str().unwrap());
+        // By either name it is the same socket.
+        for name in ["s", "./s", "/s", ".//./s"] {
+            let path = format!("{}/{name}", alias.display());
+            assert_eq!(directories.resolve(&path), Some(canonical.join("s")), "{path}");
+        }
+        assert_eq!(resolve(canonical.join("s")), Some(canonical.join("s")));
+        // Another link to it may lead elsewhere tomorrow.
+        assert_eq!(resolve(other.join("s")), None);
+        fs::write(scratch.path().join("file"), "").unwrap();
+        for bad in ["file", "nothing"] {
+            let bad = scratch.path().join(bad);
+            let error = Directories::new(Some(inside.clone()), [bad.clone()]).unwrap_err();
+            assert!(matches!(error, DirectoryError::Unusable(path, _) if path == bad));
+        }
+    }
+
+    #[test]
+    fn only_the_starter_can_write_to_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path().join("d");
+        fs::create_dir(&directory).unwrap();
+        for mode in [0o700, 0o755, 0o1700] {
+            set_mode(&directory, mode);
+            assert!(chosen(&directory).is_ok(), "{mode:o}");
+        }
+        let alias = scratch.path().join("alias");
+        symlink(&directory, &alias).unwrap();
+        for mode in [0o770, 0o702, 0o777, 0o1777, 0o2775] {
+            set_mode(&directory, mode);
+            for name in [&directory, &alias] {
+                let error = chosen(name).unwrap_err();
+                assert!(matches!(error, DirectoryError::Writable { .. }), "{mode:o}: {error}");
+                let error = error.to_string();
+                assert!(error.contains(&format!("{mode:04o}")) && error.contains("mkdir -m 700"));
+            }
+            // EAL's own is not chosen.
+            assert!(Directories::new(Some(directory.clone()), []).is_ok());
+        }
+    }
+
+    #[test]
+    fn it_belongs_to_root_or_the_starter() {
+        let directory = Path::new("/d");
+        for (owner, user) in [(0, 0), (0, 1000), (1000, 1000)] {
+            assert!(is_private(directory, owner, 0o40755, user).is_ok());
+        }
+        for (owner, user) in [(1000, 0), (1000, 1001)] {
+            let error = is_private(directory, owner, 0o40700, user).unwrap_err().to_string();
+            assert!(error.contains(&format!("belongs to user {owner}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn nobody_else_can_put_another_into_its_place() {
+        let scratch = tempfile::tempdir().unwrap();
+        let above = scratch.path().join("above");
+        let directory = above.join("d");
+        fs::create_dir_all(&directory).unwrap();
+        set_mode(&directory, 0o700);
+        for (mode, good) in [(0o755, true), (0o1777, true), (0o777, false), (0o775, false)] {
+            set_mode(&above, mode);
+            let found = chosen(&directory);
+            assert_eq!(found.is_ok(), good, "{mode:o}");
+            if let Err(error) = found {
+                assert!(matches!(error, DirectoryError::Movable { .. }), "{error}");
+            }
+        }
+    }
+}
