@@ -306,6 +306,7 @@ def test_ctrl_c_ends_the_self_test_cleanly(directory: Path) -> None:
     assert not list((directory / "dpdk").iterdir()), "the run-time directory goes with it"
 
 
+@pytest.mark.second_tier
 def test_the_self_test_fails_where_nothing_comes_back(directory: Path) -> None:
     done = run(directory, "--self-test", "--port", "null:n,no-rx=1")
     assert done.returncode == 1

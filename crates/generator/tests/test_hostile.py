@@ -146,6 +146,7 @@ def resident(running: Generator) -> int:
     return next(int(line.split()[1]) << 10 for line in status.splitlines() if "VmRSS" in line)
 
 
+@pytest.mark.second_tier
 def test_slow_readers_of_captures_hold_nothing_up_and_take_bounded_memory(ring: Generator) -> None:
     config, total, api = looped(["f", "big"]), 46_000, ring.api
     big = config.flows[1]
@@ -203,6 +204,7 @@ def test_web_pages_are_refused(ring: Generator, headers: dict[str, str]) -> None
     assert ring.request("GET", "/config", headers={"Host": "localhost:1"})[0] == 200
 
 
+@pytest.mark.second_tier
 def test_connections_without_a_request_are_few_and_end(ring: Generator) -> None:
     api = ring.api
     api.set_config(snappi.Config())

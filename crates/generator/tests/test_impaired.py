@@ -201,13 +201,18 @@ def check_times(outcome: Outcome, hz: int, least_us: int) -> None:
     "options",
     [
         "",
-        "--drop 7",
-        "--duplicate 9",
-        "--reorder 11",
-        "--reorder 40:25",
-        "--reorder 3:8",
-        "--delay 3000",
-        "--drop 3 --duplicate 5 --reorder 8:3",
+        *(
+            pytest.param(rules, marks=pytest.mark.second_tier)
+            for rules in (
+                "--drop 7",
+                "--duplicate 9",
+                "--reorder 11",
+                "--reorder 40:25",
+                "--reorder 3:8",
+                "--delay 3000",
+                "--drop 3 --duplicate 5 --reorder 8:3",
+            )
+        ),
         "--drop 10 --duplicate 2 --reorder 2:5 --delay 1000:500",
     ],
 )
@@ -241,7 +246,7 @@ def test_counts_are_those_of_the_link_and_of_the_model(
     check_times(outcome, running.ask("/linerate/clock")["tsc_hz"], delay)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.second_tier)])
 def test_chance_is_counted_too(running: Generator, directory: Path, seed: int) -> None:
     rules = f"--drop 6 --duplicate 5 --corrupt 9 --delay 500:3000 --random {seed}"
     outcome = run(running, directory, rules)

@@ -73,12 +73,18 @@ def test_frames_go_there_and_back(directory: Path, location: str, device: str) -
     ("change", "size", "what"),
     [
         ((FAR, "vb", "down"), 64, "va: its peer vb in another namespace is down: every frame"),
-        ((NEAR, "va", "down"), 64, "va is down"),
-        ((FAR, "vb", "mtu", "1000"), 1518, "va: its peer vb in another namespace: a frame of 1518"),
-        (
+        pytest.param((NEAR, "va", "down"), 64, "va is down", marks=pytest.mark.second_tier),
+        pytest.param(
+            (FAR, "vb", "mtu", "1000"),
+            1518,
+            "va: its peer vb in another namespace: a frame of 1518",
+            marks=pytest.mark.second_tier,
+        ),
+        pytest.param(
             (NEAR, "va", "mtu", "1000"),
             1518,
             "va: a frame of 1518 bytes is longer than its MTU of 1000",
+            marks=pytest.mark.second_tier,
         ),
     ],
 )

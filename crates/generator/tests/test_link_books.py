@@ -27,7 +27,13 @@ from netns import FAR, NEAR, counters, inside
 pytest_plugins = ["rig"]
 
 
-@pytest.mark.parametrize("name", LINKS)
+# Of the ways to reach a peer, one.
+ALL_LINKS = [
+    name if name == "memif" else pytest.param(name, marks=pytest.mark.second_tier) for name in LINKS
+]
+
+
+@pytest.mark.parametrize("name", ALL_LINKS)
 def test_nothing_is_unattributed_at_any_load(
     directory: Path, name: str, record_property: Any
 ) -> None:
@@ -90,6 +96,7 @@ def parts(running: Generator, far: Forwarder, before: Sequence[int]) -> list[int
     return since if not before else [running.port()["accepted"], *since, running.port()["received"]]
 
 
+@pytest.mark.second_tier
 def test_on_veth_what_the_kernel_dropped_is_shown(
     veth: None, directory: Path, record_property: Any
 ) -> None:

@@ -93,7 +93,7 @@ def test_after_a_killed_generator_the_next_one_goes_on(directory: Path) -> None:
             part(next_one, far)
 
 
-@pytest.mark.parametrize("options", [[], ["--flood"]])
+@pytest.mark.parametrize("options", [[], pytest.param(["--flood"], marks=pytest.mark.second_tier)])
 def test_a_killed_peer_is_a_link_that_is_down(directory: Path, options: list[str]) -> None:
     """Over vhost-user, whose driver waits for a poll to end before it lets go of the rings."""
     link = LINKS["vhost"]
@@ -134,6 +134,7 @@ def starts_with_errors(running: Generator) -> list[str]:
     return list(info.value.args[0].errors)
 
 
+@pytest.mark.second_tier
 def test_a_killed_memif_peer_is_a_link_that_is_down_too(directory: Path) -> None:
     """Its driver lets go of rings that are being polled (see `part`): so at rest, between runs."""
     config = snappi.Config()
