@@ -204,7 +204,7 @@ def check_polling(trial: records.Trial) -> None:
         assert 0 < seen < received if trial.load == "flood" else seen == received
 
 
-@pytest.mark.parametrize("link", ["memif", "memif2"])
+@pytest.mark.parametrize("link", [pytest.param("memif", marks=pytest.mark.second_tier), "memif2"])
 def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> None:
     need("l2fwd", "reflect", "generator")
     sizes = (64, 1518) if link == "memif" else (64,)
@@ -264,7 +264,14 @@ def ends(runtime: Path, kind: str, place: int) -> list[str]:
     return ["--generator-port", generator, "--forwarder-port", forwarder]
 
 
-@pytest.mark.parametrize(("kind", "count"), [("memif", 1), ("memif", 2), ("vhost", 1)])
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        pytest.param("memif", 1, marks=pytest.mark.second_tier),
+        pytest.param("memif", 2, marks=pytest.mark.second_tier),
+        ("vhost", 1),
+    ],
+)
 def test_own_devices_close_their_books(
     tmp_path: Path, runtime: Path, kind: str, count: int
 ) -> None:
@@ -328,7 +335,7 @@ def nearfree_or_skip() -> None:
         pytest.skip(obstacle)
 
 
-@pytest.mark.parametrize("compiler", ["cc", "clang"])
+@pytest.mark.parametrize("compiler", ["cc", pytest.param("clang", marks=pytest.mark.second_tier)])
 def test_the_peers_of_the_benchmark(
     tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
@@ -414,7 +421,9 @@ def test_instructions_are_counted(runtime: Path) -> None:
     assert lines["no-such-forwarder"][0] == "absent:"
 
 
-@pytest.mark.parametrize("victim", ["l2fwd", "generator"])
+@pytest.mark.parametrize(
+    "victim", ["l2fwd", pytest.param("generator", marks=pytest.mark.second_tier)]
+)
 def test_a_process_killed_in_mid_trial_makes_that_trial_invalid(
     tmp_path: Path, runtime: Path, victim: str
 ) -> None:
@@ -473,6 +482,7 @@ def test_sigkill_of_the_lab_leaves_whole_records_and_the_next_run_cleans_up(
     assert code == 0, errors
 
 
+@pytest.mark.second_tier
 def test_a_socket_that_is_taken_is_no_obstacle(tmp_path: Path, runtime: Path) -> None:
     """Two labs at once: each has its own run directory and prefixes."""
     need("l2fwd", "reflect")

@@ -179,6 +179,7 @@ def test_tenants_work_beside_forwarders(tmp_path: Path, runtime: Path, design: P
     check_left(runtime, before)
 
 
+@pytest.mark.second_tier
 def test_100_percent_is_what_a_framework_carries(tmp_path: Path, runtime: Path) -> None:
     """Without --line-rate: its NDR alone, then what of that the sender keeps beside a tenant."""
     need("generator", "xdp-fwd")
@@ -216,6 +217,7 @@ def test_100_percent_is_what_a_framework_carries(tmp_path: Path, runtime: Path) 
     check_left(runtime, before)
 
 
+@pytest.mark.second_tier
 def test_what_does_not_fit_is_listed_and_run_later(
     tmp_path: Path, runtime: Path, design: Path
 ) -> None:
@@ -244,6 +246,7 @@ def test_what_does_not_fit_is_listed_and_run_later(
     check_left(runtime, before)
 
 
+@pytest.mark.second_tier
 @pytest.mark.skipif(
     len(os.sched_getaffinity(0)) >= 6, reason="two runs have three CPUs each, and do not wait"
 )
@@ -317,6 +320,7 @@ def _text(path: Path) -> str:
         return ""
 
 
+@pytest.mark.second_tier
 def test_killed_at_random_moments(tmp_path: Path, runtime: Path, design: Path) -> None:
     moments = random.Random("9:cloud")
     blocks = max(1, KILLS // 5)

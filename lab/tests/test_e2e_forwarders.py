@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import wait_for
@@ -44,8 +45,16 @@ L3FWD = ["c-l3fwd-lpm", "c-l3fwd-em", "c-l3fwd-acl"]
 GRAPH = ["c-l3fwd-graph"]
 OURS = ["rust-l3fwd-graph", "rust-l3fwd-graph-fused"]
 GROUPS = [TESTPMD, L3FWD, GRAPH]
+# Of those in C and of ours, one.
+FIRST = ("c-l3fwd-lpm", "rust-l3fwd-graph")
 # One port and two, where nothing can be lost and where books close.
 NULL, MEMIF = ["null"], ["memif2"]
+
+
+def one_of_each(names: list[str]) -> list[Any]:
+    """As parameters: those of the first tier, and the others marked as the second one's."""
+    second = pytest.mark.second_tier
+    return [name if name in FIRST else pytest.param(name, marks=second) for name in names]
 
 
 def obstacle(name: str) -> str | None:
@@ -103,6 +112,7 @@ def measured(
     return trials
 
 
+@pytest.mark.second_tier
 @pytest.mark.parametrize("names", GROUPS, ids=lambda names: str(names[-1]))
 def test_all_that_is_received_is_sent_where_nothing_can_be_lost(
     every_trial: list[records.Trial], names: list[str]
@@ -115,6 +125,7 @@ def test_all_that_is_received_is_sent_where_nothing_can_be_lost(
         assert abs(received - sent) <= 256
 
 
+@pytest.mark.second_tier
 @pytest.mark.parametrize("names", GROUPS, ids=lambda names: str(names[-1]))
 def test_books_close_and_nothing_is_lost_at_a_low_load(
     every_trial: list[records.Trial], names: list[str]
@@ -199,7 +210,7 @@ def run_between(run: RunDirectory, name: str, wire: Wire) -> tuple[Sent, Counter
         generator.close()
 
 
-@pytest.mark.parametrize("name", [*L3FWD, *GRAPH, *OURS])
+@pytest.mark.parametrize("name", one_of_each([*L3FWD, *GRAPH, *OURS]))
 def test_frames_leave_by_the_port_that_the_rules_name(runtime: Path, name: str) -> None:
     """Exactly so many by each port: whoever does not know a flow would send it back, or drop it."""
     need("generator")
@@ -217,7 +228,7 @@ def test_frames_leave_by_the_port_that_the_rules_name(runtime: Path, name: str) 
 
 
 @pytest.mark.skipif(nearfree_obstacle() is not None, reason=str(nearfree_obstacle()))
-@pytest.mark.parametrize("name", [*GRAPH, *OURS])
+@pytest.mark.parametrize("name", one_of_each([*GRAPH, *OURS]))
 def test_frames_that_a_driver_makes_are_routed_again_and_again(runtime: Path, name: str) -> None:
     """More often than they have hops to live, and none is dropped."""
     can_run([name])
@@ -251,6 +262,7 @@ def test_frames_that_a_driver_makes_are_routed_again_and_again(runtime: Path, na
             assert child.stop() == 0
 
 
+@pytest.mark.second_tier
 @pytest.mark.skipif(nearfree_obstacle() is not None, reason=str(nearfree_obstacle()))
 def test_large_tables_are_routed_and_filtered_by_without_a_packet_lost(tmp_path: Path) -> None:
     """More routes than the C programs have room for, and as many flows: each finds its route."""

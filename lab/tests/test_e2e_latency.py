@@ -67,6 +67,7 @@ def test_frames_of_both_kinds_come_back_with_their_delay(tmp_path: Path, runtime
         assert trial.latency.maximum_ns > 50_000
 
 
+@pytest.mark.second_tier
 def test_the_kernels_forwarders_tell_every_span(tmp_path: Path, runtime: Path) -> None:
     # `reflect` is what the clock is checked by.
     need("reflect", "generator", "af-packet-fwd", PROBE)

@@ -45,6 +45,7 @@ def times(run: Run) -> list[float]:
     return [datetime.fromisoformat(trial.started_at).timestamp() for trial in run.trials()]
 
 
+@pytest.mark.second_tier
 @pytest.mark.skipif(
     len(os.sched_getaffinity(0)) >= 4, reason="two labs have two CPUs each, and do not wait"
 )

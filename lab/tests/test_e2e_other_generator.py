@@ -127,6 +127,7 @@ def test_a_search_with_another_generator(by_hand: ByHand, runtime: Path, tmp_pat
     assert by_hand.configuration() == {}
 
 
+@pytest.mark.second_tier
 def test_an_interrupted_run_leaves_it_empty(by_hand: ByHand, runtime: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     lab = by_hand.lab(runtime, out)

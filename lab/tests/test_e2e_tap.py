@@ -37,6 +37,7 @@ def left_by(run: Run) -> list[Path]:
     return list(NAMESPACES.glob(f"linerate-{run.lab.pid}-*"))
 
 
+@pytest.mark.second_tier
 def test_forwarders_on_net_tap_close_their_books(tmp_path: Path, runtime: Path) -> None:
     """One sender meets several forwarders, each of which opens the same interfaces."""
     run = start(runtime, tmp_path / "run", 1)

@@ -25,6 +25,7 @@ KERNEL = [
 UNTOLD = ("af-xdp", "af-xdp-spin", "xdp-redirect-generic")
 
 
+@pytest.mark.second_tier
 def test_forwarders_of_both_kinds_close_their_books(tmp_path: Path, runtime: Path) -> None:
     need("l2fwd", "reflect", "generator", "af-packet-fwd", "af-xdp-fwd", "xdp-fwd")
     need_veth()

@@ -241,8 +241,17 @@ def test_all_of_it_is_in_its_group(make: Make) -> None:
     assert {pid for pid in family if uid(pid) is not None} <= inside | set(tenant.pids)
 
 
+# The outermost process and a load's; the others go the same way.
 @pytest.mark.parametrize(
-    "program", ["unshare", "bash", "fio", "iperf3", "stress-ng", "stress-ng-cpu", "sleep"]
+    "program",
+    [
+        "unshare",
+        "fio",
+        *(
+            pytest.param(name, marks=pytest.mark.second_tier)
+            for name in ("bash", "iperf3", "stress-ng", "stress-ng-cpu", "sleep")
+        ),
+    ],
 )
 def test_whichever_process_is_killed_it_is_noticed(make: Make, program: str) -> None:
     tenant = make(Load.MIXED)
@@ -319,7 +328,9 @@ with vm_network.bridge() as bridge, Groups(weight=10_000) as groups, contextlib.
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.second_tier)]
+)
 def test_what_a_killed_lab_leaves_goes_with_the_next_one(
     tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -357,7 +368,9 @@ def members(lab: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.second_tier) for seed in range(1, 5))]
+)
 def test_a_lab_may_be_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
     """While it makes groups, namespaces and disks and begins programs, too."""
     if reasons := container.missing():

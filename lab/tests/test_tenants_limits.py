@@ -85,7 +85,9 @@ def shares(
     return 1 - stolen, had
 
 
-@pytest.mark.parametrize("tenants", [0, 1, 2, 4])
+@pytest.mark.parametrize(
+    "tenants", [*(pytest.param(n, marks=pytest.mark.second_tier) for n in (0, 1, 4)), 2]
+)
 def test_half_of_a_cpu_is_half_of_it(tmp_path: Path, groups: Groups, tenants: int) -> None:
     """And tenants of one weight share equally what it and the host leave."""
     limits = Limits((LAST_CPU,), cpu_quota=0.5, cpu_weight=MOST_WEIGHT)
