@@ -122,6 +122,16 @@ def test_a_client_names_a_device_of_the_starters(directory: Path) -> None:
         assert not theirs.exists()
 
 
+def test_a_socket_is_not_mistaken_for_a_device_of_the_starters(directory: Path) -> None:
+    """The generator calls its own devices net_memif0 and so on, too."""
+    theirs, socket_of_ours = directory / "theirs", directory / "ours"
+    device = f"net_memif0,role=server,socket={theirs},socket-abstract=no"
+    eal = ("-l", str(CPUS[0]), "--file-prefix", f"t{os.getpid()}", *MEMORY, "--vdev", device)
+    with generator(directory, eal=eal) as running:
+        running.api.set_config(at(f"memif:{socket_of_ours}"))
+        assert socket_of_ours.is_socket()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 def test_another_user_reads_no_memory_of_roots(directory: Path) -> None:
     """As an attacker would: another user listens, and posts the configuration."""

@@ -201,11 +201,18 @@ impl<'eal> Ports<'eal> {
                 other.location
             ));
         }
+        let find = |arguments: &str| {
+            let name = location.device_name(arguments);
+            self.eal.ports().into_iter().find(|id| id.name().as_ref() == Some(&name))
+        };
+        // A device of EAL's own options may have a name that ours would get: it is another link.
+        while location.is_numbered() && find(&location.device_arguments(self.devices)).is_some() {
+            self.devices += 1;
+        }
         let mut arguments = location.device_arguments(self.devices);
         arguments.push_str(&self.buffers(location));
-        // A device of EAL's own options is there already, and comes again by its arguments.
-        let name = location.device_name(&arguments);
-        let there = self.eal.ports().into_iter().find(|id| id.name().as_ref() == Some(&name));
+        // One that the location names is there already, and comes again by its arguments.
+        let there = find(&arguments);
         if there.is_none() {
             let ours: Vec<&str> =
                 others.iter().filter_map(|entry| entry.location.listens_on()).collect();

@@ -171,6 +171,11 @@ impl Location {
         }
     }
 
+    /// Whether the number makes the device's name, so that the location names none that is there already.
+    pub fn is_numbered(&self) -> bool {
+        self.device_arguments(0) != self.device_arguments(1)
+    }
+
     /// What DPDK calls the device of these arguments.
     pub fn device_name(&self, arguments: &str) -> String {
         match self {

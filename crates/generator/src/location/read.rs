@@ -111,7 +111,7 @@ pub enum LocationError {
     Internal(String),
     /// The driver's argument may come from the command line only: it may be a path, a program or a large size.
     #[error(
-        "argument {key:?} of {driver} is not allowed in a configuration (allowed: {known}; others may name files or programs, or reserve any amount of memory); `generator --allow-any-vdev` permits it"
+        "argument {key:?} of {driver} is not allowed in a configuration (allowed: {known}; others may name files, programs or more interfaces, or reserve any amount of memory); `generator --allow-any-vdev` permits it"
     )]
     Key {
         /// The device's driver.
