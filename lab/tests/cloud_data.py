@@ -18,7 +18,7 @@ from linerate.host.machine import Machine
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.cloud_window import CloudWindow, CoreWindow, TenantWindow
 from linerate.records.trial import LatencyFigures, Process, Trial
-from linerate.runs.blocks import arms
+from linerate.runs.plans.blocks import arms
 from linerate.runs.run_summary import Setup
 
 DPDK, XDP = "c-l2fwd", "xdp-tx"

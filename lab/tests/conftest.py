@@ -25,7 +25,7 @@ from linerate.host.errors import LabError
 from linerate.links import LINKS, link
 from linerate.records.cells import Cell
 from linerate.records.trial import Polling, Process, Trial
-from linerate.runs.blocks import arms, schedule
+from linerate.runs.plans.blocks import arms, schedule
 from linerate.runs.run_summary import Setup
 
 if TYPE_CHECKING:

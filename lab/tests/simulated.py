@@ -28,8 +28,8 @@ from linerate.host.machine import Machine
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Role, Test, Trial
-from linerate.runs import block_run, provenance, session
-from linerate.runs.block_run import BlockRun
+from linerate.runs import engine, provenance, session
+from linerate.runs.engine import Engine
 from linerate.runs.experiment import Findings
 from linerate.trial.bed import Bed
 from linerate.trial.search.bed_device import Terms, outcome_of
@@ -113,6 +113,7 @@ class Windows:
         record: Callable[[Trial], None],
         role: Role,
         probe: bool,
+        spans: int,
     ) -> None:
         self.test: Test = "core-use"
         self.void = 0
@@ -153,18 +154,29 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
         return found.trial(bench, plan, bed)  # which a test may replace
 
-    monkeypatch.setattr(block_run, "run_trial", run_trial)
-    monkeypatch.setattr(block_run, "BedDevice", partial(Windows, found))
-    monkeypatch.setattr(BlockRun, "prepare", lambda self: None)
-    monkeypatch.setattr(BlockRun, "programs", lambda self: dict(found.digests))
-    monkeypatch.setattr(Cores, "choose", lambda: Cores(0, 0, False))
-    monkeypatch.setattr(Memory, "choose", lambda wanted="auto": Memory(wanted == "yes"))
+    install_machine(monkeypatch, run_trial, partial(Windows, found))
+    monkeypatch.setattr(Engine, "programs", lambda self: dict(found.digests))
     monkeypatch.setattr(machine, "facts", lambda: found.machine)
-    monkeypatch.setattr(provenance, "versions", lambda: {"linerate": "0"})
-    monkeypatch.setattr(session, "versions", lambda: {"linerate": "0"})
-    # A run has hundreds of records, and the disk is not what is tested.
-    monkeypatch.setattr("os.fsync", lambda _: None)
     return found
+
+
+def install_machine(
+    patch: pytest.MonkeyPatch,
+    run_trial: Callable[[Bench, Plan, Bed], Trial],
+    device: Callable[..., object],
+) -> None:
+    """The one place where sessions meet a machine: trials and devices are those given."""
+    patch.setattr(engine, "run_trial", run_trial)
+    patch.setattr(engine, "BedDevice", device)
+    patch.setattr(Engine, "prepare", lambda self: None)
+    patch.setattr(Engine, "programs", lambda self: {})
+    patch.setattr(Cores, "choose", lambda: Cores(0, 0, False))
+    patch.setattr(Memory, "choose", lambda wanted="auto": Memory(wanted == "yes"))
+    patch.setattr(machine, "facts", lambda: MACHINE)
+    patch.setattr(provenance, "versions", lambda: {"linerate": "0"})
+    patch.setattr(session, "versions", lambda: {"linerate": "0"})
+    # A run has hundreds of records, and the disk is not what is tested.
+    patch.setattr("os.fsync", lambda _: None)
 
 
 def options(**values: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from io import StringIO
@@ -13,15 +13,13 @@ from typing import cast
 
 import pytest
 from rich.console import Console
-from simulated import MACHINE
+from simulated import install_machine
 
-from linerate.experiments.rfc2544 import presets, runs
-from linerate.experiments.rfc2544.beds import Record
-from linerate.experiments.rfc2544.experiment import NAME, Rfc2544
+from linerate.experiments.rfc2544 import presets
+from linerate.experiments.rfc2544.experiment import NAME
 from linerate.experiments.rfc2544.options import Options
 from linerate.experiments.rfc2544.runs import Found
 from linerate.forwarders import FORWARDERS
-from linerate.host import machine
 from linerate.host.cpus import Cores
 from linerate.host.errors import DisturbedError, TrialError
 from linerate.host.process import RunDirectory
@@ -37,13 +35,15 @@ from linerate.records.trial import (
     Test,
     Trial,
 )
-from linerate.runs import provenance, session
+from linerate.runs import session
 from linerate.runs.experiment import Findings
+from linerate.runs.plans.steps import Record
 from linerate.traffic.books import LATE_LIMIT
+from linerate.trial.bed import Bed
 from linerate.trial.search.bed_device import DISTURBED, changed_of, error_of, outcome_of
 from linerate.trial.search.device import Changed, Outcome
 from linerate.trial.search.simulated import Model, SimulatedForwarder
-from linerate.trial.trial import Bench
+from linerate.trial.trial import Bench, Plan
 
 CEILING_PPS = 10e6
 # By forwarder: what it can carry, in frames per second.
@@ -96,7 +96,7 @@ class SimulatedDevice:
         def window(trial: Trial) -> None:
             known = latency and not self._lab.timeless
             enter(trial, self._forwarder.send(pps, seconds, latency=known))
-            if self.test == "core-use" and self._lab.probe:
+            if self.test == "core-use" and self._lab.probing:
                 self._poll(trial)
 
         return outcome_of(self._trial(window, pps, seconds))
@@ -205,34 +205,6 @@ def blank(  # noqa: PLR0917 - as a record has them
     )  # fmt: skip
 
 
-class SimulatedBlock:
-    def __init__(self, lab: SimulatedLab, cell: Cell) -> None:
-        self._lab = lab
-        self._cell = cell
-
-    def flood(self, arm: Arm, block: int, record: Record) -> None:
-        trial = blank(self._cell, arm, block, "self-test", "flood", self._lab.bench.session)
-        share = self._lab.capacity[arm.forwarder] / self._lab.capacity["reflect"]
-        frames = round(CEILING_PPS * 0.3 * share)
-        enter(trial, Outcome(frames, frames, 0.3))
-        trial.refused, trial.attempted = frames, 2 * frames
-        if self._lab.peers_starve:
-            trial.reject("starved", "others had the forwarder's CPU")
-        record(trial)
-
-    @contextmanager
-    def device(
-        self, arm: Arm, block: int, max_pps: float, role: Role, record: Record
-    ) -> Iterator[SimulatedDevice]:
-        self._lab.running += 1
-        try:
-            yield SimulatedDevice(
-                self._lab, self._cell, arm, block=block, max_pps=max_pps, role=role, record=record
-            )
-        finally:
-            self._lab.running -= 1
-
-
 class SimulatedLab:
     """`late`: the share of windows that are void, by the rate; `noise`: of capacities and cycles.
 
@@ -270,15 +242,46 @@ class SimulatedLab:
         self.bench = Bench(none, Cores(0, 0, False), Memory(False), NAME, seed=1, window_s=0.3)
         # Factors on the latency of forwarders.
         self.latency: dict[str, float] = {}
+        # Of the device that runs: it has the probe.
+        self.probing = False
         # Devices that were not closed.
         self.running = 0
 
-    def prepare(self, forwarders: Sequence[str], links: Sequence[str]) -> list[str]:
-        return []
+    def flood(self, bench: Bench, asked: Plan, bed: Bed) -> Trial:
+        self.bench = bench
+        cell = Cell(bed.link.name, bed.context.size, 1)
+        trial = blank(cell, asked.arm, asked.block, asked.role, "flood", bench.session)
+        share = self.capacity[asked.arm.forwarder] / self.capacity["reflect"]
+        frames = round(CEILING_PPS * 0.3 * share)
+        enter(trial, Outcome(frames, frames, 0.3))
+        trial.refused, trial.attempted = frames, 2 * frames
+        if self.peers_starve:
+            trial.reject("starved", "others had the forwarder's CPU")
+        return trial
 
     @contextmanager
-    def bed(self, cell: Cell, *, flood: bool) -> Iterator[SimulatedBlock]:
-        yield SimulatedBlock(self, cell)
+    def device(
+        self,
+        bench: Bench,
+        bed: Bed,
+        arm: Arm,
+        *,
+        block: int,
+        max_pps: float,
+        role: Role,
+        record: Record,
+        probe: bool,
+        **_: object,
+    ) -> Iterator[SimulatedDevice]:
+        self.bench, self.probing = bench, self.probe and probe
+        cell = Cell(bed.link.name, bed.context.size, 1)
+        self.running += 1
+        try:
+            yield SimulatedDevice(
+                self, cell, arm, block=block, max_pps=max_pps, role=role, record=record
+            )
+        finally:
+            self.running -= 1
 
 
 QUICK = presets.preset("quick")
@@ -297,20 +300,8 @@ def options(**given: object) -> Options:
 def installed(lab: SimulatedLab) -> Iterator[None]:
     """This laboratory in the place of the real one."""
 
-    def of(bench: Bench, *_: object, probe: bool) -> SimulatedLab:
-        lab.bench, lab.probe = bench, lab.probe and probe
-        return lab
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "RealLab", of)
-        patch.setattr(Rfc2544, "programs", lambda self: {})
-        patch.setattr(Cores, "choose", lambda: Cores(0, 0, False))
-        patch.setattr(Memory, "choose", lambda wanted="auto": Memory(wanted == "yes"))
-        patch.setattr(machine, "facts", lambda: MACHINE)
-        patch.setattr(provenance, "versions", lambda: {"linerate": "0"})
-        patch.setattr(session, "versions", lambda: {"linerate": "0"})
-        # A run has thousands of records, and the disk is not what is tested.
-        patch.setattr("os.fsync", lambda _: None)
+        install_machine(patch, lab.flood, lab.device)
         yield
 
 

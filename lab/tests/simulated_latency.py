@@ -12,23 +12,20 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from simulated import MACHINE, quiet
+from simulated import install_machine, quiet
 
-from linerate.experiments.latency import experiment, plan
+from linerate.experiments.latency import plan
 from linerate.experiments.latency.design import NAME
-from linerate.experiments.latency.experiment import Latency
 from linerate.experiments.latency.options import Options
 from linerate.experiments.latency.packet_sender import PacketSender
 from linerate.experiments.latency.plan import Step
 from linerate.experiments.latency.runs import Found
 from linerate.forwarders import FORWARDERS
-from linerate.host import machine
-from linerate.host.cpus import Cores
 from linerate.host.errors import DisturbedError, TrialError
-from linerate.links.eal import Memory
 from linerate.records.cells import Arm
 from linerate.records.trial import Clock, LatencyFigures, Process, Protocol, Role, Span, Test, Trial
-from linerate.runs import provenance, session
+from linerate.runs import session
+from linerate.runs.engine import Engine
 from linerate.trial.bed import Bed
 from linerate.trial.clock_check import ClockCheck
 from linerate.trial.search.bed_device import Terms, outcome_of
@@ -99,6 +96,7 @@ class Windows:
         terms: Terms,
         record: Callable[[Trial], None],
         role: Role,
+        probe: bool,
         spans: int,
     ) -> None:
         self.test: Test = "throughput"
@@ -193,25 +191,15 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     """Put a simulated machine where the lab starts processes and looks at the real one."""
     found = Simulation()
 
-    def prepare(self: Latency) -> None:
+    def prepare(self: Engine) -> None:
         self.clock = found.clock
-
-    monkeypatch.setattr(experiment, "run_trial", found.flood)
-    monkeypatch.setattr(experiment, "BedDevice", partial(Windows, found))
 
     def ping(self: PacketSender, step: Step, seconds: float, attempt: int) -> Trial:
         return found.pings.window(self, step, seconds, attempt)
 
+    install_machine(monkeypatch, found.flood, partial(Windows, found))
     monkeypatch.setattr(PacketSender, "_window", ping)
-    monkeypatch.setattr(Latency, "prepare", prepare)
-    monkeypatch.setattr(Latency, "programs", lambda self: {})
-    monkeypatch.setattr(Cores, "choose", lambda: Cores(0, 0, False))
-    monkeypatch.setattr(Memory, "choose", lambda wanted="auto": Memory(wanted == "yes"))
-    monkeypatch.setattr(machine, "facts", lambda: MACHINE)
-    monkeypatch.setattr(provenance, "versions", lambda: {"linerate": "0"})
-    monkeypatch.setattr(session, "versions", lambda: {"linerate": "0"})
-    # A run has hundreds of records, and the disk is not what is tested.
-    monkeypatch.setattr("os.fsync", lambda _: None)
+    monkeypatch.setattr(Engine, "prepare", prepare)
     return found
 
 

@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
+from rich.console import Console
+from simulated import install_machine
 
 from linerate.experiments.cloud.session import own_rate
-from linerate.host.cpus import Cores
 from linerate.host.process import RunDirectory
-from linerate.links.eal import Memory
+from linerate.records.cells import Cell
 from linerate.records.journal import Journal
 from linerate.records.trial import RECORDS, RecordWriter, Trial, read
+from linerate.runs.engine import Engine
+from linerate.runs.plans.steps import Failures, Needs, SessionPlan, Steps
 from linerate.trial.search.bed_device import Asked, outcome_of
 from linerate.trial.search.device import Outcome
 from linerate.trial.trial import Bench
@@ -38,14 +39,16 @@ def window(role: str, pps: float, seconds: float) -> Trial:
 class Device:
     """Takes the place of `BedDevice`."""
 
-    def __init__(self, *_: object, max_pps: float, record: Any, **__: object) -> None:
+    def __init__(self, bench: Bench, *_: object, max_pps: float, record: Any, **__: object) -> None:
         self.max_pps = max_pps
+        self._session = bench.session
         self.test, self.void = "throughput", 0
         self._record = record
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
         trial = window("search", pps, seconds)
         trial.test, trial.attempt, trial.maximum_pps = "throughput", 1, self.max_pps
+        trial.session = self._session
         Asked(pps, seconds, latency=latency).enter(trial)
         self._record(trial)
         return outcome_of(trial)
@@ -56,39 +59,39 @@ class Device:
     def __exit__(self, *_: object) -> None: ...
 
 
+class Search(SessionPlan):
+    """A session that searches for one framework's rate, and nothing else."""
+
+    name, window_s, total, failures = "cloud", 1.0, 1, Failures(1, "")
+    seed, hugepages, keep_going = 1, "no", False
+    needs = Needs(clock=False)
+    found: float | None = None
+
+    def steps(self) -> Steps[None]:
+        self.found = yield from own_rate.search_rate("xdp-tx", Cell("veth", 64, 1))
+
+
 def searched(path: Path, session: int) -> tuple[float | None, Journal]:
     earlier = read(path / RECORDS) if session > 1 else []
     writer = RecordWriter(path / RECORDS)
-    journal = Journal(writer, earlier, session)
-
-    def record(trial: Trial) -> None:
-        trial.session, trial.position = session, len(journal.trials)
-        journal.add(trial)
-
-    def bed(**_: object) -> Any:
-        shown = SimpleNamespace(link=SimpleNamespace(name="veth"))
-        shown.context = SimpleNamespace(size=64)
-        return nullcontext(shown)
-
-    bench = Bench(
-        run=cast(RunDirectory, None), cores=Cores(0, 1, shared_core=False),
-        memory=Memory(hugepages=False), experiment="cloud", seed=1, window_s=1.0,
-    )  # fmt: skip
+    journal, plan = Journal(writer, earlier, session), Search()
     try:
-        return own_rate.search_rate(bench, journal, "xdp-tx", 64, bed=bed, record=record), journal
+        with RunDirectory(path) as run:
+            Engine(plan, run, journal, Console(quiet=True)).measure()
+        return plan.found, journal
     finally:
         writer.close()
 
 
 @pytest.fixture
 def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
-    def flood(*_: object) -> Trial:
+    def flood(bench: Bench, *_: object) -> Trial:
         trial = window("self-test", FLOODED, 0.3)
+        trial.load, trial.session = "flood", bench.session
         trial.received = round(FLOODED * 0.3)
         return trial
 
-    monkeypatch.setattr(own_rate, "BedDevice", Device)
-    monkeypatch.setattr(own_rate, "run_trial", flood)
+    install_machine(monkeypatch, flood, Device)
 
 
 @pytest.mark.usefixtures("simulated")
@@ -101,8 +104,7 @@ def test_a_search_that_had_no_more_time_is_passed_by_the_next_session(
     assert none is None
     tops = {trial.maximum_pps for trial in first.trials if trial.role == "search"}
     assert tops == {share * FLOODED for share in own_rate.TOPS}
-    monkeypatch.undo()
-    monkeypatch.setattr(own_rate, "BedDevice", Device)
+    monkeypatch.setattr(own_rate, "LIMIT_S", 60.0)
     _, again = searched(tmp_path, 2)
     assert [each.session for each in again.trials[: len(first.trials)]] == [1] * len(first.trials)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from cloud_data import PART, design
 from rich.console import Console
+from simulated import KilledError, install_machine
 
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.plan import Room
@@ -21,39 +23,70 @@ from linerate.experiments.cloud.session.experiment import Cloud
 from linerate.host.errors import LabError
 from linerate.host.process import RunDirectory
 from linerate.records.journal import Journal
-from linerate.records.trial import RecordWriter
+from linerate.records.trial import RecordWriter, Trial
+from linerate.runs import engine
+from linerate.runs.engine import Engine
 from linerate.runs.options import Preset
+from linerate.runs.plans.steps import Announce, Attempts, Most, Record, Steps
 
 NOTHING: Any = None
+BLANK = {
+    "experiment": "cloud", "seed": 1, "block": 0, "role": "self-test", "arm": "xdp-tx",
+    "forwarder": "xdp-tx", "link": "veth", "size": 64, "load": "paced", "started_at": "",
+}  # fmt: skip
+
+
+class Session:
+    """Two frameworks and two sizes; an attempt is a minute of a clock that nothing else moves."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self._monkeypatch = monkeypatch
+        self.counts = {"found": 0, "kept": 0}
+        install_machine(monkeypatch, NOTHING, NOTHING)
+        monkeypatch.setattr(engine, "time", SimpleNamespace(monotonic=lambda: self.now))
+        for name in ("Groups", "bridge"):
+            monkeypatch.setattr(experiment, name, nullcontext)
+        monkeypatch.setattr(experiment, "search_rate", lambda *_: self._step("found"))
+        monkeypatch.setattr(experiment, "kept", lambda *_: self._step("kept"))
+        asked = Options(preset=Preset("quick", 1, 1.0, 0, 0, ""), links=["veth"], hugepages="off")
+        self.plan = Cloud(asked, design())
+        self.writer = RecordWriter(path / "records.jsonl")
+        self.journal = Journal(self.writer, [], 1)
+
+    def _step(self, what: str) -> Steps[float]:
+        def run(attempt: int, record: Record) -> Trial:
+            self.counts[what] += 1
+            self.now += 60.0
+            trial = Trial.model_validate(BLANK | {"position": len(self.journal.trials)})
+            record(trial)
+            return trial
+
+        yield Attempts(due=lambda _: {}, run=run, most=Most(1), counts=False, fails=False)
+        return 1000.0
+
+    def searches(self, run: RunDirectory, minutes: float) -> tuple[tuple[int, int], bool]:
+        """How many own rates are looked for within a budget, and of how many it is asked what is
+        kept; and whether the session ended before its first block.
+        """
+        self.plan.minutes = minutes
+
+        def blocks(*_: object) -> Steps[None]:
+            raise KilledError
+            yield Announce("")
+
+        self._monkeypatch.setattr(self.plan, "_block", blocks)
+        session = Engine(self.plan, run, self.journal, Console(quiet=True))
+        with suppress(KilledError):
+            session.measure()
+        return (self.counts["found"], self.counts["kept"]), session.unfinished
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Iterator[Cloud]:
-    """Two frameworks and two sizes; a search is a minute of a clock that nothing else moves."""
-    asked = Options(preset=Preset("quick", 1, 1.0, 0, 0, ""), links=["veth"], hugepages="off")
-    with RunDirectory(tmp_path) as run:
-        writer = RecordWriter(tmp_path / "records.jsonl")
-        yield Cloud(asked, design(), run, Journal(writer, [], 1), Console(quiet=True))
-        writer.close()
-
-
-def searches(session: Cloud, monkeypatch: pytest.MonkeyPatch, minutes: float) -> tuple[int, int]:
-    """How many own rates are looked for within a budget, and of how many it is asked what is kept;
-    both take a minute.
-    """
-    now, counts = [0.0], {"found": 0, "kept": 0}
-
-    def step(what: str) -> float:
-        counts[what] += 1
-        now[0] += 60.0
-        return 1000.0
-
-    monkeypatch.setattr(experiment, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(experiment, "search_rate", lambda *_, **__: step("found"))
-    monkeypatch.setattr(experiment, "kept", lambda *_: step("kept"))
-    session._deadline = minutes * 60
-    session._own_rates(NOTHING, NOTHING)
-    return counts["found"], counts["kept"]
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    found = Session(tmp_path, monkeypatch)
+    yield found
+    found.writer.close()
 
 
 @pytest.mark.parametrize(
@@ -61,28 +94,34 @@ def searches(session: Cloud, monkeypatch: pytest.MonkeyPatch, minutes: float) ->
     [(0.5, 1, 0), (3, 3, 0), (3.5, 4, 0), (6, 4, 2), (7.5, 4, 4), (8.5, 4, 4)],
 )
 def test_searches_are_within_the_budget(
-    session: Cloud, monkeypatch: pytest.MonkeyPatch, minutes: float, found: int, kept: int
+    tmp_path: Path, session: Session, minutes: float, found: int, kept: int
 ) -> None:
-    assert searches(session, monkeypatch, minutes) == (found, kept)
-    assert session.unfinished == (found + kept < 8)
+    with RunDirectory(tmp_path) as run:
+        counts, unfinished = session.searches(run, minutes)
+    assert counts == (found, kept)
+    assert unfinished == (found + kept < 8)
 
 
-def test_what_is_on_record_is_passed_without_a_budget(
-    session: Cloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session.journal, "peek", object)
-    assert searches(session, monkeypatch, 0.5) == (4, 4)
-    assert not session.unfinished
+def test_what_is_on_record_is_passed_without_a_budget(tmp_path: Path, session: Session) -> None:
+    earlier = [Trial.model_validate(BLANK | {"position": n}) for n in range(8)]
+    session.journal = Journal(session.writer, earlier, 2)
+    with RunDirectory(tmp_path) as run:
+        counts, unfinished = session.searches(run, 0.0)
+    assert counts == (0, 0)
+    assert len(session.journal.trials) == 8
+    assert not unfinished
 
 
 def own_core() -> CloudDesign:
     return design(replace(PART, cpus=("shared", "own")))
 
 
-def test_a_session_without_the_tenants_core_is_refused(session: Cloud) -> None:
+def test_a_session_without_the_tenants_core_is_refused(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They would be on the forwarder's, in cells that say otherwise."""
-    session.design = own_core()
-    session.room = Room(forwarder=1, spare=None)
+    session.plan.design = own_core()
+    monkeypatch.setattr(Cloud, "room", Room(forwarder=1, spare=None))
     with pytest.raises(LabError, match=r"18 cells of this run .* no other core") as raised:
-        session.prepare()
+        session.plan.prepare()
     assert "when the run began" in str(raised.value)

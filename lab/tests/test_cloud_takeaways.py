@@ -35,7 +35,7 @@ from linerate.experiments.cloud.design.levels import (
 from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.page.places import link_to
 from linerate.records.cloud_summary import TakeawayEntry
-from linerate.runs.blocks import arms
+from linerate.runs.plans.blocks import arms
 from linerate.verdict.stats import ALPHA
 
 NETWORK, CPU_LOAD, SMALL = (LOAD, "network"), (LOAD, "cpu"), (SIZE, "64")

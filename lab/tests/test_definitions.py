@@ -41,8 +41,8 @@ from linerate.host.netns import Interface
 from linerate.links import Wire, rules
 from linerate.links.eal import Memory
 from linerate.records import run_file
-from linerate.runs.blocks import check_fit, takes
 from linerate.runs.options import forwarders_of
+from linerate.runs.plans.blocks import check_fit, takes
 from linerate.runs.rebuild import report, stored
 
 COMMANDS = Path(__file__).with_name("forwarder_commands.json")

@@ -11,7 +11,15 @@ from linerate.experiments.overload.options import PRESETS, Options
 from linerate.experiments.overload.plan import cells
 from linerate.host.errors import UsageError
 from linerate.records.cells import Cell
-from linerate.runs.blocks import DEMO_CELLS, PEERS, PROBED_EVERY, arms, blocks_for, order, schedule
+from linerate.runs.plans.blocks import (
+    DEMO_CELLS,
+    PEERS,
+    PROBED_EVERY,
+    arms,
+    blocks_for,
+    order,
+    schedule,
+)
 from linerate.verdict.stats import ALPHA, MIN_COUNT
 
 

@@ -16,16 +16,19 @@ import pytest
 from conftest import wait_for
 from test_e2e import need, runtime
 
-from linerate.experiments.rfc2544.beds import RealLab
+from linerate.forwarders import forwarder
 from linerate.host.builds.plugins import PROBE
 from linerate.host.cpus import Cores
 from linerate.host.errors import DisturbedError
 from linerate.host.process import RunDirectory
+from linerate.links import LinkContext, Wire, link
 from linerate.links.eal import Memory
 from linerate.records import trial as records
-from linerate.records.cells import Arm, Cell
+from linerate.records.cells import Arm
 from linerate.records.trial import Test, Trial
-from linerate.trial.search.bed_device import DISTURBED, Terms
+from linerate.traffic.generator import Generator
+from linerate.trial.bed import Bed
+from linerate.trial.search.bed_device import DISTURBED, BedDevice, Terms
 from linerate.trial.trial import Bench
 
 pytestmark = pytest.mark.e2e
@@ -112,12 +115,19 @@ def test_the_probe_looks_at_core_use_alone(runtime: Path, monkeypatch: pytest.Mo
         memory = Memory(hugepages=False)
         bench = Bench(run, Cores.choose(), memory, "rfc2544", seed=1, window_s=0.1)
         for name in ("c-l2fwd", "rust-l2fwd"):
-            lab = RealLab(bench, Terms(windows=1), probe=True)
-            lab.prepare([name], ["memif"])
+            forwarder(name).prepare()
+            context = LinkContext(run.path, 64, memory.hugepages, bench.cores)
+
+            def sender(wire: Wire) -> Generator:
+                return Generator(run, bench.cores.control, memory, wire, flood=False)
+
             with (
-                lab.bed(Cell("memif", 64, 1), flood=False) as bed,
-                bed.device(Arm(name, name), 0, RATE, "search", found.append) as device,
-            ):
+                Bed(link("memif"), context, sender) as bed,
+                BedDevice(
+                    bench, bed, Arm(name, name), block=0, max_pps=RATE, terms=Terms(windows=1),
+                    record=found.append, probe=True,
+                ) as device,
+            ):  # fmt: skip
                 for device.test in tests:
                     with contextlib.suppress(DisturbedError):
                         device.send(RATE, 0.1)

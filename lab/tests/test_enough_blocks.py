@@ -28,7 +28,7 @@ from linerate.experiments.rfc2544 import presets as rfc2544_presets
 from linerate.host.errors import UsageError
 from linerate.records.cells import Cell
 from linerate.runs import session
-from linerate.runs.blocks import too_few_blocks
+from linerate.runs.plans.blocks import too_few_blocks
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -14,7 +14,7 @@ from linerate.cli.commands import app
 from linerate.experiments.graph.cells import BASE, chosen, groups, parse
 from linerate.experiments.graph.choice import judged
 from linerate.experiments.graph.design import check
-from linerate.experiments.graph.experiment import ATTEMPTS
+from linerate.experiments.graph.experiment import MOST
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.presets import PRESETS
 from linerate.host.errors import RunError, UsageError
@@ -182,11 +182,11 @@ def test_a_window_whose_cpu_others_had_is_void_and_repeated(fake: Fake, tmp_path
 def test_a_cell_whose_first_window_was_always_starved_is_measured(
     fake: Fake, tmp_path: Path
 ) -> None:
-    fake.stolen = ATTEMPTS
+    fake.stolen = MOST.windows
     found = start(tmp_path / "run", cells=[BASE], blocks=2)
-    first = found.trials[:ATTEMPTS]
+    first = found.trials[: MOST.windows]
     assert {(trial.role, trial.invalid_code) for trial in first} == {("self-test", "starved")}
-    assert all(trial.valid for trial in found.trials[ATTEMPTS:])
+    assert all(trial.valid for trial in found.trials[MOST.windows :])
 
 
 def test_a_run_goes_on_where_it_stopped(fake: Fake, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from linerate.links import LINKS, LinkContext, eal, use_ports
 from linerate.links import ports as ports_module
 from linerate.links.eal import Memory
 from linerate.links.ports import Ports
-from linerate.runs.blocks import check_fit
+from linerate.runs.plans.blocks import check_fit
 
 MEMIF = "vdev:net_memif0,role=client,socket=/run/s,socket-abstract=no"
 

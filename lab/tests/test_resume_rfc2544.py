@@ -26,7 +26,7 @@ from simulated_lab import (
 )
 
 from linerate import links
-from linerate.experiments.rfc2544.experiment import MAX_FAILURES
+from linerate.experiments.rfc2544.experiment import Rfc2544
 from linerate.host.errors import LabError, RunError
 from linerate.links.ports import Ports
 from linerate.records import run_file
@@ -120,7 +120,7 @@ def test_killed_again_and_again_amid_void_windows(tmp_path: Path) -> None:
         start(lab, run, **SHORT)
     for attempt in range(200):
         lab = SimulatedLab(late=lambda _: 0.6, seed=attempt + 2)
-        spare = kill_before(lab, 61)
+        spare = kill_before(lab, 41)
         try:
             found = resume(lab, run)
         except KilledError:
@@ -266,7 +266,7 @@ def test_searches_that_all_failed_stay_and_those_after_them_are_made(tmp_path: P
     assert not found.summary.interrupted
     assert (run / RECORDS).read_bytes().startswith(before)
     failed = {(t.block, t.arm) for t in found.trials if t.role == "search" and t.session == 1}
-    assert len(failed) >= MAX_FAILURES
+    assert len(failed) >= Rfc2544.failures.most
     cell = found.summary.cells[0]
     figures = [arm.search for arm in [*cell.arms, *cell.references] if arm.search]
     assert sum(each.unfinished for each in figures) == len(failed)

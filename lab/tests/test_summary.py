@@ -15,7 +15,7 @@ from linerate.records import summary
 from linerate.records.cells import Cell
 from linerate.records.summary import Comparison, Summary
 from linerate.records.trial import Trial
-from linerate.runs.blocks import PROBED_EVERY
+from linerate.runs.plans.blocks import PROBED_EVERY
 from linerate.verdict import stats
 from linerate.verdict.arms import quartiles
 

@@ -26,7 +26,7 @@ from linerate.host.errors import LabError, MachineError, UsageError
 from linerate.host.link_drops import Passed
 from linerate.host.netns import Interface
 from linerate.links import LinkContext, Wire, link, tap
-from linerate.runs.blocks import check_fit, takes
+from linerate.runs.plans.blocks import check_fit, takes
 
 TAPS = ["tap1", "tap"]
 # ioctl TUNSETIFF with the flags that net_tap gives, and a frame after `struct tun_pi`.

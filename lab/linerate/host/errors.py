@@ -64,10 +64,11 @@ class MachineError(LabError):
 class HopelessError(LabError):
     """So much failed in a row that the run ended. `what` failed, the last because of `reason`."""
 
-    def __init__(self, what: str, reason: str | None) -> None:
+    def __init__(self, what: str, reason: str | None, hint: str | None = None) -> None:
         super().__init__(
             f"{what}, the last because: {reason}",
-            "linerate doctor looks for the cause; a new run with --keep-going would not end here",
+            f"{hint or 'linerate doctor looks for the cause'}; "
+            "a new run with --keep-going would not end here",
         )
 
 

@@ -15,43 +15,16 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from rich.console import Console
 
-from linerate.host.cpus import Cores
-from linerate.host.process import RunDirectory
-from linerate.records.journal import Journal
 from linerate.records.run_file import Run
 from linerate.records.summary import Summary
 from linerate.records.trial import Trial
 from linerate.runs.agreement import as_stored, merge_designs, must_agree, read, remember_devices
 from linerate.runs.options import Options, parameters
+from linerate.runs.plans.steps import SessionPlan
 from linerate.runs.run_summary import Design
-from linerate.trial.trial import Bench
 
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 AnyDesign = TypeVar("AnyDesign", bound=Design)
-
-
-class Running(Protocol):
-    """A session under way. `bench` tells what it measures with."""
-
-    warnings: list[str]
-
-    @property
-    def bench(self) -> Bench: ...
-
-    # A budget was used up before the run's end, so that it can go on.
-    unfinished: bool
-
-    @property
-    def cores(self) -> Cores: ...
-
-    def prepare(self) -> None:
-        """Look for everything that can be missing; raises `LabError`."""
-
-    def programs(self) -> dict[str, str]:
-        """SHA-256 of each program's file, after `prepare`."""
-
-    def measure(self) -> None:
-        """Go through the run's trials in their order, by the journal."""
 
 
 class Findings(Protocol):
@@ -177,10 +150,8 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
         }
 
     @abstractmethod
-    def begin(
-        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
-    ) -> Running:
-        """Start a session of a run with these options."""
+    def plan(self, options: AnyOptions) -> SessionPlan:
+        """What a session of a run with these options measures."""
 
     @abstractmethod
     def findings(self, run: Run, trials: list[Trial]) -> Findings:

@@ -290,7 +290,7 @@ class Options(Common):
 
 @dataclass(kw_only=True)
 class BlockOptions(Probing, Options):
-    """Of experiments whose cells are measured in blocks (`linerate.runs.block_run`)."""
+    """Of experiments whose cells are measured in blocks (`linerate.runs.plans.block_plan`)."""
 
     preset: Preset
 

@@ -26,13 +26,16 @@ def remaining(seconds: float) -> str:
 class Monitor:
     """Counts trials and guesses the end from how long they took so far, once a block is over.
 
-    A block's first trials say little: they pay for its start.
+    A block's first trials say little: they pay for its start. Where what counts is a whole start of
+    a forwarder (`unit` "search"), each has a line with what was found.
     """
 
-    def __init__(self, console: Console, total: int) -> None:
+    def __init__(self, console: Console, total: int, unit: str = "trial") -> None:
         self.console = console
         self.total = total
+        self.unit = unit
         self.done = 0
+        self._voided = 0
         self._earlier = 0
         self._started = time.monotonic()
         self._telling = False
@@ -85,7 +88,7 @@ class Monitor:
 
     def _left(self) -> str:
         """The remaining time; "" as long as nothing tells of it."""
-        if not self._telling:
+        if not self._telling or self.done == self._earlier:
             return ""
         elapsed = time.monotonic() - self._started
         return remaining(elapsed / (self.done - self._earlier) * (self.total - self.done))
@@ -96,21 +99,42 @@ class Monitor:
         left = self._left()
         what = f"{cell_words(trial.link, trial.size)} {trial.arm}"
         if trial.invalid:
-            self._progress.console.print(
-                f"invalid: {what}, block {trial.block}: {trial.invalid}",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
+            self.complain(trial)
         if self.console.is_terminal:
             self._progress.update(
                 self._task, description=what, completed=self.done, left=left, refresh=True
             )
         elif time.monotonic() - self._printed >= PLAIN_EVERY_S or self.done == self.total:
             self._printed = time.monotonic()
-            self.console.print(
-                f"{self.done}/{self.total} trials, {what}{left and f', {left}'}",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
+            self._say(f"{self.done}/{self.total} {self.unit}s, {what}{left and f', {left}'}")
+
+    def complain(self, trial: Trial) -> None:
+        """It does not count."""
+        where = f"{cell_words(trial.link, trial.size)} {trial.arm}"
+        self._say(f"invalid: {where}, block {trial.block}: {trial.invalid}")
+
+    def void(self) -> None:
+        """A window that will be repeated."""
+        self._voided += 1
+
+    def begin(self, link: str, size: int, arm: str, block: int) -> None:
+        """What counts is a whole start, and it begins."""
+        self._voided = 0
+        if self.console.is_terminal:
+            what = f"{cell_words(link, size)} {arm}, block {block}"
+            self._progress.update(self._task, description=escape(what), refresh=True)
+
+    def item(self, link: str, size: int, arm: str, found: str, *, fresh: bool) -> None:
+        """It is over; `fresh`: not all of it is of earlier sessions."""
+        self.done += 1
+        self._earlier += not fresh
+        self._telling = True
+        left = self._left()
+        voided = f", {self._voided} void windows" if self._voided else ""
+        if self.console.is_terminal:
+            self._progress.update(self._task, completed=self.done, left=left, refresh=True)
+        where = f"{cell_words(link, size)} {arm}"
+        self._say(f"{self.done}/{self.total} {where}: {found}{voided}{left and f'; {left}'}")
+
+    def _say(self, text: str) -> None:
+        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)

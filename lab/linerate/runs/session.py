@@ -29,8 +29,9 @@ from linerate.records.journal import Journal
 from linerate.records.output import REPORT, OutputDirectory
 from linerate.records.run_file import RUN, End, Run, Session, made_of
 from linerate.records.trial import RECORDS, RecordWriter, Trial, scan
-from linerate.runs.blocks import too_few_blocks
-from linerate.runs.experiment import Experiment, Findings, Running
+from linerate.runs.engine import Engine
+from linerate.runs.experiment import Experiment, Findings
+from linerate.runs.plans.blocks import too_few_blocks
 from linerate.runs.provenance import described, now, recall, refuse_to_resume, telling, versions
 from linerate.runs.registry import find
 
@@ -57,7 +58,7 @@ def start(
     with interruptible(), OutputDirectory(out) as output:
         try:
             run = Run(experiment=name, options=options, design=experiment.design(options))
-            if experiment.judged_in and options.get("blocks") is None:
+            if options.get("blocks") is None:
                 refuse_too_few_blocks(run.design, experiment.judged_in)
             output.write(RUN, run_file.dump(run))
             # Until the report is written: making it takes CPU time that another lab would miss.
@@ -72,11 +73,17 @@ def start(
 
 def refuse_too_few_blocks(design: Mapping[str, Any], judged_in: int) -> None:
     """Raise `UsageError` where the preset's blocks could show nothing in so many cells."""
-    cells = [Cell(each["link"], each["size"], each["blocks"]) for each in design["cells"]]
-    if lacking := too_few_blocks(cells, judged_in):
+    if lacking := _too_few_blocks(design, judged_in):
         raise UsageError(
             f"--preset {design['preset']}: {'; '.join(lacking)}", "--blocks, or fewer cells"
         )
+
+
+def _too_few_blocks(design: Mapping[str, Any], judged_in: int) -> list[str]:
+    if not judged_in:
+        return []
+    cells = [Cell(each["link"], each["size"], each["blocks"]) for each in design["cells"]]
+    return too_few_blocks(cells, judged_in)
 
 
 def _discard(output: OutputDirectory) -> None:
@@ -178,8 +185,12 @@ def _session(
             if writer.torn:
                 say(console, torn_line(writer.torn) + ", and its trial is run again")
             journal = Journal(writer, earlier, len(run.sessions) + 1)
-            running = experiment.begin(options, directory, journal, console)
-            with pinned(running.cores.control):
+            plan = experiment.plan(experiment.read_options(options))
+            few = _too_few_blocks(run.design, experiment.judged_in)
+            with (
+                Engine(plan, directory, journal, console, few) as running,
+                pinned(running.cores.control),
+            ):
                 session = _open_session(run, running, journal, command)
                 output.write(RUN, run_file.dump(run))
                 try:
@@ -218,7 +229,7 @@ def _name_the_way_on(error: Interrupted | LabError, name: str, directory: Path) 
         error.hint = "\n  ".join(filter(None, [error.hint, f"to go on with this run: {way_on}"]))
 
 
-def _open_session(run: Run, running: Running, journal: Journal, command: str) -> Session:
+def _open_session(run: Run, running: Engine, journal: Journal, command: str) -> Session:
     began = now()
     running.prepare()
     bench = running.bench
@@ -253,7 +264,7 @@ def _arms(run: Run) -> list[str]:
 
 
 def _close_session(
-    session: Session, running: Running, trials: int, stopped: Interrupted | LabError | None
+    session: Session, running: Engine, trials: int, stopped: Interrupted | LabError | None
 ) -> None:
     end: End = "complete"
     if stopped:

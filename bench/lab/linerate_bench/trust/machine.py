@@ -24,7 +24,7 @@ import numpy as np
 from linerate.links import link
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Trial
-from linerate.runs.blocks import order
+from linerate.runs.plans.blocks import order
 from linerate_bench.trust.comparison import SIZE, TESTED, Extent, arms
 
 PROGRAM = "c-l2fwd"

@@ -26,8 +26,8 @@ from linerate.records.cells import Arm, Cell
 from linerate.records.run_file import Session
 from linerate.records.summary import Comparison
 from linerate.records.trial import Load, Trial
-from linerate.runs.block_run import MAX_FAILURES
-from linerate.runs.blocks import order
+from linerate.runs.plans.block_plan import MAX_FAILURES
+from linerate.runs.plans.blocks import order
 from linerate.runs.provenance import described, now, programs, versions
 from linerate.runs.session import pinned
 from linerate.traffic.generator import Generator

@@ -17,8 +17,6 @@ from linerate.experiments.cloud.options import Options
 from linerate.experiments.cloud.page import page as cloud_page
 from linerate.experiments.cloud.page.table import print_summary
 from linerate.experiments.cloud.session.experiment import Cloud
-from linerate.host.process import RunDirectory
-from linerate.records.journal import Journal
 from linerate.records.run_file import Run
 from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment
@@ -52,11 +50,8 @@ class CloudRuns(Experiment[Options, CloudDesign]):
     def design_of(self, options: Options) -> CloudDesign:
         return design_of(options)
 
-    def begin(
-        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
-    ) -> Cloud:
-        asked = self.read_options(options)
-        return Cloud(asked, design_of(asked), run, journal, console)
+    def plan(self, options: Options) -> Cloud:
+        return Cloud(options, design_of(options))
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         design = self.read_design(run.design)

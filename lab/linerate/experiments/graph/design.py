@@ -13,8 +13,8 @@ from linerate.experiments.graph.options import Options
 from linerate.host.errors import UsageError
 from linerate.host.text import counted
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
-from linerate.runs.blocks import check_blocks
 from linerate.runs.options import Agreement
+from linerate.runs.plans.blocks import check_blocks
 from linerate.runs.run_summary import Design
 
 NAME = "graph"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One session of a run of experiment `graph`: blocks, each a start of the programs.
+"""What a session of experiment `graph` measures: blocks, each a start of the programs.
 
 First a window of each cell tells how many walks fill it, and what work they come to. Then, in each
 block, every cell is run in an order drawn from the seed, in it every build, the baseline's twice,
@@ -13,36 +13,40 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import cast
 
-from rich.console import Console
-
 from linerate.experiments.graph import programs
 from linerate.experiments.graph.cells import described, parse
-from linerate.experiments.graph.choice import CHOSEN_IN
 from linerate.experiments.graph.conversation import CellOffer, Conversation
-from linerate.experiments.graph.design import NAME, baseline_of, blocks_of, cells_of, windows_of
+from linerate.experiments.graph.design import NAME, baseline_of, blocks_of, windows_of
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.programs import NATIVE_SUFFIX, Programs
 from linerate.host import cpus
 from linerate.host.cpus import cpu_times
-from linerate.host.errors import HopelessError, MissingError, TrialError
+from linerate.host.errors import MissingError, TrialError
 from linerate.host.leases import leased
-from linerate.host.process import Activity, RunDirectory, checkpoint
+from linerate.host.process import Activity, RunDirectory
 from linerate.host.text import counted
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm
-from linerate.records.journal import Journal
 from linerate.records.trial import GraphWindow, InvalidCode, Process, Role, Trial
-from linerate.runs.blocks import too_few_blocks
-from linerate.runs.progress import Monitor, remaining
+from linerate.runs.plans.steps import (
+    Announce,
+    Attempts,
+    BlockOver,
+    Failures,
+    Most,
+    Needs,
+    Record,
+    SessionPlan,
+    Steps,
+)
+from linerate.runs.progress import remaining
 from linerate.runs.provenance import digests
 from linerate.trial.trial import Bench
 
 # A window in which others had the CPU for more of its time than this is void.
 STOLEN = 0.01
 # So many windows are tried for one that is quiet.
-ATTEMPTS = 4
-# Windows in a row without a figure, after which the run ends unless it is to keep going.
-MAX_FAILURES = 16
+MOST = Most(windows=4, disturbed=("starved",))
 # Beside its window, a request costs about so much; a start of the programs so much.
 _REQUEST_S, _START_S = 0.002, 0.8
 
@@ -52,89 +56,70 @@ def is_native(arm: str) -> bool:
     return arm.endswith(NATIVE_SUFFIX)
 
 
-class GraphSession:
-    """One session of a run; what was measured is in its journal."""
+class GraphSession(SessionPlan):
+    """The plan of a session."""
 
-    def __init__(
-        self, options: Options, run: RunDirectory, journal: Journal, console: Console
-    ) -> None:
+    name = NAME
+    unit = "window"
+    failures = Failures(16, "windows in a row were invalid")
+
+    def __init__(self, options: Options) -> None:
+        super().__init__()
         self.options = options
-        self.run = run
-        self.journal = journal
-        self.console = console
-        self.plan = options.plan
+        self.offers = options.plan
         self.baseline = baseline_of(options.plan)
-        self.warnings: list[str] = list(options.left_out)
-        self.unfinished = False
-        self.cores = cpus.Cores.choose()
-        self.bench = Bench(
-            run=run,
-            cores=self.cores,
-            memory=Memory.choose(options.hugepages),
-            experiment=NAME,
-            seed=options.seed,
-            window_s=options.preset.window_s,
-            session=journal.session,
-        )
+        self.warnings += options.left_out
+        self.seed = options.seed
+        self.hugepages = options.hugepages
+        self.keep_going = options.keep_going
+        self.window_s = options.preset.window_s
         self.found: Programs | None = None
         self._walks: dict[str, GraphWindow] = {}
-        self._failures = 0
-        windows = sum(len(windows_of(offer, self.baseline)) for offer in self.plan)
-        self.monitor = Monitor(console, len(self.plan) + windows * blocks_of(options))
+        windows = sum(len(windows_of(offer, self.baseline)) for offer in self.offers)
+        self.total = len(self.offers) + windows * blocks_of(options)
 
     @property
-    def trials(self) -> list[Trial]:
-        return self.journal.trials
-
-    @property
-    def _native(self) -> bool:
-        return any(is_native(arm) for offer in self.plan for arm in offer.arms)
+    def needs(self) -> Needs:
+        return Needs(clock=False)
 
     def prepare(self) -> None:
-        """Everything that can be missing is looked for before the first window."""
         self.found = programs.find()
         offered = {each.cell: each.arms for each in offers(self.found, self.bench)}
-        for offer in self.plan:
+        for offer in self.offers:
             if lacking := [arm for arm in offer.arms if arm not in offered.get(offer.cell, [])]:
                 raise MissingError(
                     f"{offer.cell}: the programs here no longer have {', '.join(lacking)}",
                     "make build; for what is native: make native-graph",
                 )
-        cells = cells_of(self.options)
-        self.warnings += too_few_blocks(cells, CHOSEN_IN)
-        if warning := cpus.await_free(self.cores.forwarder):
-            self.warnings.append(warning)
 
     def programs(self) -> dict[str, str]:
         assert self.found
         return digests(self.found.files())
 
-    def measure(self) -> None:
+    def steps(self) -> Steps[None]:
         blocks = blocks_of(self.options)
-        seconds = self.monitor.total * (self.bench.window_s + _REQUEST_S) + blocks * _START_S
-        with self.monitor:
-            self.monitor.announce(
-                f"{counted(len(self.plan), 'cell')}, {counted(self.monitor.total, 'window')} of "
-                f"{self.bench.window_s * 1e3:g} ms in {counted(blocks, 'block')}: about "
-                f"{remaining(seconds).removesuffix(' left')}"
-            )
+        seconds = self.total * (self.window_s + _REQUEST_S) + blocks * _START_S
+        yield Announce(
+            f"{counted(len(self.offers), 'cell')}, {counted(self.total, 'window')} of "
+            f"{self.window_s * 1e3:g} ms in {counted(blocks, 'block')}: about "
+            f"{remaining(seconds).removesuffix(' left')}"
+        )
+        with _Block(self) as block:
+            for offer in self.offers:
+                yield from self._calibrate(block, offer)
+        for place, order in enumerate(self._orders(blocks)):
             with _Block(self) as block:
-                for offer in self.plan:
-                    self._calibrate(block, offer)
-            for place, order in enumerate(self._orders(blocks)):
-                with _Block(self) as block:
-                    for offer, arms in order:
-                        for arm in arms:
-                            self._window(block, offer, arm, place)
-                self.monitor.block_over()
-        self.journal.finish()
+                for offer, arms in order:
+                    for arm in arms:
+                        yield self._window(block, offer, arm, place)
+            yield BlockOver()
 
     def _orders(self, blocks: int) -> list[list[tuple[CellOffer, list[Arm]]]]:
         """Cells shuffled in each block, and in each cell its arms, side by side in time."""
-        source = random.Random(f"linerate:{self.options.seed}:{NAME}")
+        source = random.Random(f"linerate:{self.seed}:{NAME}")
         orders = []
         for _ in range(blocks):
-            cells = list(self.plan)
+            cells = list(self.offers)
             source.shuffle(cells)
             order = []
             for offer in cells:
@@ -144,47 +129,35 @@ class GraphSession:
             orders.append(order)
         return orders
 
-    def _calibrate(self, block: _Block, offer: CellOffer) -> None:
+    def _calibrate(self, block: _Block, offer: CellOffer) -> Steps[None]:
         """How many walks fill a window, and the work that they come to: by the cell's first arm.
 
         One that was starved to the last attempt says it, too: of fewer walks, and the same work.
         """
         arm = Arm(offer.arms[0], offer.arms[0])
-        trial = self._window(block, offer, arm, 0, role="self-test")
+        trial: Trial = yield self._window(block, offer, arm, 0, role="self-test")
         if trial.graph and trial.invalid_code in {None, "starved"}:
             self._walks[offer.cell] = trial.graph
 
     def _window(
         self, block: _Block, offer: CellOffer, arm: Arm, place: int, role: Role = "measure"
-    ) -> Trial:
+    ) -> Attempts:
         """One that counts, or the last of those that do not."""
         due = {"link": offer.cell, "role": role, "arm": arm.label, "block": place}
-        for attempt in range(1, ATTEMPTS + 1):
-            replayed = self.journal.replay(**due, attempt=attempt)
-            if replayed is None:
-                checkpoint()
-                trial = self._attempt(block, offer, arm, place, role, attempt)
-                self.journal.add(trial)
-            else:
-                trial = replayed
-            if trial.invalid_code != "starved":
-                break
-        if replayed is None:
-            self.monitor.finished(trial)
-            self._failures = self._failures + 1 if trial.invalid else 0
-            if self._failures >= MAX_FAILURES and not self.options.keep_going:
-                raise HopelessError(f"{MAX_FAILURES} windows in a row were invalid", trial.invalid)
-        else:
-            self.monitor.replayed(trial)
-            self._failures = 0
-        return trial
+
+        def run(attempt: int, record: Record) -> Trial:
+            trial = self._attempt(block, offer, arm, place, role, attempt)
+            record(trial)
+            return trial
+
+        return Attempts(due=lambda attempt: due | {"attempt": attempt}, run=run, most=MOST)
 
     def _attempt(  # noqa: PLR0917 - as a record has them
         self, block: _Block, offer: CellOffer, arm: Arm, place: int, role: Role, attempt: int
     ) -> Trial:
         trial = Trial(
-            experiment=NAME, seed=self.options.seed, session=self.journal.session, block=place,
-            position=len(self.trials), role=role, arm=arm.label, forwarder=arm.forwarder,
+            experiment=NAME, seed=self.seed, session=self.bench.session, block=place,
+            position=0, role=role, arm=arm.label, forwarder=arm.forwarder,
             program=described(arm.forwarder), link=offer.cell, size=parse(offer.cell).batch,
             load="self-driven", attempt=attempt,
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -201,7 +174,7 @@ class GraphSession:
                 walks=calibrated.walks if calibrated and role == "measure" else None,
                 ms=max(round(self.bench.window_s * 1e3), 1),
             )  # fmt: skip
-            trial.steal_ticks = {str(self.cores.forwarder): self._stolen() - steal}
+            trial.steal_ticks = {str(self.bench.cores.forwarder): self._stolen() - steal}
             self._enter(trial, talk, before, ran)
             if trial.graph and offer.path_nodes:
                 trial.graph.path_nodes = offer.path_nodes
@@ -215,7 +188,7 @@ class GraphSession:
         return trial
 
     def _stolen(self) -> int:
-        return cpu_times()[self.cores.forwarder].steal
+        return cpu_times()[self.bench.cores.forwarder].steal
 
     def _enter(self, trial: Trial, talk: Conversation, before: Activity, ran: GraphWindow) -> None:
         trial.graph = ran

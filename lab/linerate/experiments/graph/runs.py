@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rich.console import Console
-
 from linerate.experiments.graph.choice import CHOSEN_IN, judged, last_windows
 from linerate.experiments.graph.design import NAME, GraphDesign, check, design_of, planned
 from linerate.experiments.graph.experiment import GraphSession, look
@@ -16,9 +14,7 @@ from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.page import page as graph_page
 from linerate.experiments.graph.summarise import pairs_of_cells, summarise
 from linerate.experiments.graph.table import print_summary
-from linerate.host.process import RunDirectory
 from linerate.records.cells import AA_SUFFIX
-from linerate.records.journal import Journal
 from linerate.records.run_file import Run
 from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment
@@ -49,10 +45,8 @@ class GraphRuns(Experiment[Options, GraphDesign]):
     def design_of(self, options: Options) -> GraphDesign:
         return design_of(options)
 
-    def begin(
-        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
-    ) -> GraphSession:
-        return GraphSession(self.read_options(options), run, journal, console)
+    def plan(self, options: Options) -> GraphSession:
+        return GraphSession(options)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         design = self.read_design(run.design)

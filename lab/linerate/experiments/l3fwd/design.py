@@ -22,8 +22,8 @@ from linerate.links import LINKS, TABLES, RoutedNearFree, link, rules
 from linerate.links.tables import Tables
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Trial
-from linerate.runs.blocks import arms, check_blocks, takes
 from linerate.runs.options import Agreement
+from linerate.runs.plans.blocks import arms, check_blocks, takes
 
 NAME = "l3fwd"
 QUESTION = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One session of a run of experiment `l3fwd`: measured as `overload` measures, by other tables."""
+"""What a session of experiment `l3fwd` measures: as `overload` measures, by other tables."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from linerate.experiments.l3fwd.design import NAME, all_arms, arms_of, cells, fo
 from linerate.experiments.l3fwd.options import Options
 from linerate.experiments.overload.plan import Overload
 from linerate.records.cells import Arm, Cell
-from linerate.runs.options import BlockOptions
 
 
 class L3fwd(Overload):
-    """What was measured is in its journal."""
+    """The plan of a session."""
 
     name = NAME
 
-    @staticmethod
-    def plan(options: BlockOptions) -> tuple[list[Arm], list[Cell]]:
-        assert isinstance(options, Options)
+    def __init__(self, options: Options) -> None:
+        self._forwarders = forwarders(options)
         chosen = cells(options)
-        return all_arms(forwarders(options), chosen), chosen
+        super().__init__(options, all_arms(self._forwarders, chosen), chosen)
 
     def arms_of(self, cell: Cell) -> list[Arm]:
-        assert isinstance(self.options, Options)
-        return arms_of(forwarders(self.options), cell.link)
+        return arms_of(self._forwarders, cell.link)

@@ -3,10 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from rich.console import Console
-
 from linerate.experiments.l3fwd import page as l3fwd_page
 from linerate.experiments.l3fwd.design import NAME, L3fwdDesign, design_of
 from linerate.experiments.l3fwd.experiment import L3fwd
@@ -14,8 +10,6 @@ from linerate.experiments.l3fwd.options import Options
 from linerate.experiments.l3fwd.table import print_summary
 from linerate.experiments.overload.runs import compared
 from linerate.experiments.overload.summarise import summarise
-from linerate.host.process import RunDirectory
-from linerate.records.journal import Journal
 from linerate.records.run_file import Run
 from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment
@@ -35,10 +29,8 @@ class L3fwdRuns(Experiment[Options, L3fwdDesign]):
     def design_of(self, options: Options) -> L3fwdDesign:
         return design_of(options)
 
-    def begin(
-        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
-    ) -> L3fwd:
-        return L3fwd(self.read_options(options), run, journal, console)
+    def plan(self, options: Options) -> L3fwd:
+        return L3fwd(options)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         design = self.read_design(run.design)

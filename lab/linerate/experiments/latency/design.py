@@ -20,8 +20,8 @@ from linerate.experiments.latency.plan import LOADS, Preset
 from linerate.host.errors import UsageError
 from linerate.links import link
 from linerate.records.cells import Cell
-from linerate.runs.blocks import arms, blocks_for, check_blocks, takes
 from linerate.runs.options import Agreement, apart_from_blocks
+from linerate.runs.plans.blocks import arms, blocks_for, check_blocks, takes
 from linerate.runs.run_summary import Design
 
 NAME = "latency"

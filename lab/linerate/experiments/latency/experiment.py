@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 from typing import Literal
-
-from rich.console import Console
 
 from linerate.experiments.latency import packet_sender, plan
 from linerate.experiments.latency.design import NAME, cells, preset_of
@@ -23,27 +22,27 @@ from linerate.experiments.latency.options import DEFAULT_FORWARDERS, Options
 from linerate.experiments.latency.packet_sender import PacketSender
 from linerate.experiments.latency.plan import IDLE, IDLE_PPS, INSIDE_LOADS, LOADS, Step
 from linerate.forwarders import forwarder
-from linerate.host import cpus
-from linerate.host.builds.plugins import probe_plugin
-from linerate.host.errors import HopelessError, TrialError
-from linerate.host.places import rust_binary
-from linerate.host.process import RunDirectory, checkpoint
+from linerate.host.errors import TrialError
 from linerate.host.text import counted
-from linerate.links import LinkContext, Wire, link
-from linerate.links.eal import Memory
-from linerate.links.ports import Ports
+from linerate.links import link
 from linerate.records.cells import Arm, Cell
-from linerate.records.journal import Journal
-from linerate.records.trial import Role, Test, Trial
-from linerate.runs.blocks import arms, order, takes
-from linerate.runs.progress import Monitor
-from linerate.runs.provenance import programs
-from linerate.traffic.generator import Generator
+from linerate.runs.plans.blocks import arms, order, takes
+from linerate.runs.plans.steps import (
+    Announce,
+    Attempts,
+    BlockOver,
+    Failures,
+    Most,
+    Needs,
+    Once,
+    OnSetup,
+    SessionPlan,
+    Start,
+    Started,
+    Steps,
+)
 from linerate.trial.bed import Bed
-from linerate.trial.clock_check import ClockCheck, check_clock
-from linerate.trial.search.bed_device import DISTURBED, BedDevice, Terms
-from linerate.trial.search.replay import Resumed
-from linerate.trial.trial import Bench, Plan, run_trial
+from linerate.trial.search.bed_device import Terms
 
 # Shares of what came back of a flood that are tried as 100 %, until the sender is on time at the
 # greatest load.
@@ -51,44 +50,29 @@ PACED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 PACED_S = 0.1
 # Every burst is looked at: what that costs is no part of a round trip.
 ONE_IN = 1
-# Units in a row without any figure, after which the run ends unless it is to keep going.
-MAX_FAILURES = 4
 
 Part = Literal["latency", "spans"]
 PARTS: tuple[Part, ...] = ("latency", "spans")
 
 
-class Latency:
-    """One session of a run; what was measured is in its journal."""
+class Latency(SessionPlan):
+    """The plan of a session."""
 
-    def __init__(
-        self, options: Options, run: RunDirectory, journal: Journal, console: Console
-    ) -> None:
+    name = NAME
+    failures = Failures(4, "starts of forwarders in a row gave no figure")
+
+    def __init__(self, options: Options) -> None:
+        super().__init__()
         self.options = options
-        self.run = run
-        self.journal = journal
         self.preset = preset_of(options)
         self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
         self.cells = cells(options)
-        self.warnings: list[str] = []
-        self.unfinished = False
-        self.cores = cpus.Cores.choose()
-        self.bench = Bench(
-            run=run,
-            cores=self.cores,
-            memory=Memory.choose(options.hugepages),
-            experiment=NAME,
-            seed=options.seed,
-            window_s=self.preset.flood_s,
-            session=journal.session,
-        )
-        self.clock: ClockCheck | None = None
-        self.monitor = Monitor(console, sum(map(self._planned, self.cells)))
-        self._failures = 0
-
-    @property
-    def trials(self) -> list[Trial]:
-        return self.journal.trials
+        self.seed = options.seed
+        self.hugepages = options.hugepages
+        self.keep_going = options.keep_going
+        self.window_s = self.preset.flood_s
+        self.terms = Terms(windows=self.preset.windows)
+        self.total = sum(map(self._planned, self.cells))
 
     @property
     def _parts(self) -> tuple[Part, ...]:
@@ -119,81 +103,62 @@ class Latency:
     def _steps(self, part: Part) -> list[Step]:
         return plan.steps(self.options.protocols, LOADS if part == "latency" else INSIDE_LOADS)
 
-    def prepare(self) -> None:
-        """Everything that can be missing is looked for before the first trial."""
-        for name in dict.fromkeys(["reflect", *(arm.forwarder for arm in self.arms)]):
-            forwarder(name).prepare()
-        for name in dict.fromkeys(cell.link for cell in self.cells):
-            found = link(name)
-            found.prepare()
-            if isinstance(found, Ports) and not self.bench.memory.hugepages:
-                found.without_hugepages()
-        rust_binary("generator")
-        if any(map(self._pinged, self.cells)):
-            rust_binary(packet_sender.PROGRAM)
-        if self.options.inside:
-            probe_plugin()
-        self.warnings += cpus.ready(self.cores)
-        self.clock = check_clock(self.bench)
-        if complaint := self.clock.complaint():
-            self.warnings.append(complaint)
-        self.bench = replace(self.bench, tsc_hz=self.clock.told_hz)
-
-    def measure(self) -> None:
-        with self.monitor:
-            for cell in self.cells:
-                self._cell(cell)
-        self.journal.finish()
-
-    def programs(self) -> dict[str, str]:
-        """Digests of the programs that take part, after `prepare`."""
-        names = [arm.forwarder for arm in self.arms]
+    @property
+    def needs(self) -> Needs:
         pinged = any(map(self._pinged, self.cells))
-        others = [packet_sender.PROGRAM] if pinged else []
-        return programs(names, generator=True, probe=self.options.inside, others=others)
-
-    # -- one cell ------------------------------------------------------------------------------
-
-    def _cell(self, cell: Cell) -> None:
-        capacity = self._capacities(cell)
-        self.monitor.announce(f"{cell.link} {cell.size} B: {counted(cell.blocks, 'block')}")
-        seed = self.options.seed
-        blocks = zip(
-            order(self._units(cell), cell, seed), order(self._pinged(cell), cell, seed), strict=True
+        return Needs(
+            forwarders=tuple(arm.forwarder for arm in self.arms),
+            links=tuple(cell.link for cell in self.cells),
+            probe=self.options.inside,
+            others=(packet_sender.PROGRAM,) if pinged else (),
         )
-        for block, (shuffled, pinged) in enumerate(blocks):
-            with self._bed(cell, flood=False) as bed:
-                for part, arm in shuffled:
-                    self._unit(bed, arm, block, part, capacity.get(arm.forwarder))
-            if pinged:
-                with Bed(link(cell.link), self._context(cell)) as bed:
-                    for arm in pinged:
-                        self._ping(bed, arm, block)
-            self.monitor.block_over()
 
-    def _capacities(self, cell: Cell) -> dict[str, float]:
+    def steps(self) -> Steps[None]:
+        for cell in self.cells:
+            capacity = yield from self._capacities(cell)
+            yield Announce(f"{cell.link} {cell.size} B: {counted(cell.blocks, 'block')}")
+            seed = self.seed
+            blocks = zip(
+                order(self._units(cell), cell, seed),
+                order(self._pinged(cell), cell, seed),
+                strict=True,
+            )
+            for block, (units, pinged) in enumerate(blocks):
+                yield OnSetup(cell, partial(self._block, cell, block, units, capacity))
+                if pinged:
+                    yield OnSetup(cell, partial(self._pings, block, pinged), sender=False)
+                yield BlockOver()
+
+    # -- what each forwarder carries -----------------------------------------------------------
+
+    def _capacities(self, cell: Cell) -> Steps[dict[str, float]]:
         """100 % of each forwarder, in frames per second; without those that are not known."""
         names = list(dict.fromkeys(arm.forwarder for arm in self._arms(cell)))
         if self.options.line_rate:
             return dict.fromkeys(names, self.options.line_rate)
-        self.monitor.announce(f"{cell.link} {cell.size} B: what each forwarder carries")
+        yield Announce(f"{cell.link} {cell.size} B: what each forwarder carries")
         drawn = replace(cell, blocks=self.preset.floods)
-        for block, shuffled in enumerate(order(self._arms(cell), drawn, self.options.seed)):
-            with self._bed(cell, flood=True) as bed:
-                for arm in shuffled:
-                    self._flood(bed, arm, block)
+        for block, shuffled in enumerate(order(self._arms(cell), drawn, self.seed)):
+            yield OnSetup(cell, partial(self._floods, block, shuffled), flood=True)
+        found: dict[str, float] = yield OnSetup(cell, partial(self._all_paced, cell, names))
+        return found
+
+    def _floods(self, block: int, drawn: list[Arm], setup: Bed) -> Steps[None]:
+        for arm in drawn:
+            yield Once(setup=setup, arm=arm, block=block, role="measure", fails=False)
+
+    def _all_paced(self, cell: Cell, names: list[str], setup: Bed) -> Steps[dict[str, float]]:
         found = {}
-        with self._bed(cell, flood=False) as bed:
-            for name in names:
-                flooded = flood_pps(self.trials, cell, name)
-                paced = flooded and self._paced(bed, Arm(name, name), flooded)
-                if paced:
-                    found[name] = paced
-                else:
-                    self.warnings.append(
-                        f"{cell.link} {cell.size} B: what {name} carries is not known, so it has "
-                        f"no figures under load{self._why(cell, name)}"
-                    )
+        for name in names:
+            flooded = flood_pps(self.trials, cell, name)
+            paced = (yield from self._paced(setup, Arm(name, name), flooded)) if flooded else None
+            if paced:
+                found[name] = paced
+            else:
+                self.warn(
+                    f"{cell.link} {cell.size} B: what {name} carries is not known, so it has "
+                    f"no figures under load{self._why(cell, name)}"
+                )
         return found
 
     def _why(self, cell: Cell, name: str) -> str:
@@ -206,166 +171,87 @@ class Latency:
         ]
         return next((f"; the last because: {t.invalid}" for t in asked[::-1] if t.invalid), "")
 
-    def _flood(self, bed: Bed, arm: Arm, block: int) -> None:
-        trial = self.journal.replay(**_place(bed, arm, block, "measure"), load="flood")
-        if trial:
-            self.monitor.replayed(trial)
-            return
-        checkpoint()
-        trial = run_trial(self.bench, Plan(arm, "flood", block, len(self.trials), "measure"), bed)
-        self._record(trial)
-        self.monitor.finished(trial)
-
-    def _paced(self, bed: Bed, arm: Arm, flooded: float) -> float | None:
+    def _paced(self, setup: Bed, arm: Arm, flooded: float) -> Steps[float | None]:
         """The greatest share of the flood's rate at whose greatest load the sender is on time."""
         for share in PACED_SHARES:
-            with self._device(bed, arm, 0, "self-test", share * flooded) as real:
-                device = Resumed(real, self.journal, _place(bed, arm, 0, "self-test"))
-                checkpoint()
+            pps = share * flooded
+
+            def kept(started: Started, pps: float = pps) -> bool:
                 try:
-                    device.send(share * flooded * max(LOADS), PACED_S)
+                    started.device.send(pps * max(LOADS), PACED_S)
                 except TrialError:
-                    continue
-                return share * flooded
+                    return False
+                return True
+
+            done: bool = yield Start(
+                setup=setup, arm=arm, block=0, role="self-test", max_pps=pps, terms=self.terms,
+                procedure=kept,
+            )  # fmt: skip
+            if done:
+                return pps
         return None
 
-    def _unit(self, bed: Bed, arm: Arm, block: int, part: Part, capacity_pps: float | None) -> None:
-        drawn = self._steps(part)
-        random.Random(f"linerate:{self.options.seed}:{arm.label}:{block}:{part}").shuffle(drawn)
-        before, failed = len(self.trials), True
-        spans = ONE_IN if part == "spans" else 0
-        maximum = capacity_pps or IDLE_PPS
-        with self._device(bed, arm, block, "search", maximum, part, spans=spans) as real:
-            for step in drawn:
-                if capacity_pps is None and step.load != IDLE:
-                    self.monitor.skip(1)
-                    continue
-                checkpoint()
-                failed = not self._step(real, bed, step, maximum) and failed
-        if len(self.trials) == before:
-            return
-        fresh = self.trials[-1].session == self.journal.session
-        self._failures = self._failures + 1 if failed and fresh else 0
-        if self._failures >= MAX_FAILURES and not self.options.keep_going:
-            raise HopelessError(
-                f"{MAX_FAILURES} starts of forwarders in a row gave no figure",
-                self.trials[-1].invalid,
-            )
+    # -- the blocks of a cell ------------------------------------------------------------------
 
-    def _ping(self, bed: Bed, arm: Arm, block: int) -> None:
-        drawn = plan.steps(self.options.protocols, (IDLE,))
-        random.Random(f"linerate:{self.options.seed}:{arm.label}:{block}:ping").shuffle(drawn)
-        with PacketSender(
-            self.bench,
-            bed,
-            arm,
-            block=block,
-            windows=self.preset.windows,
-            record=self._record,
-        ) as sender:
-            for step in drawn:
-                trial, done = self._replayed_ping(bed, arm, block, step)
-                if trial:
-                    self.monitor.replayed(trial)
-                    continue
-                self.monitor.finished(sender.measure(step, self.preset.idle_s, done))
-
-    def _replayed_ping(
-        self, bed: Bed, arm: Arm, block: int, step: Step
-    ) -> tuple[Trial | None, int]:
-        """The trial as earlier sessions have it, None where they do not; and windows they had."""
-        place = {
-            **_place(bed, arm, block, "search"),
-            "test": "ping",
-            "protocol": step.protocol,
-        }
-        done = 0
-        while trial := self.journal.replay(**place):
-            done += 1
-            if trial.invalid_code not in DISTURBED or done >= self.preset.windows:
-                return trial, done
-        return None, done
-
-    def _step(self, real: BedDevice, bed: Bed, step: Step, maximum: float) -> bool:
-        """Whether it was measured."""
-        real.protocol = step.protocol
-        place = _place(bed, real.arm, real.block, "search") | {"protocol": step.protocol}
-        device = Resumed(real, self.journal, place)
-        device.test = real.test
-        pps = step.pps(maximum)
-        before = len(self.trials)
-        try:
-            seconds = plan.seconds_of(self.preset, step, pps, self._blocks(bed))
-            device.send(pps, seconds, latency=device.test == "latency")
-        except TrialError:
-            # Its windows are on record.
-            measured = False
-        else:
-            measured = True
-        if len(self.trials) > before:
-            last = self.trials[-1]
-            (
-                self.monitor.finished
-                if last.session == self.journal.session
-                else self.monitor.replayed
-            )(last)
-        return measured
-
-    def _blocks(self, bed: Bed) -> int:
-        return next(
-            cell.blocks
-            for cell in self.cells
-            if (cell.link, cell.size) == (bed.link.name, bed.context.size)
-        )
-
-    def _device(  # noqa: PLR0917 - as a record has them
+    def _block(
         self,
-        bed: Bed,
+        cell: Cell,
+        block: int,
+        units: list[tuple[Part, Arm]],
+        capacity: dict[str, float],
+        setup: Bed,
+    ) -> Steps[None]:
+        for part, arm in units:
+            known = capacity.get(arm.forwarder)
+            yield Start(
+                setup=setup, arm=arm, block=block, role="search", max_pps=known or IDLE_PPS,
+                terms=self.terms, test=part, spans=ONE_IN if part == "spans" else 0,
+                procedure=partial(self._unit, cell, arm, block, part, known),
+                failed=self.last_reason,
+            )  # fmt: skip
+
+    def _unit(  # noqa: PLR0917
+        self,
+        cell: Cell,
         arm: Arm,
         block: int,
-        role: Role,
-        max_pps: float,
-        test: Test = "throughput",
-        *,
-        spans: int = 0,
-    ) -> BedDevice:
-        device = BedDevice(
-            self.bench,
-            bed,
-            arm,
-            block=block,
-            max_pps=max_pps,
-            terms=Terms(windows=self.preset.windows),
-            record=self._record,
-            role=role,
-            spans=spans,
-        )
-        device.test = test
-        return device
+        part: Part,
+        capacity_pps: float | None,
+        started: Started,
+    ) -> bool:
+        """Whether anything was measured."""
+        drawn = self._steps(part)
+        random.Random(f"linerate:{self.seed}:{arm.label}:{block}:{part}").shuffle(drawn)
+        measured = False
+        for step in drawn:
+            if capacity_pps is None and step.load != IDLE:
+                started.skip(1)
+                continue
+            pps = step.pps(capacity_pps or IDLE_PPS)
+            seconds = plan.seconds_of(self.preset, step, pps, cell.blocks)
+            found = started.measure(pps, seconds, latency=part == "latency", protocol=step.protocol)
+            measured = measured or found is not None
+        return measured
 
-    def _record(self, trial: Trial) -> None:
-        trial.position = len(self.trials)
-        if self.clock:
-            self.clock.enter(trial)
-        self.journal.add(trial)
+    def _pings(self, block: int, drawn: list[Arm], setup: Bed) -> Steps[None]:
+        most = Most(windows=self.preset.windows)
+        for arm in drawn:
+            steps = plan.steps(self.options.protocols, (IDLE,))
+            random.Random(f"linerate:{self.seed}:{arm.label}:{block}:ping").shuffle(steps)
+            with PacketSender(self.bench, setup, arm, block=block) as sender:
+                for step in steps:
+                    place = {
+                        "link": setup.link.name, "size": setup.context.size, "arm": arm.label,
+                        "block": block, "role": "search", "test": "ping",
+                        "protocol": step.protocol,
+                    }  # fmt: skip
+                    yield Attempts(
+                        due=partial(_attempt_at, place),
+                        run=partial(sender.window, step, self.preset.idle_s),
+                        most=most,
+                        fails=False,
+                    )
 
-    def _bed(self, cell: Cell, *, flood: bool) -> Bed:
-        def start(wire: Wire) -> Generator:
-            return Generator(self.run, self.cores.control, self.bench.memory, wire, flood=flood)
 
-        return Bed(link(cell.link), self._context(cell), start)
-
-    def _context(self, cell: Cell) -> LinkContext:
-        return LinkContext(
-            self.bench.run.path, cell.size, self.bench.memory.hugepages, self.bench.cores
-        )
-
-
-def _place(bed: Bed, arm: Arm, block: int, role: Role) -> dict[str, object]:
-    return {
-        "link": bed.link.name,
-        "size": bed.context.size,
-        "arm": arm.label,
-        "block": block,
-        "role": role,
-    }
+def _attempt_at(place: dict[str, object], attempt: int) -> dict[str, object]:
+    return place | {"attempt": attempt}

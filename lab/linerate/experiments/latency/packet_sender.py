@@ -18,7 +18,7 @@ from linerate.forwarders import forwarder
 from linerate.host.errors import LinkError, ProcessError, TrialError
 from linerate.host.netns import Interface
 from linerate.host.places import rust_binary
-from linerate.host.process import Child, Command, checkpoint
+from linerate.host.process import Child, Command
 from linerate.links import Wire
 from linerate.records.cells import Arm
 from linerate.records.trial import Clock, LatencyFigures, Trial
@@ -64,23 +64,11 @@ class PacketSender:
     Lifecycle: a context manager. The forwarder is started by the first trial.
     """
 
-    def __init__(
-        self,
-        bench: Bench,
-        bed: Bed,
-        arm: Arm,
-        *,
-        block: int,
-        windows: int,
-        record: Callable[[Trial], None],
-    ) -> None:
-        """`windows`: at most so many for one trial. `record` keeps each window's trial."""
+    def __init__(self, bench: Bench, bed: Bed, arm: Arm, *, block: int) -> None:
         self.bench = bench
         self.bed = bed
         self.arm = arm
         self.block = block
-        self._windows = windows
-        self._record = record
         self._stack = ExitStack()
         self._running: Running | None = None
 
@@ -94,16 +82,13 @@ class PacketSender:
         stack, self._stack, self._running = self._stack, ExitStack(), None
         stack.close()
 
-    def measure(self, step: Step, seconds: float, done: int = 0) -> Trial:
-        """The first window that counts, or the last; `done`: windows that are on record already."""
-        attempt = done
-        while True:
-            attempt += 1
-            checkpoint()
-            trial = self._window(step, seconds, attempt)
-            self._record(trial)
-            if trial.invalid_code not in DISTURBED or attempt >= self._windows:
-                return trial
+    def window(
+        self, step: Step, seconds: float, attempt: int, record: Callable[[Trial], None]
+    ) -> Trial:
+        """One attempt at a trial, of that number; `record` keeps it."""
+        trial = self._window(step, seconds, attempt)
+        record(trial)
+        return trial
 
     def _window(self, step: Step, seconds: float, attempt: int) -> Trial:
         plan = Plan(self.arm, "paced", self.block, 0, "search", load_share=0.0, pps=IDLE_PPS)

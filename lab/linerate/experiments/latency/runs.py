@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
-
 from linerate.experiments.latency import page as latency_page
 from linerate.experiments.latency.design import NAME, LatencyDesign, cells, design_of
 from linerate.experiments.latency.experiment import Latency
@@ -21,10 +19,8 @@ from linerate.experiments.latency.summarise import (
     trials_at_step,
 )
 from linerate.experiments.latency.table import print_latency
-from linerate.host.process import RunDirectory
 from linerate.links import use_ports
 from linerate.records.cells import AA_SUFFIX
-from linerate.records.journal import Journal
 from linerate.records.run_file import Run
 from linerate.records.summary import CellSummary
 from linerate.records.trial import Trial
@@ -50,12 +46,9 @@ class LatencyRuns(Experiment[Options, LatencyDesign]):
     def defaults(self, options: Options) -> dict[str, Any]:
         return {**super().defaults(options), "blocks": cells(options)[0].blocks}
 
-    def begin(
-        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
-    ) -> Latency:
-        asked = self.read_options(options)
-        use_ports(asked.links, asked.generator_ports, asked.forwarder_ports)
-        return Latency(asked, run, journal, console)
+    def plan(self, options: Options) -> Latency:
+        use_ports(options.links, options.generator_ports, options.forwarder_ports)
+        return Latency(options)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         asked = self._asked(run, trials)

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rich.console import Console
-
 from linerate.experiments.overload.options import (
     DEFAULT_FORWARDERS,
     DEFAULT_LINKS,
@@ -23,15 +21,13 @@ from linerate.experiments.overload.options import (
 )
 from linerate.experiments.overload.summarise import OverloadDesign, summarise_cell
 from linerate.host.errors import UsageError
-from linerate.host.process import RunDirectory
 from linerate.host.text import counted
 from linerate.links import link
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
-from linerate.records.journal import Journal
 from linerate.records.trial import Role
 from linerate.records.types import LOW_LOAD
-from linerate.runs.block_run import BlockRun, Windows
-from linerate.runs.blocks import (
+from linerate.runs.plans.block_plan import BlockPlan, Windows
+from linerate.runs.plans.blocks import (
     DEMO_CELLS,
     PEERS,
     arms,
@@ -40,7 +36,7 @@ from linerate.runs.blocks import (
     check_fit,
     schedule,
 )
-from linerate.runs.options import BlockOptions
+from linerate.runs.plans.steps import More, Steps
 from linerate.trial.search.bed_device import Terms
 
 NAME = "overload"
@@ -95,22 +91,12 @@ def design_of(options: Options) -> OverloadDesign:
     )
 
 
-class Overload(BlockRun):
-    """One session of a run; what was measured is in its journal."""
+class Overload(BlockPlan):
+    """The plan of a session."""
 
     name = NAME
     windows = LOWER_LOADS
     peers = PEERS
-
-    def __init__(
-        self, options: BlockOptions, run: RunDirectory, journal: Journal, console: Console
-    ) -> None:
-        super().__init__(options, *self.plan(options), run, journal, console)
-
-    @staticmethod
-    def plan(options: BlockOptions) -> tuple[list[Arm], list[Cell]]:
-        assert isinstance(options, Options)
-        return arms(options.forwarders or DEFAULT_FORWARDERS), cells(options)
 
     def planned(self) -> int:
         """A limited arm adds some."""
@@ -138,17 +124,18 @@ class Overload(BlockRun):
         needed = blocks_for(sizes * len(LOW_LOADS + LIMITED_LOADS))
         return min(max(self.options.preset.lower_load, needed), cell.blocks)
 
-    def cell(self, cell: Cell) -> None:
-        self.floods(cell, self._schedule(cell))
+    def cell(self, cell: Cell) -> Steps[None]:
+        yield from self.floods(cell, self._schedule(cell))
         if not link(cell.link).has_generator:
             return
         summary = summarise_cell(cell, self.arms_of(cell), self.trials, self.options.line_rate)
         if summary.ceiling is None:
             # Without a ceiling no share of it can be offered; the summary warns of it.
-            self.monitor.skip(self._lower_load_trials(cell, LOW_LOADS))
+            yield More(-self._lower_load_trials(cell, LOW_LOADS))
             return
         shares: tuple[float, ...] = LOW_LOADS
         if any(arm.limited_by and not arm.arm.endswith(AA_SUFFIX) for arm in summary.arms):
-            self.monitor.add(self._lower_load_trials(cell, LIMITED_LOADS))
+            yield More(self._lower_load_trials(cell, LIMITED_LOADS))
             shares += LIMITED_LOADS
-        self.fixed_loads(cell, self._lower_load_blocks(cell), summary.ceiling.pps, shares)
+        blocks = self._lower_load_blocks(cell)
+        yield from self.fixed_loads(cell, blocks, summary.ceiling.pps, shares)

@@ -13,10 +13,8 @@ from linerate.experiments.overload.options import Options
 from linerate.experiments.overload.plan import NAME, Overload, design_of
 from linerate.experiments.overload.summarise import ArmsOf, OverloadDesign, summarise
 from linerate.host.errors import UsageError
-from linerate.host.process import RunDirectory
 from linerate.links import use_ports
 from linerate.records.cells import AA_SUFFIX, Cell
-from linerate.records.journal import Journal
 from linerate.records.run_file import Run
 from linerate.records.summary import Summary
 from linerate.records.trial import Trial
@@ -57,12 +55,10 @@ class OverloadRuns(Experiment[Options, OverloadDesign]):
         own = ("links", "sizes", "blocks") if options.demo_cells else ()
         return {field: value for field, value in found.items() if field not in own}
 
-    def begin(
-        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
-    ) -> Overload:
-        asked = self.read_options(options)
-        use_ports(asked.links, asked.generator_ports, asked.forwarder_ports)
-        return Overload(asked, run, journal, console)
+    def plan(self, options: Options) -> Overload:
+        use_ports(options.links, options.generator_ports, options.forwarder_ports)
+        design = self.design_of(options)
+        return Overload(options, design.arms, design.cells)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         design = self.read_design(run.design)

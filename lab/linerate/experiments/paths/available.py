@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from linerate.experiments.paths.options import PATHS
 from linerate.forwarders import FORWARDERS
 from linerate.host.errors import LabError, MachineError
-from linerate.runs.blocks import takes
+from linerate.runs.plans.blocks import takes
 
 
 def available(links: Sequence[str]) -> tuple[list[str], list[str]]:

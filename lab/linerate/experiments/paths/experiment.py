@@ -8,19 +8,16 @@ carried, or of --line-rate. There loss, CPU time per packet and latency compare,
 
 from __future__ import annotations
 
-from rich.console import Console
-
 from linerate.experiments.paths.options import DEFAULT_FORWARDERS, DEFAULT_LINKS, Options
 from linerate.experiments.paths.summarise import PathsDesign, summarise_cell
 from linerate.host.errors import UsageError
-from linerate.host.process import RunDirectory
 from linerate.host.text import counted
 from linerate.links import LINKS, link
 from linerate.links.veth import Veth
 from linerate.records.cells import Cell
-from linerate.records.journal import Journal
-from linerate.runs.block_run import BlockRun, Windows
-from linerate.runs.blocks import arms, blocks_for, check_blocks, check_fit, order
+from linerate.runs.plans.block_plan import BlockPlan, Windows
+from linerate.runs.plans.blocks import arms, blocks_for, check_blocks, check_fit, order
+from linerate.runs.plans.steps import More, Steps
 from linerate.trial.search.bed_device import Terms
 
 NAME = "paths"
@@ -78,18 +75,16 @@ def design_of(options: Options) -> PathsDesign:
     )
 
 
-class Paths(BlockRun):
-    """One session of a run; what was measured is in its journal."""
+class Paths(BlockPlan):
+    """The plan of a session."""
 
     name = NAME
     # As short as a shared machine is quiet for.
     windows = Windows(0.1, Terms(windows=8), latency=True)
 
-    def __init__(
-        self, options: Options, run: RunDirectory, journal: Journal, console: Console
-    ) -> None:
+    def __init__(self, options: Options) -> None:
         self._loads = options.preset.loads
-        super().__init__(options, arms(forwarders(options)), cells(options), run, journal, console)
+        super().__init__(options, arms(forwarders(options)), cells(options))
         self.warnings += options.left_out
 
     def planned(self) -> int:
@@ -104,12 +99,13 @@ class Paths(BlockRun):
         needed = blocks_for(sizes * len(self._loads))
         return min(max(self.options.preset.lower_load, needed), cell.blocks)
 
-    def cell(self, cell: Cell) -> None:
+    def cell(self, cell: Cell) -> Steps[None]:
         blocks = order(self.arms, cell, self.options.seed)
-        self.floods(cell, [[("measure", arm) for arm in block] for block in blocks])
+        yield from self.floods(cell, [[("measure", arm) for arm in block] for block in blocks])
         found = summarise_cell(cell, self.arms, self.trials, self.options.line_rate)
         if found.common_pps is None:
             # No share of nothing can be offered; the summary warns of it.
-            self.monitor.skip(self._fixed_trials(cell))
+            yield More(-self._fixed_trials(cell))
             return
-        self.fixed_loads(cell, self._fixed_blocks(cell), found.common_pps, self._loads)
+        fixed = self._fixed_blocks(cell)
+        yield from self.fixed_loads(cell, fixed, found.common_pps, self._loads)

@@ -6,17 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-
 from linerate.experiments.paths import page as paths_page
 from linerate.experiments.paths.available import available
 from linerate.experiments.paths.experiment import NAME, Paths, design_of
 from linerate.experiments.paths.options import DEFAULT_LINKS, Options
 from linerate.experiments.paths.summarise import PathsDesign, loads_of, rate_pairs, summarise
 from linerate.experiments.paths.table import print_summary
-from linerate.host.process import RunDirectory
 from linerate.records.cells import AA_SUFFIX
-from linerate.records.journal import Journal
 from linerate.records.run_file import Run
 from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment
@@ -50,10 +46,8 @@ class PathsRuns(Experiment[Options, PathsDesign]):
     def design_of(self, options: Options) -> PathsDesign:
         return design_of(options)
 
-    def begin(
-        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
-    ) -> Paths:
-        return Paths(self.read_options(options), run, journal, console)
+    def plan(self, options: Options) -> Paths:
+        return Paths(options)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         design = self.read_design(run.design)

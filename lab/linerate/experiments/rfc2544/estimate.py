@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from linerate.experiments.rfc2544.presets import THROUGHPUT, Preset
 from linerate.experiments.rfc2544.units import Unit, run_tests
 from linerate.records.trial import Test
-from linerate.runs.blocks import PEERS
+from linerate.runs.plans.blocks import PEERS
 from linerate.trial.search.bed_device import Terms
 from linerate.trial.search.device import Changed, Outcome
 from linerate.trial.search.simulated import Model, SimulatedForwarder

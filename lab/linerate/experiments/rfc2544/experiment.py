@@ -3,40 +3,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
-from rich.console import Console
 
-from linerate.experiments.rfc2544.beds import Block, Lab
 from linerate.experiments.rfc2544.estimate import estimate, told
 from linerate.experiments.rfc2544.metrics import compared_loads
-from linerate.experiments.rfc2544.monitor import Units
 from linerate.experiments.rfc2544.options import DEFAULT_FORWARDERS, DEFAULT_LINKS, Options, Traffic
 from linerate.experiments.rfc2544.presets import Preset, check_sizes, minimum_size
 from linerate.experiments.rfc2544.summarise import tests_of
 from linerate.experiments.rfc2544.units import Unit, run_tests
 from linerate.forwarders import forwarder
-from linerate.host.cpus import Cores
 from linerate.host.errors import DisturbedError, LabError, TrialError, UsageError
-from linerate.host.process import checkpoint
 from linerate.host.text import counted
 from linerate.links import link
 from linerate.records.cells import Arm, Cell
-from linerate.records.journal import Journal
 from linerate.records.summary import Ceiling
-from linerate.records.trial import Role, Trial
-from linerate.runs.blocks import PEERS, arms, blocks_for, check_blocks, check_fit, order
+from linerate.records.trial import Trial
 from linerate.runs.options import Agreement, apart_from_blocks
-from linerate.runs.provenance import programs
+from linerate.runs.plans.blocks import PEERS, arms, blocks_for, check_blocks, check_fit, order
+from linerate.runs.plans.steps import (
+    Announce,
+    Failures,
+    Needs,
+    Once,
+    OnSetup,
+    Say,
+    SessionPlan,
+    Start,
+    Started,
+    Steps,
+)
 from linerate.runs.run_summary import Design
-from linerate.traffic.other_generator import GENERATOR
-from linerate.trial.search.bed_device import DISTURBED
-from linerate.trial.search.replay import Resumed
-from linerate.trial.trial import Bench
+from linerate.traffic.other_generator import GENERATOR, OtherGenerator
+from linerate.trial.bed import Bed
 from linerate.verdict.ceiling import ceiling_of
 
 NAME = "rfc2544"
@@ -50,8 +52,6 @@ PACED_STARTS = 3
 PACED_S = 1.0
 # A window of which more than this was sent late was not disturbed: the sender fell behind for good.
 BEHIND = 0.5
-# Units in a row without a throughput, after which the run ends unless it is to keep going.
-MAX_FAILURES = 4
 
 
 @dataclass(kw_only=True)
@@ -136,19 +136,32 @@ def _loads(options: Options) -> int:
     return max(used, delayed)
 
 
-class Rfc2544:
-    """One session of a run; what was measured is in its journal. `lab` makes the devices."""
+class Rfc2544(SessionPlan):
+    """The plan of a session."""
 
-    def __init__(self, options: Options, lab: Lab, journal: Journal, console: Console) -> None:
+    name = NAME
+    unit = "search"
+    failures = Failures(
+        4,
+        "searches in a row found no throughput",
+        "a preset with shorter trials (quick) finds quiet moments on a shared machine",
+    )
+
+    def __init__(self, options: Options) -> None:
+        super().__init__()
         self.options = options
-        self.lab = lab
-        self.journal = journal
-        self.console = console
+        self.preset = options.preset
         self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
         self.cells = cells(options)
-        self.warnings: list[str] = []
-        self.unfinished = False
-        self._failures = 0
+        self.seed = options.seed
+        self.hugepages = options.hugepages
+        self.keep_going = options.keep_going
+        self.window_s = options.preset.flood_s
+        self.ip = options.ip
+        self.directions = options.directions or "both"
+        self.sender = None
+        if options.generator:
+            self.sender = OtherGenerator(options.generator, latency="latency" in options.tests)
         blocks = self.cells[0].blocks
         self.estimate = estimate(
             options.preset,
@@ -159,79 +172,54 @@ class Rfc2544:
             # The reference peer.
             short=1,
         )
-        self.monitor = Units(console, len(self.cells) * blocks * (len(self.arms) + 1))
+        self.total = len(self.cells) * blocks * (len(self.arms) + 1)
 
     @property
-    def bench(self) -> Bench:
-        return self.lab.bench
-
-    @property
-    def cores(self) -> Cores:
-        return self.bench.cores
-
-    @property
-    def trials(self) -> list[Trial]:
-        return self.journal.trials
-
-    def prepare(self) -> None:
-        names = [arm.forwarder for arm in self.arms]
-        links = list(dict.fromkeys(cell.link for cell in self.cells))
-        self.warnings += self.lab.prepare([*names, *PEERS], links)
-
-    def measure(self) -> None:
-        preset = self.options.preset
-        self.console.print(
-            f"{preset.name}: {preset.note}. About {told(self.estimate.seconds)} "
-            f"({self.estimate.trials} trials), more where windows are disturbed and repeated.",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
-        with self.monitor:
-            for cell in self.cells:
-                self._cell(cell)
-        self.journal.finish()
-
-    def programs(self) -> dict[str, str]:
-        """Digests of the programs that take part, after `prepare`."""
-        names = [*(arm.forwarder for arm in self.arms), *PEERS]
-        return programs(
-            names,
-            generator=not self.options.generator,
+    def needs(self) -> Needs:
+        return Needs(
+            forwarders=(*(arm.forwarder for arm in self.arms), *PEERS),
+            links=tuple(cell.link for cell in self.cells),
             probe="core-use" in self.options.tests,
+            sender=self.sender,
         )
 
-    # -- one cell ------------------------------------------------------------------------------
-
-    def _cell(self, cell: Cell) -> None:
-        self.monitor.announce(f"{cell.link} {cell.size} B: self-test")
-        flooded = self._flood(cell)
-        max_pps, peer = self._maximum(cell, flooded)
-        self.monitor.announce(
-            f"{cell.link} {cell.size} B: 100 % = {max_pps / 1e6:.3f} Mpps, "
-            f"{counted(cell.blocks, 'block')}"
+    def steps(self) -> Steps[None]:
+        yield Say(
+            f"{self.preset.name}: {self.preset.note}. About {told(self.estimate.seconds)} "
+            f"({self.estimate.trials} trials), more where windows are disturbed and repeated."
         )
-        # The peer shows what link and sender allow where the arms meet them.
-        units = [*self.arms, Arm(peer, peer)]
-        names = {arm.label: arm for arm in units}
-        for block, shuffled in enumerate(order(list(names.values()), cell, self.options.seed)):
-            with self.lab.bed(cell, flood=False) as bed:
-                for arm in shuffled:
-                    self._unit(bed, cell, arm, block, max_pps)
+        for cell in self.cells:
+            yield Announce(f"{cell.link} {cell.size} B: self-test")
+            flooded = yield from self._flood(cell)
+            max_pps, peer = yield from self._maximum(cell, flooded)
+            yield Announce(
+                f"{cell.link} {cell.size} B: 100 % = {max_pps / 1e6:.3f} Mpps, "
+                f"{counted(cell.blocks, 'block')}"
+            )
+            # The peer shows what link and sender allow where the arms meet them.
+            names = {arm.label: arm for arm in [*self.arms, Arm(peer, peer)]}
+            for block, shuffled in enumerate(order(list(names.values()), cell, self.seed)):
+                yield OnSetup(cell, partial(self._searches, cell, block, shuffled, max_pps))
 
-    def _flood(self, cell: Cell) -> Ceiling:
+    # -- the self-test -------------------------------------------------------------------------
+
+    def _flood(self, cell: Cell) -> Steps[Ceiling]:
         """What the reference peers carry of a flood (docs/how-it-measures.md#100-percent)."""
-        if self.options.generator and self.options.line_rate:
-            return Ceiling(pps=self.options.line_rate, peer=PEERS[0])
+        given = self.options.line_rate
+        if self.sender and given:
+            return Ceiling(pps=given, peer=PEERS[0])
         while True:
             before = len(self.trials)
-            mine = self._flood_trials(cell)
-            found = ceiling_of(mine, None)
-            if found is None and self.options.line_rate:
-                # Nothing hangs on it: 100 % is known.
-                return Ceiling(pps=self.options.line_rate, peer=PEERS[0])
-            if found:
+            drawn = replace(cell, blocks=self.preset.self_test)
+            peers = [Arm(name, name) for name in PEERS]
+            for block, shuffled in enumerate(order(peers, drawn, self.seed)):
+                yield OnSetup(cell, partial(self._flood_peers, block, shuffled), flood=True)
+            mine = self.trials[before:]
+            if found := ceiling_of(mine, None):
                 return found
+            if given:
+                # Nothing hangs on it: 100 % is known.
+                return Ceiling(pps=given, peer=PEERS[0])
             if self._ran_since(before):
                 last = mine[-1].invalid if mine else "no trial was run"
                 raise LabError(
@@ -241,37 +229,28 @@ class Rfc2544:
                     "missing here, linerate doctor says",
                 )
 
-    def _flood_trials(self, cell: Cell) -> list[Trial]:
-        first = len(self.trials)
-        peers = [Arm(name, name) for name in PEERS]
-        drawn = order(peers, replace(cell, blocks=self.options.preset.self_test), self.options.seed)
-        for block, shuffled in enumerate(drawn):
-            with self.lab.bed(cell, flood=True) as bed:
-                for arm in shuffled:
-                    checkpoint()
-                    due = _Place(cell, arm, block, "self-test").fields()
-                    if not self.journal.replay(**due, load="flood"):
-                        bed.flood(arm, block, self._record)
-        return self.trials[first:]
+    @staticmethod
+    def _flood_peers(block: int, drawn: list[Arm], setup: Bed) -> Steps[None]:
+        for arm in drawn:
+            yield Once(
+                setup=setup, arm=arm, block=block, role="self-test", counts=False, fails=False
+            )
 
     def _ran_since(self, position: int) -> bool:
         """Whether this session ran any trial since then: one that failed earlier is tried again."""
-        return any(t.session == self.journal.session for t in self.trials[position:])
+        return any(t.session == self.bench.session for t in self.trials[position:])
 
-    def _maximum(self, cell: Cell, flooded: Ceiling) -> tuple[float, str]:
+    def _maximum(self, cell: Cell, flooded: Ceiling) -> Steps[tuple[float, str]]:
         """100 % and the peer that shows it: as much as the sender sends in time, or as asked."""
-        if self.options.line_rate:
-            if self.options.generator:
-                self._must_pace(cell, flooded)
-            return self.options.line_rate, flooded.peer
+        if given := self.options.line_rate:
+            if self.sender:
+                yield from self._must_pace(cell, flooded)
+            return given, flooded.peer
         while True:
             before = len(self.trials)
-            with self.lab.bed(cell, flood=False) as bed:
-                arm = Arm(flooded.peer, flooded.peer)
-                for share in PACED_SHARES:
-                    pps = share * flooded.pps
-                    if all(self._paces(bed, cell, arm, pps, n) for n in range(PACED_STARTS)):
-                        return pps, flooded.peer
+            pps: float | None = yield OnSetup(cell, partial(self._all_paced, flooded))
+            if pps:
+                return pps, flooded.peer
             if self._ran_since(before):
                 raise LabError(
                     f"{cell.link} {cell.size} B: the sender is not on time even at "
@@ -279,12 +258,21 @@ class Rfc2544:
                     "run on a quieter machine, or name 100 % by --line-rate",
                 )
 
-    def _must_pace(self, cell: Cell, most: Ceiling) -> None:
+    def _all_paced(self, flooded: Ceiling, setup: Bed) -> Steps[float | None]:
+        """The greatest share that the sender keeps in each of several starts of the peer."""
+        for share in PACED_SHARES:
+            for start in range(PACED_STARTS):
+                if not (yield from self._paces(flooded.peer, share * flooded.pps, start, setup)):
+                    break
+            else:
+                return share * flooded.pps
+        return None
+
+    def _must_pace(self, cell: Cell, most: Ceiling) -> Steps[None]:
         """Another generator has to send 100 % before anything is searched with it."""
         while True:
             before = len(self.trials)
-            with self.lab.bed(cell, flood=False) as bed:
-                self._paces(bed, cell, Arm(most.peer, most.peer), most.pps, 0)
+            yield OnSetup(cell, partial(self._paces, most.peer, most.pps, 0))
             # A window that was void because the peer starved shows that all was sent.
             if any(trial.invalid_code != "late" for trial in self.trials[before:]):
                 return
@@ -295,79 +283,66 @@ class Rfc2544:
                     "--line-rate with fewer frames per second",
                 )
 
-    def _paces(self, bed: Block, cell: Cell, arm: Arm, pps: float, start: int) -> bool:
+    def _paces(self, peer: str, pps: float, start: int, setup: Bed) -> Steps[bool]:
         """Whether the sender keeps this rate: it is on time in one of the windows that a trial may
         have, and did not fall behind for good in as many others.
 
         One lucky window of many is not enough: a search asks for this rate time and again. What
         comes back of it does not matter here.
         """
-        before = len(self.trials)
-        seconds = min(self.options.preset.goals[0].final_s, PACED_S)
-        with self._device(bed, _Place(cell, arm, start, "self-test"), pps) as device:
+        seconds = min(self.preset.goals[0].final_s, PACED_S)
+
+        def kept(started: Started) -> bool:
             try:
-                device.send(pps, seconds)
+                started.device.send(pps, seconds)
             except DisturbedError:
                 return False
             except TrialError as error:
                 raise LabError(
-                    f"the reference peer {arm.forwarder} failed: {error.message}", "linerate doctor"
+                    f"the reference peer {peer} failed: {error.message}", "linerate doctor"
                 ) from error
-        tried = self.trials[before:]
-        return 2 * sum(map(_fell_behind, tried)) < len(tried)
+            return 2 * sum(map(_fell_behind, started.trials)) < len(started.trials)
 
-    @contextmanager
-    def _device(self, bed: Block, place: _Place, max_pps: float) -> Iterator[Resumed]:
-        """A device of this bed that first answers from what earlier sessions have on record."""
-        with bed.device(place.arm, place.block, max_pps, place.role, self._record) as device:
-            yield Resumed(device, self.journal, place.fields())
+        found: bool = yield Start(
+            setup=setup, arm=Arm(peer, peer), block=start, role="self-test", max_pps=pps,
+            terms=self.preset.terms, procedure=kept,
+        )  # fmt: skip
+        return found
 
-    def _unit(self, bed: Block, cell: Cell, arm: Arm, block: int, max_pps: float) -> None:
-        checkpoint()
-        self.monitor.searching(cell, arm, block)
-        unit, before = Unit(), len(self.trials)
-        with self._device(bed, _Place(cell, arm, block, "search"), max_pps) as device:
-            tests = tests_of(arm.label, self.arms, self.options.tests)
-            run_tests(device, self.options.preset, tests, cell.blocks, unit)
-        self.monitor.unit_done(cell, arm, unit)
-        # What earlier sessions found stands, and does not end this one.
-        failed = not unit.lossless and self._ran_since(before)
-        self._failures = self._failures + 1 if failed else 0
-        if self._failures >= MAX_FAILURES and not self.options.keep_going:
-            why = unit.throughput.invalid if unit.throughput else None
-            raise LabError(
-                f"{MAX_FAILURES} searches in a row found no throughput, the last because: "
-                f"{why.reason if why else 'it was cut off'}",
-                "a preset with shorter trials (quick) finds quiet moments on a shared machine; "
-                "a new run with --keep-going would not end here",
-            )
+    # -- the searches --------------------------------------------------------------------------
 
-    def _record(self, trial: Trial) -> None:
-        trial.position = len(self.trials)
-        self.journal.add(trial)
-        if trial.invalid_code in DISTURBED and trial.role == "search":
-            self.monitor.void()
-        elif trial.invalid:
-            self.monitor.complain(trial)
+    def _searches(
+        self, cell: Cell, block: int, drawn: list[Arm], max_pps: float, setup: Bed
+    ) -> Steps[None]:
+        for arm in drawn:
+
+            def search(started: Started, arm: Arm = arm) -> Unit:
+                unit = Unit()
+                tests = tests_of(arm.label, self.arms, self.options.tests)
+                run_tests(started.device, self.preset, tests, cell.blocks, unit)
+                return unit
+
+            # The probe is in every forwarder that is searched, the reference peer too, so that all
+            # are treated alike.
+            yield Start(
+                setup=setup, arm=arm, block=block, role="search", max_pps=max_pps,
+                terms=self.preset.terms, procedure=search, probe=self.needs.probe,
+                told=_told, failed=_nothing_found,
+            )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where in the run a trial belongs, as its record tells."""
+def _told(unit: Unit) -> str:
+    found = unit.lossless
+    if found and found.lower_pps is not None:
+        return f"{found.lower_pps / 1e6:.3f} Mpps"
+    return "no throughput"
 
-    cell: Cell
-    arm: Arm
-    block: int
-    role: Role
 
-    def fields(self) -> dict[str, object]:
-        return {
-            "link": self.cell.link,
-            "size": self.cell.size,
-            "arm": self.arm.label,
-            "block": self.block,
-            "role": self.role,
-        }
+def _nothing_found(unit: Unit) -> str | None:
+    if unit.lossless:
+        return None
+    why = unit.throughput.invalid if unit.throughput else None
+    return why.reason if why else "it was cut off"
 
 
 def _fell_behind(trial: Trial) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.console import Console
 
-from linerate.experiments.rfc2544.beds import RealLab
 from linerate.experiments.rfc2544.experiment import NAME, Rfc2544, SearchDesign, cells, design_of
 from linerate.experiments.rfc2544.options import Options
 from linerate.experiments.rfc2544.page import page as rfc2544_page
@@ -24,12 +23,8 @@ from linerate.experiments.rfc2544.summarise import (
     summarise,
 )
 from linerate.experiments.rfc2544.table import print_rfc2544
-from linerate.host.cpus import Cores
-from linerate.host.process import RunDirectory
 from linerate.links import use_ports
-from linerate.links.eal import Memory
 from linerate.records.cells import AA_SUFFIX
-from linerate.records.journal import Journal
 from linerate.records.output import REPORT
 from linerate.records.run_file import Run
 from linerate.records.summary import SUMMARY, Summary, dump
@@ -37,9 +32,7 @@ from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment
 from linerate.runs.kept_runs import compared_costs, control_sample, interrupted_blocks, rate_sample
 from linerate.runs.run_summary import setup_of
-from linerate.traffic.other_generator import OtherGenerator
 from linerate.trial.search.latency import CUT_THROUGH, DEFINITION
-from linerate.trial.trial import Bench
 
 
 @dataclass(frozen=True)
@@ -83,29 +76,14 @@ class Rfc2544Runs(Experiment[Options, SearchDesign]):
             "blocks": planned[0].blocks,
         }
 
-    def begin(
-        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
-    ) -> Rfc2544:
-        asked = self.read_options(options)
-        other = None
-        if asked.generator:
-            other = OtherGenerator(asked.generator, latency="latency" in asked.tests)
+    def plan(self, options: Options) -> Rfc2544:
         use_ports(
-            asked.links, asked.generator_ports, asked.forwarder_ports, foreign=other is not None
+            options.links,
+            options.generator_ports,
+            options.forwarder_ports,
+            foreign=options.generator is not None,
         )
-        bench = Bench(
-            run=run,
-            cores=Cores.choose(),
-            memory=Memory.choose(asked.hugepages),
-            experiment=NAME,
-            seed=asked.seed,
-            window_s=asked.preset.flood_s,
-            session=journal.session,
-            ip=asked.ip,
-            directions=asked.directions or "both",
-        )
-        lab = RealLab(bench, asked.preset.terms, other, probe="core-use" in asked.tests)
-        return Rfc2544(asked, lab, journal, console)
+        return Rfc2544(options)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         asked = self._asked(run, trials)

@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from rich.console import Console
-
 from linerate.experiments.overload import page
 from linerate.experiments.overload.runs import compared
 from linerate.experiments.overload.summarise import OverloadDesign, summarise
-from linerate.host.process import RunDirectory
 from linerate.records.cells import Cell
-from linerate.records.journal import Journal
 from linerate.records.run_file import Run
 from linerate.records.trial import Trial
 from linerate.report.console import print_summary
-from linerate.runs.block_run import BlockRun, Windows
-from linerate.runs.blocks import arms, order
 from linerate.runs.experiment import Comparable, Experiment
 from linerate.runs.kept_runs import SummaryFound
+from linerate.runs.plans.block_plan import BlockPlan, Windows
+from linerate.runs.plans.blocks import arms, order
+from linerate.runs.plans.steps import Steps
 from linerate.runs.run_summary import setup_of
 from linerate.trial.search.bed_device import Terms
 from outside_experiment.options import Options
@@ -35,8 +30,8 @@ def cells(options: Options) -> list[Cell]:
     ]
 
 
-class Floods(BlockRun):
-    """One session of a run."""
+class Floods(BlockPlan):
+    """The plan of a session."""
 
     name = NAME
     windows = Windows(0.1, Terms(windows=8))
@@ -44,9 +39,9 @@ class Floods(BlockRun):
     def planned(self) -> int:
         return sum(cell.blocks * len(self.arms) for cell in self.cells)
 
-    def cell(self, cell: Cell) -> None:
+    def cell(self, cell: Cell) -> Steps[None]:
         blocks = order(self.arms, cell, self.options.seed)
-        self.floods(cell, [[("measure", arm) for arm in block] for block in blocks])
+        yield from self.floods(cell, [[("measure", arm) for arm in block] for block in blocks])
 
 
 class Found(SummaryFound):
@@ -73,12 +68,9 @@ class FloodsRuns(Experiment[Options, OverloadDesign]):
             forwarder_ports=options.forwarder_ports,
         )
 
-    def begin(
-        self, options: dict[str, Any], run: RunDirectory, journal: Journal, console: Console
-    ) -> Floods:
-        asked = self.read_options(options)
-        design = self.design_of(asked)
-        return Floods(asked, design.arms, design.cells, run, journal, console)
+    def plan(self, options: Options) -> Floods:
+        design = self.design_of(options)
+        return Floods(options, design.arms, design.cells)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
         setup = setup_of(NAME, run, self.read_design(run.design), trials)

@@ -19,8 +19,8 @@ from linerate.experiments.paths.available import available
 from linerate.host.cpus import Cores
 from linerate.host.errors import MachineError, UsageError
 from linerate.links import link
-from linerate.runs.blocks import check_fit
 from linerate.runs.options import Preset
+from linerate.runs.plans.blocks import check_fit
 
 
 def options_of(

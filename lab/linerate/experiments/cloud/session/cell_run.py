@@ -50,12 +50,11 @@ _SETTLE_S = 0.2
 
 @dataclass(frozen=True)
 class Site:
-    """What all cells of a block share. `warn`: takes what must be known of all of them. `ndrs`: by
+    """What all cells of a run share. `warn`: takes what must be known of all of them. `ndrs`: by
     framework and frame size, as far as they were looked for.
     """
 
     bench: Bench
-    bed: Bed
     groups: Groups
     bridge: Bridge
     room: Room
@@ -68,8 +67,22 @@ def arm_of(place: Place) -> Arm:
     return Arm(place.framework, place.framework.removesuffix(AA_SUFFIX))
 
 
+def due(setup: Bed, place: Place, block: int, role: Role, attempt: int) -> dict[str, object]:
+    """By which fields the record of a window is known."""
+    return {
+        "link": setup.link.name,
+        "role": role,
+        "arm": arm_of(place).label,
+        "size": place.size,
+        "block": block,
+        "cloud_cell": place.cell,
+        "attempt": attempt,
+    }
+
+
 def record_of(  # noqa: PLR0917 - what a window is known by
     site: Site,
+    setup: Bed,
     place: Place,
     block: int,
     attempt: int,
@@ -77,7 +90,7 @@ def record_of(  # noqa: PLR0917 - what a window is known by
     role: Role = "measure",
 ) -> Trial:
     """What is known of a window before it begins."""
-    site.bed.resize(place.size)
+    setup.resize(place.size)
     nobody = place.framework == NOBODY
     plan = Plan(
         arm_of(place),
@@ -87,7 +100,7 @@ def record_of(  # noqa: PLR0917 - what a window is known by
         "alone" if nobody else role,
         load_share=None if nobody else place.cell.rate,
     )
-    trial = new_record(site.bench, plan, site.bed)
+    trial = new_record(site.bench, plan, setup)
     trial.attempt = attempt
     ndr_pps = site.ndrs.get((plan.arm.forwarder, place.size))
     trial.cloud = CloudWindow(cell=place.cell, full_pps=full_pps, ndr_pps=ndr_pps)
@@ -99,30 +112,34 @@ def record_of(  # noqa: PLR0917 - what a window is known by
 
 
 class CellRun:
-    """One attempt at a cell: tenants and forwarder are started once, and windows go on until one
-    counts, at most so many. Each becomes a record, which `record` takes.
-    """
+    """Attempts at a cell. `full_pps`: what is 100 %; None: the tenants work without a forwarder."""
 
     def __init__(
         self,
         site: Site,
+        setup: Bed,
         place: Place,
         block: int,
-        full_pps: float,
-        record: Callable[[Trial], None],
+        full_pps: float | None,
         *,
         role: Role = "measure",
     ) -> None:
         self._role = role
         self._site = site
+        self._setup = setup
         self._place = place
         self._block = block
         self._full_pps = full_pps
-        self._record = record
 
-    def go(self, first: int, last: int) -> Trial:
-        """Attempts are numbered from `first`, and `last` is the last that may be made."""
+    def go(self, first: int, last: int, record: Callable[[Trial], None]) -> Trial:
+        """Attempts are numbered from `first`, and `last` is the last that may be made. Tenants and
+        forwarder are started once, and windows go on until one counts. Each goes to `record`.
+        """
         trial = self._new(first)
+        if self._full_pps is None:
+            self._tenants_alone(trial)
+            record(trial)
+            return trial
         failed: TrialError | None = None
         try:
             with self._beside() as beside, self._running(beside) as window:
@@ -132,18 +149,26 @@ class CellRun:
                         window(trial)
                     if trial.valid or trial.invalid_code != "late" or attempt == last:
                         break
-                    self._record(trial)
+                    record(trial)
         except TrialError as error:
             failed = error
         if failed and trial.valid:
             # What failed began before a window, or ended after the last.
             with watched(self._site.bench, trial):
                 raise failed
-        self._record(trial)
+        record(trial)
         return trial
 
     def _new(self, attempt: int) -> Trial:
-        return record_of(self._site, self._place, self._block, attempt, self._full_pps, self._role)
+        return record_of(
+            self._site, self._setup, self._place, self._block, attempt, self._full_pps, self._role
+        )
+
+    @property
+    def _pps(self) -> float:
+        """What is sent, in frames per second over all directions."""
+        assert self._full_pps is not None
+        return self._full_pps * self._place.cell.rate
 
     def _beside(self) -> Neighbours:
         return neighbours(self._site, self._place)
@@ -152,9 +177,9 @@ class CellRun:
     def _running(self, beside: Neighbours) -> Iterator[Callable[[Trial], None]]:
         """The forwarder in its control group; what is given runs a window."""
         site = self._site
-        wire, sender = site.bed.ready()
+        wire, sender = self._setup.ready()
         if sender is None:
-            raise GeneratorError(f"link {site.bed.link.name} has no generator")
+            raise GeneratorError(f"link {self._setup.link.name} has no generator")
         sender.check()
         program = forwarder(arm_of(self._place).forwarder)
         limits = forwarder_limits(self._place.cell, site.room.forwarder)
@@ -164,7 +189,7 @@ class CellRun:
             CoreCounters(site.room.forwarder) as counters,
         ):
             # It is stopped when frames have come through, long before its end.
-            warm_up = min(WARM_UP_PPS, self._full_pps * self._place.cell.rate)
+            warm_up = min(WARM_UP_PPS, self._pps)
             sender.configure(self._traffic(wire, sender, warm_up, 60.0, latency=False))
             with launch(program, bench.run, bench.cores, bench.memory, wire) as running:
                 meter = CoreMeter(running.forwarder, wire.threads, counters, group, beside)
@@ -210,8 +235,7 @@ class CellRun:
         bench, sender = self._site.bench, exchange.sender
         assert trial.cloud is not None
         children = [*exchange.running.children, *([sender.child] if sender.child else [])]
-        pps = self._full_pps * self._place.cell.rate
-        traffic = self._traffic(wire, sender, pps, bench.window_s, latency=True)
+        traffic = self._traffic(wire, sender, self._pps, bench.window_s, latency=True)
         trial.ip = bench.ip
         if len(wire.locations) > 1:
             trial.directions = bench.directions
@@ -256,6 +280,27 @@ class CellRun:
             lead_s=sender.lead_s,
         )
 
+    def _tenants_alone(self, trial: Trial) -> None:
+        """What the tenants of a cell get done without any forwarder."""
+        site = self._site
+        assert trial.cloud is not None
+        with (
+            watched(site.bench, trial),
+            self._beside() as beside,
+            CoreCounters(site.room.forwarder) as counters,
+        ):
+            before, crossed = beside.asked(), beside.bridge_bytes()
+            used, core = beside.usages(), counters.read()
+            began = time.monotonic()
+            pause(site.bench.window_s)
+            trial.duration_s = time.monotonic() - began
+            core_after, used_after = counters.read(), beside.usages()
+            after = beside.asked()
+            beside.check()
+            trial.cloud.core = between(counters.cpu, core, core_after)
+            trial.cloud.tenants = windows(beside.tenants, (before, after), (used, used_after))
+            _enter_neighbours(trial.cloud, beside, crossed)
+
 
 def neighbours(site: Site, place: Place) -> Neighbours:
     cpu = site.room.tenants_cpu(place.cell.cpu)
@@ -270,29 +315,6 @@ def neighbours(site: Site, place: Place) -> Neighbours:
 def _guests(beside: Neighbours) -> list[Asked]:
     """What those have done who have to be asked for it."""
     return [] if beside.counted_here else beside.asked()
-
-
-def tenants_alone(site: Site, place: Place, block: int, attempt: int) -> Trial:
-    """What the tenants of a cell get done without any forwarder."""
-    trial = record_of(site, place, block, attempt, None)
-    assert trial.cloud is not None
-    with (
-        watched(site.bench, trial),
-        neighbours(site, place) as beside,
-        CoreCounters(site.room.forwarder) as counters,
-    ):
-        before, crossed = beside.asked(), beside.bridge_bytes()
-        used, core = beside.usages(), counters.read()
-        began = time.monotonic()
-        pause(site.bench.window_s)
-        trial.duration_s = time.monotonic() - began
-        core_after, used_after = counters.read(), beside.usages()
-        after = beside.asked()
-        beside.check()
-        trial.cloud.core = between(counters.cpu, core, core_after)
-        trial.cloud.tenants = windows(beside.tenants, (before, after), (used, used_after))
-        _enter_neighbours(trial.cloud, beside, crossed)
-    return trial
 
 
 def _enter_neighbours(window: CloudWindow, beside: Neighbours, crossed: int | None) -> None:

@@ -9,17 +9,18 @@ framework and frame size get their rates from what is kept beside the most tenan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from linerate.experiments.cloud.design.levels import Place, cpu_order
-from linerate.experiments.cloud.session.attempts import Most, repeated
-from linerate.experiments.cloud.session.cell_run import CellRun, Site, record_of
-from linerate.records.journal import Journal
+from linerate.experiments.cloud.session.cell_run import CellRun, Site, due
 from linerate.records.trial import Trial
+from linerate.runs.plans.steps import Attempts, Most, Record, Steps
+from linerate.trial.bed import Bed
 
 SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08)
-MOST = Most(windows=3, starts=2)
+MOST = Most(windows=3, starts=2, disturbed=("late",))
 # Those that keep the forwarder waiting for longest come first.
 _LOADS = ("cpu", "mixed", "network", "io", "idle")
 _KINDS = ("container", "vm")
@@ -43,27 +44,25 @@ def hardest(places: Sequence[Place], framework: str, size: int) -> Place | None:
     return min(mine, key=order, default=None)
 
 
-def kept(
-    site: Site, journal: Journal, place: Place, ndr_pps: float, record: Callable[[Trial], None]
-) -> float | None:
+def kept(site: Site, setup: Bed, place: Place, ndr_pps: float) -> Steps[float | None]:
     """What is 100 % then, in frames per second; None: the sender kept nothing. All is on record."""
     greatest = place.cell.rate
     for share in SHARES:
         # The greatest load of the design, of so much.
         cell = place.cell.model_copy(update={"rate": share * greatest})
-        last = _tried(site, journal, replace(place, cell=cell), ndr_pps, record)
-        if last and last.valid:
+        tried = replace(place, cell=cell)
+        run = CellRun(site, setup, tried, 0, ndr_pps, role="self-test")
+
+        def attempt(number: int, record: Record, run: CellRun = run) -> Trial:
+            return run.go(number, MOST.windows, record)
+
+        last: Trial = yield Attempts(
+            due=partial(due, setup, tried, 0, "self-test"),
+            run=attempt,
+            most=MOST,
+            counts=False,
+            fails=False,
+        )
+        if last.valid:
             return share * ndr_pps
     return None
-
-
-def _tried(
-    site: Site, journal: Journal, place: Place, ndr_pps: float, record: Callable[[Trial], None]
-) -> Trial | None:
-    run = CellRun(site, place, 0, ndr_pps, record, role="self-test")
-    return repeated(
-        journal,
-        lambda attempt: record_of(site, place, 0, attempt, ndr_pps, "self-test"),
-        lambda attempt: run.go(attempt, MOST.windows),
-        MOST,
-    ).last

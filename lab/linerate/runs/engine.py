@@ -1,0 +1,459 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The session of any experiment: takes its plan's steps (`linerate.runs.plans.steps`) one by one.
+
+Lifecycle: a context manager, made once for a session. Resume, progress, failures in a row, the
+budget of time and the places where a signal is noticed are here, and nowhere else. What was
+measured is in its journal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from rich.console import Console
+
+from linerate.forwarders import forwarder
+from linerate.host import cpus
+from linerate.host.builds.plugins import probe_plugin
+from linerate.host.errors import HopelessError, TrialError
+from linerate.host.places import rust_binary
+from linerate.host.process import RunDirectory, checkpoint
+from linerate.links import Link, LinkContext, Wire, link
+from linerate.links.eal import Memory
+from linerate.links.ports import Ports
+from linerate.records.journal import Journal
+from linerate.records.trial import Trial
+from linerate.runs import provenance
+from linerate.runs.plans.steps import (
+    Announce,
+    Attempts,
+    BlockOver,
+    GiveUp,
+    More,
+    Once,
+    OnSetup,
+    Say,
+    SessionPlan,
+    Start,
+    Step,
+    Steps,
+)
+from linerate.runs.progress import Monitor
+from linerate.traffic.generator import Generator
+from linerate.traffic.otg import Traffic
+from linerate.traffic.sender import Sender
+from linerate.trial.bed import Bed
+from linerate.trial.clock_check import ClockCheck, check_clock
+from linerate.trial.search.bed_device import DISTURBED, BedDevice
+from linerate.trial.search.device import Outcome, TestedDevice
+from linerate.trial.search.replay import Resumed
+from linerate.trial.trial import Bench, Plan, run_trial
+
+T = TypeVar("T")
+
+# Of the frames that another generator is asked for before it is used; any takes this size.
+SAMPLE_SIZE = 512
+
+
+class _TimeIsUpError(Exception):
+    """The session's budget is used up before a trial that is not on record."""
+
+
+class _GivenUpError(Exception):
+    """Too many starts failed in a row within a `GiveUp`."""
+
+
+class Engine:
+    """One session of a run. `warnings`: what is known of the run before it begins."""
+
+    def __init__(
+        self,
+        plan: SessionPlan,
+        run: RunDirectory,
+        journal: Journal,
+        console: Console,
+        warnings: Sequence[str] = (),
+    ) -> None:
+        self.plan = plan
+        self.run = run
+        self.journal = journal
+        self.console = console
+        self.unfinished = False
+        self.cores = cpus.Cores.choose()
+        plan.bench = Bench(
+            run=run,
+            cores=self.cores,
+            memory=Memory.choose(plan.hugepages),
+            experiment=plan.name,
+            seed=plan.seed,
+            window_s=plan.window_s,
+            session=journal.session,
+            ip=plan.ip,
+            directions=plan.directions,
+        )
+        self.clock: ClockCheck | None = None
+        self.monitor = Monitor(console, plan.total, plan.unit)
+        self._before = list(warnings)
+        for warning in warnings:
+            plan.warn(warning)
+        # The same list: a plan decides from it.
+        plan.trials = journal.trials
+        self._held = ExitStack()
+        self._failures = 0
+        self._giving_up = False
+        self._deadline = float("inf")
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
+
+    @property
+    def bench(self) -> Bench:
+        return self.plan.bench
+
+    @property
+    def warnings(self) -> list[str]:
+        return self.plan.warnings
+
+    # -- before the first trial ----------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Look for everything that can be missing; raises `LabError`."""
+        needs = self.plan.needs
+        self._held.enter_context(self.plan.held())
+        self.plan.prepare()
+        for name in dict.fromkeys(needs.forwarders):
+            forwarder(name).prepare()
+        links = [link(name) for name in dict.fromkeys(needs.links)]
+        for each in links:
+            each.prepare()
+            if isinstance(each, Ports) and not self.bench.memory.hugepages:
+                each.without_hugepages()
+        if self._generator:
+            rust_binary("generator")
+        for name in needs.others:
+            rust_binary(name)
+        if needs.probe:
+            probe_plugin()
+        if needs.sender:
+            for each in links:
+                self.warnings.extend(needs.sender.prepare(self._sample(each)))
+        # Another generator is not on this machine's cores.
+        shared = self.cores.shared_core and self._generator
+        self.warnings.extend(cpus.ready(replace(self.cores, shared_core=shared)))
+        if needs.clock:
+            self.clock = check_clock(self.bench)
+            if complaint := self.clock.complaint():
+                self.plan.warn(complaint)
+            self.plan.bench = replace(self.bench, tsc_hz=self.clock.told_hz)
+
+    @property
+    def _generator(self) -> bool:
+        """Whether ours sends."""
+        needs = self.plan.needs
+        return not needs.sender and any(link(name).has_generator for name in needs.links)
+
+    def _sample(self, found: Link) -> Traffic:
+        """What another generator has to understand, in short."""
+        locations = found.locations if isinstance(found, Ports) else ()
+        senders = self.bench.senders(len(locations))
+        return Traffic(locations, SAMPLE_SIZE, 0.1, 1000.0, senders=senders, ip=self.bench.ip)
+
+    def programs(self) -> dict[str, str]:
+        """SHA-256 of the programs that take part, after `prepare`."""
+        needs = self.plan.needs
+        known = provenance.programs(
+            needs.forwarders, generator=self._generator, probe=needs.probe, others=needs.others
+        )
+        return known | self.plan.programs()
+
+    # -- the steps -----------------------------------------------------------------------------
+
+    @property
+    def trials(self) -> list[Trial]:
+        return self.journal.trials
+
+    def measure(self) -> None:
+        """Take the plan's steps, from the first to the last or to the end of the budget."""
+        if self.plan.minutes is not None:
+            self._deadline = time.monotonic() + self.plan.minutes * 60
+        with self.monitor:
+            for warning in self._before:
+                self.monitor.announce(warning)
+            try:
+                self._go(self.plan.steps())
+            except _TimeIsUpError:
+                self.unfinished = True
+                return
+        self.journal.finish()
+
+    def _go(self, steps: Steps[T]) -> T:
+        """Take these steps, and return what they come to."""
+        try:
+            step = next(steps)
+            while True:
+                step = steps.send(self._do(step))
+        except StopIteration as end:
+            found: T = end.value
+            return found
+        finally:
+            steps.close()
+
+    def _do(self, step: Step) -> Any:
+        match step:
+            case Announce():
+                self.monitor.announce(step.text)
+            case Say():
+                self.console.print(step.text, markup=False, highlight=False, soft_wrap=True)
+            case More():
+                self.monitor.add(step.trials)
+            case BlockOver():
+                self.monitor.block_over()
+            case OnSetup():
+                with self._setup(step) as setup:
+                    return self._go(step.steps(setup))
+            case GiveUp():
+                self._tolerate(step)
+            case Once():
+                return self._once(step)
+            case Start():
+                return self._start(step)
+            case Attempts():
+                return self._attempts(step)
+            case _:
+                raise TypeError(f"{step!r} is no step")
+        return None
+
+    def _setup(self, step: OnSetup) -> Bed:
+        plan, bench, cell = self.plan, self.bench, step.cell
+
+        def ours(wire: Wire) -> Sender:
+            return Generator(
+                self.run,
+                self.cores.control,
+                bench.memory,
+                wire,
+                flood=step.flood,
+                late_after_us=plan.late_after_us,
+            )
+
+        found, other = link(cell.link), plan.needs.sender
+        context = LinkContext(
+            self.run.path,
+            cell.size,
+            bench.memory.hugepages,
+            bench.cores,
+            receive_first=plan.receive_first,
+        )
+        start = other.start if other else ours
+        return Bed(found, context, start if step.sender and found.has_generator else None)
+
+    def _tolerate(self, step: GiveUp) -> None:
+        done, self._failures, self._giving_up = self.monitor.done, 0, True
+        try:
+            self._go(step.steps())
+        except _GivenUpError:
+            self.monitor.skip(step.trials - (self.monitor.done - done))
+            self.plan.warn(
+                f"{step.what} after {self.plan.failures.most} failures in a row; the last one: "
+                f"{self.trials[-1].invalid}"
+            )
+        finally:
+            self._failures, self._giving_up = 0, False
+
+    def _once(self, step: Once) -> Trial:
+        setup, arm = step.setup, step.arm
+        trial = self.journal.replay(
+            link=setup.link.name, size=setup.context.size, arm=arm.label, block=step.block,
+            role=step.role, load=step.load,
+        )  # fmt: skip
+        if trial:
+            self._passed(trial, counts=step.counts)
+            return trial
+        self._may_begin()
+        bench = self.bench
+        if step.window_s is not None:
+            bench = replace(bench, window_s=step.window_s)
+        plan = Plan(
+            arm, step.load, step.block, len(self.trials), step.role, probe=step.role == "probed"
+        )
+        trial = run_trial(bench, plan, setup)
+        self._record(trial)
+        self._ran(trial, counts=step.counts)
+        if step.fails:
+            self.count(trial.invalid)
+        return trial
+
+    def _start(self, step: Start) -> Any:
+        self._may_begin(begun=self.journal.peek() is not None)
+        where = (step.setup.link.name, step.setup.context.size, step.arm.label)
+        if step.told:
+            self.monitor.begin(*where, step.block)
+        before = len(self.trials)
+        with BedDevice(
+            self.bench,
+            step.setup,
+            step.arm,
+            block=step.block,
+            max_pps=step.max_pps,
+            terms=step.terms,
+            record=self._record,
+            role=step.role,
+            probe=step.probe,
+            spans=step.spans,
+        ) as real:
+            real.test = step.test
+            found = step.procedure(_Started(self, real, step))
+        mine = self.trials[before:]
+        run = [trial for trial in mine if trial.session == self.journal.session]
+        fresh = bool(run)
+        if step.told or step.role == "self-test":
+            for trial in run:
+                if trial.invalid and trial.invalid_code not in DISTURBED:
+                    self.monitor.complain(trial)
+        if step.told:
+            self.monitor.item(*where, step.told(found), fresh=fresh)
+        if step.failed and mine:
+            # What earlier sessions found stands, and does not end this one.
+            self.count(step.failed(found) if fresh else None)
+        return found
+
+    def _attempts(self, step: Attempts) -> Trial:
+        most = step.most
+        tried = starts = 0
+        last: Trial | None = None
+        fresh = False
+
+        def over() -> bool:
+            return last is not None and (
+                last.valid or tried >= most.windows or starts >= most.starts
+            )
+
+        def failed(trial: Trial) -> bool:
+            return not trial.valid and trial.invalid_code not in most.disturbed
+
+        while not over() and (passed := self._replayed(step.due(tried + 1), first=tried == 0)):
+            tried, last = tried + 1, passed
+            starts += failed(passed)
+        while not over():
+            self._may_begin(begun=fresh)
+            before, fresh = len(self.trials), True
+            last = step.run(tried + 1, self._record)
+            tried += len(self.trials) - before
+            starts += failed(last)
+        assert last
+        if fresh:
+            self._ran(last, counts=step.counts)
+            if step.fails:
+                self.count(last.invalid)
+        else:
+            self._passed(last, counts=step.counts)
+        return last
+
+    def _replayed(self, due: Any, *, first: bool) -> Trial | None:
+        """An attempt as it is on record; None: there is no further of this trial."""
+        found = self.journal.peek()
+        if not first and found and any(getattr(found, name) != due[name] for name in due):
+            return None
+        return self.journal.replay(**due)
+
+    # -- what all of them do -------------------------------------------------------------------
+
+    def _may_begin(self, *, begun: bool = False) -> None:
+        """Before what is not on record. `begun`: it is a part of what was begun in time."""
+        checkpoint()
+        if not begun and time.monotonic() >= self._deadline:
+            raise _TimeIsUpError
+
+    def _record(self, trial: Trial) -> None:
+        trial.position = len(self.trials)
+        if self.clock:
+            self.clock.enter(trial)
+        self.journal.add(trial)
+        if trial.invalid_code in DISTURBED:
+            self.monitor.void()
+
+    def _ran(self, trial: Trial, *, counts: bool) -> None:
+        if counts:
+            self.monitor.finished(trial)
+        elif trial.invalid:
+            self.monitor.complain(trial)
+
+    def _passed(self, trial: Trial, *, counts: bool) -> None:
+        if counts:
+            self.monitor.replayed(trial)
+            # A run that ended because all failed is resumed to try again.
+            self._failures = 0
+
+    def count(self, why: str | None) -> None:
+        """Of what may fail many times in a row. `why` it did; None: it did not."""
+        self._failures = self._failures + 1 if why is not None else 0
+        limit = self.plan.failures
+        if self._failures < limit.most or self.plan.keep_going:
+            return
+        if self._giving_up:
+            raise _GivenUpError
+        raise HopelessError(f"{limit.most} {limit.what}", why, limit.hint)
+
+
+class _Started:
+    """A `linerate.runs.plans.steps.Started`."""
+
+    def __init__(self, engine: Engine, real: BedDevice, step: Start) -> None:
+        self._engine = engine
+        self._real = real
+        self._place = {
+            "link": step.setup.link.name,
+            "size": step.setup.context.size,
+            "arm": step.arm.label,
+            "block": step.block,
+            "role": step.role,
+            **step.of,
+        }
+        self._first = len(engine.trials)
+        self._each_fails = step.each_fails
+        self._device = self._resumed(self._place)
+
+    def _resumed(self, of: dict[str, object]) -> Resumed:
+        device = Resumed(self._real, self._engine.journal, of)
+        device.test = self._real.test
+        return device
+
+    @property
+    def device(self) -> TestedDevice:
+        return self._device
+
+    @property
+    def trials(self) -> list[Trial]:
+        return self._engine.trials[self._first :]
+
+    def measure(
+        self, pps: float, seconds: float, *, latency: bool = False, **of: Any
+    ) -> Outcome | None:
+        engine = self._engine
+        for name, value in of.items():
+            setattr(self._real, name, value)
+        checkpoint()
+        before = len(engine.trials)
+        try:
+            found = self._resumed(self._place | of).send(pps, seconds, latency=latency)
+        except TrialError:
+            # Its windows are on record.
+            found = None
+        if len(engine.trials) > before:
+            last = engine.trials[-1]
+            fresh = last.session == engine.journal.session
+            (engine.monitor.finished if fresh else engine.monitor.replayed)(last)
+            if self._each_fails:
+                # Also of earlier sessions: what was given up stays so.
+                engine.count(None if found else last.invalid)
+        return found
+
+    def skip(self, trials: int) -> None:
+        self._engine.monitor.skip(trials)

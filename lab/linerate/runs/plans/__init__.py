@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What plans of sessions are made of: steps, and randomised blocks."""

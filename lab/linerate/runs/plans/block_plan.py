@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plans whose cells are measured in blocks: floods, and equal loads for all.
+
+An experiment says which arms are in which blocks, and which loads follow from what the floods
+showed.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from linerate.host.text import counted
+from linerate.links import link
+from linerate.records.cells import Arm, Cell
+from linerate.records.trial import Load, Role
+from linerate.runs.options import BlockOptions
+from linerate.runs.plans.blocks import order
+from linerate.runs.plans.steps import (
+    Announce,
+    BlockOver,
+    Failures,
+    GiveUp,
+    Needs,
+    Once,
+    OnSetup,
+    SessionPlan,
+    Start,
+    Started,
+    Steps,
+)
+from linerate.trial.bed import Bed
+from linerate.trial.search.bed_device import Terms
+
+MAX_FAILURES = 8
+
+
+@dataclass(frozen=True)
+class Windows:
+    """How a fixed load is sent: in windows of `seconds`; one that was disturbed is repeated."""
+
+    seconds: float
+    terms: Terms
+    latency: bool = False
+
+
+class BlockPlan(SessionPlan):
+    """What experiments in blocks do alike. `peers`: forwarders that take part beside the arms."""
+
+    windows: Windows
+    peers: tuple[str, ...] = ()
+    failures = Failures(MAX_FAILURES, "trials in a row were invalid")
+
+    def __init__(self, options: BlockOptions, arms: list[Arm], cells: list[Cell]) -> None:
+        super().__init__()
+        self.options = options
+        self.arms = arms
+        self.cells = cells
+        self.seed = options.seed
+        self.hugepages = options.hugepages
+        self.keep_going = options.keep_going
+        self.window_s = options.preset.window_s
+        self.total = self.planned()
+
+    @abstractmethod
+    def planned(self) -> int:
+        """Trials that are known beforehand."""
+
+    @abstractmethod
+    def cell(self, cell: Cell) -> Steps[None]:
+        """Measure one cell."""
+
+    def arms_of(self, cell: Cell) -> list[Arm]:
+        """Those that take part in this cell."""
+        return self.arms
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(
+            forwarders=(*(arm.forwarder for arm in self.arms), *self.peers),
+            links=tuple(cell.link for cell in self.cells),
+            probe=self.options.probe,
+        )
+
+    def steps(self) -> Steps[None]:
+        for cell in self.cells:
+            yield from self.cell(cell)
+
+    # -- the blocks of a cell ------------------------------------------------------------------
+
+    def floods(self, cell: Cell, blocks: Sequence[Sequence[tuple[Role, Arm]]]) -> Steps[None]:
+        """Every arm of every block is started once and gets all that it can take."""
+        yield Announce(f"{cell.link} {cell.size} B: {counted(cell.blocks, 'block')}")
+        load: Load = "flood" if link(cell.link).has_generator else "self-driven"
+
+        def of(block: int, drawn: Sequence[tuple[Role, Arm]], setup: Bed) -> Steps[None]:
+            for role, arm in drawn:
+                yield Once(setup=setup, arm=arm, block=block, role=role, load=load)
+
+        for block, drawn in enumerate(blocks):
+            yield OnSetup(cell, partial(of, block, drawn), flood=True)
+            yield BlockOver()
+
+    def fixed_loads(
+        self, cell: Cell, blocks: int, full_pps: float, shares: Sequence[float]
+    ) -> Steps[None]:
+        """Paced, open loop: each arm is started once in a block, and offered each share of
+        `full_pps`, in frames per second over all directions.
+        """
+        yield Announce(f"{cell.link} {cell.size} B: fixed lower loads")
+        lowered = replace(cell, blocks=blocks)
+
+        def offered(started: Started) -> None:
+            windows = self.windows
+            for share in shares:
+                started.measure(share * full_pps, windows.seconds, latency=windows.latency)
+
+        def of(block: int, drawn: Sequence[Arm], setup: Bed) -> Steps[None]:
+            for arm in drawn:
+                yield Start(
+                    setup=setup, arm=arm, block=block, role="lower-load", max_pps=full_pps,
+                    terms=self.windows.terms, procedure=offered, test="core-use",
+                    probe=self.options.probe, each_fails=True,
+                )  # fmt: skip
+
+        def every() -> Steps[None]:
+            for block, drawn in enumerate(order(self.arms_of(cell), lowered, self.seed)):
+                yield OnSetup(cell, partial(of, block, drawn))
+                yield BlockOver()
+
+        planned = blocks * len(self.arms_of(cell)) * len(shares)
+        what = f"{cell.link} {cell.size} B: the lower loads were given up"
+        yield GiveUp(what, planned, every)
