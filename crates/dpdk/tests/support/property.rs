@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestCaseResult, TestRunner};
 
-/// No case begins later than this after the first one.
-const LONGEST: Duration = Duration::from_secs(5);
+/// Seconds after the first case in which further ones begin. The first tier of the tests takes fewer (`LINERATE_RANDOM_SECONDS`).
+const LONGEST: u64 = 5;
 /// The least that are run of those asked for, however slow the machine is.
 const LEAST: u32 = 10;
 /// Milliseconds for making a case that failed smaller.
@@ -21,6 +21,9 @@ pub fn for_all<S: Strategy>(cases: u32, values: &S, test: impl Fn(S::Value) -> T
         RngSeed::Fixed(seed) => seed,
         RngSeed::Random => RandomState::new().hash_one(0),
     };
+    let longest = std::env::var("LINERATE_RANDOM_SECONDS")
+        .map_or(LONGEST, |seconds| seconds.parse().expect("LINERATE_RANDOM_SECONDS is a number"));
+    let longest = Duration::from_secs(longest);
     let config = Config {
         cases,
         rng_seed: RngSeed::Fixed(seed),
@@ -31,7 +34,7 @@ pub fn for_all<S: Strategy>(cases: u32, values: &S, test: impl Fn(S::Value) -> T
     let (begin, tried, failed) = (Instant::now(), Cell::new(0), Cell::new(false));
     let outcome = TestRunner::new(config).run(values, |value| {
         // Smaller ones of a case that failed are always tried.
-        if begin.elapsed() > LONGEST && tried.get() >= LEAST && !failed.get() {
+        if begin.elapsed() > longest && tried.get() >= LEAST && !failed.get() {
             return Ok(());
         }
         tried.set(tried.get() + 1);
