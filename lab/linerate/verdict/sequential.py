@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two programs by rounds, looked at after each: verdicts that hold however often one looks.
+
+In a round both programs have several starts, whose labels, order and slots were drawn at random.
+All figures are logarithms of what is good (packets per CPU second), so that differences are ratios.
+
+Direction. Were both programs the same, each way to deal the labels among the starts of a round
+would have been as likely. So exp(s z) over its mean over all deals is an e-value, z being the rank
+sum of one program's starts, standardised over the deals: its mean is 1 whatever the figures are
+distributed like, and however much the machine changed between rounds. The product over rounds is a
+test martingale for each strength s, and so is the mean of these over several s. By Ville's
+inequality it reaches 1 / ALPHA with a probability of at most ALPHA, at any time. For "slower by
+more than the margin" one program's figures are scaled by the margin first. Sources: Ville 1939;
+Koning and van Meer, arXiv:2501.03982 (any test made sequential); Ramdas and others, Statistical
+Science 38(4), 2023.
+
+Size. A round is one observation: the difference of the two medians, for the starts of a round share
+the machine's state. The interval is a confidence sequence for the mean of the rounds: it holds for
+all numbers of rounds at once. M(m) = sqrt(c / (n + c)) (1 - S^2 / ((n + c) V))^(-n / 2), with
+S = sum(x - m) and V = sum((x - m)^2), is the Bayes factor of a normal mean with unknown variance
+(effect over deviation normal with variance 1 / c, right Haar prior on the deviation) and a test
+martingale in the filtration that forgets the scale; the interval has all m with M(m) < 1 / ALPHA.
+Assumed: rounds are independent, with one mean, and their noise is normal or nearly so. Source: Lai,
+Annals of Statistics 4(2), 1976; Wang and Ramdas, arXiv:2310.03722, theorem 4.9.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+
+ALPHA = 0.01
+# Of the mixture over strengths: a small effect needs a weak bet, of many rounds; a large one a
+# strong one.
+STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
+# c: how many rounds the prior is worth.
+PRIOR_ROUNDS = 1.0
+# So many ways to deal labels are all looked at; of more, so many are drawn.
+_MOST_DEALS = 5000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Of a ratio, at this moment and at all others together."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+class Direction:
+    """Whether one of two programs does more than `factor` times what the other does.
+
+    `more`: evidence that the second does more than that, `less`: that it does less; each at least
+    1 / ALPHA with a probability of at most ALPHA where it is not so. `either`: of both sides.
+    """
+
+    def __init__(self, factor: float = 1.0, seed: int = 0) -> None:
+        self._shift = math.log(factor)
+        self._source = np.random.default_rng(seed)
+        self._more = np.zeros(len(STRENGTHS))
+        self._less = np.zeros(len(STRENGTHS))
+
+    def add(self, first: Sequence[float], second: Sequence[float]) -> None:
+        """A round: the logarithms of the starts of both programs."""
+        together = np.concatenate([np.asarray(first) + self._shift, np.asarray(second)])
+        ranks = rankdata(together)
+        size = len(first), len(second)
+        if (
+            len(np.unique(together)) == len(together)
+            and math.comb(sum(size), size[1]) <= _MOST_DEALS
+        ):
+            null = _untied(*size)
+        else:
+            null = _null(ranks[self._deals(*size)].sum(axis=1))
+        if null.deviation == 0:
+            return
+        there = (float(ranks[len(first) :].sum()) - null.mean) / null.deviation
+        for at, strength in enumerate(STRENGTHS):
+            self._more[at] += strength * there - null.more[at]
+            self._less[at] += -strength * there - null.less[at]
+
+    def _deals(self, first: int, second: int) -> npt.NDArray[np.intp]:
+        """Which of the starts may have been the second program's; the real deal is among them."""
+        count = first + second
+        if math.comb(count, second) <= _MOST_DEALS:
+            return _all_deals(count, second)
+        drawn = self._source.permuted(np.tile(np.arange(count), (_MOST_DEALS - 1, 1)), axis=1)
+        return np.concatenate([np.arange(first, count)[None, :], drawn[:, :second]])
+
+    @property
+    def more(self) -> float:
+        return math.exp(min(_log_mean_exp(self._more), 700.0))
+
+    @property
+    def less(self) -> float:
+        return math.exp(min(_log_mean_exp(self._less), 700.0))
+
+    @property
+    def either(self) -> float:
+        return (self.more + self.less) / 2
+
+
+@dataclass(frozen=True)
+class _Null:
+    """Rank sums over the deals. `more`, `less`: logarithms of the mean of exp(s z), exp(-s z)."""
+
+    mean: float
+    deviation: float
+    more: tuple[float, ...]
+    less: tuple[float, ...]
+
+
+def _null(sums: npt.NDArray[np.float64]) -> _Null:
+    mean, deviation = float(sums.mean()), float(sums.std())
+    if deviation == 0:
+        return _Null(mean, 0.0, (), ())
+    z = (sums - mean) / deviation
+    return _Null(
+        mean,
+        deviation,
+        tuple(_log_mean_exp(strength * z) for strength in STRENGTHS),
+        tuple(_log_mean_exp(-strength * z) for strength in STRENGTHS),
+    )
+
+
+@functools.cache
+def _untied(first: int, second: int) -> _Null:
+    """Where no two figures are the same, the rank sums hang on the numbers of starts alone."""
+    count = first + second
+    return _null(np.arange(1.0, count + 1)[_all_deals(count, second)].sum(axis=1))
+
+
+@functools.cache
+def _all_deals(count: int, second: int) -> npt.NDArray[np.intp]:
+    return np.array(list(itertools.combinations(range(count), second)), dtype=np.intp)
+
+
+def _log_mean_exp(values: npt.NDArray[np.float64]) -> float:
+    highest = float(values.max())
+    return highest + math.log(float(np.exp(values - highest).mean()))
+
+
+def interval(rounds: Sequence[float], alpha: float = ALPHA) -> Interval | None:
+    """The confidence sequence after these rounds, each the logarithm of a ratio; None: too few for
+    it to be bounded.
+    """
+    n, c = len(rounds), PRIOR_ROUNDS
+    if n < 2:
+        return None
+    values = np.asarray(rounds)
+    mean = float(values.mean())
+    squares = float(((values - mean) ** 2).sum())
+    # M(m) < 1 / alpha, solved for (mean - m)^2.
+    kept = 1 - (alpha**2 * c / (n + c)) ** (1 / n)
+    room = n - kept * (n + c)
+    if room <= 0:
+        return None
+    half = math.sqrt(kept * (n + c) * squares / (n * room))
+    return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
