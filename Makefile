@@ -79,7 +79,7 @@ bench-trust: $(if $(filter 0,$(REAL)),setup,build) ## count wrong verdicts and s
 test: build ## run the tests of the first tier, Rust and Python (10 minutes on two cores)
 	$(Q)env -u MAKELEVEL scripts/run-tests
 
-test-all: build ## run every test of both tiers, as one does before a release or each night (35 minutes)
+test-all: build ## run every test of both tiers, as one does each night and before a release (30 minutes)
 	$(Q)env -u MAKELEVEL scripts/run-tests --all
 
 SECONDS ?= 600
