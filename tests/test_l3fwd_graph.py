@@ -47,7 +47,12 @@ SHORT, LONG = ["--max-pkt-len", "1400"], ["--max-pkt-len", "9600"]
 ANY = "0.0.0.0/0 0.0.0.0/0 0 : 65535 0 : 65535 0/0"
 
 each_executor = pytest.mark.parametrize("executor", EXECUTORS)
-each_workers = pytest.mark.parametrize("workers", POLLED, ids="workers{}".format)
+# Two lcores do what one does, and more.
+each_workers = pytest.mark.parametrize(
+    "workers",
+    [pytest.param(1, marks=pytest.mark.second_tier), 2],
+    ids="workers{}".format,
+)
 
 Nodes = dict[str, dict[str, int]]
 
@@ -104,7 +109,11 @@ class Example:
 
 @pytest.fixture(
     scope="module",
-    params=[([], [], 1514), ([*SHORT, *POOLS], [], 1396), (POOLS, LONG, 9596)],
+    params=[
+        ([], [], 1514),
+        pytest.param(([*SHORT, *POOLS], [], 1396), marks=pytest.mark.second_tier),
+        (POOLS, LONG, 9596),
+    ],
     ids=["plain", "short", "long"],
 )
 def in_c(request: pytest.FixtureRequest) -> Example:

@@ -335,7 +335,8 @@ def nearfree_or_skip() -> None:
         pytest.skip(obstacle)
 
 
-@pytest.mark.parametrize("compiler", ["cc", pytest.param("clang", marks=pytest.mark.second_tier)])
+@pytest.mark.second_tier
+@pytest.mark.parametrize("compiler", ["cc", "clang"])
 def test_the_peers_of_the_benchmark(
     tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:

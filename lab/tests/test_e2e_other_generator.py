@@ -87,6 +87,7 @@ def by_hand(runtime: Path, tmp_path: Path) -> Iterator[ByHand]:
         directory.rmdir()
 
 
+@pytest.mark.second_tier
 def test_a_search_with_another_generator(by_hand: ByHand, runtime: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     lab = by_hand.lab(runtime, out, "--tests", "latency")
@@ -127,7 +128,6 @@ def test_a_search_with_another_generator(by_hand: ByHand, runtime: Path, tmp_pat
     assert by_hand.configuration() == {}
 
 
-@pytest.mark.second_tier
 def test_an_interrupted_run_leaves_it_empty(by_hand: ByHand, runtime: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     lab = by_hand.lab(runtime, out)

@@ -15,6 +15,7 @@ __all__ = ["runtime"]
 ARMS = ("rust-l2fwd", "af-packet-mmap")
 
 
+@pytest.mark.second_tier
 def test_two_paths_on_one_wire(tmp_path: Path, runtime: Path) -> None:
     need("l2fwd", "reflect", "generator", "af-packet-fwd")
     need_veth()

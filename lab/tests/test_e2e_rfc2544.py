@@ -74,7 +74,11 @@ def check(out: Path) -> list[Trial]:
 @pytest.mark.parametrize(
     ("link", "options"),
     [
-        ("memif", ["--sizes", "1518", "--tests", "latency,loss,recovery,core-use"]),
+        pytest.param(
+            "memif",
+            ["--sizes", "1518", "--tests", "latency,loss,recovery,core-use"],
+            marks=pytest.mark.second_tier,
+        ),
         ("memif2", ["--ip", "6", "--directions", "one", "--tests", "latency,back-to-back"]),
     ],
 )

@@ -552,6 +552,7 @@ def test_a_guest_works_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.e2e
+@pytest.mark.second_tier
 @pytest.mark.usefixtures("emulated")
 def test_a_guest_ends_when_its_time_is_over(tmp_path: Path) -> None:
     needs(Load.IDLE)
@@ -585,6 +586,7 @@ with vm_network.bridge() as made:
 
 
 @pytest.mark.e2e
+@pytest.mark.second_tier
 def test_what_a_killed_lab_leaves_goes_with_the_next_one(tmp_path: Path) -> None:
     needs(Load.IO)
     with subprocess.Popen(
