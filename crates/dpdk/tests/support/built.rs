@@ -16,6 +16,8 @@ pub fn examples(arguments: &[&str]) -> PathBuf {
     if triple.is_some() {
         target = target.parent().unwrap();
     }
+    // The features of other crates count, too: cargo then finds what it has built for the tests of the workspace.
+    let alike = triple.is_none() && !arguments.contains(&"--features");
     let output = Command::new(env!("CARGO"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["build", "--quiet", "--locked", "--offline", "--profile"])
@@ -23,6 +25,7 @@ pub fn examples(arguments: &[&str]) -> PathBuf {
         .args(triple.iter().flat_map(|triple| [OsStr::new("--target"), triple]))
         .arg("--target-dir")
         .arg(target)
+        .args(alike.then_some("--workspace"))
         .args(arguments)
         .output()
         .unwrap();
