@@ -31,7 +31,8 @@ PROBE = "liblinerate_probe.so"
 def build() -> None:
     """The probe as users have it, and the programs; `make test` has built both before.
 
-    By the same commands as there: with other packages, cargo would choose other features and build anew.
+    By the same commands as there: with other packages, cargo would choose other features, and build
+    everything anew.
     """
     programs = ["env", "-u", "MAKELEVEL", "make", "--silent", "programs"]
     cargo = [str(ROOT / "scripts" / "cargo"), "build", "--workspace", "--locked", "--quiet"]
