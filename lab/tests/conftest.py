@@ -39,6 +39,16 @@ def ports_are_nobody_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LINKS, "ports", LINKS["ports"])
 
 
+@pytest.fixture(scope="session", autouse=True)
+def leases_are_the_session_s(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Also of fixtures that a module's tests share: they are made before those of a test."""
+    place = tmp_path_factory.mktemp("leases")
+    place.chmod(0o1777)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leases, "PLACES", (place,))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def leases_are_the_test_s(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory

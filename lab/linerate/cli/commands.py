@@ -73,6 +73,48 @@ def compare(
 
 
 @app.command()
+def duel(  # noqa: PLR0917 - what can be asked
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="A forwarder's name, a TOML file, or a command line in quotes."
+        ),
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="The one that may be slower.")],
+    link: Annotated[str, typer.Option(help="null, null2, nearfree2, ...")] = "null2",
+    margin: Annotated[str, typer.Option(help="How much slower is no regression.")] = "2%",
+    within: Annotated[str, typer.Option(help="How long it may take: 60s or 2m.")] = "60s",
+    starts: Annotated[int, typer.Option(help="Of each program in a round, if they fit.")] = 4,
+    size: Annotated[int, typer.Option(help="Of frames, in bytes with FCS.")] = 64,
+    seed: Annotated[int | None, typer.Option(help="Of the order. Default: another each time.")] = (
+        None
+    ),
+    hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> ExitStatus:
+    """Is program B slower than program A?
+
+    Several starts of both stand on one CPU until that is answered, or the time is over. A command
+    line has {eal} where EAL's options go, and {portmask} or {ports} for its ports:
+
+    linerate duel './fw-old {eal} -- -p {portmask}' './fw-new {eal} -- -p {portmask}'
+
+    Exit status: 0 not slower by more than the margin, 1 slower by more, 2 wrong options, 3
+    undecided or no comparison, 4 an error.
+    """
+    from linerate.cli import duel_command  # noqa: PLC0415 - as all commands
+
+    return duel_command.run(
+        (a, b),
+        link,
+        duel_command.asked_of(margin, within, starts, size, seed),
+        hugepages,
+        wide_console(),
+        json_output=json_output,
+    )
+
+
+@app.command()
 def doctor(
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> ExitStatus:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from linerate import records as records_package
+from linerate.experiments.duel import record as duel
 from linerate.forwarders import definition
 from linerate.records import run_file, summary
 from linerate.records import trial as records
@@ -22,6 +23,7 @@ FILES = {
     "forwarder-1.json": definition.schema,
     "compare-1.json": regression.schema,
     "top-1.json": figures.schema,
+    "duel-1.json": duel.schema,
 }
 
 

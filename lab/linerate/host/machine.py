@@ -126,6 +126,12 @@ def hugepage_memory_mib() -> int:
     return sum(pool.free * pool.size_kib for pool in hugepages()) // 1024
 
 
+def available_memory_mib() -> int:
+    """Memory that processes may still take without swapping."""
+    found = re.search(r"^MemAvailable:\s+([0-9]+) kB", text_of("/proc/meminfo") or "", re.MULTILINE)
+    return int(found.group(1)) // 1024 if found else 0
+
+
 def dpdk_version() -> str | None:
     return first_line("pkg-config", "--modversion", "libdpdk")
 

@@ -91,6 +91,15 @@ def start_time(pid: int) -> int | None:
     return int(told.rpartition(")")[2].split()[19])
 
 
+def parent_of(pid: int) -> int | None:
+    """The process that started it, or took it over; None when there is no such process."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(told.rpartition(")")[2].split()[1])
+
+
 def _base_directory() -> Path:
     for candidate in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir()):
         # Sockets go below: leave them room (sun_path holds 108 bytes).
@@ -404,6 +413,12 @@ class Child:
         if ended:
             self._popen.wait()
         return ended
+
+    def ask_to_end(self) -> None:
+        """Send the signal that asks it to end, and wait for nothing: `stop` does."""
+        own = self.command.ending
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, own[0] if own else _ENDINGS[0][0])
 
     def stop(self) -> int:
         """End the child in bounded time; returns its exit code (negative: the signal)."""

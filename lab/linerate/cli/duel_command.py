@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `linerate duel`: reads its arguments, shows the rounds, gives answer and status."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rich.console import Console
+
+from linerate.cli.compare_screen import parse_margin
+from linerate.experiments.duel.programs import LETTERS, program_of, refuse
+from linerate.experiments.duel.record import record_of
+from linerate.experiments.duel.rounds import Asked, Duel, fight
+from linerate.experiments.duel.sentences import called, notes, round_line, sentence
+from linerate.experiments.duel.verdict import Verdict
+from linerate.forwarders import Forwarder
+from linerate.host import cpus
+from linerate.host.errors import Interrupted, MachineError, UsageError, look_up
+from linerate.host.exit_status import ExitStatus
+from linerate.host.leases import leased
+from linerate.host.machine import available_memory_mib, hugepage_memory_mib
+from linerate.host.process import RunDirectory, interruptible
+from linerate.host.text import counted
+from linerate.links import LINKS, Link, link
+from linerate.links.eal import Memory
+from linerate.runs.session import pinned, say
+from linerate.trial.trial import Bench
+
+# What EAL and the pool of a usual program take of huge pages.
+_HUGE_MIB = 256
+_MIN_STARTS = 2
+_MAX_STARTS = 16
+_MIN_SIZE, _MAX_SIZE = 64, 1518
+_MEMORY = dict.fromkeys(("auto", "yes", "no"))
+_MAX_WITHIN_S = 24 * 3600.0
+
+
+def parse_within(text: str) -> float:
+    """`60s`, `2m` or `90` in seconds; raises `UsageError`."""
+    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(s|m|min)?", text.strip())
+    seconds = float(found[1]) * (60 if found[2] in ("m", "min") else 1) if found else 0.0
+    if not 0 < seconds <= _MAX_WITHIN_S:
+        raise UsageError(f"--within {text}: no time", "for instance --within 60s or 2m")
+    return seconds
+
+
+def asked_of(margin: str, within: str, starts: int, size: int, seed: int | None) -> Asked:
+    """The options of the command line; raises `UsageError`."""
+    if not _MIN_STARTS <= starts <= _MAX_STARTS:
+        raise UsageError(f"--starts {starts}: not within {_MIN_STARTS} to {_MAX_STARTS}")
+    if not _MIN_SIZE <= size <= _MAX_SIZE:
+        raise UsageError(f"--size {size}: not within {_MIN_SIZE} to {_MAX_SIZE} bytes")
+    return Asked(
+        margin=parse_margin(margin),
+        within_s=parse_within(within),
+        starts=starts,
+        size=size,
+        seed=secrets.randbelow(1 << 31) if seed is None else seed,
+    )
+
+
+def link_of(name: str) -> Link:
+    """The link of a duel; raises `UsageError` for one whose driver does not always deliver."""
+    found = link(name)
+    if found.has_generator:
+        choices = ", ".join(each.name for each in LINKS.values() if not each.has_generator)
+        raise UsageError(
+            f"--link {name}: programs that stand beside each other must always have packets to "
+            "take, and on this link that is not known",
+            f"choose from: {choices}",
+        )
+    return found
+
+
+def run(
+    words: Sequence[str],
+    link_name: str,
+    asked: Asked,
+    hugepages: str,
+    console: Console,
+    *,
+    json_output: bool,
+) -> ExitStatus:
+    """Let the two programs stand, print what was found, and return the exit status."""
+    look_up(_MEMORY, hugepages, "--hugepages", "choice")
+    found_link = link_of(link_name)
+    programs = [program_of(*each) for each in zip(words, LETTERS, strict=True)]
+    for program in programs:
+        refuse(program, found_link)
+    with interruptible(), leased(), RunDirectory() as directory:
+        for program in programs:
+            program.prepare()
+        found_link.prepare()
+        memory, starts = _memory(hugepages, programs, asked.starts)
+        asked = replace(asked, starts=starts)
+        cores = cpus.Cores.choose()
+        bench = Bench(
+            run=directory, cores=cores, memory=memory, experiment="duel", seed=asked.seed,
+            window_s=asked.window_s,
+        )  # fmt: skip
+        names = [called(*each) for each in zip(programs, LETTERS, strict=True)]
+        latest = Duel(Verdict(asked.margin))
+
+        def show(duel: Duel) -> None:
+            nonlocal latest
+            latest = duel
+            if not json_output:
+                say(console, round_line(duel))
+
+        if not json_output:
+            say(
+                console,
+                f"{names[0]} and {names[1]} on {found_link.name}, {counted(starts, 'start')} of "
+                f"each in a round, CPU {cores.forwarder}, "
+                f"{'huge pages' if memory.hugepages else 'small pages'}",
+            )
+        try:
+            with pinned(cores.control):
+                duel = fight(bench, found_link, programs, asked, show)
+        except Interrupted:
+            if latest.rounds and not json_output:
+                say(console, sentence(latest, names, asked))
+            raise
+    told = sentence(duel, names, asked)
+    if json_output:
+        found = record_of(
+            duel, words, programs, found_link.name, asked, told, hugepages=memory.hugepages
+        )
+        print(found.model_dump_json(by_alias=True, exclude_none=True, indent=2))
+    else:
+        say(console, told)
+        for note in notes(duel, names):
+            say(console, f"note: {note}")
+    return status_of(duel)
+
+
+def _memory(wanted: str, programs: Sequence[Forwarder], starts: int) -> tuple[Memory, int]:
+    """The same kind for all starts, and how many of each program fit into it."""
+    huge = hugepage_memory_mib() // _HUGE_MIB // 2
+    if wanted == "yes" or (wanted == "auto" and huge >= min(starts, _MIN_STARTS)):
+        kind, fit, what = Memory(hugepages=True), huge, "huge pages"
+    else:
+        each = sum(program.definition.memory_mib for program in programs)
+        kind, fit, what = Memory(hugepages=False), available_memory_mib() // each, "memory"
+    if fit < min(starts, _MIN_STARTS):
+        raise MachineError(
+            f"too little {what} for {_MIN_STARTS} starts of each program",
+            "end other programs, as root sysctl vm.nr_hugepages=1100 (of 2 MiB), or --hugepages no",
+        )
+    return kind, min(starts, fit)
+
+
+def status_of(duel: Duel) -> ExitStatus:
+    """By the claim: 1 only where the second program is slower by more than the margin."""
+    if duel.fault:
+        return ExitStatus.CANNOT_RUN if duel.fault.kind == "start" else ExitStatus.UNDECIDED
+    answer = duel.verdict.answer
+    if answer == "undecided":
+        return ExitStatus.UNDECIDED
+    return ExitStatus.SLOWER if answer == "slower" else ExitStatus.DONE

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What makes a duel no comparison: named, and not judged.
+
+A program that drops everything is cheap, one that polls fewer ports has less to do, and one that
+crashed says nothing of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from linerate.experiments.duel.window import Window
+from linerate.host.errors import TrialError
+
+Kind = Literal[
+    "start", "ended", "silent", "stuck", "counters", "drops", "ports", "shared", "threads"
+]
+# Share of what a program received that it may keep, and still have done the work.
+KEPT = 0.02
+# Packets per port that may be under way when counters are read.
+UNDER_WAY = 512
+
+
+class FaultError(TrialError):
+    """Of one program: `arm` is its place. `kind`: for programs; the message is for people."""
+
+    def __init__(self, arm: int, kind: Kind, message: str) -> None:
+        super().__init__(message)
+        self.arm = arm
+        self.kind = kind
+
+
+def refuse(windows: Sequence[Window]) -> None:
+    """Raise `FaultError` for a start that did not do the work."""
+    for window in windows:
+        if window.cpu_ns <= 0:
+            raise FaultError(window.arm, "stuck", "it used no CPU time in a whole window")
+        if not any(window.received):
+            raise FaultError(window.arm, "stuck", "it received no packet in a whole window")
+    most = max(sum(count > 0 for count in window.received) for window in windows)
+    for window in windows:
+        if (polled := sum(count > 0 for count in window.received)) < most:
+            silent = [port for port, count in enumerate(window.received) if not count]
+            raise FaultError(
+                window.arm, "ports",
+                f"it received packets on {polled} of {len(window.received)} ports, not on "
+                f"{', '.join(map(str, silent))}",
+            )  # fmt: skip
+        received, sent = sum(window.received), sum(window.sent)
+        if received - sent > KEPT * received + UNDER_WAY * len(window.received):
+            raise FaultError(
+                window.arm, "drops",
+                f"it sent on {sent / received:.0%} of the packets that it received",
+            )  # fmt: skip

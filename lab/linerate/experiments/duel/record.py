@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `linerate duel --json` prints. The JSON Schema is generated from these classes."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from linerate.experiments.duel import faults
+from linerate.experiments.duel.rounds import Asked, Duel
+from linerate.experiments.duel.verdict import Answer, Side
+from linerate.forwarders import Forwarder
+from linerate.records.types import Strict
+
+
+class Program(Strict):
+    """One of the two."""
+
+    given: str = Field(description="as the command line has it")
+    name: str
+    definition: dict[str, Any] = Field(description="by the schema forwarder-1")
+    sha256: str = Field(description="of the definition")
+
+
+class Fault(Strict):
+    """Why there is no comparison."""
+
+    program: Literal["A", "B"]
+    kind: faults.Kind
+    message: str
+
+
+class Round(Strict):
+    """All starts at once."""
+
+    order: list[Literal["A", "B"]] = Field(description="whose each start is, in their order")
+    pps: list[float] = Field(description="of each start: packets sent per second of CPU time")
+    steal_ticks: int = Field(description="of the CPU, 1/100 s")
+
+
+class DuelRecord(Strict):
+    """A duel, with all that its answer was made of. Ratios are B over A."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
+
+    schema_id: Literal["linerate/duel-1"] = Field(default="linerate/duel-1", alias="schema")
+    method: Literal["standing"] = "standing"
+    programs: list[Program]
+    link: str
+    size: int = Field(description="bytes with FCS")
+    memory: Literal["hugepages", "no-huge"]
+    margin: float
+    within_s: float
+    starts: int = Field(description="of each program in a round")
+    seed: int
+    answer: Answer = Field(description="whether B is slower or faster by more than the margin")
+    direction: Side | None = Field(default=None, description="which way they differ, if shown")
+    ratio: float | None = Field(default=None, description="the median of the rounds")
+    low: float | None = Field(default=None, description="of a confidence sequence at 99 %")
+    high: float | None = None
+    moves: bool = Field(description="the ratio itself changed with the machine's state")
+    control: float | None = Field(default=None, description="A over A, the median of the rounds")
+    fault: Fault | None = None
+    rounds: list[Round]
+    took_s: float
+    sentence: str
+
+
+def schema() -> dict[str, Any]:
+    document = DuelRecord.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
+
+
+def record_of(  # noqa: PLR0917 - what it is made of
+    duel: Duel,
+    words: Sequence[str],
+    programs: Sequence[Forwarder],
+    link: str,
+    asked: Asked,
+    sentence: str,
+    *,
+    hugepages: bool,
+) -> DuelRecord:
+    verdict, fault = duel.verdict, duel.fault
+    interval = verdict.interval
+    letters: tuple[Literal["A", "B"], ...] = ("A", "B")
+    return DuelRecord(
+        programs=[
+            Program(
+                given=word,
+                name=each.name,
+                definition=each.definition.as_data(),
+                sha256=each.definition.digest,
+            )
+            for word, each in zip(words, programs, strict=True)
+        ],
+        link=link,
+        size=asked.size,
+        memory="hugepages" if hugepages else "no-huge",
+        margin=asked.margin,
+        within_s=asked.within_s,
+        starts=asked.starts,
+        seed=asked.seed,
+        answer=verdict.answer,
+        direction=verdict.direction,
+        ratio=verdict.ratio,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        moves=verdict.moves,
+        control=math.exp(statistics.median(verdict.control)) if verdict.control else None,
+        fault=fault
+        and Fault(program=letters[fault.arm], kind=fault.kind, message=str(fault.message)),
+        rounds=[
+            Round(
+                order=[letters[window.arm] for window in each.windows],
+                pps=[window.pps for window in each.windows],
+                steal_ticks=each.steal,
+            )
+            for each in duel.rounds
+        ],
+        took_s=duel.took_s,
+        sentence=sentence,
+    )

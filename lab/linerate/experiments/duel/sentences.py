@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A duel in words. Nothing is decided here (`linerate.experiments.duel.verdict`)."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from linerate.experiments.duel.faults import Kind
+from linerate.experiments.duel.rounds import Asked, Duel
+from linerate.experiments.duel.verdict import Verdict
+from linerate.forwarders import Forwarder
+from linerate.host.text import counted
+
+_FAULTS: dict[Kind, str] = {
+    "start": "does not start",
+    "ended": "ended",
+    "silent": "no longer answers",
+    "stuck": "does nothing",
+    "counters": "cannot be counted",
+    "drops": "drops packets",
+    "ports": "polls fewer ports",
+    "shared": "does not stand alone",
+}
+
+
+def called(program: Forwarder, letter: str) -> str:
+    """What a program is called: `B (fw-new)`."""
+    return f"{letter} ({program.name.removeprefix(f'{letter}-')})"
+
+
+def round_line(duel: Duel) -> str:
+    """What the last round brought."""
+    last = duel.rounds[-1]
+    figures = " and ".join(f"{statistics.median(last.figures(arm)) / 1e6:.2f}" for arm in (0, 1))
+    steal = f", {last.steal * 10} ms stolen" if last.steal else ""
+    return (
+        f"round {last.number + 1}, {duel.took_s:.0f} s: {figures} M packets per CPU second"
+        f"{steal}; so far {size(duel.verdict)}"
+    )
+
+
+def size(verdict: Verdict) -> str:
+    """The ratio, and how sure it is."""
+    ratio, found = verdict.ratio, verdict.interval
+    if ratio is None:
+        return "nothing"
+    low, high = verdict.range
+    between = f"rounds from {low:.3f} to {high:.3f}"
+    if found and not verdict.moves:
+        between = f"{found.low:.3f} to {found.high:.3f}"
+    return f"{ratio:.3f} ({between})"
+
+
+def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
+    """The answer."""
+    verdict, fault = duel.verdict, duel.fault
+    one, other = names
+    margin = f"{asked.margin * 100:g} %"
+    if fault:
+        return f"No comparison: {names[fault.arm]} {_FAULTS[fault.kind]}: {fault.message}."
+    if verdict.unsound:
+        return (
+            f"No verdict: {one} differed from itself, so that something else than the programs "
+            "makes a difference here."
+        )
+    how = (
+        f"{size(verdict)} times as many packets per CPU second, "
+        f"{counted(len(duel.rounds), 'round')} in {duel.took_s:.0f} s"
+    )
+    if verdict.answer in ("slower", "faster"):
+        return f"{other} is {verdict.answer} than {one} by more than {margin}: {how}."
+    if verdict.answer == "equal" and verdict.direction:
+        return f"{other} is {verdict.direction} than {one}, by less than {margin}: {how}."
+    if verdict.answer == "equal":
+        return f"{other} is as fast as {one}, within {margin}: {how}."
+    asks = f"whether {other} is slower than {one} by {margin} is not decided"
+    if verdict.direction:
+        asks = f"{other} is {verdict.direction} than {one}; whether by {margin} is not decided"
+    could = (
+        f" These rounds could have shown {verdict.detectable * 100:.1f} %."
+        if verdict.detectable
+        else ""
+    )
+    return f"{asks[0].upper()}{asks[1:]}: {how}.{could} A longer --within decides more."
+
+
+def notes(duel: Duel, names: Sequence[str]) -> list[str]:
+    """What must be known beside the answer."""
+    verdict, found = duel.verdict, []
+    if verdict.moves:
+        low, high = verdict.range
+        found.append(
+            f"the ratio itself moved between rounds, from {low:.2f} to {high:.2f}: how much the "
+            "two differ depends on the state of the machine"
+        )
+    if verdict.control:
+        itself = math.exp(statistics.median(verdict.control))
+        found.append(f"{names[0]} against itself: {itself:.3f}")
+    if steal := sum(each.steal for each in duel.rounds):
+        found.append(f"the hypervisor took {steal * 10} ms of the CPU")
+    return found

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a duel has found so far, and what it says in the end.
+
+Three answers. *Direction*: the programs differ. *Claim*: the second is slower (or faster) by more
+than the margin. *Equal*: they differ by less than that. All of them hold however often one looks
+(`linerate.verdict.sequential`). The exit status follows the claim.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from linerate.verdict.sequential import ALPHA, Direction, Interval, interval
+
+Answer = Literal["slower", "faster", "equal", "undecided"]
+Side = Literal["slower", "faster"]
+
+# Rounds whose ratios spread by more than this do not share one: the ratio hangs on the machine.
+MOVES = 0.08
+# Of the rounds that a direction needs, as a number: one round may meet a bad moment.
+MIN_ROUNDS = 3
+
+
+@dataclass
+class Verdict:
+    """Of two programs, round by round. `margin`: a share, such as 0.02.
+
+    Figures are packets per second of CPU time; ratios are the second program over the first.
+    """
+
+    margin: float
+    rounds: list[float] = field(default_factory=list)
+    control: list[float] = field(default_factory=list)
+    _differs: Direction = field(default_factory=Direction)
+    _low: Direction = field(init=False)
+    _high: Direction = field(init=False)
+    _itself: Direction = field(default_factory=Direction)
+
+    def __post_init__(self) -> None:
+        self._low = Direction(1 - self.margin)
+        self._high = Direction(1 / (1 - self.margin))
+
+    def add(self, first: Sequence[float], second: Sequence[float]) -> None:
+        """A round: the figures of the starts of both programs, in the order of their slots."""
+        one, other = ([math.log(each) for each in figures] for figures in (first, second))
+        for direction in (self._differs, self._low, self._high):
+            direction.add(one, other)
+        self.rounds.append(statistics.median(other) - statistics.median(one))
+        if len(one) >= 2:
+            # Labels were drawn: halves by slot are halves at random.
+            halves = one[::2], one[1::2]
+            self._itself.add(*halves)
+            self.control.append(statistics.median(halves[1]) - statistics.median(halves[0]))
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the mean ratio; None: too few rounds."""
+        return interval(self.rounds)
+
+    @property
+    def ratio(self) -> float | None:
+        """The median of the rounds' ratios."""
+        return math.exp(statistics.median(self.rounds)) if self.rounds else None
+
+    @property
+    def moves(self) -> bool:
+        """Whether the ratio itself changes with the machine's state: more than noise of starts."""
+        return len(self.rounds) >= MIN_ROUNDS and statistics.stdev(self.rounds) > MOVES
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest of the rounds' ratios."""
+        return math.exp(min(self.rounds)), math.exp(max(self.rounds))
+
+    @property
+    def unsound(self) -> bool:
+        """The control, the first program against itself, was told apart."""
+        return self._itself.either >= 1 / ALPHA
+
+    @property
+    def direction(self) -> Side | None:
+        """Which way they differ, if that is shown."""
+        if len(self.rounds) < MIN_ROUNDS or self.unsound or self._differs.either < 1 / ALPHA:
+            return None
+        return "slower" if self._differs.less > self._differs.more else "faster"
+
+    @property
+    def answer(self) -> Answer:
+        """To the question whether the second is slower, or faster, by more than the margin."""
+        if len(self.rounds) < MIN_ROUNDS or self.unsound:
+            return "undecided"
+        if self._low.less >= 1 / ALPHA:
+            return "slower"
+        if self._high.more >= 1 / ALPHA:
+            return "faster"
+        found = self.interval
+        if found and found.low > 1 - self.margin and found.high < 1 / (1 - self.margin):
+            return "equal"
+        return "undecided"
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest difference that these rounds could have shown, as a share; None: none."""
+        found = self.interval
+        return None if found is None else math.sqrt(found.high / found.low) - 1

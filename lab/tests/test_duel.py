@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`linerate duel` without programs: what it may be asked, and what it says of windows."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+
+import by_schema
+import numpy as np
+import pytest
+
+from linerate.cli.duel_command import asked_of, link_of, parse_within, status_of
+from linerate.experiments.duel.faults import FaultError
+from linerate.experiments.duel.faults import refuse as refuse_windows
+from linerate.experiments.duel.programs import program_of, refuse
+from linerate.experiments.duel.record import record_of
+from linerate.experiments.duel.rounds import Asked, Duel, Round
+from linerate.experiments.duel.sentences import called, notes, round_line, sentence
+from linerate.experiments.duel.verdict import Verdict
+from linerate.experiments.duel.window import Slice, Window
+from linerate.forwarders import FORWARDERS
+from linerate.host.errors import UsageError
+from linerate.host.exit_status import ExitStatus
+from linerate.links import link
+
+NAMES = ["A (old)", "B (new)"]
+
+
+# -- what it may be asked --------------------------------------------------------------------------
+
+
+def test_a_command_line_in_quotes_is_a_program() -> None:
+    found = program_of("./build/my-fw {eal} -- -p {portmask}", "B")
+    assert found.name == "B-my-fw"
+    assert called(found, "B") == "B (my-fw)"
+    assert found.definition.command == "./build/my-fw {eal} -- -p {portmask}"
+    assert program_of("c-l2fwd", "A") is FORWARDERS["c-l2fwd"]
+    assert called(FORWARDERS["c-l2fwd"], "A") == "A (c-l2fwd)"
+
+
+def test_a_file_is_a_program(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "of-a-duel"\nkind = "dpdk"\ncommand = "./fw {eal} --"\n')
+    assert program_of(str(path), "A").name == "of-a-duel"
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("nosuch", "A nosuch: no such forwarder, and no command line in quotes either"),
+        ("./fw", "has no {eal}"),
+        ("./fw -- -p 3", "has no {eal}"),
+        ("./fw {eal", "'./fw {eal'"),
+        ("./fw {eal} -- -p {mask}", "unknown placeholder {mask}"),
+        ("./fw {eal} 'x", "No closing quotation"),
+        ("nosuch.toml", "cannot read nosuch.toml"),
+    ],
+)
+def test_other_words_are_refused_by_name(word: str, message: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        program_of(word, "A")
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("af-packet-mmap", "kernel's ways"),
+        ("xdp-redirect", "kernel's ways"),
+        ("kernel-bridge", "kernel's ways"),
+    ],
+)
+def test_what_cannot_stand_is_refused(name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        refuse(FORWARDERS[name], link("null2"))
+
+
+def test_ports_must_fit() -> None:
+    refuse(FORWARDERS["c-skeleton"], link("null2"))
+    with pytest.raises(UsageError, match="its ports are pairs"):
+        refuse(FORWARDERS["c-skeleton"], link("null"))
+
+
+def test_links_that_may_leave_a_program_without_packets_are_refused() -> None:
+    assert link_of("nearfree2").name == "nearfree2"
+    with pytest.raises(UsageError, match="choose from: null, null2, nearfree2"):
+        link_of("memif")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60), ("2m", 120), ("1.5 min", 90), ("45", 45)]
+)
+def test_times(text: str, seconds: float) -> None:
+    assert parse_within(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"within": "0"},
+        {"within": "soon"},
+        {"within": "1000000s"},
+        {"margin": "lots"},
+        {"starts": 1},
+        {"starts": 17},
+        {"size": 63},
+    ],
+)
+def test_wrong_values_are_refused_with_the_option(values: dict[str, object]) -> None:
+    given = {"margin": "2%", "within": "60s", "starts": 4, "size": 64, "seed": 1} | values
+    with pytest.raises(UsageError) as raised:
+        asked_of(**given)  # type: ignore[arg-type]
+    (option,) = values
+    assert f"--{option}" in str(raised.value)
+
+
+# -- faults ----------------------------------------------------------------------------------------
+
+
+def window(
+    arm: int = 0,
+    received: tuple[int, ...] = (1000, 1000),
+    sent: tuple[int, ...] = (1000, 1000),
+    cpu_ns: int = 10_000_000,
+    slices: int = 3,
+) -> Window:
+    return Window(arm, (Slice(received, sent, cpu_ns),) * slices)
+
+
+def test_sound_windows_are_taken() -> None:
+    refuse_windows([window(0), window(1)])
+    # Some are under way when counters are read.
+    refuse_windows([window(0, sent=(900, 1000))])
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "kind", "message"),
+    [
+        (window(1, cpu_ns=0), "stuck", "no CPU time"),
+        (window(1, received=(0, 0), sent=(0, 0)), "stuck", "received no packet"),
+        (window(1, received=(10**6, 10**6), sent=(0, 0)), "drops", "sent on 0%"),
+        (window(1, received=(10**6, 10**6), sent=(10**6, 9 * 10**5)), "drops", "95%"),
+        (window(1, received=(1000, 0), sent=(1000, 0)), "ports", "on 1 of 2 ports, not on 1"),
+    ],
+)
+def test_faults_are_named(spoilt: Window, kind: str, message: str) -> None:
+    with pytest.raises(FaultError, match=message) as raised:
+        refuse_windows([window(0), spoilt])
+    assert (raised.value.arm, raised.value.kind) == (1, kind)
+
+
+def test_one_slice_in_which_the_hypervisor_had_the_cpu_does_not_decide() -> None:
+    good, bad = Slice((100,), (100,), 1000), Slice((2,), (2,), 1000)
+    assert Window(0, (good, bad, good)).pps == good.pps
+    assert Window(0, (good, bad, good)).sent == (202,)
+
+
+# -- verdicts --------------------------------------------------------------------------------------
+
+
+def duel(
+    ratio: float,
+    rounds: int,
+    *,
+    margin: float = 0.02,
+    spread: float = 0.005,
+    moves: float = 0.0,
+    itself: float = 0.0,
+) -> Duel:
+    """A duel as `fight` leaves it. `itself`: by how much half of the first program's starts differ
+    from the other half.
+    """
+    source = np.random.default_rng(5)
+    shuffled = random.Random(5)
+    found = Duel(Verdict(margin), took_s=4.0 * rounds)
+    for number in range(rounds):
+        order = [0] * 4 + [1] * 4
+        shuffled.shuffle(order)
+        state, moved, windows, slot = source.normal(0, 0.3), source.normal(0, moves), [], 0
+        for arm in order:
+            log = state + source.normal(0, spread) + arm * (math.log(ratio) + moved)
+            if not arm:
+                log += itself * (slot % 2)
+                slot += 1
+            packets = round(50e6 * math.exp(log) * 0.1)
+            windows.append(window(arm, (packets,), (packets,), 100_000_000))
+        found.rounds.append(Round(number, tuple(windows), 0))
+        found.verdict.add(found.rounds[-1].figures(0), found.rounds[-1].figures(1))
+        if found.verdict.answer != "undecided":
+            break
+    return found
+
+
+@pytest.mark.parametrize(
+    ("ratio", "answer", "status", "words"),
+    [
+        (0.9, "slower", ExitStatus.SLOWER, "B (new) is slower than A (old) by more than 2 %: 0.9"),
+        (1.2, "faster", ExitStatus.DONE, "B (new) is faster than A (old) by more than 2 %: 1.2"),
+        (1.0, "equal", ExitStatus.DONE, "B (new) is as fast as A (old), within 2 %: "),
+        (0.99, "equal", ExitStatus.DONE, "B (new) is slower than A (old), by less than 2 %: 0.99"),
+    ],
+)
+def test_the_answers(ratio: float, answer: str, status: ExitStatus, words: str) -> None:
+    found = duel(ratio, 30)
+    assert found.verdict.answer == answer
+    assert status_of(found) == status
+    assert sentence(found, NAMES, Asked()).startswith(words)
+    assert "rounds in" in sentence(found, NAMES, Asked())
+
+
+def test_what_is_not_decided_says_what_it_could_have_found() -> None:
+    found = duel(0.995, 9, spread=0.03)
+    assert status_of(found) == ExitStatus.UNDECIDED
+    told = sentence(found, NAMES, Asked())
+    assert told.startswith("Whether B (new) is slower than A (old) by 2 % is not decided: ")
+    assert "These rounds could have shown " in told
+    # Before there is an interval, too.
+    assert "rounds from" in sentence(duel(0.995, 2, spread=0.03), NAMES, Asked())
+
+
+def test_a_direction_is_told_where_the_margin_is_not_decided() -> None:
+    found = duel(0.95, 4, margin=0.05, spread=0.004)
+    assert found.verdict.direction == "slower"
+    assert sentence(found, NAMES, Asked(margin=0.05)).startswith(
+        "B (new) is slower than A (old); whether by 5 % is not decided"
+    )
+
+
+def test_a_ratio_that_moves_is_told_as_a_range() -> None:
+    found = duel(1.65, 12, moves=0.15)
+    assert found.verdict.answer == "faster"
+    again = duel(1.65, 12, moves=0.15, margin=0.5)
+    assert again.verdict.moves
+    assert "rounds from" in sentence(again, NAMES, Asked(margin=0.5))
+    assert any("the ratio itself moved between rounds" in note for note in notes(again, NAMES))
+
+
+def test_a_control_that_differs_takes_the_verdict() -> None:
+    found = duel(0.8, 40, margin=0.5, itself=0.2)
+    assert found.verdict.unsound
+    assert found.verdict.direction is None
+    assert status_of(found) == ExitStatus.UNDECIDED
+    assert "A (old) differed from itself" in sentence(found, NAMES, Asked())
+
+
+def test_a_fault_is_no_verdict() -> None:
+    found = duel(0.8, 2)
+    found.fault = FaultError(1, "ended", "forwarder was killed by signal 11")
+    assert status_of(found) == ExitStatus.UNDECIDED
+    assert sentence(found, NAMES, Asked()) == (
+        "No comparison: B (new) ended: forwarder was killed by signal 11."
+    )
+    found.fault = FaultError(0, "start", "no such device")
+    assert status_of(found) == ExitStatus.CANNOT_RUN
+
+
+def test_a_round_has_its_line() -> None:
+    found = duel(0.9, 2)
+    found.rounds[-1] = Round(1, found.rounds[-1].windows, 3)
+    assert round_line(found).startswith("round 2, 8 s: ")
+    assert "30 ms stolen; so far 0.9" in round_line(found)
+    assert any("hypervisor took 30 ms" in note for note in notes(found, NAMES))
+
+
+def test_the_record_is_by_its_schema() -> None:
+    found = duel(0.9, 30)
+    programs = [FORWARDERS["c-l2fwd"], FORWARDERS["rust-l2fwd"]]
+    asked, words = Asked(), ["c-l2fwd", "rust-l2fwd"]
+    record = record_of(found, words, programs, "null2", asked, "words.", hugepages=False)
+    data = json.loads(record.model_dump_json(by_alias=True, exclude_none=True))
+    by_schema.check(data, "duel-1.json")
+    assert data["answer"] == "slower"
+    assert data["rounds"][0]["order"].count("A") == 4
+    found.fault = FaultError(1, "drops", "it sent on 0%")
+    spoilt = record_of(found, words, programs, "null2", asked, "words.", hugepages=True)
+    assert spoilt.fault is not None
+    assert (spoilt.fault.program, spoilt.fault.kind) == ("B", "drops")

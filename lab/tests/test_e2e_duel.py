@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Duels of real programs: answers, and faults that are named."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import by_schema
+import pytest
+from conftest import wait_for
+from test_e2e import need, runtime
+
+from linerate.forwarders import forwarder
+from linerate.host.builds.c_examples import example_source
+from linerate.host.exit_status import ExitStatus
+
+pytestmark = pytest.mark.e2e
+
+# A fixture of the tests of real runs.
+assert runtime
+
+
+DROPPER = """
+name = "dropper"
+kind = "dpdk"
+build = { recipe = "installed", program = "dpdk-testpmd", package = "dpdk" }
+command = "{program} {eal} -- --forward-mode=rxonly --auto-start --total-num-mbufs=4096"
+stdin = "open"
+lcores = "idle-main"
+"""
+
+
+def environment(runtime: Path) -> dict[str, str]:
+    return {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
+
+
+def duel(
+    runtime: Path, *words: str, within: str = "8s", cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "linerate", "duel", *words, "--within", within]
+    return subprocess.run(
+        [*command, "--hugepages", "no", "--starts", "2"],
+        env=environment(runtime), capture_output=True, text=True, timeout=300, check=False, cwd=cwd,
+    )  # fmt: skip
+
+
+def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(done.stdout)
+    by_schema.check(found, "duel-1.json")
+    return found
+
+
+def l2fwd() -> str:
+    """A build of the C example, as somebody has it."""
+    if example_source("l2fwd") is None:
+        pytest.skip("DPDK's l2fwd example is not installed: make setup (Debian: dpdk-doc)")
+    program = forwarder("c-l2fwd").program()
+    assert program is not None
+    return str(program)
+
+
+def test_two_programs_from_the_list(runtime: Path) -> None:
+    need("l2fwd")
+    done = duel(runtime, "rust-l2fwd", "rust-l2fwd-burst", "--json")
+    found = told(done)
+    assert found["programs"][0]["given"] == "rust-l2fwd"
+    assert found["rounds"]
+    for each in found["rounds"]:
+        assert sorted(each["order"]) == ["A", "A", "B", "B"]
+        assert all(pps > 1e5 for pps in each["pps"])
+    # The status follows the answer, whichever it is here.
+    expected = {"slower": 1, "faster": 0, "equal": 0, "undecided": 3}
+    assert done.returncode == expected[found["answer"]], done.stderr
+
+
+def test_command_lines_in_quotes_and_a_script(runtime: Path, tmp_path: Path) -> None:
+    """The one that polls is the script's child."""
+    program = l2fwd()
+    (tmp_path / "fw-new").write_text(f'#!/bin/sh\n"{program}" "$@"\n')
+    (tmp_path / "fw-new").chmod(0o755)
+    line = "{eal} -- -p {portmask} -q 2 -T 0"
+    done = duel(runtime, f"{program} {line}", f"./fw-new {line}", cwd=tmp_path)
+    assert done.returncode in (ExitStatus.DONE, ExitStatus.SLOWER, ExitStatus.UNDECIDED)
+    assert "A (l2fwd) and B (fw-new) on null2, 2 starts of each in a round" in done.stdout
+    assert "No comparison" not in done.stdout, done.stdout
+    assert "M packets per CPU second" in done.stdout
+
+
+def spoilt(runtime: Path, second: str) -> dict[str, Any]:
+    program = l2fwd()
+    done = duel(runtime, f"{program} {{eal}} -- -p {{portmask}} -q 2 -T 0", second, "--json")
+    found = told(done)
+    assert "fault" in found, done.stdout
+    fault: dict[str, Any] = found["fault"]
+    assert fault["program"] == "B"
+    assert done.returncode == (4 if fault["kind"] == "start" else 3)
+    return fault
+
+
+def test_a_program_that_drops_all_is_no_winner(runtime: Path, tmp_path: Path) -> None:
+    if shutil.which("dpdk-testpmd") is None:
+        pytest.skip("dpdk-testpmd is not installed: make setup (Debian: dpdk)")
+    path = tmp_path / "dropper.toml"
+    path.write_text(DROPPER)
+    fault = spoilt(runtime, str(path))
+    assert (fault["kind"], fault["message"]) == (
+        "drops",
+        "it sent on 0% of the packets that it received",
+    )
+
+
+def test_a_program_that_polls_fewer_ports_is_named(runtime: Path) -> None:
+    fault = spoilt(runtime, f"{l2fwd()} {{eal}} -- -p 1 -q 2 -T 0")
+    assert (fault["kind"], "not on 1" in fault["message"]) == ("ports", True)
+
+
+def test_a_program_that_does_not_start_is_named(runtime: Path, tmp_path: Path) -> None:
+    fault = spoilt(runtime, f"{l2fwd()} {{eal}} --no-such-option -- -p 3")
+    assert fault["kind"] == "start"
+    assert "ended with exit code" in fault["message"]
+
+
+def test_a_program_that_ends_in_mid_duel_is_named(runtime: Path, tmp_path: Path) -> None:
+    script = tmp_path / "short-lived"
+    script.write_text(f'#!/bin/sh\nexec timeout -s KILL 6 "{l2fwd()}" "$@"\n')
+    script.chmod(0o755)
+    done = duel(
+        runtime, f"{l2fwd()} {{eal}} -- -p 3 -q 2 -T 0", f"{script} {{eal}} -- -p 3 -q 2 -T 0",
+        "--json", within="5m",
+    )  # fmt: skip
+    # Where a round takes longer than it lives, it is not seen to start.
+    found = told(done)
+    assert found.get("fault", {"kind": "ended"})["kind"] in ("ended", "silent", "start")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_leaves_nothing_when_it_is_stopped(
+    runtime: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    program = l2fwd()
+    line = f"{program} {{eal}} -- -p {{portmask}} -q 2 -T 0"
+    with subprocess.Popen(
+        [sys.executable, "-m", "linerate", "duel", line, line, "--within", "5m", "--starts", "2",
+         "--hugepages", "no", "--margin", "0.1%"],
+        env=environment(runtime), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as lab:  # fmt: skip
+        wait_for("its programs", lambda: list(runtime.glob("*/dpdk/*")) or lab.poll(), 120)
+        lab.send_signal(number)
+        _, errors = lab.communicate(timeout=60)
+    assert lab.returncode == 128 + number, errors
+    # That no file is left, the fixture checks.
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert f"lr-{lab.pid}-" not in listed.stdout
