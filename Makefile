@@ -76,10 +76,10 @@ bench-trust: $(if $(filter 0,$(REAL)),setup,build) ## count wrong verdicts and s
 	$(Q)$(BENCH).trust --json '$(OUT)/trust.json' \
 	  $(if $(filter 0,$(REAL)),--simulated-only,--real $(REAL) --records '$(OUT)/records.jsonl') | tee '$(OUT)/trust.txt'
 
-test: build ## run the tests of the first tier, Rust and Python (10 minutes on two cores)
+test: build ## run the tests of the first tier, Rust and Python
 	$(Q)env -u MAKELEVEL scripts/run-tests
 
-test-all: build ## run every test of both tiers, as one does each night and before a release (30 minutes)
+test-all: build ## run every test of both tiers, as one does each night and before a release
 	$(Q)env -u MAKELEVEL scripts/run-tests --all
 
 SECONDS ?= 600
