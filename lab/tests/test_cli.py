@@ -209,7 +209,37 @@ def test_little_address_space_is_refused_by_name(tmp_path: Path) -> None:
         cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 4
-    assert "address space is limited to 97 MiB (ulimit -v)" in done.stderr
+    assert "memory is limited to 97 MiB (ulimit -v)" in done.stderr
+
+
+def test_a_panic_of_a_library_is_no_verdict(
+    monkeypatch: pytest.MonkeyPatch, linerate: Linerate
+) -> None:
+    """Those in Rust raise what is no `Exception`, for instance where no thread can be made."""
+
+    class PanicException(BaseException):
+        pass
+
+    def panic(*_: object, **__: object) -> None:
+        raise PanicException("failed to spawn thread")
+
+    monkeypatch.setattr(regression_screen, "run", panic)
+    done = linerate("compare", "a", "b")
+    assert done.returncode == 4
+    assert "failed to spawn thread" in done.stderr
+    assert "a fault of the lab" in done.stderr
+
+
+def test_reports_need_no_definitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linerate: Linerate
+) -> None:
+    monkeypatch.setenv("LINERATE_FORWARDERS", "/nonexistent")
+    assert "/nonexistent" not in linerate("report", ".").stderr
+    assert linerate("duel", "c-l2fwd", "c-l2fwd").returncode == 2
+    done = linerate("run", "overload", "--out", str(tmp_path / "run"))
+    assert (done.returncode, "/nonexistent" in done.stderr) == (2, True)
+    monkeypatch.setenv("LINERATE_FORWARDERS", "x" * 3000)
+    assert linerate("run", "overload").returncode == 2
 
 
 def test_a_wrong_log_level_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

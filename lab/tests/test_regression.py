@@ -128,13 +128,28 @@ def test_what_the_second_run_lacks_is_no_answer(tmp_path: Path, simulation: Simu
     start(tmp_path / "less", blocks=20, links=["memif"], sizes=[64])
     after = tmp_path / "less"
     found = compared(before, after)
-    (lacking,) = found.missing
-    assert (lacking.size, lacking.arm) == (512, "rust-l2fwd")
+    assert {(each.size, each.arm) for each in found.missing} == {(512, "rust-l2fwd")}
     assert any("not compared: rust-l2fwd on memif at 512 B" in note for note in found.notes)
     assert status(before, after) == ExitStatus.UNDECIDED
     assert status(before, after, strict=False) == ExitStatus.DONE
     # What only the second has was never asked of the first.
     assert compared(after, before).missing == []
+
+
+def test_a_load_that_the_second_run_lacks_is_no_answer(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    """The program may have become slower there alone."""
+    before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
+    assert status(before, after) == ExitStatus.DONE
+    trials = records.read(after / RECORDS)
+    kept = [t for t in trials if (t.role, t.arm) != ("lower-load", "rust-l2fwd")]
+    (after / RECORDS).write_text("".join(f"{records.dump(trial)}\n" for trial in kept))
+    found = compared(before, after)
+    assert {each.arm for each in found.missing} == {"rust-l2fwd"}
+    assert all(each.load_share is not None for each in found.missing)
+    assert any("rust-l2fwd on memif at 64 B by " in note for note in found.notes)
+    assert status(before, after) == ExitStatus.UNDECIDED
 
 
 def test_a_machine_that_is_slower_as_a_whole_is_no_regression(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from linerate.cli.compare_screen import parse_margin
+from linerate.cli.run_command import know_further_forwarders
 from linerate.experiments.duel.programs import LETTERS, program_of, refuse
 from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.rounds import Asked, Duel, fight
@@ -86,6 +87,7 @@ def run(
 ) -> ExitStatus:
     """Let the two programs stand, print what was found, and return the exit status."""
     look_up(_MEMORY, hugepages, "--hugepages", "choice")
+    know_further_forwarders()
     found_link = link_of(link_name)
     programs = [program_of(*each) for each in zip(words, LETTERS, strict=True)]
     for program in programs:

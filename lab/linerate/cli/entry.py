@@ -70,10 +70,6 @@ def _status() -> int:
         logging.getLogger("snappi").setLevel(logging.ERROR)
         from linerate.cli.commands import app  # noqa: PLC0415
 
-        if os.environ.get("LINERATE_FORWARDERS"):
-            from linerate.forwarders import add_from_environment  # noqa: PLC0415
-
-            add_from_environment()
         status = app(standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -98,24 +94,30 @@ def _status() -> int:
             with contextlib.suppress(OSError):
                 show()
             return ExitStatus.USAGE
-        return say(
-            f"{traceback.format_exc()}linerate: this is a fault of the lab, not of what it measures"
-        )
+        return _fault(traceback.format_exc())
+    except BaseException:
+        # A panic of a library in Rust, for instance where no thread can be made.
+        return _fault(traceback.format_exc())
+
+
+def _fault(trace: str) -> int:
+    return say(f"{trace}linerate: this is a fault of the lab, not of what it measures")
 
 
 def _refuse_little_memory() -> None:
     """numpy's library for linear algebra ends the process with 1 where it gets no memory."""
     # One thread of it: others would run on CPUs that are measured on.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
-        from linerate.host.errors import LabError  # noqa: PLC0415
+    for what, option in ((resource.RLIMIT_AS, "-v"), (resource.RLIMIT_DATA, "-d")):
+        limit, _ = resource.getrlimit(what)
+        if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
+            from linerate.host.errors import LabError  # noqa: PLC0415
 
-        raise LabError(
-            f"the address space is limited to {limit >> 20} MiB (ulimit -v), and the lab needs "
-            f"{ADDRESS_SPACE >> 20} MiB",
-            "ulimit -v unlimited",
-        )
+            raise LabError(
+                f"memory is limited to {limit >> 20} MiB (ulimit {option}), and the lab needs "
+                f"{ADDRESS_SPACE >> 20} MiB",
+                f"ulimit {option} unlimited",
+            )
 
 
 def _flushed(stream: TextIO | None, number: int) -> bool:

@@ -7,6 +7,7 @@ Only the options are imported until they are checked: what measures takes long t
 from __future__ import annotations
 
 import inspect
+import os
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
@@ -132,6 +133,16 @@ def _on_the_command_line(context: typer.Context) -> set[str]:
     }
 
 
+def know_further_forwarders() -> None:
+    """Those in the folders of `LINERATE_FORWARDERS`. Only who starts programs needs them: all else
+    is in the records.
+    """
+    if os.environ.get("LINERATE_FORWARDERS"):
+        from linerate.forwarders import add_from_environment  # noqa: PLC0415 - a slow import
+
+        add_from_environment()
+
+
 def _run(
     name: str, kind: type[Options], there: Iterable[str], given: Mapping[str, Any]
 ) -> ExitStatus:
@@ -143,6 +154,7 @@ def _run(
             f"{extras[0].name} with --resume: a run goes on with the design that it began with",
             "leave one of them out",
         )
+    know_further_forwarders()
     values = parse(kind, given)
 
     # These import scipy and more: what can be refused without them is refused by now.

@@ -44,7 +44,10 @@ def add_file(path: Path) -> list[str]:
 
 def add_folder(folder: Path) -> None:
     """Make the definitions in a folder's TOML files known; raises `UsageError`."""
-    paths = sorted(folder.glob("*.toml"))
+    try:
+        paths = sorted(folder.glob("*.toml"))
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror}") from error
     if not paths:
         raise UsageError(f"{folder}: no folder with definitions of forwarders (*.toml)")
     for path in paths:

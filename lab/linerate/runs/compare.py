@@ -93,12 +93,14 @@ class Change(_Strict):
 
 
 class Missing(_Strict):
-    """An arm of a cell."""
+    """A figure of an arm."""
 
     link: str
     size: int
     arm: str
     baseline: str
+    metric: str
+    load_share: float | None = None
 
 
 class Regression(_Strict):
@@ -247,16 +249,21 @@ def _common(
 
 
 def _missing(first: Comparable, second: Comparable) -> list[Missing]:
-    """Of which arms the second run has no figure. That one has others of an arm is no loss: the
-    loads at which an arm is measured depend on what limits it.
+    """Which figures of the first run the second has not. Also where other figures answer: at the
+    one that is lacking it may have become slower.
     """
-    arms, others = (
-        {(each.link, each.size, each.arm, each.baseline) for each in run.samples}
-        for run in (first, second)
-    )
+    there = {each.key for each in second.samples}
+    lacking = {each.key: each for each in first.samples if each.logs and each.key not in there}
     return [
-        Missing(link=link, size=size, arm=arm, baseline=baseline)
-        for link, size, arm, baseline in sorted(arms - others)
+        Missing(
+            link=each.link,
+            size=each.size,
+            arm=each.arm,
+            baseline=each.baseline,
+            metric=each.metric,
+            load_share=each.load_share,
+        )
+        for _, each in sorted(lacking.items())
     ]
 
 
@@ -435,11 +442,12 @@ def _notes(before: Stored, after: Stored, first: Comparable, second: Comparable)
     for run in (before, after):
         if not run.run.complete(len(run.trials)):
             notes.append(f"{run.directory} ended early: compared are the trials done until then")
-    ours, theirs = ({sample.key for sample in each.samples} for each in (first, second))
+    ours, theirs = ({sample.key: sample for sample in each.samples} for each in (first, second))
     for run, mine, others in ((before, ours, theirs), (after, theirs, ours)):
-        if alone := sorted({(key[0], key[1], key[2]) for key in mine - others}):
+        if alone := [mine[key] for key in sorted(mine.keys() - others.keys())]:
             named = ", ".join(
-                f"{arm} on {cell_words(link, size, ' at ')}" for link, size, arm in alone
+                f"{each.arm} on {cell_words(each.link, each.size, ' at ')} by {each.words}"
+                for each in alone
             )
             notes.append(f"figures only {run.directory} has, not compared: {named}")
     return notes
