@@ -77,22 +77,32 @@ class Simulation:
             source, plan.arm.forwarder, plan.arm.label, cell,
             block=plan.block, position=plan.position,
         )  # fmt: skip
-        found.seed, found.session, found.role = bench.seed, bench.session, plan.role
-        found.experiment = bench.experiment
+        found.identity.seed, found.identity.session, found.identity.role = (
+            bench.seed,
+            bench.session,
+            plan.role,
+        )
+        found.identity.experiment = bench.experiment
         factor = self.slower.get(plan.arm.label, 1.0)
         for name in ("forwarder_rx", "forwarder_tx", "accepted", "received"):
-            if (count := getattr(found, name)) is not None:
-                setattr(found, name, round(count / factor))
-        if found.attempted and found.accepted is not None:
-            found.refused = found.attempted - found.accepted
+            if (count := getattr(found.frames, name)) is not None:
+                setattr(found.frames, name, round(count / factor))
+        if found.frames.attempted and found.frames.accepted is not None:
+            found.frames.refused = found.frames.attempted - found.frames.accepted
         if plan.role in ("probed", "lower-load"):
             probed(found)
-            for entry in found.polling or ():
+            for entry in found.frames.polling or ():
                 entry.busy_tsc = round(entry.busy_tsc * factor * source.gauss(1.0, 0.005))
         if plan.load_share is not None and plan.pps is not None:
-            found.load, found.load_share, found.refused = "paced", plan.load_share, None
-            found.attempted = found.accepted = found.received = round(plan.pps * 0.3)
-            found.forwarder_rx = found.forwarder_tx = found.received
+            found.request.load, found.request.load_share, found.frames.refused = (
+                "paced",
+                plan.load_share,
+                None,
+            )
+            found.frames.attempted = found.frames.accepted = found.frames.received = round(
+                plan.pps * 0.3
+            )
+            found.frames.forwarder_rx = found.frames.forwarder_tx = found.frames.received
         self.ran.append(found)
         return found
 
@@ -133,8 +143,8 @@ class Windows:
         void, self.void = self.void, 0
         for attempt in range(void + 1, self._windows + 1):
             trial = self._window(pps)
-            trial.test, trial.attempt = self.test, attempt
-            trial.asked_pps, trial.asked_s = pps, seconds
+            trial.request.test, trial.request.attempt = self.test, attempt
+            trial.request.pps, trial.request.seconds = pps, seconds
             self._record(trial)
             if trial.valid:
                 return outcome_of(trial)

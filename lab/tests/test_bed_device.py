@@ -16,7 +16,8 @@ from linerate.host.process import Activity, Command, RunDirectory
 from linerate.links import LinkContext, Wire, link
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm
-from linerate.records.trial import Directions, LatencyFigures, Test, Trial
+from linerate.records.outcome import LatencyFigures
+from linerate.records.trial import Directions, Test, Trial
 from linerate.traffic import books
 from linerate.traffic.otg import Traffic
 from linerate.traffic.sender import Sender, Sent
@@ -141,7 +142,7 @@ def test_the_kind_of_frames_is_sent_and_recorded() -> None:
         device.protocol = "arp"
         device.send(1e5, 0.1)
     assert [traffic.protocol for traffic in stage.puppet.traffic] == ["udp", "arp"]
-    assert [trial.protocol for trial in stage.records] == [None, "arp"]
+    assert [trial.request.protocol for trial in stage.records] == [None, "arp"]
 
 
 def test_the_forwarder_runs_on_from_trial_to_trial() -> None:
@@ -153,8 +154,9 @@ def test_the_forwarder_runs_on_from_trial_to_trial() -> None:
     assert second.latency is not None
     assert second.latency.quantiles == {0.5: pytest.approx(1.5e-6)}
     assert stage.starts == 1
-    assert [trial.latency is None for trial in stage.records] == [True, False]
-    assert [trial.load_share for trial in stage.records] == [0.1, 0.2]
+    assert [(t.identity.start, t.identity.slot) for t in stage.records] == [(0, 0), (0, 0)]
+    assert [trial.frames.latency is None for trial in stage.records] == [True, False]
+    assert [trial.request.load_share for trial in stage.records] == [0.1, 0.2]
 
 
 def test_loss_at_the_ingress_is_loss() -> None:
@@ -166,7 +168,7 @@ def test_late_windows_are_void_recorded_and_repeated() -> None:
     stage = Stage(lambda count, _: counted(10_000, late=11 if count < 3 else 10))
     outcome = stage.device.send(1e5, 0.1)
     assert outcome.lost == 0
-    assert [(t.attempt, t.invalid_code) for t in stage.records] == [
+    assert [(t.request.attempt, t.invalid_code) for t in stage.records] == [
         (1, "late"), (2, "late"), (3, None),
     ]  # fmt: skip
     assert stage.starts == 1
@@ -207,6 +209,7 @@ def test_a_forwarder_that_ended_is_started_anew_for_the_next_trial() -> None:
     assert caught.value.code == "ended"
     assert stage.device.send(1e5, 0.1).lost == 0
     assert stage.starts == 2
+    assert [(t.identity.start, t.identity.slot) for t in stage.records] == [(0, 0), (1, 1)]
 
 
 @pytest.mark.parametrize("probe", [True, False])
@@ -218,7 +221,7 @@ def test_the_probe_looks_at_nothing_but_core_use(probe: bool) -> None:
         stage.device.test = test
         stage.device.send(1e5, 0.1)
     assert stage.polls.asked == ([False, True, False] if probe else [])
-    assert [trial.probe for trial in stage.records] == [False, probe, False]
+    assert [trial.program.probe for trial in stage.records] == [False, probe, False]
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -251,7 +254,7 @@ def test_bursts_are_counted_frames_at_the_maximum() -> None:
     assert outcome.intended == 500
     traffic = stage.puppet.traffic[-1]
     assert (traffic.frames, traffic.pps, traffic.senders) == (250, 5e5, 2)
-    assert (stage.records[0].load, stage.records[0].asked_frames) == ("burst", 500)
+    assert (stage.records[0].request.load, stage.records[0].request.frames) == ("burst", 500)
 
 
 def test_one_direction_sends_all_from_the_first_port() -> None:
@@ -259,7 +262,7 @@ def test_one_direction_sends_all_from_the_first_port() -> None:
     stage.device.send(1e5, 0.01)
     traffic = stage.puppet.traffic[-1]
     assert (traffic.senders, traffic.pps, len(traffic.locations)) == (1, 1e5, 2)
-    assert stage.records[0].directions == "one"
+    assert stage.records[0].request.directions == "one"
 
 
 # -- and the same from its records ----------------------------------------------------------------

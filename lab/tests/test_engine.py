@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from simulated import Simulation, printed, quiet
+from trials import made_trial
 
 from linerate.host.errors import HopelessError
 from linerate.host.process import RunDirectory
@@ -112,7 +113,7 @@ def test_a_step_comes_to_what_the_plan_goes_on_with(go: Go) -> None:
     def steps(plan: Written) -> Steps[None]:
         def of(setup: Bed) -> Steps[str]:
             trial: Trial = yield once(setup, 0)
-            found.append((trial.link, trial.position, len(plan.trials)))
+            found.append((trial.cell.name, trial.position, len(plan.trials)))
             return "over"
 
         found.append((yield OnSetup(CELL, of)))
@@ -192,11 +193,10 @@ def attempts(outcomes: list[str | None], most: Most) -> Callable[[Written], Step
     def steps(plan: Written) -> Steps[None]:
         def of(setup: Bed) -> Steps[None]:
             def run(attempt: int, record: Record) -> Trial:
-                trial = Trial.model_validate({
-                    "experiment": "written", "seed": 1, "session": plan.bench.session, "block": 0,
-                    "position": 0, "role": "measure", "arm": "x", "forwarder": "x", "link": "null",
-                    "size": 64, "load": "paced", "started_at": "", "attempt": attempt,
-                })  # fmt: skip
+                trial = made_trial(
+                    experiment="written", session=plan.bench.session, arm="x", link="null",
+                    load="paced", attempt=attempt,
+                )  # fmt: skip
                 if why := outcomes[attempt - 1]:
                     trial.reject(why, why)  # type: ignore[arg-type]
                 record(trial)
@@ -225,13 +225,13 @@ def test_a_trial_is_tried_as_often_as_it_may(
 ) -> None:
     steps = attempts(outcomes, Most(windows=3, starts=2))
     engine = go(steps, keep_going=True)
-    assert [trial.attempt for trial in engine.trials] == list(range(1, tried + 1))
+    assert [trial.request.attempt for trial in engine.trials] == list(range(1, tried + 1))
     # Wherever it was interrupted, the next session goes on from there.
     lines = (tmp_path / RECORDS).read_text().splitlines(keepends=True)
     for kept in range(tried):
         (tmp_path / RECORDS).write_text("".join(lines[:kept]))
         again = go(steps, earlier=True, keep_going=True)
-        assert [trial.attempt for trial in again.trials] == list(range(1, tried + 1))
+        assert [trial.request.attempt for trial in again.trials] == list(range(1, tried + 1))
         assert [trial.session for trial in again.trials] == [1] * kept + [2] * (tried - kept)
 
 

@@ -58,7 +58,7 @@ def test_only_who_loses_in_the_last_tenth_has_not_recovered(pps: float, seconds:
         back = {flow_name(0, 0): 1, **all_back, name: all_back[name] - 1}
         found = change_of(traffic, back)
         trial = blank(Cell("memif", 64, 1), Arm("reflect", "reflect"), 0, "search", "paced", 1)
-        trial.change, trial.asked_s, trial.then_s = found, 1.0, seconds
+        trial.frames.change, trial.request.seconds, trial.request.then_s = found, 1.0, seconds
         result = recovery(Once(changed_of(trial)), pps, watched_s=seconds, repetitions=1)
         states.append(result.repetitions[0].state)
     assert states == ["recovered"] * (len(slices) - 1) + ["not_recovered"]

@@ -30,8 +30,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from linerate.host.errors import RunError
+from linerate.records.cells import cell_words
 from linerate.records.run_file import made_of
-from linerate.records.trial import cell_words
 from linerate.runs.agreement import refuse_unlike
 from linerate.runs.experiment import Comparable, Control, Experiment, Gate, Sample
 from linerate.runs.provenance import changed_definitions, changed_programs, deciding, telling

@@ -26,7 +26,7 @@ from linerate.links import Link, LinkContext, Wire, link
 from linerate.links.eal import Memory
 from linerate.links.ports import Ports
 from linerate.records.journal import Journal
-from linerate.records.trial import Trial
+from linerate.records.trial import Trial, field
 from linerate.runs import provenance
 from linerate.runs.plans.steps import (
     Announce,
@@ -287,7 +287,7 @@ class Engine:
         self._record(trial)
         self._ran(trial, counts=step.counts)
         if step.fails:
-            self.count(trial.invalid)
+            self.count(trial.invalid_why)
         return trial
 
     def _start(self, step: Start) -> Any:
@@ -351,7 +351,7 @@ class Engine:
         if fresh:
             self._ran(last, counts=step.counts)
             if step.fails:
-                self.count(last.invalid)
+                self.count(last.invalid_why)
         else:
             self._passed(last, counts=step.counts)
         return last
@@ -359,7 +359,7 @@ class Engine:
     def _replayed(self, due: Any, *, first: bool) -> Trial | None:
         """An attempt as it is on record; None: there is no further of this trial."""
         found = self.journal.peek()
-        if not first and found and any(getattr(found, name) != due[name] for name in due):
+        if not first and found and any(field(found, name) != due[name] for name in due):
             return None
         return self.journal.replay(**due)
 
@@ -372,7 +372,7 @@ class Engine:
             raise _TimeIsUpError
 
     def _record(self, trial: Trial) -> None:
-        trial.position = len(self.trials)
+        trial.identity.position = len(self.trials)
         if self.clock:
             self.clock.enter(trial)
         self.journal.add(trial)
@@ -452,7 +452,7 @@ class _Started:
             (engine.monitor.finished if fresh else engine.monitor.replayed)(last)
             if self._each_fails:
                 # Also of earlier sessions: what was given up stays so.
-                engine.count(None if found else last.invalid)
+                engine.count(None if found else last.invalid_why)
         return found
 
     def skip(self, trials: int) -> None:

@@ -18,7 +18,7 @@ from linerate.host.places import rust_binary
 from linerate.host.process import Child, Command, RunDirectory
 from linerate.links import Wire, eal
 from linerate.links.eal import Memory
-from linerate.records.trial import Clock, LatencyFigures
+from linerate.records.outcome import Clock, LatencyFigures
 from linerate.telemetry import hdr
 from linerate.telemetry.client import Telemetry, connect, socket_path
 from linerate.telemetry.hdr import Histogram

@@ -7,6 +7,7 @@ that all arms of a block meet the same one; when it has died, link and sender ar
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -24,6 +25,8 @@ class Bed:
         """`start` makes the sender at the wire's other end; None: the link has none."""
         self.link = link
         self.context = context
+        # Numbers the starts of programs on it, from 0.
+        self.slots = itertools.count()
         self._start = start
         self._opened: AbstractContextManager[Wire] | None = None
         self._wire: Wire | None = None

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from linerate.records.trial import Clock, Span, Trial
+from linerate.records.outcome import Clock, Span
+from linerate.records.trial import Trial
 from linerate.trial.search.latency import supports
 
 # What programs of every kind can measure: see telemetry's /linerate/latency.
@@ -33,13 +34,13 @@ def supported(quantiles: Mapping[str, float], count: int) -> dict[str, float]:
 
 def latency_us(trial: Trial, quantile: str) -> float | None:
     """As the sender told it; None where it does not, or too few frames came back to tell."""
-    found = trial.latency
+    found = trial.frames.latency
     value = supported(found.quantiles_ns, found.count).get(quantile) if found else None
     return None if value is None else value / 1e3
 
 
 def round_trip_cycles(trial: Trial, quantile: str) -> float | None:
-    found, clock = trial.latency, trial.clock
+    found, clock = trial.frames.latency, trial.frames.clock
     if found is None or clock is None:
         return None
     value = supported(found.quantiles_ns, found.count).get(quantile)
@@ -51,11 +52,12 @@ def inside_cycles(trial: Trial, quantile: str = "0.5") -> float | None:
 
     None where it is no longer than that: a ratio to it would be made up.
     """
-    found = [each for each in trial.spans or () if each.span == COMMON_SPAN]
-    if len(found) != 1 or trial.clock is None:
+    found = [each for each in trial.frames.spans or () if each.span == COMMON_SPAN]
+    clock = trial.frames.clock
+    if len(found) != 1 or clock is None:
         return None
     value = supported(found[0].quantiles_cycles, found[0].count).get(quantile)
-    return None if value is None else above_cost(value, trial.clock)
+    return None if value is None else above_cost(value, clock)
 
 
 def above_cost(cycles: float, clock: Clock) -> float | None:
@@ -66,6 +68,6 @@ def above_cost(cycles: float, clock: Clock) -> float | None:
 def spans_of(trial: Trial) -> dict[str, list[Span]]:
     """By name: a program may send by several queues."""
     found: dict[str, list[Span]] = {}
-    for each in trial.spans or ():
+    for each in trial.frames.spans or ():
         found.setdefault(each.span, []).append(each)
     return found

@@ -166,8 +166,7 @@ class Latency(SessionPlan):
         asked = [
             t
             for t in self.trials
-            if (t.link, t.size, t.forwarder) == (cell.link, cell.size, name)
-            and t.role in {"measure", "self-test"}
+            if (t.cell.key, t.forwarder) == (cell.key, name) and t.role in {"measure", "self-test"}
         ]
         return next((f"; the last because: {t.invalid}" for t in asked[::-1] if t.invalid), "")
 

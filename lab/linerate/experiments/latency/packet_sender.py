@@ -21,14 +21,15 @@ from linerate.host.places import rust_binary
 from linerate.host.process import Child, Command
 from linerate.links import Wire
 from linerate.records.cells import Arm
-from linerate.records.trial import Clock, LatencyFigures, Trial
+from linerate.records.outcome import Clock, LatencyFigures
+from linerate.records.trial import Trial
 from linerate.traffic import books
 from linerate.traffic.sender import Sent
 from linerate.trial.activity import Watch
 from linerate.trial.bed import Bed
 from linerate.trial.running import Running, launch
 from linerate.trial.search.bed_device import DISTURBED
-from linerate.trial.trial import Bench, Plan, new_record, watched
+from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, watched
 from linerate.trial.window import LINK_TIMEOUT_S, Settled, settle
 
 PROGRAM = "af-packet-ping"
@@ -71,6 +72,7 @@ class PacketSender:
         self.block = block
         self._stack = ExitStack()
         self._running: Running | None = None
+        self._started: ProgramStart | None = None
 
     def __enter__(self) -> PacketSender:
         return self
@@ -93,11 +95,16 @@ class PacketSender:
     def _window(self, step: Step, seconds: float, attempt: int) -> Trial:
         plan = Plan(self.arm, "paced", self.block, 0, "search", load_share=0.0, pps=IDLE_PPS)
         trial = new_record(self.bench, plan, self.bed)
-        trial.test, trial.attempt, trial.protocol = "ping", attempt, step.protocol
-        trial.maximum_pps = trial.asked_pps = IDLE_PPS
-        trial.asked_s = seconds
-        trial.build = forwarder(self.arm.forwarder).build_facts()
+        request = trial.request
+        request.test, request.attempt, request.protocol = "ping", attempt, step.protocol
+        request.maximum_pps = request.pps = IDLE_PPS
+        request.seconds = seconds
+        trial.program.build = forwarder(self.arm.forwarder).build_facts()
         with watched(self.bench, trial):
+            if self._running is None:
+                self._started = ProgramStart.next(self.bench, self.bed)
+            if self._started:
+                self._started.enter(trial)
             running, wire = self._ready()
             watch = Watch(trial, running.children, wire.threads)
             before = settle(lambda: Sent(0, 0), running, wire.interfaces)
@@ -200,7 +207,7 @@ def _enter(trial: Trial, found: Told, before: Settled, after: Settled) -> None:
         lost["packet sender's socket"] = found.dropped
     books.enter(trial, after.sent, after.forwarded.since(before.forwarded), lost)
     clock = Clock(tsc_hz=found.clock.tsc_hz, cost_cycles=found.clock.clock_cost_cycles)
-    trial.clock = clock
+    trial.frames.clock = clock
     if found.cycles is None:
         return
 
@@ -209,7 +216,7 @@ def _enter(trial: Trial, found: Told, before: Settled, after: Settled) -> None:
         return (cycles + clock.cost_cycles) / clock.tsc_hz * 1e9
 
     delays = {name: ns(cycles) for name, cycles in found.cycles.items()}
-    trial.latency = LatencyFigures(
+    trial.frames.latency = LatencyFigures(
         count=found.received,
         minimum_ns=delays["min"],
         mean_ns=delays["mean"],

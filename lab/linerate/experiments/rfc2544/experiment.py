@@ -346,4 +346,5 @@ def _nothing_found(unit: Unit) -> str | None:
 
 
 def _fell_behind(trial: Trial) -> bool:
-    return bool(trial.late and trial.attempted and trial.late / trial.attempted > BEHIND)
+    late, attempted = trial.frames.late, trial.frames.attempted
+    return bool(late and attempted and late / attempted > BEHIND)

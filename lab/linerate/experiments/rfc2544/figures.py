@@ -248,14 +248,20 @@ def _at_throughput(units: Sequence[Searched]) -> LowerLoad | None:
     """Core use at the load that each search itself found."""
     trials: list[Trial] = []
     for each in units:
-        mine = [trial for trial in each.trials if trial.test == "core-use" and trial.load_share]
+        mine = [
+            trial
+            for trial in each.trials
+            if trial.request.test == "core-use" and trial.request.load_share
+        ]
         rate = each.unit.lossless.lower_pps if each.unit.lossless else None
         trials += [
             trial
             for trial in last_windows(mine)
-            if rate and trial.maximum_pps and trial.load_share == share_of(rate, trial.maximum_pps)
+            if rate
+            and trial.request.maximum_pps
+            and trial.request.load_share == share_of(rate, trial.request.maximum_pps)
         ]
-    shares = [trial.load_share for trial in trials if trial.load_share]
+    shares = [trial.request.load_share for trial in trials if trial.request.load_share]
     return lower_load(trials[0].arm, statistics.median(shares), trials) if trials else None
 
 

@@ -247,7 +247,7 @@ class SessionPlan(ABC):
 
     def last_reason(self, measured: object) -> str | None:
         """Why a start gave nothing, if it did: what its last trial says."""
-        return None if measured else self.trials[-1].invalid or "no trial counts"
+        return None if measured else self.trials[-1].invalid_why or "no trial counts"
 
     @property
     @abstractmethod

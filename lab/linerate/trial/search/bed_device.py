@@ -25,7 +25,8 @@ from linerate.host.errors import DisturbedError, GeneratorError, ProcessError, T
 from linerate.host.process import Command, pause
 from linerate.links import Wire
 from linerate.records.cells import Arm
-from linerate.records.trial import InvalidCode, LatencyFigures, Protocol, Role, Test, Trial
+from linerate.records.outcome import LatencyFigures
+from linerate.records.trial import InvalidCode, Protocol, Role, Test, Trial
 from linerate.telemetry.spans import Spans
 from linerate.traffic.otg import Slice, Traffic
 from linerate.traffic.sender import Sender
@@ -36,7 +37,7 @@ from linerate.trial.running import launch
 from linerate.trial.search.core_use import share_of
 from linerate.trial.search.device import Changed, Latency, Outcome
 from linerate.trial.search.slices import change_of, cut
-from linerate.trial.trial import Bench, Plan, new_record, watched
+from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, watched
 from linerate.trial.window import Exchange, Polls
 
 # What a machine with other work does to a window; the next may be sound.
@@ -79,9 +80,10 @@ class Asked:
         return self.seconds + (self.then[1] if self.then else 0.0)
 
     def enter(self, trial: Trial) -> None:
-        trial.asked_pps, trial.asked_s, trial.asked_frames = self.pps, self.seconds, self.frames
+        request = trial.request
+        request.pps, request.seconds, request.frames = self.pps, self.seconds, self.frames
         if self.then:
-            trial.then_pps, trial.then_s = self.then
+            request.then_pps, request.then_s = self.then
 
 
 class BedDevice:
@@ -123,6 +125,7 @@ class BedDevice:
         self._record = record
         self._running: ExitStack | None = None
         self._exchange: Exchange | None = None
+        self._started: ProgramStart | None = None
         self._ended_s = -math.inf
 
     @property
@@ -167,14 +170,19 @@ class BedDevice:
             pps=asked.pps,
         )
         trial = new_record(self.bench, plan, self.bed)
-        trial.test, trial.attempt = self.test, attempt
-        trial.maximum_pps = self.max_pps
+        request = trial.request
+        request.test, request.attempt = self.test, attempt
+        request.maximum_pps = self.max_pps
         asked.enter(trial)
-        trial.ip, trial.protocol = self.bench.ip, self.protocol
+        request.ip, request.protocol = self.bench.ip, self.protocol
         if self.bed.link.ports > 1:
-            trial.directions = self.bench.directions
-        trial.build = forwarder(self.arm.forwarder).build_facts()
+            request.directions = self.bench.directions
+        trial.program.build = forwarder(self.arm.forwarder).build_facts()
         with watched(self.bench, trial):
+            if self._exchange is None:
+                self._started = ProgramStart.next(self.bench, self.bed)
+            if self._started:
+                self._started.enter(trial)
             exchange = self._ready()
             sender = exchange.sender
             children = [*exchange.running.children, *([sender.child] if sender.child else [])]
@@ -182,17 +190,18 @@ class BedDevice:
             if self.probe:
                 # Nothing else is to pay for it.
                 exchange.polls.look(self.test == "core-use")
-                trial.probe = exchange.polls.probed
+                trial.program.probe = exchange.polls.probed
             sender.configure(traffic)
             watch = Watch(trial, children, self.bed.ready()[0].threads)
             spans = self._spans_of(exchange)
             exchange.run(trial, traffic.lead_s + asked.whole_s, rest_s=self.terms.settle_s)
+            frames = trial.frames
             if spans:
-                trial.spans, trial.clock = spans.found(), spans.clock()
+                frames.spans, frames.clock = spans.found(), spans.clock()
             if asked.latency:
-                trial.latency, trial.clock = sender.latency(), sender.clock()
+                frames.latency, frames.clock = sender.latency(), sender.clock()
             if traffic.slices:
-                trial.change = change_of(traffic, sender.received_by_flow())
+                frames.change = change_of(traffic, sender.received_by_flow())
             watch.enter()
         if not trial.valid and trial.invalid_code not in DISTURBED:
             self.close()
@@ -302,26 +311,26 @@ def _carry(exchange: Exchange, receiving: int) -> None:
 
 def outcome_of(trial: Trial) -> Outcome:
     """What a search is told of a valid trial: what was intended, and what of that came back."""
-    asked = trial.asked_frames
-    if asked is None and trial.asked_pps and trial.asked_s:
-        asked = round(trial.asked_pps * trial.asked_s)
-    intended = trial.intended or trial.attempted or asked or 0
+    request, frames = trial.request, trial.frames
+    asked = request.frames
+    if asked is None and request.pps and request.seconds:
+        asked = round(request.pps * request.seconds)
     return Outcome(
-        intended=intended,
-        received=trial.received or 0,
-        seconds=trial.duration_s or trial.asked_s or 0.0,
-        latency=_latency_of(trial.latency),
+        intended=frames.intended or frames.attempted or asked or 0,
+        received=frames.received or 0,
+        seconds=frames.duration_s or request.seconds or 0.0,
+        latency=_latency_of(frames.latency),
     )
 
 
 def changed_of(trial: Trial) -> Changed:
     """What a search is told of a valid trial whose rate changed."""
-    found = trial.change
+    found = trial.frames.change
     if found is None:
         raise TrialError("the trial has no figures of its two rates")
     return Changed(
-        before=Outcome(found.before_intended, found.before_received, trial.asked_s or 0.0),
-        after=Outcome(found.after_intended, found.after_received, trial.then_s or 0.0),
+        before=Outcome(found.before_intended, found.before_received, trial.request.seconds or 0.0),
+        after=Outcome(found.after_intended, found.after_received, trial.request.then_s or 0.0),
         last_lost=found.last_lost_s,
         slice_s=found.slice_s or 0.0,
     )
@@ -348,6 +357,6 @@ def _seconds(quantiles_ns: dict[str, float]) -> dict[float, float]:
 def error_of(trial: Trial) -> TrialError:
     """The error by which a search learns of an invalid trial, live and from records alike."""
     kind = DisturbedError if trial.invalid_code in DISTURBED else TrialError
-    error = kind(trial.invalid or "the trial failed")
+    error = kind(trial.invalid_why or "the trial failed")
     error.code = trial.invalid_code or "error"
     return error

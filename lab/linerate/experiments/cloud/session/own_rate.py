@@ -41,7 +41,7 @@ def _flood(arm: Arm, setup: Bed) -> Steps[float | None]:
         setup=setup, arm=arm, block=0, role="self-test", window_s=FLOOD_S, counts=False,
         fails=False,
     )  # fmt: skip
-    return trial.received_pps if trial.valid else None
+    return trial.frames.received_pps if trial.valid else None
 
 
 def _searches(arm: Arm, flooded: float, setup: Bed) -> Steps[float | None]:
