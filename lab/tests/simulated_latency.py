@@ -154,7 +154,7 @@ class Windows:
         middle *= self._simulation.slower.get(trial.arm, 1.0)
         quantiles = {"0.5": middle, "0.9": middle * 2, "0.99": middle * 3, "0.999": middle * 4}
         return LatencyFigures(
-            count=trial.frames.received or 0, minimum_ns=middle / 2, mean_ns=middle,
+            count=trial.frames.received or 0, net=True, minimum_ns=middle / 2, mean_ns=middle,
             maximum_ns=middle * 9, quantiles_ns=quantiles,
         )  # fmt: skip
 
@@ -195,8 +195,8 @@ class Pings:
         enter(trial, round(plan.IDLE_PPS * seconds), seconds)
         middle = 10 * ROUND_TRIP_NS[trial.forwarder]
         trial.frames.latency = LatencyFigures(
-            count=trial.frames.received or 0, minimum_ns=middle, mean_ns=middle, maximum_ns=middle,
-            quantiles_ns={"0.5": middle},
+            count=trial.frames.received or 0, net=True, minimum_ns=middle, mean_ns=middle,
+            maximum_ns=middle, quantiles_ns={"0.5": middle},
         )  # fmt: skip
         trial.frames.clock = Clock(tsc_hz=HZ, cost_cycles=COST)
         if attempt <= self.void:

@@ -25,7 +25,7 @@ from simulated_latency import (
 )
 from trials import made_trial
 
-from linerate.experiments.latency import plan
+from linerate.experiments.latency import packet_sender, plan
 from linerate.experiments.latency.figures import insides
 from linerate.experiments.latency.plan import IDLE_PPS, LOADS, Step
 from linerate.experiments.latency.summarise import clock_of
@@ -34,7 +34,7 @@ from linerate.forwarders import FORWARDERS
 from linerate.host.errors import LabError, RunError, UsageError
 from linerate.links import link
 from linerate.records import trial as records
-from linerate.records.outcome import Clock, Span
+from linerate.records.outcome import Clock, LatencyFigures, Span
 from linerate.records.output import FILES
 from linerate.records.summary import ArmSummary, Summary
 from linerate.records.summary_figures import RoundTrip
@@ -43,6 +43,9 @@ from linerate.runs import compare as regression
 from linerate.runs import rebuild
 from linerate.runs.registry import find
 from linerate.telemetry.hdr import Histogram
+from linerate.traffic.books import Forwarded
+from linerate.traffic.sender import Sent
+from linerate.trial.window import Settled
 from linerate.verdict.delays import COMMON_SPAN, inside_cycles, round_trip_cycles
 
 
@@ -105,7 +108,8 @@ def test_delays_are_told_without_the_clock(run: tuple[Path, Summary, str]) -> No
     idle = round_trip(found, "reflect", 0.0)
     assert idle.cycles
     assert idle.ns
-    expected = ROUND_TRIP_NS["reflect"] * HZ / 1e9 - COST
+    # The sender has taken it off; from spans the lab does.
+    expected = ROUND_TRIP_NS["reflect"] * HZ / 1e9
     assert idle.cycles.quantiles["0.5"].median == pytest.approx(expected, rel=0.02)
     # By the frequency that was measured, not by the one that programs believe in.
     ratio = idle.ns.quantiles["0.5"].median / idle.cycles.quantiles["0.5"].median
@@ -302,8 +306,8 @@ def test_both_senders_stand_side_by_side(tmp_path: Path, simulation: Simulation)
         ]
         for each in latency.packet_sender:
             assert each.ns
-            # As it was stamped, less one reading of the clock, by the frequency as checked.
-            expected = (10 * ROUND_TRIP_NS["reflect"] * HZ / 1e9 - COST) / CHECKED_HZ * 1e9
+            # As the sender told it, by the frequency as checked.
+            expected = 10 * ROUND_TRIP_NS["reflect"] * HZ / CHECKED_HZ
             assert each.ns.mean.median == pytest.approx(expected)
     assert "ping: by a packet socket (PF_PACKET), one frame at a time" in printed(console)
     page = (tmp_path / "run" / "report.html").read_text()
@@ -432,6 +436,34 @@ def test_what_is_no_latency_has_no_value() -> None:
     assert inside_cycles(trial) is None
     assert plan.load_of(trial) is None
     assert clock_of([trial]) is None
+
+
+@pytest.mark.parametrize(("net", "cycles"), [(True, 260.0), (False, 234.0), (None, 234.0)])
+def test_the_clocks_cost_is_taken_off_once(net: bool | None, cycles: float) -> None:
+    """By the sender or here; where it is not recorded, as it was done when that was written."""
+    trial = made_trial(
+        clock=Clock(tsc_hz=2_600_000_000, cost_cycles=26),
+        latency=LatencyFigures(
+            count=9, net=net, minimum_ns=50, mean_ns=100, maximum_ns=200, quantiles_ns={"0.5": 100}
+        ),
+    )
+    assert round_trip_cycles(trial, "0.5") == pytest.approx(cycles)
+
+
+def test_what_the_packet_sender_tells_is_net_already() -> None:
+    trial = made_trial(load="paced")
+    told = packet_sender.Told(
+        clock=packet_sender.ToldClock(tsc_hz=2_600_000_000, clock_cost_cycles=26), sent=9,
+        not_sent=0, received=9, late=0, duplicates=0, dropped=0,
+        cycles={"min": 130, "mean": 260, "max": 520, "0.5": 260},
+    )  # fmt: skip
+    before = Settled(Sent(0, 0), Forwarded(0, 0), {}, {})
+    after = Settled(packet_sender._sent(told), Forwarded(9, 9), {}, {})
+    packet_sender._enter(trial, told, before, after)
+    assert trial.frames.latency
+    assert trial.frames.latency.net
+    assert trial.frames.latency.mean_ns == pytest.approx(100)
+    assert round_trip_cycles(trial, "0.5") == pytest.approx(260)
 
 
 def looked_into(spans: dict[str, tuple[float, float]]) -> list[Trial]:

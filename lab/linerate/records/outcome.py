@@ -89,9 +89,17 @@ class Polling(Strict):
 
 
 class LatencyFigures(Strict):
-    """Of the frames that came back, from the moment each was sent (stamped in software)."""
+    """Of the frames that came back, from the moment each was sent (stamped in software).
+
+    Whether one reading of the clock (`Clock.cost_cycles`) is still in the delays, `net` says.
+    """
 
     count: Count
+    net: bool | None = Field(
+        default=None,
+        description="true: the sender took the cost of one reading of the clock off every delay; "
+        "false: it is in every delay; absent: not recorded (trial-1, another generator)",
+    )
     minimum_ns: float
     mean_ns: float
     maximum_ns: float

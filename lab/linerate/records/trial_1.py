@@ -50,7 +50,11 @@ _ALONE = "alone"
 
 
 def converted(old: dict[str, Any]) -> dict[str, Any]:
-    """The line as trial-2 has it."""
+    """The line as trial-2 has it.
+
+    Delays have no `net`: trial-1 did not say whether the clock's cost was taken off them, and they
+    are read as they were then.
+    """
     rest = {**old}
     rest.pop("schema", None)
     new: dict[str, Any] = {

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The figures of one trial, in cycles and less what reading the clock costs.
 
-Two readings of the clock with nothing between are one reading apart, so each delay holds one. The
-sender tells nanoseconds by the frequency that it takes the counter for; that is undone here.
+Two readings of the clock with nothing between are one reading apart, so each delay holds one, until
+its cost is taken off: by the sender (`LatencyFigures.net`), or here. The sender tells nanoseconds
+by the frequency that it takes the counter for; that is undone here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from linerate.records.outcome import Clock, Span
+from linerate.records.outcome import Clock, LatencyFigures, Span
 from linerate.records.trial import Trial
 from linerate.trial.search.latency import supports
 
@@ -17,9 +18,13 @@ from linerate.trial.search.latency import supports
 COMMON_SPAN = "rx-return_tx-call"
 
 
-def cycles_of(ns: float, clock: Clock) -> float:
-    """Of what the sender told, less the clock's cost."""
-    return ns * clock.tsc_hz / 1e9 - clock.cost_cycles
+def cycles_of(ns: float, found: LatencyFigures, clock: Clock) -> float:
+    """A delay of these figures, in cycles less the clock's cost, which is taken off once.
+
+    Trial-1 did not say whether the sender had done it. Those figures are told as they were then.
+    """
+    cycles = ns * clock.tsc_hz / 1e9
+    return cycles if found.net else cycles - clock.cost_cycles
 
 
 def ns_per_cycle(clock: Clock) -> float:
@@ -44,7 +49,7 @@ def round_trip_cycles(trial: Trial, quantile: str) -> float | None:
     if found is None or clock is None:
         return None
     value = supported(found.quantiles_ns, found.count).get(quantile)
-    return None if value is None else cycles_of(value, clock)
+    return None if value is None else cycles_of(value, found, clock)
 
 
 def inside_cycles(trial: Trial, quantile: str = "0.5") -> float | None:

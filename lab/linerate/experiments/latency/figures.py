@@ -119,7 +119,7 @@ def _round_trip(trial: Trial) -> _Value | None:
     found, clock = trial.frames.latency, trial.frames.clock
     if found is None or clock is None:
         return None
-    cycles: Callable[[float], float] = lambda ns: cycles_of(ns, clock)  # noqa: E731
+    cycles: Callable[[float], float] = lambda ns: cycles_of(ns, found, clock)  # noqa: E731
     return _Value(
         count=found.count,
         mean=cycles(found.mean_ns),

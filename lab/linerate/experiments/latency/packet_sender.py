@@ -211,13 +211,10 @@ def _enter(trial: Trial, found: Told, before: Settled, after: Settled) -> None:
     if found.cycles is None:
         return
 
-    def ns(cycles: int) -> float:
-        # Records hold delays as they were stamped, with one reading of the clock in them.
-        return (cycles + clock.cost_cycles) / clock.tsc_hz * 1e9
-
-    delays = {name: ns(cycles) for name, cycles in found.cycles.items()}
+    delays = {name: cycles / clock.tsc_hz * 1e9 for name, cycles in found.cycles.items()}
     trial.frames.latency = LatencyFigures(
         count=found.received,
+        net=True,
         minimum_ns=delays["min"],
         mean_ns=delays["mean"],
         maximum_ns=delays["max"],
