@@ -31,9 +31,9 @@ from linerate.records.trial import Role, Test, Trial
 from linerate.runs import engine, provenance, session
 from linerate.runs.engine import Engine
 from linerate.runs.experiment import Findings
-from linerate.trial.bed import Bed
-from linerate.trial.search.bed_device import Terms, outcome_of
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Outcome
+from linerate.trial.search.setup_device import Terms, outcome_of
 from linerate.trial.trial import Bench, Plan
 
 MACHINE = Machine(
@@ -67,9 +67,9 @@ class Simulation:
         self.noise = "1"
         self.before: Callable[[Plan], None] = lambda plan: None
 
-    def trial(self, bench: Bench, plan: Plan, bed: Bed) -> Trial:
+    def trial(self, bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
         self.before(plan)
-        cell = Cell(bed.link.name, bed.context.size, 1)
+        cell = Cell(setup.link.name, setup.context.size, 1)
         source = random.Random(
             f"{self.noise}:{cell}:{plan.arm}:{plan.block}:{plan.role}:{plan.load_share}"
         )
@@ -108,13 +108,13 @@ class Simulation:
 
 
 class Windows:
-    """Stands for the lower loads' `BedDevice`: each window is a trial of the simulated machine."""
+    """Stands for the lower loads' `SetupDevice`: each window is a trial of the machine."""
 
     def __init__(
         self,
         simulation: Simulation,
         bench: Bench,
-        bed: Bed,
+        setup: LinkSetup,
         arm: Arm,
         *,
         block: int,
@@ -134,7 +134,7 @@ class Windows:
         def window(pps: float) -> Trial:
             share = round(pps / max_pps, 9)
             return simulation.trial(
-                bench, Plan(arm, "paced", block, 0, role, share, pps, probe), bed
+                bench, Plan(arm, "paced", block, 0, role, share, pps, probe), setup
             )
 
         self._window = window
@@ -161,8 +161,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     """Put a simulated machine where the lab starts processes and looks at the real one."""
     found = Simulation()
 
-    def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
-        return found.trial(bench, plan, bed)  # which a test may replace
+    def run_trial(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
+        return found.trial(bench, plan, setup)  # which a test may replace
 
     install_machine(monkeypatch, run_trial, partial(Windows, found))
     monkeypatch.setattr(Engine, "programs", lambda self: dict(found.digests))
@@ -172,12 +172,12 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
 
 def install_machine(
     patch: pytest.MonkeyPatch,
-    run_trial: Callable[[Bench, Plan, Bed], Trial],
+    run_trial: Callable[[Bench, Plan, LinkSetup], Trial],
     device: Callable[..., object],
 ) -> None:
     """The one place where sessions meet a machine: trials and devices are those given."""
     patch.setattr(engine, "run_trial", run_trial)
-    patch.setattr(engine, "BedDevice", device)
+    patch.setattr(engine, "SetupDevice", device)
     patch.setattr(Engine, "prepare", lambda self: None)
     patch.setattr(Engine, "programs", lambda self: {})
     patch.setattr(Cores, "choose", lambda: Cores(0, 0, False))

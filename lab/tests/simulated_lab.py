@@ -32,9 +32,9 @@ from linerate.runs import session
 from linerate.runs.experiment import Findings
 from linerate.runs.plans.steps import Record
 from linerate.traffic.books import LATE_LIMIT
-from linerate.trial.bed import Bed
-from linerate.trial.search.bed_device import DISTURBED, changed_of, error_of, outcome_of
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Changed, Outcome
+from linerate.trial.search.setup_device import DISTURBED, changed_of, error_of, outcome_of
 from linerate.trial.search.simulated import Model, SimulatedForwarder
 from linerate.trial.trial import Bench, Plan
 
@@ -244,9 +244,9 @@ class SimulatedLab:
         # Devices that were not closed.
         self.running = 0
 
-    def flood(self, bench: Bench, asked: Plan, bed: Bed) -> Trial:
+    def flood(self, bench: Bench, asked: Plan, setup: LinkSetup) -> Trial:
         self.bench = bench
-        cell = Cell(bed.link.name, bed.context.size, 1)
+        cell = Cell(setup.link.name, setup.context.size, 1)
         trial = blank(cell, asked.arm, asked.block, asked.role, "flood", bench.session)
         share = self.capacity[asked.arm.forwarder] / self.capacity["reflect"]
         frames = round(CEILING_PPS * 0.3 * share)
@@ -260,7 +260,7 @@ class SimulatedLab:
     def device(
         self,
         bench: Bench,
-        bed: Bed,
+        setup: LinkSetup,
         arm: Arm,
         *,
         block: int,
@@ -271,7 +271,7 @@ class SimulatedLab:
         **_: object,
     ) -> Iterator[SimulatedDevice]:
         self.bench, self.probing = bench, self.probe and probe
-        cell = Cell(bed.link.name, bed.context.size, 1)
+        cell = Cell(setup.link.name, setup.context.size, 1)
         self.running += 1
         try:
             yield SimulatedDevice(

@@ -28,10 +28,10 @@ from linerate.records.outcome import Clock, LatencyFigures, Span
 from linerate.records.trial import Process, Protocol, Role, Test, Trial
 from linerate.runs import session
 from linerate.runs.engine import Engine
-from linerate.trial.bed import Bed
 from linerate.trial.clock_check import ClockCheck
-from linerate.trial.search.bed_device import Terms, outcome_of
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Outcome
+from linerate.trial.search.setup_device import Terms, outcome_of
 from linerate.trial.trial import Bench, Plan
 
 HZ, CHECKED_HZ, COST = 2_600_000_000, 2_596_000_000.0, 26
@@ -55,12 +55,12 @@ class Simulation:
         self.pings = Pings(self)
         self.clock = ClockCheck(HZ, COST, CHECKED_HZ, 100.0)
 
-    def blank(self, bench: Bench, bed: Bed, arm: Arm, block: int, role: Role) -> Trial:
+    def blank(self, bench: Bench, setup: LinkSetup, arm: Arm, block: int, role: Role) -> Trial:
         return made_trial(
             experiment=NAME, seed=bench.seed, session=bench.session, block=block, position=0,
             role=role, arm=arm.label, forwarder=arm.forwarder,
-            described=FORWARDERS[arm.forwarder].described(), link=bed.link.name,
-            size=bed.context.size, load="paced", started_at="2026-01-01T00:00:00+00:00",
+            described=FORWARDERS[arm.forwarder].described(), link=setup.link.name,
+            size=setup.context.size, load="paced", started_at="2026-01-01T00:00:00+00:00",
             tsc_hz=HZ, processes=[Process(role="forwarder", argv=["prog"], cpus=[1])],
         )  # fmt: skip
 
@@ -68,8 +68,8 @@ class Simulation:
         self.before(trial)
         self.ran.append(trial)
 
-    def flood(self, bench: Bench, asked: Plan, bed: Bed) -> Trial:
-        trial = self.blank(bench, bed, asked.arm, asked.block, asked.role)
+    def flood(self, bench: Bench, asked: Plan, setup: LinkSetup) -> Trial:
+        trial = self.blank(bench, setup, asked.arm, asked.block, asked.role)
         trial.request.load, trial.identity.position = "flood", asked.position
         enter(trial, round(CAPACITY[asked.arm.forwarder] * 0.3), 0.3)
         self.finish(trial)
@@ -88,13 +88,13 @@ def enter(trial: Trial, frames: int, seconds: float) -> None:
 
 
 class Windows:
-    """Stands for `BedDevice`."""
+    """Stands for `SetupDevice`."""
 
     def __init__(
         self,
         simulation: Simulation,
         bench: Bench,
-        bed: Bed,
+        setup: LinkSetup,
         arm: Arm,
         *,
         block: int,
@@ -111,7 +111,7 @@ class Windows:
         self.max_pps, self.arm, self.block = max_pps, arm, block
         self._simulation, self._record = simulation, record
         self._windows, self._spans = terms.windows, spans
-        self._blank = partial(simulation.blank, bench, bed, arm, block, role)
+        self._blank = partial(simulation.blank, bench, setup, arm, block, role)
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
         void, self.void = self.void, 0
@@ -184,7 +184,7 @@ class Pings:
 
     def window(self, sender: PacketSender, step: Step, seconds: float, attempt: int) -> Trial:
         simulation = self._simulation
-        trial = simulation.blank(sender.bench, sender.bed, sender.arm, sender.block, "search")
+        trial = simulation.blank(sender.bench, sender.setup, sender.arm, sender.block, "search")
         trial.request.test, trial.request.attempt, trial.request.protocol = (
             "ping",
             attempt,

@@ -20,7 +20,7 @@ from linerate.records.outcome import CpuTime, LatencyFigures
 from linerate.records.trial import Process, Trial
 from linerate.runs import session
 from linerate.runs.experiment import Findings
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.trial import Bench, Plan
 
 SENDER_PPS = 700e3
@@ -59,11 +59,11 @@ class Wire:
         simulation.trial = self.trial  # type: ignore[method-assign]
         return self
 
-    def trial(self, bench: Bench, plan: Plan, bed: Bed) -> Trial:
+    def trial(self, bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
         assert self.simulation
         self.simulation.before(plan)
         way = self.ways[plan.arm.forwarder]
-        size = bed.context.size
+        size = setup.context.size
         source = random.Random(f"{size}:{plan.arm}:{plan.block}:{plan.load_share}")
         flood = plan.load == "flood"
         seconds = bench.window_s if flood else 0.1
@@ -79,7 +79,7 @@ class Wire:
             position=plan.position, role=plan.role, arm=plan.arm.label,
             forwarder=plan.arm.forwarder,
             described=FORWARDERS[plan.arm.forwarder].described(),
-            link=bed.link.name, size=size, load=plan.load,
+            link=setup.link.name, size=size, load=plan.load,
             load_share=plan.load_share, started_at="2026-01-01T00:00:00+00:00",
             duration_s=seconds, attempted=2 * sent if flood else sent, accepted=sent,
             refused=sent if flood else None, lost_at_ingress=0, late=0, intended=sent,

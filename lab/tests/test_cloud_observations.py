@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From records to values by bed and cell: what counts, what is missing, what is paired."""
+"""From records to values by setup and cell: what counts, what is missing, what is paired."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from linerate.records.journal import Journal
 from linerate.records.trial import RECORDS, RecordWriter, Trial, read
 from linerate.runs.engine import Engine
 from linerate.runs.plans.steps import Failures, Needs, SessionPlan, Steps
-from linerate.trial.search.bed_device import Asked, outcome_of
 from linerate.trial.search.device import Outcome
+from linerate.trial.search.setup_device import Asked, outcome_of
 from linerate.trial.trial import Bench
 
 CARRIES, FLOODED = 700_000.0, 1_000_000.0
@@ -35,7 +35,7 @@ def window(role: str, pps: float, seconds: float) -> Trial:
 
 
 class Device:
-    """Takes the place of `BedDevice`."""
+    """Takes the place of `SetupDevice`."""
 
     def __init__(self, bench: Bench, *_: object, max_pps: float, record: Any, **__: object) -> None:
         self.max_pps = max_pps

@@ -17,7 +17,7 @@ from test_e2e import need, runtime
 from linerate.host.builds.plugins import PROBE
 from linerate.records import trial as records
 from linerate.records.trial import Trial
-from linerate.trial.search.bed_device import DISTURBED
+from linerate.trial.search.setup_device import DISTURBED
 
 pytestmark = pytest.mark.e2e
 

@@ -27,7 +27,7 @@ from linerate.records import run_file
 from linerate.records.run_file import RUN
 from linerate.records.trial import InvalidCode, Trial
 from linerate.runs.registry import find
-from linerate.trial.search.bed_device import DISTURBED as VOID
+from linerate.trial.search.setup_device import DISTURBED as VOID
 
 pytestmark = pytest.mark.e2e
 

@@ -27,8 +27,8 @@ from linerate.records import trial as records
 from linerate.records.cells import Arm
 from linerate.records.trial import Test, Trial
 from linerate.traffic.generator import Generator
-from linerate.trial.bed import Bed
-from linerate.trial.search.bed_device import DISTURBED, BedDevice, Terms
+from linerate.trial.link_setup import LinkSetup
+from linerate.trial.search.setup_device import DISTURBED, SetupDevice, Terms
 from linerate.trial.trial import Bench
 
 pytestmark = pytest.mark.e2e
@@ -132,9 +132,9 @@ def test_the_probe_looks_at_core_use_alone(runtime: Path, monkeypatch: pytest.Mo
                 return Generator(run, bench.cores.control, memory, wire, flood=False)
 
             with (
-                Bed(link("memif"), context, sender) as bed,
-                BedDevice(
-                    bench, bed, Arm(name, name), block=0, max_pps=RATE, terms=Terms(windows=1),
+                LinkSetup(link("memif"), context, sender) as setup,
+                SetupDevice(
+                    bench, setup, Arm(name, name), block=0, max_pps=RATE, terms=Terms(windows=1),
                     record=found.append, probe=True,
                 ) as device,
             ):  # fmt: skip

@@ -34,7 +34,7 @@ from linerate.runs.plans.steps import (
     Step,
     Steps,
 )
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 
 CELL, ARM = Cell("null", 64, 1), Arm("c-l2fwd", "c-l2fwd")
 
@@ -92,13 +92,13 @@ def go(tmp_path: Path, simulation: Simulation) -> Iterator[Go]:
         writer.close()
 
 
-def once(setup: Bed, block: int, **values: Any) -> Once:
+def once(setup: LinkSetup, block: int, **values: Any) -> Once:
     return Once(setup=setup, arm=ARM, block=block, role="measure", load="self-driven", **values)
 
 
 def blocks(count: int) -> Callable[[Written], Steps[None]]:
     def steps(plan: Written) -> Steps[None]:
-        def of(setup: Bed) -> Steps[None]:
+        def of(setup: LinkSetup) -> Steps[None]:
             for block in range(count):
                 yield once(setup, block)
 
@@ -111,7 +111,7 @@ def test_a_step_comes_to_what_the_plan_goes_on_with(go: Go) -> None:
     found: list[object] = []
 
     def steps(plan: Written) -> Steps[None]:
-        def of(setup: Bed) -> Steps[str]:
+        def of(setup: LinkSetup) -> Steps[str]:
             trial: Trial = yield once(setup, 0)
             found.append((trial.cell.name, trial.position, len(plan.trials)))
             return "over"
@@ -191,7 +191,7 @@ def test_a_budget_ends_before_what_is_not_on_record(go: Go, simulation: Simulati
 
 def attempts(outcomes: list[str | None], most: Most) -> Callable[[Written], Steps[None]]:
     def steps(plan: Written) -> Steps[None]:
-        def of(setup: Bed) -> Steps[None]:
+        def of(setup: LinkSetup) -> Steps[None]:
             def run(attempt: int, record: Record) -> Trial:
                 trial = made_trial(
                     experiment="written", session=plan.bench.session, arm="x", link="null",

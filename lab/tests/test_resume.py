@@ -163,7 +163,7 @@ def test_killed_again_and_again(tmp_path: Path, simulation: Simulation) -> None:
 def test_a_cut_block_makes_pairs_only_within_a_session(
     tmp_path: Path, simulation: Simulation
 ) -> None:
-    """The new bed is half as fast: across beds the ratio would be off by two."""
+    """The new setup is half as fast: across setups the ratio would be off by two."""
     start(tmp_path / "whole", blocks=8)
     whole = json.loads((tmp_path / "whole" / "summary.json").read_text())
     first = [t for t in simulation.ran if t.block == 3]

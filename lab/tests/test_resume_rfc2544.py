@@ -166,7 +166,7 @@ def test_a_run_that_ended_before_its_searches_costs_them_no_pair(tmp_path: Path)
 
 
 def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
-    """The one half would be of another bed than the other."""
+    """The one half would be of another setup than the other."""
     lab = SimulatedLab()
     # In the midst of the second block.
     kill_before(lab, 250)
@@ -184,7 +184,7 @@ def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("halved", "paired"),
     [
-        # The last of the pair: its throughput shares a bed with the other's, its loss does not.
+        # The last of the pair: its throughput shares a setup with the other's, its loss does not.
         ("c-l2fwd", {"ndr_pps": 7, "latency_p50_us": 6, "pdv_p99_us": 6, "loss_ratio": 6}),
         # The first: loss is measured with the other's, after the interruption.
         ("rust-l2fwd", {"ndr_pps": 6, "latency_p50_us": 6, "pdv_p99_us": 6, "loss_ratio": 7}),

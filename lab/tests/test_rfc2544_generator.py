@@ -27,7 +27,7 @@ from linerate.records.trial import Trial
 from linerate.traffic.other_generator import Named
 from linerate.trial.search import latency
 
-# Ports of a simulated bed.
+# Ports of a simulated setup.
 NAMED = {
     "generator": Named("http://127.0.0.1:1"),
     "links": ["ports"],

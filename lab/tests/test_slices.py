@@ -8,9 +8,9 @@ from simulated_lab import blank
 
 from linerate.records.cells import Arm, Cell
 from linerate.traffic.otg import Traffic, flow_name
-from linerate.trial.search.bed_device import changed_of
 from linerate.trial.search.device import Changed
 from linerate.trial.search.recovery import END_SHARE, recovery
+from linerate.trial.search.setup_device import changed_of
 from linerate.trial.search.simulated import Model, SimulatedForwarder
 from linerate.trial.search.slices import FIRST_S, GROWTH, change_of, cut
 

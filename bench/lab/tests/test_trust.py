@@ -20,7 +20,7 @@ from linerate.host.errors import LabError, RunError
 from linerate.records.run_file import Session
 from linerate.records.trial import Trial, dump
 from linerate.records.types import Verdict
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.trial import Bench, Plan
 from linerate.verdict import comparisons, stats
 from linerate.verdict.judgement import Judgement
@@ -298,7 +298,7 @@ def quick_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     clock = Clock()
     simulated = Machine(NULL, 0.3, np.random.default_rng(1))
 
-    def run_trial(bench: Bench, plan: Plan, _: Bed) -> Trial:
+    def run_trial(bench: Bench, plan: Plan, _: LinkSetup) -> Trial:
         clock.now += 1.0
         trial = simulated.trial(plan.arm, plan.block, plan.position, 0.0)
         trial.identity.seed = bench.seed
@@ -390,8 +390,8 @@ def test_a_machine_on_which_nothing_runs_ends_it(
 ) -> None:
     working: Any = vars(real)["run_trial"]
 
-    def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
-        trial: Trial = working(bench, plan, bed)
+    def run_trial(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
+        trial: Trial = working(bench, plan, setup)
         trial.reject("ended", "it fell over")
         return trial
 

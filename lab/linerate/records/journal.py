@@ -8,16 +8,15 @@ next one is run and `add`ed. Nothing is run twice, nothing is lost, and no state
 has to be saved or can contradict them. A trial is finished when its line has its newline: a line
 that was cut off is no trial, and that trial is run again.
 
-What becomes of a block that was interrupted. A block is one bed at one moment, and only ratios
-within it compare (docs/how-it-measures.md#ratios-within-a-block), for between beds the links
-of a shared machine jump by factors.
-The block's other trials are run, on a new bed in a new session; but no trial is paired with one of
-another session (`Trial.pairing`). The alternatives are worse. To pair across the two beds would be
-what that rule forbids. To repeat the whole block would run finished trials twice, and then either
-throw measured ones away or count some arms once more than others. As it is, an interrupted block
-costs some arms one of their pairs, whichever the order drawn from the seed put on the other side of
-the baseline: that has nothing to do with what they measured, so it costs precision and no truth.
-`n` of each comparison says how many pairs there are.
+What becomes of a block that was interrupted. A block is one setup at one moment, and only ratios
+within it compare (docs/how-it-measures.md#ratios-within-a-block), for between setups the links of a
+shared machine jump by factors. The block's other trials are run, on a new setup in a new session;
+but no trial is paired with one of another session (`Trial.pairing`). The alternatives are worse. To
+pair across the two setups would be what that rule forbids. To repeat the whole block would run
+finished trials twice, and then either throw measured ones away or count some arms once more than
+others. As it is, an interrupted block costs some arms one of their pairs, whichever the order drawn
+from the seed put on the other side of the baseline: that has nothing to do with what they measured,
+so it costs precision and no truth. `n` of each comparison says how many pairs there are.
 """
 
 from __future__ import annotations

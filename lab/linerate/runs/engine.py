@@ -46,11 +46,11 @@ from linerate.runs.progress import Monitor
 from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Traffic
 from linerate.traffic.sender import Sender
-from linerate.trial.bed import Bed
 from linerate.trial.clock_check import ClockCheck, check_clock
-from linerate.trial.search.bed_device import DISTURBED, BedDevice
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Outcome, TestedDevice
 from linerate.trial.search.replay import Resumed
+from linerate.trial.search.setup_device import DISTURBED, SetupDevice
 from linerate.trial.trial import Bench, Plan, run_trial
 
 T = TypeVar("T")
@@ -230,7 +230,7 @@ class Engine:
                 raise TypeError(f"{step!r} is no step")
         return None
 
-    def _setup(self, step: OnSetup) -> Bed:
+    def _setup(self, step: OnSetup) -> LinkSetup:
         plan, bench, cell = self.plan, self.bench, step.cell
 
         def ours(wire: Wire) -> Sender:
@@ -252,7 +252,7 @@ class Engine:
             receive_first=plan.receive_first,
         )
         start = other.start if other else ours
-        return Bed(found, context, start if step.sender and found.has_generator else None)
+        return LinkSetup(found, context, start if step.sender and found.has_generator else None)
 
     def _tolerate(self, step: GiveUp) -> None:
         done, self._failures, self._giving_up = self.monitor.done, 0, True
@@ -296,7 +296,7 @@ class Engine:
         if step.told:
             self.monitor.begin(*where, step.block)
         before = len(self.trials)
-        with BedDevice(
+        with SetupDevice(
             self.bench,
             step.setup,
             step.arm,
@@ -405,7 +405,7 @@ class Engine:
 class _Started:
     """A `linerate.runs.plans.steps.Started`."""
 
-    def __init__(self, engine: Engine, real: BedDevice, step: Start) -> None:
+    def __init__(self, engine: Engine, real: SetupDevice, step: Start) -> None:
         self._engine = engine
         self._real = real
         self._place = {

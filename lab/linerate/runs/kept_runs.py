@@ -109,7 +109,7 @@ def compared_costs(
     metric: TrialMetric = COST,
     loads: Sequence[float] | None = None,
 ) -> Comparable:
-    """The cost of a packet at the fixed lower loads, against the baseline's on the same bed.
+    """The cost of a packet at the fixed lower loads, against the baseline's on the same setup.
 
     `trials`: those at such loads. `labels`: the arms, the baseline first. `loads`: None: where
     cycles per packet are known.

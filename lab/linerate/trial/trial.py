@@ -2,8 +2,8 @@
 """One trial: start the forwarder, let it work, read it, stop it.
 
 Lifecycle: the forwarder lives for one trial; the link and the sender at its other end live for a
-block (`linerate.trial.bed`). A trial that fails becomes a record with `invalid`; only errors that
-would spoil every trial (a missing program) leave this module.
+block (`linerate.trial.link_setup`). A trial that fails becomes a record with `invalid`; only errors
+that would spoil every trial (a missing program) leave this module.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from linerate.records.trial import (
 from linerate.telemetry.client import Reading
 from linerate.traffic.otg import Ip, Traffic
 from linerate.trial.activity import Watch
-from linerate.trial.bed import Bed
 from linerate.trial.cpu_time import CpuMeter
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import START_TIMEOUT_S, Running, launch
 from linerate.trial.window import WARM_UP_S, Exchange, Polls, difference, total
 
@@ -86,7 +86,7 @@ class Plan:
     probe: bool = False
 
 
-def new_record(bench: Bench, plan: Plan, bed: Bed) -> Trial:
+def new_record(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
     """What is known of a trial before it starts."""
     return Trial(
         identity=Identity(
@@ -98,7 +98,7 @@ def new_record(bench: Bench, plan: Plan, bed: Bed) -> Trial:
             role=plan.role,
             arm=plan.arm.label,
         ),
-        cell=cell_of(bed),
+        cell=cell_of(setup),
         program=ProgramRun(
             forwarder=plan.arm.forwarder,
             # Tenants without a forwarder have an arm, too, and no program.
@@ -112,9 +112,9 @@ def new_record(bench: Bench, plan: Plan, bed: Bed) -> Trial:
     )
 
 
-def cell_of(bed: Bed) -> LinkCell | TableCell:
-    """What is measured on this bed: a link with a frame size, and tables where it has some."""
-    found, size = bed.link, bed.context.size
+def cell_of(setup: LinkSetup) -> LinkCell | TableCell:
+    """What is measured on this setup: a link with a frame size, and tables where it has some."""
+    found, size = setup.link, setup.context.size
     if found.tables is None:
         return LinkCell(link=found.name, size=size)
     return TableCell(
@@ -133,8 +133,8 @@ class ProgramStart:
     slot: int
 
     @classmethod
-    def next(cls, bench: Bench, bed: Bed) -> ProgramStart:
-        return cls(next(bench.starts), next(bed.slots))
+    def next(cls, bench: Bench, setup: LinkSetup) -> ProgramStart:
+        return cls(next(bench.starts), next(setup.slots))
 
     def enter(self, trial: Trial) -> None:
         trial.identity.start, trial.identity.slot = self.start, self.slot
@@ -155,23 +155,23 @@ def watched(bench: Bench, trial: Trial) -> Iterator[None]:
         trial.steal_ticks[str(cpu)] = after[cpu].steal - steal[cpu].steal
 
 
-def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
-    """Run one trial on this bed and return its record, whatever happens in it."""
-    trial = new_record(bench, plan, bed)
+def run_trial(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
+    """Run one trial on this setup and return its record, whatever happens in it."""
+    trial = new_record(bench, plan, setup)
     with watched(bench, trial):
-        _Attempt(bench, plan, bed, trial).go()
+        _Attempt(bench, plan, setup, trial).go()
     return trial
 
 
 class _Attempt:
     """The steps of one trial, filling its record as they go."""
 
-    def __init__(self, bench: Bench, plan: Plan, bed: Bed, trial: Trial) -> None:
+    def __init__(self, bench: Bench, plan: Plan, setup: LinkSetup, trial: Trial) -> None:
         self.bench = bench
         self.plan = plan
-        self.bed = bed
-        self.wire, self.sender = bed.ready()
-        self.ports = bed.link.ports
+        self.setup = setup
+        self.wire, self.sender = setup.ready()
+        self.ports = setup.link.ports
         self.trial = trial
         self.forwarder: Forwarder = forwarder(plan.arm.forwarder)
         self.probed = plan.probe
@@ -182,7 +182,7 @@ class _Attempt:
             sender.check()
             sender.configure(self._traffic())
         bench = self.bench
-        ProgramStart.next(bench, self.bed).enter(self.trial)
+        ProgramStart.next(bench, self.setup).enter(self.trial)
         with launch(
             self.forwarder, bench.run, bench.cores, bench.memory, self.wire, probed=self.probed
         ) as running:
@@ -214,7 +214,7 @@ class _Attempt:
     def _traffic(self) -> Traffic:
         locations = self.wire.locations
         senders = self.bench.senders(len(locations))
-        size, seconds = self.bed.context.size, self.bench.window_s
+        size, seconds = self.setup.context.size, self.bench.window_s
         return Traffic(locations, size, seconds, None, senders=senders, ip=self.bench.ip)
 
     # -- a link whose ports make their own frames ------------------------------------------------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One window of traffic between a sender and a forwarder that both run: start, stop, settle, read.
 
-A trial of `linerate.trial.trial` has one of them, a search (`linerate.trial.search.bed_device`)
+A trial of `linerate.trial.trial` has one of them, a search (`linerate.trial.search.setup_device`)
 many with the same forwarder. Failures are `TrialError`s.
 """
 

@@ -48,7 +48,7 @@ def ceiling_of(tests: list[Trial], line_rate: float | None) -> Ceiling | None:
 
 
 def share_of_peer(own: list[Trial], tests: list[Trial], peer: str) -> float | None:
-    """Median over blocks of an arm's received_pps over the peer's on the same bed."""
+    """Median over blocks of an arm's received_pps over the peer's on the same setup."""
     reached = {
         trial.pairing: rate
         for trial in tests

@@ -26,9 +26,9 @@ from linerate.records.trial import Trial
 from linerate.traffic import books
 from linerate.traffic.sender import Sent
 from linerate.trial.activity import Watch
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import Running, launch
-from linerate.trial.search.bed_device import DISTURBED
+from linerate.trial.search.setup_device import DISTURBED
 from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, watched
 from linerate.trial.window import LINK_TIMEOUT_S, Settled, settle
 
@@ -65,9 +65,9 @@ class PacketSender:
     Lifecycle: a context manager. The forwarder is started by the first trial.
     """
 
-    def __init__(self, bench: Bench, bed: Bed, arm: Arm, *, block: int) -> None:
+    def __init__(self, bench: Bench, setup: LinkSetup, arm: Arm, *, block: int) -> None:
         self.bench = bench
-        self.bed = bed
+        self.setup = setup
         self.arm = arm
         self.block = block
         self._stack = ExitStack()
@@ -94,7 +94,7 @@ class PacketSender:
 
     def _window(self, step: Step, seconds: float, attempt: int) -> Trial:
         plan = Plan(self.arm, "paced", self.block, 0, "search", load_share=0.0, pps=IDLE_PPS)
-        trial = new_record(self.bench, plan, self.bed)
+        trial = new_record(self.bench, plan, self.setup)
         request = trial.request
         request.test, request.attempt, request.protocol = "ping", attempt, step.protocol
         request.maximum_pps = request.pps = IDLE_PPS
@@ -102,7 +102,7 @@ class PacketSender:
         trial.program.build = forwarder(self.arm.forwarder).build_facts()
         with watched(self.bench, trial):
             if self._running is None:
-                self._started = ProgramStart.next(self.bench, self.bed)
+                self._started = ProgramStart.next(self.bench, self.setup)
             if self._started:
                 self._started.enter(trial)
             running, wire = self._ready()
@@ -118,7 +118,7 @@ class PacketSender:
 
     def _ready(self) -> tuple[Running, Wire]:
         """The forwarder runs and forwards."""
-        wire, _ = self.bed.ready()
+        wire, _ = self.setup.ready()
         if self._running is None:
             bench = self.bench
             program = forwarder(self.arm.forwarder)
@@ -150,7 +150,7 @@ class PacketSender:
                     "--iface", end.name,
                     f"--{step.protocol}",
                     "--count", str(frames),
-                    "--size", str(self.bed.context.size),
+                    "--size", str(self.setup.context.size),
                     "--deadline", str(round(deadline_s * 1e6)),
                     "--out", str(out),
                 ),

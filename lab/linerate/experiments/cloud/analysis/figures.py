@@ -22,7 +22,7 @@ from linerate.verdict.arms import median_of, quartiles
 from linerate.verdict.delays import latency_us
 
 QUANTILES = ("0.5", "0.9", "0.99", "0.999")
-# A cell without tenants, at the same framework, size, CPU and rate; and the bed.
+# A cell without tenants, at the same framework, size, CPU and rate; and the setup.
 _Without = tuple[str, int, str, float, tuple[int, int]]
 
 

@@ -112,7 +112,9 @@ def observed(windows: Windows, metric: CloudMetric, labels: Labels) -> Observati
     factors = _factors(labels)
     names = [factor.name for factor in factors]
     every = _rows(windows, metric, labels)
-    rows = [(bed, {name: levels[name] for name in names}, value) for bed, levels, value in every]
+    rows = [
+        (setup, {name: levels[name] for name in names}, value) for setup, levels, value in every
+    ]
     found = observe(metric.words, factors, rows, scale=metric.scale, unit=metric.unit)
     if found.blocks:
         return found

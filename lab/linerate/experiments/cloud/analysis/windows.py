@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which records of a run count: of each cell and block one window, void ones repeated or not.
 
-What was measured together, on one bed, is compared: a block that was interrupted is finished on
+What was measured together, on one setup, is compared: a block that was interrupted is finished on
 another (`Trial.pairing`).
 """
 
@@ -16,7 +16,7 @@ from linerate.experiments.cloud.window import levels_of
 from linerate.records.trial import Kind, Trial
 from linerate.verdict.programs import program_of
 
-# Kind, load and number of tenants; and the bed.
+# Kind, load and number of tenants; and the setup.
 _Alone = tuple[str, str, int, tuple[int, int]]
 
 
@@ -50,7 +50,7 @@ class Windows:
         return found
 
     def beside_nobody(self, trial: Trial) -> Trial | None:
-        """The same tenants on the same bed without a forwarder; None: not measured, or void."""
+        """The same tenants on the same setup without a forwarder; None: not measured, or void."""
         cell = levels_of(trial)
         if cell is None:
             return None

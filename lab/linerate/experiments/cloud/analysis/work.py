@@ -2,7 +2,7 @@
 """What tenants got done, and how much of it a forwarder beside them left.
 
 Work is counted per second and over all tenants of a window. What is left is the same tenants' work
-beside a forwarder over that by themselves, on the same bed.
+beside a forwarder over that by themselves, on the same setup.
 """
 
 from __future__ import annotations

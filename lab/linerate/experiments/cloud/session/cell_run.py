@@ -38,9 +38,9 @@ from linerate.records.trial import Role, Trial
 from linerate.traffic.otg import Traffic
 from linerate.traffic.sender import Sender
 from linerate.trial.activity import Watch
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import Running, launch
-from linerate.trial.search.bed_device import WARM_UP_PPS
+from linerate.trial.search.setup_device import WARM_UP_PPS
 from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, watched
 from linerate.trial.window import Exchange, Polls
 
@@ -67,7 +67,7 @@ def arm_of(place: Place) -> Arm:
     return Arm(place.framework, place.framework.removesuffix(AA_SUFFIX))
 
 
-def due(setup: Bed, place: Place, block: int, role: Role, attempt: int) -> dict[str, object]:
+def due(setup: LinkSetup, place: Place, block: int, role: Role, attempt: int) -> dict[str, object]:
     """By which fields the record of a window is known."""
     return {
         "link": setup.link.name,
@@ -80,14 +80,14 @@ def due(setup: Bed, place: Place, block: int, role: Role, attempt: int) -> dict[
     }
 
 
-def cell_of(setup: Bed, place: Place) -> CloudTrialCell:
+def cell_of(setup: LinkSetup, place: Place) -> CloudTrialCell:
     """What is measured: the place's levels on this link."""
     return CloudTrialCell(link=setup.link.name, size=place.size, levels=place.cell)
 
 
 def record_of(  # noqa: PLR0917 - what a window is known by
     site: Site,
-    setup: Bed,
+    setup: LinkSetup,
     place: Place,
     block: int,
     attempt: int,
@@ -123,7 +123,7 @@ class CellRun:
     def __init__(
         self,
         site: Site,
-        setup: Bed,
+        setup: LinkSetup,
         place: Place,
         block: int,
         full_pps: float | None,

@@ -11,9 +11,9 @@ from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import Comparison, Summary
 from linerate.records.trial import Test, Trial
 from linerate.records.types import LOW_LOAD
-from linerate.trial.search.bed_device import Terms
 from linerate.trial.search.goals import Goal
 from linerate.trial.search.recovery import OVERLOAD, REDUCED
+from linerate.trial.search.setup_device import Terms
 from linerate.verdict.judgement import MARGIN
 from linerate.verdict.metrics import METRICS
 

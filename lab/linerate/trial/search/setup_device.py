@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device that a search looks at on a real bed: a forwarder that runs, and a sender.
+"""The device that a search looks at on a real setup: a forwarder that runs, and a sender.
 
 Lifecycle: a context manager. The forwarder is started and warmed up by the first trial and runs
-until the end, as in RFC 2544; the bed is the caller's. Every window becomes a record, also one that
-does not count.
+until the end, as in RFC 2544; the setup is the caller's. Every window becomes a record, also one
+that does not count.
 
 Lateness. A window in which the sender was late with more than `books.LATE_LIMIT` of its frames, or
 the forwarder was starved of its CPU, says nothing about the forwarder. It is void, recorded as
@@ -31,8 +31,8 @@ from linerate.telemetry.spans import Spans
 from linerate.traffic.otg import Slice, Traffic
 from linerate.traffic.sender import Sender
 from linerate.trial.activity import Watch
-from linerate.trial.bed import Bed
 from linerate.trial.cpu_time import CpuMeter
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import launch
 from linerate.trial.search.core_use import share_of
 from linerate.trial.search.device import Changed, Latency, Outcome
@@ -86,13 +86,13 @@ class Asked:
             request.then_pps, request.then_s = self.then
 
 
-class BedDevice:
+class SetupDevice:
     """A `linerate.trial.search.device.ChangingDevice`."""
 
     def __init__(
         self,
         bench: Bench,
-        bed: Bed,
+        setup: LinkSetup,
         arm: Arm,
         *,
         block: int,
@@ -109,7 +109,7 @@ class BedDevice:
         `spans`: it measures how long frames are inside it, in one of so many bursts; 0: not.
         """
         self.bench = bench
-        self.bed = bed
+        self.setup = setup
         self.arm = arm
         self.block = block
         self.terms = terms
@@ -169,18 +169,18 @@ class BedDevice:
             load_share=share_of(asked.pps, self.max_pps),
             pps=asked.pps,
         )
-        trial = new_record(self.bench, plan, self.bed)
+        trial = new_record(self.bench, plan, self.setup)
         request = trial.request
         request.test, request.attempt = self.test, attempt
         request.maximum_pps = self.max_pps
         asked.enter(trial)
         request.ip, request.protocol = self.bench.ip, self.protocol
-        if self.bed.link.ports > 1:
+        if self.setup.link.ports > 1:
             request.directions = self.bench.directions
         trial.program.build = forwarder(self.arm.forwarder).build_facts()
         with watched(self.bench, trial):
             if self._exchange is None:
-                self._started = ProgramStart.next(self.bench, self.bed)
+                self._started = ProgramStart.next(self.bench, self.setup)
             if self._started:
                 self._started.enter(trial)
             exchange = self._ready()
@@ -192,7 +192,7 @@ class BedDevice:
                 exchange.polls.look(self.test == "core-use")
                 trial.program.probe = exchange.polls.probed
             sender.configure(traffic)
-            watch = Watch(trial, children, self.bed.ready()[0].threads)
+            watch = Watch(trial, children, self.setup.ready()[0].threads)
             spans = self._spans_of(exchange)
             exchange.run(trial, traffic.lead_s + asked.whole_s, rest_s=self.terms.settle_s)
             frames = trial.frames
@@ -212,10 +212,10 @@ class BedDevice:
         telemetry = exchange.running.telemetry
         if not self._spans or command is None or telemetry is None:
             return None
-        return Spans(telemetry, command, self.bed.link.ports)
+        return Spans(telemetry, command, self.setup.link.ports)
 
     def _traffic(self, asked: Asked) -> Traffic:
-        wire, sender = self.bed.ready()
+        wire, sender = self.setup.ready()
         senders = self.bench.senders(len(wire.locations))
         pps = asked.pps / senders
         frames = None if asked.frames is None else max(round(asked.frames / senders), 1)
@@ -225,7 +225,7 @@ class BedDevice:
             slices = cut(asked.seconds, asked.then[0] / senders, asked.then[1])
         return Traffic(
             wire.locations,
-            self.bed.context.size,
+            self.setup.context.size,
             asked.seconds,
             pps,
             latency=asked.latency,
@@ -246,9 +246,9 @@ class BedDevice:
         return self._exchange
 
     def _start(self) -> None:
-        wire, sender = self.bed.ready()
+        wire, sender = self.setup.ready()
         if sender is None:
-            raise GeneratorError(f"link {self.bed.link.name} has no generator")
+            raise GeneratorError(f"link {self.setup.link.name} has no generator")
         sender.check()
         warm_up = min(WARM_UP_PPS, self.max_pps)
         # It is stopped when frames have come through, long before its end.
@@ -292,7 +292,7 @@ class BedDevice:
         if running:
             running.close()
 
-    def __enter__(self) -> BedDevice:
+    def __enter__(self) -> SetupDevice:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The test bed of a block: the open link and, where the link has one, the sender.
+"""The test setup of a block: the open link and, where the link has one, the sender.
 
 Lifecycle: a context manager. The sender is started when first asked for and lives for the block, so
 that all arms of a block meet the same one; when it has died, link and sender are made anew.
@@ -16,7 +16,7 @@ from linerate.links import Link, LinkContext, Wire
 from linerate.traffic.sender import Sender
 
 
-class Bed:
+class LinkSetup:
     """Owns what the trials of one block share."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Bed:
             if opened:
                 opened.__exit__(None, None, None)
 
-    def __enter__(self) -> Bed:
+    def __enter__(self) -> LinkSetup:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The real bed's device: which windows count, which are repeated, and what a search is told."""
+"""The real setup's device: which windows count, which are repeated, and what a search is told."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from linerate.records.trial import Directions, Test, Trial
 from linerate.traffic import books
 from linerate.traffic.otg import Traffic
 from linerate.traffic.sender import Sender, Sent
-from linerate.trial.bed import Bed
-from linerate.trial.search.bed_device import BedDevice, Terms
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.replay import EndOfRecordsError, MismatchError, Replay
+from linerate.trial.search.setup_device import SetupDevice, Terms
 from linerate.trial.trial import Bench
 from linerate.trial.window import Exchange
 
@@ -82,7 +82,7 @@ class Stage:
         stage = self
         names = tuple(f"here{n}" for n in range(ports))
 
-        class FakeBed(Bed):
+        class FakeSetup(LinkSetup):
             def ready(self) -> tuple[Wire, Sender]:
                 return Wire(vdevs=names, locations=names), stage.puppet
 
@@ -92,7 +92,7 @@ class Stage:
             sent = script(stage.count, stage.puppet.traffic[-1])
             books.enter(trial, sent, books.Forwarded(sent.received, sent.received))
 
-        class Device(BedDevice):
+        class Device(SetupDevice):
             def _start(self) -> None:
                 stage.starts += 1
                 child = SimpleNamespace(
@@ -118,11 +118,11 @@ class Stage:
             memory=Memory(hugepages=False), experiment="rfc2544", seed=1, window_s=0.3,
             directions=directions,
         )  # fmt: skip
-        bed = FakeBed(
+        setup = FakeSetup(
             link("memif" if ports == 1 else "memif2"), LinkContext(Path("/nonexistent"), 64)
         )
         self.device = Device(
-            bench, bed, Arm("rust-l2fwd", "rust-l2fwd"), block=3, max_pps=1e6,
+            bench, setup, Arm("rust-l2fwd", "rust-l2fwd"), block=3, max_pps=1e6,
             terms=Terms(windows=windows), record=self.records.append,
         )  # fmt: skip
 
@@ -230,20 +230,20 @@ def test_a_program_that_ends_with_the_probe_is_started_without(
 ) -> None:
     started: list[bool] = []
 
-    def launch(_: BedDevice, *__: object, probe: bool) -> None:
+    def launch(_: SetupDevice, *__: object, probe: bool) -> None:
         started.append(probe)
         if probe or broken:
             raise ProcessError("EAL: libexample.so: undefined symbol")
 
-    monkeypatch.setattr(BedDevice, "_launch", launch)
+    monkeypatch.setattr(SetupDevice, "_launch", launch)
     device = Stage(lambda _, __: counted(1)).device
     device.probe = True
     if broken:
         # The probe was not to blame.
         with pytest.raises(ProcessError):
-            BedDevice._start(device)
+            SetupDevice._start(device)
     else:
-        BedDevice._start(device)
+        SetupDevice._start(device)
     assert started == [True, False]
     assert device.probe == broken
 
