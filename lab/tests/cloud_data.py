@@ -7,17 +7,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from trials import changed, made_trial
 
 from linerate.experiments.cloud.analysis.work import WORK_OF
 from linerate.experiments.cloud.design.design import QUESTION, CloudDesign
 from linerate.experiments.cloud.design.levels import NOBODY, Place
 from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.design.plan import order
+from linerate.experiments.cloud.window import (
+    CloudCell,
+    CloudTrialCell,
+    CloudWindow,
+    CoreWindow,
+    TenantsAlone,
+    TenantWindow,
+    beside_of,
+    levels_of,
+)
 from linerate.forwarders import FORWARDERS
 from linerate.host.machine import Machine
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
-from linerate.records.cloud_window import CloudWindow, CoreWindow, TenantWindow
-from linerate.records.trial import LatencyFigures, Process, Trial
+from linerate.records.outcome import LatencyFigures
+from linerate.records.trial import Process, Trial
 from linerate.runs.plans.blocks import arms
 from linerate.runs.run_summary import Setup
 
@@ -139,7 +150,7 @@ def _trial(  # noqa: PLR0917
 ) -> Trial:
     framework = place.framework.removesuffix(AA_SUFFIX)
     nobody = framework == NOBODY
-    found = Trial(
+    found = made_trial(
         experiment="cloud",
         seed=asked.seed,
         block=at[0],
@@ -147,7 +158,7 @@ def _trial(  # noqa: PLR0917
         role="alone" if nobody else "measure",
         arm=place.framework,
         forwarder=framework,
-        program=known.described() if (known := FORWARDERS.get(framework)) else None,
+        described=known.described() if (known := FORWARDERS.get(framework)) else None,
         link="veth",
         size=place.size,
         load="self-driven" if nobody else "paced",
@@ -158,38 +169,43 @@ def _trial(  # noqa: PLR0917
     # Of throughput, latency and work.
     noise = source.normal(0, truth.spread, 3) + shared + again
     latent = source.normal(0, truth.loss_spread) + truth.loss_at + again
-    found.cloud = CloudWindow(cell=place.cell)
-    found.cloud.tenants = _tenants(place, noise[2] + summand(truth.work, true))
+    found.cell = CloudTrialCell(link="veth", size=place.size, levels=place.cell)
+    tenants = _tenants(place, noise[2] + summand(truth.work, true))
     if nobody:
+        found.outcome = TenantsAlone(tenants=tenants)
         return found
+    window = CloudWindow(tenants=tenants)
+    found.outcome = window
     own = truth.own_pps.get(framework, 300e3)
     rate = place.cell.rate * own * float(np.exp(noise[0] + summand(truth.throughput, true)))
     lost = min(max(0.0, latent + summand(truth.loss, true)), 1.0)
-    found.duration_s = _WINDOW_S
-    found.received = round(rate * 100)
-    found.intended = found.attempted = round(found.received / (1 - lost)) if lost < 1 else 10**6
-    found.received = found.received if lost < 1 else 0
-    found.lost_at_ingress = (found.intended - found.received) // 2
-    found.accepted = found.attempted - found.lost_at_ingress
-    found.duration_s = 100 * _WINDOW_S
+    found.frames.duration_s = _WINDOW_S
+    found.frames.received = round(rate * 100)
+    found.frames.intended = found.frames.attempted = (
+        round(found.frames.received / (1 - lost)) if lost < 1 else 10**6
+    )
+    found.frames.received = found.frames.received if lost < 1 else 0
+    found.frames.lost_at_ingress = (found.frames.intended - found.frames.received) // 2
+    found.frames.accepted = found.frames.attempted - found.frames.lost_at_ingress
+    found.frames.duration_s = 100 * _WINDOW_S
     median = 20e3 * float(np.exp(noise[1] + summand(truth.latency, true)))
-    found.latency = LatencyFigures(
+    found.frames.latency = LatencyFigures(
         count=10_000,
         minimum_ns=median / 2,
         mean_ns=median,
         maximum_ns=9 * median,
         quantiles_ns={"0.5": median, "0.9": 2 * median, "0.99": 3 * median, "0.999": 8 * median},
     )
-    found.processes = [
+    found.program.processes = [
         Process(
             role="forwarder", argv=["l2fwd"], cpus=[1], voluntary_switches=100,
             involuntary_switches=300,
         )
     ]  # fmt: skip
-    found.cloud.full_pps = own
+    found.request.maximum_pps = own
     # The core is looked at a little before and after the frames.
-    found.cloud.forwarder_cpu_s = 52.5
-    found.cloud.core = CoreWindow(cpu=1, seconds=105, busy_s=99, softirq_s=10.5, steal_s=1.05)
+    window.forwarder_cpu_s = 52.5
+    window.core = CoreWindow(cpu=1, seconds=105, busy_s=99, softirq_s=10.5, steal_s=1.05)
     return found
 
 
@@ -207,10 +223,27 @@ def split(trials: list[Trial], block: int) -> list[Trial]:
     """As if the run was interrupted in the middle of a block and resumed."""
     mine = [trial.position for trial in trials if trial.block == block]
     middle = mine[len(mine) // 2]
-    return [
-        trial.model_copy(update={"session": 2 if trial.position >= middle else 1})
-        for trial in trials
-    ]
+    return [changed(trial, session=2 if trial.position >= middle else 1) for trial in trials]
+
+
+def levels(trial: Trial) -> CloudCell:
+    """Those that it is of."""
+    found = levels_of(trial)
+    assert found
+    return found
+
+
+def work_beside(trial: Trial) -> CloudWindow | TenantsAlone:
+    """Its tenants and core."""
+    found = beside_of(trial)
+    assert found
+    return found
+
+
+def window(trial: Trial) -> CloudWindow:
+    """Its window, with a forwarder."""
+    assert isinstance(trial.outcome, CloudWindow)
+    return trial.outcome
 
 
 def void(trial: Trial, why: str = "the sender was late") -> Trial:

@@ -7,10 +7,19 @@ import dataclasses
 import random
 from collections.abc import Sequence
 
+from trials import made_trial
+
 from linerate.experiments.cloud.design.design import places_of
 from linerate.experiments.cloud.design.levels import Place, in_order
 from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.page.places import link_to
+from linerate.experiments.cloud.window import (
+    CloudCell,
+    CloudTrialCell,
+    CloudWindow,
+    CoreWindow,
+    TenantsAlone,
+)
 from linerate.host.machine import Machine
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.cloud_summary import (
@@ -20,7 +29,6 @@ from linerate.records.cloud_summary import (
     OwnRate,
     TakeawayEntry,
 )
-from linerate.records.cloud_window import CloudCell, CloudWindow, CoreWindow
 from linerate.records.summary import Summary
 from linerate.records.summary_figures import Quartiles
 from linerate.records.trial import Process, Trial
@@ -272,7 +280,7 @@ def trials() -> list[Trial]:
     cell = CloudCell(kind="container", load="network", tenants=2, cpu="shared", rate=0.9)
     core = CoreWindow(cpu=1, seconds=1.0, busy_s=0.9, softirq_s=0.1, steal_s=0.01)
     return [
-        Trial(
+        made_trial(
             experiment="cloud", seed=1, block=0, position=position, role=role, arm=arm,
             forwarder=arm, link="veth", size=64, load="paced", started_at="",
             processes=[
@@ -280,7 +288,10 @@ def trials() -> list[Trial]:
                   if role != "alone" else []),
                 Process(role="generator", argv=["generator"], cpus=[0]),
             ],
-            cloud=None if role == "search" else CloudWindow(cell=cell, core=core),
+            **({} if role == "search" else {
+                "cell": CloudTrialCell(link="veth", size=64, levels=cell),
+                "outcome": (TenantsAlone if role == "alone" else CloudWindow)(core=core),
+            }),
         )
         for position, (role, arm) in enumerate(
             (("alone", "nobody"), ("search", "c-l2fwd"), ("measure", "c-l2fwd"))

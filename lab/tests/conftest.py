@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from trials import made_trial
 
 from linerate.cli import main
 from linerate.forwarders import forwarder as known
@@ -24,7 +25,8 @@ from linerate.host import leases, netns
 from linerate.host.errors import LabError
 from linerate.links import LINKS, link
 from linerate.records.cells import Cell
-from linerate.records.trial import Polling, Process, Trial
+from linerate.records.outcome import Polling
+from linerate.records.trial import Process, Trial
 from linerate.runs.plans.blocks import arms, schedule
 from linerate.runs.run_summary import Setup
 
@@ -120,7 +122,7 @@ def simulated_trial(
     carried = cell.link.startswith("memif")
     rate = hz / (cycles + (120 if carried else 0))
     packets = round(rate * 0.3)
-    trial = Trial(
+    trial = made_trial(
         experiment="overload",
         seed=1,
         block=block,
@@ -128,7 +130,7 @@ def simulated_trial(
         role="measure",
         arm=arm,
         forwarder=forwarder,
-        program=known(forwarder).described(),
+        described=known(forwarder).described(),
         link=cell.link,
         size=cell.size,
         load="flood" if carried else "self-driven",
@@ -140,20 +142,20 @@ def simulated_trial(
         processes=[Process(role="forwarder", argv=["prog", "-l", "1", "<x>"], cpus=[1])],
     )
     if carried:
-        trial.attempted = packets * 2
-        trial.refused = packets
-        trial.lost_at_ingress = 0
-        trial.accepted = trial.received = packets
-        trial.forwarder_drops = trial.unattributed = 0
-        trial.processes.append(Process(role="generator", argv=["generator"], cpus=[0]))
+        trial.frames.attempted = packets * 2
+        trial.frames.refused = packets
+        trial.frames.lost_at_ingress = 0
+        trial.frames.accepted = trial.frames.received = packets
+        trial.frames.forwarder_drops = trial.frames.unattributed = 0
+        trial.program.processes.append(Process(role="generator", argv=["generator"], cpus=[0]))
     return trial
 
 
 def probed(trial: Trial) -> Trial:
     """The same with what the probe saw: polls full of packets."""
-    packets = trial.forwarder_rx or 0
+    packets = trial.frames.forwarder_rx or 0
     cycles = round(packets * CYCLES.get(trial.forwarder, 38.0))
-    trial.polling = [
+    trial.frames.polling = [
         Polling(
             lcore=1, port=0, queue=0, polls=packets // 32, empty_polls=0, packets=packets,
             burst_limit=32, burst_histogram=[0] * 32 + [packets // 32],
@@ -174,7 +176,7 @@ def simulated_run(cells: list[Cell], seed: int = 1) -> tuple[Setup, list[Trial]]
                 trial = simulated_trial(
                     source, arm.forwarder, arm.label, cell, block=block, position=len(trials)
                 )
-                trial.role = role
+                trial.identity.role = role
                 trials.append(probed(trial) if role == "probed" else trial)
     setup = Setup(
         experiment="overload",
@@ -204,8 +206,12 @@ def at_lower_load(
         itself = trial.arm.endswith("-again")
         if trial.role == "measure" and trial.block < blocks and (control or not itself):
             copy = probed(trial.model_copy(deep=True))
-            copy.role, copy.load, copy.load_share = "lower-load", "paced", share
-            copy.attempted, copy.refused = copy.accepted, None
+            copy.identity.role, copy.request.load, copy.request.load_share = (
+                "lower-load",
+                "paced",
+                share,
+            )
+            copy.frames.attempted, copy.frames.refused = copy.frames.accepted, None
             found.append(copy)
     return found
 

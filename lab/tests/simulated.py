@@ -31,9 +31,9 @@ from linerate.records.trial import Role, Test, Trial
 from linerate.runs import engine, provenance, session
 from linerate.runs.engine import Engine
 from linerate.runs.experiment import Findings
-from linerate.trial.bed import Bed
-from linerate.trial.search.bed_device import Terms, outcome_of
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Outcome
+from linerate.trial.search.setup_device import Terms, outcome_of
 from linerate.trial.trial import Bench, Plan
 
 MACHINE = Machine(
@@ -67,9 +67,9 @@ class Simulation:
         self.noise = "1"
         self.before: Callable[[Plan], None] = lambda plan: None
 
-    def trial(self, bench: Bench, plan: Plan, bed: Bed) -> Trial:
+    def trial(self, bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
         self.before(plan)
-        cell = Cell(bed.link.name, bed.context.size, 1)
+        cell = Cell(setup.link.name, setup.context.size, 1)
         source = random.Random(
             f"{self.noise}:{cell}:{plan.arm}:{plan.block}:{plan.role}:{plan.load_share}"
         )
@@ -77,34 +77,44 @@ class Simulation:
             source, plan.arm.forwarder, plan.arm.label, cell,
             block=plan.block, position=plan.position,
         )  # fmt: skip
-        found.seed, found.session, found.role = bench.seed, bench.session, plan.role
-        found.experiment = bench.experiment
+        found.identity.seed, found.identity.session, found.identity.role = (
+            bench.seed,
+            bench.session,
+            plan.role,
+        )
+        found.identity.experiment = bench.experiment
         factor = self.slower.get(plan.arm.label, 1.0)
         for name in ("forwarder_rx", "forwarder_tx", "accepted", "received"):
-            if (count := getattr(found, name)) is not None:
-                setattr(found, name, round(count / factor))
-        if found.attempted and found.accepted is not None:
-            found.refused = found.attempted - found.accepted
+            if (count := getattr(found.frames, name)) is not None:
+                setattr(found.frames, name, round(count / factor))
+        if found.frames.attempted and found.frames.accepted is not None:
+            found.frames.refused = found.frames.attempted - found.frames.accepted
         if plan.role in ("probed", "lower-load"):
             probed(found)
-            for entry in found.polling or ():
+            for entry in found.frames.polling or ():
                 entry.busy_tsc = round(entry.busy_tsc * factor * source.gauss(1.0, 0.005))
         if plan.load_share is not None and plan.pps is not None:
-            found.load, found.load_share, found.refused = "paced", plan.load_share, None
-            found.attempted = found.accepted = found.received = round(plan.pps * 0.3)
-            found.forwarder_rx = found.forwarder_tx = found.received
+            found.request.load, found.request.load_share, found.frames.refused = (
+                "paced",
+                plan.load_share,
+                None,
+            )
+            found.frames.attempted = found.frames.accepted = found.frames.received = round(
+                plan.pps * 0.3
+            )
+            found.frames.forwarder_rx = found.frames.forwarder_tx = found.frames.received
         self.ran.append(found)
         return found
 
 
 class Windows:
-    """Stands for the lower loads' `BedDevice`: each window is a trial of the simulated machine."""
+    """Stands for the lower loads' `SetupDevice`: each window is a trial of the machine."""
 
     def __init__(
         self,
         simulation: Simulation,
         bench: Bench,
-        bed: Bed,
+        setup: LinkSetup,
         arm: Arm,
         *,
         block: int,
@@ -124,7 +134,7 @@ class Windows:
         def window(pps: float) -> Trial:
             share = round(pps / max_pps, 9)
             return simulation.trial(
-                bench, Plan(arm, "paced", block, 0, role, share, pps, probe), bed
+                bench, Plan(arm, "paced", block, 0, role, share, pps, probe), setup
             )
 
         self._window = window
@@ -133,8 +143,8 @@ class Windows:
         void, self.void = self.void, 0
         for attempt in range(void + 1, self._windows + 1):
             trial = self._window(pps)
-            trial.test, trial.attempt = self.test, attempt
-            trial.asked_pps, trial.asked_s = pps, seconds
+            trial.request.test, trial.request.attempt = self.test, attempt
+            trial.request.pps, trial.request.seconds = pps, seconds
             self._record(trial)
             if trial.valid:
                 return outcome_of(trial)
@@ -151,8 +161,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     """Put a simulated machine where the lab starts processes and looks at the real one."""
     found = Simulation()
 
-    def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
-        return found.trial(bench, plan, bed)  # which a test may replace
+    def run_trial(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
+        return found.trial(bench, plan, setup)  # which a test may replace
 
     install_machine(monkeypatch, run_trial, partial(Windows, found))
     monkeypatch.setattr(Engine, "programs", lambda self: dict(found.digests))
@@ -162,12 +172,12 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
 
 def install_machine(
     patch: pytest.MonkeyPatch,
-    run_trial: Callable[[Bench, Plan, Bed], Trial],
+    run_trial: Callable[[Bench, Plan, LinkSetup], Trial],
     device: Callable[..., object],
 ) -> None:
     """The one place where sessions meet a machine: trials and devices are those given."""
     patch.setattr(engine, "run_trial", run_trial)
-    patch.setattr(engine, "BedDevice", device)
+    patch.setattr(engine, "SetupDevice", device)
     patch.setattr(Engine, "prepare", lambda self: None)
     patch.setattr(Engine, "programs", lambda self: {})
     patch.setattr(Cores, "choose", lambda: Cores(0, 0, False))

@@ -14,6 +14,7 @@ from typing import cast
 import pytest
 from rich.console import Console
 from simulated import install_machine
+from trials import made_trial
 
 from linerate.experiments.rfc2544 import presets
 from linerate.experiments.rfc2544.experiment import NAME
@@ -25,23 +26,15 @@ from linerate.host.errors import DisturbedError, TrialError
 from linerate.host.process import RunDirectory
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm, Cell
-from linerate.records.trial import (
-    ChangeFigures,
-    LatencyFigures,
-    Load,
-    Polling,
-    Process,
-    Role,
-    Test,
-    Trial,
-)
+from linerate.records.outcome import ChangeFigures, LatencyFigures, Polling
+from linerate.records.trial import Load, Process, Role, Test, Trial
 from linerate.runs import session
 from linerate.runs.experiment import Findings
 from linerate.runs.plans.steps import Record
 from linerate.traffic.books import LATE_LIMIT
-from linerate.trial.bed import Bed
-from linerate.trial.search.bed_device import DISTURBED, changed_of, error_of, outcome_of
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Changed, Outcome
+from linerate.trial.search.setup_device import DISTURBED, changed_of, error_of, outcome_of
 from linerate.trial.search.simulated import Model, SimulatedForwarder
 from linerate.trial.trial import Bench, Plan
 
@@ -103,31 +96,31 @@ class SimulatedDevice:
 
     def burst(self, frames: int) -> Outcome:
         def window(trial: Trial) -> None:
-            trial.asked_frames = frames
+            trial.request.frames = frames
             enter(trial, self._forwarder.burst(frames))
 
         return outcome_of(self._trial(window, self.max_pps, frames / self.max_pps, "burst"))
 
     def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
         def window(trial: Trial) -> None:
-            trial.then_pps, trial.then_s = then_pps, then_seconds
+            trial.request.then_pps, trial.request.then_s = then_pps, then_seconds
             enter_change(trial, self._forwarder.change(pps, seconds, then_pps, then_seconds))
 
         return changed_of(self._trial(window, pps, seconds))
 
     def _poll(self, trial: Trial) -> None:
         """Of eight polls six are empty, one returns 8 packets and one all that it asks for, 24."""
-        packets = trial.forwarder_rx or 0
+        packets = trial.frames.forwarder_rx or 0
         cycles = self._lab.cycles.get(trial.forwarder, 400.0)
         bursts = packets // 32
         histogram = [6 * bursts, *[0] * 7, bursts, *[0] * 15, bursts]
-        trial.probe = True
-        trial.polling = [
+        trial.program.probe = True
+        trial.frames.polling = [
             Polling(
                 lcore=1, port=0, queue=0, polls=8 * bursts, empty_polls=6 * bursts,
                 packets=32 * bursts, burst_limit=24, burst_histogram=histogram,
                 busy_tsc=round(32 * bursts * cycles * self._source.gauss(1.0, self._lab.noise)),
-                total_tsc=round((trial.duration_s or 0.0) * HZ),
+                total_tsc=round((trial.frames.duration_s or 0.0) * HZ),
             )
         ]  # fmt: skip
 
@@ -137,16 +130,20 @@ class SimulatedDevice:
         void, self.void = self.void, 0
         for attempt in range(void + 1, self._lab.windows + 1):
             trial = self._blank(load)
-            trial.test, trial.attempt, trial.maximum_pps = self.test, attempt, self.max_pps
-            trial.asked_pps, trial.asked_s = pps, seconds
-            trial.load_share = round(pps / self.max_pps, 9)
+            trial.request.test, trial.request.attempt, trial.request.maximum_pps = (
+                self.test,
+                attempt,
+                self.max_pps,
+            )
+            trial.request.pps, trial.request.seconds = pps, seconds
+            trial.request.load_share = round(pps / self.max_pps, 9)
             self._lab.before_window(trial)
             try:
                 window(trial)
             except TrialError as error:
                 trial.reject("ended", error.message)
             if self._source.random() < self._lab.late(pps):
-                trial.late = round(self._lab.late_share * (trial.attempted or 0))
+                trial.frames.late = round(self._lab.late_share * (trial.frames.attempted or 0))
                 trial.reject("late", f"more than {LATE_LIMIT:.1%} of the frames were sent late")
             self._record(trial)
             if trial.valid:
@@ -158,14 +155,14 @@ class SimulatedDevice:
 
 def enter(trial: Trial, found: Outcome) -> None:
     """The books: what the simulated forwarder lost, it dropped."""
-    trial.duration_s = found.seconds
-    trial.intended = trial.attempted = trial.accepted = found.intended
-    trial.forwarder_rx = found.intended
-    trial.received = trial.forwarder_tx = found.received
-    trial.forwarder_drops = found.lost
-    trial.lost_at_ingress = trial.unattributed = trial.late = 0
+    trial.frames.duration_s = found.seconds
+    trial.frames.intended = trial.frames.attempted = trial.frames.accepted = found.intended
+    trial.frames.forwarder_rx = found.intended
+    trial.frames.received = trial.frames.forwarder_tx = found.received
+    trial.frames.forwarder_drops = found.lost
+    trial.frames.lost_at_ingress = trial.frames.unattributed = trial.frames.late = 0
     if found.latency:
-        trial.latency = LatencyFigures(
+        trial.frames.latency = LatencyFigures(
             count=found.latency.count,
             minimum_ns=found.latency.minimum * 1e9,
             mean_ns=found.latency.mean * 1e9,
@@ -184,7 +181,7 @@ def enter_change(trial: Trial, found: Changed) -> None:
         before.seconds + after.seconds,
     )
     enter(trial, both)
-    trial.change = ChangeFigures(
+    trial.frames.change = ChangeFigures(
         before_intended=before.intended,
         before_received=before.received,
         after_intended=after.intended,
@@ -196,10 +193,10 @@ def enter_change(trial: Trial, found: Changed) -> None:
 def blank(  # noqa: PLR0917 - as a record has them
     cell: Cell, arm: Arm, block: int, role: Role, load: Load, session: int
 ) -> Trial:
-    return Trial(
+    return made_trial(
         experiment="rfc2544", seed=1, session=session, block=block, position=0, role=role,
         arm=arm.label, forwarder=arm.forwarder,
-        program=FORWARDERS[arm.forwarder].described(), link=cell.link, size=cell.size, load=load,
+        described=FORWARDERS[arm.forwarder].described(), link=cell.link, size=cell.size, load=load,
         started_at="2026-01-01T00:00:00+00:00", tsc_hz=HZ,
         processes=[Process(role="forwarder", argv=["prog"], cpus=[1])],
     )  # fmt: skip
@@ -247,14 +244,14 @@ class SimulatedLab:
         # Devices that were not closed.
         self.running = 0
 
-    def flood(self, bench: Bench, asked: Plan, bed: Bed) -> Trial:
+    def flood(self, bench: Bench, asked: Plan, setup: LinkSetup) -> Trial:
         self.bench = bench
-        cell = Cell(bed.link.name, bed.context.size, 1)
+        cell = Cell(setup.link.name, setup.context.size, 1)
         trial = blank(cell, asked.arm, asked.block, asked.role, "flood", bench.session)
         share = self.capacity[asked.arm.forwarder] / self.capacity["reflect"]
         frames = round(CEILING_PPS * 0.3 * share)
         enter(trial, Outcome(frames, frames, 0.3))
-        trial.refused, trial.attempted = frames, 2 * frames
+        trial.frames.refused, trial.frames.attempted = frames, 2 * frames
         if self.peers_starve:
             trial.reject("starved", "others had the forwarder's CPU")
         return trial
@@ -263,7 +260,7 @@ class SimulatedLab:
     def device(
         self,
         bench: Bench,
-        bed: Bed,
+        setup: LinkSetup,
         arm: Arm,
         *,
         block: int,
@@ -274,7 +271,7 @@ class SimulatedLab:
         **_: object,
     ) -> Iterator[SimulatedDevice]:
         self.bench, self.probing = bench, self.probe and probe
-        cell = Cell(bed.link.name, bed.context.size, 1)
+        cell = Cell(setup.link.name, setup.context.size, 1)
         self.running += 1
         try:
             yield SimulatedDevice(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from simulated import install_machine, quiet
+from trials import made_trial
 
 from linerate.experiments.latency import plan
 from linerate.experiments.latency.design import NAME
@@ -23,13 +24,14 @@ from linerate.experiments.latency.runs import Found
 from linerate.forwarders import FORWARDERS
 from linerate.host.errors import DisturbedError, TrialError
 from linerate.records.cells import Arm
-from linerate.records.trial import Clock, LatencyFigures, Process, Protocol, Role, Span, Test, Trial
+from linerate.records.outcome import Clock, LatencyFigures, Span
+from linerate.records.trial import Process, Protocol, Role, Test, Trial
 from linerate.runs import session
 from linerate.runs.engine import Engine
-from linerate.trial.bed import Bed
 from linerate.trial.clock_check import ClockCheck
-from linerate.trial.search.bed_device import Terms, outcome_of
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Outcome
+from linerate.trial.search.setup_device import Terms, outcome_of
 from linerate.trial.trial import Bench, Plan
 
 HZ, CHECKED_HZ, COST = 2_600_000_000, 2_596_000_000.0, 26
@@ -53,12 +55,12 @@ class Simulation:
         self.pings = Pings(self)
         self.clock = ClockCheck(HZ, COST, CHECKED_HZ, 100.0)
 
-    def blank(self, bench: Bench, bed: Bed, arm: Arm, block: int, role: Role) -> Trial:
-        return Trial(
+    def blank(self, bench: Bench, setup: LinkSetup, arm: Arm, block: int, role: Role) -> Trial:
+        return made_trial(
             experiment=NAME, seed=bench.seed, session=bench.session, block=block, position=0,
             role=role, arm=arm.label, forwarder=arm.forwarder,
-            program=FORWARDERS[arm.forwarder].described(), link=bed.link.name,
-            size=bed.context.size, load="paced", started_at="2026-01-01T00:00:00+00:00",
+            described=FORWARDERS[arm.forwarder].described(), link=setup.link.name,
+            size=setup.context.size, load="paced", started_at="2026-01-01T00:00:00+00:00",
             tsc_hz=HZ, processes=[Process(role="forwarder", argv=["prog"], cpus=[1])],
         )  # fmt: skip
 
@@ -66,29 +68,33 @@ class Simulation:
         self.before(trial)
         self.ran.append(trial)
 
-    def flood(self, bench: Bench, asked: Plan, bed: Bed) -> Trial:
-        trial = self.blank(bench, bed, asked.arm, asked.block, asked.role)
-        trial.load, trial.position = "flood", asked.position
+    def flood(self, bench: Bench, asked: Plan, setup: LinkSetup) -> Trial:
+        trial = self.blank(bench, setup, asked.arm, asked.block, asked.role)
+        trial.request.load, trial.identity.position = "flood", asked.position
         enter(trial, round(CAPACITY[asked.arm.forwarder] * 0.3), 0.3)
         self.finish(trial)
         return trial
 
 
 def enter(trial: Trial, frames: int, seconds: float) -> None:
-    trial.duration_s = seconds
-    trial.intended = trial.attempted = trial.accepted = trial.received = frames
-    trial.forwarder_rx = trial.forwarder_tx = frames
-    trial.forwarder_drops = trial.lost_at_ingress = trial.unattributed = trial.late = 0
+    trial.frames.duration_s = seconds
+    trial.frames.intended = trial.frames.attempted = trial.frames.accepted = (
+        trial.frames.received
+    ) = frames
+    trial.frames.forwarder_rx = trial.frames.forwarder_tx = frames
+    trial.frames.forwarder_drops = trial.frames.lost_at_ingress = trial.frames.unattributed = (
+        trial.frames.late
+    ) = 0
 
 
 class Windows:
-    """Stands for `BedDevice`."""
+    """Stands for `SetupDevice`."""
 
     def __init__(
         self,
         simulation: Simulation,
         bench: Bench,
-        bed: Bed,
+        setup: LinkSetup,
         arm: Arm,
         *,
         block: int,
@@ -105,26 +111,34 @@ class Windows:
         self.max_pps, self.arm, self.block = max_pps, arm, block
         self._simulation, self._record = simulation, record
         self._windows, self._spans = terms.windows, spans
-        self._blank = partial(simulation.blank, bench, bed, arm, block, role)
+        self._blank = partial(simulation.blank, bench, setup, arm, block, role)
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
         void, self.void = self.void, 0
         for attempt in range(void + 1, self._windows + 1):
             trial = self._blank()
-            trial.test, trial.attempt, trial.protocol = self.test, attempt, self.protocol
-            trial.asked_pps, trial.asked_s, trial.maximum_pps = pps, seconds, self.max_pps
+            trial.request.test, trial.request.attempt, trial.request.protocol = (
+                self.test,
+                attempt,
+                self.protocol,
+            )
+            trial.request.pps, trial.request.seconds, trial.request.maximum_pps = (
+                pps,
+                seconds,
+                self.max_pps,
+            )
             source = random.Random(
-                f"{self._simulation.noise}:{trial.arm}:{trial.block}:{trial.test}:"
-                f"{trial.protocol}:{pps}"
+                f"{self._simulation.noise}:{trial.arm}:{trial.block}:{trial.request.test}:"
+                f"{trial.request.protocol}:{pps}"
             )
             enter(trial, max(round(pps * seconds), 1), seconds)
             noise = source.gauss(1.0, QUIET)
             if latency:
-                trial.latency = self._latency(trial, noise)
+                trial.frames.latency = self._latency(trial, noise)
             if self._spans:
-                trial.spans = [self._span(trial, noise)]
+                trial.frames.spans = [self._span(trial, noise)]
             if latency or self._spans:
-                trial.clock = Clock(tsc_hz=HZ, cost_cycles=COST)
+                trial.frames.clock = Clock(tsc_hz=HZ, cost_cycles=COST)
             if pps > self._simulation.late_above:
                 trial.reject("late", "50% of the frames were sent late")
             self._simulation.finish(trial)
@@ -132,7 +146,7 @@ class Windows:
             if trial.valid:
                 return outcome_of(trial)
             if trial.invalid_code != "late":
-                raise TrialError(trial.invalid or "")
+                raise TrialError(trial.invalid_why or "")
         raise DisturbedError("all windows were disturbed")
 
     def _latency(self, trial: Trial, noise: float) -> LatencyFigures:
@@ -140,13 +154,13 @@ class Windows:
         middle *= self._simulation.slower.get(trial.arm, 1.0)
         quantiles = {"0.5": middle, "0.9": middle * 2, "0.99": middle * 3, "0.999": middle * 4}
         return LatencyFigures(
-            count=trial.received or 0, minimum_ns=middle / 2, mean_ns=middle,
+            count=trial.frames.received or 0, net=True, minimum_ns=middle / 2, mean_ns=middle,
             maximum_ns=middle * 9, quantiles_ns=quantiles,
         )  # fmt: skip
 
     def _span(self, trial: Trial, noise: float) -> Span:
         middle = INSIDE[trial.forwarder] * noise
-        count = trial.received or 0
+        count = trial.frames.received or 0
         return Span(
             span="rx-return_tx-call", port=0, queue=0, one_in=self._spans, sampled=count,
             count=count, mean_cycles=middle,
@@ -170,17 +184,21 @@ class Pings:
 
     def window(self, sender: PacketSender, step: Step, seconds: float, attempt: int) -> Trial:
         simulation = self._simulation
-        trial = simulation.blank(sender.bench, sender.bed, sender.arm, sender.block, "search")
-        trial.test, trial.attempt, trial.protocol = "ping", attempt, step.protocol
-        trial.asked_pps = trial.maximum_pps = plan.IDLE_PPS
-        trial.asked_s = seconds
+        trial = simulation.blank(sender.bench, sender.setup, sender.arm, sender.block, "search")
+        trial.request.test, trial.request.attempt, trial.request.protocol = (
+            "ping",
+            attempt,
+            step.protocol,
+        )
+        trial.request.pps = trial.request.maximum_pps = plan.IDLE_PPS
+        trial.request.seconds = seconds
         enter(trial, round(plan.IDLE_PPS * seconds), seconds)
         middle = 10 * ROUND_TRIP_NS[trial.forwarder]
-        trial.latency = LatencyFigures(
-            count=trial.received or 0, minimum_ns=middle, mean_ns=middle, maximum_ns=middle,
-            quantiles_ns={"0.5": middle},
+        trial.frames.latency = LatencyFigures(
+            count=trial.frames.received or 0, net=True, minimum_ns=middle, mean_ns=middle,
+            maximum_ns=middle, quantiles_ns={"0.5": middle},
         )  # fmt: skip
-        trial.clock = Clock(tsc_hz=HZ, cost_cycles=COST)
+        trial.frames.clock = Clock(tsc_hz=HZ, cost_cycles=COST)
         if attempt <= self.void:
             trial.reject("starved", "others had the forwarder's CPU")
         simulation.finish(trial)

@@ -10,15 +10,17 @@ from typing import Any
 
 from rich.console import Console
 from simulated import Simulation, quiet
+from trials import made_trial
 
 from linerate.experiments.paths.experiment import NAME
 from linerate.experiments.paths.options import PRESETS, Options
 from linerate.experiments.paths.runs import Found
 from linerate.forwarders import FORWARDERS
-from linerate.records.trial import CpuTime, LatencyFigures, Process, Trial
+from linerate.records.outcome import CpuTime, LatencyFigures
+from linerate.records.trial import Process, Trial
 from linerate.runs import session
 from linerate.runs.experiment import Findings
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.trial import Bench, Plan
 
 SENDER_PPS = 700e3
@@ -57,11 +59,11 @@ class Wire:
         simulation.trial = self.trial  # type: ignore[method-assign]
         return self
 
-    def trial(self, bench: Bench, plan: Plan, bed: Bed) -> Trial:
+    def trial(self, bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
         assert self.simulation
         self.simulation.before(plan)
         way = self.ways[plan.arm.forwarder]
-        size = bed.context.size
+        size = setup.context.size
         source = random.Random(f"{size}:{plan.arm}:{plan.block}:{plan.load_share}")
         flood = plan.load == "flood"
         seconds = bench.window_s if flood else 0.1
@@ -72,12 +74,12 @@ class Wire:
         napi_s = way.napi_ns * carried / 1e9
         # They share a core.
         process_s = seconds - napi_s if way.polls else way.process_ns * carried / 1e9
-        found = Trial(
+        found = made_trial(
             experiment=bench.experiment, seed=bench.seed, session=bench.session, block=plan.block,
             position=plan.position, role=plan.role, arm=plan.arm.label,
             forwarder=plan.arm.forwarder,
-            program=FORWARDERS[plan.arm.forwarder].described(),
-            link=bed.link.name, size=size, load=plan.load,
+            described=FORWARDERS[plan.arm.forwarder].described(),
+            link=setup.link.name, size=size, load=plan.load,
             load_share=plan.load_share, started_at="2026-01-01T00:00:00+00:00",
             duration_s=seconds, attempted=2 * sent if flood else sent, accepted=sent,
             refused=sent if flood else None, lost_at_ingress=0, late=0, intended=sent,
@@ -100,7 +102,7 @@ class Wire:
         )  # fmt: skip
         if not flood:
             ns = way.latency_us * 1e3 * source.gauss(1.0, 0.01)
-            found.latency = LatencyFigures(
+            found.frames.latency = LatencyFigures(
                 count=carried, minimum_ns=ns / 2, mean_ns=ns, maximum_ns=20 * ns,
                 quantiles_ns={"0.5": ns, "0.9": 2 * ns, "0.99": 4 * ns, "0.999": 10 * ns},
             )  # fmt: skip

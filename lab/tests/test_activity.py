@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from trials import made_trial
 
 from linerate.host.process import Activity, Child, Command, activity_of
 from linerate.links import KernelThread
@@ -46,7 +47,7 @@ def test_what_the_link_s_thread_had_was_the_forwarder_s(
         # On the other core: takes nothing away.
         KernelThread(KernelThread.GENERATOR, "napi/g0", 8, 0),
     ]
-    record = Trial(
+    record = made_trial(
         experiment="overload", seed=1, block=0, position=0, role="measure", arm="a", forwarder="a",
         link="veth", size=64, load="flood", started_at="2026-01-01T00:00:00.000+00:00",
     )  # fmt: skip
@@ -54,13 +55,13 @@ def test_what_the_link_s_thread_had_was_the_forwarder_s(
     child.now = _activity(1.0 + ran, 1.0 + waited, (3, 4))
     clock.ran_s += link_ran
     watch.enter()
-    assert [each.role for each in record.processes] == [
+    assert [each.role for each in record.program.processes] == [
         "forwarder", "forwarder-link", "generator-link",
     ]  # fmt: skip
-    first = record.processes[0]
+    first = record.program.processes[0]
     assert (first.voluntary_switches, first.involuntary_switches) == (3, 4)
     assert (first.ran_s, first.waited_s) == pytest.approx((ran, waited))
-    assert record.processes[1].ran_s == pytest.approx(link_ran)
+    assert record.program.processes[1].ran_s == pytest.approx(link_ran)
     assert (record.invalid_code == "starved") is starved
 
 
@@ -70,7 +71,7 @@ def test_what_the_scheduler_does_not_tell_is_absent() -> None:
     watch = Watch(record, [cast(Child, child)], [])
     child.now = Activity(0, 0, 0.0, 0.0)
     watch.enter()
-    (process,) = record.processes
+    (process,) = record.program.processes
     assert (process.ran_s, process.waited_s, process.voluntary_switches) == (None, None, None)
     assert record.valid
 
@@ -104,7 +105,7 @@ def test_a_process_that_is_gone_did_nothing() -> None:
 
 
 def _trial(*processes: Process) -> Trial:
-    return Trial(
+    return made_trial(
         experiment="paths", seed=1, block=0, position=0, role="measure", arm="a", forwarder="a",
         link="veth", size=64, load="flood", started_at="2026-01-01T00:00:00.000+00:00",
         processes=list(processes),

@@ -22,9 +22,9 @@ from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.design.plan import Room
 from linerate.experiments.cloud.options import Options
 from linerate.experiments.cloud.session.isolation import isolation
+from linerate.experiments.cloud.window import CloudCell
 from linerate.host.cpus import Cores
 from linerate.host.errors import UsageError
-from linerate.records.cloud_window import CloudCell
 from linerate.runs.agreement import as_stored, read
 
 TWO_CPUS = Room(forwarder=1, spare=None)

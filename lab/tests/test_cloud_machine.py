@@ -27,9 +27,9 @@ from linerate.experiments.cloud.tenants.base import Limits
 from linerate.experiments.cloud.tenants.cgroups.cgroups import _check
 from linerate.experiments.cloud.tenants.container import Container
 from linerate.experiments.cloud.tenants.vm.vm_network import Bridge
+from linerate.experiments.cloud.window import CloudCell
 from linerate.host.errors import MachineError
 from linerate.host.process import RunDirectory
-from linerate.records.cloud_window import CloudCell
 
 SOFTIRQS = """                    CPU0       CPU2
           HI:          1          2

@@ -1,11 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From records to values by bed and cell: what counts, what is missing, what is paired."""
+"""From records to values by setup and cell: what counts, what is missing, what is paired."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from cloud_data import DPDK, PART, XDP, Truth, design, records, split, void, with_part
+from cloud_data import (
+    DPDK,
+    PART,
+    XDP,
+    Truth,
+    design,
+    levels,
+    records,
+    split,
+    void,
+    with_part,
+    work_beside,
+)
+from trials import changed
 
 from linerate.experiments.cloud.analysis.observations import (
     METRICS,
@@ -29,6 +42,7 @@ from linerate.experiments.cloud.design.levels import (
     place_of,
 )
 from linerate.experiments.cloud.factorial.contrasts import block_means
+from linerate.experiments.cloud.window import levels_of
 from linerate.records.trial import Trial
 
 THROUGHPUT, LOSS = METRICS["throughput"], METRICS["loss"]
@@ -56,33 +70,33 @@ def test_a_parts_values_are_by_bed_and_cell() -> None:
         and (place := place_of(trial))
         and (place.framework, place.cell.load, place.size) == (XDP, "network", 64)
     )
-    assert found.values[1, 1, 2, 0] == one.received_pps
+    assert found.values[1, 1, 2, 0] == one.frames.received_pps
 
 
 def test_loss_is_of_what_was_intended_the_ingress_included() -> None:
     trial = first(records(design(blocks=1), LOSSY))
-    assert trial.intended
-    assert trial.received is not None
-    lost = (trial.intended - trial.received) / trial.intended
+    assert trial.frames.intended
+    assert trial.frames.received is not None
+    lost = (trial.frames.intended - trial.frames.received) / trial.frames.intended
     windows = windows_of([trial])
     assert LOSS.value(windows, trial) == lost
     assert lost == pytest.approx(0.1, abs=0.05)
     at_ingress = METRICS["loss_at_ingress"].value(windows, trial)
     assert at_ingress == pytest.approx(lost / 2, rel=1e-3)
-    more = trial.model_copy(update={"received": trial.intended + 3})
+    more = changed(trial, received=trial.frames.intended + 3)
     assert LOSS.value(windows, more) == 0
-    unknown = trial.model_copy(update={"intended": None})
+    unknown = changed(trial, intended=None)
     assert LOSS.value(windows, unknown) is None
 
 
 def test_latency_needs_as_many_frames_as_its_quantile() -> None:
     trial = first(records(design(blocks=1)))
-    assert trial.latency
+    assert trial.frames.latency
     windows = windows_of([trial])
     median, high = (METRICS[f"latency_p{q}_us"] for q in (50, 99))
-    assert median.value(windows, trial) == trial.latency.quantiles_ns["0.5"] / 1e3
-    assert high.value(windows, trial) == trial.latency.quantiles_ns["0.99"] / 1e3
-    trial.latency.count = 20
+    assert median.value(windows, trial) == trial.frames.latency.quantiles_ns["0.5"] / 1e3
+    assert high.value(windows, trial) == trial.frames.latency.quantiles_ns["0.99"] / 1e3
+    trial.frames.latency.count = 20
     assert median.value(windows, trial) is not None
     assert high.value(windows, trial) is None
 
@@ -134,12 +148,10 @@ def test_an_interrupted_block_is_two_beds() -> None:
 
 def test_an_interrupted_block_has_the_tenants_alone_of_its_own_bed_only() -> None:
     trials = records(design(blocks=1))
-    trial = next(
-        t for t in trials if t.cloud and t.role == "measure" and t.cloud.cell.load == "cpu"
-    )
+    trial = next(t for t in trials if t.role == "measure" and levels(t).load == "cpu")
     windows = windows_of(trials)
     assert windows.beside_nobody(trial)
-    moved = trial.model_copy(update={"session": 2})
+    moved = changed(trial, session=2)
     assert windows.beside_nobody(moved) is None
     assert all_left(windows, moved) is None
 
@@ -148,18 +160,16 @@ def test_work_is_of_all_tenants_and_per_second() -> None:
     trials = records(design(blocks=1), Truth(work={((FRAMEWORK, XDP),): -1.0}, spread=1e-4))
     windows = windows_of(trials)
     for _, trial in windows.measured:
-        assert trial.cloud
-        if trial.cloud.cell.load == "idle":
+        if levels(trial).load == "idle":
             assert all_left(windows, trial) is None
             continue
         share = np.exp(-1.0) if trial.arm == XDP else 1.0
         assert all_left(windows, trial) == pytest.approx(share, rel=0.01)
-    busy = next(t for _, t in windows.measured if t.cloud and t.cloud.cell.load == "cpu")
-    assert busy.cloud
-    counts = [each.bogo_ops for each in busy.cloud.tenants]
+    busy = next(t for _, t in windows.measured if levels_of(t) and levels(t).load == "cpu")
+    counts = [each.bogo_ops for each in work_beside(busy).tenants]
     assert work_per_s(busy, "bogo_ops") == pytest.approx(sum(c or 0 for c in counts) / 10)
     assert work_per_s(busy, "io_bytes") is None
-    busy.cloud.tenants[0].bogo_ops = None
+    work_beside(busy).tenants[0].bogo_ops = None
     assert work_per_s(busy, "bogo_ops") is None
     assert all_work(busy) is None
 
@@ -168,11 +178,9 @@ def test_a_load_of_several_works_has_the_mean_of_their_shares() -> None:
     part = with_part(loads=("mixed",))
     windows = windows_of(records(design(part, blocks=1)))
     _, trial = windows.measured[0]
-    assert trial.cloud
     alone = windows.beside_nobody(trial)
     assert alone
-    assert alone.cloud
-    for each, other in zip(trial.cloud.tenants, alone.cloud.tenants, strict=True):
+    for each, other in zip(work_beside(trial).tenants, work_beside(alone).tenants, strict=True):
         each.bogo_ops = 8 * (other.bogo_ops or 0)
         each.io_bytes = other.io_bytes
         each.network_bytes = other.network_bytes
@@ -182,11 +190,10 @@ def test_a_load_of_several_works_has_the_mean_of_their_shares() -> None:
 
 def test_tenants_alone_that_did_nothing_have_no_share() -> None:
     windows = windows_of(records(design(blocks=1)))
-    trial = next(t for _, t in windows.measured if t.cloud and t.cloud.cell.load == "cpu")
+    trial = next(t for _, t in windows.measured if levels_of(t) and levels(t).load == "cpu")
     alone = windows.beside_nobody(trial)
     assert alone
-    assert alone.cloud
-    for each in alone.cloud.tenants:
+    for each in work_beside(alone).tenants:
         each.bogo_ops = 0
     assert left(windows, trial, "bogo_ops") is None
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from simulated import install_machine
+from trials import made_trial
 
 from linerate.experiments.cloud.session import own_rate
 from linerate.host.process import RunDirectory
@@ -17,8 +18,8 @@ from linerate.records.journal import Journal
 from linerate.records.trial import RECORDS, RecordWriter, Trial, read
 from linerate.runs.engine import Engine
 from linerate.runs.plans.steps import Failures, Needs, SessionPlan, Steps
-from linerate.trial.search.bed_device import Asked, outcome_of
 from linerate.trial.search.device import Outcome
+from linerate.trial.search.setup_device import Asked, outcome_of
 from linerate.trial.trial import Bench
 
 CARRIES, FLOODED = 700_000.0, 1_000_000.0
@@ -27,17 +28,14 @@ CARRIES, FLOODED = 700_000.0, 1_000_000.0
 def window(role: str, pps: float, seconds: float) -> Trial:
     intended = round(pps * seconds)
     received = min(intended, round(CARRIES * seconds))
-    return Trial.model_validate(
-        {
-            "experiment": "cloud", "seed": 1, "block": 0, "position": 0, "role": role,
-            "arm": "xdp-tx", "forwarder": "xdp-tx", "link": "veth", "size": 64, "load": "paced",
-            "started_at": "", "intended": intended, "received": received, "duration_s": seconds,
-        }
+    return made_trial(
+        experiment="cloud", role=role, arm="xdp-tx", link="veth", load="paced",
+        intended=intended, received=received, duration_s=seconds,
     )  # fmt: skip
 
 
 class Device:
-    """Takes the place of `BedDevice`."""
+    """Takes the place of `SetupDevice`."""
 
     def __init__(self, bench: Bench, *_: object, max_pps: float, record: Any, **__: object) -> None:
         self.max_pps = max_pps
@@ -47,8 +45,12 @@ class Device:
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
         trial = window("search", pps, seconds)
-        trial.test, trial.attempt, trial.maximum_pps = "throughput", 1, self.max_pps
-        trial.session = self._session
+        trial.request.test, trial.request.attempt, trial.request.maximum_pps = (
+            "throughput",
+            1,
+            self.max_pps,
+        )
+        trial.identity.session = self._session
         Asked(pps, seconds, latency=latency).enter(trial)
         self._record(trial)
         return outcome_of(trial)
@@ -87,8 +89,8 @@ def searched(path: Path, session: int) -> tuple[float | None, Journal]:
 def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     def flood(bench: Bench, *_: object) -> Trial:
         trial = window("self-test", FLOODED, 0.3)
-        trial.load, trial.session = "flood", bench.session
-        trial.received = round(FLOODED * 0.3)
+        trial.request.load, trial.identity.session = "flood", bench.session
+        trial.frames.received = round(FLOODED * 0.3)
         return trial
 
     install_machine(monkeypatch, flood, Device)
@@ -102,7 +104,7 @@ def test_a_search_that_had_no_more_time_is_passed_by_the_next_session(
     monkeypatch.setattr(own_rate, "LIMIT_S", 1e-9)
     none, first = searched(tmp_path, 1)
     assert none is None
-    tops = {trial.maximum_pps for trial in first.trials if trial.role == "search"}
+    tops = {trial.request.maximum_pps for trial in first.trials if trial.role == "search"}
     assert tops == {share * FLOODED for share in own_rate.TOPS}
     monkeypatch.setattr(own_rate, "LIMIT_S", 60.0)
     _, again = searched(tmp_path, 2)

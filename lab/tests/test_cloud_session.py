@@ -14,6 +14,7 @@ import pytest
 from cloud_data import PART, design
 from rich.console import Console
 from simulated import KilledError, install_machine
+from trials import made_trial
 
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.plan import Room
@@ -58,7 +59,7 @@ class Session:
         def run(attempt: int, record: Record) -> Trial:
             self.counts[what] += 1
             self.now += 60.0
-            trial = Trial.model_validate(BLANK | {"position": len(self.journal.trials)})
+            trial = made_trial(**BLANK, position=len(self.journal.trials))
             record(trial)
             return trial
 
@@ -103,7 +104,7 @@ def test_searches_are_within_the_budget(
 
 
 def test_what_is_on_record_is_passed_without_a_budget(tmp_path: Path, session: Session) -> None:
-    earlier = [Trial.model_validate(BLANK | {"position": n}) for n in range(8)]
+    earlier = [made_trial(**BLANK, position=n) for n in range(8)]
     session.journal = Journal(session.writer, earlier, 2)
     with RunDirectory(tmp_path) as run:
         counts, unfinished = session.searches(run, 0.0)

@@ -14,16 +14,20 @@ from cloud_data import (
     XDP,
     Truth,
     design,
+    levels,
     records,
     setup,
     split,
     void,
     with_part,
+    work_beside,
 )
+from trials import made_trial
 
 from linerate.experiments.cloud.analysis.summarise import summarise
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import place_of
+from linerate.experiments.cloud.window import levels_of
 from linerate.records.cloud_summary import CloudAnswers, CloudCellFigures, NotRun
 from linerate.records.summary import Summary, dump
 from linerate.records.trial import Trial
@@ -150,11 +154,8 @@ def test_own_rates_are_those_of_the_cells() -> None:
 
 def test_a_framework_without_its_own_rate_is_listed() -> None:
     of = design(blocks=3)
-    trials = [trial for trial in records(of) if (trial.arm, trial.size) != (XDP, 64)]
-    first = trials[0]
-    search = first.model_copy(
-        update={"role": "search", "arm": XDP, "forwarder": XDP, "size": 64, "cloud": None}
-    )
+    trials = [trial for trial in records(of) if (trial.arm, trial.cell.key[1]) != (XDP, 64)]
+    search = made_trial(experiment="cloud", role="search", arm=XDP, link="veth", load="paced")
     search.reject("idle", "nothing was carried")
     found = answers(summary(of, [search, *trials]))
     (rate,) = [each for each in found.own_rates if each.pps is None]
@@ -192,7 +193,7 @@ def test_a_run_that_ended_in_its_first_block_lacks_no_rate() -> None:
 def test_void_windows_are_listed_with_their_reason() -> None:
     of = design(blocks=3)
     trials = records(of)
-    mine = [trial for trial in trials if trial.arm == XDP and trial.size == 64]
+    mine = [trial for trial in trials if trial.arm == XDP and trial.cell.key[1] == 64]
     spoilt = [void(trial) if trial in mine[:4] else trial for trial in trials]
     found = answers(summary(of, spoilt))
     (told,) = found.not_run
@@ -244,12 +245,12 @@ def test_that_tenants_take_the_core_is_no_warning() -> None:
     of = design(WITH_NOBODY, blocks=6)
     trials = records(of)
     for trial in trials:
-        for process in trial.processes:
+        for process in trial.program.processes:
             process.ran_s, process.waited_s = 50.0, 50.0
     assert any("other programs used" in each for each in summary(of, trials).warnings)
     for trial in trials:
-        if trial.cloud and not trial.cloud.cell.tenants:
-            for process in trial.processes:
+        if levels_of(trial) and not levels(trial).tenants:
+            for process in trial.program.processes:
                 process.ran_s, process.waited_s = 100.0, 0.0
     assert not summary(of, trials).warnings
 
@@ -259,12 +260,11 @@ def test_what_ran_the_machines_is_told() -> None:
     trials = records(of)
     assert answers(summary(of, trials)).accelerator is None
     for trial in trials:
-        if trial.cloud:
-            trial.cloud.accelerator = "tcg"
+        if levels_of(trial):
+            work_beside(trial).accelerator = "tcg"
     assert "emulated" in (answers(summary(of, trials)).accelerator or "")
-    last = [trial for trial in trials if trial.cloud and trial.cloud.accelerator][-1]
-    assert last.cloud
-    last.cloud.accelerator = "kvm"
+    last = [trial for trial in trials if levels_of(trial) and work_beside(trial).accelerator][-1]
+    work_beside(last).accelerator = "kvm"
     told = answers(summary(of, trials)).accelerator or ""
     assert told.startswith("TCG: ")
     assert ", in other sessions KVM: the processor" in told

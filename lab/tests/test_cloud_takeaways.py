@@ -12,7 +12,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
-from cloud_data import DPDK, PART, SAME_PPS, XDP, Effects, Truth, design, records, void, with_part
+from cloud_data import (
+    DPDK,
+    PART,
+    SAME_PPS,
+    XDP,
+    Effects,
+    Truth,
+    design,
+    levels,
+    records,
+    void,
+    with_part,
+    work_beside,
+)
 from factorial_data import false_p, missed_p, seeds
 
 from linerate.experiments.cloud.analysis.control import Control
@@ -34,6 +47,7 @@ from linerate.experiments.cloud.design.levels import (
 )
 from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.page.places import link_to
+from linerate.experiments.cloud.window import levels_of
 from linerate.records.cloud_summary import TakeawayEntry
 from linerate.runs.plans.blocks import arms
 from linerate.verdict.stats import ALPHA
@@ -254,9 +268,8 @@ def test_work_that_is_too_little_to_be_counted_decides_nothing() -> None:
     """The least shares of work would be left out, and what is left look like more."""
     of = design()
     trials = records(of, NOISY)
-    mine = [t for t in trials if t.arm == DPDK and t.cloud and t.cloud.cell.load == "cpu"]
-    assert mine[0].cloud
-    for tenant in mine[0].cloud.tenants:
+    mine = [t for t in trials if t.arm == DPDK and levels_of(t) and levels(t).load == "cpu"]
+    for tenant in work_beside(mine[0]).tenants:
         tenant.bogo_ops = 0
     found = takeaways(windows_of(trials), of, metrics=["work_left"], permutations=199)
     cpu = [e for e in found.entries if "cpu tenants" in e.compared or e.test.startswith("Freedman")]
@@ -348,7 +361,9 @@ def test_parts_are_named_where_there_are_several() -> None:
 def test_levels_that_the_machine_cannot_hold_are_told() -> None:
     of = design(with_part(cpus=("shared", "own")))
     trials = [
-        trial for trial in records(of, NOISY) if not (trial.cloud and trial.cloud.cell.cpu == "own")
+        trial
+        for trial in records(of, NOISY)
+        if not (levels_of(trial) and levels(trial).cpu == "own")
     ]
     found = takeaways(windows_of(trials), of, metrics=["throughput"], permutations=199)
     assert one(found, "packet size matters").verdict == "held"
@@ -360,7 +375,7 @@ def test_rates_of_nothing_are_left_out_and_counted() -> None:
     of = design()
     trials = records(of, NOISY)
     none = next(trial for trial in trials if trial.role == "measure" and trial.arm == XDP)
-    none.received = 0
+    none.frames.received = 0
     found = takeaways(windows_of(trials), of, metrics=["throughput"], permutations=199)
     assert "1 value of 0 left out" in one(found, "throughput depends on load, on average").reason
 
@@ -391,9 +406,11 @@ def test_a_control_forbids_by_its_metric_only() -> None:
     of = design()
     trials = records(of, NOISY)
     for trial in trials:
-        if trial.arm.endswith("-again") and trial.latency:
-            quantiles = trial.latency.quantiles_ns
-            trial.latency.quantiles_ns = {name: 2 * value for name, value in quantiles.items()}
+        if trial.arm.endswith("-again") and trial.frames.latency:
+            quantiles = trial.frames.latency.quantiles_ns
+            trial.frames.latency.quantiles_ns = {
+                name: 2 * value for name, value in quantiles.items()
+            }
     found = takeaways(
         windows_of(trials), of, metrics=["throughput", "latency_p50_us"], permutations=199
     )

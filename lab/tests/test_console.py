@@ -10,13 +10,13 @@ from io import StringIO
 import pytest
 from rich.console import Console
 from simulated import printed, quiet
+from trials import made_trial
 
 from linerate.cli.console import WIDE, wide_console
 from linerate.host.text import counted
-from linerate.records.trial import Trial
 from linerate.runs.progress import Monitor
 
-TRIAL = Trial(
+TRIAL = made_trial(
     experiment="overload", seed=1, arm="c-l2fwd", forwarder="c-l2fwd", link="null", size=64,
     block=0, position=0, role="measure", load="self-driven", started_at="",
 )  # fmt: skip

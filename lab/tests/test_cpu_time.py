@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from trials import made_trial
 
 from linerate.host.cpus import CpuTimes
 from linerate.host.process import Activity, Child, Command
 from linerate.links import KernelThread
-from linerate.records.trial import Trial
 from linerate.trial import cpu_time
 from linerate.trial.cpu_time import CpuMeter, Look
 
@@ -91,15 +91,15 @@ def test_where_the_kernel_forwards_alone_its_threads_are_all_that_is_paid() -> N
 
 
 def test_per_packet_is_per_packet_that_came_back() -> None:
-    trial = Trial(
+    trial = made_trial(
         experiment="paths", seed=1, block=0, position=0, role="measure", arm="a", forwarder="a",
         link="veth", size=64, load="flood", started_at="2026-01-01T00:00:00.000+00:00",
         attempted=4000, received=1000,
     )  # fmt: skip
-    assert trial.cpu_ns_per_packet("process") is None
-    trial.cpu_time = meter(THREADS).used(
+    assert trial.frames.cpu_ns_per_packet("process") is None
+    trial.frames.cpu_time = meter(THREADS).used(
         Look(0, 0, 0, 0), Look(1, 0, 0, 0), Look(2, 0.003, 0.001, 0), 1.0
     )
-    assert trial.cpu_ns_per_packet("process", "napi") == pytest.approx(4000)
-    trial.received = 0
-    assert trial.cpu_ns_per_packet("process") is None
+    assert trial.frames.cpu_ns_per_packet("process", "napi") == pytest.approx(4000)
+    trial.frames.received = 0
+    assert trial.frames.cpu_ns_per_packet("process") is None

@@ -348,7 +348,7 @@ def test_a_run_has_its_definitions_and_goes_on_without_the_file(
     assert set(kept) >= {"c-l2fwd", "mine"}
     assert kept["mine"].file == str(mine)
     assert kept["mine"].definition == forwarder("mine").definition.as_data()
-    programs = {trial.forwarder: trial.program for trial in stored(out).trials}
+    programs = {trial.forwarder: trial.program.described for trial in stored(out).trials}
     for name in names:
         found = programs[name]
         assert found is not None

@@ -152,14 +152,14 @@ def kill_in_mid_trial(run: Run, victim: str) -> int:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         run.await_trials(done + 2)
-        if any("killed by signal 9" in (trial.invalid or "") for trial in run.trials()[done:]):
+        if any("killed by signal 9" in (trial.invalid_why or "") for trial in run.trials()[done:]):
             return done
     pytest.fail(f"no trial noticed the end of its {victim}")
 
 
 def check_files(run: Run) -> None:
     for line in (run.out / "records.jsonl").read_text().splitlines():
-        by_schema.check(json.loads(line), "trial-1.json")
+        by_schema.check(json.loads(line), "trial-2.json")
     by_schema.check(run.summary(), "summary-1.json")
     assert (run.out / "report.html").stat().st_size > 10_000
 
@@ -181,27 +181,27 @@ def test_null(tmp_path: Path, runtime: Path) -> None:
         assert trial.valid or disturbed(trial, STARVED), trial.invalid
         assert trial.window_cycles_per_packet is not None
         assert trial.window_cycles_per_packet > 1
-        assert trial.processes[0].cpus == [max(os.sched_getaffinity(0))]
+        assert trial.program.processes[0].cpus == [max(os.sched_getaffinity(0))]
     assert "cycles/packet" in output
     # Null ports always have a burst, and the probe sees it in C and in Rust.
-    seen = [trial for trial in trials if trial.role == "probed" and trial.duration_s]
+    seen = [trial for trial in trials if trial.role == "probed" and trial.frames.duration_s]
     for link in ("null", "null2"):
-        probed = {trial.forwarder for trial in seen if trial.link == link}
+        probed = {trial.forwarder for trial in seen if trial.cell.name == link}
         assert probed >= {"c-l2fwd", "rust-l2fwd", "testpmd-io"}
-    assert [trial.average_rx_burst for trial in seen] == [32] * len(seen)
-    assert {trial.probe for trial in trials if trial.role != "probed"} == {False}
+    assert [trial.frames.average_rx_burst for trial in seen] == [32] * len(seen)
+    assert {trial.program.probe for trial in trials if trial.role != "probed"} == {False}
 
 
 def check_polling(trial: records.Trial) -> None:
     """The probe looks in the trials that are for that alone, and at every program."""
     if trial.role in ("measure", "self-test"):
-        assert trial.polling is None
-        assert not any("-d" in process.argv for process in trial.processes)
+        assert trial.frames.polling is None
+        assert not any("-d" in process.argv for process in trial.program.processes)
     elif trial.valid:
-        seen = sum(entry.packets for entry in trial.polling or ())
-        received = trial.forwarder_rx or 0
+        seen = sum(entry.packets for entry in trial.frames.polling or ())
+        received = trial.frames.forwarder_rx or 0
         # Polls are read inside of a flood, and around frames that are paced.
-        assert 0 < seen < received if trial.load == "flood" else seen == received
+        assert 0 < seen < received if trial.request.load == "flood" else seen == received
 
 
 @pytest.mark.parametrize("link", [pytest.param("memif", marks=pytest.mark.second_tier), "memif2"])
@@ -226,24 +226,32 @@ def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> Non
     assert {cell["ceiling"]["peer"] for cell in summary["cells"]} == {"--line-rate"}
     trials = run.trials()
     for size in sizes:
-        mine = [t for t in trials if t.size == size]
-        assert {(t.role, t.load) for t in mine} == {
+        mine = [t for t in trials if t.cell.key[1] == size]
+        assert {(t.role, t.request.load) for t in mine} == {
             ("measure", "flood"), ("self-test", "flood"), ("probed", "flood"),
             ("lower-load", "paced"),
         }  # fmt: skip
     for trial in trials:
         # The books close in each, also in one that the machine disturbed.
         assert trial.valid or disturbed(trial, LATE, STARVED), trial.invalid
-        assert trial.load == "paced" or not disturbed(trial, LATE)
-        sent = (trial.accepted or 0) + (trial.lost_at_ingress or 0) + (trial.refused or 0)
-        assert trial.attempted == sent > 0
-        assert trial.accepted == (trial.received or 0) + (trial.forwarder_drops or 0)
-        assert trial.unattributed == 0
-        assert trial.accepted == trial.forwarder_rx
-        assert trial.received == trial.forwarder_tx
+        assert trial.request.load == "paced" or not disturbed(trial, LATE)
+        sent = (
+            (trial.frames.accepted or 0)
+            + (trial.frames.lost_at_ingress or 0)
+            + (trial.frames.refused or 0)
+        )
+        assert trial.frames.attempted == sent > 0
+        assert trial.frames.accepted == (trial.frames.received or 0) + (
+            trial.frames.forwarder_drops or 0
+        )
+        assert trial.frames.unattributed == 0
+        assert trial.frames.accepted == trial.frames.forwarder_rx
+        assert trial.frames.received == trial.frames.forwarder_tx
         check_polling(trial)
     blocks = {
-        (t.size, t.block): [o.role for o in trials if (o.size, o.block) == (t.size, t.block)]
+        (t.cell.key[1], t.block): [
+            o.role for o in trials if (o.cell.key[1], o.block) == (t.cell.key[1], t.block)
+        ]
         for t in trials
         if t.role == "measure"
     }
@@ -287,15 +295,17 @@ def test_own_devices_close_their_books(
     check_files(run)
     assert "ports, 64 B" in output
     trials = run.trials()
-    assert {trial.link for trial in trials} == {"ports"}
+    assert {trial.cell.name for trial in trials} == {"ports"}
     assert {trial.arm for trial in trials} >= {"c-l2fwd", "c-l2fwd-again", "rust-l2fwd"}
-    carried = [trial for trial in trials if trial.accepted]
+    carried = [trial for trial in trials if trial.frames.accepted]
     assert carried
     for trial in carried:
         assert trial.valid or disturbed(trial, LATE, STARVED), trial.invalid
-        assert trial.accepted == trial.forwarder_rx
-        assert trial.received == trial.forwarder_tx
-        assert trial.accepted == (trial.received or 0) + (trial.forwarder_drops or 0)
+        assert trial.frames.accepted == trial.frames.forwarder_rx
+        assert trial.frames.received == trial.frames.forwarder_tx
+        assert trial.frames.accepted == (trial.frames.received or 0) + (
+            trial.frames.forwarder_drops or 0
+        )
 
 
 def test_with_hugepages(tmp_path: Path, runtime: Path) -> None:
@@ -311,8 +321,8 @@ def test_with_hugepages(tmp_path: Path, runtime: Path) -> None:
     assert code == 0, errors
     check_files(run)
     for trial in run.trials():
-        assert trial.memory == "hugepages"
-        assert all("--in-memory" in process.argv for process in trial.processes)
+        assert trial.program.memory == "hugepages"
+        assert all("--in-memory" in process.argv for process in trial.program.processes)
         assert trial.valid or disturbed(trial, LATE, STARVED), trial.invalid
     assert run.summary()["books_closed"] is not False
     # Nothing holds a page: EAL makes no files with --in-memory, and the processes are gone.
@@ -360,7 +370,7 @@ def test_the_peers_of_the_benchmark(
     assert {trial.forwarder for trial in trials if trial.role == "measure"} == set(names)
     for trial in trials:
         assert trial.valid or disturbed(trial, STARVED), trial.invalid
-        assert (trial.forwarder_rx or 0) > 1_000_000
+        assert (trial.frames.forwarder_rx or 0) > 1_000_000
     goals = subprocess.run(
         [sys.executable, "-m", "linerate_bench.goals", str(run.out / "records.jsonl")],
         capture_output=True,
@@ -396,9 +406,10 @@ def test_a_program_of_the_reader_s(tmp_path: Path, runtime: Path) -> None:
     for trial in trials:
         assert trial.valid or disturbed(trial, STARVED), trial.invalid
         assert trial.program is not None
-        assert trial.program.definition == known["mine"]["sha256"]
-        assert trial.processes[0].argv[0] == str(tmp_path / "fwd")
-        assert (trial.polling is not None) == (trial.role == "probed")
+        assert trial.program.described
+        assert trial.program.described.definition == known["mine"]["sha256"]
+        assert trial.program.processes[0].argv[0] == str(tmp_path / "fwd")
+        assert (trial.frames.polling is not None) == (trial.role == "probed")
 
 
 def test_instructions_are_counted(runtime: Path) -> None:
@@ -442,14 +453,14 @@ def test_a_process_killed_in_mid_trial_makes_that_trial_invalid(
     code, _, errors = run.finish()
     assert code == 0, errors
     check_files(run)
-    killed = [t for t in run.trials() if "killed by signal 9" in (t.invalid or "")]
+    killed = [t for t in run.trials() if "killed by signal 9" in (t.invalid_why or "")]
     assert len(killed) == 1
     assert done <= killed[0].position <= done + 1
     # The run went on: trials after it were measured. What else a noisy machine spoils is listed.
     after = [t for t in run.trials() if t.position > killed[0].position]
     sound = [t for t in after if t.valid or disturbed(t, LATE, STARVED)]
     assert len(sound) >= 4, [t.invalid for t in after]
-    assert not [t for t in after if "killed" in (t.invalid or "")]
+    assert not [t for t in after if "killed" in (t.invalid_why or "")]
 
 
 def test_interrupted(tmp_path: Path, runtime: Path) -> None:

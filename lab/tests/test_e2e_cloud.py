@@ -16,6 +16,7 @@ from pathlib import Path
 
 import by_schema
 import pytest
+from cloud_data import levels, window, work_beside
 from conftest import wait_for
 from test_e2e import Run, disturbed, need, runtime
 from test_e2e_resume import KILLED, KILLS, Session, Traces
@@ -24,6 +25,7 @@ from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import NOBODY, place_of
 from linerate.experiments.cloud.design.plan import alone
 from linerate.experiments.cloud.session.exclusive import PATH
+from linerate.experiments.cloud.window import levels_of
 from linerate.records import run_file
 from linerate.records.run_file import RUN
 from linerate.records.trial import InvalidCode, Trial
@@ -130,10 +132,10 @@ def check_records(run: Run, blocks: int) -> list[Trial]:
     by_schema.check(run.summary(), "summary-1.json")
     for trial in trials:
         line = json.loads(trial.model_dump_json(by_alias=True, exclude_none=True))
-        by_schema.check(line, "trial-1.json")
+        by_schema.check(line, "trial-2.json")
     asked = read(CloudDesign, kept.design, "design")
     for block in range(blocks):
-        found = {place_of(t) for t in trials if t.block == block and t.cloud}
+        found = {place_of(t) for t in trials if t.block == block and levels_of(t)}
         assert found == {*asked.places, *alone(asked.places)}
     return trials
 
@@ -147,15 +149,14 @@ def test_tenants_work_beside_forwarders(tmp_path: Path, runtime: Path, design: P
     trials = check_records(run, 1)
     assert (run.out / "report.html").is_file()
     for trial in trials:
-        assert trial.cloud
         assert trial.valid or disturbed(trial, *DISTURBED), trial.invalid
         if not trial.valid:
             continue
-        core = trial.cloud.core
+        core = work_beside(trial).core
         assert core
         assert core.seconds > 0
-        assert len(trial.cloud.tenants) == trial.cloud.cell.tenants
-        for tenant in trial.cloud.tenants:
+        assert len(work_beside(trial).tenants) == levels(trial).tenants
+        for tenant in work_beside(trial).tenants:
             assert tenant.seconds > 0
             assert tenant.io_operations is not None
             assert tenant.network_bytes is not None
@@ -163,16 +164,16 @@ def test_tenants_work_beside_forwarders(tmp_path: Path, runtime: Path, design: P
             # Together they have no more than the core.
             assert tenant.cpu_s is not None
             assert tenant.cpu_s <= core.seconds * 1.1
-        if trial.cloud.cell.tenants:
-            assert trial.cloud.bridge_bytes
+        if levels(trial).tenants:
+            assert work_beside(trial).bridge_bytes
         if trial.arm != NOBODY:
-            assert trial.cloud.full_pps == float(RATE)
-            assert trial.latency
-            assert trial.cloud.forwarder_cpu_s is not None
-            assert trial.intended
-            assert trial.accepted == (trial.received or 0) + (trial.forwarder_drops or 0) + sum(
-                trial.link_drops.values()
-            ) + (trial.unattributed or 0)
+            assert trial.request.maximum_pps == float(RATE)
+            assert trial.frames.latency
+            assert window(trial).forwarder_cpu_s is not None
+            assert trial.frames.intended
+            assert trial.frames.accepted == (trial.frames.received or 0) + (
+                trial.frames.forwarder_drops or 0
+            ) + sum(trial.frames.link_drops.values()) + (trial.frames.unattributed or 0)
     takeaways = run.summary()["takeaways"]
     assert {each["verdict"] for each in takeaways} <= {"held", "not held", "undecided"}
     assert [each for each in takeaways if each["origin"] == "study"]
@@ -193,7 +194,7 @@ def test_100_percent_is_what_a_framework_carries(tmp_path: Path, runtime: Path) 
     assert code == 0, errors
     trials = run.trials()
     searched = [trial for trial in trials if trial.role == "search"]
-    tried = [trial for trial in trials if trial.role == "self-test" and trial.cloud]
+    tried = [trial for trial in trials if trial.role == "self-test" and levels_of(trial)]
     summary = run.summary()["cloud"]
     (own,) = summary["own_rates"]
     if "ndr_pps" not in own:
@@ -204,16 +205,18 @@ def test_100_percent_is_what_a_framework_carries(tmp_path: Path, runtime: Path) 
         assert [each for each in summary["not_run"] if each["framework"] == "xdp-tx"]
         return
     # The rate is one at which a window of the search lost nothing, and it is told.
-    assert [each for each in searched if each.valid and each.intended == each.received]
+    assert [
+        each for each in searched if each.valid and each.frames.intended == each.frames.received
+    ]
     assert f"{own['ndr_pps'] / 1000:,.1f} kpps" in output
     kept = [trial for trial in tried if trial.valid]
     assert own["pps"] <= own["ndr_pps"]
-    assert {trial.cloud.full_pps for trial in kept if trial.cloud} == {own["ndr_pps"]}
-    assert {trial.cloud.cell.tenants for trial in kept if trial.cloud} == {1}
+    assert {trial.request.maximum_pps for trial in kept if levels_of(trial)} == {own["ndr_pps"]}
+    assert {levels(trial).tenants for trial in kept if levels_of(trial)} == {1}
     # Its cells were offered shares of that.
     for trial in trials:
-        if trial.role != "self-test" and trial.cloud and trial.arm != NOBODY:
-            assert trial.cloud.full_pps == pytest.approx(own["pps"])
+        if trial.role != "self-test" and levels_of(trial) and trial.arm != NOBODY:
+            assert trial.request.maximum_pps == pytest.approx(own["pps"])
     check_left(runtime, before)
 
 

@@ -100,15 +100,15 @@ def measured(
 ) -> list[records.Trial]:
     """The trials of these on these links; none may fail by the forwarder's doing."""
     can_run(names)
-    trials = [t for t in every_trial if t.forwarder in names and t.link in links]
+    trials = [t for t in every_trial if t.forwarder in names and t.cell.name in links]
     for place in links:
-        there = {t.forwarder for t in trials if (t.role, t.link) == ("measure", place)}
+        there = {t.forwarder for t in trials if (t.role, t.cell.name) == ("measure", place)}
         assert there == set(names)
     for trial in trials:
         assert trial.valid or disturbed(trial, LATE, STARVED), (trial.forwarder, trial.invalid)
         if trial.forwarder.startswith("c-l3fwd"):
-            assert trial.build["include"].startswith("bench/examples/")
-            assert "offloads" in trial.build["changes"]
+            assert trial.program.build["include"].startswith("bench/examples/")
+            assert "offloads" in trial.program.build["changes"]
     return trials
 
 
@@ -119,7 +119,7 @@ def test_all_that_is_received_is_sent_where_nothing_can_be_lost(
 ) -> None:
     """Also by who drops what is not IPv4: frames that come from nothing are the lab's here."""
     for trial in measured(every_trial, names, NULL):
-        received, sent = trial.forwarder_rx or 0, trial.forwarder_tx or 0
+        received, sent = trial.frames.forwarder_rx or 0, trial.frames.forwarder_tx or 0
         assert received > 100_000
         # A burst is under way.
         assert abs(received - sent) <= 256
@@ -132,14 +132,14 @@ def test_books_close_and_nothing_is_lost_at_a_low_load(
 ) -> None:
     trials = measured(every_trial, names, MEMIF)
     for trial in trials:
-        assert trial.accepted
-        assert trial.unattributed == 0
-        assert trial.accepted == trial.forwarder_rx
-        assert trial.received == trial.forwarder_tx
+        assert trial.frames.accepted
+        assert trial.frames.unattributed == 0
+        assert trial.frames.accepted == trial.frames.forwarder_rx
+        assert trial.frames.received == trial.frames.forwarder_tx
     low = [trial for trial in trials if trial.role == "lower-load"]
     for place in MEMIF:
-        assert {trial.forwarder for trial in low if trial.link == place} == set(names)
-    assert all(trial.forwarder_drops == 0 for trial in low if trial.valid)
+        assert {trial.forwarder for trial in low if trial.cell.name == place} == set(names)
+    assert all(trial.frames.forwarder_drops == 0 for trial in low if trial.valid)
 
 
 FRAMES, PPS = 10 * flows.FLOWS, 20_000
@@ -279,7 +279,7 @@ def test_large_tables_are_routed_and_filtered_by_without_a_packet_lost(tmp_path:
     assert "By routes, on nearfree2-ip" in output
     trials = [trial for trial in run.trials() if trial.role == "measure"]
     by = {
-        (trial.link.rpartition(":")[2], trial.forwarder)
+        (trial.cell.name.rpartition(":")[2], trial.forwarder)
         for trial in trials
         # Nothing is kept back, or dropped: what is received is sent.
         if trial.valid or disturbed(trial, STARVED)

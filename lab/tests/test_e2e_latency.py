@@ -17,7 +17,7 @@ from test_e2e import need, runtime
 from linerate.host.builds.plugins import PROBE
 from linerate.records import trial as records
 from linerate.records.trial import Trial
-from linerate.trial.search.bed_device import DISTURBED
+from linerate.trial.search.setup_device import DISTURBED
 
 pytestmark = pytest.mark.e2e
 
@@ -40,31 +40,31 @@ def run(runtime: Path, out: Path, *options: str) -> list[Trial]:
     trials = records.read(out / "records.jsonl")
     for trial in trials:
         assert trial.valid or trial.invalid_code in DISTURBED, trial.invalid
-        assert trial.received
-        assert trial.clock
-        assert trial.clock.checked_hz
-        if trial.test in {"latency", "ping"}:
-            assert trial.latency
-            assert 0 < trial.latency.minimum_ns <= trial.latency.mean_ns
+        assert trial.frames.received
+        assert trial.frames.clock
+        assert trial.frames.clock.checked_hz
+        if trial.request.test in {"latency", "ping"}:
+            assert trial.frames.latency
+            assert 0 < trial.frames.latency.minimum_ns <= trial.frames.latency.mean_ns
         else:
-            assert trial.spans
+            assert trial.frames.spans
     return trials
 
 
 def test_frames_of_both_kinds_come_back_with_their_delay(tmp_path: Path, runtime: Path) -> None:
     need("l2fwd", "reflect", "generator", PROBE)
     trials = run(runtime, tmp_path / "run", "--link", "memif", "--forwarders", "reflect,c-l2fwd")
-    assert {trial.protocol for trial in trials} == {"udp", "arp"}
+    assert {trial.request.protocol for trial in trials} == {"udp", "arp"}
     for trial in trials:
-        for span in trial.spans or ():
+        for span in trial.frames.spans or ():
             assert span.span == "rx-return_tx-call"
-            assert span.count == trial.forwarder_tx
-    buffered = [t for t in trials if t.forwarder == "c-l2fwd" and t.latency and t.valid]
+            assert span.count == trial.frames.forwarder_tx
+    buffered = [t for t in trials if t.forwarder == "c-l2fwd" and t.frames.latency and t.valid]
     for trial in buffered:
         # The TX buffer is never full at such a rate: nobody waits much longer than it is drained,
         # and somebody waits as long.
-        assert trial.latency
-        assert trial.latency.maximum_ns > 50_000
+        assert trial.frames.latency
+        assert trial.frames.latency.maximum_ns > 50_000
 
 
 @pytest.mark.second_tier
@@ -75,19 +75,19 @@ def test_the_kernels_forwarders_tell_every_span(tmp_path: Path, runtime: Path) -
     names = "af-packet-read-write,af-packet-mmap,reflect"
     out = tmp_path / "run"
     trials = run(runtime, out, "--link", "veth1", "--forwarders", names, "--frames", "arp")
-    pings = [t for t in trials if t.test == "ping"]
+    pings = [t for t in trials if t.request.test == "ping"]
     # Of each arm, on DPDK, too; each in a window that counts, or void ones for the machine's sake.
-    assert {t.arm for t in pings} == {t.arm for t in trials if t.test == "latency"}
+    assert {t.arm for t in pings} == {t.arm for t in trials if t.request.test == "latency"}
     for trial in pings:
-        assert trial.unattributed == 0
-        assert trial.received == trial.attempted
-        assert {p.role for p in trial.processes} >= {"forwarder"}
-    kernel = [t for t in trials if t.forwarder.startswith("af-packet") and t.spans]
+        assert trial.frames.unattributed == 0
+        assert trial.frames.received == trial.frames.attempted
+        assert {p.role for p in trial.program.processes} >= {"forwarder"}
+    kernel = [t for t in trials if t.forwarder.startswith("af-packet") and t.frames.spans]
     assert kernel
     for trial in kernel:
-        assert {each.span for each in trial.spans or ()} == {
+        assert {each.span for each in trial.frames.spans or ()} == {
             "rx-return_tx-call", "rx-return_tx-return", "rx-call_tx-return", "tx-call_tx-return",
         }  # fmt: skip
-        (inside,) = (e for e in trial.spans or () if e.span == "rx-return_tx-call")
-        (whole,) = (e for e in trial.spans or () if e.span == "rx-call_tx-return")
+        (inside,) = (e for e in trial.frames.spans or () if e.span == "rx-return_tx-call")
+        (whole,) = (e for e in trial.frames.spans or () if e.span == "rx-call_tx-return")
         assert inside.mean_cycles < whole.mean_cycles

@@ -20,7 +20,7 @@ from test_e2e import RELEASE, need, runtime
 from test_e2e_rfc2544 import searches
 
 from linerate.host.cpus import Cores
-from linerate.trial.search.bed_device import DISTURBED
+from linerate.trial.search.setup_device import DISTURBED
 
 pytestmark = pytest.mark.e2e
 
@@ -100,20 +100,32 @@ def test_a_search_with_another_generator(by_hand: ByHand, runtime: Path, tmp_pat
     for trial in found:
         assert trial.valid or trial.invalid_code in DISTURBED, trial.invalid
         # What OTG does not tell is absent; what it tells makes books that close.
-        assert trial.late is trial.lost_at_ingress is trial.pacing_error_ppm is None
-        assert trial.refused is trial.duration_s is None
-        assert trial.attempted == trial.accepted is not None
-        assert trial.unattributed == 0
-        assert [process.role for process in trial.processes] == ["forwarder"]
+        assert (
+            trial.frames.late
+            is trial.frames.lost_at_ingress
+            is trial.frames.pacing_error_ppm
+            is None
+        )
+        assert trial.frames.refused is trial.frames.duration_s is None
+        assert trial.frames.attempted == trial.frames.accepted is not None
+        assert trial.frames.unattributed == 0
+        assert [process.role for process in trial.program.processes] == ["forwarder"]
         if trial.valid:
             # OTG's rates are whole frames per second.
-            asked = (trial.asked_pps or 0) * (trial.asked_s or 0)
-            assert trial.intended == trial.attempted == pytest.approx(asked, abs=1.1)
+            asked = (trial.request.pps or 0) * (trial.request.seconds or 0)
+            assert trial.frames.intended == trial.frames.attempted == pytest.approx(asked, abs=1.1)
     for trial in found:
-        if trial.valid and trial.test == "latency":
-            assert trial.latency is not None
-            assert trial.latency.minimum_ns <= trial.latency.mean_ns <= trial.latency.maximum_ns
-            assert (trial.latency.quantiles_ns, trial.latency.jitter_rfc3550_ns) == ({}, None)
+        if trial.valid and trial.request.test == "latency":
+            assert trial.frames.latency is not None
+            assert (
+                trial.frames.latency.minimum_ns
+                <= trial.frames.latency.mean_ns
+                <= trial.frames.latency.maximum_ns
+            )
+            assert (trial.frames.latency.quantiles_ns, trial.frames.latency.jitter_rfc3550_ns) == (
+                {},
+                None,
+            )
     summary = json.loads((out / "summary.json").read_text())
     (cell,) = summary["cells"]
     assert cell["ceiling"] == {"pps": RATE, "peer": "--line-rate", "measured_mpps": {}}

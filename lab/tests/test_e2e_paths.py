@@ -29,18 +29,18 @@ def test_two_paths_on_one_wire(tmp_path: Path, runtime: Path) -> None:
     check_files(run)
     trials = run.trials()
     assert {trial.forwarder for trial in trials} == set(ARMS)
-    assert {trial.asked_pps for trial in trials} == {None, 5000.0, 10000.0, 15000.0}
+    assert {trial.request.pps for trial in trials} == {None, 5000.0, 10000.0, 15000.0}
     for trial in trials:
         assert trial.valid or disturbed(trial, LATE, STARVED), (trial.forwarder, trial.invalid)
-        assert trial.cpu_time
-        cost = {each.of: each for each in trial.cpu_time}
+        assert trial.frames.cpu_time
+        cost = {each.of: each for each in trial.frames.cpu_time}
         # What receives for a forwarder without an XDP program runs on its core, too.
         assert cost["napi"].seconds > 0, trial.forwarder
         assert cost["napi"].cpus == cost["process"].cpus == cost["softirq"].cpus
         assert cost["process"].seconds > 0
-        if trial.load == "paced" and trial.valid:
-            assert trial.latency
-            assert trial.latency.count > 0
+        if trial.request.load == "paced" and trial.valid:
+            assert trial.frames.latency
+            assert trial.frames.latency.count > 0
     summary = run.summary()
     assert summary["cells"][0]["common_pps"] == 20000
     assert [band["path"] for band in summary["bands"]] == [

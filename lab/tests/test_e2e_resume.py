@@ -27,7 +27,7 @@ from linerate.records import run_file
 from linerate.records.run_file import RUN
 from linerate.records.trial import InvalidCode, Trial
 from linerate.runs.registry import find
-from linerate.trial.search.bed_device import DISTURBED as VOID
+from linerate.trial.search.setup_device import DISTURBED as VOID
 
 pytestmark = pytest.mark.e2e
 
@@ -155,8 +155,8 @@ def _naming(word: str) -> list[int]:
 def place(trial: Trial) -> tuple[object, ...]:
     """Each of these is once in a run, but for searches, which ask for the same again."""
     return (
-        trial.link, trial.size, trial.role, trial.arm, trial.block, trial.load_share, trial.test,
-        trial.attempt,
+        *trial.cell.key, trial.role, trial.arm, trial.block, trial.request.load_share,
+        trial.request.test, trial.request.attempt,
     )  # fmt: skip
 
 
@@ -217,8 +217,10 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str
     assert len(sessions) > 1
     for trial in trials:
         assert trial.valid or disturbed(trial, *DISTURBED, *KILLED), trial.invalid
-        if trial.accepted is not None and trial.valid:
-            assert trial.accepted == (trial.received or 0) + (trial.forwarder_drops or 0)
+        if trial.frames.accepted is not None and trial.valid:
+            assert trial.frames.accepted == (trial.frames.received or 0) + (
+                trial.frames.forwarder_drops or 0
+            )
     assert kept.complete(len(trials))
     assert sessions <= {each.session for each in kept.sessions}
     assert run.summary()["interrupted"] is False
@@ -236,7 +238,7 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str
 def check_arms(trials: list[Trial]) -> None:
     """Every arm had its trials."""
     for link in ("null", "memif"):
-        arms = [t.arm for t in trials if (t.link, t.role) == (link, "measure")]
+        arms = [t.arm for t in trials if (t.cell.name, t.role) == (link, "measure")]
         assert {arms.count(arm) for arm in ("c-l2fwd", "c-l2fwd-again", "rust-l2fwd")} == {
             BLOCKS["overload"]
         }
@@ -257,11 +259,11 @@ def check_searches(kept: run_file.Run, trials: list[Trial]) -> None:
         labels = {arm for of, arm in searches if of == block}
         assert {"c-l2fwd", "c-l2fwd-again", "rust-l2fwd"} < labels
     for one, after in itertools.pairwise(found):
-        if (after.attempt or 1) > 1:
-            assert (one.arm, one.asked_pps, one.attempt) == (
-                after.arm, after.asked_pps, (after.attempt or 1) - 1,
+        if (after.request.attempt or 1) > 1:
+            assert (one.arm, one.request.pps, one.request.attempt) == (
+                after.arm, after.request.pps, (after.request.attempt or 1) - 1,
             )  # fmt: skip
             assert not one.valid
         elif one.invalid_code in VOID:
             # All windows that it may have were void.
-            assert one.attempt == told.asked.search.terms.windows
+            assert one.request.attempt == told.asked.search.terms.windows

@@ -27,8 +27,8 @@ from linerate.records import trial as records
 from linerate.records.cells import Arm
 from linerate.records.trial import Test, Trial
 from linerate.traffic.generator import Generator
-from linerate.trial.bed import Bed
-from linerate.trial.search.bed_device import DISTURBED, BedDevice, Terms
+from linerate.trial.link_setup import LinkSetup
+from linerate.trial.search.setup_device import DISTURBED, SetupDevice, Terms
 from linerate.trial.trial import Bench
 
 pytestmark = pytest.mark.e2e
@@ -58,16 +58,20 @@ def check(out: Path) -> list[Trial]:
     summary = json.loads((out / "summary.json").read_text())
     by_schema.check(summary, "summary-1.json")
     for line in (out / "records.jsonl").read_text().splitlines():
-        by_schema.check(json.loads(line), "trial-1.json")
+        by_schema.check(json.loads(line), "trial-2.json")
     found = searches(out)
     for trial in found:
         # The books close in each, also in one that the machine disturbed.
         assert trial.valid or trial.invalid_code in DISTURBED, trial.invalid
-        assert trial.attempted == (trial.accepted or 0) + (trial.lost_at_ingress or 0) > 0
-        assert trial.unattributed == 0
-        assert trial.intended == trial.attempted
-        if trial.asked_frames:
-            assert trial.intended == trial.asked_frames
+        assert (
+            trial.frames.attempted
+            == (trial.frames.accepted or 0) + (trial.frames.lost_at_ingress or 0)
+            > 0
+        )
+        assert trial.frames.unattributed == 0
+        assert trial.frames.intended == trial.frames.attempted
+        if trial.request.frames:
+            assert trial.frames.intended == trial.request.frames
     return found
 
 
@@ -94,19 +98,21 @@ def test_every_test_on_a_real_bed(
     found = check(out)
     assert {trial.arm for trial in found} >= {"rust-l2fwd", "rust-l2fwd-again"}
     for arm in ("rust-l2fwd", "rust-l2fwd-again"):
-        for size in {trial.size for trial in found}:
-            mine = [trial for trial in found if (trial.arm, trial.size) == (arm, size)]
+        for size in {trial.cell.key[1] for trial in found}:
+            mine = [trial for trial in found if (trial.arm, trial.cell.key[1]) == (arm, size)]
             # One process from the first trial to the last: it knows no gap of a start between.
-            assert len({tuple(trial.processes[0].argv) for trial in mine}) == 1
+            assert len({tuple(trial.program.processes[0].argv) for trial in mine}) == 1
     assert "NOT conforming to RFC 2544" in output
     assert "throughput" in output
-    delays = [trial.latency for trial in found if trial.valid and trial.test == "latency"]
+    delays = [
+        trial.frames.latency for trial in found if trial.valid and trial.request.test == "latency"
+    ]
     for delay in delays:
         assert delay is not None
         assert 0 < delay.minimum_ns <= delay.mean_ns <= delay.maximum_ns
         assert delay.minimum_ns <= delay.quantiles_ns["0.5"] <= delay.quantiles_ns["0.999"]
     if "one" in options:
-        assert {trial.directions for trial in found} == {"one"}
+        assert {trial.request.directions for trial in found} == {"one"}
 
 
 def test_the_probe_looks_at_core_use_alone(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,25 +132,29 @@ def test_the_probe_looks_at_core_use_alone(runtime: Path, monkeypatch: pytest.Mo
                 return Generator(run, bench.cores.control, memory, wire, flood=False)
 
             with (
-                Bed(link("memif"), context, sender) as bed,
-                BedDevice(
-                    bench, bed, Arm(name, name), block=0, max_pps=RATE, terms=Terms(windows=1),
+                LinkSetup(link("memif"), context, sender) as setup,
+                SetupDevice(
+                    bench, setup, Arm(name, name), block=0, max_pps=RATE, terms=Terms(windows=1),
                     record=found.append, probe=True,
                 ) as device,
             ):  # fmt: skip
                 for device.test in tests:
                     with contextlib.suppress(DisturbedError):
                         device.send(RATE, 0.1)
-    assert [trial.test for trial in found] == [*tests, *tests]
+    assert [trial.request.test for trial in found] == [*tests, *tests]
     for trial in found:
         assert trial.valid or trial.invalid_code in DISTURBED, trial.invalid
-        assert trial.probe == (trial.polling is not None) == (trial.test == "core-use")
-        if trial.polling is not None:
-            assert sum(entry.packets for entry in trial.polling) == trial.forwarder_rx
-            assert all(sum(each.burst_histogram) == each.polls for each in trial.polling)
-            assert trial.busy_cycles_per_packet is not None
-            assert trial.busy_share is not None
-            assert 0 < trial.busy_share <= 1
+        assert (
+            trial.program.probe
+            == (trial.frames.polling is not None)
+            == (trial.request.test == "core-use")
+        )
+        if trial.frames.polling is not None:
+            assert sum(entry.packets for entry in trial.frames.polling) == trial.frames.forwarder_rx
+            assert all(sum(each.burst_histogram) == each.polls for each in trial.frames.polling)
+            assert trial.frames.busy_cycles_per_packet is not None
+            assert trial.frames.busy_share is not None
+            assert 0 < trial.frames.busy_share <= 1
 
 
 def test_an_interrupted_run_tells_what_it_has(tmp_path: Path, runtime: Path) -> None:

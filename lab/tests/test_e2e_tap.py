@@ -47,10 +47,14 @@ def test_forwarders_on_net_tap_close_their_books(tmp_path: Path, runtime: Path) 
     assert {trial.forwarder for trial in trials} >= {"c-l2fwd", "rust-l2fwd"}
     for trial in trials:
         assert trial.valid or disturbed(trial, LATE, STARVED), (trial.forwarder, trial.invalid)
-        assert (trial.forwarder_rx or 0) > 100
-        assert trial.accepted
-        assert trial.unattributed == 0, (trial.forwarder, trial.load, trial.link_drops)
-        (argv,) = (each.argv for each in trial.processes if each.role == "forwarder")
+        assert (trial.frames.forwarder_rx or 0) > 100
+        assert trial.frames.accepted
+        assert trial.frames.unattributed == 0, (
+            trial.forwarder,
+            trial.request.load,
+            trial.frames.link_drops,
+        )
+        (argv,) = (each.argv for each in trial.program.processes if each.role == "forwarder")
         assert any(word.startswith("net_tap1,iface=") for word in argv)
     assert not left_by(run)
 

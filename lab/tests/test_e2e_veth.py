@@ -40,15 +40,19 @@ def test_forwarders_of_both_kinds_close_their_books(tmp_path: Path, runtime: Pat
     assert {trial.forwarder for trial in trials} >= {"rust-l2fwd", *KERNEL}
     for trial in trials:
         assert trial.valid or disturbed(trial, LATE, STARVED), (trial.forwarder, trial.invalid)
-        assert (trial.forwarder_rx or 0) > 100
+        assert (trial.frames.forwarder_rx or 0) > 100
         # What neither program received is named, in a flood, too.
-        assert trial.accepted
-        assert trial.unattributed == 0, (trial.forwarder, trial.load, trial.link_drops)
+        assert trial.frames.accepted
+        assert trial.frames.unattributed == 0, (
+            trial.forwarder,
+            trial.request.load,
+            trial.frames.link_drops,
+        )
         if trial.forwarder in KERNEL:
             # They say themselves what they had no room for, and what they did not send.
-            assert "forwarder not received" not in trial.link_drops, trial.link_drops
+            assert "forwarder not received" not in trial.frames.link_drops, trial.frames.link_drops
             if trial.forwarder not in UNTOLD:
-                assert "forwarder not sent" not in trial.link_drops, trial.link_drops
+                assert "forwarder not sent" not in trial.frames.link_drops, trial.frames.link_drops
     # Others may test beside.
     assert not list(NAMESPACES.glob(f"linerate-{run.lab.pid}-*"))
 
@@ -70,5 +74,9 @@ def test_a_generator_on_af_xdp_reaches_forwarders_of_all_kinds(
     assert {trial.forwarder for trial in trials} >= {"xdp-tx", "kernel-bridge"}
     for trial in trials:
         assert trial.valid or disturbed(trial, LATE, STARVED), (trial.forwarder, trial.invalid)
-        assert (trial.forwarder_rx or 0) > 100
-        assert trial.unattributed == 0, (trial.forwarder, trial.load, trial.link_drops)
+        assert (trial.frames.forwarder_rx or 0) > 100
+        assert trial.frames.unattributed == 0, (
+            trial.forwarder,
+            trial.request.load,
+            trial.frames.link_drops,
+        )

@@ -15,6 +15,7 @@ import simulated
 import simulated_lab
 from simulated import Simulation
 from simulated_lab import SimulatedLab
+from trials import part_of
 
 from linerate.host.errors import RunError
 from linerate.records.run_file import RUN
@@ -33,7 +34,10 @@ def report(directory: Path) -> None:
 def edit_record(directory: Path, line: int, **fields: Any) -> None:
     path = directory / RECORDS
     lines = path.read_text().splitlines()
-    lines[line - 1] = json.dumps(json.loads(lines[line - 1]) | fields)
+    data = json.loads(lines[line - 1])
+    for name, value in fields.items():
+        data[part_of(name)][name] = value
+    lines[line - 1] = json.dumps(data)
     path.write_text("".join(f"{each}\n" for each in lines))
 
 

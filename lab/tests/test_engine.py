@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from simulated import Simulation, printed, quiet
+from trials import made_trial
 
 from linerate.host.errors import HopelessError
 from linerate.host.process import RunDirectory
@@ -33,7 +34,7 @@ from linerate.runs.plans.steps import (
     Step,
     Steps,
 )
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 
 CELL, ARM = Cell("null", 64, 1), Arm("c-l2fwd", "c-l2fwd")
 
@@ -91,13 +92,13 @@ def go(tmp_path: Path, simulation: Simulation) -> Iterator[Go]:
         writer.close()
 
 
-def once(setup: Bed, block: int, **values: Any) -> Once:
+def once(setup: LinkSetup, block: int, **values: Any) -> Once:
     return Once(setup=setup, arm=ARM, block=block, role="measure", load="self-driven", **values)
 
 
 def blocks(count: int) -> Callable[[Written], Steps[None]]:
     def steps(plan: Written) -> Steps[None]:
-        def of(setup: Bed) -> Steps[None]:
+        def of(setup: LinkSetup) -> Steps[None]:
             for block in range(count):
                 yield once(setup, block)
 
@@ -110,9 +111,9 @@ def test_a_step_comes_to_what_the_plan_goes_on_with(go: Go) -> None:
     found: list[object] = []
 
     def steps(plan: Written) -> Steps[None]:
-        def of(setup: Bed) -> Steps[str]:
+        def of(setup: LinkSetup) -> Steps[str]:
             trial: Trial = yield once(setup, 0)
-            found.append((trial.link, trial.position, len(plan.trials)))
+            found.append((trial.cell.name, trial.position, len(plan.trials)))
             return "over"
 
         found.append((yield OnSetup(CELL, of)))
@@ -190,13 +191,12 @@ def test_a_budget_ends_before_what_is_not_on_record(go: Go, simulation: Simulati
 
 def attempts(outcomes: list[str | None], most: Most) -> Callable[[Written], Steps[None]]:
     def steps(plan: Written) -> Steps[None]:
-        def of(setup: Bed) -> Steps[None]:
+        def of(setup: LinkSetup) -> Steps[None]:
             def run(attempt: int, record: Record) -> Trial:
-                trial = Trial.model_validate({
-                    "experiment": "written", "seed": 1, "session": plan.bench.session, "block": 0,
-                    "position": 0, "role": "measure", "arm": "x", "forwarder": "x", "link": "null",
-                    "size": 64, "load": "paced", "started_at": "", "attempt": attempt,
-                })  # fmt: skip
+                trial = made_trial(
+                    experiment="written", session=plan.bench.session, arm="x", link="null",
+                    load="paced", attempt=attempt,
+                )  # fmt: skip
                 if why := outcomes[attempt - 1]:
                     trial.reject(why, why)  # type: ignore[arg-type]
                 record(trial)
@@ -225,13 +225,13 @@ def test_a_trial_is_tried_as_often_as_it_may(
 ) -> None:
     steps = attempts(outcomes, Most(windows=3, starts=2))
     engine = go(steps, keep_going=True)
-    assert [trial.attempt for trial in engine.trials] == list(range(1, tried + 1))
+    assert [trial.request.attempt for trial in engine.trials] == list(range(1, tried + 1))
     # Wherever it was interrupted, the next session goes on from there.
     lines = (tmp_path / RECORDS).read_text().splitlines(keepends=True)
     for kept in range(tried):
         (tmp_path / RECORDS).write_text("".join(lines[:kept]))
         again = go(steps, earlier=True, keep_going=True)
-        assert [trial.attempt for trial in again.trials] == list(range(1, tried + 1))
+        assert [trial.request.attempt for trial in again.trials] == list(range(1, tried + 1))
         assert [trial.session for trial in again.trials] == [1] * kept + [2] * (tried - kept)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from simulated import printed, quiet
 from simulated_graph import Fake, options, start
+from trials import made_trial
 from typer.testing import CliRunner
 
 from linerate.cli.commands import app
@@ -17,8 +18,9 @@ from linerate.experiments.graph.design import check
 from linerate.experiments.graph.experiment import MOST
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.presets import PRESETS
+from linerate.experiments.graph.window import GraphWindow
 from linerate.host.errors import RunError, UsageError
-from linerate.records.trial import RECORDS, GraphWindow, Trial, read
+from linerate.records.trial import RECORDS, Trial, read
 from linerate.runs.compare import compare
 from linerate.runs.rebuild import merge, stored
 from linerate.runs.session import resume
@@ -34,10 +36,10 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake:
 
 def window(arm: str, block: int, objects: int) -> Trial:
     """So many objects in a second."""
-    return Trial(
+    return made_trial(
         experiment="graph", seed=1, arm=arm, forwarder=arm, link=BASE, size=256, block=block,
         position=block, role="measure", load="self-driven", started_at="",
-        graph=GraphWindow(
+        outcome=GraphWindow(
             walks=1, objects=objects, sunk=objects, tsc_cycles=10**9, tsc_hz=10**9, work="0"
         ),
     )  # fmt: skip
@@ -130,7 +132,7 @@ def test_other_work_is_invalid_by_name(fake: Fake, tmp_path: Path) -> None:
     bad = [trial for trial in found.trials if trial.invalid]
     assert {trial.arm for trial in bad} == {"fused"}
     assert {trial.invalid_code for trial in bad} == {"work"}
-    assert "fused did other work than c-graph/gcc" in (bad[0].invalid or "")
+    assert "fused did other work than c-graph/gcc" in (bad[0].invalid_why or "")
 
 
 def test_lost_objects_and_refusals_are_invalid(fake: Fake, tmp_path: Path) -> None:
@@ -146,7 +148,7 @@ def test_a_program_that_ends_is_started_anew(fake: Fake, tmp_path: Path) -> None
     codes = {trial.arm: trial.invalid_code for trial in found.trials if trial.invalid}
     assert codes == {"fused": "ended"}
     assert all(t.valid for t in found.trials if t.arm != "fused")
-    assert any("cannot go on" in (t.invalid or "") for t in found.trials)
+    assert any("cannot go on" in (t.invalid_why or "") for t in found.trials)
 
 
 def test_without_a_valid_window_a_sentence_says_so(fake: Fake, tmp_path: Path) -> None:
@@ -174,9 +176,9 @@ def test_a_window_whose_cpu_others_had_is_void_and_repeated(fake: Fake, tmp_path
     fake.stolen = 2
     found = start(tmp_path / "run", cells=[BASE], blocks=2)
     void = [trial for trial in found.trials if trial.invalid_code == "starved"]
-    assert [trial.attempt for trial in void] == [1, 2]
+    assert [trial.request.attempt for trial in void] == [1, 2]
     last = found.trials[found.trials.index(void[-1]) + 1]
-    assert (last.attempt, last.valid, last.arm) == (3, True, void[0].arm)
+    assert (last.request.attempt, last.valid, last.arm) == (3, True, void[0].arm)
 
 
 def test_a_cell_whose_first_window_was_always_starved_is_measured(
@@ -198,8 +200,8 @@ def test_a_run_goes_on_where_it_stopped(fake: Fake, tmp_path: Path) -> None:
     again = found.trials  # type: ignore[attr-defined]
     assert len(again) == len(whole.trials)
     assert [t.model_dump() for t in again[:17]] == [t.model_dump() for t in whole.trials[:17]]
-    places = [(t.link, t.arm, t.block, t.role) for t in again]
-    assert places == [(t.link, t.arm, t.block, t.role) for t in whole.trials]
+    places = [(t.cell.name, t.arm, t.block, t.role) for t in again]
+    assert places == [(t.cell.name, t.arm, t.block, t.role) for t in whole.trials]
     with pytest.raises(UsageError, match="--cells"):
         resume("graph", out, {"--cells": ["tree/*"]}, quiet(), "linerate --resume")
 

@@ -7,13 +7,15 @@ import random
 from collections.abc import Mapping
 
 import pytest
+from trials import made_trial
 
 from linerate.experiments.graph.design import NAME
+from linerate.experiments.graph.page.table import ordering_line, splitting_line
 from linerate.experiments.graph.summarise import summarise
-from linerate.experiments.graph.table import ordering_line, splitting_line
+from linerate.experiments.graph.window import GraphWindow
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.summary_figures import GraphAnswers, Ordering, Splitting
-from linerate.records.trial import GraphWindow, Trial
+from linerate.records.trial import Trial
 from linerate.runs.run_summary import Setup
 
 SWAP, COPY, ASSIGN = (f"chain4/{each}/hash5/nostats/256" for each in ("swap", "copy8", "assign1"))
@@ -23,10 +25,10 @@ Costs = Mapping[str, float | Mapping[str, float]]
 
 
 def window(cell: str, arm: str, block: int, cycles: float) -> Trial:
-    return Trial(
+    return made_trial(
         experiment=NAME, seed=1, arm=arm, forwarder=arm.removesuffix(AA_SUFFIX), link=cell,
         size=256, block=block, position=0, role="measure", load="self-driven", started_at="",
-        graph=GraphWindow(
+        outcome=GraphWindow(
             walks=1, objects=10**6, sunk=10**6, tsc_cycles=round(cycles * 10**6), tsc_hz=10**9,
             work="0",
         ),

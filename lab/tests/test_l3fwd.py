@@ -251,8 +251,8 @@ def test_a_run_goes_on_where_it_was_killed(tmp_path: Path, machine: Simulation) 
     machine.before = lambda plan: None
     found = session.resume("l3fwd", tmp_path / "run", {}, quiet(), "linerate --resume")
     assert isinstance(found, Found)
-    assert [each.model_dump(exclude={"session"}) for each in found.trials] == [
-        each.model_dump(exclude={"session"}) for each in whole.trials
+    assert [each.model_dump(exclude={"identity": {"session", "run"}}) for each in found.trials] == [
+        each.model_dump(exclude={"identity": {"session", "run"}}) for each in whole.trials
     ]
     with pytest.raises(UsageError, match=r"--routes 7: the run in .* has --routes 10,1000"):
         session.resume("l3fwd", tmp_path / "run", {"--routes": [7]}, quiet(), "")
@@ -294,7 +294,9 @@ def trials_of(ratio: float, blocks: int = 40, on: str = "nearfree2-ip") -> list[
             trial = simulated_trial(
                 source, arm.removesuffix("-again"), arm, cell, block=block, position=len(found)
             )
-            trial.forwarder_rx = trial.forwarder_tx = round((trial.forwarder_rx or 0) * factor)
+            trial.frames.forwarder_rx = trial.frames.forwarder_tx = round(
+                (trial.frames.forwarder_rx or 0) * factor
+            )
             found.append(trial)
     return found
 

@@ -116,12 +116,12 @@ def test_searches_of_merged_runs_have_each_its_own_100_per_cent(
     for arm in cell.arms:
         assert arm.search is not None
         shares = [
-            each.unit.lossless.lower_pps / each.trials[0].maximum_pps
+            each.unit.lossless.lower_pps / each.trials[0].request.maximum_pps
             for each in searches
             if each.arm == arm.arm
             and each.unit.lossless
             and each.unit.lossless.lower_pps
-            and each.trials[0].maximum_pps
+            and each.trials[0].request.maximum_pps
         ]
         assert len(shares) == 2
         assert arm.search.goals[0].share == pytest.approx(statistics.median(shares))

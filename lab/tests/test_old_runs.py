@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from simulated import Simulation, quiet, resume
 
+from linerate.records.trial import RECORDS
 from linerate.runs.compare import compare
 from linerate.runs.rebuild import merge, report, stored
 
@@ -68,5 +69,11 @@ def test_one_that_was_killed_is_resumed(old: Any, simulation: Simulation) -> Non
     resume(directory)
     after = stored(directory)
     assert [trial.model_dump() for trial in after.trials[: len(earlier)]] == earlier
+    # Its lines stay as they are; new ones stand behind them, and are of the run.
+    lines = [json.loads(line) for line in (directory / RECORDS).read_text().splitlines()]
+    schemas = [line["schema"] for line in lines]
+    new = len(lines) - len(earlier)
+    assert schemas == ["linerate/trial-1"] * len(earlier) + ["linerate/trial-2"] * new
+    assert {trial.identity.run for trial in after.trials} == {None, after.run.id}
     assert after.run.complete(len(after.trials))
     assert len(after.run.sessions) == 2

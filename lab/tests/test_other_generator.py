@@ -243,8 +243,8 @@ def window(sender: OtherSender, traffic: Traffic = TRAFFIC) -> Trial:
     trial = simulated_trial(
         random.Random(1), "rust-l2fwd", "rust-l2fwd", Cell("ports", 64, 1), block=0, position=0
     )
-    trial.load = "paced" if traffic.frames is None else "burst"
-    trial.refused = None
+    trial.request.load = "paced" if traffic.frames is None else "burst"
+    trial.frames.refused = None
     sender.configure(traffic)
     sender.start()
     sender.wait_stopped(0.1, lambda: None)
@@ -256,11 +256,24 @@ def window(sender: OtherSender, traffic: Traffic = TRAFFIC) -> Trial:
 def test_what_otg_does_not_tell_is_absent(server: OtgServer, sender: OtherSender) -> None:
     trial = window(sender)
     assert trial.valid
-    assert (trial.intended, trial.attempted, trial.accepted) == (10_000, 10_000, 10_000)
-    assert (trial.received, trial.unattributed, trial.forwarder_drops) == (10_000, 0, 0)
-    absent = (trial.late, trial.lost_at_ingress, trial.refused, trial.pacing_error_ppm)
+    assert (trial.frames.intended, trial.frames.attempted, trial.frames.accepted) == (
+        10_000,
+        10_000,
+        10_000,
+    )
+    assert (trial.frames.received, trial.frames.unattributed, trial.frames.forwarder_drops) == (
+        10_000,
+        0,
+        0,
+    )
+    absent = (
+        trial.frames.late,
+        trial.frames.lost_at_ingress,
+        trial.frames.refused,
+        trial.frames.pacing_error_ppm,
+    )
     assert absent == (None, None, None, None)
-    assert trial.duration_s is None
+    assert trial.frames.duration_s is None
     assert sender.tsc_hz() is None
     assert sender.latency() is None
     assert server.states == ["start"]
@@ -273,7 +286,11 @@ def test_loss_is_waited_for_and_found(
     server.returns = lambda frames: frames - 7
     trial = window(sender)
     assert trial.valid
-    assert (trial.intended, trial.received, trial.forwarder_drops) == (10_000, 9986, 14)
+    assert (trial.frames.intended, trial.frames.received, trial.frames.forwarder_drops) == (
+        10_000,
+        9986,
+        14,
+    )
 
 
 def test_counters_that_follow_late_are_waited_for(server: OtgServer, sender: OtherSender) -> None:
@@ -292,7 +309,7 @@ def test_a_frame_more_or_less_by_rounding_is_no_loss(
     server.sends = lambda _: counted
     trial = window(sender)
     assert trial.valid
-    assert trial.intended == trial.attempted == trial.received == 2 * counted
+    assert trial.frames.intended == trial.frames.attempted == trial.frames.received == 2 * counted
 
 
 @pytest.mark.parametrize(
@@ -310,8 +327,8 @@ def test_another_load_than_was_asked_for_is_void(
     server.sends = lambda _: counted
     trial = window(sender)
     assert trial.invalid_code == "late"
-    assert message in (trial.invalid or "")
-    assert (trial.intended, trial.attempted) == (2 * FRAMES, 2 * counted)
+    assert message in (trial.invalid_why or "")
+    assert (trial.frames.intended, trial.frames.attempted) == (2 * FRAMES, 2 * counted)
 
 
 def test_of_a_burst_each_frame_counts(
@@ -322,20 +339,20 @@ def test_of_a_burst_each_frame_counts(
     assert window(sender, burst).valid
     server.sends = lambda frames: frames - 1
     trial = window(sender, burst)
-    assert (trial.intended, trial.attempted, trial.invalid_code) == (64, 63, "late")
+    assert (trial.frames.intended, trial.frames.attempted, trial.invalid_code) == (64, 63, "late")
 
 
 def test_generators_that_count_on_are_understood(server: OtgServer, sender: OtherSender) -> None:
     server.keeps_counters = True
     for _ in range(3):
-        assert window(sender).received == 2 * FRAMES
+        assert window(sender).frames.received == 2 * FRAMES
     assert sender.received_by_flow() == {"f0": FRAMES, "f1": FRAMES}
 
 
 def test_slices_are_flows_with_counts_of_their_own(server: OtgServer, sender: OtherSender) -> None:
     slices = (Slice(0.5, 10, 1e3), Slice(0.51, 20, 2e3))
     traffic = Traffic(("a", "b"), 64, 0.5, 1e4, frames=5000, slices=slices, senders=1)
-    assert window(sender, traffic).intended == 5030
+    assert window(sender, traffic).frames.intended == 5030
     assert sender.received_by_flow() == {"f0": 5000, "f0.1": 10, "f0.2": 20}
 
 

@@ -12,6 +12,7 @@ import pytest
 from simulated import KilledError, Simulation, install, printed, quiet
 from simulated_paths import WAYS, Wire, options, resume, start
 from test_resume import without_sessions
+from trials import changed, made_trial
 
 from linerate.experiments.paths import available as here
 from linerate.experiments.paths import published
@@ -24,7 +25,7 @@ from linerate.host.errors import LabError, MissingError, UsageError
 from linerate.records import run_file
 from linerate.records import trial as records
 from linerate.records.summary import Comparison, Summary
-from linerate.records.trial import RECORDS, Trial
+from linerate.records.trial import RECORDS
 from linerate.runs.registry import find
 from linerate.verdict.metrics import COMMON_HIGH_LATENCY
 
@@ -57,24 +58,24 @@ def test_all_get_the_same_rates(tmp_path: Path, wire: Wire) -> None:
     (cell,) = found.summary.cells
     assert cell.common_pps
     assert cell.common_pps == pytest.approx(WAYS["xdp-redirect"].capacity_pps, rel=0.05)
-    paced = [t for t in found.trials if t.load == "paced"]
-    rates = {(t.load_share, round(t.asked_pps or 0)) for t in paced}
+    paced = [t for t in found.trials if t.request.load == "paced"]
+    rates = {(t.request.load_share, round(t.request.pps or 0)) for t in paced}
     assert rates == {(share, round(share * cell.common_pps)) for share in (0.25, 0.5, 0.75)}
     for share in (0.25, 0.5, 0.75):
-        arms = {t.arm for t in paced if t.load_share == share}
+        arms = {t.arm for t in paced if t.request.load_share == share}
         assert arms == {"c-l2fwd", "c-l2fwd-again", "af-packet-read-write", "xdp-redirect"}
 
 
 def test_the_common_rate_can_be_given(tmp_path: Path, wire: Wire) -> None:
     found = start(tmp_path / "run", blocks=1, line_rate=40e3)
-    asked = {t.asked_pps for t in found.trials if t.load == "paced"}
+    asked = {t.request.pps for t in found.trials if t.request.load == "paced"}
     assert asked == {10e3, 20e3, 30e3}
 
 
 def test_nothing_that_came_back_leaves_no_load_to_offer(tmp_path: Path, wire: Wire) -> None:
     wire.ways = {name: replace(way, capacity_pps=0.0) for name, way in WAYS.items()}
     found = start(tmp_path / "run", blocks=1)
-    assert not [t for t in found.trials if t.load == "paced"]
+    assert not [t for t in found.trials if t.request.load == "paced"]
     (cell,) = found.summary.cells
     assert cell.common_pps is None
     assert cell.arms[0].path
@@ -170,13 +171,13 @@ def test_figures_of_a_path(tmp_path: Path, wire: Wire) -> None:
 
 def test_what_no_valid_trial_tells_is_absent() -> None:
     """Neither nothing lost, nor a dash for what was not lost."""
-    trial = Trial(
+    trial = made_trial(
         experiment="paths", seed=1, block=0, position=0, role="measure", arm="a", forwarder="a",
         link="veth", size=64, load="flood", started_at="", attempted=100, accepted=100,
         received=100,
     )  # fmt: skip
     assert (path_figures([trial]).lost, lost_by(path_figures([trial]))) == ({}, "nothing")
-    void = trial.model_copy(update={"invalid": "void"})
+    void = changed(trial, invalid="void")
     assert (path_figures([void]).lost, lost_by(path_figures([void]))) == (None, "-")
 
 
@@ -184,10 +185,12 @@ def test_what_no_valid_trial_tells_is_absent() -> None:
 def test_a_quantile_of_too_few_frames_is_neither_told_nor_compared(
     tmp_path: Path, wire: Wire, frames: int, told: float | None
 ) -> None:
-    paced = next(t for t in start(tmp_path / "run", blocks=1).trials if t.latency)
-    assert paced.latency
-    few = paced.latency.model_copy(update={"count": frames, "quantiles_ns": {"0.99": 7000.0}})
-    trial = paced.model_copy(update={"latency": few})
+    paced = next(t for t in start(tmp_path / "run", blocks=1).trials if t.frames.latency)
+    assert paced.frames.latency
+    few = paced.frames.latency.model_copy(
+        update={"count": frames, "quantiles_ns": {"0.99": 7000.0}}
+    )
+    trial = changed(paced, latency=few)
     assert COMMON_HIGH_LATENCY.value(trial) == told
     assert set(path_figures([trial]).latency_us) == ({"0.99"} if told else set())
 
@@ -277,7 +280,7 @@ def test_files_are_by_their_schemas(tmp_path: Path, wire: Wire) -> None:
     by_schema.check(summary, "summary-1.json")
     assert {cell["size"] for cell in summary["cells"]} == {64, 512}
     for line in (tmp_path / "run" / RECORDS).read_text().splitlines():
-        by_schema.check(json.loads(line), "trial-1.json")
+        by_schema.check(json.loads(line), "trial-2.json")
 
 
 @pytest.mark.parametrize("after", [1, 5, 8, 9, 14, 25])

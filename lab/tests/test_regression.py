@@ -91,7 +91,7 @@ def test_a_program_that_carried_nothing_in_a_block_is_not_told_to_be_no_slower(
     before, after = two_runs(tmp_path, simulation, 1.0)
     trials = records.read(after / RECORDS)
     victim = next(t for t in trials if (t.role, t.arm) == ("measure", "rust-l2fwd"))
-    victim.forwarder_rx = 0
+    victim.frames.forwarder_rx = 0
     (after / RECORDS).write_text("".join(f"{records.dump(trial)}\n" for trial in trials))
     change = by_rate(compared(before, after))
     assert (change.verdict, change.n_after) == ("undecided", 19)
@@ -103,7 +103,7 @@ def spoil(run: Path, keep: int) -> None:
     trials = records.read(run / RECORDS)
     for trial in trials:
         if (trial.role, trial.arm) == ("measure", "rust-l2fwd") and trial.block >= keep:
-            trial.invalid = "crashed"
+            trial.reject("error", "crashed")
     (run / RECORDS).write_text("".join(f"{records.dump(trial)}\n" for trial in trials))
 
 
@@ -223,7 +223,7 @@ def change_lower_loads(directory: Path, change: Callable[[Trial], None]) -> None
 
 
 def dearer(trial: Trial, factor: float) -> None:
-    for entry in trial.polling or ():
+    for entry in trial.frames.polling or ():
         entry.busy_tsc = round(entry.busy_tsc * factor)
 
 
@@ -235,13 +235,15 @@ def test_loads_that_differ_do_not_compare(
     before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
 
     def double(trial: Trial) -> None:
-        assert trial.attempted is not None
-        assert trial.asked_pps is not None
-        trial.attempted = trial.received = trial.accepted = trial.attempted * 2
-        trial.asked_pps *= 2
+        assert trial.frames.attempted is not None
+        assert trial.request.pps is not None
+        trial.frames.attempted = trial.frames.received = trial.frames.accepted = (
+            trial.frames.attempted * 2
+        )
+        trial.request.pps *= 2
 
     def untold(trial: Trial) -> None:
-        trial.duration_s = None
+        trial.frames.duration_s = None
 
     change_lower_loads(after, double)
     if not told:
@@ -260,7 +262,7 @@ def test_each_load_has_a_control_of_its_own(tmp_path: Path, simulation: Simulati
     }
 
     def change(trial: Trial) -> None:
-        if (trial.arm, trial.load_share) == ("c-l2fwd-again", 0.25):
+        if (trial.arm, trial.request.load_share) == ("c-l2fwd-again", 0.25):
             dearer(trial, 1.1)
 
     change_lower_loads(after, change)
@@ -273,11 +275,11 @@ def test_a_wide_spread_forbids_nothing(tmp_path: Path, simulation: Simulation) -
     before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
 
     def change(trial: Trial) -> None:
-        if (trial.arm, trial.load_share) == ("rust-l2fwd", 0.5):
+        if (trial.arm, trial.request.load_share) == ("rust-l2fwd", 0.5):
             dearer(trial, 1.6 if trial.block % 2 else 1.0)
 
     def change_more(trial: Trial) -> None:
-        if (trial.arm, trial.load_share) == ("rust-l2fwd", 0.5):
+        if (trial.arm, trial.request.load_share) == ("rust-l2fwd", 0.5):
             dearer(trial, 4.8 if trial.block % 2 else 3.0)
 
     change_lower_loads(before, change)
@@ -290,10 +292,10 @@ def test_loss_at_a_load_takes_the_cost_there_alone(tmp_path: Path, simulation: S
     before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
 
     def change(trial: Trial) -> None:
-        if (trial.arm, trial.load_share) == ("rust-l2fwd", 0.5) and trial.attempted:
-            lost = trial.attempted // 20
-            trial.received = (trial.received or 0) - lost
-            trial.forwarder_drops = (trial.forwarder_drops or 0) + lost
+        if (trial.arm, trial.request.load_share) == ("rust-l2fwd", 0.5) and trial.frames.attempted:
+            lost = trial.frames.attempted // 20
+            trial.frames.received = (trial.frames.received or 0) - lost
+            trial.frames.forwarder_drops = (trial.frames.forwarder_drops or 0) + lost
 
     change_lower_loads(after, change)
     costs = costs_by_load(compared(before, after))
@@ -308,8 +310,8 @@ def test_a_control_of_the_rates_says_nothing_of_the_costs(
     path = after / RECORDS
     trials = records.read(path)
     for trial in trials:
-        if (trial.role, trial.arm) == ("measure", "c-l2fwd-again") and trial.received:
-            trial.received = trial.received * 9 // 10
+        if (trial.role, trial.arm) == ("measure", "c-l2fwd-again") and trial.frames.received:
+            trial.frames.received = trial.frames.received * 9 // 10
     path.write_text("".join(f"{records.dump(trial)}\n" for trial in trials))
     found = compared(before, after)
     assert by_rate(found).verdict == "invalid"

@@ -18,6 +18,7 @@ from linerate.experiments.overload.page import render
 from linerate.experiments.overload.summarise import summarise
 from linerate.records.cells import Cell
 from linerate.records.summary import Summary
+from linerate.records.trial import Invalid
 from linerate.report import page as report_page
 from linerate.report.console import print_summary
 from linerate.verdict import sentences
@@ -51,7 +52,7 @@ def test_every_sentence_is_there(run: tuple[Summary, str]) -> None:
 
 def test_every_chart_is_valid() -> None:
     setup, trials = simulated_run([Cell("null", 64, 8), Cell("memif", 64, 8)])
-    trials += at_lower_load([trial for trial in trials if trial.link == "memif"])
+    trials += at_lower_load([trial for trial in trials if trial.cell.name == "memif"])
     found = summarise(setup, trials, interrupted=False)
     # Ratios; every trial of each cell; lower loads of one.
     assert valid_charts(render(found, trials)) == 1 + 2 + 1
@@ -85,7 +86,7 @@ def test_bursts_say_whether_empty_polls_count(run: tuple[Summary, str]) -> None:
 def test_the_console_keeps_every_figure_whole() -> None:
     setup, trials = simulated_run([Cell("memif", 1518, 8)])
     for trial in trials:
-        for entry in trial.polling or ():
+        for entry in trial.frames.polling or ():
             entry.polls *= 46
             entry.empty_polls = entry.polls - entry.packets // 32
     found = summarise(setup, trials, interrupted=False)
@@ -122,7 +123,7 @@ def test_without_a_valid_trial_at_lower_loads_one_line_says_so() -> None:
     paced = at_lower_load(trials)
     for share, trial in enumerate(paced):
         trial.reject("late", f"{share}% of the frames were sent late")
-    paced[0].invalid_code, paced[0].invalid = "ended", "forwarder ended"
+    paced[0].rejected = Invalid(code="ended", why="forwarder ended")
     found = summarise(setup, trials + paced, interrupted=False)
     assert found.limited_by
     page, printed = render(found, trials), on_console(found)
@@ -139,7 +140,7 @@ def test_an_unknown_cost_does_not_lead() -> None:
     setup, trials = simulated_run([Cell("memif", 64, 8)])
     paced = at_lower_load(trials)
     for trial in paced:
-        trial.polling = None
+        trial.frames.polling = None
     found = summarise(setup, trials + paced, interrupted=False)
     assert found.limited_by
     page = render(found, trials)

@@ -21,7 +21,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three cells; intervals are missing at the lower loads, which have too few trials."""
     cells = [Cell("null", 64, 8), Cell("memif", 64, 8), Cell("memif", 1518, 8)]
     setup, trials = simulated_run(cells)
-    trials += at_lower_load([trial for trial in trials if trial.link == "memif"])
+    trials += at_lower_load([trial for trial in trials if trial.cell.name == "memif"])
     found = summarise(setup, trials, interrupted=False)
     place = tmp_path_factory.mktemp("report") / "report.html"
     place.write_text(render(found, trials), encoding="utf-8")

@@ -59,7 +59,7 @@ def test_void_windows_and_gates_are_told(measured: tuple[list[Trial], Summary], 
     trials, _ = measured
     for row in page.rows(GATES):
         size = int(row["cell"].split()[1])
-        of_cell = [t for t in trials if (t.size, t.role) == (size, "search")]
+        of_cell = [t for t in trials if (t.cell.key[1], t.role) == (size, "search")]
         late = sum(t.invalid_code == "late" for t in of_cell)
         assert late > 10
         assert row["void windows"] == f"{late:,} of {len(of_cell):,}"
@@ -93,7 +93,7 @@ def test_the_method_is_that_of_the_tests_that_were_run(found: Found, page: Page)
     for words in ("26.2", "26.3", "9004", "26.5", "Core use", "sign-flip", "Holm's correction is"):
         assert words not in text.split("How it was measured")[1]
     # Of a run that ended before its second test.
-    early = [t for t in found.trials if t.test in (None, "low-load", "throughput")]
+    early = [t for t in found.trials if t.request.test in (None, "low-load", "throughput")]
     assert "Latency (RFC 2544" not in Page(render(found, trials=early)).text
 
 
@@ -160,7 +160,7 @@ def test_only_a_generator_of_the_lab_is_known_to_keep_off(found: Found) -> None:
     both = "The lab, the generator and all their threads stay off the forwarder's CPU"
     assert both not in Page(render(found)).text
     first = found.trials[0].model_copy(deep=True)
-    first.processes.append(Process(role="generator", argv=["generator"], cpus=[0]))
+    first.program.processes.append(Process(role="generator", argv=["generator"], cpus=[0]))
     assert both in Page(render(found, trials=[first, *found.trials[1:]])).text
 
 

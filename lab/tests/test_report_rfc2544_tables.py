@@ -60,15 +60,19 @@ OTHERS = "The published rows of other sizes"
 
 def windows_at_the_throughput(trials: Iterable[Trial], arm: str, size: int) -> list[Trial]:
     """Found by another way than the page's: latency is measured at 100 % of the rate found."""
-    mine = [t for t in trials if (t.arm, t.size, t.role) == (arm, size, "search")]
+    mine = [t for t in trials if (t.arm, t.cell.key[1], t.role) == (arm, size, "search")]
     rates = {
-        block: max(t.asked_pps or 0 for t in mine if (t.block, t.test) == (block, "latency"))
+        block: max(
+            t.request.pps or 0 for t in mine if (t.block, t.request.test) == (block, "latency")
+        )
         for block in {t.block for t in mine}
     }
     return [
         t
         for t in mine
-        if t.valid and t.test == "throughput" and t.asked_pps == pytest.approx(rates[t.block])
+        if t.valid
+        and t.request.test == "throughput"
+        and t.request.pps == pytest.approx(rates[t.block])
     ]
 
 
@@ -84,17 +88,17 @@ def test_every_published_column_is_there_made_right(
     windows = windows_at_the_throughput(trials, arm, size)
     blocks = {t.block for t in windows}
     assert len(blocks) == BLOCKS
-    sent = sum(t.intended or 0 for t in windows)
-    received = sum(t.received or 0 for t in windows)
+    sent = sum(t.frames.intended or 0 for t in windows)
+    received = sum(t.frames.received or 0 for t in windows)
     assert row["duration, s"] == (
-        f"{sum(t.duration_s or 0 for t in windows):.1f} {len(windows)} windows"
+        f"{sum(t.frames.duration_s or 0 for t in windows):.1f} {len(windows)} windows"
     )
     assert number(row["frames sent"]) == sent
     assert number(row["frames received"]) == received
     assert number(row["bytes sent"]) == sent * size
     assert number(row["loss"]) == pytest.approx(100 * (sent - received) / sent, abs=1e-4)
     rate = statistics.median(
-        next(t.asked_pps or 0 for t in windows if t.block == block) for block in blocks
+        next(t.request.pps or 0 for t in windows if t.block == block) for block in blocks
     )
     assert number(row["throughput, Mpps"]) == pytest.approx(rate / 1e6, abs=5e-4)
     assert "–" in row["throughput, Mpps"]  # from - to
@@ -102,11 +106,11 @@ def test_every_published_column_is_there_made_right(
     assert number(row["L2, Gbit/s"]) == pytest.approx(rate * size * 8 / 1e9, abs=5e-4)
     assert row["of 100 %"] == f"{100 * rate / CEILING_PPS:.1f} %"
     latencies = [
-        t.latency
+        t.frames.latency
         for t in trials
-        if (t.arm, t.size, t.test, t.valid) == (arm, size, "latency", True)
-        and t.latency
-        and t.asked_pps in {w.asked_pps for w in windows if w.block == t.block}
+        if (t.arm, t.cell.key[1], t.request.test, t.valid) == (arm, size, "latency", True)
+        and t.frames.latency
+        and t.request.pps in {w.request.pps for w in windows if w.block == t.block}
     ]
     assert len(latencies) == BLOCKS
     mean = statistics.median(each.mean_ns for each in latencies) / 1e3
@@ -176,11 +180,11 @@ def test_our_runs_by_the_published_arithmetic(
     for row in rows:
         size = int(row["size"])
         windows = windows_at_the_throughput(trials, row["l2fwd"], size)
-        received = sum(t.received or 0 for t in windows)
-        seconds = sum(t.duration_s or 0 for t in windows)
+        received = sum(t.frames.received or 0 for t in windows)
+        seconds = sum(t.frames.duration_s or 0 for t in windows)
         assert row["real size"] == str(size + 13)
         assert row["rx pkts"] == str(received)
-        assert row["tx bytes"] == str(size * sum(t.intended or 0 for t in windows))
+        assert row["tx bytes"] == str(size * sum(t.frames.intended or 0 for t in windows))
         assert float(row["throughput pps"]) == pytest.approx(received / seconds / 1048576, rel=1e-8)
         assert float(row["throughput bps"]) == pytest.approx(
             received * (size + 13) * 8 / seconds / 1073741824, rel=1e-8

@@ -30,7 +30,7 @@ BOTH: dict[str, Any] = {"links": ["null", "memif"]}
 
 def order(trials: list[Trial]) -> list[tuple[Any, ...]]:
     """What each trial was, in words that do not depend on its session."""
-    return [(t.link, t.size, t.role, t.arm, t.block, t.load_share, t.position) for t in trials]
+    return [(*t.cell.key, t.role, t.arm, t.block, t.request.load_share, t.position) for t in trials]
 
 
 def names(directory: Path) -> set[str]:
@@ -38,7 +38,10 @@ def names(directory: Path) -> set[str]:
 
 
 def without_sessions(line: str) -> dict[str, Any]:
-    return {name: value for name, value in json.loads(line).items() if name != "session"}
+    found: dict[str, Any] = json.loads(line)
+    # Each run has an id of its own.
+    del found["identity"]["session"], found["identity"]["run"]
+    return found
 
 
 def test_a_run_keeps_what_it_was_asked(tmp_path: Path, simulation: Simulation) -> None:
@@ -160,7 +163,7 @@ def test_killed_again_and_again(tmp_path: Path, simulation: Simulation) -> None:
 def test_a_cut_block_makes_pairs_only_within_a_session(
     tmp_path: Path, simulation: Simulation
 ) -> None:
-    """The new bed is half as fast: across beds the ratio would be off by two."""
+    """The new setup is half as fast: across setups the ratio would be off by two."""
     start(tmp_path / "whole", blocks=8)
     whole = json.loads((tmp_path / "whole" / "summary.json").read_text())
     first = [t for t in simulation.ran if t.block == 3]
@@ -262,7 +265,7 @@ def test_a_complete_run_that_lost_lines_is_completed_again(
     simulation.ran.clear()
     resume(tmp_path / "run")
     assert len(simulation.ran) == 2
-    assert order(records.read(path)) == order([Trial.model_validate_json(line) for line in lines])
+    assert order(records.read(path)) == order([records.parse(line) for line in lines])
 
 
 def test_lower_loads_that_were_given_up_stay_so(tmp_path: Path, simulation: Simulation) -> None:
@@ -270,7 +273,7 @@ def test_lower_loads_that_were_given_up_stay_so(tmp_path: Path, simulation: Simu
 
     def spoilt(*arguments: Any) -> Trial:
         found = real(*arguments)
-        if found.role == "lower-load" and found.link == "memif":
+        if found.role == "lower-load" and found.cell.name == "memif":
             found.reject("late", "the sender was late")
         return found
 
@@ -280,11 +283,11 @@ def test_lower_loads_that_were_given_up_stay_so(tmp_path: Path, simulation: Simu
         killed(tmp_path / "run", simulation, 115, **values)
         resume(tmp_path / "run")
     found = records.read(tmp_path / "run" / RECORDS)
-    paced = [t for t in found if t.role == "lower-load" and t.link == "memif"]
+    paced = [t for t in found if t.role == "lower-load" and t.cell.name == "memif"]
     # Eight levels, each with all the windows that it may have.
-    assert [(t.attempt or 0) for t in paced] == list(range(1, 9)) * 8
+    assert [(t.request.attempt or 0) for t in paced] == list(range(1, 9)) * 8
     assert {t.session for t in paced} == {1}
-    assert len([t for t in found if t.role == "lower-load" and t.link == "memif2"]) == 36
+    assert len([t for t in found if t.role == "lower-load" and t.cell.name == "memif2"]) == 36
 
 
 # -- options -------------------------------------------------------------------------------------
@@ -393,8 +396,8 @@ def test_an_unreadable_line_is_named(tmp_path: Path, simulation: Simulation) -> 
     killed(tmp_path / "run", simulation, 4)
     path = tmp_path / "run" / RECORDS
     lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join([lines[0], '{"schema":"linerate/trial-1"}\n', *lines[2:]]))
-    with pytest.raises(RunError, match=r"records.jsonl, line 2: .*experiment: Field required"):
+    path.write_text("".join([lines[0], '{"schema":"linerate/trial-2"}\n', *lines[2:]]))
+    with pytest.raises(RunError, match=r"records.jsonl, line 2: .*identity: Field required"):
         resume(tmp_path / "run")
 
 

@@ -24,6 +24,7 @@ from simulated_lab import (
     resume,
     start,
 )
+from trials import changed
 
 from linerate import links
 from linerate.experiments.rfc2544.experiment import Rfc2544
@@ -45,7 +46,10 @@ def exact() -> SimulatedLab:
 
 def without_sessions(trials: list[Trial]) -> list[dict[str, Any]]:
     """What does not depend on when the forwarder was started: its frames' delays do."""
-    return [trial.model_dump(exclude={"session", "latency"}) for trial in trials]
+    return [
+        trial.model_dump(exclude={"identity": {"session", "run"}, "outcome": {"latency"}})
+        for trial in trials
+    ]
 
 
 def kill_before(lab: SimulatedLab, window: int) -> Callable[[], None]:
@@ -102,7 +106,7 @@ def test_cut_in_any_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     whole = start(exact(), tmp_path / "whole", blocks=1)
     monkeypatch.setattr("linerate.runs.session.publish", lambda *_: whole)
     expected = without_sessions(whole.trials)
-    seen = {trial.test for trial in whole.trials}
+    seen = {trial.request.test for trial in whole.trials}
     assert {"throughput", "latency", "loss", "back-to-back", "recovery", "low-load"} <= seen
     for kept in range(3, len(expected), 23):
         directory = tmp_path / f"cut-{kept}"
@@ -131,10 +135,10 @@ def test_killed_again_and_again_amid_void_windows(tmp_path: Path) -> None:
     assert len({trial.session for trial in trials}) > 5
     assert [trial.position for trial in trials] == list(range(len(trials)))
     for before, after in itertools.pairwise(trials):
-        if after.attempt and after.attempt > 1:
-            assert before.attempt == after.attempt - 1
+        if after.request.attempt and after.request.attempt > 1:
+            assert before.request.attempt == after.request.attempt - 1
             assert before.invalid_code == "late"
-            assert (before.arm, before.asked_pps) == (after.arm, after.asked_pps)
+            assert (before.arm, before.request.pps) == (after.arm, after.request.pps)
     assert not found.summary.interrupted
     for arm in found.summary.cells[0].arms:
         assert arm.search is not None
@@ -162,7 +166,7 @@ def test_a_run_that_ended_before_its_searches_costs_them_no_pair(tmp_path: Path)
 
 
 def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
-    """The one half would be of another bed than the other."""
+    """The one half would be of another setup than the other."""
     lab = SimulatedLab()
     # In the midst of the second block.
     kill_before(lab, 250)
@@ -180,7 +184,7 @@ def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("halved", "paired"),
     [
-        # The last of the pair: its throughput shares a bed with the other's, its loss does not.
+        # The last of the pair: its throughput shares a setup with the other's, its loss does not.
         ("c-l2fwd", {"ndr_pps": 7, "latency_p50_us": 6, "pdv_p99_us": 6, "loss_ratio": 6}),
         # The first: loss is measured with the other's, after the interruption.
         ("rust-l2fwd", {"ndr_pps": 6, "latency_p50_us": 6, "pdv_p99_us": 6, "loss_ratio": 7}),
@@ -194,7 +198,7 @@ def test_a_test_of_another_session_than_the_other_arm_s_makes_no_pair(
     left = [2]
 
     def kill(trial: Trial) -> None:
-        if (trial.block, trial.arm, trial.test) == (1, halved, "latency"):
+        if (trial.block, trial.arm, trial.request.test) == (1, halved, "latency"):
             left[0] -= 1
             if left[0] < 0:
                 raise KilledError
@@ -290,7 +294,7 @@ def test_a_complete_run_is_told_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"asked_pps": 1.0}, "was of frames/s"), ({"arm": "reflect"}, "where the order of this run")],
+    [({"pps": 1.0}, "was of frames/s"), ({"arm": "reflect"}, "where the order of this run")],
 )
 def test_records_of_another_run_are_refused(
     tmp_path: Path, change: dict[str, Any], message: str
@@ -298,11 +302,11 @@ def test_records_of_another_run_are_refused(
     start(exact(), tmp_path / "whole", **SHORT)
     cut(tmp_path / "cut", tmp_path / "whole", 40)
     path = tmp_path / "cut" / RECORDS
-    changed = [
-        trial.model_copy(update=change) if trial.role == "search" else trial
+    others = [
+        changed(trial, **change) if trial.role == "search" else trial
         for trial in records.read(path)
     ]
-    path.write_text("".join(records.dump(trial) + "\n" for trial in changed))
+    path.write_text("".join(records.dump(trial) + "\n" for trial in others))
     before = path.read_bytes()
     with pytest.raises(RunError, match=message):
         resume(exact(), tmp_path / "cut")
@@ -313,12 +317,12 @@ def test_a_record_of_another_search_amid_a_test_is_named(tmp_path: Path) -> None
     """Only a search for the throughput has a time that may be over."""
     start(exact(), tmp_path / "whole", tests=("throughput", "latency"), blocks=1)
     trials = records.read(tmp_path / "whole" / RECORDS)
-    first, second, *_ = (trial for trial in trials if trial.test == "latency")
+    first, second, *_ = (trial for trial in trials if trial.request.test == "latency")
     assert first.arm == second.arm
     cut(tmp_path / "cut", tmp_path / "whole", second.position + 1)
     path = tmp_path / "cut" / RECORDS
     kept = records.read(path)
-    kept[-1].arm = "testpmd-io"
+    kept[-1].identity.arm = "testpmd-io"
     path.write_text("".join(records.dump(trial) + "\n" for trial in kept))
     message = f"line {len(kept)}: a trial with arm testpmd-io, where the order of this run has arm"
     with pytest.raises(RunError, match=message):

@@ -145,7 +145,11 @@ def test_core_use_is_known_at_the_loads_that_an_arm_carries() -> None:
             assert figure.n == BLOCKS
             assert figure.median == pytest.approx(expected, rel=0.02)
     for trial in trials:
-        assert trial.probe == (trial.polling is not None) == (trial.test == "core-use")
+        assert (
+            trial.program.probe
+            == (trial.frames.polling is not None)
+            == (trial.request.test == "core-use")
+        )
     assert not any("probe" in text for text in found.warnings)
 
 
@@ -173,8 +177,8 @@ def test_core_use_at_the_own_throughput_is_known_and_compared_with_nobody_s() ->
     loads = {c.load_share for c in found.comparisons if c.metric == "busy_cycles_per_packet"}
     assert loads == set(QUICK.core_use_loads)
     # It is the last of the windows.
-    unit = [t for t in trials if (t.arm, t.block, t.test) == ("rust-l2fwd", 0, "core-use")]
-    assert [t.load_share for t in unit] == [*QUICK.core_use_loads, 1]
+    unit = [t for t in trials if (t.arm, t.block, t.request.test) == ("rust-l2fwd", 0, "core-use")]
+    assert [t.request.load_share for t in unit] == [*QUICK.core_use_loads, 1]
 
 
 def test_forwarders_that_do_not_take_the_probe_are_searched_all_the_same() -> None:
@@ -189,7 +193,7 @@ def test_forwarders_that_do_not_take_the_probe_are_searched_all_the_same() -> No
 def test_records_alone_give_the_same_summary(measured: Measured, tmp_path: Path) -> None:
     lines = (measured.directory / RECORDS).read_text().splitlines()
     for line in lines[:200]:
-        by_schema.check(json.loads(line), "trial-1.json")
+        by_schema.check(json.loads(line), "trial-2.json")
     copy = tmp_path / "copy"
     shutil.copytree(measured.directory, copy)
     (copy / "summary.json").unlink()
@@ -228,7 +232,7 @@ def test_void_windows_are_repeated_told_and_change_no_answer() -> None:
     void = [trial for trial in trials if trial.invalid_code == "late"]
     assert found.invalid_trials == len(void) > 0
     # Each is followed by another window of the same trial.
-    attempts = {trial.attempt or 0 for trial in trials if trial.valid}
+    attempts = {trial.request.attempt or 0 for trial in trials if trial.valid}
     assert max(attempts) > 1
 
 
@@ -275,8 +279,8 @@ def test_a_rate_at_which_the_sender_is_on_time_by_luck_alone_is_not_the_maximum(
     ceiling = found.cells[0].ceiling
     assert ceiling is not None
     assert ceiling.pps == pytest.approx(0.6 * CEILING_PPS)
-    paced = [t for t in trials if t.role == "self-test" and t.load == "paced"]
-    assert any(t.valid for t in paced if (t.asked_pps or 0) > 0.66 * CEILING_PPS)
+    paced = [t for t in trials if t.role == "self-test" and t.request.load == "paced"]
+    assert any(t.valid for t in paced if (t.request.pps or 0) > 0.66 * CEILING_PPS)
     # Gaps of the machine's, in as many windows, are another matter.
     lab = SimulatedLab(late=lambda pps: 0.8 if pps > 0.66 * CEILING_PPS else 0.0, seed=5)
     _, found = run(lab, tests=("throughput",))

@@ -27,7 +27,7 @@ from linerate.records.trial import Trial
 from linerate.traffic.other_generator import Named
 from linerate.trial.search import latency
 
-# Ports of a simulated bed.
+# Ports of a simulated setup.
 NAMED = {
     "generator": Named("http://127.0.0.1:1"),
     "links": ["ports"],
@@ -51,9 +51,9 @@ def test_another_generator_is_not_asked_to_flood(tmp_path: Path) -> None:
     console = quiet()
     asked = {**NAMED, "line_rate": CEILING_PPS / 2, "blocks": 2, "tests": presets.THROUGHPUT}
     found = start(SimulatedLab(), tmp_path / "out", console, **asked)
-    assert {trial.load for trial in found.trials} == {"paced"}
+    assert {trial.request.load for trial in found.trials} == {"paced"}
     tried = [trial for trial in found.trials if trial.role == "self-test"]
-    assert [(t.arm, t.asked_pps) for t in tried] == [("reflect", CEILING_PPS / 2)]
+    assert [(t.arm, t.request.pps) for t in tried] == [("reflect", CEILING_PPS / 2)]
     cell = found.summary.cells[0]
     assert cell.ceiling is not None
     assert (cell.ceiling.pps, cell.ceiling.measured_mpps) == (CEILING_PPS / 2, {})
@@ -104,7 +104,7 @@ def test_a_run_with_another_generator_goes_on_with_it(tmp_path: Path) -> None:
         start(lab, tmp_path / "out", **asked)
     lab.before_window = lambda _: None
     found = resume(lab, tmp_path / "out")
-    assert {trial.load for trial in found.trials} == {"paced"}
+    assert {trial.request.load for trial in found.trials} == {"paced"}
     assert {trial.session for trial in found.trials if trial.role == "self-test"} == {1}
     assert found.summary.interrupted is False
 

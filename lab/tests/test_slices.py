@@ -8,9 +8,9 @@ from simulated_lab import blank
 
 from linerate.records.cells import Arm, Cell
 from linerate.traffic.otg import Traffic, flow_name
-from linerate.trial.search.bed_device import changed_of
 from linerate.trial.search.device import Changed
 from linerate.trial.search.recovery import END_SHARE, recovery
+from linerate.trial.search.setup_device import changed_of
 from linerate.trial.search.simulated import Model, SimulatedForwarder
 from linerate.trial.search.slices import FIRST_S, GROWTH, change_of, cut
 
@@ -58,7 +58,7 @@ def test_only_who_loses_in_the_last_tenth_has_not_recovered(pps: float, seconds:
         back = {flow_name(0, 0): 1, **all_back, name: all_back[name] - 1}
         found = change_of(traffic, back)
         trial = blank(Cell("memif", 64, 1), Arm("reflect", "reflect"), 0, "search", "paced", 1)
-        trial.change, trial.asked_s, trial.then_s = found, 1.0, seconds
+        trial.frames.change, trial.request.seconds, trial.request.then_s = found, 1.0, seconds
         result = recovery(Once(changed_of(trial)), pps, watched_s=seconds, repetitions=1)
         states.append(result.repetitions[0].state)
     assert states == ["recovered"] * (len(slices) - 1) + ["not_recovered"]

@@ -7,9 +7,10 @@ from typing import Any, cast
 
 import pytest
 from probed import hdr_pieces
+from trials import made_trial
 
 from linerate.host.errors import TelemetryError
-from linerate.records.trial import Clock, Trial
+from linerate.records.outcome import Clock
 from linerate.telemetry.client import Reading, Telemetry
 from linerate.telemetry.spans import Spans, read_clock
 from linerate.trial import clock_check
@@ -106,13 +107,13 @@ def test_the_counter_is_held_against_the_kernels_clock(monkeypatch: pytest.Monke
 
 
 def test_the_check_stands_beside_what_the_sender_said() -> None:
-    trial = Trial(
+    trial = made_trial(
         experiment="latency", seed=1, block=0, position=0, role="search", arm="a", forwarder="a",
         link="memif", size=64, load="paced", started_at="",
     )  # fmt: skip
     check = clock_check.ClockCheck(2_600_000_000, 26, 2.596e9, 100)
     check.enter(trial)
-    assert trial.clock is None
-    trial.clock = Clock(tsc_hz=2_600_000_000, cost_cycles=26)
+    assert trial.frames.clock is None
+    trial.frames.clock = Clock(tsc_hz=2_600_000_000, cost_cycles=26)
     check.enter(trial)
-    assert (trial.clock.checked_hz, trial.clock.checked_within_ppm) == (2.596e9, 100)
+    assert (trial.frames.clock.checked_hz, trial.frames.clock.checked_within_ppm) == (2.596e9, 100)

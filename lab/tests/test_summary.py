@@ -81,15 +81,15 @@ def test_equal_rates_at_the_ceiling_say_nothing_about_the_programs(found: Summar
 
 def test_an_unclosed_book_is_told() -> None:
     setup, trials = simulated_run(CELLS)
-    next(t for t in trials if t.link == "memif").unattributed = 1
+    next(t for t in trials if t.cell.name == "memif").frames.unattributed = 1
     assert not summarise(setup, trials, interrupted=False).books_closed
 
 
 def test_a_biased_control_forbids_every_verdict_of_its_cell() -> None:
     setup, trials = simulated_run(CELLS)
     for trial in trials:
-        if trial.arm == "c-l2fwd-again" and trial.link == "null" and trial.forwarder_rx:
-            trial.forwarder_rx = round(trial.forwarder_rx * 1.1)
+        if trial.arm == "c-l2fwd-again" and trial.cell.name == "null" and trial.frames.forwarder_rx:
+            trial.frames.forwarder_rx = round(trial.frames.forwarder_rx * 1.1)
     result = summarise(setup, trials, interrupted=False)
     assert [aa.found_difference for aa in result.aa if aa.link == "null"] == [True]
     assert {c.verdict for c in result.comparisons if c.link == "null"} == {"invalid"}
@@ -97,7 +97,7 @@ def test_a_biased_control_forbids_every_verdict_of_its_cell() -> None:
 
 def test_a_block_with_an_invalid_trial_is_left_out_of_its_pair() -> None:
     setup, trials = simulated_run(CELLS)
-    victim = next(t for t in trials if t.arm == "rust-l2fwd" and t.link == "null")
+    victim = next(t for t in trials if t.arm == "rust-l2fwd" and t.cell.name == "null")
     victim.reject("ended", "forwarder was killed by signal 9")
     result = summarise(setup, trials, interrupted=False)
     comparison = next(c for c in result.comparisons if (c.link, c.arm) == ("null", "rust-l2fwd"))
@@ -150,7 +150,7 @@ def test_empty_polls_count_in_one_average_burst_only() -> None:
     setup, trials = simulated_run([CELLS[1]])
     paced = at_lower_load(trials)
     for trial in trials + paced:
-        for entry in trial.polling or ():
+        for entry in trial.frames.polling or ():
             # Three polls in four find nothing, the others 24 packets.
             entry.polls, entry.empty_polls, entry.packets = 4000, 3000, 24_000
     cell = summarise(setup, trials + paced, interrupted=False).cells[0]
@@ -166,7 +166,7 @@ def test_empty_polls_count_in_one_average_burst_only() -> None:
 def test_without_a_packet_there_is_no_average_nonempty_burst() -> None:
     setup, trials = simulated_run([CELLS[0]])
     for trial in trials:
-        for entry in trial.polling or ():
+        for entry in trial.frames.polling or ():
             entry.empty_polls, entry.packets = entry.polls, 0
     arm = summarise(setup, trials, interrupted=False).cells[0].arms[2]
     assert arm.average_rx_burst is not None
@@ -214,12 +214,12 @@ def test_quartiles_of_six_values_span_all() -> None:
 def scale(trials: list[Trial], arm: str, factor: float, link: str = "memif") -> None:
     """Make an arm faster or slower, books closed as before."""
     for trial in trials:
-        if trial.link == link and trial.arm == arm and trial.forwarder_rx:
-            packets = round(trial.forwarder_rx * factor)
-            trial.forwarder_rx = trial.forwarder_tx = packets
-            if trial.received is not None:
-                trial.accepted = trial.received = packets
-                trial.attempted = packets + (trial.refused or 0)
+        if trial.cell.name == link and trial.arm == arm and trial.frames.forwarder_rx:
+            packets = round(trial.frames.forwarder_rx * factor)
+            trial.frames.forwarder_rx = trial.frames.forwarder_tx = packets
+            if trial.frames.received is not None:
+                trial.frames.accepted = trial.frames.received = packets
+                trial.frames.attempted = packets + (trial.frames.refused or 0)
 
 
 def of(result: Summary, link: str, arm: str) -> Comparison:
@@ -231,8 +231,10 @@ def test_an_arm_that_spreads_takes_no_verdict_from_the_others() -> None:
     setup, trials = simulated_run(CELLS)
     before = of(summarise(setup, trials, interrupted=False), "null", "rust-l2fwd-burst")
     for trial in trials:
-        if trial.arm == "rust-l2fwd" and trial.link == "null" and trial.forwarder_rx:
-            trial.forwarder_rx = round(trial.forwarder_rx * (2.4 if trial.block % 2 else 1.6))
+        if trial.arm == "rust-l2fwd" and trial.cell.name == "null" and trial.frames.forwarder_rx:
+            trial.frames.forwarder_rx = round(
+                trial.frames.forwarder_rx * (2.4 if trial.block % 2 else 1.6)
+            )
     result = summarise(setup, trials, interrupted=False)
     burst, wide = (of(result, "null", arm) for arm in ("rust-l2fwd-burst", "rust-l2fwd"))
     assert (burst.verdict, burst.ci_low) == (before.verdict, before.ci_low)
@@ -247,8 +249,8 @@ def test_loss_at_a_fixed_load_takes_the_cost_of_that_load_alone() -> None:
     setup, trials = simulated_run([CELLS[1]])
     paced = at_lower_load(trials, blocks=8, control=True)
     for trial in paced:
-        if trial.arm == "rust-l2fwd" and trial.attempted:
-            trial.attempted = round(trial.attempted * 1.05)
+        if trial.arm == "rust-l2fwd" and trial.frames.attempted:
+            trial.frames.attempted = round(trial.frames.attempted * 1.05)
     result = summarise(setup, trials + paced, interrupted=False)
     costs = {c.arm: c for c in result.comparisons if c.metric == "busy_cycles_per_packet"}
     assert costs["rust-l2fwd"].verdict == "invalid"
@@ -301,8 +303,8 @@ def test_the_ceiling_is_that_of_the_same_block() -> None:
     scale(trials, "rust-l2fwd", 0.9)
     calm = summarise(setup, trials, interrupted=False)
     for trial in trials:
-        if trial.block >= 9 and trial.duration_s:
-            trial.duration_s *= 2
+        if trial.block >= 9 and trial.frames.duration_s:
+            trial.frames.duration_s *= 2
     jumpy = summarise(setup, trials, interrupted=False)
     assert jumpy.limited_by == calm.limited_by
     assert [c.verdict for c in jumpy.comparisons] == [c.verdict for c in calm.comparisons]
@@ -328,8 +330,8 @@ def test_a_minority_of_lossy_trials_at_a_low_load_is_seen() -> None:
     # The baseline was held back, so that the cost of a packet is the answer; this is another.
     assert (carried.verdict, carried.primary) == ("slower", False)
     assert carried.sentence.startswith("Exploratory: on memif at 64 B, rust-l2fwd is slower than")
-    victim = next(t for t in paced if t.arm == "rust-l2fwd" and t.attempted)
-    victim.attempted = round((victim.attempted or 0) * 1.02)
+    victim = next(t for t in paced if t.arm == "rust-l2fwd" and t.frames.attempted)
+    victim.frames.attempted = round((victim.frames.attempted or 0) * 1.02)
     result = summarise(setup, trials + paced, interrupted=False)
     entry = next(e for e in result.cells[0].lower_load if e.arm == "rust-l2fwd")
     assert entry.loss_share == pytest.approx(0.02 / 8, rel=0.05)
@@ -371,8 +373,8 @@ def test_where_the_link_is_the_limit_the_cost_of_a_packet_decides() -> None:
 
 def test_a_rate_of_zero_leaves_its_block_out_and_says_so() -> None:
     setup, trials = simulated_run(CELLS)
-    victim = next(t for t in trials if t.arm == "rust-l2fwd" and t.link == "null")
-    victim.forwarder_rx = 0
+    victim = next(t for t in trials if t.arm == "rust-l2fwd" and t.cell.name == "null")
+    victim.frames.forwarder_rx = 0
     found = of(summarise(setup, trials, interrupted=False), "null", "rust-l2fwd")
     assert (found.n, found.zero_blocks) == (19, 1)
     assert "1 more left out because a value was 0" in found.sentence
@@ -381,7 +383,7 @@ def test_a_rate_of_zero_leaves_its_block_out_and_says_so() -> None:
 def test_the_smallest_detectable_is_absent_when_a_comparison_could_find_nothing() -> None:
     setup, trials = simulated_run(CELLS)
     for trial in trials:
-        if trial.arm == "rust-l2fwd" and trial.link == "null" and trial.block >= 3:
+        if trial.arm == "rust-l2fwd" and trial.cell.name == "null" and trial.block >= 3:
             trial.reject("link", "lost")
     assert summarise(setup, trials, interrupted=False).smallest_detectable is None
 
@@ -396,7 +398,11 @@ def test_without_books_nothing_is_closed() -> None:
 def test_drops_are_of_what_the_forwarder_received() -> None:
     setup, trials = simulated_run([CELLS[1]])
     for trial in trials:
-        trial.accepted, trial.forwarder_rx, trial.forwarder_drops = 200, 100, 10
+        trial.frames.accepted, trial.frames.forwarder_rx, trial.frames.forwarder_drops = (
+            200,
+            100,
+            10,
+        )
     arm = summarise(setup, trials, interrupted=False).cells[0].arms[0]
     assert arm.dropped_share == pytest.approx(0.1)
 

@@ -13,7 +13,8 @@ from simulated_lab import blank
 from linerate.forwarders import forwarder
 from linerate.host.link_drops import Passed
 from linerate.records.cells import Arm, Cell
-from linerate.records.trial import Polling, Trial
+from linerate.records.outcome import Polling
+from linerate.records.trial import Trial
 from linerate.telemetry.client import Telemetry
 from linerate.traffic.books import Forwarded, unattributed
 from linerate.traffic.sender import Sent
@@ -34,7 +35,7 @@ def polling(polls: int, full: int, cycles: int, *, lcore: int = 1, port: int = 0
 
 def trial_of(found: list[Polling] | None) -> Trial:
     trial = blank(Cell("memif", 64, 1), Arm("reflect", "reflect"), 0, "search", "paced", 1)
-    trial.polling = found
+    trial.frames.polling = found
     return trial
 
 
@@ -45,10 +46,10 @@ def test_idle_polls_beside_the_window_are_left_out() -> None:
     found = inside(counted, [before], 10_000)
     assert found == [polling(15 + 80, 15, 10_000)]
     trial = trial_of(found)
-    assert trial.busy_share == pytest.approx(0.6)
-    assert trial.full_share == pytest.approx(15 / 95)
-    assert trial.rx_spin == pytest.approx(80 / 95)
-    assert trial.busy_cycles_per_packet == 100
+    assert trial.frames.busy_share == pytest.approx(0.6)
+    assert trial.frames.full_share == pytest.approx(15 / 95)
+    assert trial.frames.rx_spin == pytest.approx(80 / 95)
+    assert trial.frames.busy_cycles_per_packet == 100
 
 
 def test_without_an_idle_time_before_polls_stay_as_they_were_counted() -> None:
@@ -63,16 +64,20 @@ def test_without_an_idle_time_before_polls_stay_as_they_were_counted() -> None:
 def test_an_lcore_s_time_is_counted_once_for_all_its_queues() -> None:
     both = [polling(10, 5, 8000), polling(10, 5, 8001, port=1)]
     trial = trial_of(both)
-    assert trial.busy_share == pytest.approx(4000 / 8001)
-    trial.polling = [*both, polling(10, 0, 8000, lcore=2)]
-    assert trial.busy_share == pytest.approx(4000 / 16_001)
-    trial.polling = []
-    assert (trial.busy_share, trial.full_share, trial.rx_spin) == (None, None, None)
+    assert trial.frames.busy_share == pytest.approx(4000 / 8001)
+    trial.frames.polling = [*both, polling(10, 0, 8000, lcore=2)]
+    assert trial.frames.busy_share == pytest.approx(4000 / 16_001)
+    trial.frames.polling = []
+    assert (trial.frames.busy_share, trial.frames.full_share, trial.frames.rx_spin) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_a_full_burst_may_be_longer_than_the_last_limit() -> None:
     entry = polling(10, 5, 8000).model_copy(update={"burst_limit": 2})
-    assert trial_of([entry]).full_share == 0.5
+    assert trial_of([entry]).frames.full_share == 0.5
 
 
 def test_the_probe_looks_when_it_is_asked_to(telemetry_server: Serve) -> None:

@@ -74,8 +74,8 @@ def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
     """
     every: list[Row] = []
     reasons: list[str] = []
-    for link in dict.fromkeys(trial.link for trial in trials):
-        mine = [trial for trial in trials if trial.link == link and trial.role == "measure"]
+    for link in dict.fromkeys(trial.cell.name for trial in trials):
+        mine = [trial for trial in trials if trial.cell.name == link and trial.role == "measure"]
         odd = [trial for trial in mine if trial.block % 2 == 1]
         found: list[Row | None] = []
         if best := best_build(mine):

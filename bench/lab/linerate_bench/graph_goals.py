@@ -13,10 +13,10 @@ from pathlib import Path
 
 from linerate.experiments.graph.cells import GraphCell, parse
 from linerate.experiments.graph.choice import judged, last_windows
+from linerate.experiments.graph.window import OBJECTS
 from linerate.host.exit_status import ExitStatus, fail
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.trial import Trial, read
-from linerate.verdict.metrics import OBJECTS
 from linerate_bench.goal_table import Row, gated, lines
 from linerate_bench.goals import row
 
@@ -43,8 +43,8 @@ def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
     found = judged(last_windows(trials)).trials
     every: list[Row] = []
     reasons: list[str] = []
-    for cell in dict.fromkeys(trial.link for trial in found):
-        mine = [trial for trial in found if trial.link == cell]
+    for cell in dict.fromkeys(trial.cell.name for trial in found):
+        mine = [trial for trial in found if trial.cell.name == cell]
         arms = sorted({t.arm for t in mine if not t.arm.endswith(AA_SUFFIX)} - {BASELINE})
         parsed = parse(cell)
         rows = [row(cell, mine, arm, BASELINE, goal(arm, parsed), OBJECTS) for arm in arms]

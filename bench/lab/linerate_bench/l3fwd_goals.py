@@ -31,10 +31,10 @@ def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
     """Each executor against the best C build, and the control; and why a cell has no verdict."""
     every: list[Row] = []
     reasons: list[str] = []
-    for cell in dict.fromkeys(trial.link for trial in trials):
+    for cell in dict.fromkeys(trial.cell.name for trial in trials):
         if link(cell).has_generator:
             continue
-        mine = [trial for trial in trials if trial.link == cell and trial.role == "measure"]
+        mine = [trial for trial in trials if trial.cell.name == cell and trial.role == "measure"]
         best = best_build(mine, C_BUILDS)
         if best is None:
             continue

@@ -20,7 +20,7 @@ def trials(**arms: list[float]) -> list[Trial]:
             arm = name.replace("_", "-")
             cell = Cell("null2", 64, len(rates))
             trial = simulated_trial(random.Random(1), "c-l2fwd", arm, cell, block=block, position=0)
-            trial.forwarder_rx, trial.duration_s = round(rate * 1e6), 1.0
+            trial.frames.forwarder_rx, trial.frames.duration_s = round(rate * 1e6), 1.0
             made.append(trial)
     return made
 

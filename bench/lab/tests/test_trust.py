@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 from simulated import MACHINE
 from statsmodels.stats.proportion import proportion_confint
+from trials import changed
 
 from linerate.host.errors import LabError, RunError
 from linerate.records.run_file import Session
 from linerate.records.trial import Trial, dump
 from linerate.records.types import Verdict
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.trial import Bench, Plan
 from linerate.verdict import comparisons, stats
 from linerate.verdict.judgement import Judgement
@@ -132,7 +133,7 @@ def test_blocks_are_what_fits_into_half_a_minute() -> None:
 def log_ratios(trials: list[Trial], arm: str) -> list[float]:
     rates: dict[str, dict[int, float]] = {}
     for trial in trials:
-        if rate := trial.forwarder_rx_pps:
+        if rate := trial.frames.forwarder_rx_pps:
             rates.setdefault(trial.arm, {})[trial.block] = rate
     return [
         math.log(rate / rates[PROGRAM][block])
@@ -179,7 +180,7 @@ def test_the_same_seed_gives_the_same_trials_and_some_are_invalid() -> None:
     trials = [trial for seed in range(20) for trial in simulate(MEMIF, SCREEN, 0.0, seed)]
     share = sum(not trial.valid for trial in trials) / len(trials)
     assert 0.01 < share < 0.03
-    assert all(trial.received is None for trial in trials if not trial.valid)
+    assert all(trial.frames.received is None for trial in trials if not trial.valid)
 
 
 # -- the lab on it ---------------------------------------------------------------------------------
@@ -198,8 +199,8 @@ def test_a_biased_baseline_is_seen() -> None:
     for seed in range(20):
         trials = simulate(NULL, SCREEN, 0.0, seed)
         for trial in trials:
-            if trial.arm == PROGRAM + "-again" and trial.forwarder_rx:
-                trial.forwarder_rx = round(trial.forwarder_rx * 0.9)
+            if trial.arm == PROGRAM + "-again" and trial.frames.forwarder_rx:
+                trial.frames.forwarder_rx = round(trial.frames.forwarder_rx * 0.9)
         assert judged(cell, both, trials).verdict == "invalid"
 
 
@@ -297,10 +298,10 @@ def quick_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     clock = Clock()
     simulated = Machine(NULL, 0.3, np.random.default_rng(1))
 
-    def run_trial(bench: Bench, plan: Plan, _: Bed) -> Trial:
+    def run_trial(bench: Bench, plan: Plan, _: LinkSetup) -> Trial:
         clock.now += 1.0
         trial = simulated.trial(plan.arm, plan.block, plan.position, 0.0)
-        trial.seed = bench.seed
+        trial.identity.seed = bench.seed
         return trial
 
     monkeypatch.setattr(real, "time", clock)
@@ -374,7 +375,7 @@ def test_records_with_nothing_beside_them_tell_of_builds_themselves(
     tmp_path: Path, told: dict[str, Any], words: str
 ) -> None:
     path = tmp_path / "records.jsonl"
-    trials = [trial.model_copy(update=told) for trial in simulate(NULL, QUICK, 0.0, 1)]
+    trials = [changed(trial, **told) for trial in simulate(NULL, QUICK, 0.0, 1)]
     path.write_text("".join(f"{dump(trial)}\n" for trial in trials))
     with pytest.raises(RunError, match=words):
         Kept(path, SESSION)
@@ -389,8 +390,8 @@ def test_a_machine_on_which_nothing_runs_ends_it(
 ) -> None:
     working: Any = vars(real)["run_trial"]
 
-    def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
-        trial: Trial = working(bench, plan, bed)
+    def run_trial(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
+        trial: Trial = working(bench, plan, setup)
         trial.reject("ended", "it fell over")
         return trial
 

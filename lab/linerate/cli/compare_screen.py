@@ -12,7 +12,7 @@ from rich.table import Table
 
 from linerate.host.errors import UsageError
 from linerate.host.exit_status import ExitStatus
-from linerate.records.trial import is_graph
+from linerate.records.cells import is_graph
 from linerate.runs.compare import Change, Regression, compare
 from linerate.runs.rebuild import stored
 from linerate.runs.session import say, torn_line

@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from linerate.records.cloud_window import CpuName, KindName, LoadName
 from linerate.records.summary_figures import Quartiles, Strict
+
+# `none`: nobody is beside the forwarder.
+LoadName = Literal["none", "idle", "cpu", "io", "network", "mixed"]
+KindName = Literal["none", "container", "vm"]
+# What the forwarder is given of its core.
+CpuName = Annotated[str, Field(pattern=r"^(shared|own|quota-([1-9][0-9]?|100))$")]
 
 TakeawayVerdict = Literal["held", "not held", "undecided"]
 

@@ -12,7 +12,9 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from linerate.host.machine import Machine
+from linerate.records.cells import CellKey
 from linerate.records.cloud_summary import CloudAnswers, TakeawayEntry
+from linerate.records.outcome import Clock
 from linerate.records.summary_figures import (
     GraphAnswers,
     GraphFigures,
@@ -24,7 +26,7 @@ from linerate.records.summary_figures import (
     SearchFigures,
     Strict,
 )
-from linerate.records.trial import Clock, Kind
+from linerate.records.trial import Kind
 from linerate.records.types import LOW_LOAD, Limited, Limiter, Verdict
 
 SUMMARY = "summary.json"
@@ -200,6 +202,11 @@ class CellSummary(Strict):
         default=LOW_LOAD, description="the least load of `lower_load`, whose loss tables show"
     )
     books_closed: bool | None = Field(default=None, description="null: no books to close")
+
+    @property
+    def key(self) -> CellKey:
+        """By which a trial's cell is found to be this one."""
+        return self.link, self.size
 
     @property
     def peers(self) -> list[ArmSummary]:

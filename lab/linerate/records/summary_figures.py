@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from linerate.records.trial import CpuPart, InvalidCode, Protocol
+from linerate.records.outcome import CpuPart
+from linerate.records.trial import InvalidCode, Protocol
 from linerate.records.types import Answer, Verdict
 
 

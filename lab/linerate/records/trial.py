@@ -1,28 +1,46 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Trial records: one JSON object per line of records.jsonl.
 
-A figure that cannot be had is absent, never 0; a trial that failed carries `invalid` with the
-reason. A line is in the file whole or not at all, and on disk before the next trial starts.
-The JSON Schema in `schema/trial-1.json` is generated from these classes (a test compares them).
+A record says which trial it is (`Identity`), what it measured (a `TrialCell`), by which program
+(`ProgramRun`), what was asked (`Request`), and what came out (an `Outcome` of a class that belongs
+to the experiment). A trial that failed carries `invalid` with the reason; without an outcome it
+failed before there was any. A figure that cannot be had is absent, never 0.
 
-Units: counts are frames since the trial's start; sizes are bytes with the 4-byte FCS.
+A line is in the file whole or not at all, and on disk before the next trial starts. Lines are
+written by schema `linerate/trial-2`; those of `linerate/trial-1` are read as well, line by line
+(`linerate.records.trial_1`). The JSON Schema in `schema/trial-2.json` is generated from these
+classes (a test compares them).
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import from_json
 
 from linerate.host.errors import OutputError, RunError
-from linerate.records.cloud_window import CloudCell, CloudWindow
-from linerate.records.types import Count, Difference, Quantiles, Rate, Seconds, Strict
+from linerate.records import trial_1
+from linerate.records.cells import TrialCell
+from linerate.records.outcome import NO_FRAMES, Frames, Outcome
+from linerate.records.types import Count, Difference, Rate, Seconds, Strict
 
 RECORDS = "records.jsonl"
+# The id of hosts and cabling where a run does not name any: this machine, without cables.
+LOCAL_BED = "local"
 
 # burst: so many frames back to back.
 Load = Literal["self-driven", "flood", "paced", "burst"]
@@ -50,85 +68,22 @@ InvalidCode = Literal[
     "ended", "starved", "late", "books", "idle", "kept", "unreadable", "telemetry", "generator",
     "link", "error", "work", "tenant",
 ]  # fmt: skip
-CpuPart = Literal["process", "napi", "softirq"]
 # dpdk-af-xdp: DPDK on AF_XDP; xdp: an XDP program forwards; kernel: packets pass the kernel's ways.
 Kind = Literal["dpdk", "dpdk-af-xdp", "xdp", "kernel"]
 
 
-class Polling(Strict):
-    """Core use of one (lcore, port, RX queue): differences over the window.
-
-    The fields: docs/how-it-measures.md#telemetry-polling.
-    """
-
-    lcore: int
-    port: int
-    queue: int
-    polls: Count
-    empty_polls: Count
-    packets: Count
-    burst_limit: Count
-    burst_histogram: list[Count]
-    busy_tsc: Count
-    total_tsc: Count
+# fresh: the program was started for this trial, or for this arm of this block. standing: programs
+# of several arms run at once and the scheduler shares the core out. turns: they are started
+# together, and one runs while the others are stopped.
+Method = Literal["fresh", "standing", "turns"]
 
 
-class LatencyFigures(Strict):
-    """Of the frames that came back, from the moment each was sent (stamped in software)."""
-
-    count: Count
-    minimum_ns: float
-    mean_ns: float
-    maximum_ns: float
-    quantiles_ns: Quantiles = Field(
-        default_factory=dict, description="by quantile, 0.5 being the median"
-    )
-    jitter_rfc3550_ns: float | None = Field(
-        default=None, description="as the sender smooths it, for comparison with published figures"
-    )
-    ipdv_quantiles_ns: Quantiles = Field(
-        default_factory=dict,
-        description="by quantile: how much the delays of two frames in a row differ (RFC 3393), "
-        "without the sign",
-    )
+# What a validator is told of a line that was read.
+_ON_RECORD = {"on": "record"}
 
 
-class Clock(Strict):
-    """The time stamp counter as the program that stamps knows it, and as the lab checked it."""
-
-    tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
-    cost_cycles: Count = Field(description="of one reading, as the program measured it")
-    checked_hz: Rate | None = Field(
-        default=None,
-        description="cycles over CLOCK_MONOTONIC, measured by the lab as its session began",
-    )
-    checked_within_ppm: Rate | None = Field(default=None, description="how exact that is")
-
-
-class Span(Strict):
-    """How long frames were inside the forwarder, of one (port, TX queue): /linerate/latency."""
-
-    span: str
-    port: int
-    queue: int
-    one_in: Count = Field(description="of so many bursts one was measured, on average")
-    sampled: Count = Field(description="bursts")
-    count: Count = Field(description="frames")
-    mean_cycles: float
-    quantiles_cycles: Quantiles
-
-
-class ChangeFigures(Strict):
-    """A trial whose rate changed under way, without a pause: RFC 2544, 26.5."""
-
-    before_intended: Count
-    before_received: Count
-    after_intended: Count
-    after_received: Count
-    last_lost_s: Seconds | None = Field(
-        default=None, description="from the change to the end of the last slice that lost frames"
-    )
-    slice_s: Seconds | None = Field(default=None, description="how long that slice is")
+class WrongOutcomeError(LookupError):
+    """Figures were asked of a trial that has an outcome of another kind."""
 
 
 class Process(Strict):
@@ -143,53 +98,6 @@ class Process(Strict):
     waited_s: float | None = Field(
         default=None, description="its busiest thread was ready to run while others had the CPU"
     )
-
-
-class CpuTime(Strict):
-    """Of the forwarder's end, within the window.
-
-    process: all threads of the forwarder; napi: the kernel's threads that receive for it; softirq:
-    of its core, to 1/100 s, in part within the other two.
-    """
-
-    of: CpuPart
-    cpus: list[int] = Field(min_length=1)
-    seconds: Seconds
-
-
-class GraphWindow(Strict):
-    """One window of experiment graph: so many walks of a graph over objects that its sources make.
-
-    work: a digest of what the nodes left in the objects, by which windows of as many walks compare.
-    """
-
-    walks: Count
-    objects: Count = Field(description="that the sources made")
-    sunk: Count = Field(description="that the sinks got")
-    tsc_cycles: Count
-    tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
-    work: str
-    path_nodes: Count | None = Field(
-        default=None, description="workers that each object passes: neither source nor sink"
-    )
-
-    @property
-    def objects_per_s(self) -> float | None:
-        return self.objects * self.tsc_hz / self.tsc_cycles if self.tsc_cycles else None
-
-    @property
-    def cycles_per_object(self) -> float | None:
-        return self.tsc_cycles / self.objects if self.objects else None
-
-
-def is_graph(link: str) -> bool:
-    """Whether a record's `link` is a cell of experiment graph: no link has such a name."""
-    return "/" in link
-
-
-def cell_words(link: str, size: int, between: str = " ") -> str:
-    """A cell as it is called in sentences and tables; a graph's name has all in it."""
-    return link if is_graph(link) else f"{link}{between}{size} B"
 
 
 class TxBuffer(Strict):
@@ -218,198 +126,242 @@ class Program(Strict):
     )
 
 
-class Trial(Strict):
-    """One trial: one independent run of the forwarder."""
+class Identity(Strict):
+    """Which trial it is. Two trials of one run differ in `position`."""
 
-    schema_id: Literal["linerate/trial-1"] = Field(default="linerate/trial-1", alias="schema")
     experiment: str
     seed: int
+    run: str | None = Field(
+        default=None, description="id of the run that measured it; absent: of trial-1"
+    )
+    bed: str = Field(default=LOCAL_BED, description="the hosts and their cabling")
     session: int = Field(
         default=1, ge=1, description="the attempt in which it ran: a resumed run has several"
     )
     block: int = Field(ge=0, description="randomised complete block, counted from 0")
+    start: Count | None = Field(
+        default=None,
+        description="of the program: the starts within the session, counted from 0; trials of one "
+        "process have the same. Absent: it was not started, or of trial-1",
+    )
+    arm: str
+    slot: Count | None = Field(
+        default=None,
+        description="place within the block: of method fresh that of the start, counted from 0 on "
+        "each open link. Absent: as `start`, and where one process runs all arms",
+    )
     position: int = Field(ge=0, description="place in the order of the whole run, counted from 0")
     role: Role
-    arm: str
+
+
+class ProgramRun(Strict):
+    """The program of a trial, and how it ran."""
+
     forwarder: str
-    program: Program | None = Field(default=None, description="absent: of an older version")
-    link: str = Field(
-        description="of experiment graph: the cell, such as chain4/swap/hash5/nostats/256"
-    )
-    size: int = Field(
-        description="frame size in bytes, the 4-byte FCS included; of experiment graph: objects in "
-        "a batch"
-    )
+    described: Program | None = Field(default=None, description="absent: of an older version")
+    probe: bool = Field(default=False, description="the probe looked at the forwarder's polls")
+    build: dict[str, str] = Field(default_factory=dict, description="of what the lab built")
+    memory: Literal["hugepages", "no-huge"] | None = None
+    tsc_hz: Count | None = None
+    processes: list[Process] = Field(default_factory=list)
+
+
+class Request(Strict):
+    """What the trial was to send, and for what. Rates and frames are over all directions."""
+
     load: Load
     load_share: float | None = Field(default=None, description="of the ceiling, when paced")
-    probe: bool = Field(default=False, description="the probe looked at the forwarder's polls")
     test: Test | None = Field(default=None, description="of a search: the test that asked for it")
     attempt: int | None = Field(
         default=None,
-        description="of a search: 1, or more when the windows before were disturbed and are void",
+        description="1, or more when the windows before were disturbed and are void",
     )
     maximum_pps: Rate | None = Field(
-        default=None, description="of a search: 100 %, the ceiling of link and sender"
+        default=None,
+        description="100 %: of a search the ceiling of link and sender; of experiment cloud what "
+        "`load_share` is a share of",
     )
-    asked_pps: Rate | None = Field(
-        default=None, description="of a search: frames per second, over all directions"
+    alone_pps: Rate | None = Field(
+        default=None,
+        description="of experiment cloud: what the forwarder carries alone without loss, where "
+        "that was looked for; `maximum_pps` is less where the generator keeps no more beside "
+        "tenants",
     )
-    asked_s: Seconds | None = Field(default=None, description="of a search: for so long")
-    asked_frames: Count | None = Field(
-        default=None, description="of a burst: so many frames, over all directions"
-    )
+    pps: Rate | None = Field(default=None, description="frames per second")
+    seconds: Seconds | None = Field(default=None, description="for so long")
+    frames: Count | None = Field(default=None, description="of a burst: so many")
+    then_pps: Rate | None = Field(default=None, description="of a search: asked for thereafter")
+    then_s: Seconds | None = None
     ip: Literal[4, 6] | None = None
     directions: Directions | None = None
     protocol: Protocol | None = Field(default=None, description="absent: udp")
+
+
+class Invalid(Strict):
+    """Why a trial does not count: `code` for programs, `why` in words."""
+
+    code: InvalidCode = "error"
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+class Trial(Strict):
+    """One trial: one window, of a forwarder or of what else its experiment measures."""
+
+    schema_id: Literal["linerate/trial-2"] = Field(default="linerate/trial-2", alias="schema")
+    identity: Identity
+    cell: Annotated[SerializeAsAny[TrialCell], BeforeValidator(TrialCell.read)]
+    program: ProgramRun
+    request: Request
+    method: Method = Field(default="fresh", description="how programs share core and time")
     started_at: str = Field(description="UTC, ISO 8601")
-    invalid: str | None = Field(default=None, description="why the trial does not count, in words")
-    invalid_code: InvalidCode | None = Field(default=None, description="the same, for programs")
-
-    duration_s: Seconds | None = Field(default=None, description="of the window or the sending")
-    duration_uncertainty_s: Seconds | None = None
-    intended: Count | None = None
-    attempted: Count | None = None
-    refused: Count | None = Field(default=None, description="flood only: back-pressure, not loss")
-    lost_at_ingress: Count | None = None
-    late: Count | None = None
-    accepted: Count | None = None
-    forwarder_rx: Count | None = None
-    forwarder_tx: Count | None = None
-    forwarder_drops: Difference | None = Field(
-        default=None, description="forwarder_rx less forwarder_tx, below 0 where it sent more"
-    )
-    received: Count | None = None
-    link_drops: dict[str, Difference] = Field(
-        default_factory=dict,
-        description="lost between the programs, by place; below 0: of an earlier window",
-    )
-    unattributed: Difference | None = Field(
-        default=None, description="below 0 where more came back than was sent"
-    )
-    pacing_error_ppm: float | None = None
-
-    latency: LatencyFigures | None = None
-    spans: list[Span] | None = Field(default=None, description="inside the forwarder")
-    clock: Clock | None = Field(default=None, description="that stamped for latency or spans")
-    then_pps: Rate | None = Field(default=None, description="of a search: asked for thereafter")
-    then_s: Seconds | None = None
-    change: ChangeFigures | None = None
-
-    tsc_hz: Count | None = None
-    polling: list[Polling] | None = Field(default=None, description="as the probe saw them")
     steal_ticks: dict[str, Difference] = Field(default_factory=dict, description="per CPU, 1/100 s")
-    processes: list[Process] = Field(default_factory=list)
-    cpu_time: list[CpuTime] | None = Field(
+    rejected: Invalid | None = Field(
         default=None,
-        description="what the window cost the forwarder's core, if known",
+        alias="invalid",
+        description="absent: it counts, unless the outcome's slices say otherwise",
     )
-    graph: GraphWindow | None = None
-    cloud: CloudWindow | None = Field(
-        default=None, description="of experiment cloud: the cell, and what was beside the forwarder"
+    outcome: Annotated[SerializeAsAny[Outcome], BeforeValidator(Outcome.read)] | None = Field(
+        default=None, description="absent: it failed before there was any"
     )
-    build: dict[str, str] = Field(default_factory=dict, description="of what the lab built")
-    memory: Literal["hugepages", "no-huge"] | None = None
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    @model_validator(mode="after")
+    def _ended(self, info: ValidationInfo) -> Trial:
+        """On record a trial is over: it failed, or has an outcome."""
+        if info.context is _ON_RECORD and self.rejected is None and self.outcome is None:
+            raise ValueError("it has neither an outcome nor a reason for having none")
+        return self
+
+    # -- which trial it is ------------------------------------------------------------------------
+
+    @property
+    def experiment(self) -> str:
+        return self.identity.experiment
+
+    @property
+    def seed(self) -> int:
+        return self.identity.seed
+
+    @property
+    def session(self) -> int:
+        return self.identity.session
+
+    @property
+    def block(self) -> int:
+        return self.identity.block
+
+    @property
+    def position(self) -> int:
+        return self.identity.position
+
+    @property
+    def role(self) -> Role:
+        return self.identity.role
+
+    @property
+    def arm(self) -> str:
+        return self.identity.arm
+
+    @property
+    def forwarder(self) -> str:
+        return self.program.forwarder
+
+    @property
+    def pairing(self) -> tuple[int, int]:
+        """Names, within a cell and role, the trials on one open link: only these make pairs.
+
+        A block is one open link at one moment. Where a run was interrupted in the middle of a block
+        and resumed, the block's other trials ran on another, later (`linerate.records.journal`).
+        """
+        return self.block, self.session
+
+    def with_identity(self, **changes: object) -> Trial:
+        """The same trial under another name, such as another `arm` or `block`."""
+        return self.model_copy(update={"identity": self.identity.model_copy(update=changes)})
+
+    # -- whether it counts ------------------------------------------------------------------------
+
+    @property
+    def invalid(self) -> Invalid | None:
+        """Why it does not count: it was rejected, or its slices say so; None: it counts."""
+        if self.rejected or self.outcome is None or (why := self.outcome.disturbed) is None:
+            return self.rejected
+        return Invalid(code="starved", why=why)
 
     @property
     def valid(self) -> bool:
         return self.invalid is None
 
     @property
-    def bed(self) -> tuple[int, int]:
-        """Names, within a cell and role, the trials that shared one bed: only these make pairs.
-
-        A block is one bed at one moment. Where a run was interrupted in the middle of a block and
-        resumed, the block's other trials ran on another bed, later (`linerate.records.journal`).
-        """
-        return self.block, self.session
+    def invalid_code(self) -> InvalidCode | None:
+        found = self.invalid
+        return found.code if found else None
 
     @property
-    def cloud_cell(self) -> CloudCell | None:
-        """Of experiment cloud: which combination of levels it is of."""
-        return self.cloud.cell if self.cloud else None
+    def invalid_why(self) -> str | None:
+        """In words; None: it counts."""
+        found = self.invalid
+        return found.why if found else None
 
     def reject(self, code: InvalidCode, why: str) -> None:
         """The trial does not count; the first reason stays."""
-        if self.valid:
-            self.invalid_code, self.invalid = code, why
+        if self.rejected is None:
+            self.rejected = Invalid(code=code, why=why)
+
+    # -- what it found ----------------------------------------------------------------------------
 
     @property
-    def forwarder_rx_pps(self) -> float | None:
-        return _rate(self.forwarder_rx, self.duration_s)
+    def has_frames(self) -> bool:
+        """Whether `frames` are counts of this trial."""
+        return isinstance(self.outcome, Frames)
 
     @property
-    def received_pps(self) -> float | None:
-        return _rate(self.received, self.duration_s)
+    def frames(self) -> Frames:
+        """The frames that it counted; all figures are absent where it failed before any.
+
+        Raises `WrongOutcomeError` where its experiment counts something else.
+        """
+        if self.outcome is None:
+            return NO_FRAMES
+        if not isinstance(self.outcome, Frames):
+            raise WrongOutcomeError(
+                f"trial {self.position} of experiment {self.experiment} has no frames, but an "
+                f"outcome of kind {self.outcome.kind!r}"
+            )
+        return self.outcome
 
     @property
     def window_cycles_per_packet(self) -> float | None:
         """All cycles of the window over its packets: what a packet costs a core that is full."""
-        if not self.tsc_hz or not self.forwarder_rx or not self.duration_s:
+        frames, tsc_hz = self.frames, self.program.tsc_hz
+        if not tsc_hz or not frames.forwarder_rx or not frames.duration_s:
             return None
-        return self.tsc_hz * self.duration_s / self.forwarder_rx
-
-    @property
-    def busy_cycles_per_packet(self) -> float | None:
-        """Busy cycles over packets, where the program reports them."""
-        packets = sum(entry.packets for entry in self.polling or ())
-        return sum(entry.busy_tsc for entry in self.polling or ()) / packets if packets else None
-
-    def cpu_seconds(self, *parts: CpuPart) -> float | None:
-        """The time of these parts together; None where one of them is not known."""
-        found = {each.of: each.seconds for each in self.cpu_time or ()}
-        if any(part not in found for part in parts):
-            return None
-        return sum(found[part] for part in parts)
-
-    def cpu_ns_per_packet(self, *parts: CpuPart) -> float | None:
-        """Their time over the frames that came back: what was done for lost ones is paid, too."""
-        seconds = self.cpu_seconds(*parts)
-        return seconds / self.received * 1e9 if seconds is not None and self.received else None
-
-    @property
-    def average_rx_burst(self) -> float | None:
-        """Packets per poll, the published metric."""
-        polls = sum(entry.polls for entry in self.polling or ())
-        return sum(entry.packets for entry in self.polling or ()) / polls if polls else None
-
-    @property
-    def average_nonempty_rx_burst(self) -> float | None:
-        """Packets per poll that found some."""
-        polls = sum(entry.polls - entry.empty_polls for entry in self.polling or ())
-        return sum(entry.packets for entry in self.polling or ()) / polls if polls else None
-
-    @property
-    def busy_share(self) -> float | None:
-        """Busy cycles over all cycles of the lcores that polled.
-
-        Each queue of an lcore counts the whole time of that lcore.
-        """
-        totals: dict[int, int] = {}
-        for entry in self.polling or ():
-            totals[entry.lcore] = max(totals.get(entry.lcore, 0), entry.total_tsc)
-        total = sum(totals.values())
-        busy = sum(entry.busy_tsc for entry in self.polling or ())
-        # Busy time and all time are read one after the other.
-        return min(busy / total, 1.0) if total else None
-
-    @property
-    def full_share(self) -> float | None:
-        """Polls that returned as many packets as they asked for, over polls."""
-        polls = sum(entry.polls for entry in self.polling or ())
-        full = sum(sum(e.burst_histogram[max(e.burst_limit, 1) :]) for e in self.polling or ())
-        return full / polls if polls else None
-
-    @property
-    def rx_spin(self) -> float | None:
-        """Polls that found nothing, over polls."""
-        polls = sum(entry.polls for entry in self.polling or ())
-        return sum(entry.empty_polls for entry in self.polling or ()) / polls if polls else None
+        return tsc_hz * frames.duration_s / frames.forwarder_rx
 
 
-def _rate(count: int | None, seconds: float | None) -> float | None:
-    return count / seconds if count is not None and seconds else None
+# By what trials are known in the order of a run, beside the names of `Identity` and `Request`: a
+# cell by the two words that designs have for it.
+_FIELDS: dict[str, Callable[[Trial], object]] = {
+    "link": lambda trial: trial.cell.name,
+    "size": lambda trial: trial.cell.key[1],
+    "cell": lambda trial: trial.cell,
+}
+
+
+def field(trial: Trial, name: str) -> object:
+    """A field by which a trial is found: `link`, `size`, `cell`, or one of `Identity`, `Request`.
+
+    Raises `AttributeError` for another.
+    """
+    if name in _FIELDS:
+        return _FIELDS[name](trial)
+    part = trial.identity if name in Identity.model_fields else trial.request
+    found: object = getattr(part, name)
+    return found
 
 
 def dump(trial: Trial) -> str:
@@ -418,8 +370,21 @@ def dump(trial: Trial) -> str:
     return json.dumps(data, separators=(",", ":"))
 
 
+def parse(line: bytes | str) -> Trial:
+    """The record of one line, of either schema; raises `ValidationError`."""
+    try:
+        data = from_json(line)
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        return Trial.model_validate_json(line)
+    if data.get("schema") == trial_1.SCHEMA:
+        data = trial_1.converted(data)
+    return Trial.model_validate(data, context=_ON_RECORD)
+
+
 def schema() -> dict[str, Any]:
-    """JSON Schema of one line."""
+    """JSON Schema of one line, with the cells and outcomes of all experiments that are loaded."""
     document = Trial.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
 
@@ -489,7 +454,7 @@ def scan(path: Path) -> Scan:
     # Not splitlines(), which takes other characters for the end of a line, too.
     for number, line in enumerate(content[:end].split(b"\n")[:-1], start=1):
         try:
-            trials.append(Trial.model_validate_json(line))
+            trials.append(parse(line))
         except ValidationError as error:
             raise RunError(
                 f"{path}, line {number}: no record of a trial: {first_complaint(error)}",

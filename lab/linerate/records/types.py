@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, field_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 # Counters have 64 bits; what is greater was not counted, and cannot be computed with.
 Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -29,3 +31,72 @@ class Strict(BaseModel):
     """What is not named is an error, and so is what is no number."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Tagged(Strict):
+    """One of several classes with a common base; the value of `kind` says which.
+
+    The base (`Outcome`, `TrialCell`) is a direct subclass and has an empty `known`. A class below
+    it gives `kind` a default of its own. It is known from the moment that it is defined: whoever
+    owns a class registers nothing else, also outside of this package.
+    """
+
+    known: ClassVar[dict[str, type[Tagged]]]
+
+    kind: str
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        if "kind" in cls.__annotations__ and cls.own_kind():
+            cls.known[cls.own_kind()] = cls
+
+    @classmethod
+    def own_kind(cls) -> str:
+        """The value of `kind`; "" for a base."""
+        default = cls.model_fields["kind"].default
+        return default if isinstance(default, str) else ""
+
+    @classmethod
+    def read(cls, value: object) -> object:
+        """What a validator of a field with this base makes of JSON: an object of the right class.
+
+        Raises `ValueError` for a kind that no class has; the module that owns it may not have been
+        imported yet (an experiment is imported when a run of it is read).
+        """
+        if not isinstance(value, dict):
+            return value
+        kind = value.get("kind")
+        if not isinstance(kind, str) or kind not in cls.known:
+            raise ValueError(f"kind {kind!r} is unknown (known: {', '.join(sorted(cls.known))})")
+        return cls.known[kind].model_validate(value)
+
+    @field_validator("kind")
+    @classmethod
+    def _right_kind(cls, kind: str) -> str:
+        if cls.own_kind() and kind != cls.own_kind():
+            raise ValueError(f"{kind!r} is not {cls.own_kind()!r}")
+        return kind
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler, /
+    ) -> JsonSchemaValue:
+        """Of a base: any of this package's classes that are known when the schema is made."""
+        if cls.own_kind():
+            return handler(core)
+        known = (cls.known[kind] for kind in sorted(cls.known))
+        return {"oneOf": [_schema_of(each, handler) for each in known if _is_ours(each)]}
+
+
+def _is_ours(of: type[Tagged]) -> bool:
+    return of.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def _schema_of(of: type[Tagged], handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    """Of one class, with the only value that its `kind` has."""
+    found = handler(of.__pydantic_core_schema__)
+    told = handler.resolve_ref_schema(found)
+    told["properties"]["kind"] = {"const": of.own_kind(), "type": "string"}
+    told["required"] = ["kind", *(name for name in told.get("required", ()) if name != "kind")]
+    return found

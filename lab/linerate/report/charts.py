@@ -9,9 +9,8 @@ from typing import Any
 import altair as alt
 from altair.utils.schemapi import disable_debug_mode
 
-from linerate.records.cells import AA_SUFFIX
+from linerate.records.cells import AA_SUFFIX, cell_words
 from linerate.records.summary import CellSummary, Summary
-from linerate.records.trial import cell_words
 from linerate.verdict.sentences import verdict_word
 
 # Altair checks each part as it is made, which takes most of a report's time. What becomes of all

@@ -29,9 +29,9 @@ from markupsafe import Markup
 from linerate.host.places import build_directory
 from linerate.host.text import counted
 from linerate.links import base_name, link
-from linerate.records.cells import AA_SUFFIX
+from linerate.records.cells import AA_SUFFIX, cell_words, is_graph
 from linerate.records.summary import AA, Comparison, Summary
-from linerate.records.trial import Trial, cell_words, is_graph
+from linerate.records.trial import Trial
 from linerate.report import charts, console
 from linerate.verdict import sentences
 from linerate.verdict.metrics import METRICS, words_of
@@ -186,9 +186,9 @@ def commands(trials: list[Trial]) -> list[Commands]:
     seen: dict[tuple[str, int, str, str, float | None], Trial] = {}
     for trial in trials:
         # A search goes through many loads with one process.
-        share = trial.load_share if trial.role == "lower-load" else None
-        key = (trial.link, trial.size, trial.role, trial.arm, share)
-        if trial.processes and (key not in seen or not seen[key].valid):
+        share = trial.request.load_share if trial.role == "lower-load" else None
+        key = (*trial.cell.key, trial.role, trial.arm, share)
+        if trial.program.processes and (key not in seen or not seen[key].valid):
             seen[key] = trial
     result = []
     for (link_name, size, role, arm, load_share), trial in seen.items():
@@ -207,9 +207,9 @@ def commands(trials: list[Trial]) -> list[Commands]:
                 arm,
                 [
                     (process.role, shlex.join(process.argv), ",".join(map(str, process.cpus)))
-                    for process in trial.processes
+                    for process in trial.program.processes
                 ],
-                trial.build if trial.build.keys() >= _BUILT else {},
+                trial.program.build if trial.program.build.keys() >= _BUILT else {},
             )
         )
     return result
@@ -253,8 +253,8 @@ def bed_of(summary: Summary, trials: list[Trial]) -> Bed:
 
 def _frames(trials: list[Trial]) -> str:
     """What the frames carry, in words."""
-    protocols = {trial.protocol or "udp" for trial in trials} or {"udp"}
-    versions = sorted({trial.ip or 4 for trial in trials} or {4})
+    protocols = {trial.request.protocol or "udp" for trial in trials} or {"udp"}
+    versions = sorted({trial.request.ip or 4 for trial in trials} or {4})
     told = {"udp": " and ".join(f"IPv{ip}" for ip in versions) + " / UDP", "arp": "ARP"}
     return " or ".join(told[name] for name in ("udp", "arp") if name in protocols)
 
@@ -277,6 +277,6 @@ def _ports(summary: Summary, *, carried: bool) -> str:
 def _cores(trials: list[Trial]) -> dict[str, int]:
     """CPU of each role, as the first trial with processes tells it."""
     for trial in trials:
-        if len(trial.processes) > 1 or all(len(t.processes) < 2 for t in trials):
-            return {process.role: process.cpus[0] for process in trial.processes}
+        if len(trial.program.processes) > 1 or all(len(t.program.processes) < 2 for t in trials):
+            return {process.role: process.cpus[0] for process in trial.program.processes}
     return {}

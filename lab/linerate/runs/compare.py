@@ -3,11 +3,11 @@
 
 Two runs never share a moment, and on a shared machine absolute rates of two moments do not compare
 (docs/how-it-measures.md#ratios-within-a-block). What does is each arm's ratio to its baseline
-within a bed: the first run has some such ratios, the second others, and the ratio of the two ratios
-has an interval by unpaired statistics (`linerate.verdict.unpaired`). Whatever slows both arms alike
-cancels; so does a baseline that changed itself, which is why changed programs are named. Where link
-or generator limit an arm, rates tell nothing of programs: cycles per packet at fixed lower loads,
-again as ratios, answer instead.
+within a setup: the first run has some such ratios, the second others, and the ratio of the two
+ratios has an interval by unpaired statistics (`linerate.verdict.unpaired`). Whatever slows both
+arms alike cancels; so does a baseline that changed itself, which is why changed programs are named.
+Where link or generator limit an arm, rates tell nothing of programs: cycles per packet at fixed
+lower loads, again as ratios, answer instead.
 
 A verdict is that of `linerate.verdict.margin`, with two more rules: "slower" needs Holm's p over
 all comparisons below ALPHA, and rates that were held back are "undecided". "invalid" are
@@ -30,8 +30,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from linerate.host.errors import RunError
+from linerate.records.cells import cell_words
 from linerate.records.run_file import made_of
-from linerate.records.trial import cell_words
 from linerate.runs.agreement import refuse_unlike
 from linerate.runs.experiment import Comparable, Control, Experiment, Gate, Sample
 from linerate.runs.provenance import changed_definitions, changed_programs, deciding, telling

@@ -26,7 +26,7 @@ from linerate.links import Link, LinkContext, Wire, link
 from linerate.links.eal import Memory
 from linerate.links.ports import Ports
 from linerate.records.journal import Journal
-from linerate.records.trial import Trial
+from linerate.records.trial import Trial, field
 from linerate.runs import provenance
 from linerate.runs.plans.steps import (
     Announce,
@@ -46,11 +46,11 @@ from linerate.runs.progress import Monitor
 from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Traffic
 from linerate.traffic.sender import Sender
-from linerate.trial.bed import Bed
 from linerate.trial.clock_check import ClockCheck, check_clock
-from linerate.trial.search.bed_device import DISTURBED, BedDevice
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Outcome, TestedDevice
 from linerate.trial.search.replay import Resumed
+from linerate.trial.search.setup_device import DISTURBED, SetupDevice
 from linerate.trial.trial import Bench, Plan, run_trial
 
 T = TypeVar("T")
@@ -230,7 +230,7 @@ class Engine:
                 raise TypeError(f"{step!r} is no step")
         return None
 
-    def _setup(self, step: OnSetup) -> Bed:
+    def _setup(self, step: OnSetup) -> LinkSetup:
         plan, bench, cell = self.plan, self.bench, step.cell
 
         def ours(wire: Wire) -> Sender:
@@ -252,7 +252,7 @@ class Engine:
             receive_first=plan.receive_first,
         )
         start = other.start if other else ours
-        return Bed(found, context, start if step.sender and found.has_generator else None)
+        return LinkSetup(found, context, start if step.sender and found.has_generator else None)
 
     def _tolerate(self, step: GiveUp) -> None:
         done, self._failures, self._giving_up = self.monitor.done, 0, True
@@ -287,7 +287,7 @@ class Engine:
         self._record(trial)
         self._ran(trial, counts=step.counts)
         if step.fails:
-            self.count(trial.invalid)
+            self.count(trial.invalid_why)
         return trial
 
     def _start(self, step: Start) -> Any:
@@ -296,7 +296,7 @@ class Engine:
         if step.told:
             self.monitor.begin(*where, step.block)
         before = len(self.trials)
-        with BedDevice(
+        with SetupDevice(
             self.bench,
             step.setup,
             step.arm,
@@ -351,7 +351,7 @@ class Engine:
         if fresh:
             self._ran(last, counts=step.counts)
             if step.fails:
-                self.count(last.invalid)
+                self.count(last.invalid_why)
         else:
             self._passed(last, counts=step.counts)
         return last
@@ -359,7 +359,7 @@ class Engine:
     def _replayed(self, due: Any, *, first: bool) -> Trial | None:
         """An attempt as it is on record; None: there is no further of this trial."""
         found = self.journal.peek()
-        if not first and found and any(getattr(found, name) != due[name] for name in due):
+        if not first and found and any(field(found, name) != due[name] for name in due):
             return None
         return self.journal.replay(**due)
 
@@ -372,7 +372,7 @@ class Engine:
             raise _TimeIsUpError
 
     def _record(self, trial: Trial) -> None:
-        trial.position = len(self.trials)
+        trial.identity.position = len(self.trials)
         if self.clock:
             self.clock.enter(trial)
         self.journal.add(trial)
@@ -405,7 +405,7 @@ class Engine:
 class _Started:
     """A `linerate.runs.plans.steps.Started`."""
 
-    def __init__(self, engine: Engine, real: BedDevice, step: Start) -> None:
+    def __init__(self, engine: Engine, real: SetupDevice, step: Start) -> None:
         self._engine = engine
         self._real = real
         self._place = {
@@ -452,7 +452,7 @@ class _Started:
             (engine.monitor.finished if fresh else engine.monitor.replayed)(last)
             if self._each_fails:
                 # Also of earlier sessions: what was given up stays so.
-                engine.count(None if found else last.invalid)
+                engine.count(None if found else last.invalid_why)
         return found
 
     def skip(self, trials: int) -> None:

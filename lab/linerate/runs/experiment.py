@@ -46,11 +46,11 @@ Gate = tuple[str, int, str, float]
 
 @dataclass(frozen=True)
 class Sample:
-    """One figure of an arm against its baseline, over the independent beds of a run.
+    """One figure of an arm against its baseline, over the independent setups of a run.
 
-    `logs`: log of arm over baseline, one for each bed on which both were measured; `planned`: how
+    `logs`: log of arm over baseline, one for each setup on which both were measured; `planned`: how
     many blocks were begun.
-    `zero_blocks`: on so many beds one of the two was 0, which has no logarithm. `obstacle`: why a
+    `zero_blocks`: on so many setups one of the two was 0, which has no logarithm. `obstacle`: why a
     change of this figure would say nothing about the programs, if so. `level`: the offered load,
     which both runs must have alike for the figures to compare, in frames per second. `unsound`: why
     the figure has no verdict.

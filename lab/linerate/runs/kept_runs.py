@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from linerate.records.cells import AA_SUFFIX
+from linerate.records.cells import AA_SUFFIX, CellKey
 from linerate.records.output import REPORT
 from linerate.records.summary import SUMMARY, CellSummary, Summary, dump
 from linerate.records.trial import Trial
@@ -48,9 +48,9 @@ class SummaryFound(ABC):
 
 def interrupted_blocks(trials: list[Trial]) -> list[str]:
     """A warning when blocks were cut by the end of a session: it costs them pairs."""
-    sessions: dict[tuple[str, int, bool, int], set[int]] = {}
+    sessions: dict[tuple[CellKey, bool, int], set[int]] = {}
     for trial in trials:
-        key = (trial.link, trial.size, trial.role == "lower-load", trial.block)
+        key = (trial.cell.key, trial.role == "lower-load", trial.block)
         sessions.setdefault(key, set()).add(trial.session)
     cut = sum(len(each) > 1 for each in sessions.values())
     if not cut:
@@ -109,7 +109,7 @@ def compared_costs(
     metric: TrialMetric = COST,
     loads: Sequence[float] | None = None,
 ) -> Comparable:
-    """The cost of a packet at the fixed lower loads, against the baseline's on the same bed.
+    """The cost of a packet at the fixed lower loads, against the baseline's on the same setup.
 
     `trials`: those at such loads. `labels`: the arms, the baseline first. `loads`: None: where
     cycles per packet are known.
@@ -118,7 +118,7 @@ def compared_costs(
     shares = cost_loads(cell) if loads is None else loads
     found = Comparable()
     for pairs in pair_at_loads(cell, trials, labels, blocks_of(trials), metric, shares):
-        mine = [t for t in trials if t.load_share == pairs.load_share]
+        mine = [t for t in trials if t.request.load_share == pairs.load_share]
         offered = median_of(_offered_pps(t) for t in mine if t.valid)
         itself = pairs_of(mine, baseline + AA_SUFFIX, baseline, metric)[0]
         found.controls.append(control_sample(pairs, itself))
@@ -168,6 +168,6 @@ def _failed(trials: list[Trial], *labels: str) -> bool:
 
 def _offered_pps(trial: Trial) -> float | None:
     """Another generator does not tell for how long it sent."""
-    if trial.attempted and trial.duration_s:
-        return trial.attempted / trial.duration_s
-    return trial.asked_pps
+    if trial.frames.attempted and trial.frames.duration_s:
+        return trial.frames.attempted / trial.frames.duration_s
+    return trial.request.pps

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from linerate.records.trial import Trial, cell_words
+from linerate.records.cells import cell_words
+from linerate.records.trial import Trial
 
 PLAIN_EVERY_S = 5.0
 
@@ -97,7 +98,7 @@ class Monitor:
         """It was run just now."""
         self.done += 1
         left = self._left()
-        what = f"{cell_words(trial.link, trial.size)} {trial.arm}"
+        what = f"{trial.cell.words} {trial.arm}"
         if trial.invalid:
             self.complain(trial)
         if self.console.is_terminal:
@@ -110,7 +111,7 @@ class Monitor:
 
     def complain(self, trial: Trial) -> None:
         """It does not count."""
-        where = f"{cell_words(trial.link, trial.size)} {trial.arm}"
+        where = f"{trial.cell.words} {trial.arm}"
         self._say(f"invalid: {where}, block {trial.block}: {trial.invalid}")
 
     def void(self) -> None:

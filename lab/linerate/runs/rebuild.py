@@ -126,12 +126,11 @@ def _append(run: Run, trials: list[Trial], part: Stored) -> None:
         )
     for trial in part.trials:
         trials.append(
-            trial.model_copy(
-                update={
-                    "session": number[trial.session],
-                    "block": trial.block + blocks,
-                    "position": trial.position + positions,
-                }
+            trial.with_identity(
+                run=trial.identity.run or part.run.id,
+                session=number[trial.session],
+                block=trial.block + blocks,
+                position=trial.position + positions,
             )
         )
     own = Part(

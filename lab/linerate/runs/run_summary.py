@@ -14,10 +14,10 @@ from pydantic import Field
 from linerate.host import machine
 from linerate.host.errors import RunError
 from linerate.host.machine import Machine
-from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.cells import AA_SUFFIX, Arm, Cell, cell_words
 from linerate.records.run_file import RUN, Run
 from linerate.records.summary import CellSummary, Comparison, Limit, Summary
-from linerate.records.trial import Trial, cell_words
+from linerate.records.trial import Trial
 from linerate.runs.options import Agreement, Common
 from linerate.runs.provenance import now, versions
 from linerate.traffic import books
@@ -106,7 +106,7 @@ def setup_of(experiment: str, run: Run, design: Design, trials: list[Trial]) -> 
 
 
 def _median_hz(trials: list[Trial]) -> int | None:
-    known = [trial.tsc_hz for trial in trials if trial.tsc_hz]
+    known = [trial.program.tsc_hz for trial in trials if trial.program.tsc_hz]
     return round(statistics.median(known)) if known else None
 
 
@@ -187,7 +187,7 @@ def crowding(trials: list[Trial]) -> list[str]:
         waiting
         for trial in trials
         if trial.valid
-        for process in trial.processes
+        for process in trial.program.processes
         if process.role == FORWARDER and (waiting := waiting_of(trial, process))
     ]
     told = []

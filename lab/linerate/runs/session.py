@@ -184,7 +184,7 @@ def _session(
         try:
             if writer.torn:
                 say(console, torn_line(writer.torn) + ", and its trial is run again")
-            journal = Journal(writer, earlier, len(run.sessions) + 1)
+            journal = Journal(writer, earlier, len(run.sessions) + 1, run.id)
             plan = experiment.plan(experiment.read_options(options))
             few = _too_few_blocks(run.design, experiment.judged_in)
             with (

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from linerate.host.errors import TelemetryError
-from linerate.records.trial import Clock, Span
+from linerate.records.outcome import Clock, Span
 from linerate.telemetry import hdr
 from linerate.telemetry.client import Telemetry
 from linerate.telemetry.hdr import Histogram

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linerate.records.outcome import Frames
 from linerate.records.trial import Trial
 from linerate.traffic.sender import Sent
 
@@ -45,37 +46,39 @@ def imbalance(sent: Sent) -> int:
 def enter(
     trial: Trial, sent: Sent, forwarded: Forwarded, on_link: dict[str, int] | None = None
 ) -> None:
-    """Put the figures into the trial and judge them; sets `invalid` where the rules say so.
+    """Make the figures the trial's outcome and judge them; rejects it where the rules say so.
 
     `on_link`: frames that were lost between the ends, by the counter that names them.
     """
     lost = {place: count for place, count in (on_link or {}).items() if count}
-    trial.duration_s = sent.seconds
-    trial.intended = sent.intended
-    trial.attempted = sent.attempted
-    trial.accepted = sent.accepted
-    trial.received = sent.received
-    trial.lost_at_ingress = sent.lost_at_ingress
-    trial.late = sent.late
-    trial.pacing_error_ppm = sent.pacing_error_ppm
-    trial.forwarder_rx = forwarded.rx
-    trial.forwarder_tx = forwarded.tx
-    trial.forwarder_drops = forwarded.rx - forwarded.tx
-    trial.link_drops = lost
-    trial.unattributed = unattributed(sent, forwarded, sum(lost.values()))
-    if trial.load == "flood":
-        trial.refused = sent.refused
+    load = trial.request.load
+    trial.outcome = Frames(
+        duration_s=sent.seconds,
+        intended=sent.intended,
+        attempted=sent.attempted,
+        accepted=sent.accepted,
+        received=sent.received,
+        lost_at_ingress=sent.lost_at_ingress,
+        refused=sent.refused if load == "flood" else None,
+        late=sent.late,
+        pacing_error_ppm=sent.pacing_error_ppm,
+        forwarder_rx=forwarded.rx,
+        forwarder_tx=forwarded.tx,
+        forwarder_drops=forwarded.rx - forwarded.tx,
+        link_drops=lost,
+        unattributed=unattributed(sent, forwarded, sum(lost.values())),
+    )
     if imbalance(sent):
         trial.reject("books", f"the generator's own counters differ by {imbalance(sent)} frames")
     elif sent.accepted == 0:
         trial.reject("idle", "the link accepted no frame")
-    elif trial.load in ("paced", "burst") and sent.late is not None and sent.attempted:
+    elif load in ("paced", "burst") and sent.late is not None and sent.attempted:
         share = sent.late / sent.attempted
         if share > LATE_LIMIT:
             trial.reject(
                 "late", f"{share:.2%} of the frames were sent late (limit {LATE_LIMIT:.1%})"
             )
-    elif trial.load in ("paced", "burst") and sent.late is None:
+    elif load in ("paced", "burst") and sent.late is None:
         _judge_count(trial, sent)
 
 
@@ -92,9 +95,9 @@ def _judge_count(trial: Trial, sent: Sent) -> None:
 
 def checkable(trial: Trial) -> bool:
     """True when the trial has books to close."""
-    return trial.valid and trial.unattributed is not None
+    return trial.valid and trial.has_frames and trial.frames.unattributed is not None
 
 
 def closed(trials: list[Trial]) -> bool:
     """True when no frame of any valid trial is unattributed."""
-    return all(trial.unattributed == 0 for trial in trials if checkable(trial))
+    return all(trial.frames.unattributed == 0 for trial in trials if checkable(trial))

@@ -130,7 +130,7 @@ class OtgClient:
             location=url, verify=self._access.verify is not False, loglevel=logging.ERROR
         )
         session = requests.Session()
-        session.trust_env = False  # a proxy from the environment is not for the test bed
+        session.trust_env = False  # a proxy from the environment is not for the test setup
         session.max_redirects = 0
         if self._access.user:
             # As text, requests would send it in Latin-1.

@@ -126,7 +126,7 @@ class OtherGenerator:
             )
 
     def start(self, wire: Wire) -> OtherSender:
-        """A sender for the traffic of one bed; `wire` has no end that it could need."""
+        """A sender for the traffic of one setup; `wire` has no end that it could need."""
         return OtherSender(OtgClient(self.url, self.access))
 
 
@@ -196,7 +196,7 @@ def _verify(scheme: str, given: Named) -> bool | str:
 
 
 class OtherSender(Sender):
-    """Drives it for one bed. Every window is configured anew: that is what empties counters."""
+    """Drives it for one setup. Every window is configured anew: that is what empties counters."""
 
     def __init__(self, client: OtgClient) -> None:
         self.client = client

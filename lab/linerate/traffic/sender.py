@@ -14,7 +14,7 @@ from typing import Any
 
 from linerate.host.errors import GeneratorError
 from linerate.host.process import Child
-from linerate.records.trial import Clock, LatencyFigures
+from linerate.records.outcome import Clock, LatencyFigures
 from linerate.traffic.otg import OtgClient, Traffic
 
 _DELAYS = ("minimum_ns", "average_ns", "maximum_ns")

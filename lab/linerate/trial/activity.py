@@ -30,7 +30,7 @@ class Watch:
         self._trial = trial
         self._children = children
         self._threads = threads
-        trial.processes = [
+        trial.program.processes = [
             *(
                 Process(
                     role=child.command.role,
@@ -58,7 +58,7 @@ class Watch:
         `others_wanted`: that others have its CPU is what is measured.
         """
         for process, before, after in zip(
-            self._trial.processes, self._before, self._now(), strict=True
+            self._trial.program.processes, self._before, self._now(), strict=True
         ):
             if not (before.told and after.told):
                 continue
@@ -92,7 +92,7 @@ def waiting_of(trial: Trial, process: Process) -> Waiting | None:
         return None
     threads = [
         other
-        for other in trial.processes
+        for other in trial.program.processes
         if other.role == KernelThread.FORWARDER and other.cpus == process.cpus
     ]
     # Such a thread runs while the forwarder sleeps, too: its time is a bound.
@@ -106,7 +106,7 @@ def waiting_of(trial: Trial, process: Process) -> Waiting | None:
 
 def _starved(trial: Trial) -> float | None:
     """The share of its time that the forwarder waited for others, if that is too much."""
-    for process in trial.processes:
+    for process in trial.program.processes:
         if process.role == FORWARDER:
             found = waiting_of(trial, process)
             if found is None:

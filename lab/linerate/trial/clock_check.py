@@ -52,9 +52,10 @@ class ClockCheck:
 
     def enter(self, trial: Trial) -> None:
         """Put it beside what the program that stamped said."""
-        if trial.clock:
-            trial.clock.checked_hz = self.checked_hz
-            trial.clock.checked_within_ppm = self.within_ppm
+        clock = trial.frames.clock if trial.has_frames else None
+        if clock:
+            clock.checked_hz = self.checked_hz
+            clock.checked_within_ppm = self.within_ppm
 
 
 def check_clock(bench: Bench) -> ClockCheck:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from linerate.host.cpus import cpu_times
 from linerate.host.process import Activity, Child, activity_of
 from linerate.links import KernelThread
-from linerate.records.trial import CpuTime
+from linerate.records.outcome import CpuTime
 
 # A process that ran for more of the time before the window, when nothing came, polls.
 _POLLS = 0.5

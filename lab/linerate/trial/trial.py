@@ -2,16 +2,17 @@
 """One trial: start the forwarder, let it work, read it, stop it.
 
 Lifecycle: the forwarder lives for one trial; the link and the sender at its other end live for a
-block (`linerate.trial.bed`). A trial that fails becomes a record with `invalid`; only errors that
-would spoil every trial (a missing program) leave this module.
+block (`linerate.trial.link_setup`). A trial that fails becomes a record with `invalid`; only errors
+that would spoil every trial (a missing program) leave this module.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import cast
 
@@ -19,14 +20,25 @@ from linerate.forwarders import Forwarder, forwarder
 from linerate.host.cpus import Cores, cpu_times
 from linerate.host.errors import TrialError
 from linerate.host.process import RunDirectory
+from linerate.links import base_name
 from linerate.links.eal import Memory
-from linerate.records.cells import Arm
-from linerate.records.trial import Directions, InvalidCode, Load, Role, Trial
+from linerate.records.cells import Arm, LinkCell, TableCell
+from linerate.records.outcome import Frames
+from linerate.records.trial import (
+    Directions,
+    Identity,
+    InvalidCode,
+    Load,
+    ProgramRun,
+    Request,
+    Role,
+    Trial,
+)
 from linerate.telemetry.client import Reading
 from linerate.traffic.otg import Ip, Traffic
 from linerate.trial.activity import Watch
-from linerate.trial.bed import Bed
 from linerate.trial.cpu_time import CpuMeter
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import START_TIMEOUT_S, Running, launch
 from linerate.trial.window import WARM_UP_S, Exchange, Polls, difference, total
 
@@ -51,6 +63,8 @@ class Bench:
     ip: Ip = 4
     # "one": the generator's first port sends, and all receive.
     directions: Directions = "both"
+    # Numbers the starts of programs within the session, from 0.
+    starts: Iterator[int] = field(default_factory=itertools.count)
 
     def senders(self, ports: int) -> int:
         """How many of the generator's ports send."""
@@ -72,28 +86,58 @@ class Plan:
     probe: bool = False
 
 
-def new_record(bench: Bench, plan: Plan, bed: Bed) -> Trial:
+def new_record(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
     """What is known of a trial before it starts."""
     return Trial(
-        experiment=bench.experiment,
-        seed=bench.seed,
-        session=bench.session,
-        block=plan.block,
-        position=plan.position,
-        role=plan.role,
-        arm=plan.arm.label,
-        forwarder=plan.arm.forwarder,
-        # Tenants without a forwarder have an arm, too, and no program.
-        program=None if plan.role == "alone" else forwarder(plan.arm.forwarder).described(),
-        link=bed.link.name,
-        size=bed.context.size,
-        load=plan.load,
-        load_share=plan.load_share,
-        probe=plan.probe,
+        identity=Identity(
+            experiment=bench.experiment,
+            seed=bench.seed,
+            session=bench.session,
+            block=plan.block,
+            position=plan.position,
+            role=plan.role,
+            arm=plan.arm.label,
+        ),
+        cell=cell_of(setup),
+        program=ProgramRun(
+            forwarder=plan.arm.forwarder,
+            # Tenants without a forwarder have an arm, too, and no program.
+            described=None if plan.role == "alone" else forwarder(plan.arm.forwarder).described(),
+            probe=plan.probe,
+            tsc_hz=bench.tsc_hz,
+            memory="hugepages" if bench.memory.hugepages else "no-huge",
+        ),
+        request=Request(load=plan.load, load_share=plan.load_share),
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        tsc_hz=bench.tsc_hz,
-        memory="hugepages" if bench.memory.hugepages else "no-huge",
     )
+
+
+def cell_of(setup: LinkSetup) -> LinkCell | TableCell:
+    """What is measured on this setup: a link with a frame size, and tables where it has some."""
+    found, size = setup.link, setup.context.size
+    if found.tables is None:
+        return LinkCell(link=found.name, size=size)
+    return TableCell(
+        link=base_name(found.name),
+        size=size,
+        routes=found.tables.routes,
+        rules=found.tables.rules,
+    )
+
+
+@dataclass(frozen=True)
+class ProgramStart:
+    """One start of a program: its number within the session, and its place within the block."""
+
+    start: int
+    slot: int
+
+    @classmethod
+    def next(cls, bench: Bench, setup: LinkSetup) -> ProgramStart:
+        return cls(next(bench.starts), next(setup.slots))
+
+    def enter(self, trial: Trial) -> None:
+        trial.identity.start, trial.identity.slot = self.start, self.slot
 
 
 @contextmanager
@@ -104,29 +148,30 @@ def watched(bench: Bench, trial: Trial) -> Iterator[None]:
         yield
     except TrialError as error:
         # The cause is better news than what was noticed on the way.
-        trial.invalid = None
+        trial.rejected = None
         trial.reject(cast(InvalidCode, error.code), str(error.message))
     after = cpu_times()
     for cpu in sorted({bench.cores.control, bench.cores.forwarder}):
         trial.steal_ticks[str(cpu)] = after[cpu].steal - steal[cpu].steal
 
 
-def run_trial(bench: Bench, plan: Plan, bed: Bed) -> Trial:
-    """Run one trial on this bed and return its record, whatever happens in it."""
-    trial = new_record(bench, plan, bed)
+def run_trial(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
+    """Run one trial on this setup and return its record, whatever happens in it."""
+    trial = new_record(bench, plan, setup)
     with watched(bench, trial):
-        _Attempt(bench, plan, bed, trial).go()
+        _Attempt(bench, plan, setup, trial).go()
     return trial
 
 
 class _Attempt:
     """The steps of one trial, filling its record as they go."""
 
-    def __init__(self, bench: Bench, plan: Plan, bed: Bed, trial: Trial) -> None:
+    def __init__(self, bench: Bench, plan: Plan, setup: LinkSetup, trial: Trial) -> None:
         self.bench = bench
         self.plan = plan
-        self.wire, self.sender = bed.ready()
-        self.ports = bed.link.ports
+        self.setup = setup
+        self.wire, self.sender = setup.ready()
+        self.ports = setup.link.ports
         self.trial = trial
         self.forwarder: Forwarder = forwarder(plan.arm.forwarder)
         self.probed = plan.probe
@@ -137,10 +182,11 @@ class _Attempt:
             sender.check()
             sender.configure(self._traffic())
         bench = self.bench
+        ProgramStart.next(bench, self.setup).enter(self.trial)
         with launch(
             self.forwarder, bench.run, bench.cores, bench.memory, self.wire, probed=self.probed
         ) as running:
-            self.trial.build = self.forwarder.build_facts()
+            self.trial.program.build = self.forwarder.build_facts()
             children = [*running.children, *([sender.child] if sender and sender.child else [])]
             watch = Watch(self.trial, children, self.wire.threads)
             polls = Polls(self.forwarder, running.telemetry, probed=self.probed)
@@ -168,7 +214,7 @@ class _Attempt:
     def _traffic(self) -> Traffic:
         locations = self.wire.locations
         senders = self.bench.senders(len(locations))
-        size, seconds = self.trial.size, self.bench.window_s
+        size, seconds = self.setup.context.size, self.bench.window_s
         return Traffic(locations, size, seconds, None, senders=senders, ip=self.bench.ip)
 
     # -- a link whose ports make their own frames ------------------------------------------------
@@ -190,24 +236,26 @@ class _Attempt:
         time.sleep(self.bench.window_s)
         running.check()
         last = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.ports)]
-        self.trial.polling = difference(polling, polls.read())
-        duration_ns = last[0].at_ns - first[0].at_ns
-        self.trial.duration_s = duration_ns / 1e9
-        self.trial.duration_uncertainty_s = (
+        duration_s = (last[0].at_ns - first[0].at_ns) / 1e9
+        uncertainty_s = (
             max(a.uncertainty_ns + b.uncertainty_ns for a, b in zip(first, last, strict=True)) / 1e9
         )
-        self.trial.forwarder_rx = total(last, "ipackets") - total(first, "ipackets")
-        self.trial.forwarder_tx = total(last, "opackets") - total(first, "opackets")
+        self.trial.outcome = Frames(
+            polling=difference(polling, polls.read()),
+            duration_s=duration_s,
+            duration_uncertainty_s=uncertainty_s,
+            forwarder_rx=total(last, "ipackets") - total(first, "ipackets"),
+            forwarder_tx=total(last, "opackets") - total(first, "opackets"),
+        )
         kept, allowed = _kept(first, last)
         if kept > allowed:
             # Whoever drops what it receives is fast for the wrong reason.
             self.trial.reject(
                 "kept", f"{kept} packets were received and not sent on this lossless link"
             )
-        if self.trial.duration_uncertainty_s > UNCERTAINTY_LIMIT * self.trial.duration_s:
+        if uncertainty_s > UNCERTAINTY_LIMIT * duration_s:
             self.trial.reject(
-                "unreadable",
-                f"counters could be read only to {self.trial.duration_uncertainty_s * 1e3:.1f} ms",
+                "unreadable", f"counters could be read only to {uncertainty_s * 1e3:.1f} ms"
             )
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One window of traffic between a sender and a forwarder that both run: start, stop, settle, read.
 
-A trial of `linerate.trial.trial` has one of them, a search (`linerate.trial.search.bed_device`)
+A trial of `linerate.trial.trial` has one of them, a search (`linerate.trial.search.setup_device`)
 many with the same forwarder. Failures are `TrialError`s.
 """
 
@@ -20,7 +20,8 @@ from linerate.host.errors import GeneratorError, TelemetryError, UnknownCommandE
 from linerate.host.link_drops import Passed
 from linerate.host.netns import Interface
 from linerate.host.process import pause
-from linerate.records.trial import Polling, Trial
+from linerate.records.outcome import Polling
+from linerate.records.trial import Trial
 from linerate.telemetry.client import Reading, Telemetry, ask_when_known
 from linerate.traffic import books
 from linerate.traffic.sender import Sender, Sent
@@ -176,7 +177,7 @@ class Exchange:
         begin_cpu = self.cpu.look() if self.cpu else None
         started = time.monotonic()
         self.sender.start()
-        if trial.load == "flood":
+        if trial.request.load == "flood":
             _sleep_until(started + EDGE * seconds, self.alive)
             polls = [self.polls.read()]
             _sleep_until(started + (1 - EDGE) * seconds, self.alive)
@@ -188,19 +189,21 @@ class Exchange:
             _sleep_until(time.monotonic() + rest_s, self.alive)
         at_end = self._settled()
         polls.append(self.polls.read())
-        trial.polling = difference(polls[0], polls[1])
-        trial.tsc_hz = trial.tsc_hz or self.sender.tsc_hz()
+        polled = difference(polls[0], polls[1])
+        tsc_hz = trial.program.tsc_hz = trial.program.tsc_hz or self.sender.tsc_hz()
         books.enter(
             trial,
             at_end.sent,
             at_end.forwarded.since(at_start.forwarded),
             at_end.lost_since(at_start),
         )
+        frames = trial.frames
         if self.cpu and idle_cpu and begin_cpu and end_cpu:
-            window_s = trial.duration_s or seconds
-            trial.cpu_time = self.cpu.used(idle_cpu, begin_cpu, end_cpu, window_s)
-        if trial.load != "flood" and trial.duration_s and trial.tsc_hz:
-            trial.polling = inside(trial.polling, idle, round(trial.duration_s * trial.tsc_hz))
+            window_s = frames.duration_s or seconds
+            frames.cpu_time = self.cpu.used(idle_cpu, begin_cpu, end_cpu, window_s)
+        if trial.request.load != "flood" and frames.duration_s and tsc_hz:
+            polled = inside(polled, idle, round(frames.duration_s * tsc_hz))
+        frames.polling = polled
 
     def _links_up(self) -> bool:
         return self.running.ports.up() and self.sender.links_up()

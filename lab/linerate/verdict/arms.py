@@ -67,21 +67,20 @@ def summarise_arm(label: str, trials: list[Trial], probed: list[Trial]) -> ArmSu
         "received",
         "unattributed",
     ):
-        counts = [count for trial in valid if (count := getattr(trial, name)) is not None]
+        counts = [count for trial in valid if (count := getattr(trial.frames, name)) is not None]
         if counts:
             frames[name] = sum(counts)
 
     def rate(name: str) -> float | None:
         return median_of(
-            getattr(trial, name) / trial.duration_s / 1e6
+            getattr(trial.frames, name) / trial.frames.duration_s / 1e6
             for trial in valid
-            if getattr(trial, name) is not None and trial.duration_s
+            if getattr(trial.frames, name) is not None and trial.frames.duration_s
         )
 
     def lost_before(trial: Trial) -> float | None:
-        if trial.accepted is None or trial.forwarder_rx is None:
-            return None
-        return _share(trial.accepted - trial.forwarder_rx, trial.accepted)
+        accepted, taken = trial.frames.accepted, trial.frames.forwarder_rx
+        return None if accepted is None or taken is None else _share(accepted - taken, accepted)
 
     return ArmSummary(
         arm=label,
@@ -90,21 +89,23 @@ def summarise_arm(label: str, trials: list[Trial], probed: list[Trial]) -> ArmSu
         kind=program.kind,
         trials=len(trials),
         invalid=len(trials) - len(valid),
-        mpps=quartiles(_mega(trial.forwarder_rx_pps) for trial in valid),
-        received_mpps=quartiles(_mega(trial.received_pps) for trial in valid),
+        mpps=quartiles(_mega(trial.frames.forwarder_rx_pps) for trial in valid),
+        received_mpps=quartiles(_mega(trial.frames.received_pps) for trial in valid),
         cycles_per_packet=quartiles(
-            trial.window_cycles_per_packet for trial in valid if trial.load == "self-driven"
+            trial.window_cycles_per_packet for trial in valid if trial.request.load == "self-driven"
         ),
         probed_trials=len(probed),
-        busy_cycles_per_packet=quartiles(trial.busy_cycles_per_packet for trial in polls),
-        average_rx_burst=quartiles(trial.average_rx_burst for trial in polls),
-        average_nonempty_rx_burst=quartiles(t.average_nonempty_rx_burst for t in polls),
+        busy_cycles_per_packet=quartiles(trial.frames.busy_cycles_per_packet for trial in polls),
+        average_rx_burst=quartiles(trial.frames.average_rx_burst for trial in polls),
+        average_nonempty_rx_burst=quartiles(t.frames.average_nonempty_rx_burst for t in polls),
         generator_tx_mpps=rate("accepted"),
         forwarder_tx_mpps=rate("forwarder_tx"),
         dropped_share=median_of(
-            _share(trial.forwarder_drops, trial.forwarder_rx) for trial in valid
+            _share(trial.frames.forwarder_drops, trial.frames.forwarder_rx) for trial in valid
         ),
-        refused_share=median_of(_share(trial.refused, trial.attempted) for trial in valid),
+        refused_share=median_of(
+            _share(trial.frames.refused, trial.frames.attempted) for trial in valid
+        ),
         lost_before_share=median_of(lost_before(trial) for trial in valid),
         frames=frames,
     )
@@ -118,9 +119,10 @@ def invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
     """The commonest first."""
     found: dict[InvalidCode, InvalidReason] = {}
     for trial in trials:
-        if trial.invalid is not None:
-            code = trial.invalid_code or "error"
-            entry = found.setdefault(code, InvalidReason(code=code, count=0, example=trial.invalid))
+        if void := trial.invalid:
+            entry = found.setdefault(
+                void.code, InvalidReason(code=void.code, count=0, example=void.why)
+            )
             entry.count += 1
     return sorted(found.values(), key=lambda reason: -reason.count)
 
@@ -129,7 +131,7 @@ def last_windows(trials: list[Trial]) -> list[Trial]:
     """One of each trial: the window that counts, or the last of those that were void."""
     found: dict[tuple[object, ...], Trial] = {}
     for trial in trials:
-        asked_for = (trial.arm, trial.block, trial.test, trial.load_share)
+        asked_for = (trial.arm, trial.block, trial.request.test, trial.request.load_share)
         if asked_for not in found or not found[asked_for].valid:
             found[asked_for] = trial
     return list(found.values())
@@ -138,9 +140,11 @@ def last_windows(trials: list[Trial]) -> list[Trial]:
 def summarise_lower_load(every: list[Trial]) -> list[LowerLoad]:
     """By load and arm; a trial whose windows were repeated counts once."""
     trials = last_windows(every)
-    keys = sorted({(trial.load_share or 0.0, trial.arm) for trial in trials})
+    keys = sorted({(trial.request.load_share or 0.0, trial.arm) for trial in trials})
     return [
-        lower_load(arm, share, [t for t in trials if t.arm == arm and t.load_share == share])
+        lower_load(
+            arm, share, [t for t in trials if t.arm == arm and t.request.load_share == share]
+        )
         for share, arm in keys
     ]
 
@@ -152,29 +156,29 @@ def lower_load(arm: str, share: float, trials: list[Trial]) -> LowerLoad:
         arm=arm,
         load_share=share,
         offered_mpps=median_of(
-            t.attempted / t.duration_s / 1e6
+            t.frames.attempted / t.frames.duration_s / 1e6
             for t in valid
-            if t.attempted is not None and t.duration_s
+            if t.frames.attempted is not None and t.frames.duration_s
         ),
         trials=len(trials),
         invalid=len(trials) - len(valid),
         invalid_reasons=invalid_reasons(trials),
         loss_share=_loss(valid),
-        busy_cycles_per_packet=quartiles(t.busy_cycles_per_packet for t in valid),
-        average_rx_burst=quartiles(t.average_rx_burst for t in valid),
-        average_nonempty_rx_burst=quartiles(t.average_nonempty_rx_burst for t in valid),
-        busy_share=quartiles(t.busy_share for t in valid),
-        full_share=quartiles(t.full_share for t in valid),
-        rx_spin=quartiles(t.rx_spin for t in valid),
+        busy_cycles_per_packet=quartiles(t.frames.busy_cycles_per_packet for t in valid),
+        average_rx_burst=quartiles(t.frames.average_rx_burst for t in valid),
+        average_nonempty_rx_burst=quartiles(t.frames.average_nonempty_rx_burst for t in valid),
+        busy_share=quartiles(t.frames.busy_share for t in valid),
+        full_share=quartiles(t.frames.full_share for t in valid),
+        rx_spin=quartiles(t.frames.rx_spin for t in valid),
     )
 
 
 def _loss(trials: list[Trial]) -> float | None:
     """Of all together: neither one gap of a shared machine nor the number of trials decides."""
     counted = [
-        (t.attempted, t.received)
+        (t.frames.attempted, t.frames.received)
         for t in trials
-        if t.attempted is not None and t.received is not None
+        if t.frames.attempted is not None and t.frames.received is not None
     ]
     attempted = sum(each[0] for each in counted)
     return _share(attempted - sum(each[1] for each in counted), attempted)

@@ -32,7 +32,11 @@ def ceiling_of(tests: list[Trial], line_rate: float | None) -> Ceiling | None:
     measured = {
         name: value
         for name in sorted({trial.forwarder for trial in tests})
-        if (value := median_of(t.received_pps for t in tests if t.valid and t.forwarder == name))
+        if (
+            value := median_of(
+                t.frames.received_pps for t in tests if t.valid and t.forwarder == name
+            )
+        )
     }
     mega = {name: value / 1e6 for name, value in measured.items()}
     if line_rate:
@@ -44,16 +48,18 @@ def ceiling_of(tests: list[Trial], line_rate: float | None) -> Ceiling | None:
 
 
 def share_of_peer(own: list[Trial], tests: list[Trial], peer: str) -> float | None:
-    """Median over blocks of an arm's received_pps over the peer's on the same bed."""
+    """Median over blocks of an arm's received_pps over the peer's on the same setup."""
     reached = {
-        trial.bed: rate
+        trial.pairing: rate
         for trial in tests
-        if trial.valid and trial.forwarder == peer and (rate := trial.received_pps)
+        if trial.valid and trial.forwarder == peer and (rate := trial.frames.received_pps)
     }
     ratios = [
-        rate / reached[trial.bed]
+        rate / reached[trial.pairing]
         for trial in own
-        if trial.valid and trial.bed in reached and (rate := trial.received_pps) is not None
+        if trial.valid
+        and trial.pairing in reached
+        and (rate := trial.frames.received_pps) is not None
     ]
     return statistics.median(ratios) if ratios else None
 

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from linerate.links import base_name, link
-from linerate.records.cells import AA_SUFFIX
+from linerate.records.cells import AA_SUFFIX, is_graph
 from linerate.records.summary import AA, CellSummary, Comparison, Difference
-from linerate.records.trial import Trial, is_graph
+from linerate.records.trial import Trial
 from linerate.records.types import Limited
 from linerate.verdict import stats
 from linerate.verdict.ceiling import cost_loads
@@ -27,7 +27,7 @@ from linerate.verdict.metrics import COST, FORWARDED, METRICS, RECEIVED, Metric,
 from linerate.verdict.stats import Paired, Shifted
 
 # Block and session: what was measured together.
-Bed = tuple[int, int]
+Pairing = tuple[int, int]
 
 
 def metrics_of(cell: CellSummary) -> list[TrialMetric]:
@@ -37,7 +37,7 @@ def metrics_of(cell: CellSummary) -> list[TrialMetric]:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two arms over the beds on which both are valid; `paired` is None when there is no such.
+    """Two arms over the pairings in which both are valid; `paired` is None when there is no such.
 
     `zero_blocks` are left out: a value of 0 has no logarithm. By a metric where it is a result, and
     one there is, `shifted` takes the place of `paired`. `unknown`: why there is neither.
@@ -61,26 +61,26 @@ def pair(trials: list[Trial], arm: str, baseline: str, metric: TrialMetric) -> P
 def pairs_of(
     trials: list[Trial], arm: str, baseline: str, metric: TrialMetric
 ) -> tuple[list[tuple[float, float]], int]:
-    """The metric of arm and baseline for each bed that both shared, in the order of blocks; and how
-    many were left out because one of the two was 0.
+    """The metric of arm and baseline for each pairing that both have, in the order of blocks; and
+    how many were left out because one of the two was 0.
     """
-    by_bed: dict[Bed, dict[str, float]] = {}
+    by_pairing: dict[Pairing, dict[str, float]] = {}
     for trial in trials:
         value = metric.value(trial) if trial.valid and trial.arm in (arm, baseline) else None
         if value is not None:
-            by_bed.setdefault(trial.bed, {})[trial.arm] = value
-    return both_of(by_bed, arm, baseline)
+            by_pairing.setdefault(trial.pairing, {})[trial.arm] = value
+    return both_of(by_pairing, arm, baseline)
 
 
 def both_of(
-    values: Mapping[Bed, Mapping[str, float]], arm: str, baseline: str
+    values: Mapping[Pairing, Mapping[str, float]], arm: str, baseline: str
 ) -> tuple[list[tuple[float, float]], int]:
-    """What arm and baseline have for each bed that both shared, and how many have a value of 0."""
+    """What both have for each pairing of theirs, and how many have a value of 0."""
     return _without_zeros(_both(values, arm, baseline))
 
 
 def _both(
-    values: Mapping[Bed, Mapping[str, float]], arm: str, baseline: str
+    values: Mapping[Pairing, Mapping[str, float]], arm: str, baseline: str
 ) -> list[tuple[float, float]]:
     return [
         (here[arm], here[baseline])
@@ -164,7 +164,7 @@ def pair_cell(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list
 def pair_searched(
     cell: CellSummary,
     metric: Metric,
-    values: Mapping[Bed, Mapping[str, float]],
+    values: Mapping[Pairing, Mapping[str, float]],
     labels: Sequence[str],
     *,
     planned: int,
@@ -172,7 +172,7 @@ def pair_searched(
     load_share: float | None = None,
     unknown: Mapping[str, str] | None = None,
 ) -> CellPairs:
-    """As `pair_cell`, of what searches found: each arm's value, if it has one, by bed and label.
+    """As `pair_cell`, of what searches found: each arm's value, if any, by pairing and label.
 
     `planned`: blocks in which a search was begun. `unknown`: arms that cannot be compared, and why.
     """
@@ -225,7 +225,7 @@ def pair_at_loads(  # noqa: PLR0917
     others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
     found = []
     for share in loads:
-        mine = [trial for trial in trials if trial.load_share == share]
+        mine = [trial for trial in trials if trial.request.load_share == share]
         found.append(
             CellPairs(
                 cell=cell,

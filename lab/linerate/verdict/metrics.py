@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from linerate.records.trial import Protocol, Trial
 from linerate.verdict.delays import COMMON_SPAN, inside_cycles, latency_us, round_trip_cycles
@@ -54,13 +54,13 @@ RECEIVED = TrialMetric(
     name="received_pps",
     words="frames per second carried there and back",
     rate=True,
-    value=lambda trial: trial.received_pps,
+    value=lambda trial: trial.frames.received_pps,
 )
 FORWARDED = TrialMetric(
     name="forwarder_rx_pps",
     words="packets per second taken by the forwarder",
     rate=True,
-    value=lambda trial: trial.forwarder_rx_pps,
+    value=lambda trial: trial.frames.forwarder_rx_pps,
 )
 COST = TrialMetric(
     name="busy_cycles_per_packet",
@@ -70,7 +70,7 @@ COST = TrialMetric(
     loses="is dearer than",
     better_word="cheaper",
     worse_word="dearer",
-    value=lambda trial: trial.busy_cycles_per_packet,
+    value=lambda trial: trial.frames.busy_cycles_per_packet,
 )
 
 # At rates that all paths of a cell carry, of experiment paths.
@@ -86,7 +86,7 @@ CPU_TIME = TrialMetric(
     worse_word="dearer",
     less="less",
     load_of=_COMMON,
-    value=lambda trial: trial.cpu_ns_per_packet("process", "napi"),
+    value=lambda trial: trial.frames.cpu_ns_per_packet("process", "napi"),
 )
 COMMON_MEDIAN_LATENCY = TrialMetric(
     name="common_latency_p50_us",
@@ -177,20 +177,24 @@ ROUND_TRIP = {each: _round_trip(each, "0.5", "median") for each in _PROTOCOLS}
 HIGH_ROUND_TRIP = {each: _round_trip(each, "0.99", "99 % quantile") for each in _PROTOCOLS}
 INSIDE = {each: _inside(each) for each in _PROTOCOLS}
 
-OBJECTS = TrialMetric(
-    name="objects_per_s",
-    words="objects per second through the graph",
-    value=lambda trial: trial.graph.objects_per_s if trial.graph else None,
-)
-
-METRICS = {
+# By name; experiments add those of their own.
+METRICS: dict[str, Metric] = {
     each.name: each
     for each in (
         RECEIVED, FORWARDED, COST, CPU_TIME, COMMON_MEDIAN_LATENCY, COMMON_HIGH_LATENCY, NDR, PDR,
         MEDIAN_LATENCY, HIGH_LATENCY, VARIATION, BUFFER, LOSS, RECOVERY, *ROUND_TRIP.values(),
-        *HIGH_ROUND_TRIP.values(), *INSIDE.values(), OBJECTS,
+        *HIGH_ROUND_TRIP.values(), *INSIDE.values(),
     )
 }  # fmt: skip
+
+
+MetricOf = TypeVar("MetricOf", bound=Metric)
+
+
+def registered(metric: MetricOf) -> MetricOf:
+    """Make a metric known by its name to whatever reads summaries, and return it."""
+    METRICS[metric.name] = metric
+    return metric
 
 
 def words_of(metric: str, load_share: float | None = None) -> str:

@@ -16,7 +16,7 @@ def program_of(trials: Iterable[Trial], forwarder: str) -> Program:
     that name, or an unknown language and kind.
     """
     for trial in trials:
-        if trial.forwarder == forwarder and trial.program:
-            return trial.program
+        if trial.forwarder == forwarder and trial.program.described:
+            return trial.program.described
     known = FORWARDERS.get(forwarder)
     return known.described() if known else Program(language="unknown")

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections import Counter
 
 from linerate.host.text import counted
+from linerate.records.cells import cell_words
 from linerate.records.summary import AA, CellSummary, Comparison
-from linerate.records.trial import cell_words
 from linerate.verdict.judgement import MARGIN, MIN_BLOCKS, WIDE_SPREAD
 from linerate.verdict.metrics import METRICS, Metric, at_load, words_of
 

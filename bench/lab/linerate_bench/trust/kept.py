@@ -81,11 +81,11 @@ def _refuse_others(path: Path, trials: list[Trial], session: Session) -> None:
 
 def _told_by(trials: list[Trial], session: Session) -> list[str]:
     """What the trials themselves tell: all there is of records with nothing beside them."""
-    memories = {trial.memory for trial in trials if trial.memory} - {session.memory}
+    memories = {trial.program.memory for trial in trials if trial.program.memory} - {session.memory}
     rebuilt = {
         trial.forwarder
         for trial in trials
-        if trial.build and trial.build != forwarder(trial.forwarder).build_facts()
+        if trial.program.build and trial.program.build != forwarder(trial.forwarder).build_facts()
     }
     return [
         *(f"{name}: another build" for name in sorted(rebuilt)),
@@ -114,5 +114,5 @@ def _split(trials: list[Trial]) -> list[list[Trial]]:
 def _key(trials: list[Trial]) -> Key | None:
     for trial in trials:
         if trial.arm == TESTED:
-            return trial.seed, trial.link, trial.forwarder
+            return trial.seed, trial.cell.name, trial.forwarder
     return None

@@ -22,8 +22,9 @@ from typing import Literal
 import numpy as np
 
 from linerate.links import link
-from linerate.records.cells import Arm, Cell
-from linerate.records.trial import Trial
+from linerate.records.cells import Arm, Cell, LinkCell
+from linerate.records.outcome import Frames
+from linerate.records.trial import Identity, ProgramRun, Request, Trial
 from linerate.runs.plans.blocks import order
 from linerate_bench.trust.comparison import SIZE, TESTED, Extent, arms
 
@@ -129,28 +130,29 @@ class Machine:
         rate = self.rate(slow_down)
         carried = link(self.profile.link).has_generator
         trial = Trial(
-            experiment="trust",
-            seed=0,
-            block=block,
-            position=position,
-            role="measure",
-            arm=arm.label,
-            forwarder=arm.forwarder,
-            link=self.profile.link,
-            size=SIZE,
-            load="flood" if carried else "self-driven",
+            identity=Identity(
+                experiment="trust",
+                seed=0,
+                block=block,
+                position=position,
+                role="measure",
+                arm=arm.label,
+            ),
+            cell=LinkCell(link=self.profile.link, size=SIZE),
+            program=ProgramRun(forwarder=arm.forwarder, tsc_hz=TSC_HZ),
+            request=Request(load="flood" if carried else "self-driven"),
             started_at=STARTED,
-            tsc_hz=TSC_HZ,
         )
         if rate is None:
             trial.reject("starved", "simulated: others had the forwarder's CPU")
             return trial
-        trial.duration_s = self.window_s
-        trial.forwarder_rx = trial.forwarder_tx = round(rate * self.window_s)
+        packets = round(rate * self.window_s)
+        frames = Frames(duration_s=self.window_s, forwarder_rx=packets, forwarder_tx=packets)
+        trial.outcome = frames
         if carried:
-            trial.attempted = 2 * trial.forwarder_rx
-            trial.refused = trial.accepted = trial.received = trial.forwarder_rx
-            trial.lost_at_ingress = trial.forwarder_drops = trial.unattributed = 0
+            frames.attempted = 2 * packets
+            frames.refused = frames.accepted = frames.received = packets
+            frames.lost_at_ingress = frames.forwarder_drops = frames.unattributed = 0
         return trial
 
 

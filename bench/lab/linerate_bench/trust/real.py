@@ -31,7 +31,7 @@ from linerate.runs.plans.blocks import order
 from linerate.runs.provenance import described, now, programs, versions
 from linerate.runs.session import pinned
 from linerate.traffic.generator import Generator
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.trial import Bench, Plan, run_trial
 from linerate_bench.trust.comparison import QUICK, SCREEN, SIZE, Extent, arms, judged
 from linerate_bench.trust.kept import Kept
@@ -136,8 +136,8 @@ def _block(
 
     chosen = link(cell.link)
     context = LinkContext(bench.run.path, cell.size, bench.memory.hugepages, bench.cores)
-    with Bed(chosen, context, start if chosen.has_generator else None) as bed:
+    with LinkSetup(chosen, context, start if chosen.has_generator else None) as setup:
         for place, arm in enumerate(shuffled):
             checkpoint()
             load: Load = "flood" if chosen.has_generator else "self-driven"
-            yield run_trial(bench, Plan(arm, load, block, position + place), bed)
+            yield run_trial(bench, Plan(arm, load, block, position + place), setup)

@@ -19,7 +19,7 @@ from linerate.experiments.rfc2544.presets import TESTS, Preset, preset
 from linerate.records.summary import CellSummary, Comparison
 from linerate.trial.search.simulated import Model, SimulatedForwarder
 from linerate.trial.search.throughput import search
-from linerate.verdict.comparisons import Bed, compare, pair_searched
+from linerate.verdict.comparisons import Pairing, compare, pair_searched
 from linerate.verdict.metrics import NDR
 from linerate_bench.trust.comparison import SIZE, TESTED, arms
 from linerate_bench.trust.machine import PROGRAM
@@ -54,7 +54,7 @@ class Searches:
 QUICK_SEARCHES = Searches(preset("quick"))
 
 
-def simulate(kind: Searches, slow_down: float, seed: int) -> dict[Bed, dict[str, float]]:
+def simulate(kind: Searches, slow_down: float, seed: int) -> dict[Pairing, dict[str, float]]:
     """Frames per second without loss, by block and label, of one run."""
     source = np.random.default_rng([seed, round(slow_down * 1e4), kind.blocks])
     return {
@@ -85,7 +85,7 @@ def _found(kind: Searches, slow_down: float, source: np.random.Generator) -> flo
     return found.lower_pps if found else None
 
 
-def judged(kind: Searches, rates: dict[Bed, dict[str, float]]) -> Comparison:
+def judged(kind: Searches, rates: dict[Pairing, dict[str, float]]) -> Comparison:
     """What the lab says of the arm under test."""
     cell = CellSummary(
         link=LINK,

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linerate.experiments.graph.cells import families, family
+from linerate.experiments.graph.window import OBJECTS
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.trial import Trial
-from linerate.verdict.metrics import OBJECTS
 
 # One of so many blocks judges.
 CHOSEN_IN = 2
@@ -51,8 +51,8 @@ def judged(trials: Sequence[Trial]) -> Judged:
     )
     found: list[Trial] = []
     chosen: dict[tuple[str, str], str] = {}
-    for cell in dict.fromkeys(trial.link for trial in measured):
-        mine = [trial for trial in measured if trial.link == cell]
+    for cell in dict.fromkeys(trial.cell.name for trial in measured):
+        mine = [trial for trial in measured if trial.cell.name == cell]
         choosing = [trial for trial in mine if trial.block % CHOSEN_IN == 0 or not several]
         judging = [trial for trial in mine if trial.block % CHOSEN_IN == 1 or not several]
         for name in families(trial.forwarder for trial in mine):
@@ -63,11 +63,11 @@ def judged(trials: Sequence[Trial]) -> Judged:
             for trial in judging:
                 if trial.forwarder == build:
                     again = AA_SUFFIX if trial.arm.endswith(AA_SUFFIX) else ""
-                    found.append(trial.model_copy(update={"arm": name + again}))
+                    found.append(trial.with_identity(arm=name + again))
     return Judged(found, chosen)
 
 
 def last_windows(trials: Sequence[Trial]) -> list[Trial]:
     """Without those that were void and repeated: of each place the last."""
-    last = {(t.session, t.block, t.link, t.arm, t.role): t for t in trials}
+    last = {(t.session, t.block, t.cell.name, t.arm, t.role): t for t in trials}
     return list(last.values())

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from linerate.experiments.graph.window import GraphWindow
 from linerate.host.errors import ProcessError, TrialError
 from linerate.host.process import Child, Command, RunDirectory
-from linerate.records.trial import GraphWindow, first_complaint
+from linerate.records.trial import first_complaint
 from linerate.records.types import Count
 
 # A window lasts milliseconds; EAL takes its time before the first answer.

@@ -19,6 +19,7 @@ from linerate.experiments.graph.conversation import CellOffer, Conversation
 from linerate.experiments.graph.design import NAME, baseline_of, blocks_of, windows_of
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.programs import NATIVE_SUFFIX, Programs
+from linerate.experiments.graph.window import GraphTrialCell, GraphWindow, window_of
 from linerate.host import cpus
 from linerate.host.cpus import cpu_times
 from linerate.host.errors import MissingError, TrialError
@@ -27,7 +28,7 @@ from linerate.host.process import Activity, RunDirectory
 from linerate.host.text import counted
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm
-from linerate.records.trial import GraphWindow, InvalidCode, Process, Role, Trial
+from linerate.records.trial import Identity, InvalidCode, Process, ProgramRun, Request, Role, Trial
 from linerate.runs.plans.steps import (
     Announce,
     Attempts,
@@ -136,8 +137,8 @@ class GraphSession(SessionPlan):
         """
         arm = Arm(offer.arms[0], offer.arms[0])
         trial: Trial = yield self._window(block, offer, arm, 0, role="self-test")
-        if trial.graph and trial.invalid_code in {None, "starved"}:
-            self._walks[offer.cell] = trial.graph
+        if (ran := window_of(trial)) and trial.invalid_code in {None, "starved"}:
+            self._walks[offer.cell] = ran
 
     def _window(
         self, block: _Block, offer: CellOffer, arm: Arm, place: int, role: Role = "measure"
@@ -156,18 +157,23 @@ class GraphSession(SessionPlan):
         self, block: _Block, offer: CellOffer, arm: Arm, place: int, role: Role, attempt: int
     ) -> Trial:
         trial = Trial(
-            experiment=NAME, seed=self.seed, session=self.bench.session, block=place,
-            position=0, role=role, arm=arm.label, forwarder=arm.forwarder,
-            program=described(arm.forwarder), link=offer.cell, size=parse(offer.cell).batch,
-            load="self-driven", attempt=attempt,
+            identity=Identity(
+                experiment=NAME, seed=self.seed, session=self.bench.session, block=place,
+                position=0, role=role, arm=arm.label,
+            ),
+            cell=GraphTrialCell(graph=offer.cell, batch=parse(offer.cell).batch),
+            program=ProgramRun(
+                forwarder=arm.forwarder, described=described(arm.forwarder),
+                memory="hugepages" if self.bench.memory.hugepages else "no-huge",
+            ),
+            request=Request(load="self-driven", attempt=attempt),
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            memory="hugepages" if self.bench.memory.hugepages else "no-huge",
         )  # fmt: skip
         calibrated = self._walks.get(offer.cell)
         try:
             if role == "measure" and calibrated is None:
                 raise TrialError("how many walks fill a window of this cell is not known")
-            talk = block.conversation(native=is_native(arm.forwarder))
+            talk, trial.identity.start = block.conversation(native=is_native(arm.forwarder))
             steal, before = self._stolen(), talk.child.activity()
             ran = talk.run(
                 offer.cell, arm.forwarder,
@@ -175,14 +181,13 @@ class GraphSession(SessionPlan):
                 ms=max(round(self.bench.window_s * 1e3), 1),
             )  # fmt: skip
             trial.steal_ticks = {str(self.bench.cores.forwarder): self._stolen() - steal}
+            ran.path_nodes = offer.path_nodes
             self._enter(trial, talk, before, ran)
-            if trial.graph and offer.path_nodes:
-                trial.graph.path_nodes = offer.path_nodes
             # First: what was starved did its work all the same.
-            _check(trial, calibrated, offer.arms[0])
-            _reject_starved(trial)
+            _check(trial, ran, calibrated, offer.arms[0])
+            _reject_starved(trial, ran.duration_s)
         except TrialError as error:
-            trial.invalid = None
+            trial.rejected = None
             trial.reject(cast(InvalidCode, error.code), str(error.message))
             block.drop_dead()
         return trial
@@ -191,12 +196,11 @@ class GraphSession(SessionPlan):
         return cpu_times()[self.bench.cores.forwarder].steal
 
     def _enter(self, trial: Trial, talk: Conversation, before: Activity, ran: GraphWindow) -> None:
-        trial.graph = ran
-        trial.tsc_hz = ran.tsc_hz
-        trial.duration_s = ran.tsc_cycles / ran.tsc_hz
+        trial.outcome = ran
+        trial.program.tsc_hz = ran.tsc_hz
         command = talk.child.command
         process = Process(role=command.role, argv=list(command.argv), cpus=list(command.cpus))
-        trial.processes = [process]
+        trial.program.processes = [process]
         after = talk.child.activity()
         if before.told and after.told:
             process.voluntary_switches = after.voluntary - before.voluntary
@@ -205,10 +209,9 @@ class GraphSession(SessionPlan):
             process.waited_s = after.waited_for_others_s(before)
 
 
-def _reject_starved(trial: Trial) -> None:
-    assert trial.duration_s is not None
-    for process in trial.processes:
-        if process.waited_s and process.waited_s > STOLEN * trial.duration_s:
+def _reject_starved(trial: Trial, window_s: float) -> None:
+    for process in trial.program.processes:
+        if process.waited_s and process.waited_s > STOLEN * window_s:
             trial.reject(
                 "starved", f"others had the CPU for {process.waited_s * 1e3:.2f} ms of a window"
             )
@@ -216,10 +219,8 @@ def _reject_starved(trial: Trial) -> None:
         trial.reject("starved", "the hypervisor gave the CPU to others during the window")
 
 
-def _check(trial: Trial, calibrated: GraphWindow | None, reference: str) -> None:
+def _check(trial: Trial, ran: GraphWindow, calibrated: GraphWindow | None, reference: str) -> None:
     """Every object arrived, and the work is that of the cell's first arm."""
-    ran = trial.graph
-    assert ran
     if ran.objects != ran.sunk:
         trial.reject(
             "books", f"the sources made {ran.objects} objects and the sinks got {ran.sunk}"
@@ -230,7 +231,7 @@ def _check(trial: Trial, calibrated: GraphWindow | None, reference: str) -> None
         trial.reject(
             "work",
             f"{trial.forwarder} did other work than {reference}: digest {ran.work}, not "
-            f"{calibrated.work}, after {ran.walks} walks of {trial.link}",
+            f"{calibrated.work}, after {ran.walks} walks of {trial.cell.name}",
         )
 
 
@@ -240,7 +241,8 @@ class _Block:
     def __init__(self, session: GraphSession) -> None:
         self._session = session
         self._stack = ExitStack()
-        self._talks: dict[bool, Conversation] = {}
+        # With the number of the start.
+        self._talks: dict[bool, tuple[Conversation, int]] = {}
 
     def __enter__(self) -> _Block:
         return self
@@ -248,16 +250,18 @@ class _Block:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def conversation(self, *, native: bool) -> Conversation:
+    def conversation(self, *, native: bool) -> tuple[Conversation, int]:
+        """A program that runs, and which start of the session it is."""
         if native not in self._talks:
             found, bench = self._session.found, self._session.bench
             assert found
-            self._talks[native] = self._stack.enter_context(_talk(found, bench, native=native))
+            talk = self._stack.enter_context(_talk(found, bench, native=native))
+            self._talks[native] = talk, next(bench.starts)
         return self._talks[native]
 
     def drop_dead(self) -> None:
         """After an error: one that ended, or no longer answers in step, is not asked again."""
-        for native, talk in list(self._talks.items()):
+        for native, (talk, _) in list(self._talks.items()):
             if not (talk.child.running and talk.in_step):
                 del self._talks[native]
                 talk.child.stop()

@@ -12,12 +12,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from linerate.experiments.graph.window import OBJECTS
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.trial import Trial
 from linerate.verdict import stats
-from linerate.verdict.comparisons import Bed, CellPairs
+from linerate.verdict.comparisons import CellPairs, Pairing
 from linerate.verdict.judgement import Judgement, judge
-from linerate.verdict.metrics import OBJECTS
 from linerate.verdict.stats import Paired
 
 FAMILY = "the pairs of this question"
@@ -50,10 +50,10 @@ class Rates:
 
     def __init__(self, trials: Sequence[Trial], pairs: Sequence[CellPairs]) -> None:
         self._pairs = {each.cell.link: each for each in pairs}
-        self._found: dict[tuple[str, str], dict[Bed, float]] = {}
+        self._found: dict[tuple[str, str], dict[Pairing, float]] = {}
         for trial in trials:
             if trial.valid and (rate := OBJECTS.value(trial)):
-                self._found.setdefault((trial.arm, trial.link), {})[trial.bed] = rate
+                self._found.setdefault((trial.arm, trial.cell.name), {})[trial.pairing] = rate
 
     @property
     def cells(self) -> list[str]:
@@ -67,7 +67,7 @@ class Rates:
         found = self._products(arm, quotient)
         if not found:
             return None
-        over, under = zip(*(found[bed] for bed in sorted(found)), strict=True)
+        over, under = zip(*(found[pairing] for pairing in sorted(found)), strict=True)
         return stats.compare(over, under)
 
     def judged(self, arm: str, quotients: Sequence[Quotient]) -> list[Judged]:
@@ -93,22 +93,23 @@ class Rates:
         baseline = self._pairs[quotient.cells[0]].baseline
         one = self._products(baseline, quotient)
         other = self._products(baseline + AA_SUFFIX, quotient)
-        beds = sorted(one.keys() & other.keys())
-        if not beds:
+        pairings = sorted(one.keys() & other.keys())
+        if not pairings:
             return None
         return stats.compare(
-            [_value(one[bed]) for bed in beds], [_value(other[bed]) for bed in beds]
+            [_value(one[pairing]) for pairing in pairings],
+            [_value(other[pairing]) for pairing in pairings],
         )
 
-    def _products(self, arm: str, quotient: Quotient) -> Mapping[Bed, tuple[float, float]]:
+    def _products(self, arm: str, quotient: Quotient) -> Mapping[Pairing, tuple[float, float]]:
         rates = {cell: self._found.get((arm, cell), {}) for cell in quotient.cells}
-        beds = set.intersection(*(set(each) for each in rates.values()))
+        pairings = set.intersection(*(set(each) for each in rates.values()))
         return {
-            bed: (
-                math.prod(rates[cell][bed] for cell in quotient.over),
-                math.prod(rates[cell][bed] for cell in quotient.under),
+            pairing: (
+                math.prod(rates[cell][pairing] for cell in quotient.over),
+                math.prod(rates[cell][pairing] for cell in quotient.under),
             )
-            for bed in beds
+            for pairing in pairings
         }
 
 

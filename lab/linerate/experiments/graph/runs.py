@@ -12,8 +12,9 @@ from linerate.experiments.graph.design import NAME, GraphDesign, check, design_o
 from linerate.experiments.graph.experiment import GraphSession, look
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.page import page as graph_page
+from linerate.experiments.graph.page.table import print_summary
 from linerate.experiments.graph.summarise import pairs_of_cells, summarise
-from linerate.experiments.graph.table import print_summary
+from linerate.experiments.graph.window import OBJECTS
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.run_file import Run
 from linerate.records.trial import Trial
@@ -21,7 +22,6 @@ from linerate.runs.experiment import Comparable, Experiment
 from linerate.runs.kept_runs import SummaryFound, control_sample, interrupted_blocks, rate_sample
 from linerate.runs.run_summary import setup_of
 from linerate.verdict.comparisons import pairs_of
-from linerate.verdict.metrics import OBJECTS
 
 
 class Found(SummaryFound):
@@ -60,7 +60,7 @@ class GraphRuns(Experiment[Options, GraphDesign]):
         mine = judged(last_windows(trials)).trials
         result = Comparable()
         for pairs in pairs_of_cells(found.summary, mine, labels):
-            here = [trial for trial in mine if trial.link == pairs.cell.link]
+            here = [trial for trial in mine if trial.cell.name == pairs.cell.link]
             for label in pairs.pairs:
                 both = pairs_of(here, label, pairs.baseline, OBJECTS)
                 result.samples.append(rate_sample(pairs, label, *both))

@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from linerate.experiments.graph.answers import answers
 from linerate.experiments.graph.cells import BASE, described
 from linerate.experiments.graph.choice import judged, last_windows
+from linerate.experiments.graph.window import OBJECTS, GraphWindow, window_of
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import GraphFigures
-from linerate.records.trial import GraphWindow, Trial
+from linerate.records.trial import Trial
 from linerate.runs.run_summary import Setup, summary_of
 from linerate.verdict.arms import quartiles
 from linerate.verdict.comparisons import CellPairs, blocks_of, pair
-from linerate.verdict.metrics import OBJECTS
 
 
 def figures(trials: Sequence[Trial], build: str) -> GraphFigures:
     """Of an arm's judged windows in one cell."""
-    windows = [trial.graph for trial in trials if trial.valid and trial.graph]
+    windows = [ran for trial in trials if trial.valid and (ran := window_of(trial))]
     return GraphFigures(
         build=build,
         mobjects_per_s=quartiles(_mega(each.objects_per_s) for each in windows),
@@ -33,7 +33,7 @@ def figures(trials: Sequence[Trial], build: str) -> GraphFigures:
 def _language(windows: Sequence[Trial]) -> str:
     """As the records say; those of older versions do not, and then this build may know it."""
     first = windows[0]
-    return (first.program or described(first.forwarder)).language
+    return (first.program.described or described(first.forwarder)).language
 
 
 def _mega(value: float | None) -> float | None:
@@ -53,7 +53,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
     cells, pairs = [], []
     primary = _primary([cell.link for cell in setup.cells])
     for cell in setup.cells:
-        mine = [trial for trial in found.trials if trial.link == cell.link]
+        mine = [trial for trial in found.trials if trial.cell.key == cell.key]
         arms = []
         for label in labels:
             own = [trial for trial in mine if trial.arm == label]
@@ -98,7 +98,7 @@ def _without_figures(
     there = {cell.link for cell in found}
     told = []
     for cell in setup.cells:
-        tried = [t for t in trials if t.link == cell.link and t.role == "measure"]
+        tried = [t for t in trials if t.cell.key == cell.key and t.role == "measure"]
         if not tried or cell.link in there:
             continue
         if any(t.valid for t in tried):
@@ -107,7 +107,7 @@ def _without_figures(
                 "the halves has no valid window"
             )
         else:
-            why = f"no window of it is valid, the last because: {tried[-1].invalid}"
+            why = f"no window of it is valid, the last because: {tried[-1].invalid_why}"
         told.append(f"{cell.link} has no figures: {why}")
     return told
 
@@ -141,6 +141,6 @@ def _pairs(
 def pairs_of_cells(summary: Summary, trials: list[Trial], labels: Sequence[str]) -> list[CellPairs]:
     """The same, for another run to be compared with; `trials`: judged ones."""
     return [
-        _pairs(cell, [t for t in trials if t.link == cell.link], labels, primary=True)
+        _pairs(cell, [t for t in trials if t.cell.key == cell.key], labels, primary=True)
         for cell in summary.cells
     ]

@@ -46,7 +46,7 @@ class L3fwdDesign(OverloadDesign):
 
     def arms_in(self, trials: Sequence[Trial]) -> ArmsOf:
         """Return which arms each cell has in these records: those that were begun there."""
-        there = {(trial.link, trial.forwarder) for trial in trials if trial.role == "measure"}
+        there = {(trial.cell.name, trial.forwarder) for trial in trials if trial.role == "measure"}
 
         def found(cell: Cell) -> list[Arm]:
             names = [name for name in self.forwarders if (cell.link, name) in there]

@@ -41,8 +41,8 @@ from linerate.runs.plans.steps import (
     Started,
     Steps,
 )
-from linerate.trial.bed import Bed
-from linerate.trial.search.bed_device import Terms
+from linerate.trial.link_setup import LinkSetup
+from linerate.trial.search.setup_device import Terms
 
 # Shares of what came back of a flood that are tried as 100 %, until the sender is on time at the
 # greatest load.
@@ -143,11 +143,11 @@ class Latency(SessionPlan):
         found: dict[str, float] = yield OnSetup(cell, partial(self._all_paced, cell, names))
         return found
 
-    def _floods(self, block: int, drawn: list[Arm], setup: Bed) -> Steps[None]:
+    def _floods(self, block: int, drawn: list[Arm], setup: LinkSetup) -> Steps[None]:
         for arm in drawn:
             yield Once(setup=setup, arm=arm, block=block, role="measure", fails=False)
 
-    def _all_paced(self, cell: Cell, names: list[str], setup: Bed) -> Steps[dict[str, float]]:
+    def _all_paced(self, cell: Cell, names: list[str], setup: LinkSetup) -> Steps[dict[str, float]]:
         found = {}
         for name in names:
             flooded = flood_pps(self.trials, cell, name)
@@ -166,12 +166,11 @@ class Latency(SessionPlan):
         asked = [
             t
             for t in self.trials
-            if (t.link, t.size, t.forwarder) == (cell.link, cell.size, name)
-            and t.role in {"measure", "self-test"}
+            if (t.cell.key, t.forwarder) == (cell.key, name) and t.role in {"measure", "self-test"}
         ]
         return next((f"; the last because: {t.invalid}" for t in asked[::-1] if t.invalid), "")
 
-    def _paced(self, setup: Bed, arm: Arm, flooded: float) -> Steps[float | None]:
+    def _paced(self, setup: LinkSetup, arm: Arm, flooded: float) -> Steps[float | None]:
         """The greatest share of the flood's rate at whose greatest load the sender is on time."""
         for share in PACED_SHARES:
             pps = share * flooded
@@ -199,7 +198,7 @@ class Latency(SessionPlan):
         block: int,
         units: list[tuple[Part, Arm]],
         capacity: dict[str, float],
-        setup: Bed,
+        setup: LinkSetup,
     ) -> Steps[None]:
         for part, arm in units:
             known = capacity.get(arm.forwarder)
@@ -233,7 +232,7 @@ class Latency(SessionPlan):
             measured = measured or found is not None
         return measured
 
-    def _pings(self, block: int, drawn: list[Arm], setup: Bed) -> Steps[None]:
+    def _pings(self, block: int, drawn: list[Arm], setup: LinkSetup) -> Steps[None]:
         most = Most(windows=self.preset.windows)
         for arm in drawn:
             steps = plan.steps(self.options.protocols, (IDLE,))

@@ -32,11 +32,9 @@ class _Value:
 def flood_pps(trials: Sequence[Trial], cell: Cell, name: str) -> float | None:
     """What came back of the floods of a forwarder, in frames per second: the median."""
     return median_of(
-        t.received_pps
+        t.frames.received_pps
         for t in trials
-        if t.valid
-        and t.load == "flood"
-        and (t.link, t.size, t.forwarder) == (cell.link, cell.size, name)
+        if t.valid and t.request.load == "flood" and (t.cell.key, t.forwarder) == (cell.key, name)
     )
 
 
@@ -56,7 +54,7 @@ def round_trips(
             continue
         values = [found for t in mine if t.valid and (found := _round_trip(t))]
         loads = lower_load(mine[0].arm, step.load, mine)
-        asked = median_of(t.asked_pps for t in mine)
+        asked = median_of(t.request.pps for t in mine)
         result.append(
             RoundTrip(
                 **vars(_delayed(step, mine, values)),
@@ -72,7 +70,7 @@ def insides(trials: Sequence[Trial], protocols: Sequence[Protocol]) -> list[Insi
     result = []
     for step in (Step(protocol, load) for protocol in protocols for load in LOADS):
         mine = trials_at(trials, step)
-        valid = [t for t in mine if t.valid and t.clock]
+        valid = [t for t in mine if t.valid and t.frames.clock]
         for name in sorted({name for t in valid for name in spans_of(t)}):
             # Of several queues none has the quantiles of all.
             inside = [_inside(t, name) for t in valid if len(spans_of(t).get(name, ())) == 1]
@@ -95,7 +93,7 @@ def low_loads(trials: Sequence[Trial], arm: str) -> list[LowerLoad]:
     for load in LOADS:
         mine = [
             each
-            for protocol in dict.fromkeys(t.protocol for t in trials)
+            for protocol in dict.fromkeys(t.request.protocol for t in trials)
             for each in trials_at(trials, Step(protocol or "udp", load))
         ]
         if mine:
@@ -108,7 +106,7 @@ def _delayed(step: Step, trials: list[Trial], values: list[_Value]) -> Delayed:
     return Delayed(
         protocol=step.protocol,
         load_share=step.load,
-        asked_pps=median_of(trial.asked_pps for trial in trials),
+        asked_pps=median_of(trial.request.pps for trial in trials),
         trials=len(trials),
         invalid=len(trials) - len(valid),
         packets=sum(value.count for value in values),
@@ -118,10 +116,10 @@ def _delayed(step: Step, trials: list[Trial], values: list[_Value]) -> Delayed:
 
 
 def _round_trip(trial: Trial) -> _Value | None:
-    found, clock = trial.latency, trial.clock
+    found, clock = trial.frames.latency, trial.frames.clock
     if found is None or clock is None:
         return None
-    cycles: Callable[[float], float] = lambda ns: cycles_of(ns, clock)  # noqa: E731
+    cycles: Callable[[float], float] = lambda ns: cycles_of(ns, found, clock)  # noqa: E731
     return _Value(
         count=found.count,
         mean=cycles(found.mean_ns),
@@ -136,7 +134,7 @@ def _round_trip(trial: Trial) -> _Value | None:
 
 
 def _inside(trial: Trial, name: str) -> _Value | None:
-    clock, (found,) = trial.clock, spans_of(trial)[name]
+    clock, (found,) = trial.frames.clock, spans_of(trial)[name]
     mean = above_cost(found.mean_cycles, clock) if clock else None
     if clock is None or mean is None:
         return None

@@ -21,14 +21,15 @@ from linerate.host.places import rust_binary
 from linerate.host.process import Child, Command
 from linerate.links import Wire
 from linerate.records.cells import Arm
-from linerate.records.trial import Clock, LatencyFigures, Trial
+from linerate.records.outcome import Clock, LatencyFigures
+from linerate.records.trial import Trial
 from linerate.traffic import books
 from linerate.traffic.sender import Sent
 from linerate.trial.activity import Watch
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import Running, launch
-from linerate.trial.search.bed_device import DISTURBED
-from linerate.trial.trial import Bench, Plan, new_record, watched
+from linerate.trial.search.setup_device import DISTURBED
+from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, watched
 from linerate.trial.window import LINK_TIMEOUT_S, Settled, settle
 
 PROGRAM = "af-packet-ping"
@@ -64,13 +65,14 @@ class PacketSender:
     Lifecycle: a context manager. The forwarder is started by the first trial.
     """
 
-    def __init__(self, bench: Bench, bed: Bed, arm: Arm, *, block: int) -> None:
+    def __init__(self, bench: Bench, setup: LinkSetup, arm: Arm, *, block: int) -> None:
         self.bench = bench
-        self.bed = bed
+        self.setup = setup
         self.arm = arm
         self.block = block
         self._stack = ExitStack()
         self._running: Running | None = None
+        self._started: ProgramStart | None = None
 
     def __enter__(self) -> PacketSender:
         return self
@@ -92,12 +94,17 @@ class PacketSender:
 
     def _window(self, step: Step, seconds: float, attempt: int) -> Trial:
         plan = Plan(self.arm, "paced", self.block, 0, "search", load_share=0.0, pps=IDLE_PPS)
-        trial = new_record(self.bench, plan, self.bed)
-        trial.test, trial.attempt, trial.protocol = "ping", attempt, step.protocol
-        trial.maximum_pps = trial.asked_pps = IDLE_PPS
-        trial.asked_s = seconds
-        trial.build = forwarder(self.arm.forwarder).build_facts()
+        trial = new_record(self.bench, plan, self.setup)
+        request = trial.request
+        request.test, request.attempt, request.protocol = "ping", attempt, step.protocol
+        request.maximum_pps = request.pps = IDLE_PPS
+        request.seconds = seconds
+        trial.program.build = forwarder(self.arm.forwarder).build_facts()
         with watched(self.bench, trial):
+            if self._running is None:
+                self._started = ProgramStart.next(self.bench, self.setup)
+            if self._started:
+                self._started.enter(trial)
             running, wire = self._ready()
             watch = Watch(trial, running.children, wire.threads)
             before = settle(lambda: Sent(0, 0), running, wire.interfaces)
@@ -111,7 +118,7 @@ class PacketSender:
 
     def _ready(self) -> tuple[Running, Wire]:
         """The forwarder runs and forwards."""
-        wire, _ = self.bed.ready()
+        wire, _ = self.setup.ready()
         if self._running is None:
             bench = self.bench
             program = forwarder(self.arm.forwarder)
@@ -143,7 +150,7 @@ class PacketSender:
                     "--iface", end.name,
                     f"--{step.protocol}",
                     "--count", str(frames),
-                    "--size", str(self.bed.context.size),
+                    "--size", str(self.setup.context.size),
                     "--deadline", str(round(deadline_s * 1e6)),
                     "--out", str(out),
                 ),
@@ -200,17 +207,14 @@ def _enter(trial: Trial, found: Told, before: Settled, after: Settled) -> None:
         lost["packet sender's socket"] = found.dropped
     books.enter(trial, after.sent, after.forwarded.since(before.forwarded), lost)
     clock = Clock(tsc_hz=found.clock.tsc_hz, cost_cycles=found.clock.clock_cost_cycles)
-    trial.clock = clock
+    trial.frames.clock = clock
     if found.cycles is None:
         return
 
-    def ns(cycles: int) -> float:
-        # Records hold delays as they were stamped, with one reading of the clock in them.
-        return (cycles + clock.cost_cycles) / clock.tsc_hz * 1e9
-
-    delays = {name: ns(cycles) for name, cycles in found.cycles.items()}
-    trial.latency = LatencyFigures(
+    delays = {name: cycles / clock.tsc_hz * 1e9 for name, cycles in found.cycles.items()}
+    trial.frames.latency = LatencyFigures(
         count=found.received,
+        net=True,
         minimum_ns=delays["min"],
         mean_ns=delays["mean"],
         maximum_ns=delays["max"],

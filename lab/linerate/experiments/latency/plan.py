@@ -132,14 +132,14 @@ def no_packet_sender(link: Link) -> str | None:
 
 def load_of(trial: Trial) -> float | None:
     """Of which load a trial is; None: of another run's."""
-    if trial.asked_pps is None or not trial.maximum_pps:
+    if trial.request.pps is None or not trial.request.maximum_pps:
         return None
-    if trial.asked_pps == IDLE_PPS:
+    if trial.request.pps == IDLE_PPS:
         return IDLE
-    share = round(trial.asked_pps / trial.maximum_pps, _DIGITS)
+    share = round(trial.request.pps / trial.request.maximum_pps, _DIGITS)
     return share if share in LOADS else None
 
 
 def step_of(trial: Trial) -> Step | None:
     load = load_of(trial)
-    return None if load is None else Step(trial.protocol or "udp", load)
+    return None if load is None else Step(trial.request.protocol or "udp", load)

@@ -16,9 +16,10 @@ from linerate.experiments.latency.figures import (
 )
 from linerate.experiments.latency.plan import IDLE, INSIDE_LOADS, LOADS, LOW_LOAD, Step
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.outcome import Clock
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import LatencySummary
-from linerate.records.trial import Clock, Protocol, Trial
+from linerate.records.trial import Protocol, Trial
 from linerate.runs.run_summary import Setup, books_of, summary_of
 from linerate.verdict.arms import median_of, quartiles
 from linerate.verdict.comparisons import CellPairs, blocks_of, losses_at, pair
@@ -39,12 +40,8 @@ def asked_of(setup: Setup, design: LatencyDesign) -> Asked:
 
 def summarise(asked: Asked, trials: list[Trial], *, interrupted: bool) -> Summary:
     """Everything that summary.json says."""
-    done = {(t.link, t.size) for t in trials}
-    found = [
-        summarise_cell(cell, asked, trials)
-        for cell in asked.cells
-        if (cell.link, cell.size) in done
-    ]
+    done = {t.cell.key for t in trials}
+    found = [summarise_cell(cell, asked, trials) for cell in asked.cells if cell.key in done]
     pairs = [each for cell in found for each in pairs_of_cell(cell, asked, trials)]
     summary = summary_of(asked, trials, found, pairs, interrupted=interrupted)
     summary.clock = clock_of(trials)
@@ -53,15 +50,15 @@ def summarise(asked: Asked, trials: list[Trial], *, interrupted: bool) -> Summar
 
 def clock_of(trials: list[Trial]) -> Clock | None:
     """As the sender of the first trial knows it."""
-    return next((t.clock for t in trials if t.latency and t.clock), None)
+    return next((t.frames.clock for t in trials if t.frames.latency and t.frames.clock), None)
 
 
 def of_cell(cell: Cell | CellSummary, trials: list[Trial]) -> list[Trial]:
-    return [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+    return [t for t in trials if t.cell.key == cell.key]
 
 
 def searched(trials: Sequence[Trial], test: str) -> list[Trial]:
-    return [t for t in trials if t.role == "search" and t.test == test]
+    return [t for t in trials if t.role == "search" and t.request.test == test]
 
 
 def summarise_cell(cell: Cell, asked: Asked, trials: list[Trial]) -> CellSummary:
@@ -90,9 +87,9 @@ def summarise_cell(cell: Cell, asked: Asked, trials: list[Trial]) -> CellSummary
 def _arm(arm: Arm, cell: Cell, asked: Asked, own: list[Trial], trials: list[Trial]) -> ArmSummary:
     """`own`: the arm's trials, of `trials`, those of the cell."""
     program = program_of(own, arm.forwarder)
-    floods = [t for t in own if t.load == "flood"]
+    floods = [t for t in own if t.request.load == "flood"]
     # At idle without a capacity something had to stand there.
-    loaded = [t for t in searched(own, "latency") if t.maximum_pps != t.asked_pps]
+    loaded = [t for t in searched(own, "latency") if t.request.maximum_pps != t.request.pps]
     return ArmSummary(
         arm=arm.label,
         forwarder=arm.forwarder,
@@ -101,11 +98,13 @@ def _arm(arm: Arm, cell: Cell, asked: Asked, own: list[Trial], trials: list[Tria
         trials=len(own),
         invalid=sum(not t.valid for t in own),
         received_mpps=quartiles(
-            t.received_pps / 1e6 for t in floods if t.valid and t.received_pps is not None
+            t.frames.received_pps / 1e6
+            for t in floods
+            if t.valid and t.frames.received_pps is not None
         ),
         latency=LatencySummary(
             flood_pps=flood_pps(trials, cell, arm.forwarder),
-            capacity_pps=median_of(t.maximum_pps for t in loaded),
+            capacity_pps=median_of(t.request.maximum_pps for t in loaded),
             round_trips=round_trips(searched(own, "latency"), asked.protocols, program.tx_buffer),
             packet_sender=round_trips(searched(own, "ping"), asked.protocols, program.tx_buffer)
             or None,

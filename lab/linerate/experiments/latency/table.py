@@ -10,9 +10,9 @@ from rich.table import Table
 
 from linerate.experiments.latency.plan import IDLE, no_packet_sender
 from linerate.links import link
+from linerate.records.outcome import Clock
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import Delayed, Delays, Inside, RoundTrip
-from linerate.records.trial import Clock
 from linerate.report.console import new_table, number, share
 from linerate.verdict.sentences import controls
 

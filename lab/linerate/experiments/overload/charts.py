@@ -27,7 +27,8 @@ def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | N
     def value(trial: Trial) -> float | None:
         if cycles:
             return trial.window_cycles_per_packet
-        rate = trial.received_pps if trial.received is not None else trial.forwarder_rx_pps
+        frames = trial.frames
+        rate = frames.received_pps if frames.received is not None else frames.forwarder_rx_pps
         return rate / 1e6 if rate is not None else None
 
     def figure(arm: ArmSummary) -> Quartiles | None:
@@ -37,7 +38,7 @@ def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | N
     points = [
         {"arm": t.arm, "value": found, "block": t.block}
         for t in trials
-        if (t.link, t.size, t.role) == (cell.link, cell.size, "measure")
+        if (t.cell.key, t.role) == (cell.key, "measure")
         and t.valid
         and (found := value(t)) is not None
     ]

@@ -37,7 +37,7 @@ from linerate.runs.plans.blocks import (
     schedule,
 )
 from linerate.runs.plans.steps import More, Steps
-from linerate.trial.search.bed_device import Terms
+from linerate.trial.search.setup_device import Terms
 
 NAME = "overload"
 QUESTION = (

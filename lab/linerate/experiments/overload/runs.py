@@ -75,7 +75,7 @@ def compared(summary: Summary, trials: list[Trial], arms_of: ArmsOf) -> Comparab
     """What another run's floods and fixed loads can be compared with."""
     result = Comparable()
     for cell in summary.cells:
-        mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+        mine = [t for t in trials if t.cell.key == cell.key]
         measured = [t for t in mine if t.role == "measure"]
         labels = [arm.label for arm in arms_of(Cell(cell.link, cell.size, cell.blocks))]
         # The first metric answers the experiment's question.

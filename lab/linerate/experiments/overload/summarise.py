@@ -29,7 +29,7 @@ def summarise_cell(
     cell: Cell, arms: list[Arm], trials: list[Trial], line_rate: float | None
 ) -> CellSummary:
     """Arms, references, ceiling and books of one link and size."""
-    mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+    mine = [t for t in trials if t.cell.key == cell.key]
     tests = [t for t in mine if t.role == "self-test"]
     ceiling = ceiling_of(tests, line_rate) if link(cell.link).has_generator else None
 
@@ -66,7 +66,7 @@ def _pairs(found: list[CellSummary], trials: list[Trial], arms_of: ArmsOf) -> li
     result = []
     for cell in found:
         labels = [arm.label for arm in arms_of(Cell(cell.link, cell.size, cell.blocks))]
-        mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+        mine = [t for t in trials if t.cell.key == cell.key]
         low = [t for t in mine if t.role == "lower-load"]
         rates = pair_cell(cell, [t for t in mine if t.role == "measure"], labels)
         costs = pair_costs(cell, low, labels, blocks_of(low))
@@ -79,10 +79,10 @@ def summarise(
 ) -> Summary:
     """Everything that summary.json says. `arms_of`: unless every cell has all."""
     arms = arms_of or (lambda _: setup.arms)
-    done = {(t.link, t.size) for t in trials}
+    done = {t.cell.key for t in trials}
     found = [
         summarise_cell(cell, arms(cell), trials, setup.line_rate)
         for cell in setup.cells
-        if (cell.link, cell.size) in done
+        if cell.key in done
     ]
     return summary_of(setup, trials, found, _pairs(found, trials, arms), interrupted=interrupted)

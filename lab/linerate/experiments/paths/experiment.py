@@ -18,7 +18,7 @@ from linerate.records.cells import Cell
 from linerate.runs.plans.block_plan import BlockPlan, Windows
 from linerate.runs.plans.blocks import arms, blocks_for, check_blocks, check_fit, order
 from linerate.runs.plans.steps import More, Steps
-from linerate.trial.search.bed_device import Terms
+from linerate.trial.search.setup_device import Terms
 
 NAME = "paths"
 QUESTION = (

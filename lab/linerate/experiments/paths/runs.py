@@ -61,7 +61,7 @@ class PathsRuns(Experiment[Options, PathsDesign]):
         labels = [arm.label for arm in design.arms]
         result = Comparable()
         for cell in found.summary.cells:
-            mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+            mine = [t for t in trials if t.cell.key == cell.key]
             measured = [t for t in mine if t.role == "measure"]
             pairs = rate_pairs(cell, measured, labels)
             for label in pairs.pairs:

@@ -11,9 +11,10 @@ from pydantic import Field
 
 from linerate.experiments.paths.published import bands
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.outcome import CpuPart
 from linerate.records.summary import ArmSummary, Ceiling, CellSummary, Summary
 from linerate.records.summary_figures import PathFigures
-from linerate.records.trial import CpuPart, Trial
+from linerate.records.trial import Trial
 from linerate.runs.options import Agreement, Probing
 from linerate.runs.run_summary import Design, Setup, books_of, summary_of
 from linerate.verdict.arms import (
@@ -48,13 +49,15 @@ def path_figures(trials: Sequence[Trial], own_mpps: float | None = None) -> Path
     """Of an arm's trials in a flood or at one load. `own_mpps`: what it carried in a flood."""
     valid = [trial for trial in trials if trial.valid]
     offered = median_of(
-        t.attempted / t.duration_s / 1e6 for t in valid if t.attempted and t.duration_s
+        t.frames.attempted / t.frames.duration_s / 1e6
+        for t in valid
+        if t.frames.attempted and t.frames.duration_s
     )
     return PathFigures(
         cpus=_cpus(valid),
-        cpu_ns_per_packet=quartiles(t.cpu_ns_per_packet("process", "napi") for t in valid),
-        process_ns=quartiles(t.cpu_ns_per_packet("process") for t in valid),
-        napi_ns=quartiles(t.cpu_ns_per_packet("napi") for t in valid),
+        cpu_ns_per_packet=quartiles(t.frames.cpu_ns_per_packet("process", "napi") for t in valid),
+        process_ns=quartiles(t.frames.cpu_ns_per_packet("process") for t in valid),
+        napi_ns=quartiles(t.frames.cpu_ns_per_packet("napi") for t in valid),
         softirq_ns=_softirq_ns(valid),
         core_share=quartiles(_core_share(t) for t in valid),
         own_share=offered / own_mpps if offered and own_mpps else None,
@@ -68,37 +71,41 @@ def path_figures(trials: Sequence[Trial], own_mpps: float | None = None) -> Path
 
 
 def _cpus(trials: Sequence[Trial]) -> dict[CpuPart, list[int]]:
-    return {each.of: each.cpus for trial in trials[:1] for each in trial.cpu_time or ()}
+    return {each.of: each.cpus for trial in trials[:1] for each in trial.frames.cpu_time or ()}
 
 
 def _softirq_ns(trials: Sequence[Trial]) -> float | None:
     """Of all together: one trial has a few ticks."""
     known = [
-        (seconds, trial.received)
+        (seconds, trial.frames.received)
         for trial in trials
-        if (seconds := trial.cpu_seconds("softirq")) is not None and trial.received
+        if (seconds := trial.frames.cpu_seconds("softirq")) is not None and trial.frames.received
     ]
     received = sum(count for _, count in known)
     return sum(seconds for seconds, _ in known) / received * 1e9 if received else None
 
 
 def _core_share(trial: Trial) -> float | None:
-    seconds = trial.cpu_seconds("process", "napi")
-    return seconds / trial.duration_s if seconds is not None and trial.duration_s else None
+    seconds = trial.frames.cpu_seconds("process", "napi")
+    return (
+        seconds / trial.frames.duration_s
+        if seconds is not None and trial.frames.duration_s
+        else None
+    )
 
 
 def _lost(trials: Sequence[Trial]) -> dict[str, float] | None:
     """By the counter that names them, of what was sent; all trials together. None: of nothing."""
-    sent = sum((t.accepted or 0) + (t.lost_at_ingress or 0) for t in trials)
+    sent = sum((t.frames.accepted or 0) + (t.frames.lost_at_ingress or 0) for t in trials)
     if not sent:
         return None
     counts: dict[str, int] = {}
     for trial in trials:
         named = {
-            "link ingress": trial.lost_at_ingress,
-            "forwarder": trial.forwarder_drops,
-            **trial.link_drops,
-            "unattributed": trial.unattributed,
+            "link ingress": trial.frames.lost_at_ingress,
+            "forwarder": trial.frames.forwarder_drops,
+            **trial.frames.link_drops,
+            "unattributed": trial.frames.unattributed,
         }
         for place, count in named.items():
             counts[place] = counts.get(place, 0) + (count or 0)
@@ -112,7 +119,7 @@ def summarise_cell(
     cell: Cell, arms: list[Arm], trials: list[Trial], line_rate: float | None
 ) -> CellSummary:
     """Arms, the sender's rate, the common rate and the books of one link and size."""
-    mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+    mine = [t for t in trials if t.cell.key == cell.key]
     found = []
     for arm in arms:
         own = [t for t in mine if t.role == "measure" and t.arm == arm.label]
@@ -129,7 +136,9 @@ def summarise_cell(
     carried = {each.arm: each.received_mpps.median for each in found if each.received_mpps}
     windows = last_windows(paced)
     for load in loads:
-        at_load = [t for t in windows if (t.arm, t.load_share) == (load.arm, load.load_share)]
+        at_load = [
+            t for t in windows if (t.arm, t.request.load_share) == (load.arm, load.load_share)
+        ]
         load.path = path_figures(at_load, carried.get(load.arm))
     return CellSummary(
         link=cell.link,
@@ -152,7 +161,9 @@ def _place(arm: ArmSummary, own: Sequence[Trial]) -> None:
     accepted is the sender's own rate, beside this very path.
     """
     arm.ceiling_share = median_of(
-        t.received / t.accepted for t in own if t.valid and t.accepted and t.received is not None
+        t.frames.received / t.frames.accepted
+        for t in own
+        if t.valid and t.frames.accepted and t.frames.received is not None
     )
     if arm.ceiling_share is not None and arm.ceiling_share >= CEILING_SHARE:
         arm.limited_by = "generator"
@@ -190,7 +201,7 @@ def rate_pairs(cell: CellSummary, trials: list[Trial], labels: list[str]) -> Cel
 
 
 def _pairs(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list[CellPairs]:
-    mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+    mine = [t for t in trials if t.cell.key == cell.key]
     low = [t for t in mine if t.role == "lower-load"]
     planned, loads = blocks_of(low), loads_of(cell)
     rates = rate_pairs(cell, [t for t in mine if t.role == "measure"], labels)
@@ -203,11 +214,11 @@ def _pairs(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list[Ce
 
 def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summary:
     """Everything that summary.json says."""
-    done = {(t.link, t.size) for t in trials}
+    done = {t.cell.key for t in trials}
     found = [
         summarise_cell(cell, setup.arms, trials, setup.line_rate)
         for cell in setup.cells
-        if (cell.link, cell.size) in done
+        if cell.key in done
     ]
     labels = [arm.label for arm in setup.arms]
     pairs = [each for cell in found for each in _pairs(cell, trials, labels)]

@@ -10,8 +10,8 @@ from linerate.experiments.rfc2544.presets import THROUGHPUT, Preset
 from linerate.experiments.rfc2544.units import Unit, run_tests
 from linerate.records.trial import Test
 from linerate.runs.plans.blocks import PEERS
-from linerate.trial.search.bed_device import Terms
 from linerate.trial.search.device import Changed, Outcome
+from linerate.trial.search.setup_device import Terms
 from linerate.trial.search.simulated import Model, SimulatedForwarder
 
 # To configure a sender, to let counters settle, and to write the record.

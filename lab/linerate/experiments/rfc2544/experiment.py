@@ -38,7 +38,7 @@ from linerate.runs.plans.steps import (
 )
 from linerate.runs.run_summary import Design
 from linerate.traffic.other_generator import GENERATOR, OtherGenerator
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 from linerate.verdict.ceiling import ceiling_of
 
 NAME = "rfc2544"
@@ -230,7 +230,7 @@ class Rfc2544(SessionPlan):
                 )
 
     @staticmethod
-    def _flood_peers(block: int, drawn: list[Arm], setup: Bed) -> Steps[None]:
+    def _flood_peers(block: int, drawn: list[Arm], setup: LinkSetup) -> Steps[None]:
         for arm in drawn:
             yield Once(
                 setup=setup, arm=arm, block=block, role="self-test", counts=False, fails=False
@@ -258,7 +258,7 @@ class Rfc2544(SessionPlan):
                     "run on a quieter machine, or name 100 % by --line-rate",
                 )
 
-    def _all_paced(self, flooded: Ceiling, setup: Bed) -> Steps[float | None]:
+    def _all_paced(self, flooded: Ceiling, setup: LinkSetup) -> Steps[float | None]:
         """The greatest share that the sender keeps in each of several starts of the peer."""
         for share in PACED_SHARES:
             for start in range(PACED_STARTS):
@@ -283,7 +283,7 @@ class Rfc2544(SessionPlan):
                     "--line-rate with fewer frames per second",
                 )
 
-    def _paces(self, peer: str, pps: float, start: int, setup: Bed) -> Steps[bool]:
+    def _paces(self, peer: str, pps: float, start: int, setup: LinkSetup) -> Steps[bool]:
         """Whether the sender keeps this rate: it is on time in one of the windows that a trial may
         have, and did not fall behind for good in as many others.
 
@@ -312,7 +312,7 @@ class Rfc2544(SessionPlan):
     # -- the searches --------------------------------------------------------------------------
 
     def _searches(
-        self, cell: Cell, block: int, drawn: list[Arm], max_pps: float, setup: Bed
+        self, cell: Cell, block: int, drawn: list[Arm], max_pps: float, setup: LinkSetup
     ) -> Steps[None]:
         for arm in drawn:
 
@@ -346,4 +346,5 @@ def _nothing_found(unit: Unit) -> str | None:
 
 
 def _fell_behind(trial: Trial) -> bool:
-    return bool(trial.late and trial.attempted and trial.late / trial.attempted > BEHIND)
+    late, attempted = trial.frames.late, trial.frames.attempted
+    return bool(late and attempted and late / attempted > BEHIND)

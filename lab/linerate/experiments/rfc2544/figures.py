@@ -24,13 +24,13 @@ from linerate.records.summary_figures import (
 )
 from linerate.records.trial import Test, Trial
 from linerate.trial.search.back_to_back import REPETITIONS as BURST_REPETITIONS
-from linerate.trial.search.bed_device import DISTURBED
 from linerate.trial.search.core_use import share_of
 from linerate.trial.search.latency import DEFINITION, AtLoad, Run
 from linerate.trial.search.latency import REPETITIONS as LATENCY_REPETITIONS
 from linerate.trial.search.procedure import Result
 from linerate.trial.search.recovery import REPETITIONS as RECOVERY_REPETITIONS
 from linerate.trial.search.replay import ENDED
+from linerate.trial.search.setup_device import DISTURBED
 from linerate.trial.search.throughput import unfinished
 from linerate.verdict.arms import last_windows, lower_load, quartiles
 
@@ -248,14 +248,20 @@ def _at_throughput(units: Sequence[Searched]) -> LowerLoad | None:
     """Core use at the load that each search itself found."""
     trials: list[Trial] = []
     for each in units:
-        mine = [trial for trial in each.trials if trial.test == "core-use" and trial.load_share]
+        mine = [
+            trial
+            for trial in each.trials
+            if trial.request.test == "core-use" and trial.request.load_share
+        ]
         rate = each.unit.lossless.lower_pps if each.unit.lossless else None
         trials += [
             trial
             for trial in last_windows(mine)
-            if rate and trial.maximum_pps and trial.load_share == share_of(rate, trial.maximum_pps)
+            if rate
+            and trial.request.maximum_pps
+            and trial.request.load_share == share_of(rate, trial.request.maximum_pps)
         ]
-    shares = [trial.load_share for trial in trials if trial.load_share]
+    shares = [trial.request.load_share for trial in trials if trial.request.load_share]
     return lower_load(trials[0].arm, statistics.median(shares), trials) if trials else None
 
 

@@ -30,7 +30,7 @@ _MICRO = 1e6
 class Compared:
     """`load_share`: at which load; None: the metric has but one.
 
-    `tests`: whose trials must all be of one bed for a pair. What was measured at a rate that the
+    `tests`: whose trials must all be of one setup for a pair. What was measured at a rate that the
     throughput test found needs that test's too: the rate would be of another moment.
 
     `beyond`: why a search that was made has a figure worse or better than what was tried, if so.

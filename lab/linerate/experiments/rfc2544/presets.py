@@ -16,8 +16,8 @@ from linerate.host.errors import UsageError, look_up
 from linerate.records.trial import Test
 from linerate.traffic.otg import Ip
 from linerate.trial.search import back_to_back, core_use, frame_loss, latency, recovery
-from linerate.trial.search.bed_device import Terms
 from linerate.trial.search.goals import FINAL_S, Goal
+from linerate.trial.search.setup_device import Terms
 
 # RFC 2544, 9.1.
 STANDARD_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)

@@ -10,7 +10,7 @@ from linerate.experiments.rfc2544.presets import Preset
 from linerate.experiments.rfc2544.units import Unit, run_tests
 from linerate.records.trial import Test, Trial
 from linerate.trial.search.replay import EndOfRecordsError, MismatchError, Replay
-from linerate.verdict.comparisons import Bed
+from linerate.verdict.comparisons import Pairing
 
 # The library wants one.
 NO_LIMIT_S = 1e9
@@ -31,13 +31,13 @@ class Searched:
     # The records do not belong to this procedure.
     mismatch: str | None = None
 
-    def bed_of(self, *tests: Test) -> Bed | None:
-        """The one bed of all trials of these tests (`Trial.bed`): only such figures make pairs.
+    def pairing_of(self, *tests: Test) -> Pairing | None:
+        """The one `Trial.pairing` of all trials of these tests: only such figures make pairs.
 
-        None: there are no such trials, or they are of several beds.
+        None: there are no such trials, or they are of several pairings.
         """
-        beds = {trial.bed for trial in self.trials if trial.test in tests}
-        return beds.pop() if len(beds) == 1 else None
+        pairings = {trial.pairing for trial in self.trials if trial.request.test in tests}
+        return pairings.pop() if len(pairings) == 1 else None
 
 
 def searched(
@@ -74,4 +74,4 @@ def _ask_again(found: Searched, preset: Preset, tests: Sequence[Test], blocks: i
 
 def maximum_of(trials: Sequence[Trial]) -> float | None:
     """100 % of the search that these belong to."""
-    return next((trial.maximum_pps for trial in trials if trial.maximum_pps), None)
+    return next((trial.request.maximum_pps for trial in trials if trial.request.maximum_pps), None)

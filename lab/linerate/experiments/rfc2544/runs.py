@@ -115,13 +115,13 @@ class Rfc2544Runs(Experiment[Options, SearchDesign]):
         asked, found = told.asked, told.summary
         result = Comparable()
         for cell in found.cells:
-            mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+            mine = [t for t in trials if t.cell.key == cell.key]
             rates = rates_of(asked, cell, told.searches[cell.link, cell.size])
             pairs = rates.pairs
             for label in pairs.pairs:
                 result.samples.append(rate_sample(pairs, label, *rates.both(label)))
             itself, _ = rates.both(pairs.baseline + AA_SUFFIX)
             result.controls.append(control_sample(pairs, itself))
-            polled = [t for t in at_fixed_loads(asked.search, mine) if t.polling is not None]
+            polled = [t for t in at_fixed_loads(asked.search, mine) if t.frames.polling is not None]
             result.add(compared_costs(cell, polled, [arm.label for arm in asked.arms]))
         return result

@@ -28,7 +28,7 @@ from linerate.trial.search.latency import DEFINITION
 from linerate.trial.search.replay import RATE_TOLERANCE
 from linerate.verdict.arms import summarise_arm, summarise_lower_load
 from linerate.verdict.ceiling import CEILING_SHARE, UNPROVEN_SHARE, ceiling_of, cost_leads
-from linerate.verdict.comparisons import Bed, CellPairs, both_of, led, pair_costs, pair_searched
+from linerate.verdict.comparisons import CellPairs, Pairing, both_of, led, pair_costs, pair_searched
 from linerate.verdict.metrics import NDR, PDR
 from linerate.verdict.programs import program_of
 
@@ -71,7 +71,7 @@ def searches_of(asked: Asked, trials: list[Trial]) -> Searches:
     """All procedures asked once more. That takes long: once will do for summary, page and more."""
     return {
         (cell.link, cell.size): searched(
-            [t for t in trials if (t.link, t.size) == (cell.link, cell.size)],
+            [t for t in trials if t.cell.key == cell.key],
             asked.search,
             asked.tests_of,
             asked.shared_by,
@@ -101,7 +101,7 @@ def summarise(
     pairs: list[CellPairs] = []
     unlike: list[str] = []
     for cell in asked.cells:
-        mine = [t for t in trials if (t.link, t.size) == (cell.link, cell.size)]
+        mine = [t for t in trials if t.cell.key == cell.key]
         if not mine:
             continue
         whole = _Cell(cell, mine, searches[cell.link, cell.size])
@@ -146,7 +146,7 @@ def lacking(summary: Summary) -> bool:
 
 def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
     cell = whole.cell
-    tests = [t for t in whole.trials if (t.role, t.load) == ("self-test", "flood")]
+    tests = [t for t in whole.trials if (t.role, t.request.load) == ("self-test", "flood")]
     ceiling = _ceiling(asked, whole, tests)
     flooded = _flooded(asked, tests)
     found = [_arm(asked, whole, arm) for arm in asked.arms if whole.of(arm.label)]
@@ -165,7 +165,7 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
     for entry in found:
         _place(asked, whole, entry, flooded)
     labels = {arm.label for arm in asked.arms}
-    low = [t for t in whole.trials if t.test == "low-load" and t.arm in labels]
+    low = [t for t in whole.trials if t.request.test == "low-load" and t.arm in labels]
     fixed = [t for t in at_fixed_loads(asked.search, whole.trials) if t.arm in labels]
     return CellSummary(
         link=cell.link,
@@ -181,7 +181,11 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
 
 def at_fixed_loads(preset: Preset, trials: Sequence[Trial]) -> list[Trial]:
     """Of the core use, what compares between arms: not what was measured at an own throughput."""
-    return [t for t in trials if t.test == "core-use" and t.load_share in preset.core_use_loads]
+    return [
+        t
+        for t in trials
+        if t.request.test == "core-use" and t.request.load_share in preset.core_use_loads
+    ]
 
 
 def _unprobed(cells: Sequence[Cell], trials: Sequence[Trial]) -> list[str]:
@@ -190,8 +194,8 @@ def _unprobed(cells: Sequence[Cell], trials: Sequence[Trial]) -> list[str]:
     for cell in cells:
         seen: dict[str, bool] = {}
         for trial in trials:
-            if (trial.link, trial.size, trial.test) == (cell.link, cell.size, "core-use"):
-                polled = trial.busy_cycles_per_packet is not None
+            if (trial.cell.key, trial.request.test) == (cell.key, "core-use"):
+                polled = trial.frames.busy_cycles_per_packet is not None
                 if trial.valid:
                     seen[trial.forwarder] = seen.get(trial.forwarder, False) or polled
         missing = [name for name, polled in seen.items() if not polled]
@@ -265,8 +269,8 @@ def _arm(asked: Asked, whole: _Cell, arm: Arm) -> ArmSummary:
 def _place(asked: Asked, whole: _Cell, entry: ArmSummary, flooded: Mapping[int, Ceiling]) -> None:
     """How near the arm came to 100 %, and whether generator or link held it back.
 
-    The reference peer is searched on the same beds: the share is the median over beds of the arm's
-    rate over the peer's; or that of the arm's rates, over the rate of --line-rate.
+    The reference peer is searched in the same blocks: the share is the median over pairings of the
+    arm's rate over the peer's; or that of the arm's rates, over the rate of --line-rate.
     """
     goal = asked.lossless
     rates = [rate for each in whole.of(entry.arm) if (rate := rate_of(each, goal))]
@@ -275,12 +279,16 @@ def _place(asked: Asked, whole: _Cell, entry: ArmSummary, flooded: Mapping[int, 
     if asked.line_rate:
         entry.ceiling_share = statistics.median(rates) / asked.line_rate
     elif flooded:
-        by_bed = _by_bed(whole.units, partial(rate_of, goal=goal), THROUGHPUT)
+        by_pairing = _by_pairing(whole.units, partial(rate_of, goal=goal), THROUGHPUT)
         ratios = [
             own / best
             for part, ceiling in flooded.items()
             for own, best in both_of(
-                {bed: here for bed, here in by_bed.items() if asked.part_of(bed[1]) == part},
+                {
+                    pairing: here
+                    for pairing, here in by_pairing.items()
+                    if asked.part_of(pairing[1]) == part
+                },
                 entry.arm,
                 ceiling.peer,
             )[0]
@@ -334,7 +342,7 @@ def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
         pair_searched(
             summary,
             PDR if goal.loss_ratio else NDR,
-            _by_bed(whole.units, partial(rate_of, goal=goal.name), THROUGHPUT),
+            _by_pairing(whole.units, partial(rate_of, goal=goal.name), THROUGHPUT),
             labels,
             planned=begun,
             primary=place == 0,
@@ -344,7 +352,7 @@ def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
     used = at_fixed_loads(asked.search, whole.trials)
     result = led(rates, pair_costs(summary, used, labels, begun), costs_lead=cost_leads(summary))
     for figure in compared(asked.search):
-        values = _by_bed(whole.units, figure.value, figure.tests)
+        values = _by_pairing(whole.units, figure.value, figure.tests)
         # Without any this was not measured, or is no figure of these forwarders.
         if any(label in here for here in values.values() for label in labels):
             result.append(
@@ -377,15 +385,15 @@ def _begun(units: Sequence[Searched]) -> int:
     return len({each.block for each in units})
 
 
-def _by_bed(
+def _by_pairing(
     units: Sequence[Searched], value: Callable[[Searched], float | None], tests: Sequence[Test]
-) -> dict[Bed, dict[str, float]]:
-    """One value per search whose trials of these tests are of one bed, by bed and arm."""
-    found: dict[Bed, dict[str, float]] = {}
+) -> dict[Pairing, dict[str, float]]:
+    """One value per search whose trials of these tests are of one pairing, by pairing and arm."""
+    found: dict[Pairing, dict[str, float]] = {}
     for each in units:
-        bed = each.bed_of(*tests)
-        if bed and (one := value(each)) is not None:
-            found.setdefault(bed, {})[each.arm] = one
+        pairing = each.pairing_of(*tests)
+        if pairing and (one := value(each)) is not None:
+            found.setdefault(pairing, {})[each.arm] = one
     return found
 
 
@@ -394,16 +402,16 @@ class Rates:
     """The lossless rates of one cell: compared, and one by one."""
 
     pairs: CellPairs
-    by_bed: dict[Bed, dict[str, float]]
+    by_pairing: dict[Pairing, dict[str, float]]
 
     def both(self, label: str) -> tuple[list[tuple[float, float]], int]:
-        """The arm's and the baseline's, for each bed that both shared; on how many one was 0."""
-        return both_of(self.by_bed, label, self.pairs.baseline)
+        """The arm's and the baseline's, for each pairing that both have; in how many one was 0."""
+        return both_of(self.by_pairing, label, self.pairs.baseline)
 
 
 def rates_of(asked: Asked, summary: CellSummary, units: list[Searched]) -> Rates:
     """`units`: of this cell."""
-    rates = _by_bed(units, partial(rate_of, goal=asked.lossless), THROUGHPUT)
+    rates = _by_pairing(units, partial(rate_of, goal=asked.lossless), THROUGHPUT)
     labels = [arm.label for arm in asked.arms]
     pairs = pair_searched(summary, NDR, rates, labels, planned=_begun(units), primary=True)
     return Rates(pairs, rates)

@@ -31,8 +31,8 @@ from linerate.runs.plans.steps import (
     Started,
     Steps,
 )
-from linerate.trial.bed import Bed
-from linerate.trial.search.bed_device import Terms
+from linerate.trial.link_setup import LinkSetup
+from linerate.trial.search.setup_device import Terms
 
 MAX_FAILURES = 8
 
@@ -95,7 +95,7 @@ class BlockPlan(SessionPlan):
         yield Announce(f"{cell.link} {cell.size} B: {counted(cell.blocks, 'block')}")
         load: Load = "flood" if link(cell.link).has_generator else "self-driven"
 
-        def of(block: int, drawn: Sequence[tuple[Role, Arm]], setup: Bed) -> Steps[None]:
+        def of(block: int, drawn: Sequence[tuple[Role, Arm]], setup: LinkSetup) -> Steps[None]:
             for role, arm in drawn:
                 yield Once(setup=setup, arm=arm, block=block, role=role, load=load)
 
@@ -117,7 +117,7 @@ class BlockPlan(SessionPlan):
             for share in shares:
                 started.measure(share * full_pps, windows.seconds, latency=windows.latency)
 
-        def of(block: int, drawn: Sequence[Arm], setup: Bed) -> Steps[None]:
+        def of(block: int, drawn: Sequence[Arm], setup: LinkSetup) -> Steps[None]:
             for arm in drawn:
                 yield Start(
                     setup=setup, arm=arm, block=block, role="lower-load", max_pps=full_pps,

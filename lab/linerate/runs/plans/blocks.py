@@ -16,8 +16,8 @@ from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
 from linerate.host.text import counted
 from linerate.links import base_name, link
-from linerate.records.cells import AA_SUFFIX, Arm, Cell
-from linerate.records.trial import Role, is_graph
+from linerate.records.cells import AA_SUFFIX, Arm, Cell, is_graph
+from linerate.records.trial import Role
 from linerate.verdict.stats import fewest_pairs
 
 PEERS = ("reflect", "testpmd-io")

@@ -24,9 +24,9 @@ from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Directions, InvalidCode, Load, Role, Test, Trial
 from linerate.traffic.otg import Ip
 from linerate.traffic.other_generator import OtherGenerator
-from linerate.trial.bed import Bed
-from linerate.trial.search.bed_device import DISTURBED, Terms
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Outcome, TestedDevice
+from linerate.trial.search.setup_device import DISTURBED, Terms
 from linerate.trial.trial import Bench
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class OnSetup(Step):
     """
 
     cell: Cell
-    steps: Callable[[Bed], Steps[Any]]
+    steps: Callable[[LinkSetup], Steps[Any]]
     flood: bool = False
     sender: bool = True
 
@@ -99,7 +99,7 @@ class Once(Step):
     `counts`: it is one of the planned trials. `fails`: it ends the run where so many fail in a row.
     """
 
-    setup: Bed
+    setup: LinkSetup
     arm: Arm
     block: int
     role: Role
@@ -118,7 +118,7 @@ class Start(Step):
     found, in words, which makes the whole start one of the planned trials.
     """
 
-    setup: Bed
+    setup: LinkSetup
     arm: Arm
     block: int
     role: Role
@@ -247,7 +247,7 @@ class SessionPlan(ABC):
 
     def last_reason(self, measured: object) -> str | None:
         """Why a start gave nothing, if it did: what its last trial says."""
-        return None if measured else self.trials[-1].invalid or "no trial counts"
+        return None if measured else self.trials[-1].invalid_why or "no trial counts"
 
     @property
     @abstractmethod

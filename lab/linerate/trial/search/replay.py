@@ -15,9 +15,9 @@ from typing import Protocol, TypeVar
 
 from linerate.host.errors import RunError
 from linerate.records.journal import Journal
-from linerate.records.trial import Test, Trial
-from linerate.trial.search.bed_device import DISTURBED, Asked, changed_of, error_of, outcome_of
+from linerate.records.trial import Test, Trial, field
 from linerate.trial.search.device import Changed, Outcome, RecordingDevice
+from linerate.trial.search.setup_device import DISTURBED, Asked, changed_of, error_of, outcome_of
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ def answer(source: Source, test: Test, asked: Asked) -> Trial:
     """
     last: Trial | None = None
     while there := source.peek():
-        if last and (there.attempt or 1) == 1:
+        if last and (there.request.attempt or 1) == 1:
             raise error_of(last)
         _compare(there, test, asked)
         last = source.take()
@@ -77,21 +77,21 @@ def answer(source: Source, test: Test, asked: Asked) -> Trial:
 
 
 def _compare(trial: Trial, test: Test, asked: Asked) -> None:
-    if trial.test != test:
+    if trial.request.test != test:
         # The others have no limit of time.
         if test == "throughput":
             raise TestOverError
         raise MismatchError(
-            f"trial {trial.position} is of {trial.test}, not of {test}",
+            f"trial {trial.position} is of {trial.request.test}, not of {test}",
             "the records were changed, or another version of linerate made them",
         )
-    there = [trial.asked_pps, trial.asked_s, trial.then_pps, trial.then_s]
+    there = [trial.request.pps, trial.request.seconds, trial.request.then_pps, trial.request.then_s]
     due = [asked.pps, asked.seconds, *(asked.then or (0.0, 0.0))]
     same = all(
         math.isclose(mine or 0.0, theirs, rel_tol=RATE_TOLERANCE)
         for mine, theirs in zip(there, due, strict=True)
     )
-    if not same or trial.asked_frames != asked.frames:
+    if not same or trial.request.frames != asked.frames:
         raise MismatchError(
             f"trial {trial.position} was of frames/s and seconds {there}, not {due}",
             "the records were changed, or another version of linerate made them",
@@ -166,7 +166,7 @@ class _Unit:
     def check(self, test: Test) -> None:
         """Raise when the next record is of another search."""
         found = self._journal.peek()
-        if found and any(getattr(found, name) != due for name, due in self._of.items()):
+        if found and any(field(found, name) != due for name, due in self._of.items()):
             # The other tests have no limit of time, that another search could follow amid one.
             if not self._begun or test != "throughput":
                 self._journal.replay(**self._of)  # which says what is wrong
@@ -213,5 +213,5 @@ class Resumed:
             return told(answer(self._source, self.test, asked))
         except EndOfRecordsError as end:
             self._device.test = self.test
-            self._device.void = (end.last.attempt or 1) if end.last else 0
+            self._device.void = (end.last.request.attempt or 1) if end.last else 0
             return live()

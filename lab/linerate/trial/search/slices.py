@@ -10,7 +10,7 @@ device that recovered is lost, is a slice of its own.
 
 from __future__ import annotations
 
-from linerate.records.trial import ChangeFigures
+from linerate.records.outcome import ChangeFigures
 from linerate.traffic.otg import Slice, Traffic, flow_name
 from linerate.trial.search.recovery import END_SHARE
 

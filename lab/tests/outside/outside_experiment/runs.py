@@ -16,7 +16,7 @@ from linerate.runs.plans.block_plan import BlockPlan, Windows
 from linerate.runs.plans.blocks import arms, order
 from linerate.runs.plans.steps import Steps
 from linerate.runs.run_summary import setup_of
-from linerate.trial.search.bed_device import Terms
+from linerate.trial.search.setup_device import Terms
 from outside_experiment.options import Options
 
 NAME = "floods"

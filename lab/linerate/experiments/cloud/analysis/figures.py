@@ -13,8 +13,8 @@ from linerate.experiments.cloud.analysis.windows import Windows
 from linerate.experiments.cloud.analysis.work import COUNTERS, left, work_per_s
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import Place
+from linerate.experiments.cloud.window import CloudWindow, CoreWindow, beside_of, levels_of
 from linerate.records.cloud_summary import CloudCellFigures, OwnRate
-from linerate.records.cloud_window import CloudWindow, CoreWindow
 from linerate.records.summary_figures import Quartiles
 from linerate.records.trial import Trial
 from linerate.trial.activity import FORWARDER
@@ -22,7 +22,7 @@ from linerate.verdict.arms import median_of, quartiles
 from linerate.verdict.delays import latency_us
 
 QUANTILES = ("0.5", "0.9", "0.99", "0.999")
-# A cell without tenants, at the same framework, size, CPU and rate; and the bed.
+# A cell without tenants, at the same framework, size, CPU and rate; and the setup.
 _Without = tuple[str, int, str, float, tuple[int, int]]
 
 
@@ -36,7 +36,7 @@ def cells(windows: Windows, design: CloudDesign) -> list[CloudCellFigures]:
     for place, trial in windows.measured:
         by_place.setdefault(place, []).append(trial)
     without = {
-        _without(place, trial): trial.received_pps
+        _without(place, trial): trial.frames.received_pps
         for place, trial in windows.measured
         if trial.valid and not place.cell.tenants
     }
@@ -44,7 +44,7 @@ def cells(windows: Windows, design: CloudDesign) -> list[CloudCellFigures]:
 
 
 def _without(place: Place, trial: Trial) -> _Without:
-    return place.framework, place.size, place.cell.cpu, place.cell.rate, trial.bed
+    return place.framework, place.size, place.cell.cpu, place.cell.rate, trial.pairing
 
 
 def _figures(
@@ -59,7 +59,7 @@ def _figures(
 
     def left_of(trial: Trial) -> float | None:
         whole = without.get(_without(place, trial))
-        return _over(trial.received_pps, whole) if cell.tenants else None
+        return _over(trial.frames.received_pps, whole) if cell.tenants else None
 
     return CloudCellFigures(
         framework=place.framework,
@@ -71,8 +71,10 @@ def _figures(
         rate=cell.rate,
         trials=len(trials),
         invalid=len(trials) - len(valid),
-        offered_pps=quartiles(_over(trial.intended, trial.duration_s) for trial in valid),
-        received_pps=quartiles(trial.received_pps for trial in valid),
+        offered_pps=quartiles(
+            _over(trial.frames.intended, trial.frames.duration_s) for trial in valid
+        ),
+        received_pps=quartiles(trial.frames.received_pps for trial in valid),
         left=quartiles(left_of(trial) for trial in valid),
         loss=quartiles(losses),
         lost_at_ingress=quartiles(loss_at_ingress(trial) for trial in valid),
@@ -104,12 +106,13 @@ def _over(part: float | None, whole: float | None) -> float | None:
 
 def _of(trial: Trial, seconds: Callable[[CloudWindow], float | None]) -> float | None:
     """Of control groups, which are read with the core: a little before and after the frames."""
-    core = trial.cloud.core if trial.cloud else None
-    return _over(seconds(trial.cloud), core.seconds) if trial.cloud and core else None
+    found = trial.outcome if isinstance(trial.outcome, CloudWindow) else None
+    return _over(seconds(found), found.core.seconds) if found and found.core else None
 
 
 def _core(trial: Trial, count: Callable[[CoreWindow], float | None]) -> float | None:
-    core = trial.cloud.core if trial.cloud else None
+    found = beside_of(trial)
+    core = found.core if found else None
     return _over(count(core), core.seconds) if core else None
 
 
@@ -121,10 +124,12 @@ def _tenants_cpu(window: CloudWindow) -> float | None:
 
 
 def _switches(trial: Trial) -> float | None:
-    process = next((each for each in trial.processes if each.role == FORWARDER), None)
+    process = next((each for each in trial.program.processes if each.role == FORWARDER), None)
     if process is None or process.voluntary_switches is None:
         return None
-    return _over(process.voluntary_switches + (process.involuntary_switches or 0), trial.duration_s)
+    return _over(
+        process.voluntary_switches + (process.involuntary_switches or 0), trial.frames.duration_s
+    )
 
 
 # -- what each framework carries alone -----------------------------------------------------------
@@ -139,23 +144,23 @@ def own_rates(design: CloudDesign, trials: Sequence[Trial]) -> list[OwnRate]:
         sizes[place.framework][place.size] = None
     for framework in labels:
         for size in sizes.get(framework, {}):
-            mine = [t for t in trials if (t.forwarder, t.size) == (framework, size)]
+            mine = [t for t in trials if (t.forwarder, t.cell.key[1]) == (framework, size)]
             found.append(_own_rate(framework, size, mine))
     return found
 
 
 def _own_rate(framework: str, size: int, trials: Sequence[Trial]) -> OwnRate:
-    mine = [t.cloud for t in trials if t.role == "measure" and t.cloud]
-    known = {each.full_pps for each in mine if each.full_pps is not None}
+    mine = [t.request for t in trials if t.role == "measure" and levels_of(t)]
+    known = {each.maximum_pps for each in mine if each.maximum_pps is not None}
     if not known:
         looked = [trial for trial in trials if trial.role in {"search", "self-test"}]
         note = "not looked for: the run ended before"
         if looked:
-            why = next((trial.invalid for trial in reversed(looked) if trial.invalid), None)
+            why = next((trial.invalid_why for trial in reversed(looked) if trial.invalid), None)
             note = "looked for and not found, or no cell was run"
             note += f"; the last window that was void: {why}" if why else ""
         return OwnRate(framework=framework, size=size, note=note)
-    ndr = median_of({each.ndr_pps for each in mine if each.ndr_pps is not None})
+    ndr = median_of({each.alone_pps for each in mine if each.alone_pps is not None})
     pps = median_of(known)
     notes = [f"the median of {len(known)} sessions' or runs'"] if len(known) > 1 else []
     if ndr is not None and pps is not None and pps < ndr * _SAME:

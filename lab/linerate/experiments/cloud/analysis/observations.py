@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a run's windows to what the factorial analysis takes: values by bed and cell.
+"""From a run's windows to what the factorial analysis takes: values by block and cell.
 
-The unit is a window of a forwarder that was started for it. A bed is what was measured together,
-which is a block, or the two pieces of one that was interrupted (`Trial.bed`): values of two beds
-are never paired. Void windows are missing values. Cells that the design does not have, and those
-that the machine could not hold, are empty; the analysis leaves their levels out and says so.
+The unit is a window of a forwarder that was started for it. A block that was interrupted counts as
+two: values of two sessions are never paired (`Trial.pairing`). Void windows are missing values.
+Cells that the design does not have, and those that the machine could not hold, are empty; the
+analysis leaves their levels out and says so.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from linerate.experiments.cloud.design.levels import (
 )
 from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.factorial.design import Factor, Observations, Row, Scale, observe
-from linerate.records.cloud_window import LoadName
+from linerate.records.cloud_summary import LoadName
 from linerate.records.trial import Trial
 from linerate.verdict.delays import latency_us
 
@@ -61,22 +61,26 @@ def loss(trial: Trial) -> float | None:
 
     The rule: docs/how-it-measures.md#paced-and-flood.
     """
-    if not trial.intended or trial.received is None:
+    frames = trial.frames
+    if not frames.intended or frames.received is None:
         return None
-    return max(0, trial.intended - trial.received) / trial.intended
+    return max(0, frames.intended - frames.received) / frames.intended
 
 
 def loss_at_ingress(trial: Trial) -> float | None:
     """The part of it that the link's ingress refused."""
-    if not trial.intended or trial.lost_at_ingress is None:
+    frames = trial.frames
+    if not frames.intended or frames.lost_at_ingress is None:
         return None
-    return trial.lost_at_ingress / trial.intended
+    return frames.lost_at_ingress / frames.intended
 
 
 METRICS = {
     each.name: each
     for each in (
-        CloudMetric(THROUGHPUT, "throughput", "log", "frames/s", lambda _, t: t.received_pps, True),
+        CloudMetric(
+            THROUGHPUT, "throughput", "log", "frames/s", lambda _, t: t.frames.received_pps, True
+        ),
         CloudMetric("loss", "loss", "linear", "share", lambda _, t: loss(t)),
         CloudMetric(
             "loss_at_ingress", "loss at ingress", "linear", "share", lambda _, t: loss_at_ingress(t)
@@ -98,17 +102,19 @@ TESTED = ("throughput", "loss", "latency_p50_us", "latency_p99_us", WORK_LEFT)
 Labels = Mapping[Place, Sequence[Mapping[str, str]]]
 
 
-def bed_of(trial: Trial) -> str:
-    block, session = trial.bed
+def pairing_of(trial: Trial) -> str:
+    block, session = trial.pairing
     return f"block {block}, session {session}"
 
 
 def observed(windows: Windows, metric: CloudMetric, labels: Labels) -> Observations:
-    """The metric of some cells, with a block for each bed; at least one, if only of nothing."""
+    """The metric of some cells, with a block for each pairing; at least one, if only of nothing."""
     factors = _factors(labels)
     names = [factor.name for factor in factors]
     every = _rows(windows, metric, labels)
-    rows = [(bed, {name: levels[name] for name in names}, value) for bed, levels, value in every]
+    rows = [
+        (setup, {name: levels[name] for name in names}, value) for setup, levels, value in every
+    ]
     found = observe(metric.words, factors, rows, scale=metric.scale, unit=metric.unit)
     if found.blocks:
         return found
@@ -129,7 +135,7 @@ def _rows(windows: Windows, metric: CloudMetric, labels: Labels) -> Iterator[Row
     for place, trial in windows.measured:
         for levels in labels.get(place, ()):
             value = metric.value(windows, trial) if trial.valid else None
-            yield bed_of(trial), levels, value
+            yield pairing_of(trial), levels, value
 
 
 def has_values(observations: Observations) -> bool:

@@ -151,10 +151,11 @@ def _offered_by(windows: Windows, part: Part, metric: CloudMetric) -> frozenset[
     for factor in (FRAMEWORK, SIZE, RATE):
         offered: dict[tuple[object, ...], set[float]] = {}
         for place, trial in windows.measured:
-            if place in places and trial.cloud and trial.cloud.full_pps is not None:
+            full_pps = trial.request.maximum_pps
+            if place in places and full_pps is not None:
                 rest = (level for name, level in place.levels.items() if name != factor)
-                rate = trial.cloud.full_pps * place.cell.rate
-                offered.setdefault((trial.bed, *rest), set()).add(rate)
+                rate = full_pps * place.cell.rate
+                offered.setdefault((trial.pairing, *rest), set()).add(rate)
         if any(len(rates) > 1 for rates in offered.values()):
             found.add(factor)
     return frozenset(found)

@@ -13,6 +13,7 @@ from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.estimate import estimate
 from linerate.experiments.cloud.design.levels import FACTORS, in_order
 from linerate.experiments.cloud.session.isolation import isolation
+from linerate.experiments.cloud.window import beside_of, levels_of
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.cloud_summary import CloudAnswers
 from linerate.records.summary import ArmSummary, CellSummary, Summary
@@ -33,7 +34,7 @@ def summarise(
     windows = windows_of(trials)
     told = takeaways(windows, design)
     rates = own_rates(design, trials)
-    nobody_beside = [t for t in trials if t.cloud and not t.cloud.cell.tenants]
+    nobody_beside = [t for t in trials if (levels := levels_of(t)) and not levels.tenants]
     summary = summary_of(
         setup,
         trials,
@@ -62,11 +63,7 @@ def _cells(setup: Setup, trials: list[Trial]) -> list[CellSummary]:
     """By link and size, with how many windows each framework has: its figures are in its cells."""
     found = []
     for cell in setup.cells:
-        mine = [
-            trial
-            for trial in trials
-            if (trial.link, trial.size, trial.role) == (cell.link, cell.size, "measure")
-        ]
+        mine = [trial for trial in trials if (trial.cell.key, trial.role) == (cell.key, "measure")]
         arms = []
         for arm in setup.arms:
             own = [trial for trial in mine if trial.arm == arm.label]
@@ -109,7 +106,7 @@ def _factors(windows: Windows, design: CloudDesign) -> dict[str, list[str]]:
 
 def _accelerator(trials: list[Trial]) -> str | None:
     """In words; sessions, and merged runs, may have had different ones."""
-    every = [trial.cloud.accelerator for trial in trials if trial.cloud]
+    every = [each.accelerator for trial in trials if (each := beside_of(trial))]
     found = dict.fromkeys(each for each in every if each)
     return ", in other sessions ".join(ACCELERATORS[each] for each in found) or None
 

@@ -2,9 +2,9 @@
 """What forwarders do to their neighbours: how much of their work they leave to the tenants.
 
 Of each framework, load and kind of work; a block's value is the geometric mean over cells of what
-the tenants got done beside the forwarder over what they got done alone, on the same bed. Where the
-design has cells in which forwarder and tenants share a core by equal weights, these are asked, for
-they tell of the forwarder; quotas and cores of its own tell of the limits.
+the tenants got done beside the forwarder over what they got done alone, on the same setup. Where
+the design has cells in which forwarder and tenants share a core by equal weights, these are asked,
+for they tell of the forwarder; quotas and cores of its own tell of the limits.
 """
 
 from __future__ import annotations

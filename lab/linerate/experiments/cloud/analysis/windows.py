@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which records of a run count: of each cell and block one window, void ones repeated or not.
 
-What was measured together, on one bed, is compared: a block that was interrupted is finished on
-another (`Trial.bed`).
+What was measured together, on one setup, is compared: a block that was interrupted is finished on
+another (`Trial.pairing`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from linerate.experiments.cloud.design.levels import Place, place_of
+from linerate.experiments.cloud.window import levels_of
 from linerate.records.trial import Kind, Trial
 from linerate.verdict.programs import program_of
 
-# Kind, load and number of tenants; and the bed.
+# Kind, load and number of tenants; and the setup.
 _Alone = tuple[str, str, int, tuple[int, int]]
 
 
@@ -45,15 +46,15 @@ class Windows:
         for place, trial in self.alone:
             if trial.valid:
                 cell = place.cell
-                found[cell.kind, cell.load, cell.tenants, trial.bed] = trial
+                found[cell.kind, cell.load, cell.tenants, trial.pairing] = trial
         return found
 
     def beside_nobody(self, trial: Trial) -> Trial | None:
-        """The same tenants on the same bed without a forwarder; None: not measured, or void."""
-        if trial.cloud is None:
+        """The same tenants on the same setup without a forwarder; None: not measured, or void."""
+        cell = levels_of(trial)
+        if cell is None:
             return None
-        cell = trial.cloud.cell
-        return self._alone.get((cell.kind, cell.load, cell.tenants, trial.bed))
+        return self._alone.get((cell.kind, cell.load, cell.tenants, trial.pairing))
 
 
 def windows_of(trials: Sequence[Trial]) -> Windows:

@@ -2,7 +2,7 @@
 """What tenants got done, and how much of it a forwarder beside them left.
 
 Work is counted per second and over all tenants of a window. What is left is the same tenants' work
-beside a forwarder over that by themselves, on the same bed.
+beside a forwarder over that by themselves, on the same setup.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from linerate.experiments.cloud.analysis.windows import Windows
-from linerate.records.cloud_window import TenantWindow
+from linerate.experiments.cloud.window import TenantWindow, beside_of, levels_of
 from linerate.records.trial import Trial
 
 COUNTERS = ("bogo_ops", "io_operations", "io_bytes", "network_bytes")
@@ -32,7 +32,8 @@ WORDS = {
 
 def work_per_s(trial: Trial, counter: str) -> float | None:
     """Of all tenants; None where one of them does not tell."""
-    tenants = trial.cloud.tenants if trial.cloud else []
+    found = beside_of(trial)
+    tenants = found.tenants if found else []
     rates = [_rate(each, counter) for each in tenants]
     known = [rate for rate in rates if rate is not None]
     return sum(known) if known and len(known) == len(rates) else None
@@ -53,14 +54,19 @@ def left(windows: Windows, trial: Trial, counter: str) -> float | None:
 
 def all_work(trial: Trial) -> float | None:
     """Per second, in no unit: of a load that does several kinds of work, their geometric mean."""
-    load = trial.cloud.cell.load if trial.cloud else ""
+    load = _load(trial)
     return _mean([work_per_s(trial, counter) for counter in WORK_OF.get(load, ())])
 
 
 def all_left(windows: Windows, trial: Trial) -> float | None:
     """Of a load that does several kinds of work, the geometric mean of their shares."""
-    load = trial.cloud.cell.load if trial.cloud else ""
+    load = _load(trial)
     return _mean([left(windows, trial, counter) for counter in WORK_OF.get(load, ())])
+
+
+def _load(trial: Trial) -> str:
+    levels = levels_of(trial)
+    return levels.load if levels else ""
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -45,7 +45,7 @@ from linerate.experiments.cloud.design.parts import Part, TenantShape
 from linerate.forwarders import FORWARDERS
 from linerate.host.errors import UsageError, look_up
 from linerate.links import LINKS, TABLES
-from linerate.records.cloud_window import CpuName
+from linerate.records.cloud_summary import CpuName
 from linerate.records.types import Strict
 
 # Of a design's file, in bytes: the study's has 2,000.

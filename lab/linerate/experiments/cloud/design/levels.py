@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from linerate.records.cloud_window import CloudCell
+from linerate.experiments.cloud.window import CloudCell, CloudTrialCell
 from linerate.records.trial import Trial
 
 FRAMEWORK, KIND, LOAD, TENANTS = "framework", "kind", "load", "tenants"
@@ -72,9 +72,9 @@ def rate_words(rate: float) -> str:
 
 def place_of(trial: Trial) -> Place | None:
     """Of a trial of this experiment that is in a cell; None of others, as of the searches."""
-    if trial.cloud is None:
+    if not isinstance(trial.cell, CloudTrialCell):
         return None
-    return Place(trial.arm, trial.size, trial.cloud.cell)
+    return Place(trial.arm, trial.cell.size, trial.cell.levels)
 
 
 def quota_of(cpu: str) -> float | None:

@@ -19,7 +19,8 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from linerate.experiments.cloud.design.levels import Place
-from linerate.records.cloud_window import CloudCell, CpuName, KindName, LoadName
+from linerate.experiments.cloud.window import CloudCell
+from linerate.records.cloud_summary import CpuName, KindName, LoadName
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import NOBODY, OWN, SHARED, Place
 from linerate.experiments.cloud.design.parts import Part
+from linerate.experiments.cloud.window import CloudCell
 from linerate.host.cpus import Cores
 from linerate.records.cloud_summary import NotRun
-from linerate.records.cloud_window import CloudCell
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from linerate.experiments.cloud.design.levels import (
     Place,
     in_order,
 )
+from linerate.experiments.cloud.window import CloudCell
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.cloud_summary import CloudAnswers, CloudCellFigures
-from linerate.records.cloud_window import CloudCell
 
 
 def place_of(cell: CloudCellFigures) -> Place:

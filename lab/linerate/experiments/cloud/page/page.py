@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from linerate.experiments.cloud import window
 from linerate.experiments.cloud.design.design import LATE_AFTER_US
 from linerate.experiments.cloud.design.estimate import duration
 from linerate.experiments.cloud.design.levels import FRAMEWORK, LOAD, OWN, RATE, TENANTS, rate_words
@@ -291,10 +292,11 @@ def bed_of(cells: Sequence[CloudCellFigures], trials: Sequence[Trial]) -> Bed:
     """Cores as the first trial that has them tells."""
     cpus: dict[str, int] = {}
     for trial in trials:
-        for process in trial.processes:
+        for process in trial.program.processes:
             cpus.setdefault(process.role, process.cpus[0])
-        if trial.cloud and trial.cloud.core and trial.cloud.cell.cpu != "own":
-            cpus.setdefault("shared", trial.cloud.core.cpu)
+        found, cell = window.beside_of(trial), window.levels_of(trial)
+        if found and found.core and cell and cell.cpu != "own":
+            cpus.setdefault("shared", found.core.cpu)
     forwarder = cpus.get("forwarder", cpus.get("shared"))
     kinds = dict.fromkeys({"vm": "VM"}.get(cell.kind, cell.kind) for cell in cells if cell.tenants)
     frameworks = len(levels_of(drawn(cells), FRAMEWORK)) if cells else 0
@@ -302,7 +304,7 @@ def bed_of(cells: Sequence[CloudCellFigures], trials: Sequence[Trial]) -> Bed:
         generator=str(cpus.get("generator", "-")),
         forwarder="-" if forwarder is None else str(forwarder),
         apart=any(cell.tenants and cell.cpu == OWN for cell in cells),
-        link=", ".join(dict.fromkeys(trial.link for trial in trials)) or "-",
+        link=", ".join(dict.fromkeys(trial.cell.name for trial in trials)) or "-",
         frameworks=str(frameworks or "-"),
         kinds=" or ".join(kinds),
         most=max((cell.tenants for cell in cells), default=0),
@@ -314,6 +316,6 @@ def _packages(trials: Sequence[Trial]) -> dict[str, str]:
     return {
         name: version
         for trial in trials
-        if trial.cloud
-        for name, version in trial.cloud.tenant_packages.items()
+        if (found := window.beside_of(trial))
+        for name, version in found.tenant_packages.items()
     }

@@ -13,8 +13,13 @@ from linerate.experiments.cloud.design.levels import LOAD, TENANTS, in_order, ra
 from linerate.experiments.cloud.design.settings import drawn, in_design_order, main_setting
 from linerate.experiments.cloud.page.sentences import control_sentence, own_rate_words, sentence
 from linerate.host.text import counted
-from linerate.records.cloud_summary import CloudCellFigures, NotRun, TakeawayEntry
-from linerate.records.cloud_window import KindName, LoadName
+from linerate.records.cloud_summary import (
+    CloudCellFigures,
+    KindName,
+    LoadName,
+    NotRun,
+    TakeawayEntry,
+)
 from linerate.records.summary import Summary
 from linerate.report.console import median, new_table, share
 

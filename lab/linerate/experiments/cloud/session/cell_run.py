@@ -28,20 +28,20 @@ from linerate.experiments.cloud.session.neighbours import (
 from linerate.experiments.cloud.tenants.cgroups.cgroups import Group, Groups
 from linerate.experiments.cloud.tenants.vm.vm import VirtualMachine
 from linerate.experiments.cloud.tenants.vm.vm_network import Bridge
+from linerate.experiments.cloud.window import CloudTrialCell, CloudWindow, TenantsAlone
 from linerate.forwarders import forwarder
 from linerate.host.errors import GeneratorError, LabError, TrialError
 from linerate.host.process import pause
 from linerate.links import KernelThread, Wire
 from linerate.records.cells import AA_SUFFIX, Arm
-from linerate.records.cloud_window import CloudWindow
 from linerate.records.trial import Role, Trial
 from linerate.traffic.otg import Traffic
 from linerate.traffic.sender import Sender
 from linerate.trial.activity import Watch
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import Running, launch
-from linerate.trial.search.bed_device import WARM_UP_PPS
-from linerate.trial.trial import Bench, Plan, new_record, watched
+from linerate.trial.search.setup_device import WARM_UP_PPS
+from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, watched
 from linerate.trial.window import Exchange, Polls
 
 # A quota is kept over this time, and so is felt no sooner (tenants.cgroups).
@@ -67,7 +67,7 @@ def arm_of(place: Place) -> Arm:
     return Arm(place.framework, place.framework.removesuffix(AA_SUFFIX))
 
 
-def due(setup: Bed, place: Place, block: int, role: Role, attempt: int) -> dict[str, object]:
+def due(setup: LinkSetup, place: Place, block: int, role: Role, attempt: int) -> dict[str, object]:
     """By which fields the record of a window is known."""
     return {
         "link": setup.link.name,
@@ -75,14 +75,19 @@ def due(setup: Bed, place: Place, block: int, role: Role, attempt: int) -> dict[
         "arm": arm_of(place).label,
         "size": place.size,
         "block": block,
-        "cloud_cell": place.cell,
+        "cell": cell_of(setup, place),
         "attempt": attempt,
     }
 
 
+def cell_of(setup: LinkSetup, place: Place) -> CloudTrialCell:
+    """What is measured: the place's levels on this link."""
+    return CloudTrialCell(link=setup.link.name, size=place.size, levels=place.cell)
+
+
 def record_of(  # noqa: PLR0917 - what a window is known by
     site: Site,
-    setup: Bed,
+    setup: LinkSetup,
     place: Place,
     block: int,
     attempt: int,
@@ -101,13 +106,14 @@ def record_of(  # noqa: PLR0917 - what a window is known by
         load_share=None if nobody else place.cell.rate,
     )
     trial = new_record(site.bench, plan, setup)
-    trial.attempt = attempt
-    ndr_pps = site.ndrs.get((plan.arm.forwarder, place.size))
-    trial.cloud = CloudWindow(cell=place.cell, full_pps=full_pps, ndr_pps=ndr_pps)
+    trial.cell = cell_of(setup, place)
+    request = trial.request
+    request.attempt = attempt
+    request.alone_pps = site.ndrs.get((plan.arm.forwarder, place.size))
     if full_pps is not None:
-        trial.maximum_pps = full_pps
-        trial.asked_pps = full_pps * place.cell.rate
-        trial.asked_s = site.bench.window_s
+        request.maximum_pps = full_pps
+        request.pps = full_pps * place.cell.rate
+        request.seconds = site.bench.window_s
     return trial
 
 
@@ -117,7 +123,7 @@ class CellRun:
     def __init__(
         self,
         site: Site,
-        setup: Bed,
+        setup: LinkSetup,
         place: Place,
         block: int,
         full_pps: float | None,
@@ -130,6 +136,7 @@ class CellRun:
         self._place = place
         self._block = block
         self._full_pps = full_pps
+        self._started: ProgramStart | None = None
 
     def go(self, first: int, last: int, record: Callable[[Trial], None]) -> Trial:
         """Attempts are numbered from `first`, and `last` is the last that may be made. Tenants and
@@ -140,6 +147,8 @@ class CellRun:
             self._tenants_alone(trial)
             record(trial)
             return trial
+        self._started = ProgramStart.next(self._site.bench, self._setup)
+        self._started.enter(trial)
         failed: TrialError | None = None
         try:
             with self._beside() as beside, self._running(beside) as window:
@@ -160,9 +169,12 @@ class CellRun:
         return trial
 
     def _new(self, attempt: int) -> Trial:
-        return record_of(
+        trial = record_of(
             self._site, self._setup, self._place, self._block, attempt, self._full_pps, self._role
         )
+        if self._started:
+            self._started.enter(trial)
+        return trial
 
     @property
     def _pps(self) -> float:
@@ -233,13 +245,12 @@ class CellRun:
         wire: Wire,
     ) -> None:
         bench, sender = self._site.bench, exchange.sender
-        assert trial.cloud is not None
         children = [*exchange.running.children, *([sender.child] if sender.child else [])]
         traffic = self._traffic(wire, sender, self._pps, bench.window_s, latency=True)
-        trial.ip = bench.ip
+        trial.request.ip = bench.ip
         if len(wire.locations) > 1:
-            trial.directions = bench.directions
-        trial.build = forwarder(trial.forwarder).build_facts()
+            trial.request.directions = bench.directions
+        trial.program.build = forwarder(trial.forwarder).build_facts()
         exchange.alive()
         beside.check()
         sender.configure(traffic)
@@ -247,7 +258,9 @@ class CellRun:
         watch = Watch(trial, children, wire.threads)
         try:
             exchange.run(trial, traffic.lead_s + bench.window_s)
-            trial.latency, trial.clock = sender.latency(), sender.clock()
+            window = CloudWindow.of(trial.frames)
+            trial.outcome = window
+            window.latency, window.clock = sender.latency(), sender.clock()
         except TrialError:
             exchange.alive()
             beside.check()
@@ -255,14 +268,14 @@ class CellRun:
         watch.enter(others_wanted=True)
         after = _guests(beside)
         beside.check()
-        meter.enter(trial.cloud)
+        meter.enter(window)
         if meter.used_by:
             begin, end = meter.used_by.begin, meter.used_by.end
             if beside.counted_here:
                 before, after = begin.asked, end.asked
             used = begin.tenants, end.tenants
-            trial.cloud.tenants = windows(beside.tenants, (before, after), used)
-        _enter_neighbours(trial.cloud, beside, crossed)
+            window.tenants = windows(beside.tenants, (before, after), used)
+        _enter_neighbours(window, beside, crossed)
 
     def _traffic(
         self, wire: Wire, sender: Sender, pps: float, seconds: float, *, latency: bool
@@ -283,7 +296,6 @@ class CellRun:
     def _tenants_alone(self, trial: Trial) -> None:
         """What the tenants of a cell get done without any forwarder."""
         site = self._site
-        assert trial.cloud is not None
         with (
             watched(site.bench, trial),
             self._beside() as beside,
@@ -293,13 +305,17 @@ class CellRun:
             used, core = beside.usages(), counters.read()
             began = time.monotonic()
             pause(site.bench.window_s)
-            trial.duration_s = time.monotonic() - began
+            duration_s = time.monotonic() - began
             core_after, used_after = counters.read(), beside.usages()
             after = beside.asked()
             beside.check()
-            trial.cloud.core = between(counters.cpu, core, core_after)
-            trial.cloud.tenants = windows(beside.tenants, (before, after), (used, used_after))
-            _enter_neighbours(trial.cloud, beside, crossed)
+            window = TenantsAlone(
+                duration_s=duration_s,
+                core=between(counters.cpu, core, core_after),
+                tenants=windows(beside.tenants, (before, after), (used, used_after)),
+            )
+            _enter_neighbours(window, beside, crossed)
+            trial.outcome = window
 
 
 def neighbours(site: Site, place: Place) -> Neighbours:
@@ -317,7 +333,9 @@ def _guests(beside: Neighbours) -> list[Asked]:
     return [] if beside.counted_here else beside.asked()
 
 
-def _enter_neighbours(window: CloudWindow, beside: Neighbours, crossed: int | None) -> None:
+def _enter_neighbours(
+    window: CloudWindow | TenantsAlone, beside: Neighbours, crossed: int | None
+) -> None:
     if crossed is not None and (now := beside.bridge_bytes()) is not None:
         window.bridge_bytes = now - crossed
     for tenant in beside.tenants:

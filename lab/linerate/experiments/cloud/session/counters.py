@@ -20,8 +20,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from linerate.experiments.cloud.window import CoreWindow
 from linerate.host.cpus import cpu_times
-from linerate.records.cloud_window import CoreWindow
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 # perf_event_open has no function in the C library.

@@ -45,7 +45,7 @@ from linerate.runs.plans.steps import (
     SessionPlan,
     Steps,
 )
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 
 MOST = Most(windows=10, starts=3, disturbed=("late",))
 
@@ -118,7 +118,7 @@ class Cloud(SessionPlan):
         cell = self.design.cells[0]
         return replace(cell, size=size or cell.size)
 
-    def _block(self, site: Site, block: int, places: list[Place], setup: Bed) -> Steps[None]:
+    def _block(self, site: Site, block: int, places: list[Place], setup: LinkSetup) -> Steps[None]:
         for place in places:
             full = None
             if place.framework != NOBODY:
@@ -152,12 +152,12 @@ class Cloud(SessionPlan):
         yield Announce("what of that the generator keeps beside tenants")
         yield OnSetup(self._cell(), partial(self._all_kept, site))
 
-    def _all_kept(self, site: Site, setup: Bed) -> Steps[None]:
+    def _all_kept(self, site: Site, setup: LinkSetup) -> Steps[None]:
         for (framework, size), rate in self._ndrs.items():
             self._rates[framework, size] = yield from self._kept(site, setup, framework, size, rate)
 
     def _kept(
-        self, site: Site, setup: Bed, framework: str, size: int, ndr_pps: float
+        self, site: Site, setup: LinkSetup, framework: str, size: int, ndr_pps: float
     ) -> Steps[float | None]:
         """Of this NDR, what is 100 % in all cells of the framework and size."""
         told = f"{framework}, {size} B: {ndr_pps / 1e3:,.1f} kpps alone"

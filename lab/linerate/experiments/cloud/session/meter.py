@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from linerate.experiments.cloud.session.counters import CoreCounters, Reading, between
 from linerate.experiments.cloud.session.neighbours import Asked, Neighbours, since
 from linerate.experiments.cloud.tenants.cgroups.cgroups import Group, Usage
+from linerate.experiments.cloud.window import CloudWindow
 from linerate.host.process import Child
 from linerate.links import KernelThread
-from linerate.records.cloud_window import CloudWindow
-from linerate.records.trial import CpuTime
+from linerate.records.outcome import CpuTime
 from linerate.trial.cpu_time import CpuMeter, Look
 
 

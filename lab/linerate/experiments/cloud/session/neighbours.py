@@ -22,9 +22,9 @@ from linerate.experiments.cloud.tenants.cgroups.cgroups import Groups, Usage
 from linerate.experiments.cloud.tenants.container import Container
 from linerate.experiments.cloud.tenants.vm.vm import Shape, VirtualMachine
 from linerate.experiments.cloud.tenants.vm.vm_network import Bridge, carried_bytes
+from linerate.experiments.cloud.window import CloudCell, TenantWindow
 from linerate.host.errors import TenantError, TrialError
 from linerate.host.process import RunDirectory
-from linerate.records.cloud_window import CloudCell, TenantWindow
 
 # Of a control group: everyone's, and the greatest, beside which n busy tenants get n parts of
 # 100 + n.

@@ -13,9 +13,9 @@ from functools import partial
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Trial
 from linerate.runs.plans.steps import Once, OnSetup, Start, Started, Steps
-from linerate.trial.bed import Bed
-from linerate.trial.search.bed_device import Terms
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.goals import Goal
+from linerate.trial.search.setup_device import Terms
 from linerate.trial.search.throughput import Throughput, search
 
 GOAL = Goal("NDR", 0.0, 0.5, 0.02, 0.1, 0.1, 0.3)
@@ -36,15 +36,15 @@ def search_rate(framework: str, cell: Cell) -> Steps[float | None]:
     return found
 
 
-def _flood(arm: Arm, setup: Bed) -> Steps[float | None]:
+def _flood(arm: Arm, setup: LinkSetup) -> Steps[float | None]:
     trial: Trial = yield Once(
         setup=setup, arm=arm, block=0, role="self-test", window_s=FLOOD_S, counts=False,
         fails=False,
     )  # fmt: skip
-    return trial.received_pps if trial.valid else None
+    return trial.frames.received_pps if trial.valid else None
 
 
-def _searches(arm: Arm, flooded: float, setup: Bed) -> Steps[float | None]:
+def _searches(arm: Arm, flooded: float, setup: LinkSetup) -> Steps[float | None]:
     for top in TOPS:
         top_pps = top * flooded
         # Records do not say that a search had no more time: its end is where another greatest load

@@ -17,7 +17,7 @@ from linerate.experiments.cloud.design.levels import Place, cpu_order
 from linerate.experiments.cloud.session.cell_run import CellRun, Site, due
 from linerate.records.trial import Trial
 from linerate.runs.plans.steps import Attempts, Most, Record, Steps
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 
 SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08)
 MOST = Most(windows=3, starts=2, disturbed=("late",))
@@ -44,7 +44,7 @@ def hardest(places: Sequence[Place], framework: str, size: int) -> Place | None:
     return min(mine, key=order, default=None)
 
 
-def kept(site: Site, setup: Bed, place: Place, ndr_pps: float) -> Steps[float | None]:
+def kept(site: Site, setup: LinkSetup, place: Place, ndr_pps: float) -> Steps[float | None]:
     """What is 100 % then, in frames per second; None: the sender kept nothing. All is on record."""
     greatest = place.cell.rate
     for share in SHARES:

@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from linerate.experiments.graph import answers, table
+from linerate.experiments.graph import answers
 from linerate.experiments.graph.cells import GROUPS, groups, parse
 from linerate.experiments.graph.page import charts as graph_charts
+from linerate.experiments.graph.page import table
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.trial import Trial
 from linerate.report.page import Charts, render_page

@@ -11,9 +11,9 @@ from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import Comparison, Summary
 from linerate.records.trial import Test, Trial
 from linerate.records.types import LOW_LOAD
-from linerate.trial.search.bed_device import Terms
 from linerate.trial.search.goals import Goal
 from linerate.trial.search.recovery import OVERLOAD, REDUCED
+from linerate.trial.search.setup_device import Terms
 from linerate.verdict.judgement import MARGIN
 from linerate.verdict.metrics import METRICS
 
@@ -41,7 +41,9 @@ def goal_words(goal: Goal) -> str:
 
 def bed_note(trials: Sequence[Trial]) -> str:
     """Who stays off the forwarder's CPU: of a generator that the lab did not start nobody knows."""
-    own = any(process.role == "generator" for trial in trials for process in trial.processes)
+    own = any(
+        process.role == "generator" for trial in trials for process in trial.program.processes
+    )
     who = "The lab, the generator and all their threads" if own else "The lab and all its threads"
     return (
         f"{who} stay off the forwarder's CPU. Each search starts the forwarder anew and goes "
@@ -53,8 +55,8 @@ def tests_done(asked: Asked, trials: Sequence[Trial]) -> list[str]:
     """Each test of which there are windows, with its procedure and how long they were."""
     windows: dict[Test, list[Trial]] = {}
     for trial in trials:
-        if trial.role == "search" and trial.test:
-            windows.setdefault(trial.test, []).append(trial)
+        if trial.role == "search" and trial.request.test:
+            windows.setdefault(trial.request.test, []).append(trial)
     return [
         words(asked.search, mine) for test, words in _TESTS.items() if (mine := windows.get(test))
     ]
@@ -132,7 +134,7 @@ def _sent(terms: Terms) -> str:
 
 def _seconds(trials: Sequence[Trial]) -> str:
     """Shortest to longest, as they were asked for."""
-    asked = [trial.asked_s for trial in trials if trial.asked_s]
+    asked = [trial.request.seconds for trial in trials if trial.request.seconds]
     return _range(min(asked), max(asked)) if asked else "unknown length"
 
 
@@ -175,7 +177,7 @@ def _loss(preset: Preset, trials: Sequence[Trial]) -> str:
 
 
 def _back_to_back(_: Preset, trials: Sequence[Trial]) -> str:
-    longest = max(trial.asked_frames or 0 for trial in trials)
+    longest = max(trial.request.frames or 0 for trial in trials)
     return (
         "Back-to-back frames (RFC 2544, 26.4, and RFC 9004), in bursts of up to "
         f"{longest:,} frames at 100 %."
@@ -183,7 +185,7 @@ def _back_to_back(_: Preset, trials: Sequence[Trial]) -> str:
 
 
 def _recovery(_: Preset, trials: Sequence[Trial]) -> str:
-    then = [trial.then_s for trial in trials if trial.then_s]
+    then = [trial.request.then_s for trial in trials if trial.request.then_s]
     watched = f" for {_range(min(then), max(then))}" if then else ""
     return (
         f"System recovery (RFC 2544, 26.5): {_seconds(trials)} at {percent(OVERLOAD)} of the "
@@ -193,14 +195,16 @@ def _recovery(_: Preset, trials: Sequence[Trial]) -> str:
 
 def _core_use(preset: Preset, trials: Sequence[Trial]) -> str:
     fixed = [round(share, 9) for share in preset.core_use_loads]
-    own = any(trial.load_share not in fixed for trial in trials)
+    own = any(trial.request.load_share not in fixed for trial in trials)
     said = (
         f"Core use, in windows of {_seconds(trials)} at {_loads(preset.core_use_loads)} of 100 %, "
         "as far as the search's own throughput reaches"
     )
     said += ", and at that throughput" if own else ""
     return said + (
-        ", with the probe in the forwarder." if any(trial.probe for trial in trials) else "."
+        ", with the probe in the forwarder."
+        if any(trial.program.probe for trial in trials)
+        else "."
     )
 
 

@@ -227,7 +227,7 @@ def _cell(
 
 def _gate(cell: CellSummary, rows: list[Row], summary: Summary) -> Gate:
     def here(found: AA | Comparison) -> bool:
-        return (found.link, found.size) == (cell.link, cell.size)
+        return (found.link, found.size) == cell.key
 
     asked = {(c.metric, c.load_share) for c in summary.comparisons if here(c) and c.primary}
     every: list[AA | Comparison] = [*summary.comparisons, *summary.aa]

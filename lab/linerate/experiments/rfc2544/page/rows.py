@@ -120,9 +120,9 @@ def _sum(units: list[Searched]) -> Counted | None:
         return None
     return Counted(
         windows=len(windows),
-        duration_s=math.fsum(trial.duration_s or 0.0 for trial in windows),
-        sent=sum(trial.intended or 0 for trial in windows),
-        received=sum(trial.received or 0 for trial in windows),
+        duration_s=math.fsum(trial.frames.duration_s or 0.0 for trial in windows),
+        sent=sum(trial.frames.intended or 0 for trial in windows),
+        received=sum(trial.frames.received or 0 for trial in windows),
     )
 
 
@@ -135,10 +135,10 @@ def _at_rate(each: Searched) -> list[Trial]:
         trial
         for trial in each.trials
         if trial.valid
-        and trial.test == "throughput"
-        and trial.asked_pps
-        and trial.duration_s
-        and trial.intended
-        and trial.received is not None
-        and math.isclose(trial.asked_pps, rate, rel_tol=RATE_TOLERANCE)
+        and trial.request.test == "throughput"
+        and trial.request.pps
+        and trial.frames.duration_s
+        and trial.frames.intended
+        and trial.frames.received is not None
+        and math.isclose(trial.request.pps, rate, rel_tol=RATE_TOLERANCE)
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The bed owns link and sender: made when asked for, made anew after a death, always closed."""
+"""The setup owns link and sender: made when asked for, made anew after a death, always closed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from linerate.host.errors import ProcessError
 from linerate.links import Link, LinkContext, Wire, link
 from linerate.traffic.sender import Sender, Sent
-from linerate.trial.bed import Bed
+from linerate.trial.link_setup import LinkSetup
 
 CONTEXT = LinkContext(Path("/nonexistent"), 64)
 
@@ -57,20 +57,20 @@ class Puppet(Sender):
 
 def test_link_and_sender_are_made_once_and_the_sender_ends_first() -> None:
     rope = Rope()
-    with Bed(rope, CONTEXT, lambda _: Puppet(rope)) as bed:
+    with LinkSetup(rope, CONTEXT, lambda _: Puppet(rope)) as setup:
         assert rope.events == []
-        first = bed.ready()
-        assert bed.ready() == first
+        first = setup.ready()
+        assert setup.ready() == first
     assert rope.events == ["open", "start", "stop", "shut"]
 
 
 def test_a_dead_sender_gets_a_new_link() -> None:
     rope = Rope()
-    with Bed(rope, CONTEXT, lambda _: Puppet(rope)) as bed:
-        sender = bed.ready()[1]
+    with LinkSetup(rope, CONTEXT, lambda _: Puppet(rope)) as setup:
+        sender = setup.ready()[1]
         assert isinstance(sender, Puppet)
         sender.alive = False
-        assert bed.ready()[1] is not sender
+        assert setup.ready()[1] is not sender
     assert rope.events == ["open", "start", "stop", "shut"] * 2
 
 
@@ -80,8 +80,8 @@ def test_a_sender_that_does_not_start_leaves_no_link() -> None:
     def refuse(_: Wire) -> Sender:
         raise ProcessError("no")
 
-    with Bed(rope, CONTEXT, refuse) as bed, pytest.raises(ProcessError):
-        bed.ready()
+    with LinkSetup(rope, CONTEXT, refuse) as setup, pytest.raises(ProcessError):
+        setup.ready()
     assert rope.events == ["open", "shut"]
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device that a search looks at on a real bed: a forwarder that runs, and a sender.
+"""The device that a search looks at on a real setup: a forwarder that runs, and a sender.
 
 Lifecycle: a context manager. The forwarder is started and warmed up by the first trial and runs
-until the end, as in RFC 2544; the bed is the caller's. Every window becomes a record, also one that
-does not count.
+until the end, as in RFC 2544; the setup is the caller's. Every window becomes a record, also one
+that does not count.
 
 Lateness. A window in which the sender was late with more than `books.LATE_LIMIT` of its frames, or
 the forwarder was starved of its CPU, says nothing about the forwarder. It is void, recorded as
@@ -25,18 +25,19 @@ from linerate.host.errors import DisturbedError, GeneratorError, ProcessError, T
 from linerate.host.process import Command, pause
 from linerate.links import Wire
 from linerate.records.cells import Arm
-from linerate.records.trial import InvalidCode, LatencyFigures, Protocol, Role, Test, Trial
+from linerate.records.outcome import LatencyFigures
+from linerate.records.trial import InvalidCode, Protocol, Role, Test, Trial
 from linerate.telemetry.spans import Spans
 from linerate.traffic.otg import Slice, Traffic
 from linerate.traffic.sender import Sender
 from linerate.trial.activity import Watch
-from linerate.trial.bed import Bed
 from linerate.trial.cpu_time import CpuMeter
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import launch
 from linerate.trial.search.core_use import share_of
 from linerate.trial.search.device import Changed, Latency, Outcome
 from linerate.trial.search.slices import change_of, cut
-from linerate.trial.trial import Bench, Plan, new_record, watched
+from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, watched
 from linerate.trial.window import Exchange, Polls
 
 # What a machine with other work does to a window; the next may be sound.
@@ -79,18 +80,19 @@ class Asked:
         return self.seconds + (self.then[1] if self.then else 0.0)
 
     def enter(self, trial: Trial) -> None:
-        trial.asked_pps, trial.asked_s, trial.asked_frames = self.pps, self.seconds, self.frames
+        request = trial.request
+        request.pps, request.seconds, request.frames = self.pps, self.seconds, self.frames
         if self.then:
-            trial.then_pps, trial.then_s = self.then
+            request.then_pps, request.then_s = self.then
 
 
-class BedDevice:
+class SetupDevice:
     """A `linerate.trial.search.device.ChangingDevice`."""
 
     def __init__(
         self,
         bench: Bench,
-        bed: Bed,
+        setup: LinkSetup,
         arm: Arm,
         *,
         block: int,
@@ -107,7 +109,7 @@ class BedDevice:
         `spans`: it measures how long frames are inside it, in one of so many bursts; 0: not.
         """
         self.bench = bench
-        self.bed = bed
+        self.setup = setup
         self.arm = arm
         self.block = block
         self.terms = terms
@@ -123,6 +125,7 @@ class BedDevice:
         self._record = record
         self._running: ExitStack | None = None
         self._exchange: Exchange | None = None
+        self._started: ProgramStart | None = None
         self._ended_s = -math.inf
 
     @property
@@ -166,15 +169,20 @@ class BedDevice:
             load_share=share_of(asked.pps, self.max_pps),
             pps=asked.pps,
         )
-        trial = new_record(self.bench, plan, self.bed)
-        trial.test, trial.attempt = self.test, attempt
-        trial.maximum_pps = self.max_pps
+        trial = new_record(self.bench, plan, self.setup)
+        request = trial.request
+        request.test, request.attempt = self.test, attempt
+        request.maximum_pps = self.max_pps
         asked.enter(trial)
-        trial.ip, trial.protocol = self.bench.ip, self.protocol
-        if self.bed.link.ports > 1:
-            trial.directions = self.bench.directions
-        trial.build = forwarder(self.arm.forwarder).build_facts()
+        request.ip, request.protocol = self.bench.ip, self.protocol
+        if self.setup.link.ports > 1:
+            request.directions = self.bench.directions
+        trial.program.build = forwarder(self.arm.forwarder).build_facts()
         with watched(self.bench, trial):
+            if self._exchange is None:
+                self._started = ProgramStart.next(self.bench, self.setup)
+            if self._started:
+                self._started.enter(trial)
             exchange = self._ready()
             sender = exchange.sender
             children = [*exchange.running.children, *([sender.child] if sender.child else [])]
@@ -182,17 +190,18 @@ class BedDevice:
             if self.probe:
                 # Nothing else is to pay for it.
                 exchange.polls.look(self.test == "core-use")
-                trial.probe = exchange.polls.probed
+                trial.program.probe = exchange.polls.probed
             sender.configure(traffic)
-            watch = Watch(trial, children, self.bed.ready()[0].threads)
+            watch = Watch(trial, children, self.setup.ready()[0].threads)
             spans = self._spans_of(exchange)
             exchange.run(trial, traffic.lead_s + asked.whole_s, rest_s=self.terms.settle_s)
+            frames = trial.frames
             if spans:
-                trial.spans, trial.clock = spans.found(), spans.clock()
+                frames.spans, frames.clock = spans.found(), spans.clock()
             if asked.latency:
-                trial.latency, trial.clock = sender.latency(), sender.clock()
+                frames.latency, frames.clock = sender.latency(), sender.clock()
             if traffic.slices:
-                trial.change = change_of(traffic, sender.received_by_flow())
+                frames.change = change_of(traffic, sender.received_by_flow())
             watch.enter()
         if not trial.valid and trial.invalid_code not in DISTURBED:
             self.close()
@@ -203,10 +212,10 @@ class BedDevice:
         telemetry = exchange.running.telemetry
         if not self._spans or command is None or telemetry is None:
             return None
-        return Spans(telemetry, command, self.bed.link.ports)
+        return Spans(telemetry, command, self.setup.link.ports)
 
     def _traffic(self, asked: Asked) -> Traffic:
-        wire, sender = self.bed.ready()
+        wire, sender = self.setup.ready()
         senders = self.bench.senders(len(wire.locations))
         pps = asked.pps / senders
         frames = None if asked.frames is None else max(round(asked.frames / senders), 1)
@@ -216,7 +225,7 @@ class BedDevice:
             slices = cut(asked.seconds, asked.then[0] / senders, asked.then[1])
         return Traffic(
             wire.locations,
-            self.bed.context.size,
+            self.setup.context.size,
             asked.seconds,
             pps,
             latency=asked.latency,
@@ -237,9 +246,9 @@ class BedDevice:
         return self._exchange
 
     def _start(self) -> None:
-        wire, sender = self.bed.ready()
+        wire, sender = self.setup.ready()
         if sender is None:
-            raise GeneratorError(f"link {self.bed.link.name} has no generator")
+            raise GeneratorError(f"link {self.setup.link.name} has no generator")
         sender.check()
         warm_up = min(WARM_UP_PPS, self.max_pps)
         # It is stopped when frames have come through, long before its end.
@@ -283,7 +292,7 @@ class BedDevice:
         if running:
             running.close()
 
-    def __enter__(self) -> BedDevice:
+    def __enter__(self) -> SetupDevice:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -302,26 +311,26 @@ def _carry(exchange: Exchange, receiving: int) -> None:
 
 def outcome_of(trial: Trial) -> Outcome:
     """What a search is told of a valid trial: what was intended, and what of that came back."""
-    asked = trial.asked_frames
-    if asked is None and trial.asked_pps and trial.asked_s:
-        asked = round(trial.asked_pps * trial.asked_s)
-    intended = trial.intended or trial.attempted or asked or 0
+    request, frames = trial.request, trial.frames
+    asked = request.frames
+    if asked is None and request.pps and request.seconds:
+        asked = round(request.pps * request.seconds)
     return Outcome(
-        intended=intended,
-        received=trial.received or 0,
-        seconds=trial.duration_s or trial.asked_s or 0.0,
-        latency=_latency_of(trial.latency),
+        intended=frames.intended or frames.attempted or asked or 0,
+        received=frames.received or 0,
+        seconds=frames.duration_s or request.seconds or 0.0,
+        latency=_latency_of(frames.latency),
     )
 
 
 def changed_of(trial: Trial) -> Changed:
     """What a search is told of a valid trial whose rate changed."""
-    found = trial.change
+    found = trial.frames.change
     if found is None:
         raise TrialError("the trial has no figures of its two rates")
     return Changed(
-        before=Outcome(found.before_intended, found.before_received, trial.asked_s or 0.0),
-        after=Outcome(found.after_intended, found.after_received, trial.then_s or 0.0),
+        before=Outcome(found.before_intended, found.before_received, trial.request.seconds or 0.0),
+        after=Outcome(found.after_intended, found.after_received, trial.request.then_s or 0.0),
         last_lost=found.last_lost_s,
         slice_s=found.slice_s or 0.0,
     )
@@ -348,6 +357,6 @@ def _seconds(quantiles_ns: dict[str, float]) -> dict[float, float]:
 def error_of(trial: Trial) -> TrialError:
     """The error by which a search learns of an invalid trial, live and from records alike."""
     kind = DisturbedError if trial.invalid_code in DISTURBED else TrialError
-    error = kind(trial.invalid or "the trial failed")
+    error = kind(trial.invalid_why or "the trial failed")
     error.code = trial.invalid_code or "error"
     return error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The test bed of a block: the open link and, where the link has one, the sender.
+"""The test setup of a block: the open link and, where the link has one, the sender.
 
 Lifecycle: a context manager. The sender is started when first asked for and lives for the block, so
 that all arms of a block meet the same one; when it has died, link and sender are made anew.
@@ -7,6 +7,7 @@ that all arms of a block meet the same one; when it has died, link and sender ar
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -15,7 +16,7 @@ from linerate.links import Link, LinkContext, Wire
 from linerate.traffic.sender import Sender
 
 
-class Bed:
+class LinkSetup:
     """Owns what the trials of one block share."""
 
     def __init__(
@@ -24,6 +25,8 @@ class Bed:
         """`start` makes the sender at the wire's other end; None: the link has none."""
         self.link = link
         self.context = context
+        # Numbers the starts of programs on it, from 0.
+        self.slots = itertools.count()
         self._start = start
         self._opened: AbstractContextManager[Wire] | None = None
         self._wire: Wire | None = None
@@ -55,7 +58,7 @@ class Bed:
             if opened:
                 opened.__exit__(None, None, None)
 
-    def __enter__(self) -> Bed:
+    def __enter__(self) -> LinkSetup:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The real bed's device: which windows count, which are repeated, and what a search is told."""
+"""The real setup's device: which windows count, which are repeated, and what a search is told."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from linerate.host.process import Activity, Command, RunDirectory
 from linerate.links import LinkContext, Wire, link
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm
-from linerate.records.trial import Directions, LatencyFigures, Test, Trial
+from linerate.records.outcome import LatencyFigures
+from linerate.records.trial import Directions, Test, Trial
 from linerate.traffic import books
 from linerate.traffic.otg import Traffic
 from linerate.traffic.sender import Sender, Sent
-from linerate.trial.bed import Bed
-from linerate.trial.search.bed_device import BedDevice, Terms
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.replay import EndOfRecordsError, MismatchError, Replay
+from linerate.trial.search.setup_device import SetupDevice, Terms
 from linerate.trial.trial import Bench
 from linerate.trial.window import Exchange
 
@@ -81,7 +82,7 @@ class Stage:
         stage = self
         names = tuple(f"here{n}" for n in range(ports))
 
-        class FakeBed(Bed):
+        class FakeSetup(LinkSetup):
             def ready(self) -> tuple[Wire, Sender]:
                 return Wire(vdevs=names, locations=names), stage.puppet
 
@@ -91,7 +92,7 @@ class Stage:
             sent = script(stage.count, stage.puppet.traffic[-1])
             books.enter(trial, sent, books.Forwarded(sent.received, sent.received))
 
-        class Device(BedDevice):
+        class Device(SetupDevice):
             def _start(self) -> None:
                 stage.starts += 1
                 child = SimpleNamespace(
@@ -117,11 +118,11 @@ class Stage:
             memory=Memory(hugepages=False), experiment="rfc2544", seed=1, window_s=0.3,
             directions=directions,
         )  # fmt: skip
-        bed = FakeBed(
+        setup = FakeSetup(
             link("memif" if ports == 1 else "memif2"), LinkContext(Path("/nonexistent"), 64)
         )
         self.device = Device(
-            bench, bed, Arm("rust-l2fwd", "rust-l2fwd"), block=3, max_pps=1e6,
+            bench, setup, Arm("rust-l2fwd", "rust-l2fwd"), block=3, max_pps=1e6,
             terms=Terms(windows=windows), record=self.records.append,
         )  # fmt: skip
 
@@ -141,7 +142,7 @@ def test_the_kind_of_frames_is_sent_and_recorded() -> None:
         device.protocol = "arp"
         device.send(1e5, 0.1)
     assert [traffic.protocol for traffic in stage.puppet.traffic] == ["udp", "arp"]
-    assert [trial.protocol for trial in stage.records] == [None, "arp"]
+    assert [trial.request.protocol for trial in stage.records] == [None, "arp"]
 
 
 def test_the_forwarder_runs_on_from_trial_to_trial() -> None:
@@ -153,8 +154,9 @@ def test_the_forwarder_runs_on_from_trial_to_trial() -> None:
     assert second.latency is not None
     assert second.latency.quantiles == {0.5: pytest.approx(1.5e-6)}
     assert stage.starts == 1
-    assert [trial.latency is None for trial in stage.records] == [True, False]
-    assert [trial.load_share for trial in stage.records] == [0.1, 0.2]
+    assert [(t.identity.start, t.identity.slot) for t in stage.records] == [(0, 0), (0, 0)]
+    assert [trial.frames.latency is None for trial in stage.records] == [True, False]
+    assert [trial.request.load_share for trial in stage.records] == [0.1, 0.2]
 
 
 def test_loss_at_the_ingress_is_loss() -> None:
@@ -166,7 +168,7 @@ def test_late_windows_are_void_recorded_and_repeated() -> None:
     stage = Stage(lambda count, _: counted(10_000, late=11 if count < 3 else 10))
     outcome = stage.device.send(1e5, 0.1)
     assert outcome.lost == 0
-    assert [(t.attempt, t.invalid_code) for t in stage.records] == [
+    assert [(t.request.attempt, t.invalid_code) for t in stage.records] == [
         (1, "late"), (2, "late"), (3, None),
     ]  # fmt: skip
     assert stage.starts == 1
@@ -207,6 +209,7 @@ def test_a_forwarder_that_ended_is_started_anew_for_the_next_trial() -> None:
     assert caught.value.code == "ended"
     assert stage.device.send(1e5, 0.1).lost == 0
     assert stage.starts == 2
+    assert [(t.identity.start, t.identity.slot) for t in stage.records] == [(0, 0), (1, 1)]
 
 
 @pytest.mark.parametrize("probe", [True, False])
@@ -218,7 +221,7 @@ def test_the_probe_looks_at_nothing_but_core_use(probe: bool) -> None:
         stage.device.test = test
         stage.device.send(1e5, 0.1)
     assert stage.polls.asked == ([False, True, False] if probe else [])
-    assert [trial.probe for trial in stage.records] == [False, probe, False]
+    assert [trial.program.probe for trial in stage.records] == [False, probe, False]
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -227,20 +230,20 @@ def test_a_program_that_ends_with_the_probe_is_started_without(
 ) -> None:
     started: list[bool] = []
 
-    def launch(_: BedDevice, *__: object, probe: bool) -> None:
+    def launch(_: SetupDevice, *__: object, probe: bool) -> None:
         started.append(probe)
         if probe or broken:
             raise ProcessError("EAL: libexample.so: undefined symbol")
 
-    monkeypatch.setattr(BedDevice, "_launch", launch)
+    monkeypatch.setattr(SetupDevice, "_launch", launch)
     device = Stage(lambda _, __: counted(1)).device
     device.probe = True
     if broken:
         # The probe was not to blame.
         with pytest.raises(ProcessError):
-            BedDevice._start(device)
+            SetupDevice._start(device)
     else:
-        BedDevice._start(device)
+        SetupDevice._start(device)
     assert started == [True, False]
     assert device.probe == broken
 
@@ -251,7 +254,7 @@ def test_bursts_are_counted_frames_at_the_maximum() -> None:
     assert outcome.intended == 500
     traffic = stage.puppet.traffic[-1]
     assert (traffic.frames, traffic.pps, traffic.senders) == (250, 5e5, 2)
-    assert (stage.records[0].load, stage.records[0].asked_frames) == ("burst", 500)
+    assert (stage.records[0].request.load, stage.records[0].request.frames) == ("burst", 500)
 
 
 def test_one_direction_sends_all_from_the_first_port() -> None:
@@ -259,7 +262,7 @@ def test_one_direction_sends_all_from_the_first_port() -> None:
     stage.device.send(1e5, 0.01)
     traffic = stage.puppet.traffic[-1]
     assert (traffic.senders, traffic.pps, len(traffic.locations)) == (1, 1e5, 2)
-    assert stage.records[0].directions == "one"
+    assert stage.records[0].request.directions == "one"
 
 
 # -- and the same from its records ----------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a record of experiment `cloud` has beside any trial's: its cell, and what the core did.
+"""What records of experiment `cloud` have: their cells, and what forwarder, tenants and core did.
 
 All figures are differences over the window in which frames were sent, and of nothing else, unless
 they say otherwise. A figure that cannot be had is absent, never 0.
@@ -11,13 +11,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from linerate.records.types import Count, Difference, Rate, Seconds, Strict
-
-# `none`: nobody is beside the forwarder.
-LoadName = Literal["none", "idle", "cpu", "io", "network", "mixed"]
-KindName = Literal["none", "container", "vm"]
-# What the forwarder is given of its core.
-CpuName = Annotated[str, Field(pattern=r"^(shared|own|quota-([1-9][0-9]?|100))$")]
+from linerate.records.cells import CellKey, TrialCell
+from linerate.records.cloud_summary import CpuName, KindName, LoadName
+from linerate.records.outcome import Frames, Outcome
+from linerate.records.trial import Trial
+from linerate.records.types import Count, Difference, Seconds, Strict
 
 
 class CloudCell(Strict):
@@ -28,7 +26,8 @@ class CloudCell(Strict):
     tenants: Annotated[int, Field(ge=0, le=200)]
     cpu: CpuName
     rate: Annotated[float, Field(gt=0, le=2)] = Field(
-        description="offered, as a share of `full_pps`, as a rule the forwarder's own NDR"
+        description="offered, as a share of the request's `maximum_pps`, as a rule the forwarder's "
+        "own NDR"
     )
 
     model_config = Strict.model_config | {"frozen": True}
@@ -73,26 +72,22 @@ class CoreWindow(Strict):
     )
 
 
-class CloudWindow(Strict):
-    """Of a trial of experiment cloud."""
+class CloudTrialCell(TrialCell):
+    """A combination of levels on a link, with a frame size in bytes (the 4-byte FCS included)."""
 
-    cell: CloudCell
-    full_pps: Rate | None = Field(
-        default=None, description="of which `rate` is a share; absent: no forwarder took part"
-    )
-    ndr_pps: Rate | None = Field(
-        default=None,
-        description="what the forwarder carries alone without loss, where that was looked for; "
-        "`full_pps` is less where the generator keeps no more beside tenants",
-    )
-    forwarder_cpu_s: Seconds | None = Field(
-        default=None,
-        description="of the forwarder's control group, between the readings of the core: its "
-        "process, and the kernel's threads that receive for it where they could be put there",
-    )
-    forwarder_throttled_s: Seconds | None = Field(
-        default=None, description="in which its quota was used up"
-    )
+    kind: str = "cloud"
+    link: str
+    size: int
+    levels: CloudCell
+
+    @property
+    def key(self) -> CellKey:
+        return self.link, self.size
+
+
+class _Beside(Strict):
+    """The tenants and the core of a window."""
+
     tenants: list[TenantWindow] = Field(default_factory=list)
     core: CoreWindow | None = None
     bridge_bytes: Difference | None = Field(
@@ -104,3 +99,42 @@ class CloudWindow(Strict):
     tenant_packages: dict[str, str] = Field(
         default_factory=dict, description="versions of what vm tenants are made of, by package"
     )
+
+
+class CloudWindow(_Beside, Frames):
+    """A window of frames through a forwarder beside tenants."""
+
+    kind: str = "cloud"
+    forwarder_cpu_s: Seconds | None = Field(
+        default=None,
+        description="of the forwarder's control group, between the readings of the core: its "
+        "process, and the kernel's threads that receive for it where they could be put there",
+    )
+    forwarder_throttled_s: Seconds | None = Field(
+        default=None, description="in which its quota was used up"
+    )
+
+    @classmethod
+    def of(cls, frames: Frames) -> CloudWindow:
+        """A window with what these frames counted."""
+        return cls(
+            **{name: getattr(frames, name) for name in Frames.model_fields if name != "kind"}
+        )
+
+
+class TenantsAlone(_Beside, Outcome):
+    """What tenants got done without any forwarder."""
+
+    kind: str = "tenants"
+    duration_s: Seconds | None = Field(default=None, description="of the window")
+
+
+def levels_of(trial: Trial) -> CloudCell | None:
+    """Which combination of levels the trial is of; None of others, as of the searches."""
+    return trial.cell.levels if isinstance(trial.cell, CloudTrialCell) else None
+
+
+def beside_of(trial: Trial) -> CloudWindow | TenantsAlone | None:
+    """The outcome with tenants and core; None: it has none, or failed before there was any."""
+    found = trial.outcome
+    return found if isinstance(found, CloudWindow | TenantsAlone) else None

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What records of experiment `graph` have: cells and outcomes, and by what they are compared."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from linerate.records.cells import CellKey, TrialCell
+from linerate.records.outcome import Outcome
+from linerate.records.trial import Trial
+from linerate.records.types import Count
+from linerate.verdict.metrics import TrialMetric, registered
+
+
+class GraphTrialCell(TrialCell):
+    """A graph by its name, such as chain4/swap/hash5/nostats/256."""
+
+    kind: str = "graph"
+    graph: str
+    batch: int = Field(description="objects in a batch")
+
+    @property
+    def key(self) -> CellKey:
+        return self.graph, self.batch
+
+
+class GraphWindow(Outcome):
+    """One window: so many walks of a graph over objects that its sources make.
+
+    work: a digest of what the nodes left in the objects, by which windows of as many walks compare.
+    """
+
+    kind: str = "graph"
+    walks: Count
+    objects: Count = Field(description="that the sources made")
+    sunk: Count = Field(description="that the sinks got")
+    tsc_cycles: Count
+    tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
+    work: str
+    path_nodes: Count | None = Field(
+        default=None, description="workers that each object passes: neither source nor sink"
+    )
+
+    @property
+    def duration_s(self) -> float:
+        return self.tsc_cycles / self.tsc_hz
+
+    @property
+    def objects_per_s(self) -> float | None:
+        return self.objects * self.tsc_hz / self.tsc_cycles if self.tsc_cycles else None
+
+    @property
+    def cycles_per_object(self) -> float | None:
+        return self.tsc_cycles / self.objects if self.objects else None
+
+
+def window_of(trial: Trial) -> GraphWindow | None:
+    """Its outcome; None: it failed before there was any."""
+    return trial.outcome if isinstance(trial.outcome, GraphWindow) else None
+
+
+def _objects_per_s(trial: Trial) -> float | None:
+    found = window_of(trial)
+    return found.objects_per_s if found else None
+
+
+OBJECTS = registered(
+    TrialMetric(
+        name="objects_per_s",
+        words="objects per second through the graph",
+        value=_objects_per_s,
+    )
+)

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a trial found: its outcome, of a class that belongs to its experiment.
+
+`Frames` is what a window of frames through a forwarder counted; most experiments share it. An
+experiment with other figures derives a class of its own from `Outcome`, or from `Frames`, with a
+`kind` of its own (see `records.types.Tagged`).
+
+Units: counts are frames since the trial's start; times end in `_s` (seconds) or `_ns`; cycles are
+those of the time stamp counter. A figure that cannot be had is absent, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from linerate.records.types import Count, Difference, Quantiles, Rate, Seconds, Strict, Tagged
+
+CpuPart = Literal["process", "napi", "softirq"]
+# A window of which less time than this was undisturbed is void.
+SOUND_SHARE = 0.5
+
+
+class Slice(Strict):
+    """A part of a window, with its own counts, and what disturbed it.
+
+    A disturbed slice is left out of the figures and counted as such; frames that were lost in it
+    are never the reason.
+    """
+
+    begin_ns: Count = Field(description="since the window's start")
+    end_ns: Count
+    counts: dict[str, Count] = Field(
+        default_factory=dict, description="within it, by the names of the outcome's counts"
+    )
+    disturbed_by: list[str] = Field(
+        default_factory=list, description="who had the CPU, or what was late; empty: nothing"
+    )
+
+
+class Outcome(Tagged):
+    """What a trial found, of any kind."""
+
+    known: ClassVar[dict[str, type[Tagged]]] = {}
+
+    kind: str
+    slices: list[Slice] | None = Field(
+        default=None, description="the window, part by part; absent: it was judged as a whole"
+    )
+
+    @property
+    def disturbed(self) -> str | None:
+        """Why too little of the window's slices was undisturbed; None: enough was, or no slices."""
+        return too_disturbed(self.slices or ())
+
+
+def too_disturbed(slices: Sequence[Slice]) -> str | None:
+    """Why these slices make their window void, in words; None where they do not.
+
+    The rule: at least `SOUND_SHARE` of the time must lie in slices that nothing disturbed. A window
+    without slices, or with none that took any time, is not judged by them.
+    """
+    whole = sum(each.end_ns - each.begin_ns for each in slices)
+    sound = sum(each.end_ns - each.begin_ns for each in slices if not each.disturbed_by)
+    if not whole or sound >= SOUND_SHARE * whole:
+        return None
+    names = ", ".join(dict.fromkeys(name for each in slices for name in each.disturbed_by))
+    return f"only {sound / whole:.0%} of the window was undisturbed; what disturbed it: {names}"
+
+
+class Polling(Strict):
+    """Core use of one (lcore, port, RX queue): differences over the window.
+
+    The fields: docs/how-it-measures.md#telemetry-polling.
+    """
+
+    lcore: int
+    port: int
+    queue: int
+    polls: Count
+    empty_polls: Count
+    packets: Count
+    burst_limit: Count
+    burst_histogram: list[Count]
+    busy_tsc: Count
+    total_tsc: Count
+
+
+class LatencyFigures(Strict):
+    """Of the frames that came back, from the moment each was sent (stamped in software).
+
+    Whether one reading of the clock (`Clock.cost_cycles`) is still in the delays, `net` says.
+    """
+
+    count: Count
+    net: bool | None = Field(
+        default=None,
+        description="true: the sender took the cost of one reading of the clock off every delay; "
+        "false: it is in every delay; absent: not recorded (trial-1, another generator)",
+    )
+    minimum_ns: float
+    mean_ns: float
+    maximum_ns: float
+    quantiles_ns: Quantiles = Field(
+        default_factory=dict, description="by quantile, 0.5 being the median"
+    )
+    jitter_rfc3550_ns: float | None = Field(
+        default=None, description="as the sender smooths it, for comparison with published figures"
+    )
+    ipdv_quantiles_ns: Quantiles = Field(
+        default_factory=dict,
+        description="by quantile: how much the delays of two frames in a row differ (RFC 3393), "
+        "without the sign",
+    )
+
+
+class Clock(Strict):
+    """The time stamp counter as the program that stamps knows it, and as the lab checked it."""
+
+    tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
+    cost_cycles: Count = Field(description="of one reading, as the program measured it")
+    checked_hz: Rate | None = Field(
+        default=None,
+        description="cycles over CLOCK_MONOTONIC, measured by the lab as its session began",
+    )
+    checked_within_ppm: Rate | None = Field(default=None, description="how exact that is")
+
+
+class Span(Strict):
+    """How long frames were inside the forwarder, of one (port, TX queue): /linerate/latency."""
+
+    span: str
+    port: int
+    queue: int
+    one_in: Count = Field(description="of so many bursts one was measured, on average")
+    sampled: Count = Field(description="bursts")
+    count: Count = Field(description="frames")
+    mean_cycles: float
+    quantiles_cycles: Quantiles
+
+
+class ChangeFigures(Strict):
+    """A trial whose rate changed under way, without a pause: RFC 2544, 26.5."""
+
+    before_intended: Count
+    before_received: Count
+    after_intended: Count
+    after_received: Count
+    last_lost_s: Seconds | None = Field(
+        default=None, description="from the change to the end of the last slice that lost frames"
+    )
+    slice_s: Seconds | None = Field(default=None, description="how long that slice is")
+
+
+class CpuTime(Strict):
+    """Of the forwarder's end, within the window.
+
+    process: all threads of the forwarder; napi: the kernel's threads that receive for it; softirq:
+    of its core, to 1/100 s, in part within the other two.
+    """
+
+    of: CpuPart
+    cpus: list[int] = Field(min_length=1)
+    seconds: Seconds
+
+
+class Frames(Outcome):
+    """Frames through a forwarder in one window: counts, drops, delays, and what they cost.
+
+    The fields: docs/how-it-measures.md#the-books.
+    """
+
+    kind: str = "frames"
+
+    duration_s: Seconds | None = Field(default=None, description="of the window or the sending")
+    duration_uncertainty_s: Seconds | None = None
+    intended: Count | None = None
+    attempted: Count | None = None
+    refused: Count | None = Field(default=None, description="flood only: back-pressure, not loss")
+    lost_at_ingress: Count | None = None
+    late: Count | None = None
+    accepted: Count | None = None
+    forwarder_rx: Count | None = None
+    forwarder_tx: Count | None = None
+    forwarder_drops: Difference | None = Field(
+        default=None, description="forwarder_rx less forwarder_tx, below 0 where it sent more"
+    )
+    received: Count | None = None
+    link_drops: dict[str, Difference] = Field(
+        default_factory=dict,
+        description="lost between the programs, by place; below 0: of an earlier window",
+    )
+    unattributed: Difference | None = Field(
+        default=None, description="below 0 where more came back than was sent"
+    )
+    pacing_error_ppm: float | None = None
+
+    latency: LatencyFigures | None = None
+    spans: list[Span] | None = Field(default=None, description="inside the forwarder")
+    clock: Clock | None = Field(default=None, description="that stamped for latency or spans")
+    change: ChangeFigures | None = None
+    polling: list[Polling] | None = Field(default=None, description="as the probe saw them")
+    cpu_time: list[CpuTime] | None = Field(
+        default=None,
+        description="what the window cost the forwarder's core, if known",
+    )
+
+    @property
+    def forwarder_rx_pps(self) -> float | None:
+        return _rate(self.forwarder_rx, self.duration_s)
+
+    @property
+    def received_pps(self) -> float | None:
+        return _rate(self.received, self.duration_s)
+
+    @property
+    def busy_cycles_per_packet(self) -> float | None:
+        """Busy cycles over packets, where the program reports them."""
+        packets = sum(entry.packets for entry in self.polling or ())
+        return sum(entry.busy_tsc for entry in self.polling or ()) / packets if packets else None
+
+    def cpu_seconds(self, *parts: CpuPart) -> float | None:
+        """The time of these parts together; None where one of them is not known."""
+        found = {each.of: each.seconds for each in self.cpu_time or ()}
+        if any(part not in found for part in parts):
+            return None
+        return sum(found[part] for part in parts)
+
+    def cpu_ns_per_packet(self, *parts: CpuPart) -> float | None:
+        """Their time over the frames that came back: what was done for lost ones is paid, too."""
+        seconds = self.cpu_seconds(*parts)
+        return seconds / self.received * 1e9 if seconds is not None and self.received else None
+
+    @property
+    def average_rx_burst(self) -> float | None:
+        """Packets per poll, the published metric."""
+        polls = sum(entry.polls for entry in self.polling or ())
+        return sum(entry.packets for entry in self.polling or ()) / polls if polls else None
+
+    @property
+    def average_nonempty_rx_burst(self) -> float | None:
+        """Packets per poll that found some."""
+        polls = sum(entry.polls - entry.empty_polls for entry in self.polling or ())
+        return sum(entry.packets for entry in self.polling or ()) / polls if polls else None
+
+    @property
+    def busy_share(self) -> float | None:
+        """Busy cycles over all cycles of the lcores that polled.
+
+        Each queue of an lcore counts the whole time of that lcore.
+        """
+        totals: dict[int, int] = {}
+        for entry in self.polling or ():
+            totals[entry.lcore] = max(totals.get(entry.lcore, 0), entry.total_tsc)
+        total = sum(totals.values())
+        busy = sum(entry.busy_tsc for entry in self.polling or ())
+        # Busy time and all time are read one after the other.
+        return min(busy / total, 1.0) if total else None
+
+    @property
+    def full_share(self) -> float | None:
+        """Polls that returned as many packets as they asked for, over polls."""
+        polls = sum(entry.polls for entry in self.polling or ())
+        full = sum(sum(e.burst_histogram[max(e.burst_limit, 1) :]) for e in self.polling or ())
+        return full / polls if polls else None
+
+    @property
+    def rx_spin(self) -> float | None:
+        """Polls that found nothing, over polls."""
+        polls = sum(entry.polls for entry in self.polling or ())
+        return sum(entry.empty_polls for entry in self.polling or ()) / polls if polls else None
+
+
+class _NoFrames(Frames):
+    """Of a trial that failed before it counted anything."""
+
+    model_config = Frames.model_config | {"frozen": True}
+
+
+# Every figure is absent, and none can be entered.
+NO_FRAMES: Frames = _NoFrames()
+
+
+def _rate(count: int | None, seconds: float | None) -> float | None:
+    return count / seconds if count is not None and seconds else None
