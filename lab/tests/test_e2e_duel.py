@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,19 @@ command = "{program} {eal} -- --forward-mode=rxonly --auto-start --total-num-mbu
 stdin = "open"
 lcores = "idle-main"
 """
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left(runtime: Path) -> Iterator[None]:
+    """Also none that a script started."""
+    yield
+    mark = f"RUNTIME_DIRECTORY={runtime}/".encode()
+    left = []
+    for found in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark in found.read_bytes():
+                left.append((found.parent / "cmdline").read_bytes())
+    assert not left
 
 
 def environment(runtime: Path) -> dict[str, str]:
@@ -155,6 +170,4 @@ def test_it_leaves_nothing_when_it_is_stopped(
         lab.send_signal(number)
         _, errors = lab.communicate(timeout=60)
     assert lab.returncode == 128 + number, errors
-    # That no file is left, the fixture checks.
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    assert f"lr-{lab.pid}-" not in listed.stdout
+    # That no file and no process is left, fixtures check.

@@ -350,3 +350,42 @@ def test_other_signals_do_not_shorten_a_pause() -> None:
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert heard == [signal.SIGUSR1]
+
+
+def test_what_a_script_started_ends_with_it(tmp_path: Path) -> None:
+    """A shell does not pass signals on to what it runs."""
+    with RunDirectory(tmp_path) as run:
+        script = "sleep 300 & echo $! > pid; wait"
+        with Child(Command("script", ("sh", "-c", script), (0,)), run) as child:
+            wait_for(
+                "its child", lambda: (run.path / "pid").exists() and (run.path / "pid").read_text()
+            )
+            pid = int((run.path / "pid").read_text())
+        assert not child.running
+        wait_for("the end of its child", lambda: start_time(pid) is None)
+
+
+def test_what_a_script_left_ends_with_it_too(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path) as run:
+        script = "sleep 300 & echo $! > pid"
+        with Child(Command("script", ("sh", "-c", script), (0,)), run) as child:
+            wait_for("its end", lambda: not child.running)
+            pid = int((run.path / "pid").read_text())
+            assert start_time(pid) is not None
+        wait_for("the end of its child", lambda: start_time(pid) is None)
+
+
+def test_the_next_lab_ends_what_a_killed_lab_s_children_started(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    left = subprocess.Popen(["sleep", "300"], env=run.environment())
+    stale = run.path.with_name(f"linerate-{os.getuid()}-1-1")
+    run.path.rename(stale)
+    left_of_it = subprocess.Popen(
+        ["sleep", "300"], env=run.environment() | {"RUNTIME_DIRECTORY": str(stale)}
+    )
+    run.close()
+    assert remove_stale(tmp_path) == [stale]
+    assert left_of_it.wait(10) == -signal.SIGKILL
+    assert left.poll() is None
+    left.kill()
+    left.wait()

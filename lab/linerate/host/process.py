@@ -116,10 +116,20 @@ def remove_stale(base: Path | None = None) -> list[Path]:
         # Its owner may remove it at any moment.
         with contextlib.suppress(OSError):
             if _without_process(path) and (lock := hold(path, os.O_DIRECTORY)) is not None:
+                _end_orphans(path)
                 shutil.rmtree(path, ignore_errors=True)
                 os.close(lock)
                 removed.append(path)
     return removed
+
+
+def _end_orphans(path: Path) -> None:
+    """What children of a lab that was killed had started: the kernel ended the children alone."""
+    wanted = f"RUNTIME_DIRECTORY={path}".encode()
+    for found in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if wanted in found.read_bytes().split(b"\0"):
+                os.kill(int(found.parent.name), signal.SIGKILL)
 
 
 def _without_process(path: Path) -> bool:
@@ -388,12 +398,12 @@ class Child:
 
     @property
     def running(self) -> bool:
-        return self._popen.poll() is None
+        return self._code() is None
 
     def check(self) -> None:
         """Raise when the child has ended, or the lab should: called wherever the lab waits."""
         checkpoint()
-        code = self._popen.poll()
+        code = self._code()
         if code is None:
             return
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
@@ -409,26 +419,41 @@ class Child:
         """True when the child ended within the time."""
         poll = select.poll()
         poll.register(self._pidfd, select.POLLIN)
-        ended = bool(poll.poll(timeout_s * 1000))
-        if ended:
-            self._popen.wait()
-        return ended
+        return bool(poll.poll(timeout_s * 1000))
 
     def ask_to_end(self) -> None:
         """Send the signal that asks it to end, and wait for nothing: `stop` does."""
         own = self.command.ending
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, own[0] if own else _ENDINGS[0][0])
+        self._signal(own[0] if own else _ENDINGS[0][0])
+
+    def _signal(self, number: signal.Signals) -> None:
+        """To all of its process group, for a script does not tell its own children. Until it is
+        reaped, in `stop`, no other group can have its number.
+        """
+        if self._popen.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    def _code(self) -> int | None:
+        """Its exit code, below 0 a signal's number; None while it runs. Leaves it to be reaped."""
+        if self._popen.returncode is not None:
+            return self._popen.returncode
+        look = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        found = os.waitid(os.P_PIDFD, self._pidfd, look)
+        if found is None:
+            return None
+        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
     def stop(self) -> int:
         """End the child in bounded time; returns its exit code (negative: the signal)."""
-        if self._popen.poll() is None:
+        if self.running:
             own = self.command.ending
             for number, patience_s in (own, *_ENDINGS[1:]) if own else _ENDINGS:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(self.pid, number)
+                self._signal(number)
                 if self.wait(patience_s):
                     break
+        # What it started and did not end.
+        self._signal(signal.SIGKILL)
         code = self._popen.poll()
         if self._pidfd >= 0:
             os.close(self._pidfd)
