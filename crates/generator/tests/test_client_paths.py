@@ -324,6 +324,22 @@ def test_a_socket_directory_is_ours(directory: Path) -> None:
     assert_refused_at_start(directory, sockets, "it belongs to user 65534")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives directories away")
+@pytest.mark.parametrize("mode", [0o700, 0o755, 0o1777])
+def test_nobody_else_owns_a_directory_above(directory: Path, mode: int) -> None:
+    """Its owner could rename ours, and put another, or a symbolic link, in its place."""
+    other = 65534
+    if Path("/").stat().st_uid == other:
+        pytest.skip("in this user namespace the directories of root and others look alike")
+    above = directory / "above"
+    sockets = above / "sockets"
+    sockets.mkdir(parents=True, mode=0o700)
+    above.chmod(mode)
+    os.chown(above, other, other)
+    why = f"user {other} can rename it, because {above.resolve()} belongs to that user"
+    assert_refused_at_start(directory, sockets, why)
+
+
 def assert_refused_at_start(directory: Path, sockets: Path, why: str) -> None:
     done = subprocess.run(
         [str(BIN / "generator"), "--otg-listen", "127.0.0.1:0", "--socket-directory", str(sockets)],

@@ -54,6 +54,18 @@ pub enum DirectoryError {
         /// The mode of that.
         mode: u32,
     },
+    /// Another user owns a directory above it, and may rename what is in there, with a sticky bit too.
+    #[error(
+        "--socket-directory {directory}: user {owner} can rename it, because {above} belongs to that user, and could put sockets of theirs in its place; give one in a directory of yours or root's: mkdir -m 700 DIRECTORY"
+    )]
+    Below {
+        /// As it was given.
+        directory: PathBuf,
+        /// The directory above it.
+        above: PathBuf,
+        /// The owner of that.
+        owner: u32,
+    },
     /// It is another user's.
     #[error(
         "--socket-directory {directory}: it belongs to user {owner}, who can put sockets there and read the memory of this program, which user {user} runs; give one of your own: mkdir -m 700 DIRECTORY"
@@ -126,12 +138,17 @@ fn look(directory: &Path) -> io::Result<Names> {
 
 /// Whether only root and the starter can put sockets into a directory, and another into its place.
 fn check(given: &Path, canonical: &Path) -> Result<(), DirectoryError> {
+    let look = |place: &Path| {
+        fs::metadata(place).map_err(|error| DirectoryError::Unusable(place.to_owned(), error))
+    };
+    let user = host::user();
+    // In a user namespace root may have no number: its directories seem to be those of 65534.
+    let trusted = [0, user, look(Path::new("/"))?.uid()];
     for (above, place) in canonical.ancestors().enumerate() {
-        let found = fs::metadata(place)
-            .map_err(|error| DirectoryError::Unusable(place.to_owned(), error))?;
+        let found = look(place)?;
         match above {
-            0 => is_private(given, found.uid(), found.mode(), host::user())?,
-            _ => is_fixed(given, place, found.mode())?,
+            0 => is_private(given, found.uid(), found.mode(), user)?,
+            _ => is_fixed(given, place, found.uid(), found.mode(), &trusted)?,
         }
     }
     Ok(())
@@ -148,20 +165,25 @@ fn is_private(directory: &Path, owner: u32, mode: u32, user: u32) -> Result<(), 
     }
 }
 
-fn is_fixed(directory: &Path, above: &Path, mode: u32) -> Result<(), DirectoryError> {
+/// The sticky bit keeps all others from renaming what is in a directory, but not its owner.
+fn is_fixed(
+    directory: &Path,
+    above: &Path,
+    owner: u32,
+    mode: u32,
+    trusted: &[u32],
+) -> Result<(), DirectoryError> {
+    let (directory, above) = (directory.to_owned(), above.to_owned());
     match mode & WRITABLE == 0 || mode & STICKY != 0 {
+        _ if !trusted.contains(&owner) => Err(DirectoryError::Below { directory, above, owner }),
         true => Ok(()),
-        false => Err(DirectoryError::Movable {
-            directory: directory.to_owned(),
-            above: above.to_owned(),
-            mode: mode & 0o7777,
-        }),
+        false => Err(DirectoryError::Movable { directory, above, mode: mode & 0o7777 }),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use super::*;
 
@@ -251,6 +273,48 @@ mod tests {
             assert_eq!(found.is_ok(), good, "{mode:o}");
             if let Err(error) = found {
                 assert!(matches!(error, DirectoryError::Movable { .. }), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn directories_above_it_belong_to_root_or_the_starter() {
+        let (directory, above) = (Path::new("/a/d"), Path::new("/a"));
+        for (owner, trusted) in [(0, [0, 0, 0]), (1000, [0, 1000, 0]), (65534, [0, 1000, 65534])] {
+            assert!(is_fixed(directory, above, owner, 0o40755, &trusted).is_ok(), "{owner}");
+        }
+        for mode in [0o40700, 0o40755, 0o41777, 0o40777] {
+            let error = is_fixed(directory, above, 1001, mode, &[0, 1000, 0]).unwrap_err();
+            assert!(matches!(error, DirectoryError::Below { owner: 1001, .. }), "{error}");
+        }
+    }
+
+    /// As its owner could do with any directory below, whoever has that.
+    #[test]
+    fn another_user_above_it_is_seen_at_any_height() {
+        const OTHER: u32 = 65534;
+        let scratch = tempfile::tempdir().unwrap();
+        let above = scratch.path().join("above");
+        let directory = above.join("between/d");
+        fs::create_dir_all(&directory).unwrap();
+        for place in [&above, &above.join("between"), &directory] {
+            set_mode(place, 0o700);
+        }
+        assert!(chosen(&directory).is_ok());
+        if fs::metadata("/").unwrap().uid() == OTHER || chown(&above, Some(OTHER), None).is_err() {
+            println!("skipped: only root gives directories away, outside of user namespaces");
+            return;
+        }
+        let alias = scratch.path().join("alias");
+        symlink(&directory, &alias).unwrap();
+        for mode in [0o700, 0o755, 0o1777] {
+            set_mode(&above, mode);
+            for name in [&directory, &alias] {
+                let error = chosen(name).unwrap_err();
+                assert!(matches!(error, DirectoryError::Below { .. }), "{mode:o}: {error}");
+                let canonical = fs::canonicalize(&above).unwrap();
+                let why = format!("user {OTHER} can rename it, because {}", canonical.display());
+                assert!(error.to_string().contains(&why), "{error}");
             }
         }
     }
