@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import shutil
 from pathlib import Path
@@ -50,6 +51,25 @@ def edit_run(directory: Path, where: str, value: Any) -> None:
         found = found[step]
     found[last] = value
     path.write_text(json.dumps(data))
+
+
+@pytest.mark.parametrize("name", [RUN, RECORDS])
+@pytest.mark.parametrize("kind", ["pipe", "device", "directory"])
+def test_what_is_no_file_is_refused(
+    tmp_path: Path, simulation: Simulation, name: str, kind: str
+) -> None:
+    """A pipe would be waited for, and /dev/zero read without an end."""
+    simulated.start(tmp_path / "run")
+    path = tmp_path / "run" / name
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    with pytest.raises(RunError, match=re.escape(str(path))):
+        report(tmp_path / "run")
 
 
 @pytest.mark.parametrize("name", [RUN, RECORDS])

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from linerate.host.errors import RunError
 from linerate.host.machine import Machine
-from linerate.records.trial import RECORDS, first_complaint
+from linerate.records.trial import RECORDS, content_of, first_complaint
 
 RUN = "run.json"
 SCHEMA = "linerate/run-1"
@@ -145,7 +145,7 @@ def load(directory: Path) -> Run:
     if not directory.is_dir():
         raise RunError(f"{directory}: there is no such directory")
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(content_of(path))
     except FileNotFoundError:
         raise RunError(
             f"{directory} holds no run (there is no {RUN})",

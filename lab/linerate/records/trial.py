@@ -14,8 +14,10 @@ classes (a test compares them).
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -443,10 +445,18 @@ class Scan:
     torn: int
 
 
+def content_of(path: Path) -> bytes:
+    """What is in a run's file; raises `OSError`. A pipe or a device has no end to read to."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no file", str(path))
+        return file.read()
+
+
 def scan(path: Path) -> Scan:
     """Read a file that a crash may have left; raises `RunError` with the line that is no record."""
     try:
-        content = path.read_bytes()
+        content = content_of(path)
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}") from error
     end = _whole_lines(content)
