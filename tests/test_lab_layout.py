@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lab's packages are layers: imports lead down, in no circle, and folders are small."""
+"""The lab's packages are layers: imports lead down, in no circle, and folders are small. What is
+done to a machine goes through a `Host`.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
+import sys
 from collections import defaultdict
 
+import pytest
 from lab_imports import LAB, circles, graph
 
 # From the lowest: each may import from those before it.
@@ -69,3 +75,99 @@ def test_no_folder_has_more_entries_than_can_be_seen_at_a_glance() -> None:
 def test_circles_are_found() -> None:
     edges = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": set()}
     assert circles(edges) == [["a", "b", "c"]]
+
+
+# -- hosts -------------------------------------------------------------------------------------
+
+# The kernel's own files, which another machine has others of.
+KERNELS = re.compile(r"/(proc|sys)(/|$)")
+# Besides methods of a host, what takes one: `LOCAL` unless it is given another.
+TAKE_A_HOST = {"text_of", "netns.set_value"}
+HOSTS = {"LOCAL", "host", "_host", "namespace"}
+EXCEPTIONS = {
+    "experiments/cloud/tenants/container.py": {"/proc/self/fd/3"},  # opened inside the container
+    "experiments/cloud/tenants/disk_image.py": {"/proc/"},  # of the lab's own file, for a tenant
+}
+
+
+def is_of_a_host(call: ast.Call) -> bool:
+    if ast.unparse(call.func) in TAKE_A_HOST:
+        return True
+    # Also what is only called later: `undo.callback(netns.set_value, host, PATH)`.
+    if any(isinstance(each, ast.Attribute) and ast.unparse(each) in TAKE_A_HOST
+           for each in call.args):  # fmt: skip
+        return True
+    return isinstance(call.func, ast.Attribute) and (
+        ast.unparse(call.func.value).rpartition(".")[2] in HOSTS
+    )
+
+
+def past_the_host(text: str) -> list[str]:
+    """What a module does to a machine without asking a `Host`."""
+    tree = ast.parse(text)
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [f"import {each.name}" for each in node.names if each.name == "subprocess"]
+        elif isinstance(node, ast.ImportFrom) and node.module == "subprocess":
+            found.append("from subprocess import")
+        elif isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.kill", "os.killpg"):
+            found.append(ast.unparse(node))
+    asked = {
+        id(inside)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and is_of_a_host(call)
+        for argument in call.args
+        for inside in ast.walk(argument)
+    }
+    found += [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        # Not in the middle of a sentence, as in a docstring or a hint.
+        and KERNELS.match(node.value)
+        and id(node) not in asked
+    ]
+    return found
+
+
+def test_what_is_done_to_a_machine_goes_through_a_host() -> None:
+    past = {
+        name: found
+        for path in sorted(LAB.rglob("*.py"))
+        if not (name := str(path.relative_to(LAB))).startswith("host/")
+        if (found := set(past_the_host(path.read_text())) - EXCEPTIONS.get(name, set()))
+    }
+    assert past == {}
+
+
+def test_the_exceptions_are_needed() -> None:
+    for name, allowed in EXCEPTIONS.items():
+        assert allowed <= set(past_the_host((LAB / name).read_text()))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('Path("/proc/stat").read_text()', ["/proc/stat"]),
+        ('PLACE = "/sys/class/net"', ["/sys/class/net"]),
+        ('open(f"/proc/{pid}/stat")', ["/proc/"]),
+        ("import subprocess", ["import subprocess"]),
+        ("os.kill(pid, 9)", ["os.kill"]),
+        ('host.read_text(Path("/proc/stat"))', []),
+        ('LOCAL.glob("/proc", "*")', []),
+        ('self._host.read_text(f"/proc/{pid}/stat")', []),
+        ('"""Reads /proc/stat."""', []),
+    ],
+)
+def test_what_goes_past_a_host_is_found(text: str, found: list[str]) -> None:
+    assert past_the_host(text) == found
+
+
+def test_the_sampler_imports_nothing_of_the_lab_s_nor_of_others() -> None:
+    tree = ast.parse((LAB / "host" / "sampler.py").read_text())
+    names = [each.name for node in ast.walk(tree) if isinstance(node, ast.Import)
+             for each in node.names]  # fmt: skip
+    names += [str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert {name.partition(".")[0] for name in names} <= set(sys.stdlib_module_names)

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from fake_host import Instead
 
 from linerate.experiments.cloud.tenants.cgroups import cgroup_files, cgroups
 from linerate.experiments.cloud.tenants.cgroups.cgroup_files import Hierarchy
@@ -82,7 +83,7 @@ class Fake:
             (directory / "cgroup.procs").write_text("")
 
     def found(self) -> Hierarchy:
-        found = cgroups.hierarchy(self.proc)
+        found = cgroups.hierarchy(Instead({"/proc/self": self.proc}))
         assert found is not None
         return found
 

@@ -18,7 +18,8 @@ from linerate.experiments.graph.presets import PRESETS
 from linerate.experiments.graph.programs import Programs
 from linerate.experiments.graph.runs import Found
 from linerate.host import cpus
-from linerate.host.process import Activity, Child
+from linerate.host.process import Child
+from linerate.host.sampler import Activity
 from linerate.runs import session
 from linerate.runs.agreement import as_stored
 
@@ -44,7 +45,7 @@ class Fake:
             ["c-graph/clang is left out: there is no clang here"],
         )
         patch.setattr(programs, "find", lambda: self.programs)
-        patch.setattr(cpus, "await_free", lambda cpu: None)
+        patch.setattr(cpus, "await_free", lambda cpu, host: None)
         # What the machine of the tests does beside is no part of them.
         patch.setattr(Child, "activity", lambda child: self._activity())
         patch.setattr(experiment.GraphSession, "_stolen", lambda found: 0)

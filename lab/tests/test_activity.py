@@ -10,7 +10,9 @@ from typing import cast
 import pytest
 from trials import made_trial
 
-from linerate.host.process import Activity, Child, Command, activity_of
+from linerate.host.host import LOCAL, Local
+from linerate.host.process import Child, Command
+from linerate.host.sampler import Activity, Sample, Wanted
 from linerate.links import KernelThread
 from linerate.records.trial import Process, Trial
 from linerate.runs.run_summary import crowding
@@ -41,7 +43,11 @@ def test_what_the_link_s_thread_had_was_the_forwarder_s(
 ) -> None:
     child = Scheduler()
     clock = SimpleNamespace(ran_s=3.0)
-    monkeypatch.setattr("linerate.trial.activity.activity_of", lambda pid: _activity(clock.ran_s))
+
+    def sample(host: Local, wanted: Wanted) -> Sample:
+        return Sample(0.0, 100, {pid: _activity(clock.ran_s) for pid in wanted.pids})
+
+    monkeypatch.setattr(Local, "sample", sample)
     threads = [
         KernelThread(KernelThread.FORWARDER, "napi/f0", 7, 1),
         # On the other core: takes nothing away.
@@ -51,7 +57,7 @@ def test_what_the_link_s_thread_had_was_the_forwarder_s(
         experiment="overload", seed=1, block=0, position=0, role="measure", arm="a", forwarder="a",
         link="veth", size=64, load="flood", started_at="2026-01-01T00:00:00.000+00:00",
     )  # fmt: skip
-    watch = Watch(record, [cast(Child, child)], threads)
+    watch = Watch(record, LOCAL, [cast(Child, child)], threads)
     child.now = _activity(1.0 + ran, 1.0 + waited, (3, 4))
     clock.ran_s += link_ran
     watch.enter()
@@ -68,7 +74,7 @@ def test_what_the_link_s_thread_had_was_the_forwarder_s(
 def test_what_the_scheduler_does_not_tell_is_absent() -> None:
     child = Scheduler()
     record = _trial()
-    watch = Watch(record, [cast(Child, child)], [])
+    watch = Watch(record, LOCAL, [cast(Child, child)], [])
     child.now = Activity(0, 0, 0.0, 0.0)
     watch.enter()
     (process,) = record.program.processes
@@ -97,10 +103,11 @@ def test_its_own_threads_are_no_others(
 
 
 def test_a_process_that_is_gone_did_nothing() -> None:
-    gone = activity_of(1 << 23)
+    sample = LOCAL.sample(Wanted(pids=(1 << 23, os.getpid())))
+    gone = sample.processes[1 << 23]
     assert gone == Activity(0, 0, 0.0, 0.0)
     assert not gone.told
-    now = activity_of(os.getpid())
+    now = sample.processes[os.getpid()]
     assert now.ran_s == sum(ran for ran, _ in now.threads.values()) > 0
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fake_cgroups import Fake, fake_v1, fake_v2
+from fake_host import Instead
 
 from linerate.experiments.cloud.tenants.cgroups import (
     block_device,
@@ -64,7 +65,7 @@ def test_mounts_are_read_as_the_kernel_writes_them(tmp_path: Path) -> None:
         "32 31 0:29 /docker/ab /a\\040b rw shared:9 master:1 - cgroup cgroup rw,cpu,cpuacct\n"
         "41 31 0:38 / /c rw - cgroup2 none rw\n"
     )
-    first, second = cgroup_mounts.mounts(tmp_path)
+    first, second = cgroup_mounts.mounts(Instead({"/proc/self": tmp_path}))
     assert (first.version, first.path, first.root) == (1, Path("/a b"), "/docker/ab")
     assert {"cpu", "cpuacct"} <= first.options
     assert (second.version, second.path) == (2, Path("/c"))
@@ -88,7 +89,9 @@ def test_the_lab_s_own_group_is_found_where_it_can_be_seen(
         (tmp_path / name).mkdir(parents=True)
     mount = cgroup_mounts.Mount(1, tmp_path, root, frozenset({"rw", "cpu"}))
     (tmp_path / "cgroup").write_text(f"7:name=systemd:/docker\n3:cpu:{own}\n0::/docker\n")
-    assert cgroup_mounts.own_directory(mount, tmp_path) == tmp_path / expected
+    assert (
+        cgroup_mounts.own_directory(mount, Instead({"/proc/self": tmp_path})) == tmp_path / expected
+    )
 
 
 def test_all_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +123,7 @@ def test_a_tree_without_a_controller_says_which(
 
 def test_without_any_mount_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mountinfo").write_text("24 1 0:6 / /dev rw - devtmpfs devtmpfs rw\n")
-    assert cgroups.hierarchy(tmp_path) is None
+    assert cgroups.hierarchy(Instead({"/proc/self": tmp_path})) is None
     monkeypatch.setattr(cgroups, "hierarchy", lambda: None)
     assert "no control groups are mounted" in cgroups.missing()[-1]
 
@@ -337,7 +340,7 @@ def test_a_partition_is_of_its_disk(tmp_path: Path) -> None:
     links = tmp_path / "dev" / "block"
     links.mkdir(parents=True)
     (links / f"{os.major(number)}:{os.minor(number)}").symlink_to(disk / "sda1")
-    assert block_device.disk_of(tmp_path, sys=tmp_path) == "8:0"
+    assert block_device.disk_of(tmp_path, Instead({"/sys": tmp_path})) == "8:0"
 
 
 @pytest.mark.parametrize("source", ["overlay", "/dev/null", "/dev/absent"])
@@ -349,6 +352,6 @@ def test_without_a_disk_that_is_said(tmp_path: Path, source: str) -> None:
         "2 1 0:99 / /x rw - proc proc rw\n"
     )
     with pytest.raises(MachineError, match="on no disk that can be seen"):
-        block_device.disk_of(tmp_path, tmp_path, mounts)
+        block_device.disk_of(tmp_path, Instead({"/sys": tmp_path, "/proc/self/mountinfo": mounts}))
     with pytest.raises(MachineError, match="No such file"):
         block_device.disk_of(tmp_path / "absent")

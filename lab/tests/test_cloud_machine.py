@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_host import Instead
 
 from linerate.experiments.cloud.design.parts import TenantShape
 from linerate.experiments.cloud.session import counters, neighbours
@@ -29,6 +30,7 @@ from linerate.experiments.cloud.tenants.container import Container
 from linerate.experiments.cloud.tenants.vm.vm_network import Bridge
 from linerate.experiments.cloud.window import CloudCell
 from linerate.host.errors import MachineError
+from linerate.host.host import InNamespace
 from linerate.host.process import RunDirectory
 
 SOFTIRQS = """                    CPU0       CPU2
@@ -70,11 +72,12 @@ def test_differences_are_in_seconds_and_what_is_not_counted_is_absent() -> None:
 
 
 def test_memory_bandwidth_is_the_sum_over_domains(tmp_path: Path) -> None:
-    assert moved_bytes(tmp_path) is None
+    host = Instead({"/sys/fs/resctrl/mon_data": tmp_path})
+    assert moved_bytes(host) is None
     for name, text in (("mon_L3_00", "100\n"), ("mon_L3_01", "23\n"), ("mon_L3_02", "Unavailable")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "mbm_total_bytes").write_text(text)
-    assert moved_bytes(tmp_path) == 123
+    assert moved_bytes(host) == 123
 
 
 def test_a_core_is_counted_as_far_as_it_can_be() -> None:
@@ -122,7 +125,7 @@ def test_a_limit_on_io_names_the_disk_of_those_that_have_one(
     )
     groups, shape = Given(), TenantShape(io_mib_per_s=3)
     with RunDirectory(tmp_path) as run:
-        bridge = Bridge("n", "br0")
+        bridge = Bridge(InNamespace("n"), "br0")
         beside = Neighbours(cell, shape, 1, run, groups, bridge, bound_s=900)  # type: ignore[arg-type]
         made = beside._made(0)
     (limits,) = [made._limits] if isinstance(made, Container) else groups.limits

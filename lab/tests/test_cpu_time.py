@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 from trials import made_trial
 
-from linerate.host.cpus import CpuTimes
-from linerate.host.process import Activity, Child, Command
+from linerate.host.host import LOCAL, Local
+from linerate.host.process import Child, Command
+from linerate.host.sampler import Activity, CpuTimes, Sample, Wanted
 from linerate.links import KernelThread
-from linerate.trial import cpu_time
 from linerate.trial.cpu_time import CpuMeter, Look
 
 THREADS = [
@@ -27,10 +28,18 @@ def ran(seconds: float) -> Activity:
 
 
 def meter(threads: list[KernelThread]) -> CpuMeter:
-    child = SimpleNamespace(
-        command=Command("forwarder", ("prog",), (1,)), activity=lambda: ran(4.0)
-    )
-    return CpuMeter(cast(Child, child), threads, 1)
+    child = SimpleNamespace(command=Command("forwarder", ("prog",), (1,)), pid=4)
+    return CpuMeter(LOCAL, cast(Child, child), threads, 1)
+
+
+def sampled(monkeypatch: pytest.MonkeyPatch, of: Callable[[int], Activity]) -> None:
+    """Have the host tell this of each process."""
+    cpus = {0: CpuTimes(0, 0, 0, 900), 1: CpuTimes(0, 0, 0, 200)}
+
+    def sample(host: Local, wanted: Wanted) -> Sample:
+        return Sample(0.0, 100, {pid: of(pid) for pid in wanted.pids}, cpus)
+
+    monkeypatch.setattr(Local, "sample", sample)
 
 
 def used(idle: Look, begin: Look, end: Look, threads: list[KernelThread]) -> dict[str, float]:
@@ -40,11 +49,7 @@ def used(idle: Look, begin: Look, end: Look, threads: list[KernelThread]) -> dic
 
 
 def test_only_the_forwarder_s_threads_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_time, "activity_of", lambda pid: ran(float(pid)))
-    monkeypatch.setattr(
-        cpu_time, "cpu_times", lambda: {0: CpuTimes(0, 0, 0, 900), 1: CpuTimes(0, 0, 0, 200)}
-    )
-    monkeypatch.setattr("os.sysconf", lambda name: 100)
+    sampled(monkeypatch, lambda pid: ran(float(pid)))
     look = meter(THREADS).look()
     assert (look.process_s, look.napi_s, look.softirq_s) == (4.0, 16.0, 2.0)
 
@@ -53,9 +58,7 @@ def test_a_time_that_the_scheduler_does_not_tell_is_absent_and_not_0(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # One of two threads is gone, or this kernel keeps no such counts.
-    monkeypatch.setattr(
-        cpu_time, "activity_of", lambda pid: ran(1.0) if pid == 7 else Activity(0, 0, 0.0, 0.0)
-    )
+    sampled(monkeypatch, lambda pid: Activity(0, 0, 0.0, 0.0) if pid == 9 else ran(4.0))
     look = meter(THREADS).look()
     assert (look.process_s, look.napi_s) == (4.0, None)
     assert set(used(look, look, look, THREADS)) == {"process", "softirq"}
@@ -84,7 +87,7 @@ def test_without_threads_the_kernel_s_part_is_unknown_and_not_0() -> None:
 
 
 def test_where_the_kernel_forwards_alone_its_threads_are_all_that_is_paid() -> None:
-    alone = CpuMeter(None, THREADS, 1).used(
+    alone = CpuMeter(LOCAL, None, THREADS, 1).used(
         Look(0, 0, 0, 0), Look(1, 0, 0, 0), Look(2, 0, 0.4, 0), 1.0
     )
     assert {each.of: each.seconds for each in alone} == {"process": 0, "napi": 0.4, "softirq": 0}

@@ -37,6 +37,7 @@ from linerate.forwarders.files import parse
 from linerate.forwarders.template import Template
 from linerate.host.builds import c_examples
 from linerate.host.errors import LabError, MissingError, UsageError
+from linerate.host.host import InNamespace
 from linerate.host.netns import Interface
 from linerate.links import Wire, rules
 from linerate.links.eal import Memory
@@ -59,10 +60,11 @@ def wire(name: str, ports: int) -> Wire:
     """Such as this forwarder takes."""
     if not forwarder(name).interfaces_only:
         return Wire(vdevs=tuple(f"net_memif{n}" for n in range(ports)))
+    host = InNamespace("fwd")
     return Wire(
         vdevs=tuple(f"net_af_packet{n},iface=f{n}" for n in range(ports)),
-        namespace="fwd",
-        interfaces=tuple(Interface("fwd", f"f{n}", Interface.FORWARDER) for n in range(ports)),
+        host=host,
+        interfaces=tuple(Interface(host, f"f{n}", Interface.FORWARDER) for n in range(ports)),
     )
 
 

@@ -16,6 +16,7 @@ import pytest
 from linerate.forwarders import FORWARDERS, forwarder, recipes, surroundings
 from linerate.host.builds import c_examples
 from linerate.host.errors import LabError, MissingError, UsageError
+from linerate.host.host import InNamespace
 from linerate.host.netns import Interface
 from linerate.host.places import project_root
 from linerate.host.process import Command
@@ -28,10 +29,10 @@ ONE = Wire(vdevs=("net_memif0",))
 TWO = Wire(vdevs=("net_memif0", "net_memif1"))
 VETH = Wire(
     vdevs=("net_af_packet0,iface=f0", "net_af_packet1,iface=f1"),
-    namespace="fwd",
-    sender_namespace="gen",
+    host=InNamespace("fwd"),
+    sender_host=InNamespace("gen"),
     interfaces=tuple(
-        Interface(end[:3], f"{end[0]}{n}", end)
+        Interface(InNamespace(end[:3]), f"{end[0]}{n}", end)
         for n in range(2)
         for end in (Interface.GENERATOR, Interface.FORWARDER)
     ),
@@ -116,7 +117,7 @@ def test_xdp_tx_has_a_program_at_the_other_end(build: Path) -> None:
     assert command("xdp-tx", VETH)[1][-2:] == ["--action", "tx"]
     beside = forwarder("xdp-tx").companion(0, "beside", VETH)
     assert beside is not None
-    assert (beside.namespace, beside.cpus) == ("gen", (0,))
+    assert beside.cpus == (0,)
     assert beside.argv == (
         "/built/xdp-fwd", "-l", "0", "--file-prefix", "beside",
         "--vdev", "net_xdp0,iface=g0", "--vdev", "net_xdp1,iface=g1",

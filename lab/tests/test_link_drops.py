@@ -8,14 +8,16 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
+from fake_host import inside
 
-from linerate.host import link_drops, netns
+from linerate.host import netns
 from linerate.host.errors import LabError, LinkError
-from linerate.host.link_drops import Passed, lost
+from linerate.host.host import InNamespace, Local
 from linerate.host.netns import Interface, Namespaces, ip
+from linerate.trial import link_drops
+from linerate.trial.link_drops import Passed, lost
 
 BEFORE = {"generator": Passed(90, 100), "forwarder": Passed(50, 60)}
 SOL_PACKET, PACKET_QDISC_BYPASS = 263, 20
@@ -56,17 +58,17 @@ def unplugged() -> Iterator[Interface]:
     except LabError as error:
         pytest.skip(str(error))
     with Namespaces(("a",)) as made:
-        namespace = made.name("a")
-        ip("-n", namespace, "link", "add", "x", "type", "veth", "peer", "name", "y")
-        ip("-n", namespace, "link", "set", "x", "up")
-        yield Interface(namespace, "x", Interface.FORWARDER)
+        host = made.host("a")
+        ip("link", "add", "x", "type", "veth", "peer", "name", "y", host=host)
+        ip("link", "set", "x", "up", host=host)
+        yield Interface(host, "x", Interface.FORWARDER)
 
 
 @pytest.mark.parametrize("past_the_qdisc", [True, False])
 def test_a_refused_frame_is_in_the_books_once(past_the_qdisc: bool) -> None:
     """By the kernel itself, which tells a sender of it or does not, and counts it in both cases."""
     frames, told = 10, 0
-    with unplugged() as interface, netns.inside(interface.namespace):
+    with unplugged() as interface, inside(interface.host):
         before = link_drops.read([interface])
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
             sender.setsockopt(SOL_PACKET, PACKET_QDISC_BYPASS, past_the_qdisc)
@@ -77,7 +79,7 @@ def test_a_refused_frame_is_in_the_books_once(past_the_qdisc: bool) -> None:
                 except OSError as error:
                     told += error.errno == errno.ENOBUFS
         after = link_drops.read([interface])
-        shown = json.loads(ip("-n", interface.namespace, "-s", "-j", "link", "show", "dev", "x"))
+        shown = json.loads(ip("-s", "-j", "link", "show", "dev", "x", host=interface.host))
     # The kernel counts all in either case.
     assert shown[0]["stats64"]["tx"]["dropped"] == frames
     found = lost(before, after, {"forwarder": Passed(sent=frames - told)})
@@ -87,19 +89,19 @@ def test_a_refused_frame_is_in_the_books_once(past_the_qdisc: bool) -> None:
 
 def test_what_is_no_namespace_is_named() -> None:
     with pytest.raises(LinkError, match="linerate-none"):
-        link_drops.read([Interface("linerate-none", "x", Interface.FORWARDER)])
+        link_drops.read([Interface(InNamespace("linerate-none"), "x", Interface.FORWARDER)])
 
 
 def test_an_interface_that_is_gone_is_named_and_not_counted_as_nothing() -> None:
     with unplugged() as interface:
-        other = Interface(interface.namespace, "y", interface.end)
+        other = Interface(interface.host, "y", interface.end)
         assert link_drops.read([interface, other])
-        ip("-n", interface.namespace, "link", "del", "y")
-        with pytest.raises(LinkError, match=f"x, y: gone from .*{interface.namespace}"):
+        ip("link", "del", "y", host=interface.host)
+        with pytest.raises(LinkError, match=f"x, y: gone from .*{interface.host.namespace}"):
             link_drops.read([interface, other])
 
 
 def test_without_interfaces_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "read_text", lambda _: pytest.fail("read"))
+    monkeypatch.setattr(Local, "sample", lambda *_: pytest.fail("sampled"))
     assert link_drops.read([]) == {}
     assert lost({}, {}, {"generator": Passed(3, 4), "forwarder": Passed(4, 3)}) == {}

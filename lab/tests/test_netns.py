@@ -11,15 +11,18 @@ from pathlib import Path
 
 import pytest
 from conftest import need_veth
+from fake_host import Instead, inside
 
 from linerate.experiments.cloud.tenants import packages
-from linerate.host import link_drops, netns
+from linerate.host import netns
 from linerate.host.cpus import Cores
 from linerate.host.errors import LabError, LinkError, MachineError
+from linerate.host.host import InNamespace
 from linerate.host.netns import Namespaces
-from linerate.host.process import Child, Command, RunDirectory
+from linerate.host.process import Command, RunDirectory
 from linerate.links import LinkContext, link
 from linerate.links.veth import sees_kernel_threads
+from linerate.trial import link_drops
 
 KILLED = """
 import sys
@@ -63,7 +66,7 @@ def test_they_go_with_their_context() -> None:
     here = devices()
     with Namespaces(("a", "b")) as made:
         assert ours() - before == {made.name("a"), made.name("b")}
-        with netns.inside(made.name("a")):
+        with inside(made.host("a")):
             assert devices() == ["lo"]
         assert devices() == here
     assert ours() == before
@@ -111,24 +114,21 @@ def test_an_interruption_between_leaves_none(monkeypatch: pytest.MonkeyPatch) ->
     assert ours() == before
 
 
-def test_who_may_not_make_them_is_told_which_capability_is_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(Path, "read_text", lambda _: "Name:\tx\nCapEff:\t0000000000001000\n")
+def test_who_may_not_make_them_is_told_which_capability_is_missing(tmp_path: Path) -> None:
+    status = tmp_path / "status"
+    status.write_text("Name:\tx\nCapEff:\t0000000000001000\n")
     with pytest.raises(MachineError, match="need the capabilities CAP_SYS_ADMIN\n"):
-        netns.prepare()
+        netns.prepare(Instead({"/proc/self/status": status}))
 
 
 def test_a_child_starts_inside(tmp_path: Path) -> None:
     with (
         Namespaces(("a",)) as made,
         RunDirectory(tmp_path) as run,
-        Child(
-            Command("forwarder", ("sleep", "20"), tuple(os.sched_getaffinity(0)), {}, False,
-                    made.name("a")),
-            run,
+        made.host("a").start(
+            Command("forwarder", ("sleep", "20"), tuple(os.sched_getaffinity(0))), run
         ) as child,
-    ):  # fmt: skip
+    ):
 
         def same(path: str) -> bool:
             return Path(path).samefile(f"/run/netns/{made.name('a')}")
@@ -136,19 +136,19 @@ def test_a_child_starts_inside(tmp_path: Path) -> None:
         assert same(f"/proc/{child.pid}/ns/net")
         assert not same("/proc/self/ns/net")
     with RunDirectory(tmp_path) as run, pytest.raises(LinkError, match="gone"):
-        Child(Command("forwarder", ("sleep", "20"), (0,), {}, False, "linerate-none"), run)
+        InNamespace("linerate-none").start(Command("forwarder", ("sleep", "20"), (0,)), run)
 
 
 def test_a_container_s_own_pids_hide_the_kernel_s_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not sees_kernel_threads(tmp_path)
-    comm = tmp_path / "2" / "comm"
-    comm.parent.mkdir()
+    comm = tmp_path / "comm"
+    host = Instead({"/proc/2/comm": comm})
+    assert not sees_kernel_threads(host)
     comm.write_text("kthreadd\n")
-    assert sees_kernel_threads(tmp_path)
+    assert sees_kernel_threads(host)
     comm.write_text("bash\n")
-    assert not sees_kernel_threads(tmp_path)
+    assert not sees_kernel_threads(host)
     monkeypatch.setattr("linerate.links.veth.sees_kernel_threads", lambda: False)
     with pytest.raises(MachineError, match="PID namespace"):
         link("veth").prepare()
@@ -167,8 +167,8 @@ def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
         kind = "af_xdp:" if name == "veth-af-xdp" else "af_packet:"
         assert wire.sender_has_xdp == (name == "veth-af-xdp")
         assert all(location.startswith(kind) for location in wire.locations)
-        assert wire.namespace
-        assert wire.sender_namespace
+        assert wire.host.namespace
+        assert wire.sender_host.namespace
         assert len(wire.interfaces) == 2 * chosen.ports
         # Threads are found by name alone: nobody else's interface may have it.
         assert all(end.name.endswith(f"p{os.getpid():x}") for end in wire.interfaces)
@@ -188,6 +188,6 @@ def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
             told = Path(f"/proc/{thread.pid}/comm").read_text()
             assert told.split("-")[0][5:] in {end.name for end in wire.interfaces}
         for end in wire.interfaces:
-            told = netns.ip("-n", end.namespace, "link", "show", "dev", end.name)
+            told = netns.ip("link", "show", "dev", end.name, host=end.host)
             assert "state UP" in told
     assert ours() == before

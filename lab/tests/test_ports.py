@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fake_host import Instead
 
 from linerate import links
 from linerate.host.errors import UsageError
@@ -26,8 +27,8 @@ def devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (pci / name).mkdir(parents=True)
     for name in ("veth0", "veth1"):
         (interfaces / name).mkdir(parents=True)
-    monkeypatch.setattr(ports_module, "PCI_DEVICES", pci)
-    monkeypatch.setattr(ports_module, "INTERFACES", interfaces)
+    host = Instead({"/sys/bus/pci/devices": pci, "/sys/class/net": interfaces})
+    monkeypatch.setattr(ports_module, "LOCAL", host)
     monkeypatch.setattr(links, "LINKS", dict(LINKS))
 
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from fake_host import inside
 
 from linerate.forwarders import Forwarder, forwarder
 from linerate.forwarders.files import parse
-from linerate.host import netns
 from linerate.host.cpus import Cores
 from linerate.host.errors import LabError, LinkError, UsageError
+from linerate.host.host import InNamespace
 from linerate.host.netns import Interface, ip
 from linerate.host.process import RunDirectory, wait_until
 from linerate.links import LinkContext, Wire, flows, link
@@ -59,16 +60,15 @@ def start(name: str, run: RunDirectory, wire: Wire) -> AbstractContextManager[Ru
 
 def settings(wire: Wire) -> dict[str, str]:
     """All that a forwarder may have changed in its namespace."""
-    assert wire.namespace
     asked = (
         "link show", "-4 rule", "-6 rule", "-4 route show table all", "-6 route show table all",
         "neigh show nud all",
     )  # fmt: skip
-    told = {words: ip("-n", wire.namespace, *words.split()) for words in asked}
+    told = {words: ip(*words.split(), host=wire.host) for words in asked}
     paths = ["ipv4/ip_forward", "ipv4/conf/all/rp_filter", "ipv6/conf/all/forwarding"]
     for port in wire.of(Interface.FORWARDER):
         paths += [f"ipv4/conf/{port.name}/rp_filter", f"ipv6/conf/{port.name}/disable_ipv6"]
-    with netns.inside(wire.namespace):
+    with inside(wire.host):
         told |= {path: Path(f"/proc/sys/net/{path}").read_text() for path in paths}
     return told
 
@@ -85,7 +85,7 @@ def frame_of(flow: flows.Flow, version: int, port: int) -> bytes:
 def through(wire: Wire, frame: bytes, port: int) -> bytes | None:
     """The frame as it comes out of the other port; None: it does not."""
     (into, out) = wire.of(Interface.GENERATOR)[:: 1 if port == 0 else -1]
-    with netns.inside(into.namespace):
+    with inside(into.host):
         sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     with sender, receiver:
@@ -209,9 +209,8 @@ def test_a_program_without_telemetry_and_what_is_set_up_for_it(
         ending = time.monotonic()
     # By its signal, not by those that come when it has not helped.
     assert time.monotonic() - ending < 2
-    assert wire.namespace
     if ready is MAKES:
-        ip("-n", wire.namespace, "link", "del", "made0")
+        ip("link", "del", "made0", host=wire.host)
     assert settings(wire) == before
 
 
@@ -240,7 +239,8 @@ def test_one_that_does_not_become_ready(
 
 @pytest.mark.parametrize("name", [*STACK])
 def test_on_other_links_it_is_refused_with_the_reason(run: RunDirectory, name: str) -> None:
-    one = Wire(interfaces=(Interface("n", "f0", Interface.FORWARDER),), namespace="n")
+    host = InNamespace("n")
+    one = Wire(interfaces=(Interface(host, "f0", Interface.FORWARDER),), host=host)
     for wire, why in ((Wire(vdevs=("net_memif0",)), "namespace of its own"), (one, "has one")):
         with pytest.raises(UsageError, match=f"{name}.*{why}"), start(name, run, wire):
             pass
@@ -251,7 +251,7 @@ def test_the_kernel_s_threads_receive(wire: Wire) -> None:
     frame = frame_of(next(flows.flows()), 4, 0)
     into = wire.of(Interface.GENERATOR)[0]
     before = [_switches(thread.pid) for thread in wire.threads]
-    with netns.inside(into.namespace):
+    with inside(into.host):
         sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     with sender:
         sender.bind((into.name, 0))
@@ -269,7 +269,7 @@ def _switches(pid: int) -> int:
 def xdp_of(wire: Wire) -> list[bool]:
     """Whether the forwarder's interfaces have a program."""
     ports = wire.of(Interface.FORWARDER)
-    return ["prog/xdp" in ip("-n", p.namespace, "link", "show", "dev", p.name) for p in ports]
+    return ["prog/xdp" in ip("link", "show", "dev", p.name, host=p.host) for p in ports]
 
 
 def test_no_program_stays_after_one_that_was_killed(run: RunDirectory, wire: Wire) -> None:
@@ -294,5 +294,7 @@ def test_what_runs_beside_a_forwarder_ends_with_it(run: RunDirectory, wire: Wire
     with start(name, run, wire) as running:
         roles = [child.command.role for child in running.children]
         assert roles == ["forwarder", "companion"]
-        assert running.children[1].command.namespace == wire.sender_namespace
+        assert wire.sender_host.namespace
+        there = Path("/run/netns") / wire.sender_host.namespace
+        assert Path(f"/proc/{running.children[1].pid}/ns/net").samefile(there)
     assert not any(child.running for child in running.children)

@@ -12,7 +12,8 @@ import pytest
 
 from linerate.host.cpus import Cores
 from linerate.host.errors import DisturbedError, ProcessError, TrialError
-from linerate.host.process import Activity, Command, RunDirectory
+from linerate.host.process import Command, RunDirectory
+from linerate.host.sampler import Activity
 from linerate.links import LinkContext, Wire, link
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm

@@ -17,16 +17,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from fake_host import inside
 
 from linerate.experiments.paths import experiment as paths
 from linerate.experiments.paths.options import PRESETS, Options
 from linerate.forwarders import FORWARDERS
-from linerate.host import link_drops, netns
+from linerate.host import netns
 from linerate.host.errors import LabError, MachineError, UsageError
-from linerate.host.link_drops import Passed
+from linerate.host.host import Host
 from linerate.host.netns import Interface
 from linerate.links import LinkContext, Wire, link, tap
 from linerate.runs.plans.blocks import check_fit, takes
+from linerate.trial import link_drops
+from linerate.trial.link_drops import Passed
 
 TAPS = ["tap1", "tap"]
 # ioctl TUNSETIFF with the flags that net_tap gives, and a frame after `struct tun_pi`.
@@ -66,7 +69,7 @@ def may() -> None:
 @contextmanager
 def queue(port: Interface) -> Iterator[int]:
     """A program at the other end, as net_tap is one."""
-    with netns.inside(port.namespace):
+    with inside(port.host):
         file = os.open(tap.TUN, os.O_RDWR | os.O_NONBLOCK)
     try:
         request = struct.pack("16sH22x", port.name.encode(), IFF_TAP | IFF_MULTI_QUEUE)
@@ -85,12 +88,12 @@ def test_its_interfaces_are_up_and_both_ends_are_told_of_them(made: Wire) -> Non
     ports = made.of(Interface.GENERATOR)
     assert made.interfaces == ports
     assert made.ports == len(made.locations) == len(ports)
-    assert made.namespace == made.sender_namespace
+    assert made.host == made.sender_host
     assert not made.threads
     for n, port in enumerate(ports):
         assert made.vdevs[n] == f"net_tap{n},iface={port.name}"
         assert made.locations[n] == f"af_packet:{port.name}"
-        told = netns.ip("-n", port.namespace, "link", "show", "dev", port.name)
+        told = netns.ip("link", "show", "dev", port.name, host=port.host)
         assert "UP" in told
         assert "mtu 1500" in told
 
@@ -100,7 +103,7 @@ def test_what_the_program_reads_was_sent_and_what_it_writes_was_received(made: W
     port = made.interfaces[0]
     with (
         queue(port) as file,
-        netns.inside(port.namespace),
+        inside(port.host),
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5)) as sender,
     ):
         sender.bind((port.name, 0x88B5))
@@ -121,8 +124,8 @@ def test_interfaces_stay_when_a_forwarder_ends_and_go_with_the_link(tmp_path: Pa
         port = wire.interfaces[0]
         for _ in range(2):
             with queue(port):
-                assert netns.is_up(port.namespace, port.name)
-            assert not netns.is_up(port.namespace, port.name)
+                assert netns.is_up(port)
+            assert not netns.is_up(port)
     assert ours() == before
 
 
@@ -131,10 +134,10 @@ def test_an_error_on_the_way_leaves_none(monkeypatch: pytest.MonkeyPatch, tmp_pa
     before = ours()
     real = netns.ip
 
-    def interrupted(*words: str) -> str:
+    def interrupted(*words: str, host: Host) -> str:
         if "tap1" in words:
             raise KeyboardInterrupt
-        return real(*words)
+        return real(*words, host=host)
 
     monkeypatch.setattr(tap, "ip", interrupted)
     with pytest.raises(KeyboardInterrupt), opened(tmp_path, "tap"):

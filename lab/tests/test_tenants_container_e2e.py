@@ -93,12 +93,12 @@ def make(tmp_path: Path, groups: Groups, bridge: Bridge) -> Iterator[Make]:
                 tenant.stop()
             assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
             assert not list(run.path.iterdir())
-            links = netns.ip("-n", bridge.namespace, "link", "show")
+            links = netns.ip("link", "show", host=bridge.host)
             assert not re.search(r"\bct\d", links)
 
 
 def interface_bytes(bridge: Bridge, name: str) -> int:
-    (told,) = json.loads(netns.ip("-n", bridge.namespace, "-s", "-j", "link", "show", "dev", name))
+    (told,) = json.loads(netns.ip("-s", "-j", "link", "show", "dev", name, host=bridge.host))
     return int(told["stats64"]["rx"]["bytes"] + told["stats64"]["tx"]["bytes"])
 
 
@@ -201,7 +201,7 @@ def test_its_network_crosses_the_bridge_and_its_cpu(make: Make, bridge: Bridge) 
     assert interface_bytes(bridge, bridge.name) - crossed_before > carried * 0.9
     # In segments of 64 KiB at most, each of which the kernel receives where it was sent.
     assert frames_received() - received_before > (50 << 20) / (64 << 10) / 10
-    assert "master br0" in netns.ip("-n", bridge.namespace, "link", "show", "dev", "ct0")
+    assert "master br0" in netns.ip("link", "show", "dev", "ct0", host=bridge.host)
     for pid in tenant.pids:
         assert os.sched_getaffinity(pid) == {LAST_CPU}
     names = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in tenant.pids}
@@ -210,7 +210,7 @@ def test_its_network_crosses_the_bridge_and_its_cpu(make: Make, bridge: Bridge) 
 
 def test_it_has_no_route_off_its_link(make: Make) -> None:
     tenant = make(Load.NETWORK)
-    (route,) = netns.ip("-n", tenant.namespace, "route").strip().splitlines()
+    (route,) = netns.ip("route", host=tenant.host).strip().splitlines()
     assert route.startswith("198.19.255.0/24 dev eth0")
     loads_of_it = [pid for pid in tenant.pids if uid(pid) == NOBODY]
     assert loads_of_it

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -26,8 +25,9 @@ from linerate.experiments.cloud.tenants.cgroups.cgroups import Group, Groups
 from linerate.experiments.cloud.tenants.container import Container
 from linerate.experiments.cloud.tenants.disk_image import DIRECTORY, DiskImage
 from linerate.host import netns
-from linerate.host.cpus import cpu_times
+from linerate.host.cpus import CPUS
 from linerate.host.errors import MachineError
+from linerate.host.host import LOCAL
 from linerate.host.process import Child, Command, RunDirectory, pause
 from linerate.links.veth import napi_threads, sees_kernel_threads
 
@@ -66,7 +66,7 @@ def cpu_s(group: Group) -> float:
 
 def stolen_s() -> float:
     """What the host took from the CPU; nobody on this machine could have had it."""
-    return cpu_times()[LAST_CPU].steal / os.sysconf("SC_CLK_TCK")
+    return LOCAL.sample(CPUS).cpus[LAST_CPU].steal / os.sysconf("SC_CLK_TCK")
 
 
 def shares(
@@ -222,13 +222,12 @@ def _kernel_threads() -> None:
 @pytest.mark.usefixtures("_kernel_threads")
 def test_a_thread_of_the_kernel_goes_in_and_back(groups: Groups) -> None:
     with netns.Namespaces(("napi",)) as made:
-        namespace = made.name("napi")
-        netns.ip("-n", namespace, "link", "add", "lrt0", "type", "veth", "peer", "name", "lrt1")
+        host = made.host("napi")
+        netns.ip("link", "add", "lrt0", "type", "veth", "peer", "name", "lrt1", host=host)
         for name in ("lrt0", "lrt1"):
-            netns.ip("-n", namespace, "link", "set", name, "up")
-        netns.set_gro(namespace, "lrt0")
-        command = ["ip", "netns", "exec", namespace, "tee", "/sys/class/net/lrt0/threaded"]
-        subprocess.run(command, input=b"1", check=True, timeout=10, stdout=subprocess.DEVNULL)
+            netns.ip("link", "set", name, "up", host=host)
+        netns.set_gro(host, "lrt0")
+        host.set_value("/sys/class/net/lrt0/threaded", "1")
         (thread, *_) = napi_threads("lrt0")
         with groups.group("napi", Limits((LAST_CPU,))) as group:
             group.add(thread)

@@ -51,6 +51,7 @@ from linerate.experiments.cloud.tenants.vm.vm import Shape, VirtualMachine
 from linerate.experiments.cloud.tenants.vm.vm_network import Bridge, Tap, VhostUser
 from linerate.host import netns
 from linerate.host.errors import LinkError, MachineError, MissingError, ProcessError, UsageError
+from linerate.host.host import InNamespace
 from linerate.host.process import RunDirectory
 
 LAST_CPU = max(os.sched_getaffinity(0))
@@ -350,7 +351,7 @@ def test_accelerators() -> None:
 
 
 def test_a_tap_is_the_lab_s_and_runs_no_script() -> None:
-    argv = qemu.argv(machine(Tap("ns", "vm0", "02:00:00:00:00:01")))
+    argv = qemu.argv(machine(Tap(InNamespace("ns"), "vm0", "02:00:00:00:00:01")))
     assert options(argv, "-netdev") == ["tap,id=link,ifname=vm0,script=no,downscript=no,vhost=off"]
     assert "mac=02:00:00:00:00:01" in options(argv, "-device")[0]
     assert not options(argv, "-object")
@@ -402,7 +403,7 @@ def test_the_file_system_of_a_directory() -> None:
 
 
 def test_guests_have_addresses_of_their_own() -> None:
-    on = Bridge("ns", "br0")
+    on = Bridge(InNamespace("ns"), "br0")
     addresses = {on.guest_address(number) for number in range(vm_network.MOST)}
     assert len(addresses | {on.address}) == vm_network.MOST + 1
     assert all(each.network == on.address.network for each in addresses)
@@ -423,11 +424,11 @@ def test_a_bridge_and_its_taps_go_with_their_contexts() -> None:
     before = ours()
     with vm_network.bridge() as made:
         with vm_network.tap(made, 3) as end:
-            told = netns.ip("-n", made.namespace, "link", "show", "dev", end.name)
+            told = netns.ip("link", "show", "dev", end.name, host=made.host)
             assert "master br0" in told
         with pytest.raises(LinkError):
-            netns.ip("-n", made.namespace, "link", "show", "dev", end.name)
-        assert "default" not in netns.ip("-n", made.namespace, "route")
+            netns.ip("link", "show", "dev", end.name, host=made.host)
+        assert "default" not in netns.ip("route", host=made.host)
     assert ours() == before
 
 
@@ -545,7 +546,7 @@ def test_a_guest_works_and_leaves_nothing(tmp_path: Path) -> None:
             assert tenant._guest is not None
             assert tenant._guest.stop(patience_s=20), "it did not power off"
         assert not Path(f"/proc/{pid}").exists()
-        assert "vm0" not in netns.ip("-n", made.namespace, "link", "show")
+        assert "vm0" not in netns.ip("link", "show", host=made.host)
         assert not list(run.path.iterdir())
     assert ours() == before
     assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import TelemetryServer
+from fake_host import Instead
 
 from linerate.host.errors import LabError
 from linerate.telemetry.client import SOCKET_NAME
@@ -25,7 +26,7 @@ from linerate.telemetry.top.discover import (
     sockets,
 )
 
-NOWHERE = Path("/nonexistent")
+NOWHERE = Instead({"/proc/net/unix": Path("/nonexistent")})
 
 
 class Machine:
@@ -51,8 +52,8 @@ class Machine:
             owner.bind(str(path))
         return path
 
-    def look(self, kernel_list: Path = NOWHERE) -> Found:
-        return look(sockets([self.folder], kernel_list))
+    def look(self) -> Found:
+        return look(sockets([self.folder], NOWHERE))
 
 
 @pytest.fixture
@@ -120,8 +121,9 @@ def test_the_kernels_list_adds_what_lies_elsewhere(machine: Machine, tmp_path: P
         lines.append(f"{number:016x}: 00000002 00000000 {flag} 0005 01 {number} {path}")
     kernel_list = tmp_path / "unix"
     kernel_list.write_text("\n".join(lines) + "\n")
-    assert sockets([], kernel_list) == [live]
-    assert sockets([machine.folder], kernel_list) == [live]
+    host = Instead({"/proc/net/unix": kernel_list})
+    assert sockets([], host) == [live]
+    assert sockets([machine.folder], host) == [live]
 
 
 def test_find_by_the_path_of_a_socket(machine: Machine) -> None:

@@ -11,13 +11,13 @@ from conftest import TelemetryServer
 from simulated_lab import blank
 
 from linerate.forwarders import forwarder
-from linerate.host.link_drops import Passed
 from linerate.records.cells import Arm, Cell
 from linerate.records.outcome import Polling
 from linerate.records.trial import Trial
 from linerate.telemetry.client import Telemetry
 from linerate.traffic.books import Forwarded, unattributed
 from linerate.traffic.sender import Sent
+from linerate.trial.link_drops import Passed
 from linerate.trial.running import ToldPorts
 from linerate.trial.window import Polls, Settled, difference, inside, missed
 

@@ -15,10 +15,11 @@ import pytest
 
 from linerate.host import netns
 from linerate.host.errors import LabError
-from linerate.host.netns import Namespaces, inside, ip, set_gro
+from linerate.host.host import InNamespace, inside
+from linerate.host.netns import Namespaces, ip
 
 __all__ = ["LEFT", "MIDDLE", "RIGHT", "TIMEOUT_S", "End", "end", "eventually", "mac", "wires"]
-__all__ += ["inside", "ip", "set_gro"]
+__all__ += ["inside", "ip"]
 
 TIMEOUT_S = 15.0
 # `l0` is in the first, `f0` and `f1` in the second, `r0` in the third.
@@ -53,6 +54,10 @@ def wires(queues: int = 1) -> Iterator[None]:
             ip("-n", far, "link", "set", name, "up")
             ip("-n", MIDDLE, "link", "set", near, "up")
         yield
+
+
+def set_gro(namespace: str, interface: str, *, on: bool = True) -> None:
+    netns.set_gro(InNamespace(namespace), interface, on=on)
 
 
 def mac(namespace: str, interface: str) -> bytes:

@@ -11,7 +11,8 @@ import pytest
 
 from linerate.host import netns
 from linerate.host.errors import LabError
-from linerate.host.netns import Namespaces, inside, ip
+from linerate.host.host import inside
+from linerate.host.netns import Namespaces, ip
 
 __all__ = ["FAR", "NEAR", "counters", "inside", "ip", "veth"]
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -23,6 +21,7 @@ from linerate.host import machine
 from linerate.host.builds.c_examples import example_source
 from linerate.host.cpus import parse_list, siblings
 from linerate.host.errors import MachineError
+from linerate.host.host import LOCAL
 from linerate.host.leases import described, holders
 from linerate.host.machine import first_line, text_of
 from linerate.host.places import project_root
@@ -73,7 +72,7 @@ def _dpdk() -> Iterable[Finding]:
     yield _present(
         "dpdk",
         "testpmd",
-        shutil.which("dpdk-testpmd"),
+        LOCAL.which("dpdk-testpmd"),
         "a reference peer of the self-test",
         f"{APT} dpdk",
         needed=True,
@@ -93,7 +92,7 @@ def _driver(name: str) -> Path | None:
         places.insert(0, Path(found))
     for place in places:
         for pattern in (f"librte_net_{name}.so*", f"*/librte_net_{name}.so*"):
-            for match in sorted(place.glob(pattern)):
+            for match in LOCAL.glob(place, pattern):
                 return match
     return None
 
@@ -107,8 +106,8 @@ def _build_tools() -> Iterable[Finding]:
     ):
         version = first_line(tool, "--version")
         yield _present("build", tool, version, meaning, f"{APT} {package}", needed=True)
-    libclang = [*Path("/usr/lib").glob("llvm-*/lib/libclang*.so*")]
-    libclang += [*Path("/usr/lib").glob("*/libclang*.so*")]
+    libclang = LOCAL.glob("/usr/lib", "llvm-*/lib/libclang*.so*")
+    libclang += LOCAL.glob("/usr/lib", "*/libclang*.so*")
     yield _present(
         "build",
         "libclang",
@@ -166,7 +165,7 @@ def _memory() -> Iterable[Finding]:
         "used when 1 GiB is free; without them everything runs, slower",
         None if free >= 1024 else "sudo sysctl vm.nr_hugepages=640",
     )
-    nodes = len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1
+    nodes = machine.numa_nodes()
     yield Finding(
         "memory",
         "NUMA",
@@ -177,7 +176,7 @@ def _memory() -> Iterable[Finding]:
 
 
 def _cpus() -> Iterable[Finding]:
-    allowed = sorted(os.sched_getaffinity(0))
+    allowed = sorted(LOCAL.cpus())
     enough = len(allowed) >= 2
     yield Finding(
         "cpu",
@@ -301,11 +300,11 @@ def _devices() -> Iterable[Finding]:
     """Network cards, by the class of their PCI device, and those that DPDK can have."""
     cards = [
         device
-        for device in sorted(Path("/sys/bus/pci/devices").glob("*"))
+        for device in LOCAL.glob("/sys/bus/pci/devices", "*")
         if (text_of(device / "class") or "").startswith("0x02")
     ]
     drivers = ("vfio-pci", "igb_uio", "uio_pci_generic")
-    bound = [card.name for card in cards if (card / "driver").resolve().name in drivers]
+    bound = [card.name for card in cards if LOCAL.resolve(card / "driver").name in drivers]
     yield Finding(
         "devices",
         "network cards",
@@ -315,18 +314,9 @@ def _devices() -> Iterable[Finding]:
     )
 
 
-def _opens(path: str) -> str | None:
-    """None when the file opens for reading and writing, else why not."""
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
-    except OSError as error:
-        return error.strerror or str(error)
-    return None
-
-
 def _kvm() -> Iterable[Finding]:
     meaning = "virtual machines as tenants; without, they are emulated and slow. Not for the demo"
-    if not Path("/dev/kvm").exists():
+    if not LOCAL.exists("/dev/kvm"):
         yield Finding(
             "kvm",
             "/dev/kvm",
@@ -336,7 +326,7 @@ def _kvm() -> Iterable[Finding]:
             "enable virtualisation in the firmware, or nested virtualisation on the host",
         )
         return
-    problem = _opens("/dev/kvm")
+    problem = LOCAL.obstacle("/dev/kvm")
     yield Finding(
         "kvm",
         "/dev/kvm",
@@ -357,7 +347,7 @@ def _xdp() -> Iterable[Finding]:
         "a second XDP program on an interface needs it. Not for the demo",
         None if bpffs else "sudo mount -t bpf bpf /sys/fs/bpf",
     )
-    btf = Path("/sys/kernel/btf/vmlinux").exists()
+    btf = LOCAL.exists("/sys/kernel/btf/vmlinux")
     yield Finding(
         "xdp",
         "BTF",
@@ -419,7 +409,7 @@ def examine() -> list[Finding]:
     for section in SECTIONS:
         try:
             findings.extend(section())
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
+        except (OSError, ValueError) as error:
             name = section.__name__.strip("_")
             findings.append(
                 Finding(name, "probe", "warn", str(error), "this could not be looked at")

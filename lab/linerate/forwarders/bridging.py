@@ -18,20 +18,20 @@ def bridged(ports: tuple[Interface, Interface]) -> Iterator[None]:
 
     It knows from the start where the generator's frames go, as if it had learnt it.
     """
-    namespace = ports[0].namespace
+    host = ports[0].host
     ip(
-        "-n", namespace, "link", "add", _BRIDGE, "type", "bridge", "stp_state", "0",
-        "forward_delay", "0", "mcast_snooping", "0",
+        "link", "add", _BRIDGE, "type", "bridge", "stp_state", "0",
+        "forward_delay", "0", "mcast_snooping", "0", host=host,
     )  # fmt: skip
     try:
         for port in ports:
-            ip("-n", namespace, "link", "set", port.name, "master", _BRIDGE)
+            ip("link", "set", port.name, "master", _BRIDGE, host=host)
         for number, other in enumerate(reversed(ports)):
             # What is sent to this port's address leaves by the other.
             mac = flows.forwarder_mac(number)
-            bridge("-n", namespace, "fdb", "add", mac, "dev", other.name, "master", "static")
-        ip("-n", namespace, "link", "set", _BRIDGE, "up")
+            bridge("fdb", "add", mac, "dev", other.name, "master", "static", host=host)
+        ip("link", "set", _BRIDGE, "up", host=host)
         yield
     finally:
         # Its ports are free with it.
-        ip("-n", namespace, "link", "del", _BRIDGE)
+        ip("link", "del", _BRIDGE, host=host)

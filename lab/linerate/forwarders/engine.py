@@ -218,7 +218,6 @@ class Forwarder:
             (cpu,),
             environment,
             hold_stdin=definition.stdin == "open",
-            namespace=wire.namespace,
             directory=self._folder / definition.directory if definition.directory else None,
             ending=definition.stop.ending,
         )
@@ -254,7 +253,7 @@ class Forwarder:
         with ExitStack() as stack:
             if definition.configure:
                 stack.enter_context(CONFIGURE[definition.configure](self.name, wire))
-            stack.enter_context(between(setup, teardown, wire.namespace, self._folder))
+            stack.enter_context(between(setup, teardown, wire.host, self._folder))
             yield
 
     def companion(self, cpu: int, prefix: str, wire: Wire) -> Command | None:

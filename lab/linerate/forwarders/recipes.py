@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from linerate.forwarders.template import Template
 from linerate.host.builds import c_examples, compilers
 from linerate.host.builds.bench_programs import bench_program
 from linerate.host.errors import MissingError
+from linerate.host.host import LOCAL
 from linerate.host.places import rust_binary
 
 
@@ -43,9 +43,9 @@ def build(definition: Definition, folder: Path) -> Built:
         case BenchBuild(folder=place, product=product):
             return Built(bench_program(place, product))
         case InstalledProgram(program=program, package=package):
-            if (found := shutil.which(program)) is None:
+            if (found := LOCAL.which(program)) is None:
                 raise MissingError(f"{program} is not installed", f"make setup (Debian: {package})")
-            return Built(Path(found))
+            return Built(found)
         case None:
             return Built(_find(definition.name, definition.command or "", folder, "command"))
 
@@ -72,10 +72,10 @@ def _find(forwarder: str, command: str, folder: Path, key: str) -> Path:
     """The program that a command begins with: a path below the folder, or a name in PATH."""
     name = "".join(text for text, _ in Template(command).words[0])
     path = folder / name if "/" in name else None
-    found = shutil.which(path or name)
+    found = LOCAL.which(str(path or name))
     if found is None:
         raise MissingError(
             f"forwarder {forwarder}: {path or name} is not there or cannot be executed",
             f"correct {key} of its definition, or install the program",
         )
-    return Path(found).absolute()
+    return found.absolute()

@@ -21,7 +21,6 @@ _NETWORKS = {"-4": IPv4Network((flows.DESTINATION, 16), strict=False),
 _GATEWAYS = {"-4": "198.18.255.{}", "-6": "fe80::{}"}
 # Tables of these numbers and the port's.
 _TABLE = 100
-_SYS = "/proc/sys/net"
 # With more than one port, the route back to a source is not by the port that it came from.
 _FORWARDING = (("ipv4/ip_forward", "1"), ("ipv4/conf/all/rp_filter", "0"),
                ("ipv6/conf/all/forwarding", "1"))  # fmt: skip
@@ -33,22 +32,22 @@ _PORT = (("ipv4/conf/{}/rp_filter", "0"), ("ipv6/conf/{}/addr_gen_mode", "1"),
 @contextmanager
 def routed(ports: tuple[Interface, Interface]) -> Iterator[None]:
     """For as long as the context; then it is all as before."""
-    namespace = ports[0].namespace
+    host = ports[0].host
     with ExitStack() as undo:
 
         def change(done: str, undone: str) -> None:
-            ip("-n", namespace, *done.split())
-            undo.callback(ip, "-n", namespace, *undone.split())
+            ip(*done.split(), host=host)
+            undo.callback(ip, *undone.split(), host=host)
 
         def set_value(path: str, value: str) -> bool:
-            before = netns.set_value(namespace, f"{_SYS}/{path}", value)
+            before = netns.set_value(host, f"/proc/sys/net/{path}", value)
             if before is not None:
-                undo.callback(netns.set_value, namespace, f"{_SYS}/{path}", before)
+                undo.callback(netns.set_value, host, f"/proc/sys/net/{path}", before)
             return before is not None
 
         versions = ["-4"]
         for number, port in enumerate(ports):
-            old = netns.mac(namespace, port.name)
+            old = netns.mac(port)
             new = flows.forwarder_mac(number)
             change(f"link set {port.name} address {new}", f"link set {port.name} address {old}")
             # So that it joins no routers' groups, which it would tell the generator of.

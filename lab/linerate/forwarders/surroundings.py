@@ -15,6 +15,7 @@ from linerate.forwarders.definition import Companion, Configure
 from linerate.forwarders.routing import routed
 from linerate.host import netns
 from linerate.host.errors import LinkError, UsageError
+from linerate.host.host import Host
 from linerate.host.netns import Interface, ip
 from linerate.host.places import rust_binary
 from linerate.host.process import Command
@@ -55,15 +56,12 @@ def _detached(wire: Wire) -> Iterator[None]:
         yield
     finally:
         for port in wire.of(Interface.FORWARDER):
-            ip("-n", port.namespace, "link", "set", "dev", port.name, "xdp", "off")
+            ip("link", "set", "dev", port.name, "xdp", "off", host=port.host)
 
 
 @contextmanager
 def between(
-    setup: Sequence[Sequence[str]],
-    teardown: Sequence[Sequence[str]],
-    namespace: str | None,
-    folder: Path,
+    setup: Sequence[Sequence[str]], teardown: Sequence[Sequence[str]], host: Host, folder: Path
 ) -> Iterator[None]:
     """Run the commands of a definition before and after; all of `teardown`, whatever fails.
 
@@ -71,17 +69,17 @@ def between(
     """
     try:
         for argv in setup:
-            netns.run(namespace, argv, folder)
+            netns.run(host, argv, folder)
         yield
     except BaseException:
         for argv in teardown:
             with suppress(LinkError):
-                netns.run(namespace, argv, folder)
+                netns.run(host, argv, folder)
         raise
     complaints = []
     for argv in teardown:
         try:
-            netns.run(namespace, argv, folder)
+            netns.run(host, argv, folder)
         except LinkError as error:
             complaints.append(error)
     if complaints:
@@ -119,7 +117,7 @@ def _xdp_pass(name: str, cpu: int, prefix: str, wire: Wire) -> Command | None:
         "--", "-p", f"{(1 << len(ports)) - 1:x}", "-q", str(len(ports)), "-T", "0",
         "--action", "pass",
     ]  # fmt: skip
-    return Command("companion", tuple(argv), (cpu,), namespace=wire.sender_namespace)
+    return Command("companion", tuple(argv), (cpu,))
 
 
 # Each gets the forwarder's name, for errors, and where the companion is to run.

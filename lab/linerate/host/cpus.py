@@ -11,10 +11,14 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from linerate.host.errors import MachineError
+from linerate.host.host import LOCAL, Host
 from linerate.host.process import checkpoint
+from linerate.host.sampler import Wanted
+
+# Of every CPU, what `Host.sample` is asked for.
+CPUS = Wanted(cpus=True)
 
 
 def parse_list(text: str) -> list[int]:
@@ -26,11 +30,11 @@ def parse_list(text: str) -> list[int]:
     return cpus
 
 
-def siblings(cpu: int) -> set[int]:
+def siblings(cpu: int, host: Host = LOCAL) -> set[int]:
     """The CPU and its hyperthread siblings."""
-    path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+    path = f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
     try:
-        return {cpu, *parse_list(path.read_text())}
+        return {cpu, *parse_list(host.read_text(path))}
     except (OSError, ValueError):
         return {cpu}
 
@@ -46,7 +50,7 @@ class Cores:
     @classmethod
     def choose(cls) -> Cores:
         """From the CPUs that this process may use."""
-        return cls.among(os.sched_getaffinity(0))
+        return cls.among(LOCAL.cpus())
 
     @classmethod
     def among(cls, allowed: set[int]) -> Cores:
@@ -62,48 +66,25 @@ class Cores:
         return cls(apart[0] if apart else cpus[0], forwarder, shared_core=not apart)
 
 
-@dataclass(frozen=True)
-class CpuTimes:
-    """One line of /proc/stat, in ticks of 1/`USER_HZ` s."""
-
-    busy: int
-    idle: int
-    steal: int
-    softirq: int = 0
-
-
-def cpu_times() -> dict[int, CpuTimes]:
-    """Ticks per CPU since boot."""
-    times: dict[int, CpuTimes] = {}
-    for line in Path("/proc/stat").read_text().splitlines():
-        name, *fields = line.split()
-        if name.startswith("cpu") and name != "cpu":
-            user, nice, system, idle, iowait, irq, softirq, steal = map(int, fields[:8])
-            times[int(name[3:])] = CpuTimes(
-                user + nice + system + irq + softirq, idle + iowait, steal, softirq
-            )
-    return times
-
-
-def busy_share(cpu: int, window_s: float = 0.3) -> float:
+def busy_share(cpu: int, window_s: float = 0.3, host: Host = LOCAL) -> float:
     """Share of the window in which something ran on the CPU."""
-    before = cpu_times()[cpu]
+    before = host.sample(CPUS).cpus[cpu]
     time.sleep(window_s)
-    after = cpu_times()[cpu]
+    after = host.sample(CPUS).cpus[cpu]
     busy, idle = after.busy - before.busy, after.idle - before.idle
     return busy / (busy + idle) if busy + idle else 0.0
 
 
-def pinned_to(cpu: int) -> list[str]:
+def pinned_to(cpu: int, host: Host = LOCAL) -> list[str]:
     """Names of user processes with a running thread that may run on this CPU only."""
     found: list[str] = []
-    for stat in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
+    for stat in host.glob("/proc", "[0-9]*/task/[0-9]*/stat"):
         try:
-            name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+            name, _, rest = host.read_text(stat).partition("(")[2].rpartition(")")
             running = rest.split()[0] == "R"
             if not running or int(stat.parts[2]) == os.getpid():
                 continue
-            status = stat.with_name("status").read_text()
+            status = host.read_text(stat.with_name("status"))
             # Kernel threads have no memory of their own.
             if "VmSize:" not in status:
                 continue
@@ -115,7 +96,7 @@ def pinned_to(cpu: int) -> list[str]:
     return sorted(set(found))
 
 
-def ready(cores: Cores) -> list[str]:
+def ready(cores: Cores, host: Host = LOCAL) -> list[str]:
     """Wait until the forwarder's CPU is free; what must be known of the cores, a sentence each.
 
     Raises `MachineError` where another program keeps it.
@@ -126,20 +107,20 @@ def ready(cores: Cores) -> list[str]:
             "generator and forwarder run on hyperthread siblings of one core: "
             "this machine allows no others"
         )
-    if busy := await_free(cores.forwarder):
+    if busy := await_free(cores.forwarder, host=host):
         told.append(busy)
     return told
 
 
-def await_free(cpu: int, timeout_s: float = 30.0) -> str | None:
+def await_free(cpu: int, timeout_s: float = 30.0, host: Host = LOCAL) -> str | None:
     """Wait until no other busy process is pinned to `cpu`; a warning when unpinned load remains."""
     deadline = time.monotonic() + timeout_s
     while True:
         checkpoint()
-        share = busy_share(cpu)
+        share = busy_share(cpu, host=host)
         if share < 0.5:
             return None
-        owners = pinned_to(cpu)
+        owners = pinned_to(cpu, host)
         if not owners and time.monotonic() + timeout_s * 0.8 > deadline:
             # Unpinned load: the scheduler will move it away, as far as it can.
             return f"CPU {cpu} was {share:.0%} busy before the run"

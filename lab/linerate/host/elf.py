@@ -7,13 +7,13 @@ runs on. Section headers may be stripped, these cannot be.
 
 from __future__ import annotations
 
-import os
 import re
 import struct
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from linerate.host.host import LOCAL, Host
 
 MAGIC = b"\x7fELF"
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -87,27 +87,24 @@ def _file_offset(segments: list[tuple[int, ...]], address: int) -> int:
     raise ValueError(f"address {address:#x} is in no segment")
 
 
-def libraries(program: Elf, environment: Mapping[str, str] = os.environ) -> list[Path] | None:
+def libraries(
+    program: Elf, environment: Mapping[str, str] | None = None, host: Host = LOCAL
+) -> list[Path] | None:
     """The shared objects that the program would be loaded with, in this environment.
 
-    Its own loader is asked, as ldd does: it lists them and runs none of their code. None when it
-    cannot tell.
+    `environment`: None: the host's own. The program's own loader is asked, as ldd does: it lists
+    them and runs none of their code. None when it cannot tell.
     """
     if program.loader is None:
         return None
+    argv = [program.loader, "--list", str(program.path)]
+    if environment is not None:
+        words = (f"{name}={value}" for name, value in environment.items())
+        argv = ["env", "--ignore-environment", *words, *argv]
     try:
-        done = subprocess.run(
-            [program.loader, "--list", str(program.path)],
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_LIST_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
+        done = host.run(argv, timeout_s=_LIST_TIMEOUT_S)
+    except OSError:
         return None
-    if "not found" in done.stdout or done.returncode != 0:
+    if "not found" in done.output or done.exit_code:
         return None
-    return [Path(found) for found in re.findall(r"(?:=> )?(/\S+) \(0x", done.stdout)]
+    return [Path(found) for found in re.findall(r"(?:=> )?(/\S+) \(0x", done.output)]

@@ -3,34 +3,33 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
-import shutil
-import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from linerate.host.host import LOCAL, Host
+from linerate.host.sampler import Wanted
 
-def text_of(path: str | Path) -> str | None:
+
+def text_of(path: str | Path, host: Host = LOCAL) -> str | None:
     """The stripped content of a small file; None when it cannot be read."""
     try:
-        return Path(path).read_text().strip() or None
+        return host.read_text(path).strip() or None
     except OSError:
         return None
 
 
-def first_line(*argv: str) -> str | None:
+def first_line(*argv: str, host: Host = LOCAL) -> str | None:
     """First line that a short command prints; None when it fails."""
-    if shutil.which(argv[0]) is None:
-        return None
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.SubprocessError):
+        done = host.run(argv)
+    except OSError:
         return None
-    lines = (done.stdout or done.stderr).strip().splitlines()
-    return lines[0].strip() if done.returncode == 0 and lines else None
+    lines = (done.output or done.errors).strip().splitlines()
+    return lines[0].strip() if not done.exit_code and lines else None
 
 
 class Hugepages(BaseModel):
@@ -66,50 +65,42 @@ class Machine(BaseModel):
     python: str
 
 
-def _cpuinfo() -> dict[str, str]:
+def _cpuinfo(host: Host) -> dict[str, str]:
     """The first CPU's entry of /proc/cpuinfo."""
     facts = {}
-    for line in (text_of("/proc/cpuinfo") or "").split("\n\n", 1)[0].splitlines():
+    for line in (text_of("/proc/cpuinfo", host) or "").split("\n\n", 1)[0].splitlines():
         key, _, value = line.partition(":")
         facts[key.strip()] = value.strip()
     return facts
 
 
-def hypervisor() -> str | None:
+def hypervisor(host: Host = LOCAL) -> str | None:
     """Name of the hypervisor: what the CPU or the firmware says; None on bare metal."""
-    if "hypervisor" not in _cpuinfo().get("flags", "").split():
+    if "hypervisor" not in _cpuinfo(host).get("flags", "").split():
         return None
-    found = first_line("systemd-detect-virt", "--vm")
+    found = first_line("systemd-detect-virt", "--vm", host=host)
     if found and found != "none":
         return found
-    for line in (first_line_matching("lscpu", r"Hypervisor vendor:\s*(.+)"),):
-        if line:
-            return line
-    return text_of("/sys/class/dmi/id/sys_vendor") or "unknown"
+    if vendor := _first_match(r"Hypervisor vendor:\s*(.+)", ("lscpu",), host):
+        return vendor
+    return text_of("/sys/class/dmi/id/sys_vendor", host) or "unknown"
 
 
-def first_line_matching(command: str, pattern: str) -> str | None:
-    if shutil.which(command) is None:
-        return None
+def _first_match(pattern: str, argv: Sequence[str], host: Host) -> str | None:
+    """In what a command prints, in English."""
     try:
-        done = subprocess.run(
-            [command],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except (OSError, subprocess.SubprocessError):
+        done = host.run(argv, environment={"LC_ALL": "C"})
+    except OSError:
         return None
-    match = re.search(pattern, done.stdout)
+    match = re.search(pattern, done.output)
     return match.group(1).strip() if match else None
 
 
-def hugepages() -> list[Hugepages]:
+def hugepages(host: Host = LOCAL) -> list[Hugepages]:
     pools = []
-    for pool in sorted(Path("/sys/kernel/mm/hugepages").glob("hugepages-*kB")):
-        total, free = text_of(pool / "nr_hugepages"), text_of(pool / "free_hugepages")
+    for pool in host.glob("/sys/kernel/mm/hugepages", "hugepages-*kB"):
+        total = text_of(pool / "nr_hugepages", host)
+        free = text_of(pool / "free_hugepages", host)
         if total is not None and free is not None:
             pools.append(
                 Hugepages(
@@ -121,48 +112,57 @@ def hugepages() -> list[Hugepages]:
     return pools
 
 
-def hugepage_memory_mib() -> int:
-    """Free hugepage memory that this process may map."""
-    return sum(pool.free * pool.size_kib for pool in hugepages()) // 1024
+def hugepage_memory_mib(host: Host = LOCAL) -> int:
+    """Free hugepage memory that processes there may map."""
+    return sum(pool.free * pool.size_kib for pool in hugepages(host)) // 1024
 
 
-def available_memory_mib() -> int:
+def available_memory_mib(host: Host = LOCAL) -> int:
     """Memory that processes may still take without swapping."""
-    found = re.search(r"^MemAvailable:\s+([0-9]+) kB", text_of("/proc/meminfo") or "", re.MULTILINE)
+    told = text_of("/proc/meminfo", host) or ""
+    found = re.search(r"^MemAvailable:\s+([0-9]+) kB", told, re.MULTILINE)
     return int(found.group(1)) // 1024 if found else 0
 
 
-def dpdk_version() -> str | None:
-    return first_line("pkg-config", "--modversion", "libdpdk")
+def numa_nodes(host: Host = LOCAL) -> int:
+    return len(host.glob("/sys/devices/system/node", "node[0-9]*")) or 1
 
 
-def distribution() -> str | None:
-    match = re.search(r'^PRETTY_NAME="?([^"\n]+)', text_of("/etc/os-release") or "", re.MULTILINE)
+def dpdk_version(host: Host = LOCAL) -> str | None:
+    return first_line("pkg-config", "--modversion", "libdpdk", host=host)
+
+
+def distribution(host: Host = LOCAL) -> str | None:
+    told = text_of("/etc/os-release", host) or ""
+    match = re.search(r'^PRETTY_NAME="?([^"\n]+)', told, re.MULTILINE)
     return match.group(1) if match else None
 
 
-def facts() -> Machine:
+def facts(host: Host = LOCAL) -> Machine:
     """Look at this machine (about 0.1 s)."""
-    cpu = _cpuinfo()
+    cpu = _cpuinfo(host)
     flags = cpu.get("flags", "").split()
-    memory = re.search(r"MemTotal:\s+(\d+)", text_of("/proc/meminfo") or "")
+    memory = re.search(r"MemTotal:\s+(\d+)", text_of("/proc/meminfo", host) or "")
+    cpu0 = "/sys/devices/system/cpu/cpu0"
+    clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
     return Machine(
         cpu_model=cpu.get("model name"),
-        cpu_count=os.cpu_count() or 1,
-        cpus_allowed=sorted(os.sched_getaffinity(0)),
+        cpu_count=len(host.sample(Wanted(cpus=True)).cpus),
+        cpus_allowed=sorted(host.cpus()),
         cpu_flags_tsc=[flag for flag in flags if "tsc" in flag],
-        numa_nodes=len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1,
-        l3_cache=text_of("/sys/devices/system/cpu/cpu0/cache/index3/size"),
+        numa_nodes=numa_nodes(host),
+        l3_cache=text_of(f"{cpu0}/cache/index3/size", host),
         memory_mib=int(memory.group(1)) // 1024 if memory else None,
-        hypervisor=hypervisor(),
-        kernel=platform.release(),
-        distribution=distribution(),
-        kernel_command_line=text_of("/proc/cmdline"),
-        governor=text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        clock_source=text_of("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        hugepages=hugepages(),
-        dpdk_version=dpdk_version(),
-        c_compiler=first_line("cc", "--version"),
-        rust_compiler=first_line("rustc", "--version"),
+        hypervisor=hypervisor(host),
+        kernel=text_of("/proc/sys/kernel/osrelease", host) or "unknown",
+        distribution=distribution(host),
+        kernel_command_line=text_of("/proc/cmdline", host),
+        governor=text_of(f"{cpu0}/cpufreq/scaling_governor", host),
+        clock_source=text_of(clock, host),
+        hugepages=hugepages(host),
+        dpdk_version=dpdk_version(host),
+        c_compiler=first_line("cc", "--version", host=host),
+        rust_compiler=first_line("rustc", "--version", host=host),
+        # The lab's, which reads what was measured wherever that was.
         python=platform.python_version(),
     )

@@ -24,13 +24,15 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
+from linerate.host import sampler
 from linerate.host.errors import Interrupted, LinkError, MachineError, MissingError, ProcessError
 from linerate.host.locks import hold
+from linerate.host.sampler import Activity, Wanted
 
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x40000000
@@ -204,7 +206,7 @@ class RunDirectory:
 
 @dataclass(frozen=True)
 class Command:
-    """What a child runs and where."""
+    """What a child runs, and on which CPUs; the `Host` that starts it says where."""
 
     role: str
     argv: tuple[str, ...]
@@ -212,66 +214,12 @@ class Command:
     environment: dict[str, str] = field(default_factory=dict)
     # The child reads end-of-file from its standard input, unless this holds it open.
     hold_stdin: bool = False
-    # The network namespace that it starts in, by its name; None: the lab's.
-    namespace: str | None = None
     # What it prints on standard output is for the lab to read; only its errors go to its log.
     answers: bool = False
     # The directory that it starts in; None: the run directory.
     directory: Path | None = None
     # The signal that asks it to end, and how long it is waited for then; None: SIGINT.
     ending: tuple[signal.Signals, float] | None = None
-
-
-@dataclass(frozen=True)
-class Activity:
-    """What the scheduler counted for all threads of a process since their start."""
-
-    voluntary: int
-    involuntary: int
-    ran_s: float
-    waited_s: float
-    # Of each thread, by its id: how long it ran, and waited.
-    threads: Mapping[int, tuple[float, float]] = field(default_factory=dict)
-
-    @property
-    def told(self) -> bool:
-        """Whether it counted at all: not of what is gone, nor without CONFIG_SCHED_INFO."""
-        return bool(self.threads)
-
-    def waited_for_others_s(self, before: Activity) -> float:
-        """How long its busiest thread waited since then while none of its threads had the CPU.
-
-        On one CPU its threads keep each other waiting: of each signal by which net_tap tells of a
-        frame, for instance, any thread of the process may be woken.
-        """
-        since = [
-            (ran - earlier[0], waited - earlier[1])
-            for tid, (ran, waited) in self.threads.items()
-            for earlier in [before.threads.get(tid, (0.0, 0.0))]
-        ]
-        if not since:
-            return self.waited_s - before.waited_s
-        ran, waited = max(since)
-        return max(waited - (sum(each for each, _ in since) - ran), 0.0)
-
-
-def activity_of(pid: int) -> Activity:
-    """Of all threads of a process, or of a thread of the kernel; nothing when it is gone."""
-    voluntary = involuntary = 0
-    threads = {}
-    for task in Path(f"/proc/{pid}/task").glob("*"):
-        with contextlib.suppress(OSError, ValueError):
-            ran, waited, _ = (task / "schedstat").read_text().split()
-            threads[int(task.name)] = (int(ran) / 1e9, int(waited) / 1e9)
-        with contextlib.suppress(OSError, ValueError):
-            for line in (task / "status").read_text().splitlines():
-                if line.startswith("voluntary_ctxt_switches:"):
-                    voluntary += int(line.split()[1])
-                elif line.startswith("nonvoluntary_ctxt_switches:"):
-                    involuntary += int(line.split()[1])
-    ran_s = sum(ran for ran, _ in threads.values())
-    waited_s = sum(waited for _, waited in threads.values())
-    return Activity(voluntary, involuntary, ran_s, waited_s, threads)
 
 
 def wait_until(
@@ -287,9 +235,10 @@ def wait_until(
 
 
 class Child:
-    """A process that the lab started, pinned, and will end."""
+    """A process that the lab started, pinned, and will end. `Host.start` makes them."""
 
-    def __init__(self, command: Command, run: RunDirectory) -> None:
+    def __init__(self, command: Command, run: RunDirectory, namespace: str | None = None) -> None:
+        """`namespace`: the network namespace that it starts in; None: the lab's."""
         self.command = command
         stem = f"{command.role}-{time.monotonic_ns()}"
         self.log = run.path / f"{stem}.log"
@@ -302,16 +251,14 @@ class Child:
             if os.getppid() != parent:
                 os._exit(127)  # the lab died between fork and prctl
             os.sched_setaffinity(0, cpus)
-            if namespace and _LIBC.setns(namespace.fileno(), CLONE_NEWNET):
+            if entered and _LIBC.setns(entered.fileno(), CLONE_NEWNET):
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))
 
         try:
             with contextlib.ExitStack() as opened:
                 log = opened.enter_context(self.log.open("wb"))
-                namespace = command.namespace and opened.enter_context(
-                    (NAMESPACES / command.namespace).open("rb")
-                )
+                entered = namespace and opened.enter_context((NAMESPACES / namespace).open("rb"))
                 self._popen = subprocess.Popen(
                     command.argv,
                     stdin=subprocess.PIPE if command.hold_stdin else subprocess.DEVNULL,
@@ -323,8 +270,8 @@ class Child:
                     preexec_fn=in_child,  # noqa: PLW1509 - the lab forks from its main thread
                 )
         except FileNotFoundError as error:
-            if command.namespace and not (NAMESPACES / command.namespace).exists():
-                raise LinkError(f"the network namespace {command.namespace} is gone") from error
+            if namespace and not (NAMESPACES / namespace).exists():
+                raise LinkError(f"the network namespace {namespace} is gone") from error
             raise MissingError(f"{command.argv[0]} is not there", "make build") from error
         except (OSError, subprocess.SubprocessError) as error:
             raise ProcessError(f"cannot start {command.argv[0]}: {error}") from error
@@ -467,7 +414,8 @@ class Child:
         return -signal.SIGKILL if code is None else code
 
     def activity(self) -> Activity:
-        return activity_of(self.pid)
+        """What the scheduler counted of it so far, where it runs."""
+        return sampler.take(Wanted(pids=(self.pid,))).processes[self.pid]
 
     def __enter__(self) -> Child:
         return self

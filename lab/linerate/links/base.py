@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from linerate.host.cpus import Cores
+from linerate.host.host import LOCAL, Host
 from linerate.host.netns import Interface
 from linerate.links.tables import Tables
 
@@ -25,7 +26,7 @@ class LinkContext:
 
     `hugepages`: both ends get their memory from huge pages. `cores`: where the ends run; None:
     where the lab would choose. `receive_first`: the kernel's threads that receive for the
-    generator, where there are some, have its core before it.
+    generator, where there are some, have its core before it. `host`: where the link is made.
     """
 
     directory: Path
@@ -33,6 +34,7 @@ class LinkContext:
     hugepages: bool = False
     cores: Cores | None = None
     receive_first: bool = False
+    host: Host = LOCAL
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,11 @@ class Wire:
     `vdevs`: arguments of --vdev, one per port of the forwarder; or `pci`: their PCI addresses.
     `eal_options`: what EAL needs beside them. `locations`: OTG port locations, one per port of the
     generator; none without one. `sender_pci`: the PCI addresses among them. `sender_eal_options`:
-    what the generator's EAL needs beside them. `namespace`, `sender_namespace`: the network
-    namespaces of the two ends, by name; None: the lab's. `interfaces`: those of the kernel whose
-    counters name frames that are lost between the ends. `threads`: of the kernel, that work for
-    an end. `sender_has_xdp`: the generator puts XDP programs on its interfaces. `tables`: what the
-    frames are to be routed and filtered by; None: by the routes of the lab's flows.
+    what the generator's EAL needs beside them. `host`, `sender_host`: where the programs of the two
+    ends run, as a rule in network namespaces. `interfaces`: those of the kernel whose counters name
+    frames that are lost between the ends. `threads`: of the kernel, that work for an end.
+    `sender_has_xdp`: the generator puts XDP programs on its interfaces. `tables`: what the frames
+    are to be routed and filtered by; None: by the routes of the lab's flows.
     """
 
     vdevs: tuple[str, ...] = ()
@@ -68,8 +70,8 @@ class Wire:
     pci: tuple[str, ...] = ()
     sender_pci: tuple[str, ...] = ()
     sender_eal_options: tuple[str, ...] = ()
-    namespace: str | None = None
-    sender_namespace: str | None = None
+    host: Host = LOCAL
+    sender_host: Host = LOCAL
     interfaces: tuple[Interface, ...] = ()
     threads: tuple[KernelThread, ...] = ()
     sender_has_xdp: bool = False

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linerate.host.errors import UsageError
+from linerate.host.host import LOCAL
 from linerate.links.base import Link, LinkContext, Wire
 
 NAME = "ports"
@@ -29,9 +30,6 @@ _FORWARDER_KINDS = ("pci:ADDRESS", "vdev:ARGUMENTS", "INTERFACE", "af_packet:", 
 _PCI = re.compile(r"(?:([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F])")
 # These work on one file of memory that the other process maps.
 _ONE_FILE = ("net_vhost", "eth_vhost", "net_virtio_user", "vhost:", "virtio_user:")
-
-PCI_DEVICES = Path("/sys/bus/pci/devices")
-INTERFACES = Path("/sys/class/net")
 
 
 @dataclass(frozen=True)
@@ -192,7 +190,7 @@ def _check_socket(location: str, path: str) -> None:
 
 
 def _check_interface(option: str, text: str, name: str) -> None:
-    if name in ("", ".", "..") or "/" in name or not (INTERFACES / name).exists():
+    if name in ("", ".", "..") or "/" in name or not LOCAL.exists(f"/sys/class/net/{name}"):
         raise _refuse(option, text, f"there is no network interface {name!r}", "see: ip link")
 
 
@@ -201,7 +199,7 @@ def _pci(option: str, text: str, address: str) -> str:
     if not found:
         raise _refuse(option, text, "not a PCI address such as pci:0000:01:00.0")
     full = f"{found[1] or '0000'}:{found[2]}".lower()
-    if not (PCI_DEVICES / full).exists():
+    if not LOCAL.exists(f"/sys/bus/pci/devices/{full}"):
         raise _refuse(option, text, "there is no such PCI device", "see: lspci -D")
     return full
 

@@ -11,13 +11,13 @@ run the threads, too, that net_tap's signals wake: one signal for each frame.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from linerate.host import netns
 from linerate.host.errors import MachineError
+from linerate.host.host import LOCAL
 from linerate.host.netns import Interface, Namespaces, ip
 from linerate.links.base import Link, LinkContext, Wire
 
@@ -45,28 +45,26 @@ class Tap(Link):
 
     def prepare(self) -> None:
         netns.prepare()
-        try:
-            os.close(os.open(TUN, os.O_RDWR))
-        except OSError as error:
+        if why := LOCAL.obstacle(TUN):
             raise MachineError(
-                f"{TUN}: {error.strerror}; tap interfaces are made there",
+                f"{TUN}: {why}; tap interfaces are made there",
                 "modprobe tun, in a container --device /dev/net/tun; or --link veth",
-            ) from error
+            )
 
     @contextmanager
     def open(self, context: LinkContext) -> Iterator[Wire]:
         with Namespaces((_WORD,)) as made:
-            namespace = made.name(_WORD)
+            host = made.host(_WORD)
             names = [f"tap{number}" for number in range(self.ports)]
             for name in names:
                 # net_tap asks for several queues, and for an interface that is there it must.
-                ip("-n", namespace, "tuntap", "add", "dev", name, "mode", "tap", "multi_queue")
-                ip("-n", namespace, "link", "set", name, "mtu", str(_MTU), "up")
+                ip("tuntap", "add", "dev", name, "mode", "tap", "multi_queue", host=host)
+                ip("link", "set", name, "mtu", str(_MTU), "up", host=host)
             yield Wire(
                 vdevs=tuple(f"net_tap{n},iface={name}" for n, name in enumerate(names)),
                 locations=tuple(f"af_packet:{name}" for name in names),
-                namespace=namespace,
-                sender_namespace=namespace,
+                host=host,
+                sender_host=host,
                 # What they count as sent the forwarder read, and as received it wrote.
-                interfaces=tuple(Interface(namespace, name, Interface.GENERATOR) for name in names),
+                interfaces=tuple(Interface(host, name, Interface.GENERATOR) for name in names),
             )

@@ -14,11 +14,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from linerate.host import netns
 from linerate.host.cpus import Cores
 from linerate.host.errors import LinkError, MachineError
+from linerate.host.host import LOCAL, Host, InNamespace
 from linerate.host.netns import Interface, Namespaces, ip
 from linerate.links.base import KernelThread, Link, LinkContext, Wire
 
@@ -73,21 +73,22 @@ class Veth(Link):
                     (KernelThread.GENERATOR, _GENERATOR, cores.control),
                     (KernelThread.FORWARDER, _FORWARDER, cores.forwarder),
                 ):
-                    found = _receive_on(made.name(word), _name(word, number), cpu)
-                    if context.receive_first and role == KernelThread.GENERATOR:
-                        _run_first(found)
+                    first = context.receive_first and role == KernelThread.GENERATOR
+                    found = _receive_on(
+                        context.host, made.host(word), _name(word, number), cpu, first=first
+                    )
                     thread = f"napi/{word[0]}{number}"
                     threads += [KernelThread(role, thread, pid, cpu) for pid in found]
             numbers = range(self.ports)
             yield Wire(
                 vdevs=tuple(f"net_af_packet{n},iface={_name(_FORWARDER, n)}" for n in numbers),
                 locations=tuple(f"{self._driver}:{_name(_GENERATOR, n)}" for n in numbers),
-                namespace=forwarder,
-                sender_namespace=generator,
+                host=made.host(_FORWARDER),
+                sender_host=made.host(_GENERATOR),
                 threads=tuple(threads),
                 sender_has_xdp=self._af_xdp,
                 interfaces=tuple(
-                    Interface(made.name(word), _name(word, n), end)
+                    Interface(made.host(word), _name(word, n), end)
                     for n in numbers
                     for word, end in (
                         (_GENERATOR, Interface.GENERATOR),
@@ -105,57 +106,51 @@ def _name(word: str, number: int) -> str:
     return f"{word[0]}{number}p{os.getpid():x}"
 
 
-def _receive_on(namespace: str, name: str, cpu: int) -> set[int]:
+def _receive_on(
+    host: Host, namespace: InNamespace, name: str, cpu: int, *, first: bool
+) -> set[int]:
     """Set an interface up, and have its frames received by threads on this CPU; their pids.
 
     A veth polls (NAPI) only when it has an XDP program or may put segments together (GRO), and in
     the latter case only for frames of a peer that sends none to be cut (TSO): all others are
     received by the sender's softirq. Frames of these experiments are of flows that are never put
     together.
+
+    `first`: the threads have their core as soon as a frame comes, for as long as they need it. A
+    sender that polls has it for milliseconds at a time otherwise, which its frames wait for.
     """
-    before = napi_threads(name)
-    ip("-n", namespace, "link", "set", name, "up")
+    before = napi_threads(name, host)
+    ip("link", "set", name, "up", host=namespace)
     netns.set_gro(namespace, name)
     netns.clear_tso(namespace, name)
-    # /sys shows the interfaces of the namespace that it was mounted in.
-    ip("netns", "exec", namespace, "sh", "-c", f"echo 1 >/sys/class/net/{name}/threaded")
+    netns.set_value(namespace, f"/sys/class/net/{name}/threaded", "1")
     deadline = time.monotonic() + _THREADS_TIMEOUT_S
-    while not (threads := napi_threads(name) - before):
+    while not (threads := napi_threads(name, host) - before):
         if time.monotonic() >= deadline:
             raise LinkError(
                 f"{name}: this kernel has no thread for its frames (/sys/class/net/{name}/threaded)"
             )
         time.sleep(0.005)
     for pid in threads:
-        with contextlib.suppress(ProcessLookupError):
-            os.sched_setaffinity(pid, {cpu})
+        # Who may not have it first waits: latencies show it.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            host.pin(pid, {cpu}, first=first)
     return threads
 
 
-def _run_first(threads: set[int]) -> None:
-    """Let them have their core as soon as a frame comes, for as long as they need it.
-
-    A sender that polls has it for milliseconds at a time otherwise, which its frames wait for.
-    """
-    for pid in threads:
-        # Who may not have it so waits: latencies show it.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
-
-
-def sees_kernel_threads(proc: Path = Path("/proc")) -> bool:
+def sees_kernel_threads(host: Host = LOCAL) -> bool:
     """Whether the kernel's own threads are among the processes there: not in a PID namespace."""
     try:
-        return (proc / "2" / "comm").read_text() == "kthreadd\n"
+        return host.read_text("/proc/2/comm") == "kthreadd\n"
     except OSError:
         return False
 
 
-def napi_threads(name: str) -> set[int]:
+def napi_threads(name: str, host: Host = LOCAL) -> set[int]:
     """The kernel's threads for an interface of that name, in any namespace."""
     found = set()
-    for path in Path("/proc").glob("[0-9]*/comm"):
+    for path in host.glob("/proc", "[0-9]*/comm"):
         with contextlib.suppress(OSError):
-            if path.read_text().startswith(f"napi/{name}-"):
+            if host.read_text(path).startswith(f"napi/{name}-"):
                 found.add(int(path.parent.name))
     return found

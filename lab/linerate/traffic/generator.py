@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from linerate.host.errors import GeneratorError, UnknownCommandError
+from linerate.host.host import LOCAL
 from linerate.host.places import rust_binary
 from linerate.host.process import Child, Command, RunDirectory
 from linerate.links import Wire, eal
@@ -67,6 +68,7 @@ class Generator(Sender):
         """`late_after_us`: how long after its slot a frame is late; None: the generator's own."""
         self.flood = flood
         prefix = run.new_prefix("generator")
+        namespace = wire.sender_host.namespace
         argv = [
             str(rust_binary("generator")),
             *eal.options(eal.one_core(cpu), memory, prefix, wire.sender),
@@ -75,10 +77,11 @@ class Generator(Sender):
             "127.0.0.1:0",
             *(["--flood"] if flood else []),
             *([] if late_after_us is None else ["--late-after", str(late_after_us)]),
-            *(["--netns", wire.sender_namespace] if wire.sender_namespace else []),
+            *(["--netns", namespace] if namespace else []),
             *_permissions(wire),
         ]
-        self.child = Child(Command("generator", tuple(argv), (cpu,)), run)
+        # Not in that namespace: the lab could not reach its API there.
+        self.child = LOCAL.start(Command("generator", tuple(argv), (cpu,)), run)
         self._telemetry: Telemetry | None = None
         try:
             self.client = OtgClient(self._await_url())

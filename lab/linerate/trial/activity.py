@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linerate.host.process import Activity, Child, activity_of
+from linerate.host.host import Host
+from linerate.host.process import Child
+from linerate.host.sampler import Activity, Wanted
 from linerate.links import KernelThread
 from linerate.records.trial import Process, Trial
 
@@ -24,10 +26,15 @@ class Watch:
     """From now on until `enter`."""
 
     def __init__(
-        self, trial: Trial, children: Sequence[Child], threads: Sequence[KernelThread]
+        self,
+        trial: Trial,
+        host: Host,
+        children: Sequence[Child],
+        threads: Sequence[KernelThread],
     ) -> None:
-        """Names them in the record, too."""
+        """Names them in the record, too. `host`: whose kernel has the threads."""
         self._trial = trial
+        self._host = host
         self._children = children
         self._threads = threads
         trial.program.processes = [
@@ -47,10 +54,9 @@ class Watch:
         self._before = self._now()
 
     def _now(self) -> list[Activity]:
-        return [
-            *(child.activity() for child in self._children),
-            *(activity_of(thread.pid) for thread in self._threads),
-        ]
+        pids = [thread.pid for thread in self._threads]
+        threads = self._host.sample(Wanted(pids=tuple(pids))).processes
+        return [*(child.activity() for child in self._children), *(threads[pid] for pid in pids)]
 
     def enter(self, *, others_wanted: bool = False) -> None:
         """What each did meanwhile; a forwarder that was starved was not measured.

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from linerate.forwarders import FORWARDERS
 from linerate.host.errors import TelemetryError
-from linerate.host.process import Child
 from linerate.links import Wire
 from linerate.records.trial import Trial
 from linerate.telemetry.client import Reading, Telemetry, ask_when_known, connect, socket_path
@@ -65,7 +64,7 @@ def check_clock(bench: Bench) -> ClockCheck:
         bench.cores.forwarder, bench.memory, prefix, Wire(vdevs=("net_null0",))
     )
     assert command is not None
-    with Child(command, bench.run) as child:
+    with bench.host.start(command, bench.run) as child:
         path = socket_path(bench.run.path, prefix)
         with connect(path, START_TIMEOUT_S, child.check) as telemetry:
             ask_when_known(telemetry, _POLLING, START_TIMEOUT_S, child.check)

@@ -9,13 +9,12 @@ and never added.
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linerate.host.cpus import cpu_times
-from linerate.host.process import Activity, Child, activity_of
+from linerate.host.host import Host
+from linerate.host.process import Child
+from linerate.host.sampler import Activity, Wanted
 from linerate.links import KernelThread
 from linerate.records.outcome import CpuTime
 
@@ -36,19 +35,25 @@ class Look:
 class CpuMeter:
     """Looks at one forwarder's core."""
 
-    def __init__(self, child: Child | None, threads: Sequence[KernelThread], cpu: int) -> None:
-        """`child`: None where the kernel forwards alone."""
+    def __init__(
+        self, host: Host, child: Child | None, threads: Sequence[KernelThread], cpu: int
+    ) -> None:
+        """`host`: the forwarder's. `child`: None where the kernel forwards alone."""
+        self._host = host
         self._child = child
         self._napi = [each for each in threads if each.role == KernelThread.FORWARDER]
         self._cpu = cpu
 
     def look(self) -> Look:
+        # Where there is no process, it took no time: that is known.
+        process = [self._child.pid] if self._child else []
+        napi = [thread.pid for thread in self._napi]
+        sample = self._host.sample(Wanted(pids=(*process, *napi), cpus=True))
         return Look(
-            at_s=time.monotonic(),
-            # Where there is no process, it took no time: that is known.
-            process_s=_ran_s([self._child.activity()] if self._child else []),
-            napi_s=_ran_s([activity_of(thread.pid) for thread in self._napi]),
-            softirq_s=cpu_times()[self._cpu].softirq / os.sysconf("SC_CLK_TCK"),
+            at_s=sample.at_s,
+            process_s=_ran_s([sample.processes[pid] for pid in process]),
+            napi_s=_ran_s([sample.processes[pid] for pid in napi]),
+            softirq_s=sample.cpus[self._cpu].softirq / sample.tick_hz,
         )
 
     def used(self, idle: Look, begin: Look, end: Look, window_s: float) -> list[CpuTime]:

@@ -7,7 +7,6 @@ end with it, however it ends.
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,13 +14,15 @@ from dataclasses import dataclass
 
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import InterfaceReady, OutputReady, Ready
-from linerate.host import link_drops, netns
+from linerate.host import netns
 from linerate.host.cpus import Cores
+from linerate.host.host import Host
 from linerate.host.netns import Interface
 from linerate.host.process import Child, Command, RunDirectory, checkpoint, wait_until
 from linerate.links import Wire
 from linerate.links.eal import Memory
 from linerate.telemetry.client import Reading, Telemetry, connect, socket_path
+from linerate.trial import link_drops
 
 START_TIMEOUT_S = 10.0
 
@@ -63,13 +64,13 @@ class KernelPorts(Ports):
         return [_reading(interface) for interface in self._interfaces]
 
     def up(self) -> bool:
-        return all(netns.is_up(each.namespace, each.name) for each in self._interfaces)
+        return all(netns.is_up(each) for each in self._interfaces)
 
 
 def _reading(interface: Interface) -> Reading:
-    before = time.monotonic_ns()
+    before = interface.host.clock_ns()
     counted = link_drops.read([interface])[interface.end]
-    after = time.monotonic_ns()
+    after = interface.host.clock_ns()
     figures = {"ipackets": counted.received, "opackets": counted.sent}
     return Reading(figures, before, after)
 
@@ -127,15 +128,15 @@ def launch(
         companion_prefix = run.new_prefix("companion")
         if companion := forwarder.companion(cores.control, companion_prefix, wire):
             # It answers when its work has begun.
-            child = stack.enter_context(Child(companion, run))
+            child = stack.enter_context(wire.sender_host.start(companion, run))
             connected(child, companion_prefix, START_TIMEOUT_S)
             beside = (child,)
         interfaces = KernelPorts(wire.of(Interface.FORWARDER))
         if command is None:
             yield Running(interfaces, beside=beside)
             return
-        child = stack.enter_context(Child(told(command) if told else command, run))
-        await_ready(child, forwarder.ready, wire.namespace)
+        child = stack.enter_context(wire.host.start(told(command) if told else command, run))
+        await_ready(child, forwarder.ready, wire.host)
         if not forwarder.has_telemetry:
             yield Running(interfaces, child, beside)
             return
@@ -144,7 +145,7 @@ def launch(
         yield Running(ports, child, beside, telemetry)
 
 
-def await_ready(child: Child, ready: Ready, namespace: str | None) -> None:
+def await_ready(child: Child, ready: Ready, host: Host) -> None:
     """Wait until a program shows that it is ready; raises `LinkError` when it does not in time.
 
     By telemetry is for who connects to it.
@@ -157,7 +158,7 @@ def await_ready(child: Child, ready: Ready, namespace: str | None) -> None:
         )
     elif isinstance(ready, InterfaceReady):
         child.wait_until(
-            lambda: netns.exists(namespace, ready.interface),
+            lambda: netns.exists(host, ready.interface),
             ready.within_s,
             f"the forwarder made no interface {ready.interface}",
         )

@@ -17,8 +17,9 @@ from datetime import UTC, datetime
 from typing import cast
 
 from linerate.forwarders import Forwarder, forwarder
-from linerate.host.cpus import Cores, cpu_times
+from linerate.host.cpus import CPUS, Cores
 from linerate.host.errors import TrialError
+from linerate.host.host import LOCAL, Host
 from linerate.host.process import RunDirectory
 from linerate.links import base_name
 from linerate.links.eal import Memory
@@ -65,6 +66,8 @@ class Bench:
     directions: Directions = "both"
     # Numbers the starts of programs within the session, from 0.
     starts: Iterator[int] = field(default_factory=itertools.count)
+    # Where forwarders run.
+    host: Host = LOCAL
 
     def senders(self, ports: int) -> int:
         """How many of the generator's ports send."""
@@ -143,14 +146,14 @@ class ProgramStart:
 @contextmanager
 def watched(bench: Bench, trial: Trial) -> Iterator[None]:
     """What fails inside makes the trial invalid; steal is counted over it."""
-    steal = cpu_times()
+    steal = bench.host.sample(CPUS).cpus
     try:
         yield
     except TrialError as error:
         # The cause is better news than what was noticed on the way.
         trial.rejected = None
         trial.reject(cast(InvalidCode, error.code), str(error.message))
-    after = cpu_times()
+    after = bench.host.sample(CPUS).cpus
     for cpu in sorted({bench.cores.control, bench.cores.forwarder}):
         trial.steal_ticks[str(cpu)] = after[cpu].steal - steal[cpu].steal
 
@@ -188,7 +191,7 @@ class _Attempt:
         ) as running:
             self.trial.program.build = self.forwarder.build_facts()
             children = [*running.children, *([sender.child] if sender and sender.child else [])]
-            watch = Watch(self.trial, children, self.wire.threads)
+            watch = Watch(self.trial, bench.host, children, self.wire.threads)
             polls = Polls(self.forwarder, running.telemetry, probed=self.probed)
             try:
                 if sender:
@@ -197,7 +200,9 @@ class _Attempt:
                         sender,
                         polls,
                         interfaces=self.wire.interfaces,
-                        cpu=CpuMeter(running.forwarder, self.wire.threads, bench.cores.forwarder),
+                        cpu=CpuMeter(
+                            bench.host, running.forwarder, self.wire.threads, bench.cores.forwarder
+                        ),
                     )
                     exchange.await_links()
                     exchange.warm_up(bench.senders(self.ports))

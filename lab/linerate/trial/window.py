@@ -15,9 +15,7 @@ from itertools import zip_longest
 from pydantic import ValidationError
 
 from linerate.forwarders import Forwarder
-from linerate.host import link_drops
 from linerate.host.errors import GeneratorError, TelemetryError, UnknownCommandError
-from linerate.host.link_drops import Passed
 from linerate.host.netns import Interface
 from linerate.host.process import pause
 from linerate.records.outcome import Polling
@@ -25,7 +23,9 @@ from linerate.records.trial import Trial
 from linerate.telemetry.client import Reading, Telemetry, ask_when_known
 from linerate.traffic import books
 from linerate.traffic.sender import Sender, Sent
+from linerate.trial import link_drops
 from linerate.trial.cpu_time import CpuMeter
+from linerate.trial.link_drops import Passed
 from linerate.trial.running import START_TIMEOUT_S, Running
 
 LINK_TIMEOUT_S = 12.0

@@ -13,7 +13,7 @@ from linerate.experiments.duel.standing import SETTLE_S, measure, standing
 from linerate.experiments.duel.verdict import Verdict
 from linerate.experiments.duel.window import Window
 from linerate.forwarders import Forwarder
-from linerate.host.cpus import cpu_times
+from linerate.host.cpus import CPUS
 from linerate.host.process import checkpoint, pause
 from linerate.links import Link, LinkContext
 from linerate.trial.trial import Bench
@@ -68,7 +68,9 @@ def fight(
     source = random.Random(f"linerate:duel:{asked.seed}")
     found = Duel(Verdict(asked.margin))
     began = time.monotonic()
-    context = LinkContext(bench.run.path, asked.size, bench.memory.hugepages, bench.cores)
+    context = LinkContext(
+        bench.run.path, asked.size, bench.memory.hugepages, bench.cores, host=bench.host
+    )
     with link.open(context) as wire:
         while found.verdict.answer == "undecided":
             checkpoint()
@@ -81,9 +83,9 @@ def fight(
             try:
                 with standing(bench, wire, programs, order) as starts:
                     pause(SETTLE_S)
-                    steal = cpu_times()[bench.cores.forwarder].steal
+                    stolen = _stolen(bench)
                     windows = measure(starts, asked.window_s, asked.slices)
-                    steal = cpu_times()[bench.cores.forwarder].steal - steal
+                    steal = _stolen(bench) - stolen
                 refuse(windows)
             except FaultError as fault:
                 found.fault = fault
@@ -95,3 +97,8 @@ def fight(
             found.verdict.add(done.figures(0), done.figures(1))
             seen(found)
     return found
+
+
+def _stolen(bench: Bench) -> int:
+    """Ticks of the forwarders' CPU until now."""
+    return bench.host.sample(CPUS).cpus[bench.cores.forwarder].steal

@@ -107,7 +107,7 @@ def standing(
             command = program.command(bench.cores.forwarder, bench.memory, prefix, wire)
             assert command is not None
             try:
-                child = stack.enter_context(Child(command, bench.run))
+                child = stack.enter_context(wire.host.start(command, bench.run))
             except ProcessError as error:
                 raise FaultError(arm, "start", str(error.message)) from error
             begun.append((arm, child, prefix))
@@ -117,7 +117,7 @@ def standing(
         for arm, child, prefix in begun:
             ready = programs[arm].ready
             try:
-                await_ready(child, ready, wire.namespace)
+                await_ready(child, ready, wire.host)
                 path = socket_path(bench.run.path, prefix)
                 telemetry = stack.enter_context(
                     connect(path, ready.within_s * len(order), child.check)

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from linerate.experiments.graph.window import GraphWindow
 from linerate.host.errors import ProcessError, TrialError
-from linerate.host.process import Child, Command, RunDirectory
+from linerate.host.host import LOCAL, Host
+from linerate.host.process import Command, RunDirectory
 from linerate.records.trial import first_complaint
 from linerate.records.types import Count
 
@@ -56,8 +57,10 @@ class Conversation:
     """One process, asked one thing at a time. `build`: what the names of its arms end in here, for
     the program does not know how it was built."""
 
-    def __init__(self, command: Command, run: RunDirectory, build: str = "") -> None:
-        self.child = Child(command, run)
+    def __init__(
+        self, command: Command, run: RunDirectory, build: str = "", host: Host = LOCAL
+    ) -> None:
+        self.child = host.start(command, run)
         self._build = build
         # Whether every request had its answer: after one that had none, answers are of others.
         self.in_step = True

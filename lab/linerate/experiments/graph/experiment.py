@@ -21,10 +21,11 @@ from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.programs import NATIVE_SUFFIX, Programs
 from linerate.experiments.graph.window import GraphTrialCell, GraphWindow, window_of
 from linerate.host import cpus
-from linerate.host.cpus import cpu_times
+from linerate.host.cpus import CPUS
 from linerate.host.errors import MissingError, TrialError
 from linerate.host.leases import leased
-from linerate.host.process import Activity, RunDirectory
+from linerate.host.process import RunDirectory
+from linerate.host.sampler import Activity
 from linerate.host.text import counted
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm
@@ -193,7 +194,7 @@ class GraphSession(SessionPlan):
         return trial
 
     def _stolen(self) -> int:
-        return cpu_times()[self.bench.cores.forwarder].steal
+        return self.bench.host.sample(CPUS).cpus[self.bench.cores.forwarder].steal
 
     def _enter(self, trial: Trial, talk: Conversation, before: Activity, ran: GraphWindow) -> None:
         trial.outcome = ran
@@ -274,7 +275,7 @@ def _talk(found: Programs, bench: Bench, *, native: bool) -> Conversation:
         memory=bench.memory,
         prefix=bench.run.new_prefix("graph"),
     )
-    return Conversation(command, bench.run, NATIVE_SUFFIX if native else "")
+    return Conversation(command, bench.run, NATIVE_SUFFIX if native else "", bench.host)
 
 
 def offers(found: Programs, bench: Bench) -> list[CellOffer]:

@@ -106,7 +106,7 @@ class PacketSender:
             if self._started:
                 self._started.enter(trial)
             running, wire = self._ready()
-            watch = Watch(trial, running.children, wire.threads)
+            watch = Watch(trial, self.bench.host, running.children, wire.threads)
             before = settle(lambda: Sent(0, 0), running, wire.interfaces)
             frames = max(round(seconds * IDLE_PPS), 1)
             found = self._send(running, wire, step, frames, _DEADLINE_S)
@@ -155,9 +155,8 @@ class PacketSender:
                     "--out", str(out),
                 ),
                 (self.bench.cores.control,),
-                namespace=end.namespace,
             )  # fmt: skip
-            with Child(command, self.bench.run) as child:
+            with end.host.start(command, self.bench.run) as child:
                 # Were every frame lost, it would wait for each until its deadline.
                 longest = frames * (1 / IDLE_PPS + deadline_s) + 5
                 _await(child, running, longest)

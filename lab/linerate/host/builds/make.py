@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import fcntl
-import os
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from linerate.host.errors import LabError, MissingError
+from linerate.host.host import LOCAL
 
 TIMEOUT_S = 300
 
@@ -36,20 +35,19 @@ def make(
     what: str, source: Path, arguments: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> str:
     """Run make in `source`, apart from a make that may have started us; returns what it printed."""
-    own = {key: value for key, value in os.environ.items() if key != "MAKELEVEL"}
     try:
-        done = subprocess.run(
+        done = LOCAL.run(
             ["make", *arguments],
-            cwd=source,
-            env={**own, **(environment or {})},
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
+            timeout_s=TIMEOUT_S,
+            directory=source,
+            environment={"MAKELEVEL": None, **(environment or {})},
+            ends_by_terminal=True,
         )
     except FileNotFoundError as error:
         raise MissingError("make is missing", "make setup") from error
-    if done.returncode != 0:
-        tail = "\n".join(done.stderr.strip().splitlines()[-5:])
+    except TimeoutError as error:
+        raise LabError(f"{what} does not build: {error.strerror}", "linerate doctor") from error
+    if done.exit_code:
+        tail = "\n".join(done.errors.strip().splitlines()[-5:])
         raise LabError(f"{what} does not build:\n{tail}", "linerate doctor")
-    return done.stdout
+    return done.output

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linerate.host.errors import MissingError, TelemetryError, UsageError
+from linerate.host.host import LOCAL, Host
 from linerate.telemetry.client import SOCKET_NAME, Telemetry
 
-KERNEL_LIST = Path("/proc/net/unix")
 # Of a socket that listens: __SO_ACCEPTCON.
 _LISTENS = 0x10000
 _ANSWER_WITHIN_S = 1.0
@@ -63,7 +63,7 @@ def directories(environment: Mapping[str, str] = os.environ) -> list[Path]:
     return [Path(folder) for folder in (*chosen, "/var/run", "/tmp") if folder]
 
 
-def sockets(folders: Iterable[Path], kernel_list: Path = KERNEL_LIST) -> list[Path]:
+def sockets(folders: Iterable[Path], host: Host = LOCAL) -> list[Path]:
     """Telemetry sockets, the left-over ones of ended programs included; each once."""
     found: dict[Path, Path] = {}
     for folder in folders:
@@ -71,15 +71,15 @@ def sockets(folders: Iterable[Path], kernel_list: Path = KERNEL_LIST) -> list[Pa
             for path in sorted((folder / "dpdk").glob(f"*/{SOCKET_NAME}*")):
                 if _NAME.fullmatch(path.name):
                     found.setdefault(path.resolve(), path)
-    for path in _listening(kernel_list):
+    for path in _listening(host):
         with contextlib.suppress(OSError):
             found.setdefault(path.resolve(), path)
     return list(found.values())
 
 
-def _listening(kernel_list: Path) -> list[Path]:
+def _listening(host: Host) -> list[Path]:
     try:
-        lines = kernel_list.read_text(errors="replace").splitlines()[1:]
+        lines = host.read_text("/proc/net/unix").splitlines()[1:]
     except OSError:
         return []
     found = []
@@ -97,7 +97,7 @@ def program_name(pid: int) -> str:
     """The file name of the program, or what the kernel calls the process."""
     for source in ("cmdline", "comm"):
         with contextlib.suppress(OSError):
-            text = Path(f"/proc/{pid}/{source}").read_bytes().split(b"\0")[0]
+            text = LOCAL.read_bytes(f"/proc/{pid}/{source}").split(b"\0")[0]
             name = Path(text.decode(errors="replace").strip()).name
             if name:
                 return name

@@ -192,7 +192,7 @@ class SetupDevice:
                 exchange.polls.look(self.test == "core-use")
                 trial.program.probe = exchange.polls.probed
             sender.configure(traffic)
-            watch = Watch(trial, children, self.setup.ready()[0].threads)
+            watch = Watch(trial, self.bench.host, children, self.setup.ready()[0].threads)
             spans = self._spans_of(exchange)
             exchange.run(trial, traffic.lead_s + asked.whole_s, rest_s=self.terms.settle_s)
             frames = trial.frames
@@ -281,7 +281,7 @@ class SetupDevice:
                 )
             )
             polls = Polls(program, running.telemetry, probed=False)
-            meter = CpuMeter(running.forwarder, wire.threads, bench.cores.forwarder)
+            meter = CpuMeter(bench.host, running.forwarder, wire.threads, bench.cores.forwarder)
             exchange = Exchange(running, sender, polls, interfaces=wire.interfaces, cpu=meter)
             _carry(exchange, self.bench.senders(len(wire.locations)))
             self._exchange = exchange

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from linerate.experiments.cloud.design.design_file import (
@@ -18,6 +17,7 @@ from linerate.experiments.cloud.options import Options
 from linerate.experiments.paths.available import available
 from linerate.host.cpus import Cores
 from linerate.host.errors import MachineError, UsageError
+from linerate.host.host import LOCAL
 from linerate.links import link
 from linerate.runs.options import Preset
 from linerate.runs.plans.blocks import check_fit
@@ -53,7 +53,7 @@ def options_of(
     if not frameworks:
         frameworks, left_out = available([name])
     cores = Cores.choose()
-    room = Room.of(cores, sorted(os.sched_getaffinity(0)))
+    room = Room.of(cores, sorted(LOCAL.cpus()))
     asked_for = parts_of(file, frameworks)
     if not forwarders:
         for part in asked_for:

@@ -198,7 +198,7 @@ class CellRun:
         bench = site.bench
         with (
             site.groups.group("forwarder", limits) as group,
-            CoreCounters(site.room.forwarder) as counters,
+            CoreCounters(site.room.forwarder, site.bench.host) as counters,
         ):
             # It is stopped when frames have come through, long before its end.
             warm_up = min(WARM_UP_PPS, self._pps)
@@ -255,7 +255,7 @@ class CellRun:
         beside.check()
         sender.configure(traffic)
         before, crossed = _guests(beside), beside.bridge_bytes()
-        watch = Watch(trial, children, wire.threads)
+        watch = Watch(trial, bench.host, children, wire.threads)
         try:
             exchange.run(trial, traffic.lead_s + bench.window_s)
             window = CloudWindow.of(trial.frames)
@@ -299,7 +299,7 @@ class CellRun:
         with (
             watched(site.bench, trial),
             self._beside() as beside,
-            CoreCounters(site.room.forwarder) as counters,
+            CoreCounters(site.room.forwarder, site.bench.host) as counters,
         ):
             before, crossed = beside.asked(), beside.bridge_bytes()
             used, core = beside.usages(), counters.read()

@@ -16,12 +16,11 @@ import ctypes
 import os
 import platform
 import struct
-import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from linerate.experiments.cloud.window import CoreWindow
-from linerate.host.cpus import cpu_times
+from linerate.host.cpus import CPUS
+from linerate.host.host import LOCAL, Host
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 # perf_event_open has no function in the C library.
@@ -30,8 +29,6 @@ _ATTRIBUTES_BYTES = 112
 _ANY_PROCESS, _NO_GROUP, _CLOSE_ON_EXEC = -1, -1, 8
 # Type and number of an event in linux/perf_event.h.
 _EVENTS = {"switches": (1, 3), "cache_references": (0, 2), "cache_misses": (0, 3)}
-_RESCTRL = Path("/sys/fs/resctrl/mon_data")
-_SOFTIRQS = Path("/proc/softirqs")
 
 
 @dataclass(frozen=True)
@@ -50,21 +47,22 @@ class Reading:
 class CoreCounters:
     """Of one CPU, for everything that runs there."""
 
-    def __init__(self, cpu: int, resctrl: Path = _RESCTRL) -> None:
+    def __init__(self, cpu: int, host: Host = LOCAL) -> None:
         self.cpu = cpu
-        self._resctrl = resctrl
+        self.host = host
         self._events = {name: fd for name in _EVENTS if (fd := _open(cpu, *_EVENTS[name])) >= 0}
 
     def read(self) -> Reading:
-        times = cpu_times()[self.cpu]
+        sample = self.host.sample(CPUS)
+        times = sample.cpus[self.cpu]
         return Reading(
-            at_s=time.monotonic(),
+            at_s=sample.at_s,
             busy_ticks=times.busy,
             softirq_ticks=times.softirq,
             steal_ticks=times.steal,
-            softirqs=softirqs_of(_SOFTIRQS.read_text(), self.cpu),
+            softirqs=softirqs_of(self.host.read_text("/proc/softirqs"), self.cpu),
             events={name: _count(fd) for name, fd in self._events.items()},
-            memory_bytes=moved_bytes(self._resctrl),
+            memory_bytes=moved_bytes(self.host),
         )
 
     def close(self) -> None:
@@ -118,13 +116,13 @@ def softirqs_of(text: str, cpu: int) -> dict[str, int]:
     }
 
 
-def moved_bytes(mon_data: Path) -> int | None:
+def moved_bytes(host: Host = LOCAL) -> int | None:
     """Over all domains of the last-level cache: resctrl tells of these, not of cores."""
     counts = []
-    for path in mon_data.glob("mon_L3_*/mbm_total_bytes"):
+    for path in host.glob("/sys/fs/resctrl/mon_data", "mon_L3_*/mbm_total_bytes"):
         # `Unavailable` where the hardware has no value.
         with contextlib.suppress(OSError, ValueError):
-            counts.append(int(path.read_text()))
+            counts.append(int(host.read_text(path)))
     return sum(counts) if counts else None
 
 

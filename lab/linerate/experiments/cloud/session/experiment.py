@@ -10,7 +10,6 @@ what frameworks carry is a part: what did not fit is run when the run is resumed
 
 from __future__ import annotations
 
-import os
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -83,7 +82,7 @@ class Cloud(SessionPlan):
 
     @property
     def room(self) -> Room:
-        return Room.of(self.bench.cores, sorted(os.sched_getaffinity(0)))
+        return Room.of(self.bench.cores, sorted(self.bench.host.cpus()))
 
     def held(self) -> AbstractContextManager[object]:
         """The machine: tenants of two runs would be neighbours of both."""

@@ -51,7 +51,7 @@ class CoreMeter(CpuMeter):
         group: Group,
         neighbours: Neighbours,
     ) -> None:
-        super().__init__(child, threads, counters.cpu)
+        super().__init__(counters.host, child, threads, counters.cpu)
         self._counters = counters
         self._group = group
         self._neighbours = neighbours

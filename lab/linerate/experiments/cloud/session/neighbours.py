@@ -154,7 +154,7 @@ class Neighbours:
         """Of frames that crossed the bridge to and from the host; None: nobody has a link."""
         if not self.tenants or not Load(self.cell.load).has_network:
             return None
-        return carried_bytes(self._bridge.namespace, self._bridge.name)
+        return carried_bytes(self._bridge.host, self._bridge.name)
 
     def __exit__(self, *_: object) -> None:
         self._held.close()

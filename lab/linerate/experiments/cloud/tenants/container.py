@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import os
 import shlex
 import signal
 from collections.abc import Mapping
@@ -37,6 +36,7 @@ from linerate.experiments.cloud.tenants.vm import guest, vm_network
 from linerate.experiments.cloud.tenants.vm.vm_network import Bridge, Veth, veth
 from linerate.host import netns
 from linerate.host.errors import LabError, MissingError, ProcessError, UsageError
+from linerate.host.host import LOCAL, InNamespace
 from linerate.host.netns import Namespaces
 from linerate.host.process import Child, Command, RunDirectory, checkpoint, wait_until
 
@@ -163,9 +163,9 @@ class Container:
         return self._group
 
     @property
-    def namespace(self) -> str:
-        """The name of its network namespace."""
-        return Namespaces((self.name,)).name(self.name)
+    def host(self) -> InNamespace:
+        """Its network namespace."""
+        return Namespaces((self.name,)).host(self.name)
 
     def start(self) -> None:
         """Begin; nothing stays when that fails."""
@@ -258,10 +258,10 @@ class Container:
         self._held.callback(group.kill)
         words = self._words(image)
         if self._network is not None:
-            self._veth = ends.enter_context(veth(self._network, self.number, self.namespace))
+            self._veth = ends.enter_context(veth(self._network, self.number, self.host))
             if self.load.has_network:
                 self._serve(self._network, limits, ends)
-        child = ends.enter_context(Child(self._command(limits, words), self._run))
+        child = ends.enter_context(self.host.start(self._command(limits, words), self._run))
         group.add(child.pid)
         child.tell("go")
         self._held.callback(_end_first, child)
@@ -315,14 +315,13 @@ class Container:
             ("/usr/bin/env", "-i", *told_words, "/bin/sh", "-c", _WAIT, "sh", *inner),
             limits.cpus,
             hold_stdin=True,
-            namespace=self.namespace,
             answers=True,
         )
 
     def _serve(self, on: Bridge, limits: Limits, ends: contextlib.ExitStack) -> None:
         """Start the host's end; its CPU time is the tenant's."""
         command = loads.server(self.name, self.number, on, limits.cpus)
-        self._server = server = ends.enter_context(Child(command, self._run))
+        self._server = server = ends.enter_context(on.host.start(command, self._run))
         self.group.add(server.pid)
         server.wait_until(
             lambda: "listening" in server.output(), _LISTENS_S, f"{command.role} does not listen"
@@ -345,7 +344,7 @@ class Container:
         io = self._io_bytes() if self.load.has_io else None
         carried = None
         if self.load.has_network and self._veth is not None:
-            carried = vm_network.carried_bytes(self._veth.namespace, self._veth.name)
+            carried = vm_network.carried_bytes(self._veth.host, self._veth.name)
         return Work(
             self._bogo_ops if self.load.has_cpu else None,
             # All of fio's are of one size.
@@ -368,7 +367,7 @@ class Container:
     def _find(self, program: str) -> int | None:
         for pid in self.pids:
             with contextlib.suppress(OSError):
-                if Path(f"/proc/{pid}/comm").read_text().strip() == program:
+                if LOCAL.read_text(f"/proc/{pid}/comm").strip() == program:
                     return pid
         return None
 
@@ -380,7 +379,7 @@ def _end_first(child: Child) -> None:
     wait for others everywhere.
     """
     with contextlib.suppress(OSError):
-        told_pids = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text()
+        told_pids = LOCAL.read_text(f"/proc/{child.pid}/task/{child.pid}/children")
         for pid in told_pids.split():
-            os.kill(int(pid), signal.SIGKILL)
+            LOCAL.kill(int(pid), signal.SIGKILL)
             child.wait(_ENDS_S)

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from linerate.host.errors import MachineError
+from linerate.host.host import LOCAL
 from linerate.host.process import checkpoint
 
 # Kept by systems until a reboot and longer: as a rule on a disk, where /tmp and /run may be memory.
@@ -25,7 +26,7 @@ def filesystem(directory: Path) -> str | None:
     """The type of the file system that a directory is on; None when the kernel does not say."""
     number = directory.stat().st_dev
     wanted = f"{os.major(number)}:{os.minor(number)}"
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    for line in LOCAL.read_text("/proc/self/mountinfo").splitlines():
         mount, _, rest = line.partition(" - ")
         if mount.split()[2] == wanted and rest:
             return rest.split()[0]

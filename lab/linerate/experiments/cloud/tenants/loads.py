@@ -19,6 +19,7 @@ from linerate.experiments.cloud.tenants.base import Load
 from linerate.experiments.cloud.tenants.packages import installed, versions, with_libraries
 from linerate.experiments.cloud.tenants.vm.guest import FIO, IPERF3, STRESS_NG, programs
 from linerate.experiments.cloud.tenants.vm.vm_network import Bridge
+from linerate.host.host import LOCAL
 from linerate.host.process import Command
 
 SLICE_OPS = 200
@@ -63,13 +64,14 @@ def port_of(number: int) -> int:
 
 
 def server(name: str, number: int, on: Bridge, cpus: tuple[int, ...]) -> Command:
-    """The host's end of a network load, one for each tenant, on the tenants' CPUs."""
+    """The host's end of a network load, one for each tenant, on the tenants' CPUs and the bridge's
+    host.
+    """
     address = ("--bind", str(on.address.ip), "--port", str(port_of(number)))
     return Command(
         f"{name}-iperf3",
         (str(IPERF3), "--server", "--forceflush", *address),
         cpus,
-        namespace=on.namespace,
     )
 
 
@@ -85,5 +87,5 @@ def checked(load: Load, *others: Path) -> Mapping[str, str]:
 
 def io_bytes(pid: int) -> int:
     """What a process has read from block devices and written to them; raises `OSError`."""
-    told = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
+    told = dict(line.split(": ") for line in LOCAL.read_text(f"/proc/{pid}/io").splitlines())
     return int(told["read_bytes"]) + int(told["write_bytes"])

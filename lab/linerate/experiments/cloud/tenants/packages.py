@@ -8,18 +8,18 @@ any thread.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from linerate.host import elf
 from linerate.host.errors import MachineError, MissingError
+from linerate.host.host import LOCAL
 
 _SUMS = Path("/var/lib/dpkg/info")
 _TIMEOUT_S = 60.0
+_IN_ENGLISH = {"LC_ALL": "C"}
 _REINSTALL = "apt-get install --reinstall"
 
 
@@ -35,21 +35,10 @@ class Installed:
 def told(*argv: str, cwd: Path | None = None, timeout_s: float = _TIMEOUT_S) -> str | None:
     """What a command prints, in English; None when it fails or is not there."""
     try:
-        done = subprocess.run(
-            argv,
-            cwd=cwd,
-            env={**os.environ, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-            # Ctrl-C in a terminal is for the lab alone: a command that it ended would be missing.
-            process_group=0,
-        )
-    except (OSError, subprocess.SubprocessError):
+        done = LOCAL.run(argv, timeout_s=timeout_s, directory=cwd, environment=_IN_ENGLISH)
+    except OSError:
         return None
-    return done.stdout if done.returncode == 0 else None
+    return None if done.exit_code else done.output
 
 
 def with_libraries(program: Path) -> list[Path]:
@@ -83,7 +72,7 @@ def installed(paths: Sequence[Path]) -> list[Installed]:
                 f"{path} is of no Debian package; a guest has nothing from elsewhere",
                 f"install it from Debian's packages, or move {path} away",
             )
-        content = path.read_bytes()
+        content = LOCAL.read_bytes(path)
         expected = {
             known
             for name in _names(path)
@@ -120,16 +109,11 @@ def _owners(paths: Sequence[Path]) -> dict[Path, str]:
     candidates = {path: _names(path) for path in paths}
     # It fails when any name is of no package, and prints the others' all the same.
     try:
-        printed = subprocess.run(
-            ["dpkg-query", "--search", *(n for names in candidates.values() for n in names)],
-            env={**os.environ, "LC_ALL": "C"},
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-            process_group=0,
-        ).stdout
-    except (OSError, subprocess.SubprocessError) as error:
+        names = (name for each in candidates.values() for name in each)
+        printed = LOCAL.run(
+            ["dpkg-query", "--search", *names], timeout_s=_TIMEOUT_S, environment=_IN_ENGLISH
+        ).output
+    except OSError as error:
         raise MissingError(f"dpkg-query: {error}", "use a Debian system") from error
     by_name = {
         name: package
@@ -146,8 +130,8 @@ def _owners(paths: Sequence[Path]) -> dict[Path, str]:
 def _sums(package: str) -> dict[str, str]:
     """MD5 sums of a package's files by name; none when it brought none."""
     bare = package.partition(":")[0]
-    for path in sorted(_SUMS.glob(f"{bare}*.md5sums")):
+    for path in LOCAL.glob(_SUMS, f"{bare}*.md5sums"):
         if path.name in (f"{package}.md5sums", f"{bare}.md5sums"):
-            lines = (line.split(maxsplit=1) for line in path.read_text().splitlines())
+            lines = (line.split(maxsplit=1) for line in LOCAL.read_text(path).splitlines())
             return {line[1]: line[0] for line in lines if len(line) == 2}
     return {}

@@ -8,12 +8,10 @@ import stat
 from pathlib import Path
 
 from linerate.host.errors import MachineError
-
-SYS = Path("/sys")
-MOUNTS = Path("/proc/self/mountinfo")
+from linerate.host.host import LOCAL, Host
 
 
-def disk_of(path: Path, sys: Path = SYS, mounts: Path = MOUNTS) -> str:
+def disk_of(path: Path, host: Host = LOCAL) -> str:
     """`MAJOR:MINOR` of the whole disk below a path, not of a partition of it.
 
     Limits and the counters of control groups are kept for whole disks. Raises `MachineError` where
@@ -24,23 +22,20 @@ def disk_of(path: Path, sys: Path = SYS, mounts: Path = MOUNTS) -> str:
     except OSError as error:
         raise MachineError(f"{path}: {error.strerror}") from error
     named = f"{os.major(number)}:{os.minor(number)}"
-    found = sys / "dev" / "block" / named
-    if not found.exists():
+    if not host.exists(f"/sys/dev/block/{named}"):
         # Some file systems (btrfs) have a number of their own for what is on a disk all the same.
-        source = _source(named, mounts)
-        named = source or named
-        found = sys / "dev" / "block" / named
-    if not found.exists():
+        named = _source(named, host) or named
+    if not host.exists(f"/sys/dev/block/{named}"):
         raise MachineError(f"{path} is on no disk that can be seen", "name a directory on a disk")
-    real = found.resolve()
-    if (real / "partition").exists():
-        return (real.parent / "dev").read_text().strip()
+    real = host.resolve(f"/sys/dev/block/{named}")
+    if host.exists(real / "partition"):
+        return host.read_text(real.parent / "dev").strip()
     return named
 
 
-def _source(wanted: str, mounts: Path) -> str | None:
+def _source(wanted: str, host: Host) -> str | None:
     """The device that is mounted as file system of that number; None: it is none."""
-    for line in mounts.read_text().splitlines():
+    for line in host.read_text("/proc/self/mountinfo").splitlines():
         mount, _, rest = line.partition(" - ")
         kinds = rest.split()
         if mount.split()[2] != wanted or len(kinds) < 2 or not kinds[1].startswith("/dev/"):

@@ -18,6 +18,7 @@ from typing import Protocol
 
 from linerate.experiments.cloud.tenants.base import Limits
 from linerate.host.errors import MachineError
+from linerate.host.host import LOCAL
 
 # Over which a CPU quota is kept, in microseconds: the kernel's own default. A group that has used
 # its share of it stands still for the rest.
@@ -96,7 +97,7 @@ def remove(directory: Path) -> None:
 def read(path: Path) -> str | None:
     """A file of a group; None when this kernel has none of that name."""
     try:
-        return path.read_text()
+        return LOCAL.read_text(path)
     except OSError:
         return None
 
@@ -116,11 +117,7 @@ def table(path: Path) -> dict[str, int]:
 def write(path: Path, text: str) -> None:
     """One write, as the kernel takes it; never makes a file."""
     try:
-        file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            os.write(file, text.encode())
-        finally:
-            os.close(file)
+        LOCAL.set_value(path, text)
     except OSError as error:
         raise MachineError(f"{path}: {text!r} cannot be written: {error.strerror}") from error
 
@@ -137,12 +134,15 @@ def kill_each(directory: Path) -> None:
         # 0 would be the lab's own process group.
         if pid > 0 and not is_kernel_thread(pid):
             with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+                LOCAL.kill(pid, signal.SIGKILL)
 
 
 def is_kernel_thread(pid: int) -> bool:
-    told = read(Path(f"/proc/{pid}/stat"))
-    return bool(told and int(told.rpartition(")")[2].split()[6]) & _KERNEL_THREAD)
+    try:
+        told = LOCAL.read_text(f"/proc/{pid}/stat")
+    except OSError:
+        return False
+    return bool(int(told.rpartition(")")[2].split()[6]) & _KERNEL_THREAD)
 
 
 def empty(

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-PROC = Path("/proc/self")
+from linerate.host.host import LOCAL, Host
+
 _TYPES = {"cgroup": 1, "cgroup2": 2}
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
@@ -23,10 +24,10 @@ class Mount:
     options: frozenset[str]
 
 
-def mounts(proc: Path = PROC) -> list[Mount]:
+def mounts(host: Host = LOCAL) -> list[Mount]:
     """All that are mounted, in the order of /proc/self/mountinfo."""
     found = []
-    for line in (proc / "mountinfo").read_text().splitlines():
+    for line in host.read_text("/proc/self/mountinfo").splitlines():
         mount, _, rest = line.partition(" - ")
         fields, kinds = mount.split(), rest.split()
         if len(fields) < 6 or not kinds or kinds[0] not in _TYPES:
@@ -37,19 +38,19 @@ def mounts(proc: Path = PROC) -> list[Mount]:
     return found
 
 
-def own_directory(mount: Mount, proc: Path = PROC) -> Path:
+def own_directory(mount: Mount, host: Host = LOCAL) -> Path:
     """The directory of the group that the process itself is in; the mount's when it is elsewhere.
 
     In a container without a namespace of its own for groups, a mount shows a part of them only.
     """
-    for line in (proc / "cgroup").read_text().splitlines():
+    for line in host.read_text("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         named = set(filter(None, controllers.split(",")))
         # The one tree of version 2 is told without controllers.
         if (mount.version == 1) == bool(named) and named <= mount.options:
             inside = _relative(path, mount.root)
             directory = mount.path / inside if inside is not None else mount.path
-            return directory if directory.is_dir() else mount.path
+            return directory if host.exists(directory) else mount.path
     return mount.path
 
 

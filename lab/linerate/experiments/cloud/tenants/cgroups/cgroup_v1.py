@@ -16,8 +16,9 @@ from linerate.experiments.cloud.tenants.base import Limits
 from linerate.experiments.cloud.tenants.cgroups import cgroup_files as files
 from linerate.experiments.cloud.tenants.cgroups import cgroup_mounts
 from linerate.experiments.cloud.tenants.cgroups.cgroup_files import Usage
-from linerate.experiments.cloud.tenants.cgroups.cgroup_mounts import PROC, Mount
+from linerate.experiments.cloud.tenants.cgroups.cgroup_mounts import Mount
 from linerate.host.errors import MachineError
+from linerate.host.host import LOCAL, Host
 
 REQUIRED = ("cpu", "cpuacct", "cpuset", "memory", "pids")
 _WANTED = (*REQUIRED, "blkio", "freezer")
@@ -31,7 +32,7 @@ class V1:
 
     version = 1
 
-    def __init__(self, found: Iterable[Mount], proc: Path = PROC) -> None:
+    def __init__(self, found: Iterable[Mount], host: Host = LOCAL) -> None:
         self._mounts: dict[str, Mount] = {}
         for mount in found:
             for controller in _WANTED:
@@ -40,7 +41,7 @@ class V1:
         # Controllers that are mounted together share a directory.
         used = list(dict.fromkeys(self._mounts.values()))
         self.roots: Sequence[Path] = [mount.path for mount in used]
-        self.places: Sequence[Path] = [cgroup_mounts.own_directory(mount, proc) for mount in used]
+        self.places: Sequence[Path] = [cgroup_mounts.own_directory(mount, host) for mount in used]
         self._at = {name: used.index(mount) for name, mount in self._mounts.items()}
 
     def missing(self) -> list[str]:

@@ -18,8 +18,9 @@ from linerate.experiments.cloud.tenants.base import Limits
 from linerate.experiments.cloud.tenants.cgroups import cgroup_files as files
 from linerate.experiments.cloud.tenants.cgroups import cgroup_mounts
 from linerate.experiments.cloud.tenants.cgroups.cgroup_files import Usage
-from linerate.experiments.cloud.tenants.cgroups.cgroup_mounts import PROC, Mount
+from linerate.experiments.cloud.tenants.cgroups.cgroup_mounts import Mount
 from linerate.host.errors import MachineError
+from linerate.host.host import LOCAL, Host
 
 REQUIRED = ("cpu", "cpuset", "memory", "pids")
 _WANTED = (*REQUIRED, "io")
@@ -36,8 +37,8 @@ class V2:
 
     version = 2
 
-    def __init__(self, mount: Mount, proc: Path = PROC) -> None:
-        own = cgroup_mounts.own_directory(mount, proc)
+    def __init__(self, mount: Mount, host: Host = LOCAL) -> None:
+        own = cgroup_mounts.own_directory(mount, host)
         fits = set(REQUIRED) <= _words(own / "cgroup.subtree_control")
         self.roots: Sequence[Path] = [mount.path]
         self.places: Sequence[Path] = [own if fits else mount.path]

@@ -24,10 +24,10 @@ from linerate.experiments.cloud.tenants.base import Limits
 from linerate.experiments.cloud.tenants.cgroups import cgroup_files as files
 from linerate.experiments.cloud.tenants.cgroups import cgroup_mounts, cgroup_v2
 from linerate.experiments.cloud.tenants.cgroups.cgroup_files import PERIOD_US, Hierarchy, Usage
-from linerate.experiments.cloud.tenants.cgroups.cgroup_mounts import PROC
 from linerate.experiments.cloud.tenants.cgroups.cgroup_v1 import V1
 from linerate.experiments.cloud.tenants.cgroups.cgroup_v2 import V2
 from linerate.host.errors import MachineError, MissingError, UsageError
+from linerate.host.host import LOCAL, Host
 from linerate.host.locks import PATIENCE_S, hold, hold_by
 from linerate.host.process import start_time
 
@@ -40,13 +40,13 @@ _WORD = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
 _LEAST_QUOTA = 0.01
 
 
-def hierarchy(proc: Path = PROC) -> Hierarchy | None:
+def hierarchy(host: Host = LOCAL) -> Hierarchy | None:
     """The version that limits CPUs here; None: there is none."""
-    found = cgroup_mounts.mounts(proc)
+    found = cgroup_mounts.mounts(host)
     for mount in found:
         if cgroup_v2.has_cpu(mount):
-            return V2(mount, proc)
-    first = V1(found, proc)
+            return V2(mount, host)
+    first = V1(found, host)
     return first if first.places else None
 
 

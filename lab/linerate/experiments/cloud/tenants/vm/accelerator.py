@@ -7,7 +7,6 @@ in a process, for a bounded time.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from linerate.experiments.cloud.tenants.vm import guest
 from linerate.experiments.cloud.tenants.vm.guest_process import GuestProcess
 from linerate.experiments.cloud.tenants.vm.qemu import KVM, TCG, Machine
 from linerate.host.errors import LinkError, ProcessError
+from linerate.host.host import LOCAL
 from linerate.host.process import RunDirectory
 
 DEVICE = Path("/dev/kvm")
@@ -47,10 +47,8 @@ def probe(
     run: RunDirectory, cpus: Sequence[int], device: Path = DEVICE, boot_s: float = BOOT_S
 ) -> Accelerator:
     """Find out, whatever is known already."""
-    try:
-        os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
-    except OSError as error:
-        return Accelerator(TCG, f"{device}: {error.strerror}")
+    if why := LOCAL.obstacle(device):
+        return Accelerator(TCG, f"{device}: {why}")
     idle = guest.build(Load.IDLE)
     words = {"load": Load.IDLE.value, "seconds": str(round(boot_s) + 1)}
     machine = Machine(idle.kernel, idle.initramfs, KVM, idle.least_memory_mib, words)

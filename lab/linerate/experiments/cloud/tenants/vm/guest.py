@@ -15,7 +15,6 @@ import functools
 import hashlib
 import os
 import platform
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from linerate.experiments.cloud.tenants.vm import cpio, kernel
 from linerate.host import elf
 from linerate.host.builds.make import locked
 from linerate.host.errors import MissingError
+from linerate.host.host import LOCAL
 from linerate.host.places import build_directory
 
 INIT = Path(__file__).with_name("init.sh")
@@ -86,7 +86,7 @@ def missing(load: Load) -> list[str]:
         if not program.is_file()
     ]
     tools = [tool for tool in ("apt-get", "apt-cache", "dpkg-deb", "dpkg-query")
-             if shutil.which(tool) is None]  # fmt: skip
+             if LOCAL.which(tool) is None]  # fmt: skip
     reasons += [f"{tool} is not installed: guests are made on Debian only" for tool in tools]
     if not tools and not kernel.extracted(_directory()) and kernel.candidate() is None:
         reasons.append(f"apt knows no {kernel.META_PACKAGE} (apt-get update)")

@@ -26,7 +26,8 @@ from linerate.experiments.cloud.tenants.vm.guest_console import (
 from linerate.experiments.cloud.tenants.vm.qemu import Machine, argv
 from linerate.experiments.cloud.tenants.vm.vm_network import Tap
 from linerate.host.errors import LinkError, ProcessError
-from linerate.host.process import Child, Command, RunDirectory, checkpoint
+from linerate.host.host import LOCAL
+from linerate.host.process import Command, RunDirectory, checkpoint
 
 OFF_S = 5.0
 _LISTEN_S = 0.05
@@ -48,13 +49,14 @@ class GuestProcess:
         self.reports = 0
         self._failed: Failed | None = None
         self._console = Console()
-        self._child = Child(
+        # QEMU opens the tap that it is given in its own namespace.
+        host = network.host if isinstance(network, Tap) else LOCAL
+        self._child = host.start(
             Command(
                 role,
                 argv(machine),
                 tuple(cpus),
                 hold_stdin=True,
-                namespace=network.namespace if isinstance(network, Tap) else None,
                 answers=True,
             ),
             run,

@@ -11,8 +11,6 @@ thread. Memory and disk are in MiB, times in seconds.
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
@@ -31,6 +29,7 @@ from linerate.experiments.cloud.tenants.vm.qemu import PROGRAM, Disk, Machine
 from linerate.experiments.cloud.tenants.vm.vm_network import Bridge, Tap, VhostUser, tap
 from linerate.host import netns
 from linerate.host.errors import LabError, MissingError, ProcessError, UsageError
+from linerate.host.host import LOCAL
 from linerate.host.process import Child, RunDirectory
 
 TUN = Path("/dev/net/tun")
@@ -69,17 +68,15 @@ class Facts:
 def missing(load: Load = Load.MIXED) -> list[str]:
     """Why no such tenant can run here, a reason each; none: it can."""
     reasons = []
-    if shutil.which(PROGRAM) is None:
+    if LOCAL.which(PROGRAM) is None:
         reasons.append(f"{PROGRAM} is not installed (Debian: qemu-system-x86)")
     reasons += guest.missing(load)
     try:
         netns.prepare()
     except LabError as error:
         reasons.append(error.message)
-    try:
-        os.close(os.open(TUN, os.O_RDWR | os.O_CLOEXEC))
-    except OSError as error:
-        reasons.append(f"{TUN}: {error.strerror} (modprobe tun)")
+    if why := LOCAL.obstacle(TUN):
+        reasons.append(f"{TUN}: {why} (modprobe tun)")
     return reasons
 
 
@@ -248,7 +245,7 @@ class VirtualMachine:
         end = self._held.enter_context(tap(network, self.number))
         if self.load.has_network:
             command = loads.server(self.name, self.number, network, self._shape.cpus)
-            self._server = self._held.enter_context(Child(command, self._run))
+            self._server = self._held.enter_context(network.host.start(command, self._run))
         return end, {**words, "address": str(network.guest_address(self.number))}
 
 

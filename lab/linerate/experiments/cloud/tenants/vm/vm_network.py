@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
 
-from linerate.host import netns
 from linerate.host.errors import LinkError, UsageError
+from linerate.host.host import Host, InNamespace
 from linerate.host.netns import Namespaces, ip
+from linerate.host.sampler import Wanted
 
 _WORD = "tenants"
 _BRIDGE = "br0"
@@ -34,9 +35,9 @@ MOST = 200
 
 @dataclass(frozen=True)
 class Bridge:
-    """A bridge in a network namespace, by their names; `address`: the bridge's."""
+    """A bridge in a network namespace; `address`: the bridge's."""
 
-    namespace: str
+    host: InNamespace
     name: str
     address: IPv4Interface = ADDRESS
 
@@ -50,20 +51,20 @@ class Bridge:
 
 @dataclass(frozen=True)
 class Tap:
-    """The host's end of a guest's interface, in a network namespace by its name."""
+    """The host's end of a guest's interface, in a network namespace."""
 
-    namespace: str
+    host: InNamespace
     name: str
     mac: str
 
 
 @dataclass(frozen=True)
 class Veth:
-    """The bridge's end of a container's interface; `inside`: the namespace of the other, `eth0`."""
+    """The bridge's end of a container's interface; `inside`: where the other is, `eth0`."""
 
-    namespace: str
+    host: InNamespace
     name: str
-    inside: str
+    inside: InNamespace
 
 
 @dataclass(frozen=True)
@@ -88,56 +89,53 @@ def mac_of(number: int) -> str:
 def bridge(address: IPv4Interface = ADDRESS) -> Iterator[Bridge]:
     """A bridge in a namespace of its own, for tenants that have no other."""
     with Namespaces((_WORD,)) as made:
-        found = Bridge(made.name(_WORD), _BRIDGE, address)
-        ip("-n", found.namespace, "link", "add", found.name, "type", "bridge", "forward_delay", "0")
-        ip("-n", found.namespace, "address", "add", str(address), "dev", found.name)
-        ip("-n", found.namespace, "link", "set", found.name, "up")
+        found = Bridge(made.host(_WORD), _BRIDGE, address)
+        host = found.host
+        ip("link", "add", found.name, "type", "bridge", "forward_delay", "0", host=host)
+        ip("address", "add", str(address), "dev", found.name, host=host)
+        ip("link", "set", found.name, "up", host=host)
         yield found
 
 
 @contextmanager
 def tap(on: Bridge, number: int) -> Iterator[Tap]:
     """A tap on the bridge for the guest of that number; nobody else has its name there."""
-    made = Tap(on.namespace, f"vm{number}", mac_of(number))
-    ip("-n", made.namespace, "tuntap", "add", "dev", made.name, "mode", "tap")
+    made = Tap(on.host, f"vm{number}", mac_of(number))
+    ip("tuntap", "add", "dev", made.name, "mode", "tap", host=made.host)
     try:
-        ip("-n", made.namespace, "link", "set", made.name, "master", on.name)
-        ip("-n", made.namespace, "link", "set", made.name, "up")
+        ip("link", "set", made.name, "master", on.name, host=made.host)
+        ip("link", "set", made.name, "up", host=made.host)
         yield made
     finally:
         with contextlib.suppress(LinkError):
-            ip("-n", made.namespace, "link", "del", made.name)
+            ip("link", "del", made.name, host=made.host)
 
 
 @contextmanager
-def veth(on: Bridge, number: int, namespace: str) -> Iterator[Veth]:
+def veth(on: Bridge, number: int, inside: InNamespace) -> Iterator[Veth]:
     """An interface with an address for the tenant of that number, in a namespace of its own."""
-    made = Veth(on.namespace, f"ct{number}", namespace)
-    there = ("peer", "name", _INSIDE, "netns", namespace)
-    ip("-n", made.namespace, "link", "add", made.name, "type", "veth", *there)
+    made = Veth(on.host, f"ct{number}", inside)
+    there = ("peer", "name", _INSIDE, "netns", inside.namespace)
+    ip("link", "add", made.name, "type", "veth", *there, host=made.host)
     try:
-        ip("-n", namespace, "link", "set", _INSIDE, "address", mac_of(number))
+        ip("link", "set", _INSIDE, "address", mac_of(number), host=inside)
         # No route but that to the link itself.
-        ip("-n", namespace, "address", "add", str(on.guest_address(number)), "dev", _INSIDE)
-        ip("-n", namespace, "link", "set", _INSIDE, "up")
-        ip("-n", made.namespace, "link", "set", made.name, "master", on.name)
-        ip("-n", made.namespace, "link", "set", made.name, "up")
+        ip("address", "add", str(on.guest_address(number)), "dev", _INSIDE, host=inside)
+        ip("link", "set", _INSIDE, "up", host=inside)
+        ip("link", "set", made.name, "master", on.name, host=made.host)
+        ip("link", "set", made.name, "up", host=made.host)
         yield made
     finally:
         with contextlib.suppress(LinkError):
-            ip("-n", made.namespace, "link", "del", made.name)
+            ip("link", "del", made.name, host=made.host)
 
 
-def carried_bytes(namespace: str, name: str) -> int:
+def carried_bytes(host: Host, name: str) -> int:
     """In frames that crossed an interface there either way, without FCS."""
     try:
-        with netns.inside(namespace):
-            told = Path("/proc/thread-self/net/dev").read_text()
+        found = host.sample(Wanted(interfaces=True)).interfaces.get(name)
     except OSError as error:
-        raise LinkError(f"{namespace}: {error.strerror}") from error
-    for line in told.splitlines()[2:]:
-        found, _, numbers = line.strip().partition(":")
-        if found == name:
-            fields = numbers.split()
-            return int(fields[0]) + int(fields[8])
-    raise LinkError(f"{name}: gone from the namespace {namespace}")
+        raise LinkError(f"{host.id}: {error.strerror}") from error
+    if found is None:
+        raise LinkError(f"{name}: gone from the {host.id}")
+    return found.rx_bytes + found.tx_bytes

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from linerate.host import netns
 from linerate.host.errors import LinkError
 from linerate.host.netns import Interface
+from linerate.host.sampler import Wanted
 
 
 @dataclass(frozen=True)
@@ -37,22 +36,17 @@ def read(interfaces: Sequence[Interface]) -> dict[str, Passed]:
     Raises `LinkError` where one is gone: the others' sum would be taken for the end's.
     """
     found: dict[str, Passed] = {}
-    for namespace in dict.fromkeys(each.namespace for each in interfaces):
-        ends = {each.name: each.end for each in interfaces if each.namespace == namespace}
+    for host in dict.fromkeys(each.host for each in interfaces):
         try:
-            with netns.inside(namespace):
-                # Of the thread: /proc/net is that of the process.
-                told = Path("/proc/thread-self/net/dev").read_text()
+            told = host.sample(Wanted(interfaces=True)).interfaces
         except OSError as error:
-            raise LinkError(f"{namespace}: {error.strerror}") from error
-        for line in told.splitlines()[2:]:
-            name, _, numbers = line.strip().partition(":")
-            if end := ends.pop(name, None):
-                fields = numbers.split()
-                so_far = found.get(end, Passed())
-                found[end] = Passed(so_far.received + int(fields[1]), so_far.sent + int(fields[9]))
-        if ends:
-            raise LinkError(f"{', '.join(ends)}: gone from the namespace {namespace}")
+            raise LinkError(f"{host.id}: {error.strerror}") from error
+        ours = [each for each in interfaces if each.host == host]
+        if gone := [each.name for each in ours if each.name not in told]:
+            raise LinkError(f"{', '.join(gone)}: gone from the {host.id}")
+        for each in ours:
+            so_far, now = found.get(each.end, Passed()), told[each.name]
+            found[each.end] = Passed(so_far.received + now.rx_frames, so_far.sent + now.tx_frames)
     return found
 
 
