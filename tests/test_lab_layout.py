@@ -113,6 +113,8 @@ def past_the_host(text: str) -> list[str]:
             found.append("from subprocess import")
         elif isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.kill", "os.killpg"):
             found.append(ast.unparse(node))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("Child", "process.Child"):
+            found.append("Child")
     asked = {
         id(inside)
         for call in ast.walk(tree)
@@ -155,6 +157,7 @@ def test_the_exceptions_are_needed() -> None:
         ('open(f"/proc/{pid}/stat")', ["/proc/"]),
         ("import subprocess", ["import subprocess"]),
         ("os.kill(pid, 9)", ["os.kill"]),
+        ("with Child(command, run) as child: ...", ["Child"]),
         ('host.read_text(Path("/proc/stat"))', []),
         ('LOCAL.glob("/proc", "*")', []),
         ('self._host.read_text(f"/proc/{pid}/stat")', []),

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""This machine: processes, CPUs, network namespaces, locks, what is installed; and the errors."""
+"""Hosts, of which this machine is one: processes, counters, CPUs, network namespaces, locks, what
+is installed; and the errors.
+"""
