@@ -146,7 +146,7 @@ class Engine:
                 self.warnings.extend(needs.sender.prepare(self._sample(each)))
         # Another generator is not on this machine's cores.
         shared = self.cores.shared_core and self._generator
-        self.warnings.extend(cpus.ready(replace(self.cores, shared_core=shared)))
+        self.warnings.extend(cpus.ready(replace(self.cores, shared_core=shared), self.bench.host))
         if needs.clock:
             self.clock = check_clock(self.bench)
             if complaint := self.clock.complaint():
@@ -250,6 +250,7 @@ class Engine:
             bench.memory.hugepages,
             bench.cores,
             receive_first=plan.receive_first,
+            host=bench.host,
         )
         start = other.start if other else ours
         return LinkSetup(found, context, start if step.sender and found.has_generator else None)
