@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from linerate.cli.duel_command import asked_of, link_of, parse_within, status_of
+from linerate.experiments.duel import programs
 from linerate.experiments.duel.faults import FaultError
 from linerate.experiments.duel.faults import refuse as refuse_windows
 from linerate.experiments.duel.programs import program_of, refuse
@@ -21,7 +22,7 @@ from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
 from linerate.experiments.duel.verdict import Verdict
 from linerate.experiments.duel.window import Slice, Window
-from linerate.forwarders import FORWARDERS
+from linerate.forwarders import FORWARDERS, registry
 from linerate.host.errors import UsageError
 from linerate.host.exit_status import ExitStatus
 from linerate.links import link
@@ -41,7 +42,9 @@ def test_a_command_line_in_quotes_is_a_program() -> None:
     assert called(FORWARDERS["c-l2fwd"], "A") == "A (c-l2fwd)"
 
 
-def test_a_file_is_a_program(tmp_path: Path) -> None:
+def test_a_file_is_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "FORWARDERS", dict(FORWARDERS))
+    monkeypatch.setattr(programs, "FORWARDERS", registry.FORWARDERS)
     path = tmp_path / "mine.toml"
     path.write_text('name = "of-a-duel"\nkind = "dpdk"\ncommand = "./fw {eal} --"\n')
     assert program_of(str(path), "A").name == "of-a-duel"
