@@ -12,7 +12,7 @@ from pathlib import Path
 from simulated_lab import SimulatedLab, options, start
 
 from linerate import report
-from linerate.experiments.rfc2544.experiment import cells
+from linerate.experiments.rfc2544.plan import cells
 from linerate.experiments.rfc2544.runs import Found
 from linerate.records.output import REPORT
 from linerate.records.summary import Summary

@@ -13,7 +13,7 @@ from simulated_lab import (
     start,
 )
 
-from linerate.experiments.rfc2544.experiment import cells
+from linerate.experiments.rfc2544.plan import cells
 from linerate.records.summary import ArmSummary, Comparison, Summary
 from linerate.records.trial import Trial
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from simulated import quiet
 
-from linerate.experiments.graph import experiment, programs
+from linerate.experiments.graph import plan, programs
 from linerate.experiments.graph.design import NAME, planned
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.presets import PRESETS
@@ -48,7 +48,7 @@ class Fake:
         patch.setattr(cpus, "await_free", lambda cpu, host: None)
         # What the machine of the tests does beside is no part of them.
         patch.setattr(Child, "activity", lambda child: self._activity())
-        patch.setattr(experiment.GraphSession, "_stolen", lambda found: 0)
+        patch.setattr(plan.GraphSession, "_stolen", lambda found: 0)
         self._looked = 0
 
     def _activity(self) -> Activity:
@@ -65,7 +65,7 @@ class Fake:
 def options(**values: Any) -> dict[str, Any]:
     preset = PRESETS[values.pop("preset", "quick")]
     asked = Options(preset=preset, **({"blocks": 14} | values))
-    offered, left_out = experiment.look(asked)
+    offered, left_out = plan.look(asked)
     asked.plan, asked.left_out = planned(asked, offered), left_out
     return as_stored(asked)
 

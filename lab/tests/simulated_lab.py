@@ -17,8 +17,8 @@ from simulated import install_machine
 from trials import made_trial
 
 from linerate.experiments.rfc2544 import presets
-from linerate.experiments.rfc2544.experiment import NAME
 from linerate.experiments.rfc2544.options import Options
+from linerate.experiments.rfc2544.plan import NAME
 from linerate.experiments.rfc2544.runs import Found
 from linerate.forwarders import FORWARDERS
 from linerate.host.cpus import Cores

@@ -15,11 +15,11 @@ from rich.console import Console
 from simulated import install_machine, quiet
 from trials import made_trial
 
-from linerate.experiments.latency import plan
+from linerate.experiments.latency import loads
 from linerate.experiments.latency.design import NAME
+from linerate.experiments.latency.loads import Step
 from linerate.experiments.latency.options import Options
 from linerate.experiments.latency.packet_sender import PacketSender
-from linerate.experiments.latency.plan import Step
 from linerate.experiments.latency.runs import Found
 from linerate.forwarders import FORWARDERS
 from linerate.host.errors import DisturbedError, TrialError
@@ -190,9 +190,9 @@ class Pings:
             attempt,
             step.protocol,
         )
-        trial.request.pps = trial.request.maximum_pps = plan.IDLE_PPS
+        trial.request.pps = trial.request.maximum_pps = loads.IDLE_PPS
         trial.request.seconds = seconds
-        enter(trial, round(plan.IDLE_PPS * seconds), seconds)
+        enter(trial, round(loads.IDLE_PPS * seconds), seconds)
         middle = 10 * ROUND_TRIP_NS[trial.forwarder]
         trial.frames.latency = LatencyFigures(
             count=trial.frames.received or 0, net=True, minimum_ns=middle, mean_ns=middle,
@@ -226,7 +226,7 @@ def options(**values: Any) -> dict[str, Any]:
     asked: dict[str, Any] = {
         "links": ["memif"], "forwarders": ["reflect", "c-l2fwd", "testpmd-io"],
     }  # fmt: skip
-    return asdict(Options(preset=plan.PRESETS["quick"], **(asked | values)))
+    return asdict(Options(preset=loads.PRESETS["quick"], **(asked | values)))
 
 
 def start(out: Path, console: Console | None = None, /, **values: Any) -> Found:

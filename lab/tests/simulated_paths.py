@@ -12,8 +12,8 @@ from rich.console import Console
 from simulated import Simulation, quiet
 from trials import made_trial
 
-from linerate.experiments.paths.experiment import NAME
 from linerate.experiments.paths.options import PRESETS, Options
+from linerate.experiments.paths.plan import NAME
 from linerate.experiments.paths.runs import Found
 from linerate.forwarders import FORWARDERS
 from linerate.records.outcome import CpuTime, LatencyFigures

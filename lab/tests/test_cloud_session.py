@@ -19,8 +19,8 @@ from trials import made_trial
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.plan import Room
 from linerate.experiments.cloud.options import Options
-from linerate.experiments.cloud.session import experiment
-from linerate.experiments.cloud.session.experiment import Cloud
+from linerate.experiments.cloud.session import plan
+from linerate.experiments.cloud.session.plan import Cloud
 from linerate.host.errors import LabError
 from linerate.host.process import RunDirectory
 from linerate.records.journal import Journal
@@ -47,9 +47,9 @@ class Session:
         install_machine(monkeypatch, NOTHING, NOTHING)
         monkeypatch.setattr(engine, "time", SimpleNamespace(monotonic=lambda: self.now))
         for name in ("Groups", "bridge"):
-            monkeypatch.setattr(experiment, name, nullcontext)
-        monkeypatch.setattr(experiment, "search_rate", lambda *_: self._step("found"))
-        monkeypatch.setattr(experiment, "kept", lambda *_: self._step("kept"))
+            monkeypatch.setattr(plan, name, nullcontext)
+        monkeypatch.setattr(plan, "search_rate", lambda *_: self._step("found"))
+        monkeypatch.setattr(plan, "kept", lambda *_: self._step("kept"))
         asked = Options(preset=Preset("quick", 1, 1.0, 0, 0, ""), links=["veth"], hugepages="off")
         self.plan = Cloud(asked, design())
         self.writer = RecordWriter(path / "records.jsonl")

@@ -16,14 +16,14 @@ from linerate.experiments.graph.presets import PRESETS as GRAPH_PRESETS
 from linerate.experiments.l3fwd import design as l3fwd
 from linerate.experiments.l3fwd import options as l3fwd_options
 from linerate.experiments.latency import design as latency
+from linerate.experiments.latency import loads
 from linerate.experiments.latency import options as latency_options
-from linerate.experiments.latency import plan
 from linerate.experiments.overload import plan as overload
 from linerate.experiments.overload.options import PRESETS, Options
-from linerate.experiments.paths import experiment as paths
 from linerate.experiments.paths import options as paths_options
-from linerate.experiments.rfc2544 import experiment as rfc2544
+from linerate.experiments.paths import plan as paths
 from linerate.experiments.rfc2544 import options as rfc2544_options
+from linerate.experiments.rfc2544 import plan as rfc2544
 from linerate.experiments.rfc2544 import presets as rfc2544_presets
 from linerate.host.errors import UsageError
 from linerate.records.cells import Cell
@@ -57,10 +57,10 @@ def test_presets_of_rfc2544(name: str) -> None:
     assert too_few_blocks(rfc2544.design_of(asked).cells) == []
 
 
-@pytest.mark.parametrize("name", plan.PRESETS)
+@pytest.mark.parametrize("name", loads.PRESETS)
 def test_presets_of_latency(name: str) -> None:
     assert (
-        too_few_blocks(latency.design_of(latency_options.Options(preset=plan.PRESETS[name])).cells)
+        too_few_blocks(latency.design_of(latency_options.Options(preset=loads.PRESETS[name])).cells)
         == []
     )
 

@@ -15,8 +15,8 @@ from linerate.cli.commands import app
 from linerate.experiments.graph.cells import BASE, chosen, groups, parse
 from linerate.experiments.graph.choice import judged
 from linerate.experiments.graph.design import check
-from linerate.experiments.graph.experiment import MOST
 from linerate.experiments.graph.options import Options
+from linerate.experiments.graph.plan import MOST
 from linerate.experiments.graph.presets import PRESETS
 from linerate.experiments.graph.window import GraphWindow
 from linerate.host.errors import RunError, UsageError

@@ -25,9 +25,9 @@ from simulated_latency import (
 )
 from trials import made_trial
 
-from linerate.experiments.latency import packet_sender, plan
+from linerate.experiments.latency import loads, packet_sender
 from linerate.experiments.latency.figures import insides
-from linerate.experiments.latency.plan import IDLE_PPS, LOADS, Step
+from linerate.experiments.latency.loads import IDLE_PPS, LOADS, Step
 from linerate.experiments.latency.summarise import clock_of
 from linerate.experiments.latency.table import print_latency
 from linerate.forwarders import FORWARDERS
@@ -91,7 +91,7 @@ def test_every_load_and_kind_of_frame_in_every_block(run: tuple[Path, Summary, s
     trials = [t for t in records.read(out / RECORDS) if t.role == "search"]
     blocks = len({t.block for t in trials})
     assert blocks == 9
-    counts = Counter((t.arm, t.request.test, t.request.protocol, plan.load_of(t)) for t in trials)
+    counts = Counter((t.arm, t.request.test, t.request.protocol, loads.load_of(t)) for t in trials)
     assert set(counts.values()) == {blocks}
     arms = {"reflect", "reflect-again", "c-l2fwd", "testpmd-io"}
     assert counts.keys() == {
@@ -337,7 +337,7 @@ def test_without_an_interface_of_the_kernel_there_is_one_sender(
     ],
 )
 def test_where_a_packet_socket_can_send(name: str, why: str | None) -> None:
-    assert plan.no_packet_sender(link(name)) == why
+    assert loads.no_packet_sender(link(name)) == why
 
 
 def test_a_run_told_again_says_the_same(tmp_path: Path, simulation: Simulation) -> None:
@@ -394,12 +394,12 @@ def test_a_line_rate_takes_the_place_of_floods(tmp_path: Path, simulation: Simul
 
 
 def test_frames_are_shared_out_over_the_blocks() -> None:
-    quick = plan.PRESETS["quick"]
+    quick = loads.PRESETS["quick"]
     step = Step("udp", 0.5)
-    assert plan.seconds_of(quick, step, 50_000, 10) == pytest.approx(0.2)
-    assert plan.seconds_of(quick, step, 1e9, 10) == quick.shortest_s
-    assert plan.seconds_of(quick, step, 1.0, 10) == quick.longest_s
-    assert plan.seconds_of(quick, Step("udp", 0.0), IDLE_PPS, 10) == quick.idle_s
+    assert loads.seconds_of(quick, step, 50_000, 10) == pytest.approx(0.2)
+    assert loads.seconds_of(quick, step, 1e9, 10) == quick.shortest_s
+    assert loads.seconds_of(quick, step, 1.0, 10) == quick.longest_s
+    assert loads.seconds_of(quick, Step("udp", 0.0), IDLE_PPS, 10) == quick.idle_s
 
 
 def test_options_that_cannot_be_are_named() -> None:
@@ -411,12 +411,12 @@ def test_options_that_cannot_be_are_named() -> None:
         ({"forwarders": ["af-packet-mmap", "reflect"]}, "--forwarders af-packet-mmap"),
         ({"blocks": 0}, "--blocks 0"),
         # 10 % of it would be idle.
-        ({"line_rate": 10 * plan.IDLE_PPS}, "--line-rate 9970"),
+        ({"line_rate": 10 * loads.IDLE_PPS}, "--line-rate 9970"),
     ):
         with pytest.raises(UsageError, match=words):
             experiment.design(options(**given))
     with pytest.raises(UsageError, match="--frames icmp"):
-        plan.protocols_of(["icmp"])
+        loads.protocols_of(["icmp"])
 
 
 def test_a_link_leaves_out_what_it_has_no_interfaces_for(
@@ -434,7 +434,7 @@ def test_what_is_no_latency_has_no_value() -> None:
     )  # fmt: skip
     assert round_trip_cycles(trial, "0.5") is None
     assert inside_cycles(trial) is None
-    assert plan.load_of(trial) is None
+    assert loads.load_of(trial) is None
     assert clock_of([trial]) is None
 
 
@@ -472,7 +472,7 @@ def looked_into(spans: dict[str, tuple[float, float]]) -> list[Trial]:
         made_trial(
             experiment="latency", seed=1, block=block, position=block, role="search", test="spans",
             arm=name, forwarder=name, link="memif", size=64, load="paced", started_at="",
-            protocol="udp", pps=plan.IDLE_PPS, maximum_pps=1e6,
+            protocol="udp", pps=loads.IDLE_PPS, maximum_pps=1e6,
             clock=Clock(tsc_hz=10**9, cost_cycles=26),
             spans=[
                 Span(

@@ -16,8 +16,8 @@ from trials import changed, made_trial
 
 from linerate.experiments.paths import available as here
 from linerate.experiments.paths import published
-from linerate.experiments.paths.experiment import cells
 from linerate.experiments.paths.options import PATHS, PRESETS, Options
+from linerate.experiments.paths.plan import cells
 from linerate.experiments.paths.summarise import path_figures
 from linerate.experiments.paths.table import band_line, lost_by
 from linerate.forwarders import FORWARDERS

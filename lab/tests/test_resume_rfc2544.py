@@ -27,7 +27,7 @@ from simulated_lab import (
 from trials import changed
 
 from linerate import links
-from linerate.experiments.rfc2544.experiment import Rfc2544
+from linerate.experiments.rfc2544.plan import Rfc2544
 from linerate.host.errors import LabError, RunError
 from linerate.links.ports import Ports
 from linerate.records import run_file

@@ -26,7 +26,7 @@ from simulated_lab import (
 )
 
 from linerate.experiments.rfc2544 import presets
-from linerate.experiments.rfc2544.experiment import cells
+from linerate.experiments.rfc2544.plan import cells
 from linerate.experiments.rfc2544.runs import Found
 from linerate.host.errors import Interrupted, LabError
 from linerate.records import trial as records

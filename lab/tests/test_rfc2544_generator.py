@@ -21,7 +21,7 @@ from simulated_lab import (
 
 from linerate import links
 from linerate.experiments.rfc2544 import presets
-from linerate.experiments.rfc2544.experiment import cells
+from linerate.experiments.rfc2544.plan import cells
 from linerate.host.errors import Interrupted, LabError, UsageError
 from linerate.records.trial import Trial
 from linerate.traffic.other_generator import Named

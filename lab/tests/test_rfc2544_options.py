@@ -17,7 +17,7 @@ from simulated_lab import (
 
 from linerate.experiments.rfc2544 import presets
 from linerate.experiments.rfc2544.estimate import estimate
-from linerate.experiments.rfc2544.experiment import cells
+from linerate.experiments.rfc2544.plan import cells
 from linerate.experiments.rfc2544.runs import Found
 from linerate.experiments.rfc2544.table import conformity
 from linerate.host.errors import UsageError

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from fake_host import inside
 
-from linerate.experiments.paths import experiment as paths
+from linerate.experiments.paths import plan as paths
 from linerate.experiments.paths.options import PRESETS, Options
 from linerate.forwarders import FORWARDERS
 from linerate.host import netns

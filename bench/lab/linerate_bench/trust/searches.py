@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linerate.experiments.rfc2544.experiment import cells
 from linerate.experiments.rfc2544.options import Options
+from linerate.experiments.rfc2544.plan import cells
 from linerate.experiments.rfc2544.presets import TESTS, Preset, preset
 from linerate.records.summary import CellSummary, Comparison
 from linerate.trial.search.simulated import Model, SimulatedForwarder

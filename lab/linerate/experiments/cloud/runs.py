@@ -16,7 +16,7 @@ from linerate.experiments.cloud.design.design import NAME, CloudDesign, design_o
 from linerate.experiments.cloud.options import Options
 from linerate.experiments.cloud.page import page as cloud_page
 from linerate.experiments.cloud.page.table import print_summary
-from linerate.experiments.cloud.session.experiment import Cloud
+from linerate.experiments.cloud.session.plan import Cloud
 from linerate.records.run_file import Run
 from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment

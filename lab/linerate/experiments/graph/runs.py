@@ -9,10 +9,10 @@ from typing import Any
 
 from linerate.experiments.graph.choice import CHOSEN_IN, judged, last_windows
 from linerate.experiments.graph.design import NAME, GraphDesign, check, design_of, planned
-from linerate.experiments.graph.experiment import GraphSession, look
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.page import page as graph_page
 from linerate.experiments.graph.page.table import print_summary
+from linerate.experiments.graph.plan import GraphSession, look
 from linerate.experiments.graph.summarise import pairs_of_cells, summarise
 from linerate.experiments.graph.window import OBJECTS
 from linerate.records.cells import AA_SUFFIX

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from linerate.experiments.l3fwd import page as l3fwd_page
 from linerate.experiments.l3fwd.design import NAME, L3fwdDesign, design_of
-from linerate.experiments.l3fwd.experiment import L3fwd
 from linerate.experiments.l3fwd.options import Options
+from linerate.experiments.l3fwd.plan import L3fwd
 from linerate.experiments.l3fwd.table import print_summary
 from linerate.experiments.overload.runs import compared
 from linerate.experiments.overload.summarise import summarise

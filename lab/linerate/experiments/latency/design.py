@@ -8,7 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from linerate.experiments.latency import plan
+from linerate.experiments.latency import loads
+from linerate.experiments.latency.loads import LOADS, Preset
 from linerate.experiments.latency.options import (
     DEFAULT_FORWARDERS,
     DEFAULT_LINKS,
@@ -16,7 +17,6 @@ from linerate.experiments.latency.options import (
     Measured,
     Options,
 )
-from linerate.experiments.latency.plan import LOADS, Preset
 from linerate.host.errors import UsageError
 from linerate.links import link
 from linerate.records.cells import Cell
@@ -45,16 +45,16 @@ def preset_of(options: Options) -> Preset:
     """The preset, with the number of packets that was asked for."""
     if options.packets is None:
         return options.preset
-    plan.check_packets(options.packets)
+    loads.check_packets(options.packets)
     return replace(options.preset, packets=options.packets)
 
 
 def cells(options: Options) -> list[Cell]:
     """Which cells to run, in order; raises `UsageError` for what cannot be."""
     sizes = list(dict.fromkeys(options.sizes or DEFAULT_SIZES))
-    plan.check_sizes(sizes)
+    loads.check_sizes(sizes)
     if options.line_rate is not None:
-        plan.check_line_rate(options.line_rate)
+        loads.check_line_rate(options.line_rate)
     blocks = max(options.preset.blocks, blocks_for(len(sizes) * len(LOADS)))
     blocks = blocks if options.blocks is None else options.blocks
     check_blocks(blocks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from linerate.experiments.latency.plan import LOADS, Step, step_of
+from linerate.experiments.latency.loads import LOADS, Step, step_of
 from linerate.records.cells import Cell
 from linerate.records.summary_figures import Delayed, Delays, Inside, LowerLoad, RoundTrip
 from linerate.records.trial import Protocol, Trial, TxBuffer

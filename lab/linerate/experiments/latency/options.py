@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from linerate.experiments.latency.plan import PRESETS, PROTOCOLS, Preset, protocols_of
+from linerate.experiments.latency.loads import PRESETS, PROTOCOLS, Preset, protocols_of
 from linerate.records.trial import Protocol
 from linerate.runs import options as common
 from linerate.runs.options import (

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from linerate.experiments.latency.plan import IDLE_PPS, Step
+from linerate.experiments.latency.loads import IDLE_PPS, Step
 from linerate.forwarders import forwarder
 from linerate.host.errors import LinkError, ProcessError, TrialError
 from linerate.host.netns import Interface

@@ -9,7 +9,7 @@ from pathlib import Path
 from linerate.experiments.latency import charts as latency_charts
 from linerate.experiments.latency import published as published_latency
 from linerate.experiments.latency import table
-from linerate.experiments.latency.plan import IDLE_PPS
+from linerate.experiments.latency.loads import IDLE_PPS
 from linerate.links import link
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import Inside, RoundTrip

@@ -1,145 +1,256 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is measured: presets, loads and kinds of frames, and for how long each."""
+"""One run of experiment `latency`: what each forwarder carries, then units in randomised blocks.
+
+Per cell (link, frame size) first the capacity of each forwarder: a flood, and a rate that the
+sender keeps. Then, in each block, every arm has two units. A unit is one process of the forwarder
+that is offered every kind of frame at every load, in an order drawn from the seed: for the round
+trips as it is, and once more while it (or the probe in it) measures how long frames are inside.
+Where a packet socket can take the generator's place, every arm is then met by that sender, too.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, get_args
+import random
+from dataclasses import replace
+from functools import partial
+from typing import Literal
 
-from pydantic import Field
+from linerate.experiments.latency import loads, packet_sender
+from linerate.experiments.latency.design import NAME, cells, preset_of
+from linerate.experiments.latency.figures import flood_pps
+from linerate.experiments.latency.loads import IDLE, IDLE_PPS, INSIDE_LOADS, LOADS, Step
+from linerate.experiments.latency.options import DEFAULT_FORWARDERS, Options
+from linerate.experiments.latency.packet_sender import PacketSender
+from linerate.forwarders import forwarder
+from linerate.host.errors import TrialError
+from linerate.host.text import counted
+from linerate.links import link
+from linerate.records.cells import Arm, Cell
+from linerate.runs.plans.blocks import arms, order, takes
+from linerate.runs.plans.steps import (
+    Announce,
+    Attempts,
+    BlockOver,
+    Failures,
+    Most,
+    Needs,
+    Once,
+    OnSetup,
+    SessionPlan,
+    Start,
+    Started,
+    Steps,
+)
+from linerate.trial.link_setup import LinkSetup
+from linerate.trial.search.setup_device import Terms
 
-from linerate.host.errors import UsageError, look_up
-from linerate.links import Link
-from linerate.records.trial import Protocol, Trial
+# Shares of what came back of a flood that are tried as 100 %, until the sender is on time at the
+# greatest load.
+PACED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+PACED_S = 0.1
+# Every burst is looked at: what that costs is no part of a round trip.
+ONE_IN = 1
 
-# A round millisecond would be a multiple of every timer's period: frames would always meet it in
-# the same phase.
-IDLE_PPS = 997.0
-# Shares of the forwarder's own capacity; 0 is idle.
-IDLE = 0.0
-LOADS = (IDLE, 0.1, 0.5, 0.9)
-# The one whose loss tables show.
-LOW_LOAD = 0.1
-# Where one looks inside: at idle, and where bursts begin to form.
-INSIDE_LOADS = (IDLE, 0.5)
-# More would take days at any rate of these links.
-MAX_PACKETS = 1_000_000_000
-MIN_SIZE, MAX_SIZE = 64, 1518
-PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
-# How shares come back from records.
-_DIGITS = 6
-
-
-@dataclass(frozen=True)
-class Preset:
-    """How much to measure.
-
-    `blocks`: at least. `packets`: per arm, load and kind of frame, over all blocks, as far as the
-    rate has them: a window takes `shortest_s` to `longest_s`, at idle `idle_s`. `windows`: at most
-    so many for one trial, void ones included. `floods`: blocks in which capacity is measured.
-    """
-
-    name: str
-    blocks: int
-    packets: Annotated[int, Field(ge=1, le=MAX_PACKETS)]
-    shortest_s: float
-    longest_s: float
-    idle_s: float
-    windows: int
-    flood_s: float
-    floods: int
-    note: str
+Part = Literal["latency", "spans"]
+PARTS: tuple[Part, ...] = ("latency", "spans")
 
 
-PRESETS = {
-    preset.name: preset
-    for preset in (
-        Preset(
-            name="quick", blocks=1, packets=100_000, shortest_s=0.1, longest_s=0.5, idle_s=0.5,
-            windows=8, flood_s=0.3, floods=3,
-            note="10^5 frames of each kind and load, fewer where the rate is too low for that",
-        ),
-        Preset(
-            name="full", blocks=20, packets=1_000_000, shortest_s=0.1, longest_s=10.0, idle_s=5.0,
-            windows=5, flood_s=0.3, floods=5,
-            note="10^6 frames of each kind and load, fewer where the rate is too low for that",
-        ),
-    )
-}  # fmt: skip
+class Latency(SessionPlan):
+    """The plan of a session."""
 
+    name = NAME
+    failures = Failures(4, "starts of forwarders in a row gave no figure")
 
-def protocols_of(names: list[str]) -> tuple[Protocol, ...]:
-    """Those asked for, all without any, in the order of `PROTOCOLS`."""
-    known: dict[str, Protocol] = {name: name for name in PROTOCOLS}
-    for name in names:
-        look_up(known, name, "--frames", "kind of frame")
-    return tuple(name for name in PROTOCOLS if not names or name in names)
+    def __init__(self, options: Options) -> None:
+        super().__init__()
+        self.options = options
+        self.preset = preset_of(options)
+        self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
+        self.cells = cells(options)
+        self.seed = options.seed
+        self.hugepages = options.hugepages
+        self.keep_going = options.keep_going
+        self.window_s = self.preset.flood_s
+        self.terms = Terms(windows=self.preset.windows)
+        self.total = sum(map(self._planned, self.cells))
 
+    @property
+    def _parts(self) -> tuple[Part, ...]:
+        return PARTS if self.options.inside else PARTS[:1]
 
-def check_packets(packets: int) -> None:
-    if not 1 <= packets <= MAX_PACKETS:
-        raise UsageError(f"--packets {packets}: at least 1 and at most {MAX_PACKETS}")
+    def _arms(self, cell: Cell) -> list[Arm]:
+        return [arm for arm in self.arms if takes(arm.forwarder, cell.link)]
 
+    def _planned(self, cell: Cell) -> int:
+        floods = 0 if self.options.line_rate else self.preset.floods
+        steps = sum(len(self._steps(part)) for part, _ in self._units(cell))
+        steps += len(self._pinged(cell)) * len(self.options.protocols)
+        return len(self._arms(cell)) * floods + cell.blocks * steps
 
-def check_line_rate(line_rate: float) -> None:
-    """Records tell a load by its rate: the least must be above idle."""
-    if line_rate * LOW_LOAD <= IDLE_PPS:
-        raise UsageError(
-            f"--line-rate {line_rate:g}: {LOW_LOAD:.0%} of it must be more than idle, which is "
-            f"{IDLE_PPS:g} frames per second",
-            f"--line-rate above {IDLE_PPS / LOW_LOAD:g}",
+    def _units(self, cell: Cell) -> list[tuple[Part, Arm]]:
+        """Of a block; what cannot tell how long frames are inside is not asked."""
+        return [
+            (part, arm)
+            for part in self._parts
+            for arm in self._arms(cell)
+            if part == "latency" or forwarder(arm.forwarder).spans
+        ]
+
+    def _pinged(self, cell: Cell) -> list[Arm]:
+        """Those that a packet socket sends to."""
+        return [] if loads.no_packet_sender(link(cell.link)) else self._arms(cell)
+
+    def _steps(self, part: Part) -> list[Step]:
+        return loads.steps(self.options.protocols, LOADS if part == "latency" else INSIDE_LOADS)
+
+    @property
+    def needs(self) -> Needs:
+        pinged = any(map(self._pinged, self.cells))
+        return Needs(
+            forwarders=tuple(arm.forwarder for arm in self.arms),
+            links=tuple(cell.link for cell in self.cells),
+            probe=self.options.inside,
+            others=(packet_sender.PROGRAM,) if pinged else (),
         )
 
+    def steps(self) -> Steps[None]:
+        for cell in self.cells:
+            capacity = yield from self._capacities(cell)
+            yield Announce(f"{cell.link} {cell.size} B: {counted(cell.blocks, 'block')}")
+            seed = self.seed
+            blocks = zip(
+                order(self._units(cell), cell, seed),
+                order(self._pinged(cell), cell, seed),
+                strict=True,
+            )
+            for block, (units, pinged) in enumerate(blocks):
+                yield OnSetup(cell, partial(self._block, cell, block, units, capacity))
+                if pinged:
+                    yield OnSetup(cell, partial(self._pings, block, pinged), sender=False)
+                yield BlockOver()
 
-def check_sizes(sizes: list[int]) -> None:
-    for size in sizes:
-        if not MIN_SIZE <= size <= MAX_SIZE:
-            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
+    # -- what each forwarder carries -----------------------------------------------------------
 
+    def _capacities(self, cell: Cell) -> Steps[dict[str, float]]:
+        """100 % of each forwarder, in frames per second; without those that are not known."""
+        names = list(dict.fromkeys(arm.forwarder for arm in self._arms(cell)))
+        if self.options.line_rate:
+            return dict.fromkeys(names, self.options.line_rate)
+        yield Announce(f"{cell.link} {cell.size} B: what each forwarder carries")
+        drawn = replace(cell, blocks=self.preset.floods)
+        for block, shuffled in enumerate(order(self._arms(cell), drawn, self.seed)):
+            yield OnSetup(cell, partial(self._floods, block, shuffled), flood=True)
+        found: dict[str, float] = yield OnSetup(cell, partial(self._all_paced, cell, names))
+        return found
 
-@dataclass(frozen=True)
-class Step:
-    """One trial of a unit. `load`: of the forwarder's capacity, 0 for idle."""
+    def _floods(self, block: int, drawn: list[Arm], setup: LinkSetup) -> Steps[None]:
+        for arm in drawn:
+            yield Once(setup=setup, arm=arm, block=block, role="measure", fails=False)
 
-    protocol: Protocol
-    load: float
+    def _all_paced(self, cell: Cell, names: list[str], setup: LinkSetup) -> Steps[dict[str, float]]:
+        found = {}
+        for name in names:
+            flooded = flood_pps(self.trials, cell, name)
+            paced = (yield from self._paced(setup, Arm(name, name), flooded)) if flooded else None
+            if paced:
+                found[name] = paced
+            else:
+                self.warn(
+                    f"{cell.link} {cell.size} B: what {name} carries is not known, so it has "
+                    f"no figures under load{self._why(cell, name)}"
+                )
+        return found
 
-    def pps(self, capacity_pps: float) -> float:
-        return capacity_pps * self.load or IDLE_PPS
+    def _why(self, cell: Cell, name: str) -> str:
+        """What was wrong last when it was asked what this forwarder carries."""
+        asked = [
+            t
+            for t in self.trials
+            if (t.cell.key, t.forwarder) == (cell.key, name) and t.role in {"measure", "self-test"}
+        ]
+        return next((f"; the last because: {t.invalid}" for t in asked[::-1] if t.invalid), "")
 
+    def _paced(self, setup: LinkSetup, arm: Arm, flooded: float) -> Steps[float | None]:
+        """The greatest share of the flood's rate at whose greatest load the sender is on time."""
+        for share in PACED_SHARES:
+            pps = share * flooded
 
-def steps(protocols: tuple[Protocol, ...], loads: tuple[float, ...]) -> list[Step]:
-    return [Step(protocol, load) for protocol in protocols for load in loads]
+            def kept(started: Started, pps: float = pps) -> bool:
+                try:
+                    started.device.send(pps * max(LOADS), PACED_S)
+                except TrialError:
+                    return False
+                return True
 
-
-def seconds_of(preset: Preset, step: Step, pps: float, blocks: int) -> float:
-    """Of each of so many windows."""
-    if step.load == IDLE:
-        return preset.idle_s
-    return min(max(preset.packets / blocks / pps, preset.shortest_s), preset.longest_s)
-
-
-def no_packet_sender(link: Link) -> str | None:
-    """Why a packet socket cannot take the generator's place on this link; None: it can."""
-    if link.packet_sender:
+            done: bool = yield Start(
+                setup=setup, arm=arm, block=0, role="self-test", max_pps=pps, terms=self.terms,
+                procedure=kept,
+            )  # fmt: skip
+            if done:
+                return pps
         return None
-    if not link.interfaces and not link.kernel_generator:
-        return "its ends are no interfaces of the kernel"
-    if link.ports > 1:
-        return "frames come back by another interface than the one that they were sent on"
-    return "its interfaces are not the lab's"
+
+    # -- the blocks of a cell ------------------------------------------------------------------
+
+    def _block(
+        self,
+        cell: Cell,
+        block: int,
+        units: list[tuple[Part, Arm]],
+        capacity: dict[str, float],
+        setup: LinkSetup,
+    ) -> Steps[None]:
+        for part, arm in units:
+            known = capacity.get(arm.forwarder)
+            yield Start(
+                setup=setup, arm=arm, block=block, role="search", max_pps=known or IDLE_PPS,
+                terms=self.terms, test=part, spans=ONE_IN if part == "spans" else 0,
+                procedure=partial(self._unit, cell, arm, block, part, known),
+                failed=self.last_reason,
+            )  # fmt: skip
+
+    def _unit(  # noqa: PLR0917
+        self,
+        cell: Cell,
+        arm: Arm,
+        block: int,
+        part: Part,
+        capacity_pps: float | None,
+        started: Started,
+    ) -> bool:
+        """Whether anything was measured."""
+        drawn = self._steps(part)
+        random.Random(f"linerate:{self.seed}:{arm.label}:{block}:{part}").shuffle(drawn)
+        measured = False
+        for step in drawn:
+            if capacity_pps is None and step.load != IDLE:
+                started.skip(1)
+                continue
+            pps = step.pps(capacity_pps or IDLE_PPS)
+            seconds = loads.seconds_of(self.preset, step, pps, cell.blocks)
+            found = started.measure(pps, seconds, latency=part == "latency", protocol=step.protocol)
+            measured = measured or found is not None
+        return measured
+
+    def _pings(self, block: int, drawn: list[Arm], setup: LinkSetup) -> Steps[None]:
+        most = Most(windows=self.preset.windows)
+        for arm in drawn:
+            steps = loads.steps(self.options.protocols, (IDLE,))
+            random.Random(f"linerate:{self.seed}:{arm.label}:{block}:ping").shuffle(steps)
+            with PacketSender(self.bench, setup, arm, block=block) as sender:
+                for step in steps:
+                    place = {
+                        "link": setup.link.name, "size": setup.context.size, "arm": arm.label,
+                        "block": block, "role": "search", "test": "ping",
+                        "protocol": step.protocol,
+                    }  # fmt: skip
+                    yield Attempts(
+                        due=partial(_attempt_at, place),
+                        run=partial(sender.window, step, self.preset.idle_s),
+                        most=most,
+                        fails=False,
+                    )
 
 
-def load_of(trial: Trial) -> float | None:
-    """Of which load a trial is; None: of another run's."""
-    if trial.request.pps is None or not trial.request.maximum_pps:
-        return None
-    if trial.request.pps == IDLE_PPS:
-        return IDLE
-    share = round(trial.request.pps / trial.request.maximum_pps, _DIGITS)
-    return share if share in LOADS else None
-
-
-def step_of(trial: Trial) -> Step | None:
-    load = load_of(trial)
-    return None if load is None else Step(trial.request.protocol or "udp", load)
+def _attempt_at(place: dict[str, object], attempt: int) -> dict[str, object]:
+    return place | {"attempt": attempt}

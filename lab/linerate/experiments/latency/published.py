@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from linerate.experiments.latency.plan import IDLE
+from linerate.experiments.latency.loads import IDLE
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import Delayed
 

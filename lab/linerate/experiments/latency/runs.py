@@ -7,9 +7,9 @@ from typing import Any
 
 from linerate.experiments.latency import page as latency_page
 from linerate.experiments.latency.design import NAME, LatencyDesign, cells, design_of
-from linerate.experiments.latency.experiment import Latency
+from linerate.experiments.latency.loads import IDLE, IDLE_PPS, Step
 from linerate.experiments.latency.options import Options
-from linerate.experiments.latency.plan import IDLE, IDLE_PPS, Step
+from linerate.experiments.latency.plan import Latency
 from linerate.experiments.latency.summarise import (
     Asked,
     asked_of,

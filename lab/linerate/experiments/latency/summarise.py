@@ -14,7 +14,7 @@ from linerate.experiments.latency.figures import (
     round_trips,
     trials_at,
 )
-from linerate.experiments.latency.plan import IDLE, INSIDE_LOADS, LOADS, LOW_LOAD, Step
+from linerate.experiments.latency.loads import IDLE, INSIDE_LOADS, LOADS, LOW_LOAD, Step
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.outcome import Clock
 from linerate.records.summary import ArmSummary, CellSummary, Summary

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 from rich.table import Table
 
-from linerate.experiments.latency.plan import IDLE, no_packet_sender
+from linerate.experiments.latency.loads import IDLE, no_packet_sender
 from linerate.links import link
 from linerate.records.outcome import Clock
 from linerate.records.summary import ArmSummary, CellSummary, Summary

@@ -8,8 +8,8 @@ from typing import Any
 
 from linerate.experiments.paths import page as paths_page
 from linerate.experiments.paths.available import available
-from linerate.experiments.paths.experiment import NAME, Paths, design_of
 from linerate.experiments.paths.options import DEFAULT_LINKS, Options
+from linerate.experiments.paths.plan import NAME, Paths, design_of
 from linerate.experiments.paths.summarise import PathsDesign, loads_of, rate_pairs, summarise
 from linerate.experiments.paths.table import print_summary
 from linerate.records.cells import AA_SUFFIX

@@ -9,10 +9,10 @@ from typing import Any
 
 from rich.console import Console
 
-from linerate.experiments.rfc2544.experiment import NAME, Rfc2544, SearchDesign, cells, design_of
 from linerate.experiments.rfc2544.options import Options
 from linerate.experiments.rfc2544.page import page as rfc2544_page
 from linerate.experiments.rfc2544.page.method import goal_words
+from linerate.experiments.rfc2544.plan import NAME, Rfc2544, SearchDesign, cells, design_of
 from linerate.experiments.rfc2544.presets import named_sizes
 from linerate.experiments.rfc2544.summarise import (
     Asked,
