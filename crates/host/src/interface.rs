@@ -110,6 +110,15 @@ impl Interface {
     pub fn has_zero_copy(&self) -> io::Result<Option<bool>> {
         netdev::has_zero_copy(self.index)
     }
+
+    /// Whether XDP programs run in its driver, and not only behind it; none when the kernel is too old to
+    /// say.
+    ///
+    /// # Errors
+    /// The kernel cannot be asked.
+    pub fn has_native_xdp(&self) -> io::Result<Option<bool>> {
+        netdev::has_native_xdp(self.index)
+    }
 }
 
 /// In how many queues an interface of this namespace receives; none when `/sys` is another one's.
@@ -200,8 +209,9 @@ mod tests {
     }
 
     #[test]
-    fn loopback_has_no_zero_copy() {
+    fn loopback_runs_no_xdp_programs() {
         let loopback = interface("lo").unwrap().unwrap();
+        assert_ne!(loopback.has_native_xdp().unwrap(), Some(true));
         assert_ne!(loopback.has_zero_copy().unwrap(), Some(true));
     }
 
