@@ -11,6 +11,7 @@ use super::device;
 use super::error::{PortError, check, refused};
 use super::id::{PortId, valid_ports};
 use super::info;
+use super::leftover;
 use super::lock::lock;
 use super::state::{Port, Unconfigured};
 use crate::eal::Eal;
@@ -122,6 +123,7 @@ impl Eal {
         }
         // SAFETY: as above; `device` is the one that the driver named, and no other port is on it.
         check(id, "rte_dev_remove", unsafe { dpdk_sys::rte_dev_remove(device) })?;
+        leftover::close(id);
         match id.exists() {
             true => Err(PortError::Remains(id)),
             false => Ok(()),

@@ -18,6 +18,7 @@ mod events;
 mod hotplug;
 mod id;
 mod info;
+mod leftover;
 mod lock;
 mod offloads;
 mod rss;

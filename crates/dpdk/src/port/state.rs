@@ -12,6 +12,7 @@ use super::driver::Driver;
 use super::error::{PortError, check, refused};
 use super::id::PortId;
 use super::info::{self, PortInfo};
+use super::leftover;
 use super::lock::lock;
 use super::offloads::{RxOffloads, TxOffloads};
 use super::rss_key;
@@ -252,6 +253,7 @@ impl<'eal> Port<'eal, Unconfigured> {
         for (queue, setup) in (0u16..).zip(&config.rx) {
             let mut descriptors = setup.descriptors;
             adjust(id, Some(&mut descriptors), None)?;
+            let sockets = driver.leaves_sockets.then(leftover::open);
             // SAFETY: the port is configured with this queue, and the pool lives as long as the Eal.
             let code = unsafe {
                 dpdk_sys::rte_eth_rx_queue_setup(
@@ -264,6 +266,9 @@ impl<'eal> Port<'eal, Unconfigured> {
                 )
             };
             configuration::restrict(id, (driver.after_rx_setup)(queue, code));
+            if let Some(before) = sockets.filter(|_| code == 0) {
+                leftover::note(id, &before);
+            }
             check(id, "rte_eth_rx_queue_setup", code)?;
         }
         if config.no_packet_types {

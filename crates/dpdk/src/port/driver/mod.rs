@@ -60,6 +60,8 @@ pub(super) struct Driver {
     pub tx_guard: for<'eal> fn(&rte_eth_dev_info, &PortConfig<'eal>) -> Option<TxGuard<'eal>>,
     /// What must not be done to a port any more once DPDK has answered `code` to setting up a receive queue.
     pub after_rx_setup: fn(queue: u16, code: i32) -> Restrictions,
+    /// It may leave the AF_XDP sockets of its receive queues open when the port is closed.
+    pub leaves_sockets: bool,
     /// A hash table that it looks up by this name, and whose values it takes for pointers.
     pub hash_table: Option<&'static str>,
     /// It looks up rings whose names begin so, and takes what is inside for packets.
@@ -85,6 +87,7 @@ impl Driver {
         max_tx_queues: u16::MAX,
         tx_guard: |_, _| None,
         after_rx_setup: |_, _| Restrictions { no_configure: false, no_close: false },
+        leaves_sockets: false,
         hash_table: None,
         ring_prefix: None,
     };
