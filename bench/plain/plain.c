@@ -14,6 +14,10 @@
  * Compiled with -DSLOWED it is another program, slowed, with the option --slower PERCENT: after every
  * 20 us of work it spins so long that the spinning is this share of all its time. Whatever the machine
  * does to the rest, its rate is lower by that share; with 0 it does the same and spins for no time.
+ * That is so only for a program that has its core alone: the clock runs on while others have it.
+ *
+ * Compiled with -DCHAINED it is a third one, chained, with the option --chain N: N multiplications that
+ * wait for each other after every burst, so many instructions more whatever the clock says.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -42,6 +46,7 @@ struct options {
 	bool burst_forwarding;
 	/* Spinning per time of work; 0 does not spin. */
 	double spin;
+	unsigned long chain;
 };
 
 struct counters {
@@ -148,9 +153,21 @@ static inline uint64_t spin_after(uint64_t since, double share, double *owed)
 }
 #endif
 
+#ifdef CHAINED
+/* A step of a linear congruential generator is a multiplication that needs the one before it. */
+static inline uint64_t work(uint64_t value, unsigned long times)
+{
+	for (unsigned long i = 0; i < times; i++) {
+		value = value * 6364136223846793005ULL + 1442695040888963407ULL;
+		__asm__ volatile("" : "+r"(value));
+	}
+	return value;
+}
+#endif
+
 /* `burst_forwarding` is a constant at each call. */
 static inline __attribute__((always_inline)) void
-forward(struct lane *lanes, unsigned int count, bool burst_forwarding, double spin)
+forward(struct lane *lanes, unsigned int count, bool burst_forwarding, const struct options *options)
 {
 	const uint64_t interval = (rte_get_tsc_hz() + US_PER_S - 1) / US_PER_S * DRAIN_US;
 	struct rte_mbuf *packets[BURST];
@@ -160,9 +177,12 @@ forward(struct lane *lanes, unsigned int count, bool burst_forwarding, double sp
 	const uint64_t stretch = rte_get_tsc_hz() / US_PER_S * STRETCH_US;
 	uint64_t worked = rte_rdtsc();
 	double owed = 0;
-#else
-	RTE_SET_USED(spin);
 #endif
+#ifdef CHAINED
+	const unsigned long chain = options->chain;
+	uint64_t value = 1;
+#endif
+	RTE_SET_USED(options);
 
 	while (!stopped) {
 		const uint64_t now = rte_rdtsc();
@@ -183,10 +203,13 @@ forward(struct lane *lanes, unsigned int count, bool burst_forwarding, double sp
 				forward_burst(lane, packets, n);
 			else
 				forward_buffered(lane, packets, n);
+#ifdef CHAINED
+			value = work(value, chain);
+#endif
 		}
 #ifdef SLOWED
 		if (now - worked > stretch)
-			worked = spin_after(worked, spin, &owed);
+			worked = spin_after(worked, options->spin, &owed);
 #endif
 	}
 	for (unsigned int i = 0; i < count; i++)
@@ -206,15 +229,30 @@ static double spin_for(const char *percent)
 }
 #endif
 
+#ifdef CHAINED
+static unsigned long count_of(const char *text)
+{
+	char *end;
+	const unsigned long found = strtoul(text, &end, 10);
+
+	if (end == text || *end != '\0' || found > 1000000)
+		rte_exit(EXIT_FAILURE, "plain: --chain wants a number, up to a million\n");
+	return found;
+}
+#endif
+
 /* Reads the options that follow EAL's. -q and -T are l2fwd's and change nothing here. */
 static struct options read_options(int argc, char **argv)
 {
-	enum { NO_MAC_UPDATING = 256, BURST_FORWARDING, SLOWER };
+	enum { NO_MAC_UPDATING = 256, BURST_FORWARDING, SLOWER, CHAIN };
 	static const struct option longs[] = {
 		{"no-mac-updating", no_argument, NULL, NO_MAC_UPDATING},
 		{"burst-forwarding", no_argument, NULL, BURST_FORWARDING},
 #ifdef SLOWED
 		{"slower", required_argument, NULL, SLOWER},
+#endif
+#ifdef CHAINED
+		{"chain", required_argument, NULL, CHAIN},
 #endif
 		{NULL, 0, NULL, 0},
 	};
@@ -238,6 +276,11 @@ static struct options read_options(int argc, char **argv)
 #ifdef SLOWED
 		case SLOWER:
 			options.spin = spin_for(optarg);
+			break;
+#endif
+#ifdef CHAINED
+		case CHAIN:
+			options.chain = count_of(optarg);
 			break;
 #endif
 		default:
@@ -325,9 +368,9 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < count; i++)
 		set_addresses(&lanes[i]);
 	if (options.burst_forwarding)
-		forward(lanes, count, true, options.spin);
+		forward(lanes, count, true, &options);
 	else
-		forward(lanes, count, false, options.spin);
+		forward(lanes, count, false, &options);
 	for (unsigned int i = 0; i < count; i++) {
 		const struct counters *counters = &lanes[i].counters;
 

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How often `linerate duel` is right, on this machine: `make bench-duels`.
+
+    python -m linerate_bench.trust.duels --records FILE [--only NAME]... [--count N]
+
+Duels of a program against itself, and against itself with a fixed number of dependent
+multiplications more in each burst; some with a compiler beside on both CPUs. What a multiplication
+costs is measured first, by the program alone on its core, in turns. Each duel is a line of FILE:
+those that are there are not fought again, so that hours of them can be fought in several goes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import TypeAdapter
+from scipy import stats as scipy_stats
+
+from linerate.experiments.duel.rounds import Asked, fight
+from linerate.experiments.duel.standing import measure, standing
+from linerate.forwarders import Forwarder
+from linerate.forwarders.definition import BenchBuild, Definition
+from linerate.host import cpus
+from linerate.host.leases import leased
+from linerate.host.places import project_root
+from linerate.host.process import Command, RunDirectory, checkpoint, interruptible
+from linerate.links import LinkContext, Wire, link
+from linerate.links.eal import Memory
+from linerate.runs.session import pinned
+from linerate.trial.trial import Bench
+
+LINK = "nearfree2"
+BURST = 32
+# As many turns of each, of so many seconds.
+TURNS, TURN_S = 8, 0.3
+# A processor hides some multiplications behind a burst's other work: what so many cost is measured,
+# and between these it is interpolated.
+CHAINS = (0, 6, 12, 24, 48)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Duels of one kind. `slower`: by which share the second program is; `found`: in at least so
+    many of `count` it must be, or be told to be equal where it is not.
+    """
+
+    name: str
+    slower: float
+    beside: bool
+    count: int
+    found: int
+    within_s: float
+    margin: float = 0.02
+
+
+KINDS = (
+    Kind("A/A", 0.0, False, 50, 38, 60),
+    Kind("A/A, compiler", 0.0, True, 50, 37, 60),
+    Kind("5 %", 0.05, False, 20, 18, 30),
+    Kind("2 %", 0.02, False, 20, 18, 90, margin=0.005),
+    Kind("1 %", 0.01, False, 20, 14, 180, margin=0.005),
+    Kind("10 %, compiler", 0.10, True, 20, 19, 30),
+    Kind("5 %, compiler", 0.05, True, 20, 18, 60),
+    Kind("2 %, compiler", 0.02, True, 20, 14, 180, margin=0.005),
+)
+# Of all duels of a program against itself together, so many may find a direction.
+MOST_WRONG = 3
+
+
+@dataclass(frozen=True)
+class Fought:
+    """One duel. `planted`: by which share the second program was slower, alone on its core."""
+
+    kind: str
+    seed: int
+    planted: float
+    answer: str
+    direction: str | None
+    ratio: float | None
+    took_s: float
+    rounds: int
+    fault: str | None = None
+
+
+def program(chain: int) -> Forwarder:
+    """The plain forwarder with so many multiplications after each burst."""
+    return Forwarder(
+        Definition(
+            name=f"chained-{chain}",
+            language="C",
+            kind="dpdk",
+            build=BenchBuild(recipe="bench", folder="plain", product="chained"),
+            command="{program} {eal} -- -p {portmask} -q {ports} -T 0 --burst-forwarding "
+            f"--chain {chain}",
+            polls="nothing",
+            spans="nothing",
+        )
+    )
+
+
+def alone(bench: Bench, wire: Wire, chains: Sequence[int]) -> list[float]:
+    """Seconds that a burst takes each, alone on the core: medians over interleaved turns."""
+    programs = [program(chain) for chain in chains]
+    for each in programs:
+        each.prepare()
+    seconds: list[list[float]] = [[] for _ in chains]
+    for _ in range(TURNS):
+        for arm, _ in enumerate(chains):
+            checkpoint()
+            with standing(bench, wire, programs, [arm]) as starts:
+                (window,) = measure(starts, TURN_S, 3)
+            seconds[arm].append(BURST / window.pps)
+    return [statistics.median(each) for each in seconds]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a burst takes in seconds, by the number of multiplications after it."""
+
+    chains: tuple[int, ...]
+    bursts_s: tuple[float, ...]
+
+    def slower(self, chain: int) -> float:
+        """The share by which the rate is lower with so many."""
+        return 1 - self.bursts_s[0] / float(np.interp(chain, self.chains, self.bursts_s))
+
+    def chain(self, slower: float) -> int:
+        """How many lower the rate by that share, as near as can be; 0 for none."""
+        if slower == 0:
+            return 0
+        return min(
+            range(1, self.chains[-1] + 1), key=lambda chain: abs(self.slower(chain) - slower)
+        )
+
+    def __str__(self) -> str:
+        pairs = zip(self.chains, self.bursts_s, strict=True)
+        return ", ".join(f"{chain} x {seconds * 1e9:.1f} ns" for chain, seconds in pairs)
+
+
+@contextmanager
+def compilers(bench: Bench, *, wanted: bool) -> Iterator[None]:
+    """A compiler that is started again and again on each of both CPUs, if wanted."""
+    with ExitStack() as stack:
+        source = project_root() / "bench" / "plain" / "plain.c"
+        loop = f"while :; do cc -O2 -c $(pkg-config --cflags libdpdk) {source} -o $0.o; done"
+        for cpu in {bench.cores.control, bench.cores.forwarder} if wanted else ():
+            name = str(bench.run.path / f"compiled-{cpu}")
+            command = Command("compiler", ("sh", "-c", loop, name), (cpu,))
+            stack.enter_context(bench.host.start(command, bench.run))
+        yield
+
+
+def fought(bench: Bench, kind: Kind, seed: int, chain: int, planted: float) -> Fought:
+    """One duel of this kind."""
+    found_link = link(LINK)
+    programs = [program(0), program(chain)]
+    for each in programs:
+        each.prepare()
+    asked = Asked(margin=kind.margin, within_s=kind.within_s, seed=seed)
+    with compilers(bench, wanted=kind.beside):
+        duel = fight(bench, found_link, programs, asked)
+    verdict = duel.verdict
+    return Fought(
+        kind.name, seed, planted, verdict.answer, verdict.direction, verdict.ratio, duel.took_s,
+        len(duel.rounds), str(duel.fault.message) if duel.fault else None,
+    )  # fmt: skip
+
+
+def read(path: Path) -> list[Fought]:
+    """The duels that were fought."""
+    if not path.exists():
+        return []
+    reader = TypeAdapter(Fought)
+    return [reader.validate_json(line) for line in path.read_text().splitlines() if line]
+
+
+def told(kind: Kind, duels: Sequence[Fought]) -> str:
+    """A line of the table."""
+    n = len(duels)
+    if not n:
+        return f"{kind.name:<18}   0 of {kind.count}"
+    right = [each for each in duels if _right(kind, each)]
+    wrong = [each for each in duels if _wrong(kind, each)]
+    interval = scipy_stats.binomtest(len(right), n).proportion_ci(0.95, "exact")
+    planted = statistics.median(each.planted for each in duels)
+    seconds = statistics.median(each.took_s for each in duels)
+    goal = math.ceil(kind.found * n / kind.count)
+    mark = (
+        "PASS"
+        if len(right) >= goal and len(wrong) <= (MOST_WRONG if not kind.slower else 0)
+        else "FAIL"
+    )
+    return (
+        f"{kind.name:<18} {n:>3} of {kind.count:<3} planted {planted:6.2%}   right {len(right):>3} "
+        f"({interval.low:.0%} to {interval.high:.0%})   wrong {len(wrong):>2}   "
+        f"median {seconds:5.1f} s   goal {goal:>3} {mark}"
+    )
+
+
+def _right(kind: Kind, duel: Fought) -> bool:
+    return duel.direction == "slower" if kind.slower else duel.answer == "equal"
+
+
+def _wrong(kind: Kind, duel: Fought) -> bool:
+    return duel.direction == "faster" if kind.slower else duel.direction is not None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--records", type=Path, required=True)
+    parser.add_argument("--only", action="append", choices=[each.name for each in KINDS])
+    parser.add_argument("--count", type=int, help="of each kind, at most")
+    given = parser.parse_args()
+    kinds = [each for each in KINDS if not given.only or each.name in given.only]
+    done = read(given.records)
+    with interruptible(), leased(), RunDirectory() as run:
+        cores = cpus.Cores.choose()
+        bench = Bench(
+            run=run, cores=cores, memory=Memory.choose(), experiment="duel", seed=1, window_s=1.0
+        )
+        found_link = link(LINK)
+        found_link.prepare()
+        with pinned(cores.control), given.records.open("a") as out:
+            context = LinkContext(run.path, 64, bench.memory.hugepages, cores)
+            with found_link.open(context) as wire:
+                bursts = alone(bench, wire, CHAINS)
+            costs = Costs(CHAINS, tuple(bursts))
+            print(f"alone, a burst of {BURST}: {costs}", flush=True)
+            for seed in range(max(each.count for each in kinds)):
+                for kind in kinds:
+                    most = min(kind.count, given.count or kind.count)
+                    there = any((each.kind, each.seed) == (kind.name, seed) for each in done)
+                    if seed >= most or there:
+                        continue
+                    chain = costs.chain(kind.slower)
+                    found = fought(bench, kind, seed, chain, costs.slower(chain))
+                    done.append(found)
+                    out.write(json.dumps(asdict(found)) + "\n")
+                    out.flush()
+                    print(told(kind, [each for each in done if each.kind == kind.name]), flush=True)
+    print()
+    for kind in kinds:
+        print(told(kind, [each for each in done if each.kind == kind.name]))
+
+
+if __name__ == "__main__":
+    main()
