@@ -208,3 +208,81 @@ def test_an_interface_that_was_made_again_is_opened_again(directory: Path, locat
         assert (port["link"], port.get("obstacle")) == ("up", None)
     # What was said to be sent has arrived.
     assert counters(FAR, "vb")["rx"]["packets"] > 1000
+
+
+def test_af_xdp_is_opened_again_and_again(directory: Path) -> None:
+    """DPDK's driver keeps 2048 buffers of each queue's pool: that of a closed port has too few."""
+    there = ["ip", "netns", "exec", NEAR]
+    with inside(NEAR), generator(directory, before=there) as running:
+        for _ in range(3):
+            config = published("af_xdp:va")
+            flow = config.flows[0]
+            flow.rate.pps, flow.duration.fixed_packets.packets = 5000, 200
+            before = counters(FAR, "vb")["rx"]["packets"]
+            running.api.set_config(config)
+            assert running.transmit("start") == []
+            eventually(running.stopped)
+            sent = running.port()["accepted"]
+            eventually(lambda: counters(FAR, "vb")["rx"]["packets"] - before == sent > 0)  # noqa: B023
+            running.api.set_config(snappi.Config())
+        # What is left of those pools does for others.
+        running.api.set_config(published("af_packet:va"))
+
+
+def ethernet_ports(running: Generator) -> list[int]:
+    return list(running.ask("/ethdev/list"))
+
+
+def refusal(running: Generator, location: str) -> str:
+    (error,) = errors(lambda: running.api.set_config(published(location)))
+    return error
+
+
+@pytest.mark.parametrize("location", ["af_xdp:lo", "vdev:net_af_xdp0,iface=lo"])
+def test_af_xdp_is_refused_before_dpdk_makes_a_port(directory: Path, location: str) -> None:
+    """Where no XDP program can run, DPDK's driver fails late, and could not be removed."""
+    there = ["ip", "netns", "exec", NEAR]
+    with inside(NEAR), generator(directory, before=there) as running:
+        for _ in range(40):
+            error = refusal(running, location)
+            if "rte_eth_rx_queue_setup" in error:
+                pytest.skip("the kernel does not say which drivers run XDP programs")
+            assert "af_xdp: the driver of lo runs no XDP programs" in error
+        assert ethernet_ports(running) == []
+
+
+def test_af_xdp_leaves_ports_to_others(directory: Path) -> None:
+    """A queue that is not there fails, and each time a port of DPDK's stays: a few, not all 32."""
+    there = ["ip", "netns", "exec", NEAR]
+    with inside(NEAR), generator(directory, before=there) as running:
+        for number in range(4):
+            device = f"vdev:net_af_xdp{number},iface=va,start_queue=1000"
+            assert "rte_eth_rx_queue_setup" in refusal(running, device)
+            # The same again takes no other port, and another of its name is not mistaken for it.
+            assert len(ethernet_ports(running)) == number + 1
+            if number == 0:
+                assert "rte_eth_rx_queue_setup" in refusal(running, device)
+                assert len(ethernet_ports(running)) == 1
+                assert "another name" in refusal(running, "vdev:net_af_xdp0,iface=va")
+        for location in ("af_xdp:va", "vdev:net_af_xdp7,iface=va", "vdev:net_af_xdp0,iface=va"):
+            error = refusal(running, location)
+            assert "AF_XDP is not opened any more" in error
+            assert "restart the generator" in error
+        assert len(ethernet_ports(running)) == 4
+        for location in ("af_packet:va", "null", "ring:r"):
+            running.api.set_config(published(location))
+
+
+@pytest.mark.second_tier
+def test_af_xdp_leaves_memory_to_others(directory: Path) -> None:
+    there = ["ip", "netns", "exec", NEAR]
+    with inside(NEAR), generator(directory, before=there) as running:
+        for _ in range(32):
+            running.api.set_config(published("af_xdp:va"))
+            running.api.set_config(snappi.Config())
+        error = refusal(running, "af_xdp:va")
+        assert "32 times" in error
+        assert "restart the generator" in error
+        assert ethernet_ports(running) == []
+        for location in ("af_packet:va", "null", "ring:r"):
+            running.api.set_config(published(location))

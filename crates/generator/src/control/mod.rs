@@ -4,6 +4,7 @@
 //! One task on the HTTP thread handles one call after another, so that nothing of it needs a lock. A
 //! call that fails leaves the configuration and running traffic as they were.
 
+mod af_xdp;
 mod captures;
 mod figures;
 mod keeper;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, PortInfo, RxConfig, TxConfig};
 
+use super::af_xdp::{self, AfXdp};
 use super::kept::Kept;
 use crate::engine::layout::{self, MostQueues};
 use crate::engine::{Link, Source};
@@ -15,6 +16,8 @@ use crate::plan::PortPlan;
 
 /// Buffers of a queue: four times the usual ring.
 const BUFFERS: u32 = 4095;
+/// Free buffers without which a pool is not used again: a usual ring, and what lcores keep and work on.
+const LEAST_BUFFERS: usize = 1536;
 /// Bytes in front of a frame, as DPDK's drivers expect them.
 const HEADROOM: usize = 128;
 /// Bytes of a frame that are not its MTU: addresses, type and FCS.
@@ -141,8 +144,8 @@ impl<'eal> Opened<'eal> {
 pub struct Ports<'eal> {
     eal: &'eal Eal,
     rules: PortRules,
-    free_rx: Vec<Mempool<'eal>>,
-    free_tx: Vec<Mempool<'eal>>,
+    free: Vec<Mempool<'eal>>,
+    af_xdp: AfXdp,
     /// Numbers for names of devices and pools.
     devices: u32,
     pools: u32,
@@ -151,7 +154,7 @@ pub struct Ports<'eal> {
 impl<'eal> Ports<'eal> {
     /// No ports yet.
     pub fn new(eal: &'eal Eal, rules: PortRules) -> Self {
-        Ports { eal, rules, free_rx: Vec::new(), free_tx: Vec::new(), devices: 0, pools: 0 }
+        Ports { eal, rules, free: Vec::new(), af_xdp: AfXdp::default(), devices: 0, pools: 0 }
     }
 
     /// Opens the planned ports; those that are open now at the same location are kept, unless their
@@ -201,6 +204,9 @@ impl<'eal> Ports<'eal> {
                 other.location
             ));
         }
+        if location.is_af_xdp() {
+            self.af_xdp.may_open().map_err(|error| error.to_string())?;
+        }
         let find = |arguments: &str| {
             let name = location.device_name(arguments);
             self.eal.ports().into_iter().find(|id| id.name().as_ref() == Some(&name))
@@ -213,6 +219,11 @@ impl<'eal> Ports<'eal> {
         arguments.push_str(&self.buffers(location));
         // One that the location names is there already, and comes again by its arguments.
         let there = find(&arguments);
+        if let Some(other) = self.af_xdp.other_of_name(&arguments) {
+            return Err(format!(
+                "{other:?} could not be set up and cannot be removed; give the device another name"
+            ));
+        }
         if there.is_none() {
             let ours: Vec<&str> =
                 others.iter().filter_map(|entry| entry.location.listens_on()).collect();
@@ -234,10 +245,11 @@ impl<'eal> Ports<'eal> {
             return Err(format!("the device has {} ports; give one with one port", ids.len()));
         };
         let started = self.start(id, location);
-        if started.is_err() {
-            self.remove(id);
+        if started.is_err() && !self.remove(id) && location.is_af_xdp() {
+            self.af_xdp.stays(&arguments);
         }
         let (port, pools, most) = started?;
+        self.af_xdp.works(&arguments);
         let control = port.control();
         let interface = location.interface().and_then(|name| host::interface(name).ok()?);
         let entry = Entry {
@@ -271,7 +283,14 @@ impl<'eal> Ports<'eal> {
             ));
         }
         let mtu = self.mtu(&info)?;
-        let pools = self.pools(rx, tx)?;
+        let pools = self.pools(rx, tx, location.is_af_xdp())?;
+        if location.is_af_xdp() {
+            if let Err(error) = self.af_xdp.take(rx) {
+                self.keep(pools);
+                return Err(error.to_string());
+            }
+            std::thread::sleep(self.af_xdp.wait(Instant::now()));
+        }
         let config = PortConfig {
             rx: pools.rx.iter().map(RxConfig::new).collect(),
             tx: (0..tx).map(|_| TxConfig::default()).collect(),
@@ -321,9 +340,9 @@ impl<'eal> Ports<'eal> {
     }
 
     /// Pools of so many receive and transmit queues, used ones first.
-    fn pools(&mut self, rx: u16, tx: u16) -> Result<Pools<'eal>, String> {
+    fn pools(&mut self, rx: u16, tx: u16, is_af_xdp: bool) -> Result<Pools<'eal>, String> {
         let mut pools = Pools { rx: Vec::new(), tx: Vec::new() };
-        match self.fill(&mut pools, rx, tx) {
+        match self.fill(&mut pools, rx, tx, is_af_xdp) {
             Ok(()) => Ok(pools),
             Err(error) => {
                 self.keep(pools);
@@ -332,37 +351,60 @@ impl<'eal> Ports<'eal> {
         }
     }
 
-    fn fill(&mut self, pools: &mut Pools<'eal>, rx: u16, tx: u16) -> Result<(), String> {
+    fn fill(
+        &mut self,
+        pools: &mut Pools<'eal>,
+        rx: u16,
+        tx: u16,
+        is_af_xdp: bool,
+    ) -> Result<(), String> {
+        let least = LEAST_BUFFERS + if is_af_xdp { af_xdp::KEEPS } else { 0 };
         for _ in 0..rx {
-            let free = self.free_rx.pop();
-            pools.rx.push(free.map_or_else(|| self.new_pool("rx"), Ok)?);
+            pools.rx.push(self.pool(least)?);
         }
         for _ in 0..tx {
-            let free = self.free_tx.pop();
-            pools.tx.push(free.map_or_else(|| self.new_pool("tx"), Ok)?);
+            pools.tx.push(self.pool(LEAST_BUFFERS)?);
         }
         Ok(())
     }
 
-    fn new_pool(&mut self, direction: &str) -> Result<Mempool<'eal>, String> {
+    /// A pool that nobody uses, with so many free buffers: the fullest, or a new one. Drivers may have
+    /// kept some of a pool that was used before.
+    fn pool(&mut self, least: usize) -> Result<Mempool<'eal>, String> {
+        let fullest = (0..self.free.len())
+            .map(|index| (self.free[index].available(), index))
+            .filter(|(available, _)| *available >= least)
+            .max();
+        match fullest {
+            Some((_, index)) => Ok(self.free.swap_remove(index)),
+            None => self.new_pool(),
+        }
+    }
+
+    fn new_pool(&mut self) -> Result<Mempool<'eal>, String> {
         let number = self.pools;
         self.pools += 1;
-        let usual = PoolConfig::named(format!("{direction}{number}"));
+        let usual = PoolConfig::named(format!("port{number}"));
         let room = u16::try_from(self.rules.max_frame + HEADROOM).unwrap_or(u16::MAX);
         let config = PoolConfig { count: BUFFERS, data_room: usual.data_room.max(room), ..usual };
-        Mempool::packet_pool(self.eal, &config).map_err(|error| error.to_string())
+        Mempool::packet_pool(self.eal, &config).map_err(|error| match self.af_xdp.queues() {
+            0 => error.to_string(),
+            queues => format!(
+                "{error}; AF_XDP queues have been opened {queues} times, and DPDK's driver (net_af_xdp) never gives their buffers back: a restart of the generator frees them"
+            ),
+        })
     }
 
     fn keep(&mut self, pools: Pools<'eal>) {
-        self.free_rx.extend(pools.rx);
-        self.free_tx.extend(pools.tx);
+        self.free.extend(pools.rx);
+        self.free.extend(pools.tx);
     }
 
     /// Closes what was opened for a configuration that will not be.
     pub fn undo(&mut self, opened: Opened<'eal>) {
         for (source, entry) in opened.sources.into_iter().zip(opened.entries) {
             if let Source::New(link) = source {
-                self.close_one(link.port, entry.pools.clone());
+                self.close_one(link.port, &entry);
             }
         }
     }
@@ -375,28 +417,38 @@ impl<'eal> Ports<'eal> {
             else {
                 continue;
             };
-            if let Some(error) = self.close_one(link.port, entry.pools.clone()) {
+            if let Some(error) = self.close_one(link.port, entry) {
                 warnings.push(format!("{}: {error}", entry.location));
             }
         }
         warnings
     }
 
-    fn close_one(&mut self, port: Port<'eal, dpdk::Started>, pools: Pools<'eal>) -> Option<String> {
+    fn close_one(
+        &mut self,
+        port: Port<'eal, dpdk::Started>,
+        entry: &Entry<'eal>,
+    ) -> Option<String> {
         let stopped =
             port.stop().map(dpdk::Port::unconfigure).and_then(|port| self.eal.detach(port));
+        if entry.location.is_af_xdp() {
+            self.af_xdp.closed(Instant::now());
+        }
         match stopped {
             Ok(()) => {
-                self.keep(pools);
+                self.keep(entry.pools.clone());
                 None
             }
             Err(error) => Some(error.to_string()),
         }
     }
 
-    fn remove(&self, id: dpdk::PortId) {
-        if let Err(error) = self.eal.take_port(id).and_then(|port| self.eal.detach(port)) {
+    /// Removes a port that is not open, and says whether that could be done.
+    fn remove(&self, id: dpdk::PortId) -> bool {
+        let removed = self.eal.take_port(id).and_then(|port| self.eal.detach(port));
+        if let Err(error) = &removed {
             tracing::warn!("port {id} cannot be removed: {error}");
         }
+        removed.is_ok()
     }
 }

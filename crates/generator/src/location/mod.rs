@@ -221,6 +221,15 @@ impl Location {
         }
     }
 
+    /// Whether net_af_xdp has the port: it gives back neither buffers nor ports that it could not set up.
+    pub fn is_af_xdp(&self) -> bool {
+        match self {
+            Location::Interface { driver, .. } => matches!(driver, Driver::AfXdp(_)),
+            Location::Vdev { arguments, .. } => vdev::is_af_xdp(arguments),
+            _ => false,
+        }
+    }
+
     /// Whether two locations are the same link, so that only one port can be there.
     pub fn collides_with(&self, other: &Location) -> bool {
         match (self, other) {

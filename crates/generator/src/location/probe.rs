@@ -18,6 +18,11 @@ pub enum Unavailable {
     /// There is no such interface.
     #[error("there is no network interface {0:?} (see `ip link`)")]
     NoInterface(String),
+    /// XDP programs run behind its driver only, where DPDK attaches none.
+    #[error(
+        "af_xdp: the driver of {0} runs no XDP programs, as the kernel says; use af_packet:{0}"
+    )]
+    NoXdp(String),
     /// Its driver always copies, or the kernel does not say.
     #[error(
         "af_xdp: {0} cannot do without copying, as far as the kernel says; leave out mode=zero-copy"
@@ -171,7 +176,18 @@ fn can_listen(socket: &str) -> Result<(), Unavailable> {
     }
 }
 
+/// Whether the interface's driver runs XDP programs. DPDK would only find that out after it has made a
+/// port, which it cannot remove then.
+pub(super) fn can_run_xdp(name: &str) -> Result<(), Unavailable> {
+    let Ok(Some(interface)) = host::interface(name) else { return Ok(()) };
+    match interface.has_native_xdp() {
+        Ok(Some(false)) => Err(Unavailable::NoXdp(name.to_owned())),
+        _ => Ok(()),
+    }
+}
+
 fn can_af_xdp(name: &str, copying: Copying) -> Result<(), Unavailable> {
+    can_run_xdp(name)?;
     let Ok(Some(interface)) = host::interface(name) else { return Ok(()) };
     let zero_copy = || matches!(interface.has_zero_copy(), Ok(Some(true)));
     if copying == Copying::ZeroCopy && !zero_copy() {

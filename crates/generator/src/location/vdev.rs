@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use super::policy::Vdevs;
-use super::probe::Unavailable;
+use super::probe::{Unavailable, can_run_xdp};
 use super::read::{self, LocationError};
 
 /// A driver that a `vdev:` may name. Others take a program to run or a pointer.
@@ -155,6 +155,11 @@ pub(super) fn is_memif(arguments: &str) -> bool {
     driver_of(arguments).is_some_and(|driver| driver.name == "net_memif")
 }
 
+/// Whether the device is one of net_af_xdp's.
+pub(super) fn is_af_xdp(arguments: &str) -> bool {
+    driver_of(arguments).is_some_and(|driver| driver.name == "net_af_xdp")
+}
+
 /// Whether a `vdev:` may have these arguments.
 pub(super) fn check(arguments: &str, vdevs: Vdevs) -> Result<(), LocationError> {
     if arguments.is_empty() || arguments.chars().any(char::is_control) {
@@ -240,6 +245,9 @@ pub(super) fn can_make(arguments: &str) -> Result<(), Unavailable> {
             }
             Some(_) => Ok(()),
         },
+        Some(Driver { name: "net_af_xdp", .. }) => {
+            value_of(arguments, "iface").map_or(Ok(()), can_run_xdp)
+        }
         _ => Ok(()),
     }
 }
@@ -372,6 +380,29 @@ mod tests {
         assert_eq!(can_make("net_tap0,mac=fixed,iface=lo"), Err(taken));
         assert!(matches!(can_make("net_tap0"), Err(Unavailable::NoTapName(_))));
         assert_eq!(can_make("net_tap0,iface=no-such-if"), Ok(()));
+    }
+
+    #[test]
+    fn devices_of_af_xdp_are_known() {
+        for (arguments, is) in [
+            ("net_af_xdp0,iface=lo", true),
+            ("vdev:net_af_xdp_a", true),
+            ("net_af_packet0,iface=lo", false),
+            ("net_null0", false),
+        ] {
+            assert_eq!(is_af_xdp(arguments), is, "{arguments}");
+        }
+    }
+
+    /// Loopback's driver runs no XDP programs; kernels before 6.3 do not say.
+    #[test]
+    fn af_xdp_is_left_out_where_no_xdp_program_runs() {
+        let can = can_make("net_af_xdp0,start_queue=3,iface=lo");
+        match host::interface("lo").unwrap().unwrap().has_native_xdp().unwrap() {
+            None => println!("skipped: the kernel does not say which drivers run XDP programs"),
+            Some(_) => assert_eq!(can, Err(Unavailable::NoXdp("lo".to_owned()))),
+        }
+        assert_eq!(can_make("net_af_xdp0"), Ok(()));
     }
 
     #[test]
