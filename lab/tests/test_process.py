@@ -384,6 +384,9 @@ def test_the_next_lab_ends_what_a_killed_lab_s_children_started(tmp_path: Path) 
         ["sleep", "300"], env=run.environment() | {"RUNTIME_DIRECTORY": str(stale)}
     )
     run.close()
+    # The kernel closes what is closed on exec before it knows the new environment.
+    environ = Path(f"/proc/{left_of_it.pid}/environ")
+    wait_for("its environment", lambda: str(stale).encode() in environ.read_bytes())
     assert remove_stale(tmp_path) == [stale]
     assert left_of_it.wait(10) == -signal.SIGKILL
     assert left.poll() is None
