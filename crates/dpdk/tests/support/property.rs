@@ -21,9 +21,11 @@ pub fn for_all<S: Strategy>(cases: u32, values: &S, test: impl Fn(S::Value) -> T
         RngSeed::Fixed(seed) => seed,
         RngSeed::Random => RandomState::new().hash_one(0),
     };
-    let longest = std::env::var("LINERATE_RANDOM_SECONDS")
-        .map_or(LONGEST, |seconds| seconds.parse().expect("LINERATE_RANDOM_SECONDS is a number"));
-    let longest = Duration::from_secs(longest);
+    let longest = match std::env::var("LINERATE_RANDOM_SECONDS").map(|text| text.parse()) {
+        Ok(Ok(seconds)) => Duration::from_secs(seconds),
+        Ok(Err(error)) => panic!("LINERATE_RANDOM_SECONDS: {error}"),
+        Err(_) => Duration::from_secs(LONGEST),
+    };
     let config = Config {
         cases,
         rng_seed: RngSeed::Fixed(seed),
