@@ -184,9 +184,9 @@ def test_harmless_arguments_of_devices_are_allowed(running: Generator) -> None:
 
 
 @pytest.mark.parametrize("location", LISTENING + CONNECTING)
-def test_a_socket_elsewhere_is_refused(directory: Path, tmp_path: Path, location: str) -> None:
+def test_a_socket_elsewhere_is_refused(directory: Path, location: str) -> None:
     """By any name: also through `..`, a directory below, or a symbolic link."""
-    sockets, outside = directory / "sockets", tmp_path / "outside"
+    sockets, outside = directory / "sockets", directory / "outside"
     for each in (sockets, outside, sockets / "below"):
         each.mkdir()
     (sockets / "way").symlink_to(outside)

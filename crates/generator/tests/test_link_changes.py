@@ -151,9 +151,9 @@ def test_a_port_has_buffers_for_the_queues_that_it_has(directory: Path) -> None:
         config.ports.port(name="p1", location=f"memif:{directory}/one")
         config.ports.port(name="p2", location="ring:two")
         running.api.set_config(config)
-        pools = [name for name in running.ask("/mempool/list") if name.startswith("rx")]
-        # One for the memif's queue, and one for each of the ring's.
-        assert [running.ask(f"/mempool/info,{name}")["size"] for name in pools] == [4095] * 3
+        pools = [name for name in running.ask("/mempool/list") if name.startswith("port")]
+        # One for each queue in either direction: the memif has one, the ring two.
+        assert [running.ask(f"/mempool/info,{name}")["size"] for name in pools] == [4095] * 6
 
 
 def several(running: Generator, location: str) -> None:
