@@ -266,7 +266,7 @@ fn what_finds_no_room_is_counted(pool: &Mempool<'_>) {
 
 /// Taps on threads of their own, that are dropped while others are at work.
 fn several_threads_capture_into_one_file(pool: &Mempool<'_>) {
-    const EACH: u32 = 20_000;
+    const EACH: u32 = 5000;
     let out = Shared::default();
     let mut file = file(&out);
     let lan = file.add_interface(&Interface::named("lan")).unwrap();
@@ -290,6 +290,8 @@ fn several_threads_capture_into_one_file(pool: &Mempool<'_>) {
         let collecting = scope.spawn(|| {
             while !done.load(SeqCst) {
                 file.collect().unwrap();
+                // The others wait for each other by spinning: who has nothing to do must not keep them from a CPU.
+                std::thread::yield_now();
             }
         });
         work.into_iter().for_each(|work| work.join().unwrap());
