@@ -223,7 +223,8 @@ def test_af_xdp_is_opened_again_and_again(directory: Path) -> None:
             assert running.transmit("start") == []
             eventually(running.stopped)
             sent = running.port()["accepted"]
-            eventually(lambda: counters(FAR, "vb")["rx"]["packets"] - before == sent > 0)  # noqa: B023
+            # The kernel may send a packet of its own when an interface comes up.
+            eventually(lambda: counters(FAR, "vb")["rx"]["packets"] - before >= sent > 0)  # noqa: B023
             running.api.set_config(snappi.Config())
         # What is left of those pools does for others.
         running.api.set_config(published("af_packet:va"))
