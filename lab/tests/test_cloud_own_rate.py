@@ -17,6 +17,7 @@ from linerate.records.cells import Cell
 from linerate.records.journal import Journal
 from linerate.records.trial import RECORDS, RecordWriter, Trial, read
 from linerate.runs.engine import Engine
+from linerate.runs.options import Options, Preset
 from linerate.runs.plans.steps import Failures, Needs, SessionPlan, Steps
 from linerate.trial.search.device import Outcome
 from linerate.trial.search.setup_device import Asked, outcome_of
@@ -65,7 +66,6 @@ class Search(SessionPlan):
     """A session that searches for one framework's rate, and nothing else."""
 
     name, window_s, total, failures = "cloud", 1.0, 1, Failures(1, "")
-    seed, hugepages, keep_going = 1, "no", False
     needs = Needs(clock=False)
     found: float | None = None
 
@@ -76,7 +76,10 @@ class Search(SessionPlan):
 def searched(path: Path, session: int) -> tuple[float | None, Journal]:
     earlier = read(path / RECORDS) if session > 1 else []
     writer = RecordWriter(path / RECORDS)
-    journal, plan = Journal(writer, earlier, session), Search()
+    journal, plan = (
+        Journal(writer, earlier, session),
+        Search(Options(preset=Preset("quick", 1, 1.0, 0, 0, ""), hugepages="no")),
+    )
     try:
         with RunDirectory(path) as run:
             Engine(plan, run, journal, Console(quiet=True)).measure()

@@ -19,6 +19,7 @@ from linerate.records.cells import Arm, Cell
 from linerate.records.journal import Journal
 from linerate.records.trial import RECORDS, RecordWriter, Trial, read
 from linerate.runs.engine import Engine
+from linerate.runs.options import Options, Preset
 from linerate.runs.plans.steps import (
     Attempts,
     Failures,
@@ -36,18 +37,19 @@ from linerate.runs.plans.steps import (
 )
 from linerate.trial.link_setup import LinkSetup
 
+OPTIONS = Options(preset=Preset("quick", 1, 0.1, 0, 0, ""), hugepages="no")
 CELL, ARM = Cell("null", 64, 1), Arm("c-l2fwd", "c-l2fwd")
 
 
 class Written(SessionPlan):
     """A plan whose steps are those of a function."""
 
-    name, seed, hugepages, keep_going, window_s, total = "written", 1, "no", False, 0.1, 4
+    name, window_s, total = "written", 0.1, 4
     needs = Needs()
     failures = Failures(2, "trials in a row were invalid")
 
     def __init__(self, steps: Callable[[Written], Steps[None]]) -> None:
-        super().__init__()
+        super().__init__(OPTIONS)
         self._steps = steps
         self.holds = 0
 

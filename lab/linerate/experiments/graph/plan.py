@@ -66,14 +66,11 @@ class GraphSession(SessionPlan):
     failures = Failures(16, "windows in a row were invalid")
 
     def __init__(self, options: Options) -> None:
-        super().__init__()
+        super().__init__(options)
         self.options = options
         self.offers = options.plan
         self.baseline = baseline_of(options.plan)
         self.warnings += options.left_out
-        self.seed = options.seed
-        self.hugepages = options.hugepages
-        self.keep_going = options.keep_going
         self.window_s = options.preset.window_s
         self.found: Programs | None = None
         self._walks: dict[str, GraphWindow] = {}

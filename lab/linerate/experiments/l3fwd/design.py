@@ -17,12 +17,12 @@ from linerate.experiments.overload.plan import MAX_SIZE, MIN_SIZE
 from linerate.experiments.overload.summarise import ArmsOf, OverloadDesign
 from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
-from linerate.host.text import counted
 from linerate.links import LINKS, TABLES, RoutedNearFree, link, rules
 from linerate.links.tables import Tables
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Trial
 from linerate.runs.options import Agreement
+from linerate.runs.plans.block_plan import preset_note
 from linerate.runs.plans.blocks import arms, check_blocks, takes
 
 NAME = "l3fwd"
@@ -152,11 +152,7 @@ def design_of(options: Options) -> L3fwdDesign:
     return L3fwdDesign(
         question=QUESTION,
         preset=options.preset.name,
-        preset_note=(
-            f"{counted(options.blocks, 'block')} per cell (--blocks)"
-            if options.blocks
-            else options.preset.note
-        ),
+        preset_note=preset_note(options),
         seed=options.seed,
         window_s=options.preset.window_s,
         line_rate=options.line_rate,

@@ -62,14 +62,11 @@ class Latency(SessionPlan):
     failures = Failures(4, "starts of forwarders in a row gave no figure")
 
     def __init__(self, options: Options) -> None:
-        super().__init__()
+        super().__init__(options)
         self.options = options
         self.preset = preset_of(options)
         self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
         self.cells = cells(options)
-        self.seed = options.seed
-        self.hugepages = options.hugepages
-        self.keep_going = options.keep_going
         self.window_s = self.preset.flood_s
         self.terms = Terms(windows=self.preset.windows)
         self.total = sum(map(self._planned, self.cells))

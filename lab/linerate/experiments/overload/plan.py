@@ -21,12 +21,11 @@ from linerate.experiments.overload.options import (
 )
 from linerate.experiments.overload.summarise import OverloadDesign, summarise_cell
 from linerate.host.errors import UsageError
-from linerate.host.text import counted
 from linerate.links import link
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.trial import Role
 from linerate.records.types import LOW_LOAD
-from linerate.runs.plans.block_plan import BlockPlan, Windows
+from linerate.runs.plans.block_plan import BlockPlan, Windows, preset_note
 from linerate.runs.plans.blocks import (
     DEMO_CELLS,
     PEERS,
@@ -75,11 +74,7 @@ def design_of(options: Options) -> OverloadDesign:
     return OverloadDesign(
         question=QUESTION,
         preset=options.preset.name,
-        preset_note=(
-            f"{counted(options.blocks, 'block')} per cell (--blocks)"
-            if options.blocks
-            else options.preset.note
-        ),
+        preset_note=preset_note(options),
         seed=options.seed,
         window_s=options.preset.window_s,
         line_rate=options.line_rate,

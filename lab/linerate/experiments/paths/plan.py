@@ -11,11 +11,10 @@ from __future__ import annotations
 from linerate.experiments.paths.options import DEFAULT_FORWARDERS, DEFAULT_LINKS, Options
 from linerate.experiments.paths.summarise import PathsDesign, summarise_cell
 from linerate.host.errors import UsageError
-from linerate.host.text import counted
 from linerate.links import LINKS, link
 from linerate.links.veth import Veth
 from linerate.records.cells import Cell
-from linerate.runs.plans.block_plan import BlockPlan, Windows
+from linerate.runs.plans.block_plan import BlockPlan, Windows, preset_note
 from linerate.runs.plans.blocks import arms, blocks_for, check_blocks, check_fit, order
 from linerate.runs.plans.steps import More, Steps
 from linerate.trial.search.setup_device import Terms
@@ -60,11 +59,7 @@ def design_of(options: Options) -> PathsDesign:
     return PathsDesign(
         question=QUESTION,
         preset=options.preset.name,
-        preset_note=(
-            f"{counted(options.blocks, 'block')} per cell (--blocks)"
-            if options.blocks
-            else options.preset.note
-        ),
+        preset_note=preset_note(options),
         seed=options.seed,
         window_s=options.preset.window_s,
         line_rate=options.line_rate,

@@ -148,14 +148,11 @@ class Rfc2544(SessionPlan):
     )
 
     def __init__(self, options: Options) -> None:
-        super().__init__()
+        super().__init__(options)
         self.options = options
         self.preset = options.preset
         self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
         self.cells = cells(options)
-        self.seed = options.seed
-        self.hugepages = options.hugepages
-        self.keep_going = options.keep_going
         self.window_s = options.preset.flood_s
         self.ip = options.ip
         self.directions = options.directions or "both"

@@ -37,6 +37,13 @@ from linerate.trial.search.setup_device import Terms
 MAX_FAILURES = 8
 
 
+def preset_note(options: BlockOptions) -> str:
+    """What a design says of how much is measured."""
+    if options.blocks:
+        return f"{counted(options.blocks, 'block')} per cell (--blocks)"
+    return options.preset.note
+
+
 @dataclass(frozen=True)
 class Windows:
     """How a fixed load is sent: in windows of `seconds`; one that was disturbed is repeated."""
@@ -54,13 +61,10 @@ class BlockPlan(SessionPlan):
     failures = Failures(MAX_FAILURES, "trials in a row were invalid")
 
     def __init__(self, options: BlockOptions, arms: list[Arm], cells: list[Cell]) -> None:
-        super().__init__()
+        super().__init__(options)
         self.options = options
         self.arms = arms
         self.cells = cells
-        self.seed = options.seed
-        self.hugepages = options.hugepages
-        self.keep_going = options.keep_going
         self.window_s = options.preset.window_s
         self.total = self.planned()
 

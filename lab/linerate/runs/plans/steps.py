@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeVar
 
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Directions, InvalidCode, Load, Role, Test, Trial
+from linerate.runs.options import Options
 from linerate.traffic.otg import Ip
 from linerate.traffic.other_generator import OtherGenerator
 from linerate.trial.link_setup import LinkSetup
@@ -218,9 +219,6 @@ class SessionPlan(ABC):
     """
 
     name: str
-    seed: int
-    hugepages: str
-    keep_going: bool
     window_s: float
     total: int
     failures: Failures
@@ -234,7 +232,10 @@ class SessionPlan(ABC):
     late_after_us: int | None = None
     receive_first = False
 
-    def __init__(self) -> None:
+    def __init__(self, options: Options) -> None:
+        self.seed = options.seed
+        self.hugepages = options.hugepages
+        self.keep_going = options.keep_going
         self.warnings: list[str] = []
         # The engine's: the session's trials, passed or run, in their order; with what it measures.
         self.trials: list[Trial] = []

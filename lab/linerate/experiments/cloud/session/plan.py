@@ -59,13 +59,10 @@ class Cloud(SessionPlan):
     receive_first = True
 
     def __init__(self, options: Options, design: CloudDesign) -> None:
-        super().__init__()
+        super().__init__(options)
         self.options = options
         self.design = design
         self.warnings += options.left_out
-        self.seed = options.seed
-        self.hugepages = options.hugepages
-        self.keep_going = options.keep_going
         self.window_s = design.window_s
         self.minutes = options.minutes
         self.total = design.blocks * (len(design.places) + len(alone(design.places)))
