@@ -274,6 +274,21 @@ def test_any_device_removes_no_file_either(directory: Path) -> None:
         assert free.is_socket()
 
 
+LISTEN = ("--otg-listen", "127.0.0.1:0")
+
+
+def ended(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A generator that ends by itself."""
+    return subprocess.run(
+        [str(BIN / "generator"), *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        env=environment(directory),
+    )
+
+
 @pytest.mark.parametrize(
     "location",
     ["vdev:net_vhost0,iface={}", "vdev:net_virtio_user0,path={},server=1", *LISTENING],
@@ -281,28 +296,14 @@ def test_any_device_removes_no_file_either(directory: Path) -> None:
 def test_the_command_line_removes_no_file(directory: Path, location: str) -> None:
     """Its locations may be anywhere, for who starts the program is trusted."""
     file = kept(directory)
-    done = subprocess.run(
-        [str(BIN / "generator"), "--port", location.format(file), "--duration", "10frames"],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        env=environment(directory),
-    )
+    done = ended(directory, "--port", location.format(file), "--duration", "10frames")
     assert done.returncode == 1
     assert f'socket "{file}" exists' in done.stderr, done.stderr
     assert is_kept(file)
 
 
 def test_a_socket_directory_has_to_exist(directory: Path) -> None:
-    done = subprocess.run(
-        [str(BIN / "generator"), "--otg-listen", "127.0.0.1:0", "--socket-directory", "/no/such"],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        env=environment(directory),
-    )
+    done = ended(directory, *LISTEN, "--socket-directory", "/no/such")
     assert done.returncode == 1
     assert "--socket-directory /no/such: No such file" in done.stderr, done.stderr
 
@@ -341,14 +342,7 @@ def test_nobody_else_owns_a_directory_above(directory: Path, mode: int) -> None:
 
 
 def assert_refused_at_start(directory: Path, sockets: Path, why: str) -> None:
-    done = subprocess.run(
-        [str(BIN / "generator"), "--otg-listen", "127.0.0.1:0", "--socket-directory", str(sockets)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        env=environment(directory),
-    )
+    done = ended(directory, *LISTEN, "--socket-directory", str(sockets))
     assert done.returncode == 1
     assert f"--socket-directory {sockets}: {why}" in done.stderr, done.stderr
     assert "mkdir -m 700" in done.stderr
