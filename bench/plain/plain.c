@@ -14,10 +14,10 @@
  * Compiled with -DSLOWED it is another program, slowed, with the option --slower PERCENT: after every
  * 20 us of work it spins so long that the spinning is this share of all its time. Whatever the machine
  * does to the rest, its rate is lower by that share; with 0 it does the same and spins for no time.
- * That is so only for a program that has its core alone: the clock runs on while others have it.
+ * This holds only while no other program uses the core: the TSC runs on while others have it.
  *
- * Compiled with -DCHAINED it is a third one, chained, with the option --chain N: N multiplications that
- * wait for each other after every burst, so many instructions more whatever the clock says.
+ * Compiled with -DCHAINED it is a third program, chained, with the option --chain N: after every burst it
+ * does N multiplications, each of which needs the result of the one before. It reads no clock for them.
  */
 #include <getopt.h>
 #include <signal.h>

@@ -39,10 +39,10 @@ from linerate.trial.trial import Bench
 
 LINK = "nearfree2"
 BURST = 32
-# As many turns of each, of so many seconds.
+# Each program has the core for itself so often, and for so many seconds each time.
 TURNS, TURN_S = 8, 0.3
-# A processor hides some multiplications behind a burst's other work: what so many cost is measured,
-# and between these it is interpolated.
+# The cost of a burst is measured with each of these numbers of multiplications, and interpolated
+# between them: a processor does some of them beside the burst's other work.
 CHAINS = (0, 6, 12, 24, 48)
 
 
@@ -71,7 +71,7 @@ KINDS = (
     Kind("5 %, compiler", 0.05, True, 20, 18, 60),
     Kind("2 %, compiler", 0.02, True, 20, 14, 180, margin=0.005),
 )
-# Of all duels of a program against itself together, so many may find a direction.
+# A direction may be found in at most this many of the duels of a program against itself.
 MOST_WRONG = 3
 
 
@@ -91,7 +91,7 @@ class Fought:
 
 
 def program(chain: int) -> Forwarder:
-    """The plain forwarder with so many multiplications after each burst."""
+    """The plain forwarder with `chain` multiplications after each burst."""
     return Forwarder(
         Definition(
             name=f"chained-{chain}",
@@ -123,13 +123,13 @@ def alone(bench: Bench, wire: Wire, chains: Sequence[int]) -> list[float]:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a burst takes in seconds, by the number of multiplications after it."""
+    """Seconds that a burst takes (`bursts_s`) with each number of multiplications (`chains`)."""
 
     chains: tuple[int, ...]
     bursts_s: tuple[float, ...]
 
     def slower(self, chain: int) -> float:
-        """The share by which the rate is lower with so many."""
+        """The share by which `chain` multiplications lower the rate."""
         return 1 - self.bursts_s[0] / float(np.interp(chain, self.chains, self.bursts_s))
 
     def chain(self, slower: float) -> int:

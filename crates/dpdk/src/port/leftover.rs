@@ -39,7 +39,7 @@ pub(super) fn open() -> Vec<Socket> {
 pub(super) fn note(id: PortId, before: &[Socket]) {
     let mut new = open();
     new.retain(|socket| !before.contains(socket));
-    // Of several nobody knows whose they are.
+    // If there are several new ones, another thread may have opened some of them.
     if let [socket] = new.as_slice() {
         locked(&NOTED).push((id, socket.clone()));
     }
@@ -102,7 +102,7 @@ mod tests {
         let again = new().unwrap();
         close(mine);
         assert!(Socket::of(again.as_raw_fd()).is_some());
-        // Of two nobody knows which is the driver's.
+        // If there are two, it is not known which one is the driver's.
         let before = open();
         let two = [new().unwrap(), new().unwrap()];
         note(mine, &before);

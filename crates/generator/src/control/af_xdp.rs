@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What net_af_xdp costs the process for ever, and bounds for it, so that other locations can always be
-//! opened whatever clients ask for.
+//! net_af_xdp takes buffers and ports that it never gives back. They are counted and limited here, so that
+//! clients can always open other locations.
 //!
 //! The driver keeps buffers of each receive queue that it sets up. Where it cannot set one up, it can
 //! neither use nor remove the port any more.
