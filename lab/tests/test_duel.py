@@ -83,7 +83,7 @@ def test_what_cannot_stand_is_refused(name: str, message: str) -> None:
 
 def test_ports_must_fit() -> None:
     refuse(FORWARDERS["c-skeleton"], link("null2"))
-    with pytest.raises(UsageError, match="its ports are pairs"):
+    with pytest.raises(UsageError, match="its ports must be even in number"):
         refuse(FORWARDERS["c-skeleton"], link("null"))
 
 

@@ -155,7 +155,7 @@ def test_the_smallest_examples_take_no_options(build: Path, name: str, program: 
     eal, own = command(name, TWO)
     assert eal[:3] == [f"/built/{program}", "-l", "3"]
     assert own == []
-    assert forwarder(name).even_ports
+    assert forwarder(name).definition.ports.number == "even"
 
 
 @pytest.mark.parametrize("lookup", ["lpm", "em", "acl"])

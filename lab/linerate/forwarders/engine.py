@@ -30,7 +30,7 @@ from linerate.forwarders.template import Template
 from linerate.host import netns
 from linerate.host.errors import UsageError
 from linerate.host.process import Command
-from linerate.links import Wire
+from linerate.links import Link, Wire
 from linerate.links.eal import Memory
 from linerate.links.tables import Tables
 from linerate.records.trial import Kind, Program, TxBuffer
@@ -80,22 +80,6 @@ class Forwarder:
         return self.definition.ports.on != "any"
 
     @property
-    def made_interfaces_only(self) -> bool:
-        """Whether it does only between those that the lab made: it sets the kernel up there."""
-        return self.definition.ports.on == "made-interfaces"
-
-    @property
-    def even_ports(self) -> bool:
-        """Whether its ports are pairs."""
-        return self.definition.ports.number == "even"
-
-    @property
-    def port_count(self) -> int | None:
-        """The only number of ports that it takes, if there is one."""
-        number = self.definition.ports.number
-        return number if isinstance(number, int) else None
-
-    @property
     def routes(self) -> bool:
         """Whether it looks at addresses of IP, by tables of its own."""
         return self.definition.routing is not None
@@ -141,6 +125,26 @@ class Forwarder:
         """Whether it can forward by such tables."""
         routing = self.definition.routing
         return routing is not None and routing.takes(tables)
+
+    def misfit(self, link: Link) -> str | None:
+        """Why it does not work on this link, in words; None: it works."""
+        must_be = self._ports_must_be(link)
+        return must_be and f"it does not work on link {link.name} (its ports must be {must_be})"
+
+    def _ports_must_be(self, link: Link) -> str | None:
+        """What its ports must be and are not on this link."""
+        if link.tables and not self.holds(link.tables):
+            return "of a program that has such tables"
+        ports = self.definition.ports
+        if ports.number == "even" and link.ports % 2:
+            return "even in number"
+        if isinstance(ports.number, int) and ports.number != link.ports:
+            return f"{ports.number} in number"
+        if self.interfaces_only and not link.interfaces:
+            return "network interfaces"
+        if ports.on == "made-interfaces" and not link.makes_interfaces:
+            return "network interfaces that the lab makes"
+        return None
 
     def described(self) -> Program:
         """Return what a trial's record says of it, so that no report has to know the program."""

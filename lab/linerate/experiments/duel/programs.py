@@ -77,9 +77,5 @@ def refuse(program: Forwarder, link: Link) -> None:
         raise UsageError(
             told + "a duel reads its packets over DPDK's telemetry, which it does not serve"
         )
-    if program.even_ports and link.ports % 2:
-        raise UsageError(told + f"its ports are pairs, and link {link.name} has {link.ports}")
-    if program.port_count not in (None, link.ports):
-        raise UsageError(
-            told + f"it takes {program.port_count} ports, and link {link.name} has {link.ports}"
-        )
+    if misfit := program.misfit(link):
+        raise UsageError(told + misfit)

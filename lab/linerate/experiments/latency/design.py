@@ -17,11 +17,12 @@ from linerate.experiments.latency.options import (
     Measured,
     Options,
 )
+from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
 from linerate.links import link
 from linerate.records.cells import Cell
 from linerate.runs.options import Agreement, apart_from_blocks
-from linerate.runs.plans.blocks import arms, blocks_for, check_blocks, takes
+from linerate.runs.plans.blocks import arms, blocks_for, check_blocks
 from linerate.runs.run_summary import Design
 
 NAME = "latency"
@@ -65,10 +66,9 @@ def cells(options: Options) -> list[Cell]:
             raise UsageError(
                 f"--link {name}: has no sender whose frames could come back", "--link memif"
             )
-        if not takes(baseline, name):
+        if misfit := forwarder(baseline).misfit(link(name)):
             raise UsageError(
-                f"--forwarders {baseline}: the first is the baseline, and does not work on link "
-                f"{name} (its ports must be network interfaces, or even in number)",
+                f"--forwarders {baseline}: the first is the baseline, and {misfit}",
                 "name another one first, or other links",
             )
     return [Cell(name, size, blocks) for name in names for size in sizes]

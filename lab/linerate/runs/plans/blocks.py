@@ -37,34 +37,15 @@ DEMO_CELLS = (Cell("null", 64, 24), Cell("memif", 64, 12), Cell("memif", 1518, 1
 
 def takes(name: str, on: str) -> bool:
     """Whether this forwarder works on this link."""
-    return _unfit(name, on) is None
-
-
-def _unfit(name: str, on: str) -> str | None:
-    """What this forwarder's ports must be and are not on this link."""
-    found, program = link(on), forwarder(name)
-    if found.tables and not program.holds(found.tables):
-        return "of a program that has such tables"
-    if program.even_ports and found.ports % 2:
-        return "even in number"
-    if program.port_count not in (None, found.ports):
-        return f"{program.port_count} in number"
-    if program.interfaces_only and not found.interfaces:
-        return "network interfaces"
-    if program.made_interfaces_only and not found.makes_interfaces:
-        return "network interfaces that the lab makes"
-    return None
+    return forwarder(name).misfit(link(on)) is None
 
 
 def check_fit(forwarders: Sequence[str], links: Sequence[str], named: str = "--forwarders") -> None:
     """Raise for forwarders that cannot work on one of these links. `named`: where they stand."""
     for name in forwarders:
         for on in links:
-            if must_be := _unfit(name, on):
-                raise UsageError(
-                    f"{named} {name}: it does not work on link {on} (its ports must be {must_be})",
-                    "leave it out, or --link veth",
-                )
+            if misfit := forwarder(name).misfit(link(on)):
+                raise UsageError(f"{named} {name}: {misfit}", "leave it out, or --link veth")
 
 
 def arms(forwarders: list[str]) -> list[Arm]:
