@@ -23,7 +23,7 @@ from linerate.cli import main
 from linerate.forwarders import forwarder as known
 from linerate.host import leases, netns
 from linerate.host.errors import LabError
-from linerate.links import LINKS, link
+from linerate.links import link
 from linerate.records.cells import Cell
 from linerate.records.outcome import Polling
 from linerate.records.trial import Process, Trial
@@ -33,12 +33,6 @@ from linerate.runs.run_summary import Setup
 if TYPE_CHECKING:
     from browser import Browser
     from simulated import Simulation
-
-
-@pytest.fixture(autouse=True)
-def ports_are_nobody_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test makes of the link `ports` ends with it: that is kept for the process."""
-    monkeypatch.setitem(LINKS, "ports", LINKS["ports"])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -21,6 +21,7 @@ from linerate.experiments.cloud.page.averages import averaged
 from linerate.experiments.cloud.page.metrics import shown
 from linerate.experiments.cloud.page.sentences import control_words, effect_words, sentence
 from linerate.experiments.cloud.page.table import MOST, answers, print_summary
+from linerate.links import link
 from linerate.records.cloud_summary import CloudAnswers
 from linerate.records.summary import Summary
 from linerate.report.page import commands
@@ -35,7 +36,7 @@ SHAPES: dict[str, Callable[[], Summary]] = {
 
 
 def rendered(summary: Summary) -> str:
-    return cloud_page.render(summary, made.trials()).replace("&#39;", "'")
+    return cloud_page.render(summary, made.trials(), link).replace("&#39;", "'")
 
 
 @pytest.fixture(scope="module")
@@ -369,7 +370,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         takeaways=[*made.study(), *made.tested()],
         not_run=made.NOT_RUN,
     )
-    place.write_text(cloud_page.render(summary, made.trials()), encoding="utf-8")
+    place.write_text(cloud_page.render(summary, made.trials(), link), encoding="utf-8")
     return place
 
 
@@ -405,7 +406,7 @@ def test_it_fits_on_paper(page: Page, tmp_path: Path) -> None:
 @pytest.mark.parametrize("shape", ["tiny", "nothing valid"])
 def test_small_pages_are_whole_too(browser: Browser, tmp_path: Path, shape: str) -> None:
     file = tmp_path / "report.html"
-    file.write_text(cloud_page.render(SHAPES[shape](), []), encoding="utf-8")
+    file.write_text(cloud_page.render(SHAPES[shape](), [], link), encoding="utf-8")
     page = browser.open(file)
     pages.assert_draws_every_chart(page)
     pages.assert_loads_nothing(page, file)

@@ -39,7 +39,7 @@ from linerate.host.builds import c_examples
 from linerate.host.errors import LabError, MissingError, UsageError
 from linerate.host.host import InNamespace
 from linerate.host.netns import Interface
-from linerate.links import Wire, rules
+from linerate.links import Wire, link, rules
 from linerate.links.eal import Memory
 from linerate.records import run_file
 from linerate.runs.options import forwarders_of
@@ -334,9 +334,9 @@ def test_folders_of_the_environment(mine: Path, monkeypatch: pytest.MonkeyPatch)
 def test_one_that_takes_two_ports_only(mine: Path) -> None:
     mine.write_text(MINE + "ports = { number = 2 }")
     named([str(mine)])
-    assert (takes("mine", "null2"), takes("mine", "null")) == (True, False)
+    assert (takes("mine", link("null2")), takes("mine", link("null"))) == (True, False)
     with pytest.raises(UsageError, match="its ports must be 2 in number"):
-        check_fit(["mine"], ["null"])
+        check_fit(["mine"], [link("null")])
 
 
 def test_a_run_has_its_definitions_and_goes_on_without_the_file(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from fake_host import Instead
 
-from linerate import links
+from linerate.experiments.overload.options import PRESETS, Options
 from linerate.host.errors import UsageError
-from linerate.links import LINKS, LinkContext, eal, use_ports
+from linerate.links import LinkContext, eal, link
 from linerate.links import ports as ports_module
 from linerate.links.eal import Memory
 from linerate.links.ports import Ports
@@ -29,15 +29,14 @@ def devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (interfaces / name).mkdir(parents=True)
     host = Instead({"/sys/bus/pci/devices": pci, "/sys/class/net": interfaces})
     monkeypatch.setattr(ports_module, "LOCAL", host)
-    monkeypatch.setattr(links, "LINKS", dict(LINKS))
 
 
 def options_of(forwarder: list[str], generator: list[str], *, hugepages: bool) -> list[list[str]]:
     """EAL options of the forwarder and of the generator."""
-    link = Ports(generator, forwarder)
+    ports = Ports(generator, forwarder)
     memory = Memory(hugepages)
-    with link.open(LinkContext(Path("/nonexistent"), 64, hugepages)) as wire:
-        assert wire.ports == link.ports == len(forwarder)
+    with ports.open(LinkContext(Path("/nonexistent"), 64, hugepages)) as wire:
+        assert wire.ports == ports.ports == len(forwarder)
         assert list(wire.locations) == generator
         return [eal.options(["-l", "1"], memory, "prefix", each) for each in (wire, wire.sender)]
 
@@ -126,22 +125,29 @@ def test_vhost_shares_its_memory_as_one_file(location: str) -> None:
 )
 def test_what_is_wrong_is_named(generator: list[str], forwarder: list[str], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        Ports(generator, forwarder)
+        Ports(generator, forwarder).prepare()
     assert message in str(caught.value)
 
 
 def test_the_link_and_its_options_want_each_other() -> None:
     with pytest.raises(UsageError, match="--generator-port ring:a: only for --link ports"):
-        use_ports(["memif"], ["ring:a"], [])
+        Ports(["ring:a"]).check(["memif"])
     with pytest.raises(UsageError, match="--forwarder-port veth0: only for --link ports"):
-        use_ports([], [], ["veth0"])
+        Ports(forwarder=["veth0"]).check([])
     with pytest.raises(UsageError, match="--link ports: no devices"):
-        use_ports(["null", "ports"], [], [])
-    use_ports(["memif"], [], [])
-    assert links.link("ports").ports == 0
-    use_ports(["null", "ports"], ["ring:a"], ["veth0"])
-    assert links.link("ports").ports == 1
-    assert "ring:a and veth0" in links.link("ports").description
+        Ports().check(["null", "ports"])
+    Ports().check(["memif"])
+    Ports(["ring:a"], ["veth0"]).check(["null", "ports"])
+
+
+def test_a_run_has_devices_of_its_own() -> None:
+    asked = Options(preset=PRESETS["quick"], generator_ports=["ring:a"], forwarder_ports=["veth9"])
+    assert asked.link("ports").ports == 1
+    assert asked.link("ports").description.endswith(": ring:a and veth9")
+    assert asked.link("memif") is link("memif")
+    assert link("ports").ports == 0
+    with pytest.raises(UsageError, match="there is no network interface 'veth9'"):
+        asked.link("ports").prepare()
 
 
 @pytest.mark.parametrize(
@@ -157,40 +163,40 @@ def test_the_link_and_its_options_want_each_other() -> None:
 def test_forwarders_that_cannot_use_a_device_are_refused_at_once(
     device: str, name: str, must_be: str
 ) -> None:
-    use_ports(["ports"], ["ring:a"], [device])
-    check_fit(["c-l2fwd"], ["ports"])
+    ports = Ports(["ring:a"], [device])
+    check_fit(["c-l2fwd"], [ports])
     with pytest.raises(UsageError, match=rf"{name}: .* link ports .its ports must be {must_be}\)"):
-        check_fit(["c-l2fwd", name], ["ports"])
+        check_fit(["c-l2fwd", name], [ports])
 
 
 def test_the_kernel_is_set_up_only_around_interfaces_that_the_lab_made() -> None:
-    use_ports(["ports"], ["ring:a", "ring:b"], ["veth0", "veth1"])
-    check_fit(["xdp-redirect", "af-packet-mmap"], ["ports"])
+    ports = Ports(["ring:a", "ring:b"], ["veth0", "veth1"])
+    by_arguments = Ports(["ring:a"] * 2, ["veth0", "vdev:net_af_packet1,iface=veth1"])
+    check_fit(["xdp-redirect", "af-packet-mmap"], [ports, by_arguments])
     for name in ("kernel-route", "kernel-bridge", "xdp-fib"):
-        check_fit([name], ["veth"])
+        check_fit([name], [link("veth")])
         with pytest.raises(UsageError, match=f"{name}: .* that the lab makes"):
-            check_fit([name], ["ports"])
+            check_fit([name], [ports])
 
 
 def test_locations_of_another_generator_are_its_own_affair() -> None:
     theirs = ["10.0.0.1;2;13", "localhost:5555+localhost:50071"]
-    link = Ports(theirs, ["veth0", "veth1"], foreign=True)
-    with link.open(LinkContext(Path("/nonexistent"), 64, hugepages=True)) as wire:
+    ports = Ports(theirs, ["veth0", "veth1"], foreign=True)
+    with ports.open(LinkContext(Path("/nonexistent"), 64, hugepages=True)) as wire:
         assert list(wire.locations) == theirs
         assert (wire.sender_pci, wire.eal_options) == ((), ())
     # Not devices of this machine, whatever they look like.
     elsewhere = Ports(["pci:0000:09:00.0"], ["veth0"], foreign=True)
     elsewhere.without_hugepages()
-    Ports(["veth0"], ["veth0"], foreign=True)
+    Ports(["veth0"], ["veth0"], foreign=True).prepare()
     for generator, message in (([""], "names nothing"), (["a", "a"], "named twice")):
         with pytest.raises(UsageError, match=message):
-            Ports(generator, ["veth0", "veth1"][: len(generator)], foreign=True)
+            Ports(generator, ["veth0", "veth1"][: len(generator)], foreign=True).prepare()
 
 
 def test_another_generator_is_for_the_link_ports_alone() -> None:
     for chosen in ([], ["memif"], ["ports", "memif"]):
         with pytest.raises(UsageError, match="--generator: the lab connects") as caught:
-            use_ports(chosen, ["a"], ["veth0"], foreign=True)
+            Ports(["a"], ["veth0"], foreign=True).check(chosen)
         assert "--link ports with --generator-port" in str(caught.value)
-    use_ports(["ports"], ["10.0.0.1;2;13"], ["veth0"], foreign=True)
-    assert links.link("ports").ports == 1
+    Ports(["10.0.0.1;2;13"], ["veth0"], foreign=True).check(["ports"])

@@ -206,12 +206,7 @@ def test_wrong_directories_are_named(tmp_path: Path, simulation: Simulation) -> 
         report([tmp_path / "2"], None, quiet())
 
 
-def test_devices_that_are_gone_are_still_told(
-    tmp_path: Path, simulation: Simulation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from linerate.links import LINKS
-
-    monkeypatch.setitem(LINKS, "ports", LINKS["ports"])
+def test_devices_that_are_gone_are_still_told(tmp_path: Path, simulation: Simulation) -> None:
     start(tmp_path / "1")
     run = run_file.load(tmp_path / "1")
     run.design["cells"][0]["link"] = "ports"

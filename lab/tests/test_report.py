@@ -16,6 +16,7 @@ from simulated import assert_nothing_wraps
 
 from linerate.experiments.overload.page import render
 from linerate.experiments.overload.summarise import summarise
+from linerate.links import link
 from linerate.records.cells import Cell
 from linerate.records.summary import Summary
 from linerate.records.trial import Invalid
@@ -30,7 +31,7 @@ from linerate.verdict.metrics import COST, METRICS, Metric
 def run() -> tuple[Summary, str]:
     setup, trials = simulated_run([Cell("null", 64, 8), Cell("memif", 64, 8)])
     found = summarise(setup, trials, interrupted=False)
-    return found, render(found, trials)
+    return found, render(found, trials, link)
 
 
 def on_console(found: Summary) -> str:
@@ -55,7 +56,7 @@ def test_every_chart_is_valid() -> None:
     trials += at_lower_load([trial for trial in trials if trial.cell.name == "memif"])
     found = summarise(setup, trials, interrupted=False)
     # Ratios; every trial of each cell; lower loads of one.
-    assert valid_charts(render(found, trials)) == 1 + 2 + 1
+    assert valid_charts(render(found, trials, link)) == 1 + 2 + 1
 
 
 def test_nothing_is_loaded(run: tuple[Summary, str]) -> None:
@@ -112,7 +113,7 @@ LOWER_TABLE = "load, of the ceiling"
 def test_the_cost_of_a_packet_leads_where_the_link_is_the_limit() -> None:
     setup, trials = simulated_run([Cell("memif", 64, 8)])
     found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
-    page, printed = render(found, trials), on_console(found)
+    page, printed = render(found, trials, link), on_console(found)
     assert page.index(COST_LEADS) < page.index(LOWER_TABLE) < page.index("<h3>Flood</h3>")
     assert printed.index("fixed lower loads") < printed.index("flood")
     assert CYCLES_LEAD in printed
@@ -126,7 +127,7 @@ def test_without_a_valid_trial_at_lower_loads_one_line_says_so() -> None:
     paced[0].rejected = Invalid(code="ended", why="forwarder ended")
     found = summarise(setup, trials + paced, interrupted=False)
     assert found.limited_by
-    page, printed = render(found, trials), on_console(found)
+    page, printed = render(found, trials, link), on_console(found)
     for text in (page, printed):
         assert "None of the 9 trials at fixed lower loads is valid" in text
         assert "8 of them for a reason like this: 1% of the frames were sent late." in text
@@ -143,7 +144,7 @@ def test_an_unknown_cost_does_not_lead() -> None:
         trial.frames.polling = None
     found = summarise(setup, trials + paced, interrupted=False)
     assert found.limited_by
-    page = render(found, trials)
+    page = render(found, trials, link)
     assert COST_LEADS not in page
     assert LOWER_TABLE in page
     assert "lost is the share of all frames of the valid trials together" in page
@@ -157,7 +158,7 @@ def test_a_limited_control_alone_limits_no_cell() -> None:
     for arm in cell.arms:
         arm.limited_by = "link" if arm.arm == "c-l2fwd-again" else None
     assert limits(cell) == {}
-    assert COST_LEADS not in render(found, trials)
+    assert COST_LEADS not in render(found, trials, link)
     printed = on_console(found)
     assert CYCLES_LEAD not in printed
     assert "limited by the link" not in printed[: printed.index("On memif at 64 B")]
@@ -179,7 +180,7 @@ def test_charts_stay_json_and_in_their_element_whatever_is_in_them() -> None:
 def test_too_few_trials_show_no_interval() -> None:
     setup, trials = simulated_run([Cell("null", 64, 3), Cell("memif", 64, 3)])
     found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
-    page = render(found, trials)
+    page = render(found, trials, link)
     assert 'class="iv"' not in page
     assert "None" not in page.split("<script>", 1)[0]
 
@@ -187,7 +188,7 @@ def test_too_few_trials_show_no_interval() -> None:
 def test_a_control_that_could_find_nothing_does_not_say_it_found_nothing() -> None:
     setup, trials = simulated_run([Cell("null", 64, 5)])
     found = summarise(setup, trials, interrupted=False)
-    page = render(found, trials)
+    page = render(found, trials, link)
     assert page.count("too few blocks to tell") == 2
     assert "found nothing" not in page
 
@@ -210,7 +211,7 @@ def test_a_verdict_is_called_as_in_its_sentence() -> None:
     cost.verdict, cost.ratio = "slower", 1.5
     cost.sentence = sentences.sentence(cost)
     assert "is dearer than" in cost.sentence
-    page = render(found, trials)
+    page = render(found, trials, link)
     pill = page.split(cost.sentence.split("(")[0])[0].rsplit('<span class="verdict">', 1)[1]
     assert pill.startswith("dearer</span>")
 
@@ -226,7 +227,7 @@ def test_a_run_without_valid_trials_has_nothing_to_compare() -> None:
     for trial in trials:
         trial.reject("ended", "no such luck")
     found = summarise(setup, trials, interrupted=False)
-    page = render(found, trials)
+    page = render(found, trials, link)
     assert "<dt>A/A control</dt><dd>nothing to compare</dd>" in page
     assert "found nothing" not in page
 
@@ -234,13 +235,13 @@ def test_a_run_without_valid_trials_has_nothing_to_compare() -> None:
 def test_there_is_one_sign_for_no_value() -> None:
     setup, trials = simulated_run([Cell("null", 64, 3), Cell("memif", 64, 3)])
     found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
-    cells = re.findall(r">([-\u2013])</(?:td|dd|text)>", render(found, trials))
+    cells = re.findall(r">([-\u2013])</(?:td|dd|text)>", render(found, trials, link))
     assert set(cells) == {"-"}
 
 
 def test_an_empty_run_renders() -> None:
     setup, _ = simulated_run([Cell("null", 64, 1)])
-    assert "compared nothing" in render(summarise(setup, [], interrupted=True), [])
+    assert "compared nothing" in render(summarise(setup, [], interrupted=True), [], link)
 
 
 def test_the_script_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

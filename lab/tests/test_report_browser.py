@@ -13,6 +13,7 @@ from conftest import at_lower_load, simulated_run
 
 from linerate.experiments.overload.page import render
 from linerate.experiments.overload.summarise import summarise
+from linerate.links import link
 from linerate.records.cells import Cell
 
 
@@ -24,7 +25,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trials += at_lower_load([trial for trial in trials if trial.cell.name == "memif"])
     found = summarise(setup, trials, interrupted=False)
     place = tmp_path_factory.mktemp("report") / "report.html"
-    place.write_text(render(found, trials), encoding="utf-8")
+    place.write_text(render(found, trials, link), encoding="utf-8")
     return place
 
 
@@ -93,7 +94,7 @@ def test_it_prints_with_headings_on_every_sheet(
 
 def test_the_browser_refuses_whatever_a_page_would_load(browser: Browser, tmp_path: Path) -> None:
     setup, _ = simulated_run([Cell("null", 64, 1)])
-    empty = render(summarise(setup, [], interrupted=True), [])
+    empty = render(summarise(setup, [], interrupted=True), [], link)
     file = tmp_path / "report.html"
     added = '<img src="http://192.0.2.1/x.png"><script>document.title = "ran"</script></main>'
     file.write_text(empty.replace("</main>", added, 1), encoding="utf-8")

@@ -26,10 +26,8 @@ from simulated_lab import (
 )
 from trials import changed
 
-from linerate import links
 from linerate.experiments.rfc2544.plan import Rfc2544
 from linerate.host.errors import LabError, RunError
-from linerate.links.ports import Ports
 from linerate.records import run_file
 from linerate.records import trial as records
 from linerate.records.trial import RECORDS, Trial
@@ -342,7 +340,6 @@ def test_a_run_on_devices_goes_on_in_another_process(tmp_path: Path, directions:
     kill_before(lab, 40)
     with pytest.raises(KilledError):
         start(lab, tmp_path / "run", **SHORT, **TWO_PORTS, directions=directions)
-    links.LINKS["ports"] = Ports()
     assert resume(exact(), tmp_path / "run").summary.interrupted is False
 
 

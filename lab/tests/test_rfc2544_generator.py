@@ -19,7 +19,6 @@ from simulated_lab import (
     start,
 )
 
-from linerate import links
 from linerate.experiments.rfc2544 import presets
 from linerate.experiments.rfc2544.plan import cells
 from linerate.host.errors import Interrupted, LabError, UsageError
@@ -41,12 +40,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     return measured_in(tmp_path_factory.mktemp("rfc2544") / "out")
 
 
-@pytest.fixture
-def other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "LINKS", dict(links.LINKS))
-
-
-@pytest.mark.usefixtures("other")
 def test_another_generator_is_not_asked_to_flood(tmp_path: Path) -> None:
     console = quiet()
     asked = {**NAMED, "line_rate": CEILING_PPS / 2, "blocks": 2, "tests": presets.THROUGHPUT}
@@ -69,7 +62,6 @@ def test_another_generator_is_not_asked_to_flood(tmp_path: Path) -> None:
     assert run["design"]["generator"] == "http://127.0.0.1:1"
 
 
-@pytest.mark.usefixtures("other")
 def test_latency_is_called_what_the_sender_measures(measured: Measured) -> None:
     asked = {**NAMED, "line_rate": CEILING_PPS / 2, "blocks": 1, "tests": ("throughput", "latency")}
     _, found = run(SimulatedLab(), **asked)
@@ -81,7 +73,6 @@ def test_latency_is_called_what_the_sender_measures(measured: Measured) -> None:
     assert definitions == [latency.DEFINITION, latency.CUT_THROUGH]
 
 
-@pytest.mark.usefixtures("other")
 def test_a_generator_that_does_not_send_100_per_cent_ends_the_run() -> None:
     lab = SimulatedLab(late=lambda _: 1.0)
     with pytest.raises(LabError, match=r"--generator does not send 100 %.*sent late") as caught:
@@ -90,7 +81,6 @@ def test_a_generator_that_does_not_send_100_per_cent_ends_the_run() -> None:
     assert lab.running == 0
 
 
-@pytest.mark.usefixtures("other")
 def test_a_run_with_another_generator_goes_on_with_it(tmp_path: Path) -> None:
     lab = SimulatedLab()
     asked = {**NAMED, "line_rate": 3e6, "blocks": 1, "tests": presets.THROUGHPUT}

@@ -162,14 +162,14 @@ def test_those_of_a_killed_lab_go_with_the_next_one(tmp_path: Path) -> None:
 
 def test_only_programs_that_take_dpdk_s_devices_sit_on_it() -> None:
     for name in ("c-l2fwd", "rust-l2fwd", "reflect", "testpmd-io", "c-l3fwd-lpm"):
-        assert takes(name, "tap")
+        assert takes(name, link("tap"))
     refused = [name for name, each in FORWARDERS.items() if each.interfaces_only]
     assert {"af-packet-mmap", "af-xdp", "xdp-tx", "testpmd-af-xdp", "kernel-route"} <= set(refused)
     for name in refused:
         with pytest.raises(UsageError, match=f"{name}: it does not work on link tap .its ports"):
-            check_fit(["c-l2fwd", name], ["tap"])
+            check_fit(["c-l2fwd", name], [link("tap")])
     with pytest.raises(UsageError, match="c-skeleton: it does not work on link tap1"):
-        check_fit(["c-skeleton"], ["tap1"])
+        check_fit(["c-skeleton"], [link("tap1")])
     # No thread of the kernel is the forwarder's there.
     with pytest.raises(UsageError, match="--link tap: only a link whose receiving threads"):
         paths.cells(Options(preset=PRESETS["quick"], links=["tap"]))

@@ -158,7 +158,6 @@ def _run(
     values = parse(kind, given)
 
     # These import scipy and more: what can be refused without them is refused by now.
-    from linerate.links import use_ports  # noqa: PLC0415
     from linerate.runs import session  # noqa: PLC0415
     from linerate.runs.agreement import as_stored  # noqa: PLC0415
     from linerate.runs.fail_if import CONDITIONS  # noqa: PLC0415
@@ -181,12 +180,7 @@ def _run(
         if "out" in there:
             own["--out"] = str(given["out"])
         return _status(session.resume(name, resume, own, wide_console(), line), fail_if)
-    use_ports(
-        asked.links,
-        asked.generator_ports,
-        asked.forwarder_ports,
-        foreign=bool(getattr(asked, "generator", None)),
-    )
+    asked.ports.check(asked.links)
     when = datetime.now().strftime("%Y%m%d-%H%M%S")
     out = given["out"] or Path("out") / f"{name}-{when}"
     return _status(session.start(name, as_stored(asked), out, wide_console(), line), fail_if)

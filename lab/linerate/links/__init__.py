@@ -6,14 +6,14 @@ A new link is one small class here and one line in `LINKS`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from linerate.host.errors import UsageError, look_up
 from linerate.links.base import KernelThread, Link, LinkContext, Wire
 from linerate.links.memif import Memif
 from linerate.links.nearfree import NearFree, RoutedNearFree
 from linerate.links.null import Null
-from linerate.links.ports import FORWARDER, GENERATOR, Ports
+from linerate.links.ports import Ports
 from linerate.links.tables import Tables
 from linerate.links.tap import Tap
 from linerate.links.veth import Veth
@@ -37,6 +37,8 @@ LINKS: dict[str, Link] = {
 }
 
 
+# From a link's name to the link: `link`, or that of a run, which knows the run's own devices.
+FindLink = Callable[[str], Link]
 # Between a link's name and that of its tables.
 TABLES = ":"
 
@@ -47,7 +49,11 @@ def base_name(name: str) -> str:
 
 
 def link(name: str) -> Link:
-    """The link of that name; those that route have a variety for all tables: `LINK:TABLES`."""
+    """The link of that name; those that route have a variety for all tables: `LINK:TABLES`.
+
+    The link `ports` is without devices here: a run's options and design have those
+    (`linerate.runs.options.Common.link`).
+    """
     base, _, tables = name.partition(TABLES)
     found = look_up(LINKS, base, "--link", "link")
     if not tables:
@@ -57,42 +63,7 @@ def link(name: str) -> Link:
     return found.with_tables(Tables.named(tables))
 
 
-def use_ports(
-    links: Sequence[str],
-    generator: Sequence[str],
-    forwarder: Sequence[str],
-    *,
-    foreign: bool = False,
-) -> None:
-    """Make the link `ports` that of these devices, for this process; `links`: those to run on.
-
-    `foreign`: the generator is not the lab's.
-    """
-    if foreign and list(links) != [Ports.name]:
-        raise UsageError(
-            "--generator: the lab connects no other generator than its own with a link that it "
-            "makes",
-            f"--link {Ports.name} with {GENERATOR} LOCATION and {FORWARDER} LOCATION",
-        )
-    if Ports.name not in links:
-        for option, given in ((GENERATOR, generator), (FORWARDER, forwarder)):
-            if given:
-                raise UsageError(
-                    f"{option} {given[0]}: only for --link {Ports.name}", f"--link {Ports.name}"
-                )
-        return
-    chosen = Ports(generator, forwarder, foreign=foreign)
-    chosen.prepare()
-    LINKS[chosen.name] = chosen
-
-
-def remember_ports(generator: Sequence[str], forwarder: Sequence[str]) -> None:
-    """Make the link `ports` that of a run which is told of, for this process."""
-    if forwarder:
-        LINKS[Ports.name] = Ports.remembered(generator, forwarder)
-
-
 __all__ = [
-    "LINKS", "KernelThread", "Link", "LinkContext", "RoutedNearFree", "Wire", "base_name",
-    "link", "remember_ports", "use_ports",
+    "LINKS", "TABLES", "FindLink", "KernelThread", "Link", "LinkContext", "Ports", "RoutedNearFree",
+    "Wire", "base_name", "link",
 ]  # fmt: skip

@@ -42,11 +42,13 @@ class Device:
 
 
 class Ports(Link):
-    """Devices that are there already; opening makes nothing."""
+    """Devices that are there already; opening makes nothing.
+
+    Only `prepare` and `open` look whether they are: a run can be told again when they are gone.
+    """
 
     name = NAME
     has_generator = True
-    interfaces = True
 
     def __init__(
         self,
@@ -55,52 +57,60 @@ class Ports(Link):
         *,
         foreign: bool = False,
     ) -> None:
-        """Reads and checks all of it; `UsageError` names the option. Without any: not chosen.
-
-        `foreign`: the generator is not the lab's, its locations mean something to it alone.
-        """
+        """`foreign`: the generator is not the lab's, its locations mean something to it alone."""
         self.locations = tuple(generator)
+        self.forwarder = tuple(forwarder)
         self.foreign = foreign
         self.ports = len(forwarder)
-        self.devices: tuple[Device, ...] = ()
-        self.description = "your own devices"
-        if not generator and not forwarder:
-            return
-        _check_counts(self.locations, forwarder)
-        for location in self.locations:
-            if foreign and not location:
-                raise _refuse(GENERATOR, location, "names nothing")
-            if not foreign:
-                _check_generator(location)
-        self.devices = tuple(_device(text, place) for place, text in enumerate(forwarder))
-        _check_all(self.locations, self.devices, foreign=foreign)
-        self.interfaces = all(_is_interface(device) for device in self.devices)
-        self.description = _description(self.locations, forwarder)
+        self.interfaces = all(map(_is_interface, forwarder))
+        both = zip(generator, forwarder, strict=False)
+        between = ", ".join(f"{ours} and {theirs}" for ours, theirs in both)
+        self.description = f"your own devices, generator and forwarder: {between}"
 
-    @classmethod
-    def remembered(cls, generator: Sequence[str], forwarder: Sequence[str]) -> Ports:
-        """For telling of a run: whether the devices are still there is not asked."""
-        found = cls()
-        found.locations, found.ports = tuple(generator), len(forwarder)
-        found.description = _description(generator, forwarder)
-        return found
+    def check(self, links: Sequence[str]) -> None:
+        """Raise `UsageError` unless these devices are there for the links that a run is to use."""
+        if self.foreign and list(links) != [NAME]:
+            raise UsageError(
+                "--generator: the lab connects no other generator than its own with a link that it "
+                "makes",
+                f"--link {NAME} with {GENERATOR} LOCATION and {FORWARDER} LOCATION",
+            )
+        if NAME in links:
+            self.prepare()
+            return
+        for option, given in ((GENERATOR, self.locations), (FORWARDER, self.forwarder)):
+            if given:
+                raise UsageError(f"{option} {given[0]}: only for --link {NAME}", f"--link {NAME}")
 
     @property
     def _ours(self) -> tuple[str, ...]:
         """The locations that the lab's own generator opens."""
         return () if self.foreign else self.locations
 
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """The forwarder's ports; raises `UsageError` for one that is not there."""
+        return tuple(_device(text, place) for place, text in enumerate(self.forwarder))
+
     def prepare(self) -> None:
-        if not self.ports:
+        """Check all of it; `UsageError` names the option."""
+        if not self.locations and not self.forwarder:
             raise UsageError(
                 f"--link {NAME}: no devices",
                 f"name as many by {GENERATOR} LOCATION as by {FORWARDER} LOCATION",
             )
+        _check_counts(self.locations, self.forwarder)
+        for location in self.locations:
+            if self.foreign and not location:
+                raise _refuse(GENERATOR, location, "names nothing")
+            if not self.foreign:
+                _check_generator(location)
+        _check_all(self.locations, self.devices, foreign=self.foreign)
 
     def without_hugepages(self) -> None:
         """Physical devices cannot do without."""
         ends = [(GENERATOR, text) for text in self._ours]
-        ends += [(FORWARDER, device.text) for device in self.devices]
+        ends += [(FORWARDER, text) for text in self.forwarder]
         for option, text in ends:
             if text.startswith("pci:"):
                 raise _refuse(
@@ -131,15 +141,9 @@ class Ports(Link):
         )
 
 
-def _is_interface(device: Device) -> bool:
-    """Whether other programs than DPDK's can use it by name."""
-    return device.vdev is not None and device.vdev.startswith("net_af_packet")
-
-
-def _description(generator: Sequence[str], forwarder: Sequence[str]) -> str:
-    both = zip(generator, forwarder, strict=True)
-    between = ", ".join(f"{ours} and {theirs}" for ours, theirs in both)
-    return f"your own devices, generator and forwarder: {between}"
+def _is_interface(text: str) -> bool:
+    """Whether other programs than DPDK's can use the device by name."""
+    return ":" not in text or text.startswith(("af_packet:", "vdev:net_af_packet"))
 
 
 def _check_counts(generator: Sequence[str], forwarder: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ import os
 import re
 import shlex
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -28,7 +29,7 @@ from markupsafe import Markup
 
 from linerate.host.places import build_directory
 from linerate.host.text import counted
-from linerate.links import base_name, link
+from linerate.links import FindLink, Link, base_name
 from linerate.records.cells import AA_SUFFIX, cell_words, is_graph
 from linerate.records.summary import AA, Comparison, Summary
 from linerate.records.trial import Trial
@@ -56,6 +57,8 @@ def render_page(
     placed: Charts,
     summary: Summary,
     trials: list[Trial],
+    link: FindLink,
+    *,
     further: tuple[Path, ...] = (),
     **context: Any,
 ) -> str:
@@ -81,7 +84,7 @@ def render_page(
             ratio_chart=ratio_chart,
             primary=[c for c in summary.comparisons if c.primary],
             secondary=[c for c in summary.comparisons if not c.primary],
-            bed=bed_of(summary, trials),
+            bed=bed_of(summary, trials, link),
             commands=commands(trials),
             style=Markup(_resource("style.css")),
             charts_json=_json_safe(specifications) if specifications else "",
@@ -230,23 +233,21 @@ class Bed:
     cores: dict[str, int]
 
 
-def bed_of(summary: Summary, trials: list[Trial]) -> Bed:
+def bed_of(summary: Summary, trials: list[Trial], link: FindLink) -> Bed:
     # A graph has no links.
-    summary = summary.model_copy(
-        update={"cells": [cell for cell in summary.cells if not is_graph(cell.link)]}
-    )
-    generator = [link(cell.link).has_generator for cell in summary.cells]
+    cells = [cell for cell in summary.cells if not is_graph(cell.link)]
+    links = {cell.link: link(cell.link) for cell in cells}
+    carried = [found for found in links.values() if found.has_generator]
+    self_driven = [found for found in links.values() if not found.has_generator]
     return Bed(
-        carried=any(generator),
-        self_driven=not all(generator),
-        links=", ".join(_families(summary, carried=True)),
+        carried=bool(carried),
+        self_driven=bool(self_driven),
+        links=", ".join(_families(carried)),
         frames=_frames(trials),
-        carried_ports=_ports(summary, carried=True),
-        null_ports=_ports(summary, carried=False),
-        drivers=" / ".join(
-            dict.fromkeys(filter(None, (link(c.link).driver for c in summary.cells)))
-        ),
-        arms=list(dict.fromkeys(arm.arm for cell in summary.cells for arm in cell.arms)),
+        carried_ports=_ports(carried),
+        null_ports=_ports(self_driven),
+        drivers=" / ".join(dict.fromkeys(filter(None, (found.driver for found in links.values())))),
+        arms=list(dict.fromkeys(arm.arm for cell in cells for arm in cell.arms)),
         cores=_cores(trials),
     )
 
@@ -259,19 +260,16 @@ def _frames(trials: list[Trial]) -> str:
     return " or ".join(told[name] for name in ("udp", "arp") if name in protocols)
 
 
-def _families(summary: Summary, *, carried: bool) -> list[str]:
+def _families(links: Sequence[Link]) -> list[str]:
     """Names of the links without the number of their ports, which the drawing tells beside."""
-    names = [cell.link for cell in summary.cells if link(cell.link).has_generator == carried]
-    return list(dict.fromkeys(base_name(name).rstrip("0123456789") for name in names))
+    names = [base_name(link.name).rstrip("0123456789") for link in links]
+    return list(dict.fromkeys(names))
 
 
-def _ports(summary: Summary, *, carried: bool) -> str:
-    """Numbers of ports of the links with a generator, or of those without, in words."""
-    counts = {
-        link(cell.link).ports for cell in summary.cells if link(cell.link).has_generator == carried
-    }
+def _ports(links: Sequence[Link]) -> str:
+    """Numbers of these links' ports, in words."""
     words = {1: "one port in and out", 2: "two ports"}
-    return ", and ".join(words[count] for count in sorted(counts))
+    return ", and ".join(words[count] for count in sorted({link.ports for link in links}))
 
 
 def _cores(trials: list[Trial]) -> dict[str, int]:

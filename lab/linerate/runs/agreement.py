@@ -14,7 +14,6 @@ from typing import Any, Literal, TypeVar, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from linerate.host.errors import RunError
-from linerate.links import remember_ports
 from linerate.links.ports import MAX_PORTS, NAME
 from linerate.records.run_file import RUN
 from linerate.records.trial import first_complaint
@@ -54,10 +53,10 @@ def as_stored(value: Options | Design) -> dict[str, Any]:
     return found
 
 
-def remember_devices(links: Sequence[str], asked: Options | Design, what: str) -> None:
-    """Use the devices of a run for the link `ports`; `links`: the links of its cells.
+def check_devices(links: Sequence[str], asked: Options | Design, what: str) -> None:
+    """Raise `RunError` for devices of a run that make no link; `links`: the links of its cells.
 
-    Raises `RunError` for devices that make no link; does not check that they are there.
+    Does not check that they are there.
     """
     ours, theirs = len(asked.generator_ports), len(asked.forwarder_ports)
     if ours != theirs or not (NAME in links) <= ours <= MAX_PORTS:
@@ -66,7 +65,6 @@ def remember_devices(links: Sequence[str], asked: Options | Design, what: str) -
             f"{NAME} has as many of one as of the other, and up to {MAX_PORTS}",
             _CHANGED,
         )
-    remember_ports(asked.generator_ports, asked.forwarder_ports)
 
 
 # -- two runs ------------------------------------------------------------------------------------

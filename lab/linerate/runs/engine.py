@@ -22,7 +22,7 @@ from linerate.host.builds.plugins import probe_plugin
 from linerate.host.errors import HopelessError, TrialError
 from linerate.host.places import rust_binary
 from linerate.host.process import RunDirectory, checkpoint
-from linerate.links import Link, LinkContext, Wire, link
+from linerate.links import Link, LinkContext, Wire
 from linerate.links.eal import Memory
 from linerate.links.ports import Ports
 from linerate.records.journal import Journal
@@ -130,7 +130,7 @@ class Engine:
         self.plan.prepare()
         for name in dict.fromkeys(needs.forwarders):
             forwarder(name).prepare()
-        links = [link(name) for name in dict.fromkeys(needs.links)]
+        links = [self.plan.link(name) for name in dict.fromkeys(needs.links)]
         for each in links:
             each.prepare()
             if isinstance(each, Ports) and not self.bench.memory.hugepages:
@@ -157,7 +157,7 @@ class Engine:
     def _generator(self) -> bool:
         """Whether ours sends."""
         needs = self.plan.needs
-        return not needs.sender and any(link(name).has_generator for name in needs.links)
+        return not needs.sender and any(self.plan.link(name).has_generator for name in needs.links)
 
     def _sample(self, found: Link) -> Traffic:
         """What another generator has to understand, in short."""
@@ -243,7 +243,7 @@ class Engine:
                 late_after_us=plan.late_after_us,
             )
 
-        found, other = link(cell.link), plan.needs.sender
+        found, other = plan.link(cell.link), plan.needs.sender
         context = LinkContext(
             self.run.path,
             cell.size,

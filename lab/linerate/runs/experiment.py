@@ -18,7 +18,7 @@ from rich.console import Console
 from linerate.records.run_file import Run
 from linerate.records.summary import Summary
 from linerate.records.trial import Trial
-from linerate.runs.agreement import as_stored, merge_designs, must_agree, read, remember_devices
+from linerate.runs.agreement import as_stored, check_devices, merge_designs, must_agree, read
 from linerate.runs.options import Options, parameters
 from linerate.runs.plans.steps import SessionPlan
 from linerate.runs.run_summary import Design
@@ -166,13 +166,13 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
     def read_options(self, options: dict[str, Any]) -> AnyOptions:
         """The options in run.json, which may name devices."""
         found = read(self.options_type, options, "options")
-        remember_devices(found.links, found, "options")
+        check_devices(found.links, found, "options")
         return found
 
     def read_design(self, design: dict[str, Any]) -> AnyDesign:
         """The design in run.json, which may name devices."""
         found = read(self.design_type, design, "design")
-        remember_devices([cell.link for cell in found.cells], found, "design")
+        check_devices([cell.link for cell in found.cells], found, "design")
         return found
 
     def design(self, options: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from linerate.links import FindLink
 from linerate.records.cells import AA_SUFFIX, CellKey
 from linerate.records.output import REPORT
 from linerate.records.summary import SUMMARY, CellSummary, Summary, dump
@@ -24,14 +25,17 @@ from linerate.verdict.metrics import COST, TrialMetric, words_of
 
 @dataclass(frozen=True)
 class SummaryFound(ABC):
-    """A run's summary with the trials that its report draws. Each experiment says who shows it."""
+    """A run's summary with the trials and links that its report draws. Each experiment says who
+    shows it.
+    """
 
     summary: Summary
     trials: list[Trial]
+    link: FindLink
 
     @staticmethod
     @abstractmethod
-    def page(summary: Summary, trials: list[Trial], /) -> str:
+    def page(summary: Summary, trials: list[Trial], link: FindLink, /) -> str:
         """The report."""
 
     @staticmethod
@@ -40,7 +44,8 @@ class SummaryFound(ABC):
         """Print it."""
 
     def files(self) -> dict[str, str]:
-        return {SUMMARY: dump(self.summary), REPORT: self.page(self.summary, self.trials)}
+        page = self.page(self.summary, self.trials, self.link)
+        return {SUMMARY: dump(self.summary), REPORT: page}
 
     def show(self, console: Console) -> None:
         self.tell(console, self.summary)

@@ -18,11 +18,24 @@ import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import ConfigDict, Field
 
 from linerate.host.errors import UsageError, look_up
+
+if TYPE_CHECKING:
+    from linerate.links import Link, Ports
 
 # Of two runs, or of a run and the command line that resumes it.
 Rule = Literal["same", "may differ"]
@@ -247,6 +260,24 @@ class Common:
             compare="same",
         ),
     ] = field(default_factory=list)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether another generator than the lab's sends."""
+        return False
+
+    @property
+    def ports(self) -> Ports:
+        """The link `ports`, of the devices that were asked for."""
+        from linerate.links import Ports  # noqa: PLC0415 - a slow import
+
+        return Ports(self.generator_ports, self.forwarder_ports, foreign=self.foreign)
+
+    def link(self, name: str) -> Link:
+        """The link of that name, as this run uses it."""
+        from linerate.links import link  # noqa: PLC0415
+
+        return self.ports if name == self.ports.name else link(name)
 
 
 @dataclass(kw_only=True)

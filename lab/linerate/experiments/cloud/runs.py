@@ -57,9 +57,8 @@ class CloudRuns(Experiment[Options, CloudDesign]):
         design = self.read_design(run.design)
         setup = setup_of(NAME, run, design, trials)
         setup.warnings += interrupted_blocks([t for t in trials if t.role == "measure"])
-        return Found(
-            summarise(setup, design, trials, interrupted=not run.complete(len(trials))), trials
-        )
+        summary = summarise(setup, design, trials, interrupted=not run.complete(len(trials)))
+        return Found(summary, trials, design.link)
 
     def merge(self, designs: Sequence[CloudDesign]) -> CloudDesign:
         found = super().merge(designs)

@@ -52,7 +52,8 @@ class GraphRuns(Experiment[Options, GraphDesign]):
         design = self.read_design(run.design)
         setup = setup_of(NAME, run, design, trials)
         setup.warnings += interrupted_blocks([t for t in trials if t.role == "measure"])
-        return Found(summarise(setup, trials, interrupted=not run.complete(len(trials))), trials)
+        summary = summarise(setup, trials, interrupted=not run.complete(len(trials)))
+        return Found(summary, trials, design.link)
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         found = self.findings(run, trials)

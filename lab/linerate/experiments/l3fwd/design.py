@@ -61,8 +61,9 @@ def forwarders(options: Options) -> list[str]:
 
 def arms_of(names: Sequence[str], on: str) -> list[Arm]:
     """Those that can forward by this cell's tables; the first is its baseline."""
-    tables = link(on).tables or _LAB
-    fitting = [name for name in names if takes(name, on) and forwarder(name).holds(tables)]
+    found = link(on)
+    tables = found.tables or _LAB
+    fitting = [name for name in names if takes(name, found) and forwarder(name).holds(tables)]
     return arms(fitting) if fitting else []
 
 

@@ -10,7 +10,7 @@ from linerate.experiments.l3fwd import charts as l3fwd_charts
 from linerate.experiments.l3fwd import table
 from linerate.experiments.overload import page as overload_page
 from linerate.experiments.overload import published
-from linerate.links import RoutedNearFree, link
+from linerate.links import FindLink, Link, RoutedNearFree
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.trial import Trial
 from linerate.report.page import Charts, render_page
@@ -41,7 +41,7 @@ class Levels:
     rows: list[Row]
 
 
-def render(summary: Summary, trials: list[Trial]) -> str:
+def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
     """The whole page as text."""
     placed = Charts()
     levels = [
@@ -49,7 +49,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
             factor=of,
             title=table.TITLES[of],
             link=on,
-            description=_description(on),
+            description=_description(link(on)),
             chart=placed.place(l3fwd_charts.levels(of, on, cells)),
             rows=_rows(summary, of, cells),
         )
@@ -62,16 +62,16 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         placed,
         summary,
         trials,
+        link,
         further=(overload_page.TEMPLATE.parent,),
         levels=levels,
-        cells=overload_page.cell_views(sizes, trials, placed),
+        cells=overload_page.cell_views(sizes, trials, link, placed),
         published={row.language: row for row in published.overload()},
         published_source=published.SOURCE,
     )
 
 
-def _description(on: str) -> str:
-    found = link(on)
+def _description(found: Link) -> str:
     assert isinstance(found, RoutedNearFree)
     return found.describe("flows over all routes of the table")
 

@@ -36,10 +36,10 @@ class L3fwdRuns(Experiment[Options, L3fwdDesign]):
         design = self.read_design(run.design)
         setup = setup_of(NAME, run, design, trials)
         setup.warnings += interrupted_blocks(trials)
-        whole = run.complete(len(trials))
-        return Found(
-            summarise(setup, trials, interrupted=not whole, arms_of=design.arms_in(trials)), trials
-        )
+        interrupted = not run.complete(len(trials))
+        arms_of = design.arms_in(trials)
+        summary = summarise(setup, trials, interrupted=interrupted, arms_of=arms_of)
+        return Found(summary, trials, design.link)
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         design = self.read_design(run.design)

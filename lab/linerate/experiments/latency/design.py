@@ -19,7 +19,6 @@ from linerate.experiments.latency.options import (
 )
 from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
-from linerate.links import link
 from linerate.records.cells import Cell
 from linerate.runs.options import Agreement, apart_from_blocks
 from linerate.runs.plans.blocks import arms, blocks_for, check_blocks
@@ -62,11 +61,12 @@ def cells(options: Options) -> list[Cell]:
     names = list(dict.fromkeys(options.links or DEFAULT_LINKS))
     baseline = (options.forwarders or DEFAULT_FORWARDERS)[0]
     for name in names:
-        if not link(name).has_generator:
+        found = options.link(name)
+        if not found.has_generator:
             raise UsageError(
                 f"--link {name}: has no sender whose frames could come back", "--link memif"
             )
-        if misfit := forwarder(baseline).misfit(link(name)):
+        if misfit := forwarder(baseline).misfit(found):
             raise UsageError(
                 f"--forwarders {baseline}: the first is the baseline, and {misfit}",
                 "name another one first, or other links",

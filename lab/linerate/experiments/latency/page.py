@@ -10,7 +10,7 @@ from linerate.experiments.latency import charts as latency_charts
 from linerate.experiments.latency import published as published_latency
 from linerate.experiments.latency import table
 from linerate.experiments.latency.loads import IDLE_PPS
-from linerate.links import link
+from linerate.links import FindLink, Link
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import Inside, RoundTrip
 from linerate.records.trial import Trial
@@ -49,7 +49,7 @@ class CellView:
     no_packet_sender: str | None
 
 
-def render(summary: Summary, trials: list[Trial]) -> str:
+def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
     """The whole page as text."""
     placed = Charts()
     colours = charts.arms_of(summary.cells)
@@ -58,7 +58,8 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         placed,
         summary,
         trials,
-        cells=[_cell(cell, colours, placed) for cell in summary.cells],
+        link,
+        cells=[_cell(cell, link(cell.link), colours, placed) for cell in summary.cells],
         clock_line=table.clock_line(summary.clock) if summary.clock else None,
         idle_pps=IDLE_PPS,
         columns=table.DELAY_COLUMNS,
@@ -74,13 +75,13 @@ def render(summary: Summary, trials: list[Trial]) -> str:
     )
 
 
-def _cell(cell: CellSummary, colours: dict[str, str], placed: Charts) -> CellView:
+def _cell(cell: CellSummary, on: Link, colours: dict[str, str], placed: Charts) -> CellView:
     trips = [(arm, *each) for arm in cell.arms for each in table.round_trips_of(arm)]
     insides = [(arm, each) for arm in cell.arms if arm.latency for each in arm.latency.inside]
     protocols = list(dict.fromkeys(each.protocol for *_, each in trips))
     return CellView(
         cell=cell,
-        description=link(cell.link).description,
+        description=on.description,
         kinds=[
             Kind(
                 protocol=protocol,

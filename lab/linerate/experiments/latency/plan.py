@@ -24,7 +24,6 @@ from linerate.experiments.latency.packet_sender import PacketSender
 from linerate.forwarders import forwarder
 from linerate.host.errors import TrialError
 from linerate.host.text import counted
-from linerate.links import link
 from linerate.records.cells import Arm, Cell
 from linerate.runs.plans.blocks import arms, order, takes
 from linerate.runs.plans.steps import (
@@ -76,7 +75,7 @@ class Latency(SessionPlan):
         return PARTS if self.options.inside else PARTS[:1]
 
     def _arms(self, cell: Cell) -> list[Arm]:
-        return [arm for arm in self.arms if takes(arm.forwarder, cell.link)]
+        return [arm for arm in self.arms if takes(arm.forwarder, self.link(cell.link))]
 
     def _planned(self, cell: Cell) -> int:
         floods = 0 if self.options.line_rate else self.preset.floods
@@ -95,7 +94,7 @@ class Latency(SessionPlan):
 
     def _pinged(self, cell: Cell) -> list[Arm]:
         """Those that a packet socket sends to."""
-        return [] if loads.no_packet_sender(link(cell.link)) else self._arms(cell)
+        return [] if loads.no_packet_sender(self.link(cell.link)) else self._arms(cell)
 
     def _steps(self, part: Part) -> list[Step]:
         return loads.steps(self.options.protocols, LOADS if part == "latency" else INSIDE_LOADS)

@@ -19,7 +19,6 @@ from linerate.experiments.latency.summarise import (
     trials_at_step,
 )
 from linerate.experiments.latency.table import print_latency
-from linerate.links import use_ports
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.run_file import Run
 from linerate.records.summary import CellSummary
@@ -47,15 +46,15 @@ class LatencyRuns(Experiment[Options, LatencyDesign]):
         return {**super().defaults(options), "blocks": cells(options)[0].blocks}
 
     def plan(self, options: Options) -> Latency:
-        use_ports(options.links, options.generator_ports, options.forwarder_ports)
         return Latency(options)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
-        asked = self._asked(run, trials)
-        return Found(summarise(asked, trials, interrupted=not run.complete(len(trials))), trials)
-
-    def _asked(self, run: Run, trials: list[Trial]) -> Asked:
         design = self.read_design(run.design)
+        asked = self._asked(design, run, trials)
+        summary = summarise(asked, trials, interrupted=not run.complete(len(trials)))
+        return Found(summary, trials, design.link)
+
+    def _asked(self, design: LatencyDesign, run: Run, trials: list[Trial]) -> Asked:
         setup = setup_of(NAME, run, design, trials)
         # Blocks of the floods have the same numbers, and are all run before.
         setup.warnings += interrupted_blocks([t for t in trials if t.role == "search"])
@@ -63,7 +62,7 @@ class LatencyRuns(Experiment[Options, LatencyDesign]):
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         """The round trips at idle: under load each run has rates of its own."""
-        asked = self._asked(run, trials)
+        asked = self._asked(self.read_design(run.design), run, trials)
         summary = summarise(asked, trials, interrupted=not run.complete(len(trials)))
         result = Comparable()
         for cell in summary.cells:

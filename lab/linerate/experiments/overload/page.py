@@ -9,7 +9,7 @@ from pathlib import Path
 
 from linerate.experiments.overload import charts as overload_charts
 from linerate.experiments.overload import published
-from linerate.links import link
+from linerate.links import FindLink
 from linerate.records.summary import CellSummary, Summary
 from linerate.records.trial import Trial
 from linerate.report import console
@@ -33,17 +33,19 @@ class CellView:
     lower_chart: str | None
 
 
-def cell_views(cells: Sequence[CellSummary], trials: list[Trial], placed: Charts) -> list[CellView]:
+def cell_views(
+    cells: Sequence[CellSummary], trials: list[Trial], link: FindLink, placed: Charts
+) -> list[CellView]:
     """Each with its charts."""
     found = []
     for cell in cells:
-        carried = link(cell.link).has_generator
-        lower = overload_charts.lower_loads(cell) if carried else None
+        place = link(cell.link)
+        lower = overload_charts.lower_loads(cell) if place.has_generator else None
         found.append(
             CellView(
                 cell=cell,
-                description=link(cell.link).description,
-                carried=carried,
+                description=place.description,
+                carried=place.has_generator,
                 cost_leads=ceiling.cost_leads(cell),
                 no_lower_load=sentences.no_lower_load(cell),
                 polls_from=console.polls_from(cell),
@@ -54,16 +56,17 @@ def cell_views(cells: Sequence[CellSummary], trials: list[Trial], placed: Charts
     return found
 
 
-def render(summary: Summary, trials: list[Trial]) -> str:
+def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
     """The whole page as text."""
     placed = Charts()
-    cells = cell_views(summary.cells, trials, placed)
+    cells = cell_views(summary.cells, trials, link, placed)
     ours = [view.cell for view in cells if view.carried and view.cell.size == 64]
     return render_page(
         TEMPLATE,
         placed,
         summary,
         trials,
+        link,
         cells=cells,
         published=published.overload(),
         published_source=published.SOURCE,

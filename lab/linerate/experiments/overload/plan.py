@@ -21,7 +21,6 @@ from linerate.experiments.overload.options import (
 )
 from linerate.experiments.overload.summarise import OverloadDesign, summarise_cell
 from linerate.host.errors import UsageError
-from linerate.links import link
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.trial import Role
 from linerate.records.types import LOW_LOAD
@@ -58,13 +57,13 @@ def cells(options: Options) -> list[Cell]:
             raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
     if options.blocks is not None:
         check_blocks(options.blocks)
-    check_fit(options.forwarders or [], options.links or [])
+    check_fit(options.forwarders, [options.link(name) for name in options.links])
     if options.demo_cells:
         return [replace(cell, blocks=options.blocks or cell.blocks) for cell in DEMO_CELLS]
     result = []
     for name in dict.fromkeys(options.links or DEFAULT_LINKS):
         sizes = list(dict.fromkeys(options.sizes or DEFAULT_SIZES))
-        for size in sizes if link(name).size_matters else sizes[:1]:
+        for size in sizes if options.link(name).size_matters else sizes[:1]:
             result.append(Cell(name, size, options.blocks or options.preset.blocks))
     return result
 
@@ -97,7 +96,7 @@ class Overload(BlockPlan):
         """A limited arm adds some."""
         return sum(
             sum(len(block) for block in self._schedule(cell))
-            + link(cell.link).has_generator * self._lower_load_trials(cell, LOW_LOADS)
+            + self.link(cell.link).has_generator * self._lower_load_trials(cell, LOW_LOADS)
             for cell in self.cells
         )
 
@@ -121,7 +120,7 @@ class Overload(BlockPlan):
 
     def cell(self, cell: Cell) -> Steps[None]:
         yield from self.floods(cell, self._schedule(cell))
-        if not link(cell.link).has_generator:
+        if not self.link(cell.link).has_generator:
             return
         summary = summarise_cell(cell, self.arms_of(cell), self.trials, self.options.line_rate)
         if summary.ceiling is None:

@@ -13,7 +13,6 @@ from linerate.experiments.overload.options import Options
 from linerate.experiments.overload.plan import NAME, Overload, design_of
 from linerate.experiments.overload.summarise import ArmsOf, OverloadDesign, summarise
 from linerate.host.errors import UsageError
-from linerate.links import use_ports
 from linerate.records.cells import AA_SUFFIX, Cell
 from linerate.records.run_file import Run
 from linerate.records.summary import Summary
@@ -56,7 +55,6 @@ class OverloadRuns(Experiment[Options, OverloadDesign]):
         return {field: value for field, value in found.items() if field not in own}
 
     def plan(self, options: Options) -> Overload:
-        use_ports(options.links, options.generator_ports, options.forwarder_ports)
         design = self.design_of(options)
         return Overload(options, design.arms, design.cells)
 
@@ -64,7 +62,8 @@ class OverloadRuns(Experiment[Options, OverloadDesign]):
         design = self.read_design(run.design)
         setup = setup_of(NAME, run, design, trials)
         setup.warnings += interrupted_blocks(trials)
-        return Found(summarise(setup, trials, interrupted=not run.complete(len(trials))), trials)
+        summary = summarise(setup, trials, interrupted=not run.complete(len(trials)))
+        return Found(summary, trials, design.link)
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         every = self.read_design(run.design).arms

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from linerate.experiments.paths.options import PATHS
 from linerate.forwarders import FORWARDERS
 from linerate.host.errors import LabError, MachineError
+from linerate.links import link
 from linerate.runs.plans.blocks import takes
 
 
@@ -15,7 +16,7 @@ def available(links: Sequence[str]) -> tuple[list[str], list[str]]:
     """The paths that this machine and links have, and of the others why not, each in a sentence."""
     found, left_out = [], []
     for name in PATHS:
-        if unfit := [on for on in links if not takes(name, on)]:
+        if unfit := [on for on in links if not takes(name, link(on))]:
             left_out.append(f"{name} is left out: it does not work on link {', '.join(unfit)}")
             continue
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from linerate.experiments.paths import charts as paths_charts
 from linerate.experiments.paths import published, table
-from linerate.links import link
+from linerate.links import FindLink
 from linerate.records.summary import CellSummary, Summary
 from linerate.records.trial import Trial
 from linerate.report.page import Charts, render_page
@@ -36,7 +36,7 @@ class LinkView:
     cells: list[CellView]
 
 
-def render(summary: Summary, trials: list[Trial]) -> str:
+def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
     """The whole page as text."""
     placed = Charts()
     links = []
@@ -58,6 +58,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         placed,
         summary,
         trials,
+        link,
         links=links,
         band_chart=placed.place(paths_charts.ratio_bands(summary.bands)),
         published_source=published.SOURCE,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from linerate.experiments.paths.options import DEFAULT_FORWARDERS, DEFAULT_LINKS, Options
 from linerate.experiments.paths.summarise import PathsDesign, summarise_cell
 from linerate.host.errors import UsageError
-from linerate.links import LINKS, link
+from linerate.links import LINKS
 from linerate.links.veth import Veth
 from linerate.records.cells import Cell
 from linerate.runs.plans.block_plan import BlockPlan, Windows, preset_note
@@ -39,17 +39,18 @@ def cells(options: Options) -> list[Cell]:
     if options.blocks is not None:
         check_blocks(options.blocks)
     for name in options.links:
-        if not isinstance(link(name), Veth):
+        if not isinstance(options.link(name), Veth):
             wires = ", ".join(each.name for each in LINKS.values() if isinstance(each, Veth))
             raise UsageError(
                 f"--link {name}: only a link whose receiving threads are pinned tells what the "
                 "kernel's paths cost",
                 f"one of: {wires}",
             )
-    check_fit(options.forwarders or [], options.links or DEFAULT_LINKS)
+    names = list(dict.fromkeys(options.links or DEFAULT_LINKS))
+    check_fit(options.forwarders, [options.link(name) for name in names])
     return [
         Cell(name, size, options.blocks or options.preset.blocks)
-        for name in dict.fromkeys(options.links or DEFAULT_LINKS)
+        for name in names
         for size in dict.fromkeys(options.sizes or options.preset.sizes)
     ]
 

@@ -53,7 +53,8 @@ class PathsRuns(Experiment[Options, PathsDesign]):
         design = self.read_design(run.design)
         setup = setup_of(NAME, run, design, trials)
         setup.warnings += interrupted_blocks(trials)
-        return Found(summarise(setup, trials, interrupted=not run.complete(len(trials))), trials)
+        summary = summarise(setup, trials, interrupted=not run.complete(len(trials)))
+        return Found(summary, trials, design.link)
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         found = self.findings(run, trials)

@@ -159,3 +159,7 @@ class Options(Traffic, common.Options):
             _generator,
         ),
     ] = None
+
+    @property
+    def foreign(self) -> bool:
+        return self.generator is not None

@@ -18,7 +18,6 @@ from linerate.experiments.rfc2544.units import Unit, run_tests
 from linerate.forwarders import forwarder
 from linerate.host.errors import DisturbedError, LabError, TrialError, UsageError
 from linerate.host.text import counted
-from linerate.links import link
 from linerate.records.cells import Arm, Cell
 from linerate.records.summary import Ceiling
 from linerate.records.trial import Trial
@@ -69,6 +68,10 @@ class SearchDesign(Traffic, Design):
     # The URL of another generator than the lab's own.
     generator: Annotated[str | None, Agreement(GENERATOR, compare="same")] = None
 
+    @property
+    def foreign(self) -> bool:
+        return self.generator is not None
+
 
 def design_of(options: Options) -> SearchDesign:
     """What these options come to, with every default put in."""
@@ -112,9 +115,9 @@ def cells(options: Options) -> list[Cell]:
                 f"--ip {options.ip}: {name} forwards IPv4 only", "leave --ip or the forwarder out"
             )
     names = list(dict.fromkeys(options.links or DEFAULT_LINKS))
-    check_fit(options.forwarders, names)
-    for name in names:
-        found = link(name)
+    links = [options.link(name) for name in names]
+    check_fit(options.forwarders, links)
+    for name, found in zip(names, links, strict=True):
         if not found.has_generator:
             raise UsageError(
                 f"--link {name}: has no sender that could be slowed down", "--link memif"

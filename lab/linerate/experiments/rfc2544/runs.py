@@ -23,7 +23,7 @@ from linerate.experiments.rfc2544.summarise import (
     summarise,
 )
 from linerate.experiments.rfc2544.table import print_rfc2544
-from linerate.links import use_ports
+from linerate.links import FindLink
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.output import REPORT
 from linerate.records.run_file import Run
@@ -43,9 +43,10 @@ class Found:
     trials: list[Trial]
     asked: Asked
     searches: Searches
+    link: FindLink
 
     def files(self) -> dict[str, str]:
-        page = rfc2544_page.render(self.summary, self.trials, self.asked, self.searches)
+        page = rfc2544_page.render(self.summary, self.trials, self.asked, self.searches, self.link)
         return {SUMMARY: dump(self.summary), REPORT: page}
 
     def show(self, console: Console) -> None:
@@ -77,23 +78,17 @@ class Rfc2544Runs(Experiment[Options, SearchDesign]):
         }
 
     def plan(self, options: Options) -> Rfc2544:
-        use_ports(
-            options.links,
-            options.generator_ports,
-            options.forwarder_ports,
-            foreign=options.generator is not None,
-        )
         return Rfc2544(options)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
-        asked = self._asked(run, trials)
+        design = self.read_design(run.design)
+        asked = self._asked(design, run, trials)
         searches = searches_of(asked, trials)
         interrupted = not run.complete(len(trials))
         summary = summarise(asked, trials, searches, interrupted=interrupted)
-        return Found(summary, trials, asked, searches)
+        return Found(summary, trials, asked, searches, design.link)
 
-    def _asked(self, run: Run, trials: list[Trial]) -> Asked:
-        design = self.read_design(run.design)
+    def _asked(self, design: SearchDesign, run: Run, trials: list[Trial]) -> Asked:
         setup = setup_of(NAME, run, design, trials)
         # Blocks of the self-test have the same numbers, and are all run before the first search.
         setup.warnings += interrupted_blocks([t for t in trials if t.role == "search"])

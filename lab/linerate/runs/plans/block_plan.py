@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from linerate.host.text import counted
-from linerate.links import link
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Load, Role
 from linerate.runs.options import BlockOptions
@@ -97,7 +96,7 @@ class BlockPlan(SessionPlan):
     def floods(self, cell: Cell, blocks: Sequence[Sequence[tuple[Role, Arm]]]) -> Steps[None]:
         """Every arm of every block is started once and gets all that it can take."""
         yield Announce(f"{cell.link} {cell.size} B: {counted(cell.blocks, 'block')}")
-        load: Load = "flood" if link(cell.link).has_generator else "self-driven"
+        load: Load = "flood" if self.link(cell.link).has_generator else "self-driven"
 
         def of(block: int, drawn: Sequence[tuple[Role, Arm]], setup: LinkSetup) -> Steps[None]:
             for role, arm in drawn:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
 from linerate.host.text import counted
-from linerate.links import base_name, link
+from linerate.links import Link, base_name, link
 from linerate.records.cells import AA_SUFFIX, Arm, Cell, is_graph
 from linerate.records.trial import Role
 from linerate.verdict.stats import fewest_pairs
@@ -35,16 +35,18 @@ T = TypeVar("T")
 DEMO_CELLS = (Cell("null", 64, 24), Cell("memif", 64, 12), Cell("memif", 1518, 12))
 
 
-def takes(name: str, on: str) -> bool:
+def takes(name: str, on: Link) -> bool:
     """Whether this forwarder works on this link."""
-    return forwarder(name).misfit(link(on)) is None
+    return forwarder(name).misfit(on) is None
 
 
-def check_fit(forwarders: Sequence[str], links: Sequence[str], named: str = "--forwarders") -> None:
+def check_fit(
+    forwarders: Sequence[str], links: Sequence[Link], named: str = "--forwarders"
+) -> None:
     """Raise for forwarders that cannot work on one of these links. `named`: where they stand."""
     for name in forwarders:
         for on in links:
-            if misfit := forwarder(name).misfit(link(on)):
+            if misfit := forwarder(name).misfit(on):
                 raise UsageError(f"{named} {name}: {misfit}", "leave it out, or --link veth")
 
 

@@ -236,6 +236,7 @@ class SessionPlan(ABC):
         self.seed = options.seed
         self.hugepages = options.hugepages
         self.keep_going = options.keep_going
+        self.link = options.link
         self.warnings: list[str] = []
         # The engine's: the session's trials, passed or run, in their order; with what it measures.
         self.trials: list[Trial] = []

@@ -73,8 +73,10 @@ class FloodsRuns(Experiment[Options, OverloadDesign]):
         return Floods(options, design.arms, design.cells)
 
     def findings(self, run: Run, trials: list[Trial]) -> Found:
-        setup = setup_of(NAME, run, self.read_design(run.design), trials)
-        return Found(summarise(setup, trials, interrupted=not run.complete(len(trials))), trials)
+        design = self.read_design(run.design)
+        setup = setup_of(NAME, run, design, trials)
+        summary = summarise(setup, trials, interrupted=not run.complete(len(trials)))
+        return Found(summary, trials, design.link)
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         every = self.read_design(run.design).arms

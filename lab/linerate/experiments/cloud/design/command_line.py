@@ -42,7 +42,8 @@ def options_of(
     """
     file = _replaced(read.file, forwarders, sizes)
     name = on or file.link
-    if not link(name).has_generator:
+    found = link(name)
+    if not found.has_generator:
         given = f"--link {name}" if on else f"--design {read.name}: link {name}"
         raise UsageError(
             f"{given}: its ports make their own frames, so that nothing can be offered at a rate",
@@ -57,7 +58,7 @@ def options_of(
     asked_for = parts_of(file, frameworks)
     if not forwarders:
         for part in asked_for:
-            check_fit(part.frameworks, [name], f"--design {read.name}: frameworks:")
+            check_fit(part.frameworks, [found], f"--design {read.name}: frameworks:")
     parts, not_held = held(asked_for, room)
     if not parts:
         raise MachineError(

@@ -57,7 +57,7 @@ def design_of(options: Options) -> CloudDesign:
     check_blocks(blocks)
     frameworks = list(dict.fromkeys(name for part in options.parts for name in part.frameworks))
     sizes = list(dict.fromkeys(size for part in options.parts for size in part.sizes))
-    check_fit(frameworks, options.links)
+    check_fit(frameworks, [options.link(name) for name in options.links])
     taking_part = arms(frameworks)
     return CloudDesign(
         question=QUESTION,

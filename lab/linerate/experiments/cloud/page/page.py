@@ -22,6 +22,7 @@ from linerate.experiments.cloud.page import curves as cloud_curves
 from linerate.experiments.cloud.page import published, sentences
 from linerate.experiments.cloud.page.places import anchor
 from linerate.host.text import counted
+from linerate.links import FindLink
 from linerate.records.cloud_summary import CloudAnswers, CloudCellFigures, TakeawayEntry
 from linerate.records.summary import Summary
 from linerate.records.trial import Trial
@@ -105,7 +106,7 @@ class Group:
     folded: list[tuple[str, str, list[Told]]]
 
 
-def render(summary: Summary, trials: list[Trial]) -> str:
+def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
     """The whole page as text."""
     placed = Charts()
     answers = summary.cloud or CloudAnswers(factors={}, reference="-")
@@ -116,6 +117,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         placed,
         summary,
         trials,
+        link,
         cloud=answers,
         study=_told(takeaways, "study"),
         groups=groups(takeaways),

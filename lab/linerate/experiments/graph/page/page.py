@@ -10,6 +10,7 @@ from linerate.experiments.graph import answers
 from linerate.experiments.graph.cells import GROUPS, groups, parse
 from linerate.experiments.graph.page import charts as graph_charts
 from linerate.experiments.graph.page import table
+from linerate.links import FindLink
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.trial import Trial
 from linerate.report.page import Charts, render_page
@@ -44,7 +45,7 @@ class Group:
     rows: list[Row]
 
 
-def render(summary: Summary, trials: list[Trial]) -> str:
+def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
     """The whole page as text."""
     placed = Charts()
     found = []
@@ -62,6 +63,7 @@ def render(summary: Summary, trials: list[Trial]) -> str:
         placed,
         summary,
         trials,
+        link,
         groups=found,
         holds=table.HOLDS,
         alike=table.ALIKE,

@@ -16,7 +16,7 @@ from linerate.experiments.rfc2544.page.published import AsPublished, PublishedRo
 from linerate.experiments.rfc2544.page.rows import Row, line_rate_known, rows_of
 from linerate.experiments.rfc2544.summarise import Asked, Searches
 from linerate.experiments.rfc2544.table import conformity
-from linerate.links import link
+from linerate.links import FindLink, Link
 from linerate.records.summary import AA, CellSummary, Comparison, Summary
 from linerate.records.summary_figures import LowerLoad, Quartiles
 from linerate.records.trial import Trial
@@ -77,6 +77,8 @@ def render(
     trials: list[Trial],
     asked: Asked,
     searches: Searches,
+    link: FindLink,
+    *,
     published: Sequence[AsPublished] | None = None,
 ) -> str:
     """The whole page as text.
@@ -89,13 +91,14 @@ def render(
     rows = rows_of(summary, searches)
     names = dict.fromkeys(cell.link for cell in summary.cells)
     goals = asked.search.goals
-    links = [_link(name, summary, rows, theirs, placed, goal=goals[0]) for name in names]
+    links = [_link(link(name), summary, rows, theirs, placed, goal=goals[0]) for name in names]
     shown = {row.size for view in links for row in view.beside}
     return render_page(
         TEMPLATE,
         placed,
         summary,
         trials,
+        link,
         links=links,
         conformity=conformity(summary),
         columns=published_rfc2544.COLUMNS,
@@ -135,7 +138,7 @@ def _percent(value: float | None, digits: int = 1) -> str:
 
 
 def _link(
-    name: str,
+    on: Link,
     summary: Summary,
     rows: list[Row],
     theirs: list[AsPublished],
@@ -143,15 +146,15 @@ def _link(
     *,
     goal: Goal,
 ) -> LinkView:
-    cells = [cell for cell in summary.cells if cell.link == name]
-    mine = [row for row in rows if row.cell.link == name]
+    cells = [cell for cell in summary.cells if cell.link == on.name]
+    mine = [row for row in rows if row.cell.link == on.name]
     colours = charts.arms_of(cells)
     compared = [row for row in mine if not row.control]
     sizes = {cell.size for cell in cells}
-    ours = BySize(name, cells, compared, summary.comparisons, placed)
+    ours = BySize(on.name, cells, compared, summary.comparisons, placed)
     return LinkView(
-        name=name,
-        description=link(name).description,
+        name=on.name,
+        description=on.description,
         pairs=pairs(ours, Theirs(theirs, placed), goal),
         further=ours.further(),
         cells=[_cell(cell, mine, summary, colours, placed) for cell in cells],
