@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Annotated
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from linerate.records.cells import AA_SUFFIX, Arm, Cell, cell_words
 from linerate.records.run_file import RUN, Run
 from linerate.records.summary import CellSummary, Comparison, Limit, Summary
 from linerate.records.trial import Trial
-from linerate.runs.options import Agreement, Common
+from linerate.runs.options import Agreement, Common, Options
 from linerate.runs.provenance import now, versions
 from linerate.traffic import books
 from linerate.trial.activity import FORWARDER, waiting_of
@@ -52,6 +52,13 @@ class Design(Common):
     window_s: Annotated[float, Field(gt=0), Agreement("window", compare="same")]
     cells: Annotated[list[Cell], Field(min_length=1), Agreement("cells", merge_by=_names)]
     arms: Annotated[list[Arm], Field(min_length=1), Agreement("forwarders", merge_by=_labels)]
+
+    @classmethod
+    def of(cls, options: Options, **own: Any) -> Self:
+        """What these options come to: fields that both have are the options', unless `own`."""
+        shared = {each.name for each in fields(cls)} & {each.name for each in fields(options)}
+        preset = {"preset": options.preset.name, "preset_note": options.preset.note}
+        return cls(**{**{name: getattr(options, name) for name in shared}, **preset, **own})
 
 
 @dataclass

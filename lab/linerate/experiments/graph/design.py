@@ -102,15 +102,13 @@ def design_of(options: Options) -> GraphDesign:
     """What these options come to, with every default put in."""
     check(options)
     blocks = blocks_of(options)
-    return GraphDesign(
+    return GraphDesign.of(
+        options,
         question=QUESTION,
-        preset=options.preset.name,
         preset_note=f"{counted(blocks, 'block')} (--blocks)"
         if options.blocks
         else options.preset.note,
-        seed=options.seed,
         window_s=options.preset.window_s,
         cells=cells_of(options),
         arms=[Arm(label, label) for label in labels_of(options.plan)],
-        plan=options.plan,
     )

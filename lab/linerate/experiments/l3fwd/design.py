@@ -150,14 +150,11 @@ def _measurable(options: Options, found: list[Cell]) -> list[Cell]:
 def design_of(options: Options) -> L3fwdDesign:
     """What these options come to, with every default put in."""
     chosen = cells(options)
-    return L3fwdDesign(
+    return L3fwdDesign.of(
+        options,
         question=QUESTION,
-        preset=options.preset.name,
         preset_note=preset_note(options),
-        seed=options.seed,
         window_s=options.preset.window_s,
-        line_rate=options.line_rate,
-        probe=options.probe,
         cells=chosen,
         arms=all_arms(forwarders(options), chosen),
         forwarders=forwarders(options),

@@ -77,21 +77,15 @@ def cells(options: Options) -> list[Cell]:
 def design_of(options: Options) -> LatencyDesign:
     """What these options come to, with every default put in."""
     measured = preset_of(options)
-    return LatencyDesign(
+    return LatencyDesign.of(
+        options,
         question=QUESTION,
-        preset=measured.name,
         preset_note=measured.note
         if options.packets is None
         else f"{options.packets} frames of each kind and load (--packets), fewer where the rate is "
         "too low for that",
-        seed=options.seed,
         window_s=measured.flood_s,
         cells=cells(options),
         arms=arms(options.forwarders or DEFAULT_FORWARDERS),
-        line_rate=options.line_rate,
-        generator_ports=options.generator_ports,
-        forwarder_ports=options.forwarder_ports,
         measured=measured,
-        protocols=options.protocols,
-        inside=options.inside,
     )

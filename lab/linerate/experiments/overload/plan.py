@@ -70,18 +70,13 @@ def cells(options: Options) -> list[Cell]:
 
 def design_of(options: Options) -> OverloadDesign:
     """What these options come to, with every default put in."""
-    return OverloadDesign(
+    return OverloadDesign.of(
+        options,
         question=QUESTION,
-        preset=options.preset.name,
         preset_note=preset_note(options),
-        seed=options.seed,
         window_s=options.preset.window_s,
-        line_rate=options.line_rate,
-        probe=options.probe,
         cells=cells(options),
         arms=arms(options.forwarders or DEFAULT_FORWARDERS),
-        generator_ports=options.generator_ports,
-        forwarder_ports=options.forwarder_ports,
     )
 
 

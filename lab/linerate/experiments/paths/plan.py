@@ -57,14 +57,11 @@ def cells(options: Options) -> list[Cell]:
 
 def design_of(options: Options) -> PathsDesign:
     """What these options come to, with every default put in."""
-    return PathsDesign(
+    return PathsDesign.of(
+        options,
         question=QUESTION,
-        preset=options.preset.name,
         preset_note=preset_note(options),
-        seed=options.seed,
         window_s=options.preset.window_s,
-        line_rate=options.line_rate,
-        probe=options.probe,
         loads=list(options.preset.loads),
         cells=cells(options),
         arms=arms(forwarders(options)),

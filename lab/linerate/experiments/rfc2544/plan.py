@@ -76,22 +76,14 @@ class SearchDesign(Traffic, Design):
 def design_of(options: Options) -> SearchDesign:
     """What these options come to, with every default put in."""
     preset, planned = options.preset, cells(options)
-    return SearchDesign(
+    return SearchDesign.of(
+        options,
         question=QUESTION,
-        preset=preset.name,
-        preset_note=preset.note,
-        seed=options.seed,
         window_s=preset.goals[0].final_s,
         cells=planned,
         arms=arms(options.forwarders or DEFAULT_FORWARDERS),
-        line_rate=options.line_rate,
-        generator_ports=options.generator_ports,
-        forwarder_ports=options.forwarder_ports,
         search=preset,
-        tests=options.tests,
         shared_by=planned[0].blocks,
-        ip=options.ip,
-        directions=options.directions,
         generator=options.generator.url if options.generator else None,
     )
 

@@ -54,18 +54,12 @@ class FloodsRuns(Experiment[Options, OverloadDesign]):
     options_type, design_type = Options, OverloadDesign
 
     def design_of(self, options: Options) -> OverloadDesign:
-        return OverloadDesign(
+        return OverloadDesign.of(
+            options,
             question="Flooded with frames of several sizes, which forwarder carries more?",
-            preset=options.preset.name,
-            preset_note=options.preset.note,
-            seed=options.seed,
             window_s=options.preset.window_s,
-            line_rate=options.line_rate,
-            probe=options.probe,
             cells=cells(options),
             arms=arms(options.forwarders or ["c-l2fwd", "rust-l2fwd"]),
-            generator_ports=options.generator_ports,
-            forwarder_ports=options.forwarder_ports,
         )
 
     def plan(self, options: Options) -> Floods:

@@ -59,21 +59,13 @@ def design_of(options: Options) -> CloudDesign:
     sizes = list(dict.fromkeys(size for part in options.parts for size in part.sizes))
     check_fit(frameworks, [options.link(name) for name in options.links])
     taking_part = arms(frameworks)
-    return CloudDesign(
+    return CloudDesign.of(
+        options,
         question=QUESTION,
-        preset=preset.name,
-        preset_note=preset.note,
-        seed=options.seed,
         window_s=preset.window_s,
         cells=[Cell(name, size, blocks) for name in options.links for size in sizes],
         arms=[arm for arm in taking_part if options.control or arm.label == arm.forwarder],
-        line_rate=options.line_rate,
-        parts=options.parts,
-        tenant=options.tenant,
         blocks=blocks,
-        control=options.control,
-        not_held=options.not_held,
-        minutes=options.minutes,
     )
 
 
