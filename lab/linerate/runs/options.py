@@ -37,6 +37,9 @@ from linerate.host.errors import UsageError, look_up
 if TYPE_CHECKING:
     from linerate.links import Link, Ports
 
+# Of frames, in bytes with the FCS.
+MIN_SIZE, MAX_SIZE = 64, 1518
+
 # Of two runs, or of a run and the command line that resumes it.
 Rule = Literal["same", "may differ"]
 
@@ -174,6 +177,13 @@ def _once(option: str, found: Sequence[str | int]) -> None:
     for place, word in enumerate(found):
         if word in found[:place]:
             raise UsageError(f"{option} {word}: is named twice", "name each once")
+
+
+def check_sizes(sizes: Sequence[int]) -> None:
+    """Raise `UsageError` for a frame size, in bytes with FCS, that Ethernet does not have."""
+    for size in sizes:
+        if not MIN_SIZE <= size <= MAX_SIZE:
+            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
 
 
 def repeated(option: str, values: list[str] | None) -> list[str]:

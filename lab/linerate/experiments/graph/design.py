@@ -40,8 +40,7 @@ class GraphDesign(Design):
 
 def check(options: Options) -> None:
     """Raise `UsageError` for what no machine can run."""
-    if options.blocks is not None:
-        check_blocks(options.blocks)
+    check_blocks(options.blocks)
     for name in options.arms:
         if name not in FAMILIES:
             raise UsageError(f"--arms {name}: no such arm", f"choose from: {', '.join(FAMILIES)}")

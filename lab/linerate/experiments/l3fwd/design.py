@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from linerate.experiments.l3fwd.options import DEFAULT_FORWARDERS, DEFAULT_LINKS, Options
-from linerate.experiments.overload.plan import MAX_SIZE, MIN_SIZE
 from linerate.experiments.overload.summarise import ArmsOf, OverloadDesign
 from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
@@ -21,7 +20,7 @@ from linerate.links import LINKS, TABLES, RoutedNearFree, link, rules
 from linerate.links.tables import Tables
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Trial
-from linerate.runs.options import Agreement
+from linerate.runs.options import Agreement, check_sizes
 from linerate.runs.plans.block_plan import preset_note
 from linerate.runs.plans.blocks import arms, check_blocks, takes
 
@@ -98,11 +97,8 @@ def _tables(options: Options) -> list[Tables]:
 
 
 def _check(options: Options) -> None:
-    for size in options.sizes:
-        if not MIN_SIZE <= size <= MAX_SIZE:
-            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
-    if options.blocks is not None:
-        check_blocks(options.blocks)
+    check_sizes(options.sizes)
+    check_blocks(options.blocks)
     for tables in _tables(options):
         tables.check()
     arms(forwarders(options))

@@ -20,7 +20,7 @@ from linerate.experiments.latency.options import (
 from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
 from linerate.records.cells import Cell
-from linerate.runs.options import Agreement, apart_from_blocks
+from linerate.runs.options import Agreement, apart_from_blocks, check_sizes
 from linerate.runs.plans.blocks import arms, blocks_for, check_blocks
 from linerate.runs.run_summary import Design
 
@@ -52,7 +52,7 @@ def preset_of(options: Options) -> Preset:
 def cells(options: Options) -> list[Cell]:
     """Which cells to run, in order; raises `UsageError` for what cannot be."""
     sizes = list(dict.fromkeys(options.sizes or DEFAULT_SIZES))
-    loads.check_sizes(sizes)
+    check_sizes(sizes)
     if options.line_rate is not None:
         loads.check_line_rate(options.line_rate)
     blocks = max(options.preset.blocks, blocks_for(len(sizes) * len(LOADS)))

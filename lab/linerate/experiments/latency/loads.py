@@ -24,7 +24,6 @@ LOW_LOAD = 0.1
 INSIDE_LOADS = (IDLE, 0.5)
 # More would take days at any rate of these links.
 MAX_PACKETS = 1_000_000_000
-MIN_SIZE, MAX_SIZE = 64, 1518
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 # How shares come back from records.
 _DIGITS = 6
@@ -89,12 +88,6 @@ def check_line_rate(line_rate: float) -> None:
             f"{IDLE_PPS:g} frames per second",
             f"--line-rate above {IDLE_PPS / LOW_LOAD:g}",
         )
-
-
-def check_sizes(sizes: list[int]) -> None:
-    for size in sizes:
-        if not MIN_SIZE <= size <= MAX_SIZE:
-            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
 
 
 @dataclass(frozen=True)

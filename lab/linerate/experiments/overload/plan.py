@@ -20,10 +20,10 @@ from linerate.experiments.overload.options import (
     Options,
 )
 from linerate.experiments.overload.summarise import OverloadDesign, summarise_cell
-from linerate.host.errors import UsageError
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.trial import Role
 from linerate.records.types import LOW_LOAD
+from linerate.runs.options import check_sizes
 from linerate.runs.plans.block_plan import BlockPlan, Windows, preset_note
 from linerate.runs.plans.blocks import (
     DEMO_CELLS,
@@ -47,16 +47,12 @@ LOW_LOADS = (LOW_LOAD,)
 LIMITED_LOADS = (0.5,)
 # In windows as short as a shared machine is quiet for; one that was disturbed is void and repeated.
 LOWER_LOADS = Windows(0.1, Terms(windows=8))
-MIN_SIZE, MAX_SIZE = 64, 1518
 
 
 def cells(options: Options) -> list[Cell]:
     """Which cells to run, in order."""
-    for size in options.sizes:
-        if not MIN_SIZE <= size <= MAX_SIZE:
-            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
-    if options.blocks is not None:
-        check_blocks(options.blocks)
+    check_sizes(options.sizes)
+    check_blocks(options.blocks)
     check_fit(options.forwarders, [options.link(name) for name in options.links])
     if options.demo_cells:
         return [replace(cell, blocks=options.blocks or cell.blocks) for cell in DEMO_CELLS]

@@ -14,6 +14,7 @@ from linerate.host.errors import UsageError
 from linerate.links import LINKS
 from linerate.links.veth import Veth
 from linerate.records.cells import Cell
+from linerate.runs.options import check_sizes
 from linerate.runs.plans.block_plan import BlockPlan, Windows, preset_note
 from linerate.runs.plans.blocks import arms, blocks_for, check_blocks, check_fit, order
 from linerate.runs.plans.steps import More, Steps
@@ -24,7 +25,6 @@ QUESTION = (
     "On one wire of the kernel's, how many frames does each path to packets carry, and what does a "
     "packet cost there?"
 )
-MIN_SIZE, MAX_SIZE = 64, 1518
 
 
 def forwarders(options: Options) -> list[str]:
@@ -33,11 +33,8 @@ def forwarders(options: Options) -> list[str]:
 
 def cells(options: Options) -> list[Cell]:
     """Which cells to run, in order."""
-    for size in options.sizes:
-        if not MIN_SIZE <= size <= MAX_SIZE:
-            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
-    if options.blocks is not None:
-        check_blocks(options.blocks)
+    check_sizes(options.sizes)
+    check_blocks(options.blocks)
     for name in options.links:
         if not isinstance(options.link(name), Veth):
             wires = ", ".join(each.name for each in LINKS.values() if isinstance(each, Veth))

@@ -42,7 +42,6 @@ from linerate.verdict.ceiling import ceiling_of
 
 NAME = "rfc2544"
 QUESTION = "How many frames a second can each forwarder carry, and how does it then do?"
-MAX_SIZE = 1518
 # Shares of the flood's ceiling that the sender is tried at, until it is on time.
 PACED_SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 # Starts of the peer in which it has to be: a link between two processes may carry less after one
@@ -91,7 +90,7 @@ def design_of(options: Options) -> SearchDesign:
 def cells(options: Options) -> list[Cell]:
     """Which cells to run, in order; raises `UsageError` for what cannot be."""
     sizes = list(dict.fromkeys(options.sizes or [minimum_size(options.ip)]))
-    check_sizes(sizes, options.ip, MAX_SIZE)
+    check_sizes(sizes, options.ip)
     blocks = max(options.preset.blocks, blocks_for(len(sizes) * _loads(options)))
     blocks = blocks if options.blocks is None else options.blocks
     check_blocks(blocks)

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from linerate.host.errors import UsageError, look_up
 from linerate.records.trial import Test
+from linerate.runs.options import MAX_SIZE
 from linerate.traffic.otg import Ip
 from linerate.trial.search import back_to_back, core_use, frame_loss, latency, recovery
 from linerate.trial.search.goals import FINAL_S, Goal
@@ -199,11 +200,11 @@ def minimum_size(ip: Ip) -> int:
     return max(64, 14 + {4: 20, 6: 40}[ip] + 8 + mark + fcs)
 
 
-def check_sizes(sizes: list[int], ip: Ip, largest: int) -> None:
+def check_sizes(sizes: list[int], ip: Ip) -> None:
     least = minimum_size(ip)
     for size in sizes:
-        if not least <= size <= largest:
+        if not least <= size <= MAX_SIZE:
             raise UsageError(
-                f"--sizes {size}: IPv{ip} frames of this experiment have {least} to {largest} "
+                f"--sizes {size}: IPv{ip} frames of this experiment have {least} to {MAX_SIZE} "
                 "bytes with FCS"
             )

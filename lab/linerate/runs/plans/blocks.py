@@ -92,9 +92,9 @@ def too_few_blocks(cells: Sequence[Cell], judged_in: int = 1) -> list[str]:
     return found
 
 
-def check_blocks(blocks: int) -> None:
-    """Raise `UsageError` for a number of blocks that no run has."""
-    if not 1 <= blocks <= MAX_BLOCKS:
+def check_blocks(blocks: int | None) -> None:
+    """Raise `UsageError` for a number of blocks that no run has. None: the experiment's own."""
+    if blocks is not None and not 1 <= blocks <= MAX_BLOCKS:
         raise UsageError(f"--blocks {blocks}: at least 1 and at most {MAX_BLOCKS}")
 
 

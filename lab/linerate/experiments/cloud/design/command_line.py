@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linerate.experiments.cloud.design.design_file import (
-    MAX_SIZE,
-    MIN_SIZE,
     DesignFile,
     Read,
     parts_of,
@@ -19,7 +17,7 @@ from linerate.host.cpus import Cores
 from linerate.host.errors import MachineError, UsageError
 from linerate.host.host import LOCAL
 from linerate.links import link
-from linerate.runs.options import Preset
+from linerate.runs.options import Preset, check_sizes
 from linerate.runs.plans.blocks import check_fit
 
 
@@ -85,9 +83,7 @@ def options_of(
 
 
 def _replaced(file: DesignFile, forwarders: Sequence[str], sizes: Sequence[int]) -> DesignFile:
-    for size in sizes:
-        if not MIN_SIZE <= size <= MAX_SIZE:
-            raise UsageError(f"--sizes {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes")
+    check_sizes(sizes)
     levels = {
         **({"frameworks": list(forwarders)} if forwarders else {}),
         **({"sizes": list(sizes)} if sizes else {}),

@@ -47,10 +47,10 @@ from linerate.host.errors import UsageError, look_up
 from linerate.links import LINKS, TABLES
 from linerate.records.cloud_summary import CpuName
 from linerate.records.types import Strict
+from linerate.runs.options import MAX_SIZE, MIN_SIZE
 
 # Of a design's file, in bytes: the study's has 2,000.
 _MOST_BYTES = 1 << 20
-MIN_SIZE, MAX_SIZE = 64, 1518
 _FOLDER = "designs"
 
 _Loads = Annotated[list[Annotated[str, Field(pattern="^(idle|cpu|io|network|mixed)$")]],
