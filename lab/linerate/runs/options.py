@@ -3,9 +3,9 @@
 
 An experiment has a module `options` with a dataclass `Options`. A field's annotation carries an
 `Option`: its name on the command line, its help, its default, and in what two runs must agree to be
-resumed, merged or compared. From it follow the command line (`linerate.cli.run_command`), what
-run.json keeps, and what is refused (`linerate.runs.agreement`). A design keeps some options too:
-both then inherit the field.
+resumed, merged or compared; `own` has what an experiment says otherwise of fields that it inherits.
+From it follow the command line (`linerate.cli.run_command`), what run.json keeps, and what is
+refused (`linerate.runs.agreement`). A design keeps some options too: both then inherit the field.
 
 These modules import nothing slow: wrong options are refused before scipy is imported. Functions in
 annotations have names: a lambda there would not see the module's.
@@ -311,6 +311,8 @@ class Options(Common):
     unused: ClassVar[tuple[str, ...]] = ()
     # Its comparisons can decide the exit status (`--fail-if`).
     can_fail: ClassVar[bool] = True
+    # Of inherited fields, by field: the option as the experiment has it.
+    own: ClassVar[Mapping[str, Option]] = {}
 
     preset: Any
     links: Annotated[list[str], LINK] = field(default_factory=list)
@@ -408,7 +410,8 @@ def parameters(kind: type[Options]) -> list[Parameter]:
             continue
         for said in getattr(hints[each.name], "__metadata__", ()):
             if isinstance(said, Option):
-                found.append(_parameter(said, each.name, None, hints[each.name], each.default))
+                option = kind.own.get(each.name, said)
+                found.append(_parameter(option, each.name, None, hints[each.name], each.default))
             elif isinstance(said, Composite):
                 parts = get_type_hints(_without_none(hints[each.name])[0])
                 found += [

@@ -75,6 +75,22 @@ class Options(Budget, common.Options):
     )
     unused: ClassVar = ("generator_ports", "forwarder_ports")
     can_fail: ClassVar = False
+    own: ClassVar = {
+        "links": LINK.but(
+            help="A link, such as veth, which fits every forwarder.",
+            default_help="the design's",
+            parse=_one_link,
+        ),
+        "sizes": SIZES.but(default_help="the design's", compare="same"),
+        "forwarders": FORWARDERS.but(
+            help="A list; the first is the reference.", default_help="the design's", compare="same"
+        ),
+        "blocks": BLOCKS.but(help="Blocks.", default_help="the design's"),
+        "line_rate": LINE_RATE.but(
+            help="Frames per second that are 100 % of every forwarder, instead of the NDR that is "
+            "searched for each."
+        ),
+    }
 
     preset: Annotated[
         Preset,
@@ -86,31 +102,6 @@ class Options(Budget, common.Options):
             compare="same",
         ),
     ]
-    links: Annotated[
-        list[str],
-        LINK.but(
-            help="A link, such as veth, which fits every forwarder.",
-            default_help="the design's",
-            parse=_one_link,
-        ),
-    ] = field(default_factory=list)
-    sizes: Annotated[list[int], SIZES.but(default_help="the design's", compare="same")] = field(
-        default_factory=list
-    )
-    forwarders: Annotated[
-        list[str],
-        FORWARDERS.but(
-            help="A list; the first is the reference.", default_help="the design's", compare="same"
-        ),
-    ] = field(default_factory=list)
-    blocks: Annotated[int | None, BLOCKS.but(help="Blocks.", default_help="the design's")] = None
-    line_rate: Annotated[
-        Annotated[float, Field(gt=0)] | None,
-        LINE_RATE.but(
-            help="Frames per second that are 100 % of every forwarder, instead of the NDR that is "
-            "searched for each."
-        ),
-    ] = None
     parts: Annotated[list[Part], FOUND_AT_START] = field(default_factory=list)
     tenant: Annotated[TenantShape, FOUND_AT_START] = field(default_factory=TenantShape)
     control: Annotated[bool, FOUND_AT_START] = True

@@ -23,6 +23,11 @@ class Options(common.Options):
     unused: ClassVar = (
         "links", "sizes", "forwarders", "line_rate", "generator_ports", "forwarder_ports",
     )  # fmt: skip
+    own: ClassVar = {
+        "blocks": BLOCKS.but(
+            help="Number of program starts; half select the best C build, half judge."
+        ),
+    }
 
     preset: Annotated[
         GraphPreset,
@@ -47,9 +52,5 @@ class Options(common.Options):
             noun="arm",
         ),
     ] = field(default_factory=list)
-    blocks: Annotated[
-        int | None,
-        BLOCKS.but(help="Number of program starts; half select the best C build, half judge."),
-    ] = None
     plan: Annotated[list[CellOffer], FOUND_AT_START] = field(default_factory=list)
     left_out: Annotated[list[str], FOUND_AT_START] = field(default_factory=list)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from linerate.runs.options import (
@@ -60,6 +60,19 @@ class Options(BlockOptions):
         "Route by tables of any size, and past rules: what does a packet cost, in C and in Rust?"
     )
     unused: ClassVar = ("generator_ports", "forwarder_ports")
+    own: ClassVar = {
+        "links": LINK.but(
+            help="nearfree1-ip, nearfree2-ip: by tables of these sizes; memif, memif2, veth, "
+            "veth1, tap, tap1: by the lab's routes, at each frame size. A list, or repeated.",
+            default=DEFAULT_LINKS,
+        ),
+        "sizes": SIZES.but(default=FROM_PRESET),
+        "forwarders": FORWARDERS.but(
+            help="Names or files (TOML), a list; in each cell the first that knows its tables is "
+            "the baseline. Also: the C ones with -native.",
+            default=DEFAULT_FORWARDERS,
+        ),
+    }
 
     preset: Annotated[
         L3fwdPreset,
@@ -69,14 +82,6 @@ class Options(BlockOptions):
             choices=PRESETS,
         ),
     ]
-    links: Annotated[
-        list[str],
-        LINK.but(
-            help="nearfree1-ip, nearfree2-ip: by tables of these sizes; memif, memif2, veth, "
-            "veth1, tap, tap1: by the lab's routes, at each frame size. A list, or repeated.",
-            default=DEFAULT_LINKS,
-        ),
-    ] = field(default_factory=list)
     routes: Annotated[
         list[int] | None,
         Option(
@@ -96,12 +101,3 @@ class Options(BlockOptions):
             example="100,1000",
         ),
     ] = None
-    sizes: Annotated[list[int], SIZES.but(default=FROM_PRESET)] = field(default_factory=list)
-    forwarders: Annotated[
-        list[str],
-        FORWARDERS.but(
-            help="Names or files (TOML), a list; in each cell the first that knows its tables is "
-            "the baseline. Also: the C ones with -native.",
-            default=DEFAULT_FORWARDERS,
-        ),
-    ] = field(default_factory=list)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from linerate.experiments.latency.loads import PRESETS, PROTOCOLS, Preset, protocols_of
@@ -58,6 +58,24 @@ class Options(Measured, common.Options):
     summary: ClassVar = (
         "How long a frame takes: inside each forwarder, and there and back, at idle and under load."
     )
+    own: ClassVar = {
+        "links": LINK.but(
+            help="memif, veth1, memif2, veth, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, "
+            "or repeated.",
+            default=DEFAULT_LINKS,
+        ),
+        "sizes": SIZES.but(default=DEFAULT_SIZES),
+        "forwarders": FORWARDERS.but(
+            help="Names or files (TOML); the first is the baseline; a link leaves out those that "
+            "it has no interfaces for.",
+            default=DEFAULT_FORWARDERS,
+        ),
+        "blocks": BLOCKS.but(
+            help="Starts of each forwarder.",
+            default=None,
+            default_help="at least 9; full: at least 20",
+        ),
+    }
 
     preset: Annotated[
         Preset,
@@ -68,23 +86,6 @@ class Options(Measured, common.Options):
             compare="same",
         ),
     ]
-    links: Annotated[
-        list[str],
-        LINK.but(
-            help="memif, veth1, memif2, veth, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, "
-            "or repeated.",
-            default=DEFAULT_LINKS,
-        ),
-    ] = field(default_factory=list)
-    sizes: Annotated[list[int], SIZES.but(default=DEFAULT_SIZES)] = field(default_factory=list)
-    forwarders: Annotated[
-        list[str],
-        FORWARDERS.but(
-            help="Names or files (TOML); the first is the baseline; a link leaves out those that "
-            "it has no interfaces for.",
-            default=DEFAULT_FORWARDERS,
-        ),
-    ] = field(default_factory=list)
     packets: Annotated[
         int | None,
         Option(
@@ -92,13 +93,5 @@ class Options(Measured, common.Options):
             help="Frames of each kind and load over all blocks.",
             default=FROM_PRESET,
             compare="same",
-        ),
-    ] = None
-    blocks: Annotated[
-        int | None,
-        BLOCKS.but(
-            help="Starts of each forwarder.",
-            default=None,
-            default_help="at least 9; full: at least 20",
         ),
     ] = None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from linerate.runs.options import FORWARDERS, LINK, PRESET, SIZES, BlockOptions, Extra, Preset
@@ -28,28 +28,24 @@ class Options(BlockOptions):
 
     summary: ClassVar = "Forward as much as it can: which l2fwd does more, at what cost per packet?"
     extras: ClassVar = (Extra("--generator", value=True, hidden=True),)
+    own: ClassVar = {
+        "links": LINK.but(
+            help="null, null2, nearfree2, nearfree1-ip, nearfree2-ip, memif, memif2, veth, veth1, "
+            "veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, or repeated.",
+            default=DEFAULT_LINKS,
+        ),
+        "sizes": SIZES.but(default=DEFAULT_SIZES),
+        "forwarders": FORWARDERS.but(
+            help="Names or files (TOML), a list; the first is the baseline. Also: reflect, "
+            "testpmd-io, -mac, -macswap, -csum, -5tswap; c-l3fwd-lpm, -em, -acl, -graph.",
+            default=DEFAULT_FORWARDERS,
+        ),
+    }
 
     preset: Annotated[
         Preset,
         PRESET.but(help="demo, quick (20 blocks), screen (40) or claim (150).", choices=PRESETS),
     ]
-    links: Annotated[
-        list[str],
-        LINK.but(
-            help="null, null2, nearfree2, nearfree1-ip, nearfree2-ip, memif, memif2, veth, veth1, "
-            "veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, or repeated.",
-            default=DEFAULT_LINKS,
-        ),
-    ] = field(default_factory=list)
-    sizes: Annotated[list[int], SIZES.but(default=DEFAULT_SIZES)] = field(default_factory=list)
-    forwarders: Annotated[
-        list[str],
-        FORWARDERS.but(
-            help="Names or files (TOML), a list; the first is the baseline. Also: reflect, "
-            "testpmd-io, -mac, -macswap, -csum, -5tswap; c-l3fwd-lpm, -em, -acl, -graph.",
-            default=DEFAULT_FORWARDERS,
-        ),
-    ] = field(default_factory=list)
 
     @property
     def demo_cells(self) -> bool:

@@ -59,6 +59,22 @@ class Options(BlockOptions):
         "Take different paths to packets on one wire: what does each carry, at what cost?"
     )
     unused: ClassVar = ("generator_ports", "forwarder_ports")
+    own: ClassVar = {
+        "links": LINK.but(
+            help="veth, veth1, veth-af-xdp or veth1-af-xdp; a list, or repeated.",
+            default=DEFAULT_LINKS,
+        ),
+        "sizes": SIZES.but(default=FROM_PRESET),
+        "forwarders": FORWARDERS.but(
+            help="Names or files (TOML), a list; the first is the reference.",
+            default=DEFAULT_FORWARDERS,
+            default_help="every path that works on this machine, DPDK first",
+        ),
+        "line_rate": LINE_RATE.but(
+            help="Frames per second of which the fixed loads are shares, instead of what the "
+            "slowest path carries."
+        ),
+    }
 
     preset: Annotated[
         PathsPreset,
@@ -68,27 +84,4 @@ class Options(BlockOptions):
             merge="same",
         ),
     ]
-    links: Annotated[
-        list[str],
-        LINK.but(
-            help="veth, veth1, veth-af-xdp or veth1-af-xdp; a list, or repeated.",
-            default=DEFAULT_LINKS,
-        ),
-    ] = field(default_factory=list)
-    sizes: Annotated[list[int], SIZES.but(default=FROM_PRESET)] = field(default_factory=list)
-    forwarders: Annotated[
-        list[str],
-        FORWARDERS.but(
-            help="Names or files (TOML), a list; the first is the reference.",
-            default=DEFAULT_FORWARDERS,
-            default_help="every path that works on this machine, DPDK first",
-        ),
-    ] = field(default_factory=list)
-    line_rate: Annotated[
-        float | None,
-        LINE_RATE.but(
-            help="Frames per second of which the fixed loads are shares, instead of what the "
-            "slowest path carries."
-        ),
-    ] = None
     left_out: Annotated[list[str], FOUND_AT_START] = field(default_factory=list)

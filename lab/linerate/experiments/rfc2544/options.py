@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -84,6 +84,29 @@ class Options(Traffic, common.Options):
     summary: ClassVar = (
         "Search for what each forwarder carries without loss, and see how it does there."
     )
+    own: ClassVar = {
+        "links": LINK.but(
+            help="memif, memif2, veth, veth1, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, "
+            "or repeated.",
+            default=DEFAULT_LINKS,
+        ),
+        "sizes": SIZES.but(
+            help="Frame sizes with FCS, a list; or standard; or published.",
+            default_help="64",
+            parse=_sizes,
+        ),
+        "forwarders": FORWARDERS.but(
+            help="Names or files (TOML); the first is the baseline.", default=DEFAULT_FORWARDERS
+        ),
+        "blocks": BLOCKS.but(
+            help="Searches of each forwarder.",
+            default=None,
+            default_help="one more than a verdict needs, 9 for one size, 12 for seven (7 and 10 "
+            "without latency and core-use)",
+            # The repetitions of each test are shared out over the blocks of a run.
+            merge="same",
+        ),
+    }
 
     preset: Annotated[
         Preset,
@@ -95,39 +118,6 @@ class Options(Traffic, common.Options):
             compare="same",
         ),
     ]
-    links: Annotated[
-        list[str],
-        LINK.but(
-            help="memif, memif2, veth, veth1, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, "
-            "or repeated.",
-            default=DEFAULT_LINKS,
-        ),
-    ] = field(default_factory=list)
-    sizes: Annotated[
-        list[int],
-        SIZES.but(
-            help="Frame sizes with FCS, a list; or standard; or published.",
-            default_help="64",
-            parse=_sizes,
-        ),
-    ] = field(default_factory=list)
-    forwarders: Annotated[
-        list[str],
-        FORWARDERS.but(
-            help="Names or files (TOML); the first is the baseline.", default=DEFAULT_FORWARDERS
-        ),
-    ] = field(default_factory=list)
-    blocks: Annotated[
-        int | None,
-        BLOCKS.but(
-            help="Searches of each forwarder.",
-            default=None,
-            default_help="one more than a verdict needs, 9 for one size, 12 for seven (7 and 10 "
-            "without latency and core-use)",
-            # The repetitions of each test are shared out over the blocks of a run.
-            merge="same",
-        ),
-    ] = None
     generator: Annotated[
         Named | None,
         Composite(

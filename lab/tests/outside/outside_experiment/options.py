@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from linerate.runs.options import FORWARDERS, LINK, PRESET, SIZES, BlockOptions, Preset
@@ -17,9 +17,10 @@ class Options(BlockOptions):
 
     summary: ClassVar = "Flood forwarders with frames of several sizes: which carries more?"
 
+    own: ClassVar = {
+        "links": LINK.but(default=["null"]),
+        "sizes": SIZES.but(default=[64]),
+        "forwarders": FORWARDERS.but(default=["c-l2fwd", "rust-l2fwd"]),
+    }
+
     preset: Annotated[Preset, PRESET.but(help="quick (8 blocks).", choices=PRESETS)]
-    links: Annotated[list[str], LINK.but(default=["null"])] = field(default_factory=list)
-    sizes: Annotated[list[int], SIZES.but(default=[64])] = field(default_factory=list)
-    forwarders: Annotated[list[str], FORWARDERS.but(default=["c-l2fwd", "rust-l2fwd"])] = field(
-        default_factory=list
-    )
