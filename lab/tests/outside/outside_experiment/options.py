@@ -16,7 +16,6 @@ class Options(BlockOptions):
     """What the command line asked for."""
 
     summary: ClassVar = "Flood forwarders with frames of several sizes: which carries more?"
-
     own: ClassVar = {
         "links": LINK.but(default=["null"]),
         "sizes": SIZES.but(default=[64]),

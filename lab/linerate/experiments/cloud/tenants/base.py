@@ -8,11 +8,13 @@ One lab process, its main thread.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
+
+from linerate.host.errors import MissingError
 
 
 class Kind(StrEnum):
@@ -79,41 +81,50 @@ class Limits:
     pids: int | None = None
 
 
-class Tenant(Protocol):
+class Tenant(ABC):
     """One neighbour of the forwarder."""
 
+    kind: Kind
     load: Load
 
     @property
-    def kind(self) -> Kind: ...
-
-    @property
+    @abstractmethod
     def name(self) -> str: ...
 
     @property
+    @abstractmethod
     def pids(self) -> Sequence[int]:
         """Processes of the host that are this tenant, by which its CPU time is shared."""
 
+    @abstractmethod
     def start(self) -> None:
         """Begin; nothing stays when that fails."""
 
+    @abstractmethod
     def ready(self, timeout_s: float = ...) -> None:
         """Wait until its load works; raises `LinkError` when it does not within the time."""
 
+    @abstractmethod
     def check(self) -> None:
         """Raise `ProcessError` when it is gone or its load failed."""
 
+    @abstractmethod
     def work(self) -> Work:
         """What it has done since it was ready, asked now."""
 
+    @abstractmethod
     def stop(self) -> None:
         """End it and remove what was made for it; again, nothing."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def need(self, missing: Sequence[str]) -> None:
+        """Raise `MissingError` where something is missing that it takes."""
+        if missing:
+            raise MissingError(
+                f"{self.name} cannot run: {'; '.join(missing)}", "make setup, as root"
+            )

@@ -23,10 +23,9 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from linerate.experiments.cloud.tenants import disk_image, loads
-from linerate.experiments.cloud.tenants.base import Kind, Limits, Load, Work
+from linerate.experiments.cloud.tenants.base import Kind, Limits, Load, Tenant, Work
 from linerate.experiments.cloud.tenants.cgroups import cgroups
 from linerate.experiments.cloud.tenants.cgroups.block_device import disk_of
 from linerate.experiments.cloud.tenants.cgroups.cgroups import Group, Groups
@@ -35,7 +34,7 @@ from linerate.experiments.cloud.tenants.packages import told
 from linerate.experiments.cloud.tenants.vm import guest, vm_network
 from linerate.experiments.cloud.tenants.vm.vm_network import Bridge, Veth, veth
 from linerate.host import netns
-from linerate.host.errors import LabError, MissingError, ProcessError, UsageError
+from linerate.host.errors import LabError, ProcessError, UsageError
 from linerate.host.host import LOCAL, InNamespace
 from linerate.host.netns import Namespaces
 from linerate.host.process import Child, Command, RunDirectory, checkpoint, wait_until
@@ -97,7 +96,7 @@ def _without_namespaces(unshare: Path) -> str | None:
     return None
 
 
-class Container:
+class Container(Tenant):
     """The tenant of a number, from 0, which no other on its bridge has.
 
     `bound_s`: it ends by itself so long after its start. `disk_directory`: where its disk image is,
@@ -168,7 +167,6 @@ class Container:
         return Namespaces((self.name,)).host(self.name)
 
     def start(self) -> None:
-        """Begin; nothing stays when that fails."""
         if self._child is not None:
             raise UsageError(f"{self.name} was started already")
         self._heard, self._is_up, self._bogo_ops = b"", False, 0
@@ -179,7 +177,6 @@ class Container:
             raise
 
     def ready(self, timeout_s: float = READY_S) -> None:
-        """Wait until its load works; raises `LinkError` when it does not within the time."""
         begun = self._counted()
 
         def works() -> bool:
@@ -198,7 +195,6 @@ class Container:
         self._before = self._counted()
 
     def check(self) -> None:
-        """Raise `ProcessError` when it is gone or its load failed."""
         checkpoint()
         # It knows why one of its own ended.
         self._started().check()
@@ -218,21 +214,9 @@ class Container:
         return Work(**done)
 
     def stop(self) -> None:
-        """End it and remove what was made for it; again, nothing."""
         self._child = self._server = self._group = self._veth = self._before = None
         self._io_pid = None
         self._held.close()
-
-    def __enter__(self) -> Container:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def _started(self) -> Child:
         if self._child is None:
@@ -240,10 +224,7 @@ class Container:
         return self._child
 
     def _begin(self) -> Child:
-        if reasons := missing(self.load):
-            raise MissingError(
-                f"{self.name} cannot run: {'; '.join(reasons)}", "make setup, as root"
-            )
+        self.need(missing(self.load))
         packages = loads.checked(self.load, *_TOOLS)
         limits = self._all_limits()
         image = None

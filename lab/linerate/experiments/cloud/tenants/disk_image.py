@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from types import TracebackType
 
 from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL
@@ -85,12 +84,7 @@ class DiskImage:
     def __enter__(self) -> DiskImage:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

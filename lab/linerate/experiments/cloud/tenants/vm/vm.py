@@ -15,10 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
-from types import TracebackType
 
 from linerate.experiments.cloud.tenants import disk_image, loads
-from linerate.experiments.cloud.tenants.base import Kind, Load, Work
+from linerate.experiments.cloud.tenants.base import Kind, Load, Tenant, Work
 from linerate.experiments.cloud.tenants.cgroups.cgroups import Group
 from linerate.experiments.cloud.tenants.disk_image import DiskImage
 from linerate.experiments.cloud.tenants.vm import guest
@@ -28,7 +27,7 @@ from linerate.experiments.cloud.tenants.vm.guest_process import GuestProcess
 from linerate.experiments.cloud.tenants.vm.qemu import PROGRAM, Disk, Machine
 from linerate.experiments.cloud.tenants.vm.vm_network import Bridge, Tap, VhostUser, tap
 from linerate.host import netns
-from linerate.host.errors import LabError, MissingError, ProcessError, UsageError
+from linerate.host.errors import LabError, ProcessError, UsageError
 from linerate.host.host import LOCAL
 from linerate.host.process import Child, RunDirectory
 
@@ -80,7 +79,7 @@ def missing(load: Load = Load.MIXED) -> list[str]:
     return reasons
 
 
-class VirtualMachine:
+class VirtualMachine(Tenant):
     """The tenant of a number, from 0, on a bridge with others or on a DPDK program's socket.
 
     `group`: the control group that QEMU and the host's end of a network load are put in, which
@@ -144,7 +143,6 @@ class VirtualMachine:
         return self._started().network
 
     def start(self) -> None:
-        """Boot it; nothing stays when that fails."""
         if self._guest is not None:
             raise UsageError(f"{self.name} was started already")
         try:
@@ -158,12 +156,10 @@ class VirtualMachine:
             raise
 
     def ready(self, timeout_s: float = READY_S) -> None:
-        """Wait until its load works; raises `LinkError` when it does not within the time."""
         booted = self._started()
         booted.wait_until(lambda: booted.ready, timeout_s, f"its {self.load} load did not begin")
 
     def check(self) -> None:
-        """Raise when it is gone or its load failed."""
         booted = self._started()
         booted.listen()
         booted.check()
@@ -177,7 +173,6 @@ class VirtualMachine:
         return told.work if told else Work()
 
     def stop(self) -> None:
-        """End it and remove what was made for it; again, nothing."""
         booted, self._guest, self._server = self._guest, None, None
         try:
             if booted is not None:
@@ -185,27 +180,13 @@ class VirtualMachine:
         finally:
             self._held.close()
 
-    def __enter__(self) -> VirtualMachine:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
     def _started(self) -> GuestProcess:
         if self._guest is None:
             raise ProcessError(f"{self.name} is not running")
         return self._guest
 
     def _boot(self) -> GuestProcess:
-        if reasons := missing(self.load):
-            raise MissingError(
-                f"{self.name} cannot run: {'; '.join(reasons)}", "make setup, as root"
-            )
+        self.need(missing(self.load))
         built = guest.build(self.load)
         memory_mib = self._shape.memory_mib or built.least_memory_mib
         if memory_mib < built.least_memory_mib:
