@@ -25,7 +25,8 @@ from linerate.records.summary_figures import (
 from linerate.records.trial import Test, Trial
 from linerate.trial.search.back_to_back import REPETITIONS as BURST_REPETITIONS
 from linerate.trial.search.core_use import share_of
-from linerate.trial.search.latency import DEFINITION, AtLoad, Run
+from linerate.trial.search.device import Latency
+from linerate.trial.search.latency import DEFINITION, AtLoad
 from linerate.trial.search.latency import REPETITIONS as LATENCY_REPETITIONS
 from linerate.trial.search.procedure import Result
 from linerate.trial.search.recovery import REPETITIONS as RECOVERY_REPETITIONS
@@ -155,12 +156,12 @@ def _latency_at(share: float, loads: list[AtLoad]) -> LatencyFigure:
     )
 
 
-def _variation(run: Run) -> dict[float, float]:
+def _variation(run: Latency) -> dict[float, float]:
     return {quantile: value - run.minimum for quantile, value in run.quantiles.items()}
 
 
 def _by_quantile(
-    loads: Sequence[AtLoad], figures: Callable[[Run], dict[float, float]]
+    loads: Sequence[AtLoad], figures: Callable[[Latency], dict[float, float]]
 ) -> dict[str, Quartiles]:
     """In microseconds, the medians of searches, of those quantiles that every run has."""
     known = set.intersection(*(set(figures(run)) for load in loads for run in load.runs))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from linerate.experiments.rfc2544.presets import Preset
 from linerate.experiments.rfc2544.results import Searched
 from linerate.records.trial import Test
-from linerate.trial.search.latency import Run
+from linerate.trial.search.device import Latency
 from linerate.verdict.metrics import (
     BUFFER,
     HIGH_LATENCY,
@@ -84,7 +84,7 @@ def compared(preset: Preset) -> list[Compared]:
     ]
 
 
-def _latency(share: float, value: Callable[[Run], float | None]) -> Value:
+def _latency(share: float, value: Callable[[Latency], float | None]) -> Value:
     """The median over the runs of a search, in microseconds."""
 
     def found(searched: Searched) -> float | None:
@@ -101,7 +101,7 @@ def median_of(values: Sequence[float | None], scale: float = 1.0) -> float | Non
     return statistics.median(known) * scale if known and len(known) == len(values) else None
 
 
-def _variation(run: Run) -> float | None:
+def _variation(run: Latency) -> float | None:
     found = run.quantiles.get(0.99)
     return None if found is None else found - run.minimum
 

@@ -62,12 +62,7 @@ def back_to_back(
     attempts: int = ATTEMPTS,
 ) -> BackToBack:
     """`throughput_pps` is that of the same frame size; without it there is no corrected time."""
-    for name, value in (
-        ("repetitions", repetitions),
-        ("longest_s", longest_s),
-        ("resolution", resolution),
-    ):
-        positive(name, value)
+    positive(repetitions=repetitions, longest_s=longest_s, resolution=resolution)
     trials = Trials(device, attempts)
     limit = max(round(device.max_pps * longest_s), 1)
     lengths: list[int] = []

@@ -44,8 +44,7 @@ def core_use(
 
     Raises `UsageError` for loads that are not within 0 and 1.
     """
-    positive("throughput_pps", throughput_pps)
-    positive("seconds", seconds)
+    positive(throughput_pps=throughput_pps, seconds=seconds)
     if not all(0 < share <= 1 for share in loads):
         raise UsageError(
             f"loads: {', '.join(f'{share:g}' for share in loads)}",

@@ -54,7 +54,7 @@ def frame_loss(
     attempts: int = ATTEMPTS,
 ) -> FrameLoss:
     """Raises `UsageError` for a step above 10 %, which the RFC forbids."""
-    positive("seconds", seconds)
+    positive(seconds=seconds)
     if not 0 < step <= GREATEST_STEP + 1e-12:
         raise UsageError(
             f"step: {step:g} is not above 0 and at most {GREATEST_STEP:g} of the greatest rate "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from linerate.host.errors import TrialError, UsageError
 from linerate.trial.search.device import Device, Latency
@@ -37,28 +37,15 @@ _LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Run:
-    """One trial. Seconds; `quantiles` and `ipdv` are those that `count` frames support."""
-
-    count: int
-    minimum: float
-    mean: float
-    maximum: float
-    quantiles: dict[float, float]
-    jitter: float | None = None
-    ipdv: dict[float, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class AtLoad:
     """`mean` is what RFC 2544 reports: the mean of the runs' means, each with the same weight.
 
-    `minimum` and `maximum` are over all runs.
+    `minimum` and `maximum` are over all runs, which have the quantiles that their count supports.
     """
 
     share: float
     pps: float
-    runs: tuple[Run, ...]
+    runs: tuple[Latency, ...]
     minimum: float
     mean: float
     maximum: float
@@ -84,19 +71,14 @@ def latency(
 
     The loads take turns, so that a drift of the machine meets all of them.
     """
-    for name, value in (
-        ("throughput_pps", throughput_pps),
-        ("seconds", seconds),
-        ("repetitions", repetitions),
-    ):
-        positive(name, value)
+    positive(throughput_pps=throughput_pps, seconds=seconds, repetitions=repetitions)
     if not loads or not all(0 < share <= 1 for share in loads) or len(set(loads)) != len(loads):
         raise UsageError(
             f"loads: {', '.join(f'{share:g}' for share in loads) or 'none'}",
             "give different shares of the throughput, above 0 and up to 1",
         )
     trials = Trials(device, attempts)
-    runs: dict[float, list[Run]] = {share: [] for share in loads}
+    runs: dict[float, list[Latency]] = {share: [] for share in loads}
     reason: Invalid | None = None
     try:
         for _ in range(repetitions):
@@ -128,14 +110,11 @@ def supports(count: int, quantile: float) -> bool:
     return count >= math.ceil(math.log(1 - _LEVEL) / math.log(quantile))
 
 
-def _run(measured: Latency) -> Run:
-    return Run(
-        count=measured.count,
-        minimum=measured.minimum,
-        mean=measured.mean,
-        maximum=measured.maximum,
+def _run(measured: Latency) -> Latency:
+    """With those quantiles alone that so many frames support."""
+    return replace(
+        measured,
         quantiles=_supported(measured.quantiles, measured.count),
-        jitter=measured.jitter,
         # Each but the first has one before it.
         ipdv=_supported(measured.ipdv, measured.count - 1),
     )
@@ -149,7 +128,7 @@ def _supported(quantiles: dict[float, float], count: int) -> dict[float, float]:
     }
 
 
-def _at_load(share: float, pps: float, runs: list[Run]) -> AtLoad:
+def _at_load(share: float, pps: float, runs: list[Latency]) -> AtLoad:
     return AtLoad(
         share=share,
         pps=pps,

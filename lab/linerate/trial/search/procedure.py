@@ -115,10 +115,11 @@ def invalid(error: TrialError) -> Invalid:
     return Invalid(error.code, error.message)
 
 
-def positive(name: str, value: float) -> None:
-    """Raise `UsageError` unless `value` is above 0."""
-    if not value > 0:
-        raise UsageError(f"{name}: {value} is not above 0", f"give a greater {name}")
+def positive(**values: float) -> None:
+    """Raise `UsageError` for the first that is not above 0."""
+    for name, value in values.items():
+        if not value > 0:
+            raise UsageError(f"{name}: {value} is not above 0", f"give a greater {name}")
 
 
 def too_short(what: str, value: float, least: float, source: str) -> tuple[str, ...]:

@@ -71,13 +71,12 @@ def recovery(
     attempts: int = ATTEMPTS,
 ) -> Recovery:
     """`throughput_pps` is that of the same frame size."""
-    for name, value in (
-        ("throughput_pps", throughput_pps),
-        ("overload_s", overload_s),
-        ("watched_s", watched_s),
-        ("repetitions", repetitions),
-    ):
-        positive(name, value)
+    positive(
+        throughput_pps=throughput_pps,
+        overload_s=overload_s,
+        watched_s=watched_s,
+        repetitions=repetitions,
+    )
     trials = Trials(device, attempts)
     overload = min(throughput_pps * OVERLOAD, device.max_pps)
     reduced = overload * REDUCED
