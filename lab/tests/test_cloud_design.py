@@ -180,7 +180,7 @@ def test_parts_have_what_they_do_not_name_from_above() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("sizes = [", "no TOML"),
+        ("sizes = [", "not TOML"),
         ("colour = 1", "colour: no such field (there are: note, link, frameworks"),
         ("sizes = 64", "sizes: Input should be a valid list (it is 64)"),
         ("sizes = []", "sizes: List should have at least 1 item"),
@@ -210,8 +210,8 @@ def test_parts_have_what_they_do_not_name_from_above() -> None:
         ("[[part]]\nname = 'A b'", "part.0.name: String should match"),
         ("[[part]]\nname = 'a'\n[[part]]\nname = 'a'", "part a is there twice"),
         ("[[part]]\nname = 'a'\ntenants = [1, 1]", "part a, tenants: 1 is named twice"),
-        ("blocks = " + "9" * 5000, "no TOML that can be read: Exceeds the limit"),
-        ("a = " + "[" * 100_000, "no TOML that can be read: maximum recursion depth"),
+        ("blocks = " + "9" * 5000, "TOML that cannot be read: Exceeds the limit"),
+        ("a = " + "[" * 100_000, "TOML that cannot be read: maximum recursion depth"),
     ],
     ids=lambda value: value[:40],
 )

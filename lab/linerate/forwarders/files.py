@@ -40,15 +40,20 @@ def read(path: Path) -> list[Definition]:
     return parse(text, str(path))
 
 
-def parse(text: str, where: str) -> list[Definition]:
-    """The definitions of a file's text; `where`: the file, for errors, which are as of `read`."""
+def toml(text: str, where: str) -> dict[str, Any]:
+    """What a TOML file's text says; raises `UsageError` naming the file, `where`."""
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{where}: not TOML: {error}") from error
     except (ValueError, RecursionError) as error:
         # The parser has no error of its own for long numbers and deeply nested lists.
         raise UsageError(f"{where}: TOML that cannot be read: {error}") from error
+
+
+def parse(text: str, where: str) -> list[Definition]:
+    """The definitions of a file's text; `where`: the file, for errors, which are as of `read`."""
+    data = toml(text, where)
     if "forwarder" not in data and "defaults" not in data:
         return [_definition(data, where)]
     if other := sorted(set(data) - {"forwarder", "defaults"}):

@@ -32,7 +32,6 @@ Without any `[[part]]` everything is crossed with everything.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib import resources
@@ -43,6 +42,7 @@ from pydantic import Field, ValidationError
 
 from linerate.experiments.cloud.design.parts import Part, TenantShape
 from linerate.forwarders import FORWARDERS
+from linerate.forwarders.files import toml
 from linerate.host.errors import UsageError, look_up
 from linerate.links import LINKS, TABLES
 from linerate.records.cloud_summary import CpuName
@@ -145,13 +145,7 @@ def text_of(design: str) -> str:
 
 def parse(text: str, name: str) -> DesignFile:
     """What a file says. `name`: of the file, for errors."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{name}: no TOML: {error}") from error
-    except (ValueError, RecursionError) as error:
-        # For numbers of thousands of digits and lists in lists the parser has no error of its own.
-        raise UsageError(f"{name}: no TOML that can be read: {error}") from error
+    data = toml(text, name)
     try:
         found = DesignFile.model_validate(data)
     except ValidationError as error:
