@@ -6,7 +6,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable
+from typing import Any
 
+from linerate.records.cells import Arm
 from linerate.records.summary import ArmSummary
 from linerate.records.summary_figures import InvalidReason, LowerLoad, Quartiles
 from linerate.records.trial import InvalidCode, Trial
@@ -50,9 +52,22 @@ def median_of(values: Iterable[float | None]) -> float | None:
     return statistics.median(data) if data else None
 
 
+def arm_of(arm: Arm, trials: list[Trial], **figures: Any) -> ArmSummary:
+    """What it is and how many trials it has, with these figures."""
+    program = program_of(trials, arm.forwarder)
+    return ArmSummary(
+        arm=arm.label,
+        forwarder=arm.forwarder,
+        language=program.language,
+        kind=program.kind,
+        trials=len(trials),
+        invalid=sum(not trial.valid for trial in trials),
+        **figures,
+    )
+
+
 def summarise_arm(label: str, trials: list[Trial], probed: list[Trial]) -> ArmSummary:
     """`probed`: trials of the same program with the probe in it, for the figures of its polls."""
-    program = program_of(trials, trials[0].forwarder)
     valid = [trial for trial in trials if trial.valid]
     polls = [trial for trial in probed if trial.valid]
     frames = {}
@@ -82,13 +97,9 @@ def summarise_arm(label: str, trials: list[Trial], probed: list[Trial]) -> ArmSu
         accepted, taken = trial.frames.accepted, trial.frames.forwarder_rx
         return None if accepted is None or taken is None else _share(accepted - taken, accepted)
 
-    return ArmSummary(
-        arm=label,
-        forwarder=trials[0].forwarder,
-        language=program.language,
-        kind=program.kind,
-        trials=len(trials),
-        invalid=len(trials) - len(valid),
+    return arm_of(
+        Arm(label, trials[0].forwarder),
+        trials,
         mpps=quartiles(_mega(trial.frames.forwarder_rx_pps) for trial in valid),
         received_mpps=quartiles(_mega(trial.frames.received_pps) for trial in valid),
         cycles_per_packet=quartiles(

@@ -143,20 +143,43 @@ def blocks_of(trials: list[Trial]) -> int:
     return len({trial.block for trial in trials})
 
 
+def pair_arms(
+    cell: CellSummary,
+    metric: TrialMetric,
+    trials: list[Trial],
+    labels: Sequence[str],
+    *,
+    planned: int,
+    primary: bool = False,
+    load_share: float | None = None,
+) -> CellPairs:
+    """Every arm with the baseline, the first label, by one metric of these trials.
+
+    `planned`: blocks in which there should be some. `load_share`: where all are at that load.
+    """
+    baseline, *others = labels
+    return CellPairs(
+        cell=cell,
+        metric=metric.name,
+        primary=primary,
+        baseline=baseline,
+        control=pair(trials, baseline + AA_SUFFIX, baseline, metric),
+        pairs={
+            label: pair(trials, label, baseline, metric)
+            for label in others
+            if not label.endswith(AA_SUFFIX)
+        },
+        planned=planned,
+        load_share=load_share,
+        lost={} if load_share is None else losses_at(cell, load_share),
+    )
+
+
 def pair_cell(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list[CellPairs]:
     """Every arm with the baseline, the first label, by every metric of the cell."""
-    baseline = labels[0]
-    others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
+    planned = blocks_of(trials)
     return [
-        CellPairs(
-            cell=cell,
-            metric=metric.name,
-            primary=place == 0,
-            baseline=baseline,
-            control=pair(trials, baseline + AA_SUFFIX, baseline, metric),
-            pairs={label: pair(trials, label, baseline, metric) for label in others},
-            planned=blocks_of(trials),
-        )
+        pair_arms(cell, metric, trials, labels, planned=planned, primary=place == 0)
         for place, metric in enumerate(metrics_of(cell))
     ]
 
@@ -221,25 +244,17 @@ def pair_at_loads(  # noqa: PLR0917
 
     `trials`: those at fixed loads. `planned`: blocks in which there should be some.
     """
-    baseline = labels[0]
-    others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
-    found = []
-    for share in loads:
-        mine = [trial for trial in trials if trial.request.load_share == share]
-        found.append(
-            CellPairs(
-                cell=cell,
-                metric=metric.name,
-                primary=False,
-                baseline=baseline,
-                control=pair(mine, baseline + AA_SUFFIX, baseline, metric),
-                pairs={label: pair(mine, label, baseline, metric) for label in others},
-                planned=planned,
-                load_share=share,
-                lost=losses_at(cell, share),
-            )
+    return [
+        pair_arms(
+            cell,
+            metric,
+            [trial for trial in trials if trial.request.load_share == share],
+            labels,
+            planned=planned,
+            load_share=share,
         )
-    return found
+        for share in loads
+    ]
 
 
 def led(rates: list[CellPairs], costs: list[CellPairs], *, costs_lead: bool) -> list[CellPairs]:

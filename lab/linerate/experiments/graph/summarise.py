@@ -15,7 +15,7 @@ from linerate.records.summary_figures import GraphFigures
 from linerate.records.trial import Trial
 from linerate.runs.run_summary import Setup, summary_of
 from linerate.verdict.arms import quartiles
-from linerate.verdict.comparisons import CellPairs, blocks_of, pair
+from linerate.verdict.comparisons import CellPairs, blocks_of, pair_arms
 
 
 def figures(trials: Sequence[Trial], build: str) -> GraphFigures:
@@ -121,21 +121,10 @@ def _pairs(
     cell: CellSummary, trials: list[Trial], labels: Sequence[str], *, primary: bool
 ) -> CellPairs:
     """Every arm that the cell has with the baseline: what is absent is not compared."""
-    baseline, *others = labels
     there = {arm.arm for arm in cell.arms}
-    return CellPairs(
-        cell=cell,
-        metric=OBJECTS.name,
-        primary=primary,
-        baseline=baseline,
-        control=pair(trials, baseline + AA_SUFFIX, baseline, OBJECTS),
-        pairs={
-            label: pair(trials, label, baseline, OBJECTS)
-            for label in others
-            if label in there and baseline in there and not label.endswith(AA_SUFFIX)
-        },
-        planned=blocks_of(trials),
-    )
+    compared = [labels[0], *(label for label in labels[1:] if {label, labels[0]} <= there)]
+    planned = blocks_of(trials)
+    return pair_arms(cell, OBJECTS, trials, compared, planned=planned, primary=primary)
 
 
 def pairs_of_cells(summary: Summary, trials: list[Trial], labels: Sequence[str]) -> list[CellPairs]:

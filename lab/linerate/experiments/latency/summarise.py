@@ -15,14 +15,14 @@ from linerate.experiments.latency.figures import (
     trials_at,
 )
 from linerate.experiments.latency.loads import IDLE, INSIDE_LOADS, LOADS, LOW_LOAD, Step
-from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.cells import Arm, Cell
 from linerate.records.outcome import Clock
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import LatencySummary
 from linerate.records.trial import Protocol, Trial
 from linerate.runs.run_summary import Setup, books_of, summary_of
-from linerate.verdict.arms import median_of, quartiles
-from linerate.verdict.comparisons import CellPairs, blocks_of, losses_at, pair
+from linerate.verdict.arms import arm_of, median_of, quartiles
+from linerate.verdict.comparisons import CellPairs, blocks_of, pair_arms
 from linerate.verdict.metrics import HIGH_ROUND_TRIP, INSIDE, ROUND_TRIP, TrialMetric
 from linerate.verdict.programs import program_of
 
@@ -90,13 +90,9 @@ def _arm(arm: Arm, cell: Cell, asked: Asked, own: list[Trial], trials: list[Tria
     floods = [t for t in own if t.request.load == "flood"]
     # At idle without a capacity something had to stand there.
     loaded = [t for t in searched(own, "latency") if t.request.maximum_pps != t.request.pps]
-    return ArmSummary(
-        arm=arm.label,
-        forwarder=arm.forwarder,
-        language=program.language,
-        kind=program.kind,
-        trials=len(own),
-        invalid=sum(not t.valid for t in own),
+    return arm_of(
+        arm,
+        own,
         received_mpps=quartiles(
             t.frames.received_pps / 1e6
             for t in floods
@@ -149,19 +145,7 @@ def pairs_at(
     primary: bool = False,
 ) -> CellPairs:
     """Every arm with the baseline, by one metric of the trials of one step."""
-    baseline, *others = labels
-    return CellPairs(
-        cell=cell,
-        metric=metric.name,
-        primary=primary,
-        baseline=baseline,
-        control=pair(trials, baseline + AA_SUFFIX, baseline, metric),
-        pairs={
-            label: pair(trials, label, baseline, metric)
-            for label in others
-            if not label.endswith(AA_SUFFIX)
-        },
-        planned=blocks_of(trials),
-        load_share=load,
-        lost=losses_at(cell, load),
+    planned = blocks_of(trials)
+    return pair_arms(
+        cell, metric, trials, labels, planned=planned, primary=primary, load_share=load
     )

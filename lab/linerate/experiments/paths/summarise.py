@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from linerate.experiments.paths.published import bands
-from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.cells import Arm, Cell
 from linerate.records.outcome import CpuPart
 from linerate.records.summary import ArmSummary, Ceiling, CellSummary, Summary
 from linerate.records.summary_figures import PathFigures
@@ -25,7 +25,7 @@ from linerate.verdict.arms import (
     summarise_lower_load,
 )
 from linerate.verdict.ceiling import CEILING_SHARE, limits
-from linerate.verdict.comparisons import CellPairs, blocks_of, led, pair, pair_at_loads
+from linerate.verdict.comparisons import CellPairs, blocks_of, led, pair_arms, pair_at_loads
 from linerate.verdict.delays import latency_us
 from linerate.verdict.metrics import COMMON_HIGH_LATENCY, COMMON_MEDIAN_LATENCY, CPU_TIME, RECEIVED
 
@@ -187,17 +187,7 @@ def loads_of(cell: CellSummary) -> list[float]:
 
 def rate_pairs(cell: CellSummary, trials: list[Trial], labels: list[str]) -> CellPairs:
     """Every path with the reference by what it brings back in a flood."""
-    baseline = labels[0]
-    others = [label for label in labels[1:] if not label.endswith(AA_SUFFIX)]
-    return CellPairs(
-        cell=cell,
-        metric=RECEIVED.name,
-        primary=True,
-        baseline=baseline,
-        control=pair(trials, baseline + AA_SUFFIX, baseline, RECEIVED),
-        pairs={label: pair(trials, label, baseline, RECEIVED) for label in others},
-        planned=blocks_of(trials),
-    )
+    return pair_arms(cell, RECEIVED, trials, labels, planned=blocks_of(trials), primary=True)
 
 
 def _pairs(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list[CellPairs]:

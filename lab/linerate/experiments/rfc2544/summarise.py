@@ -26,11 +26,10 @@ from linerate.records.types import Limiter
 from linerate.runs.run_summary import Setup, books_of, summary_of
 from linerate.trial.search.latency import DEFINITION
 from linerate.trial.search.replay import RATE_TOLERANCE
-from linerate.verdict.arms import summarise_arm, summarise_lower_load
+from linerate.verdict.arms import arm_of, summarise_arm, summarise_lower_load
 from linerate.verdict.ceiling import CEILING_SHARE, UNPROVEN_SHARE, ceiling_of, cost_leads
 from linerate.verdict.comparisons import CellPairs, Pairing, both_of, led, pair_costs, pair_searched
 from linerate.verdict.metrics import NDR, PDR
-from linerate.verdict.programs import program_of
 
 
 @dataclass(kw_only=True)
@@ -252,18 +251,10 @@ def _flooded(asked: Asked, tests: list[Trial]) -> dict[int, Ceiling]:
 def _arm(asked: Asked, whole: _Cell, arm: Arm) -> ArmSummary:
     units = whole.of(arm.label)
     trials = [trial for each in units for trial in each.trials]
-    program = program_of(trials, arm.forwarder)
-    return ArmSummary(
-        arm=arm.label,
-        forwarder=arm.forwarder,
-        language=program.language,
-        kind=program.kind,
-        trials=len(trials),
-        invalid=sum(not trial.valid for trial in trials),
-        search=figures_of(
-            units, asked.search, whole.cell, asked.tests_of(arm.label), asked.latency_definition
-        ),
+    figures = figures_of(
+        units, asked.search, whole.cell, asked.tests_of(arm.label), asked.latency_definition
     )
+    return arm_of(arm, trials, search=figures)
 
 
 def _place(asked: Asked, whole: _Cell, entry: ArmSummary, flooded: Mapping[int, Ceiling]) -> None:

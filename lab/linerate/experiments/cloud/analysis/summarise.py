@@ -16,10 +16,10 @@ from linerate.experiments.cloud.session.isolation import isolation
 from linerate.experiments.cloud.window import beside_of, levels_of
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.cloud_summary import CloudAnswers
-from linerate.records.summary import ArmSummary, CellSummary, Summary
+from linerate.records.summary import CellSummary, Summary
 from linerate.records.trial import Trial
 from linerate.runs.run_summary import Setup, books_of, summary_of
-from linerate.verdict.programs import program_of
+from linerate.verdict.arms import arm_of
 
 ACCELERATORS = {
     "kvm": "KVM: the processor runs them itself",
@@ -68,16 +68,7 @@ def _cells(setup: Setup, trials: list[Trial]) -> list[CellSummary]:
         for arm in setup.arms:
             own = [trial for trial in mine if trial.arm == arm.label]
             if own:
-                arms.append(
-                    ArmSummary(
-                        arm=arm.label,
-                        forwarder=arm.forwarder,
-                        language=program_of(own, arm.forwarder).language,
-                        kind=program_of(own, arm.forwarder).kind,
-                        trials=len(own),
-                        invalid=sum(not trial.valid for trial in own),
-                    )
-                )
+                arms.append(arm_of(arm, own))
         if arms:
             found.append(
                 CellSummary(
