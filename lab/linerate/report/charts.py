@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 from altair.utils.schemapi import disable_debug_mode
@@ -66,6 +66,34 @@ def inline(values: list[dict[str, Any]]) -> Any:
 def with_interval(rows: list[dict[str, Any]]) -> alt.Chart:
     """Only what has an interval: too few trials give none, and none is drawn."""
     return alt.Chart(inline([row for row in rows if row["low"] is not None]))
+
+
+def medians(
+    rows: list[dict[str, Any]],
+    along: Literal["x", "y"],
+    *,
+    title: str,
+    scale: Any = alt.Undefined,
+    axis: Any = alt.Undefined,
+    width: int = 3,
+    opacity: float = 1,
+    size: int = 60,
+    **encoding: Any,
+) -> list[alt.Chart]:
+    """A line from each row's `low` to its `high`, where it has an interval, and a point of `size`
+    at its `value`, along one axis of the chart. `width`, `opacity`: of the line.
+    """
+    channel, end = {"x": (alt.X, alt.X2), "y": (alt.Y, alt.Y2)}[along]
+
+    def at(field: str) -> dict[str, Any]:
+        return {along: channel(f"{field}:Q", title=title, scale=scale, axis=axis)}
+
+    line = with_interval(rows).mark_rule(strokeWidth=width, opacity=opacity)
+    point = alt.Chart(inline(rows)).mark_point(filled=True, size=size, opacity=1)
+    return [
+        line.encode(**at("low"), **{f"{along}2": end("high:Q")}, **encoding),
+        point.encode(**at("value"), **encoding),
+    ]
 
 
 def styled(layers: Sequence[alt.Chart], height: int, description: str) -> dict[str, Any]:

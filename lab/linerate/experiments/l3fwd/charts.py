@@ -37,7 +37,8 @@ def levels(of: str, on: str, cells: Sequence[CellSummary]) -> dict[str, Any] | N
     # 0 has a place on a scale that is linear there.
     scale = alt.Scale(type="log" if there[0] else "symlog")
     x = alt.X("level:Q", title=of, scale=scale, axis=alt.Axis(values=there, format=","))
-    y = alt.Y("value:Q", title=_Y, scale=alt.Scale(zero=True))
+    zero = alt.Scale(zero=True)
+    y = alt.Y("value:Q", title=_Y, scale=zero)
     colour = alt.Color("arm:N", scale=charts.colours(names), sort=names)
     tips = [
         alt.Tooltip("arm:N"),
@@ -46,18 +47,10 @@ def levels(of: str, on: str, cells: Sequence[CellSummary]) -> dict[str, Any] | N
         alt.Tooltip("low:Q", format=".1f"),
         alt.Tooltip("high:Q", format=".1f"),
     ]
-    base = alt.Chart(charts.inline(rows))
-    lines = base.mark_line().encode(x=x, y=y, color=colour)
-    points = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x=x, y=y, color=colour, tooltip=tips
-    )
-    intervals = (
-        charts.with_interval(rows)
-        .mark_rule(strokeWidth=3)
-        .encode(x=x, y=alt.Y("low:Q", title=_Y), y2=alt.Y2("high:Q"), color=colour)
-    )
+    lines = alt.Chart(charts.inline(rows)).mark_line().encode(x=x, y=y, color=colour)
+    layers = charts.medians(rows, "y", title=_Y, scale=zero, x=x, color=colour, tooltip=tips)
     return charts.styled(
-        [lines, intervals, points],
+        [lines, *layers],
         300,
         f"Cycles per packet by the number of {of} on {on}, a curve for each forwarder: medians "
         "with 95 % intervals, as in the table below.",

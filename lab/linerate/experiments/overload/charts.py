@@ -111,9 +111,7 @@ def lower_loads(cell: CellSummary) -> dict[str, Any] | None:
     if not rows:
         return None
     labels = [arm.arm for arm in cell.arms]
-    base = alt.Chart(charts.inline(rows))
     title = "busy cycles per packet (fewer is better)"
-    x = alt.X("value:Q", title=title, scale=alt.Scale(zero=False, padding=12))
     y = alt.Y("load:N", title="load, of the ceiling", sort=None)
     offset = alt.YOffset("arm:N", sort=labels)
     used = [label for label in labels if any(row["arm"] == label for row in rows)]
@@ -130,23 +128,13 @@ def lower_loads(cell: CellSummary) -> dict[str, Any] | None:
         alt.Tooltip("low:Q", format=".1f"),
         alt.Tooltip("high:Q", format=".1f"),
     ]
-    rule = (
-        charts.with_interval(rows)
-        .mark_rule(strokeWidth=3)
-        .encode(
-            x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False, padding=12)),
-            x2=alt.X2("high:Q"),
-            y=y,
-            yOffset=offset,
-            color=colour,
-            tooltip=tips,
-        )
-    )
-    point = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=x, y=y, yOffset=offset, color=colour, tooltip=tips
-    )
+    scale = alt.Scale(zero=False, padding=12)
+    layers = charts.medians(
+        rows, "x", title=title, scale=scale, size=90, y=y, yOffset=offset, color=colour,
+        tooltip=tips,
+    )  # fmt: skip
     return charts.styled(
-        [rule, point],
+        layers,
         44 * len({row["load"] for row in rows}) * max(1, len(used)),
         f"Busy cycles per packet of each forwarder at fixed loads on {cell.link} at {cell.size} B: "
         "medians with 95 % intervals, as in the table below.",

@@ -159,31 +159,12 @@ def ratio_bands(bands: Sequence[Band]) -> Spec | None:
         alt.Tooltip("what:N"),
         *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("value", "low", "high")),
     ]
-    rule = (
-        charts.with_interval(rows)
-        .mark_rule(strokeWidth=4)
-        .encode(
-            x=alt.X("low:Q", title=title, scale=scale),
-            x2=alt.X2("high:Q"),
-            y=y,
-            yOffset=offset,
-            color=colour,
-            tooltip=tips,
-        )
-    )
-    point = (
-        alt.Chart(charts.inline(rows))
-        .mark_point(filled=True, size=90, opacity=1)
-        .encode(
-            x=alt.X("value:Q", title=title, scale=scale),
-            y=y,
-            yOffset=offset,
-            color=colour,
-            tooltip=tips,
-        )
-    )
+    layers = charts.medians(
+        rows, "x", title=title, scale=scale, width=4, size=90, y=y, yOffset=offset, color=colour,
+        tooltip=tips,
+    )  # fmt: skip
     return charts.styled(
-        [rule, point],
+        layers,
         56 * len(bands),
         "Published ratios of other paths to DPDK with bands of 25 % around them, as published, and "
         "beside each the ratio of this run, where there is one. The table below says the same.",
@@ -219,21 +200,7 @@ def _points(
         alt.Tooltip("place:N"),
         *(alt.Tooltip(f"{name}:Q", format=".1f") for name in ("value", "low", "high")),
     ]
-    rule = (
-        charts.with_interval(rows)
-        .mark_rule(strokeWidth=3)
-        .encode(
-            x=alt.X("low:Q", title=title),
-            x2=alt.X2("high:Q"),
-            y=y,
-            yOffset=offset,
-            color=colour,
-            tooltip=tips,
-        )
+    layers = charts.medians(
+        rows, "x", title=title, size=80, y=y, yOffset=offset, color=colour, tooltip=tips
     )
-    point = (
-        alt.Chart(charts.inline(rows))
-        .mark_point(filled=True, size=80, opacity=1)
-        .encode(x=alt.X("value:Q", title=title), y=y, yOffset=offset, color=colour, tooltip=tips)
-    )
-    return charts.styled([rule, point], (_ROW * len(places) + 12) * len(paths), description)
+    return charts.styled(layers, (_ROW * len(places) + 12) * len(paths), description)

@@ -86,22 +86,13 @@ def _points(
     description: str,
     title: str,
 ) -> Spec:
-    x = alt.X("value:Q", title=f"{title}: {_X}", scale=alt.Scale(zero=True))
     colour = alt.Color("arm:N", scale=_colours(rows))
     tips = [alt.Tooltip("cell:N"), alt.Tooltip("arm:N"), alt.Tooltip("value:Q", format=".1f")]
-    points = (
-        alt.Chart(charts.inline(rows))
-        .mark_point(filled=True, size=60, opacity=1)
-        .encode(x=x, color=colour, tooltip=tips, **place)
-    )
-    intervals = (
-        charts.with_interval(rows)
-        .mark_rule(strokeWidth=3)
-        .encode(
-            x=alt.X("low:Q", title=f"{title}: {_X}"), x2=alt.X2("high:Q"), color=colour, **place
-        )
-    )
-    return charts.styled([intervals, points], height, description)
+    layers = charts.medians(
+        rows, "x", title=f"{title}: {_X}", scale=alt.Scale(zero=True), color=colour, tooltip=tips,
+        **place,
+    )  # fmt: skip
+    return charts.styled(layers, height, description)
 
 
 def batches(cells: Sequence[CellSummary], title: str) -> Spec | None:
@@ -110,26 +101,14 @@ def batches(cells: Sequence[CellSummary], title: str) -> Spec | None:
     if len({row["batch"] for row in rows}) < 2:
         return None
     x = alt.X("batch:Q", title="objects in a batch", scale=alt.Scale(type="log", base=2))
-    y = alt.Y("value:Q", title="million objects per second", scale=alt.Scale(zero=True))
+    title_y, zero = "million objects per second", alt.Scale(zero=True)
+    y = alt.Y("value:Q", title=title_y, scale=zero)
     colour = alt.Color("arm:N", scale=_colours(rows))
     tips = [alt.Tooltip("cell:N"), alt.Tooltip("arm:N"), alt.Tooltip("value:Q", format=".1f")]
-    base = alt.Chart(charts.inline(rows))
-    lines = base.mark_line().encode(x=x, y=y, color=colour)
-    points = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x=x, y=y, color=colour, tooltip=tips
-    )
-    intervals = (
-        charts.with_interval(rows)
-        .mark_rule(strokeWidth=3)
-        .encode(
-            x=x,
-            y=alt.Y("low:Q", title="million objects per second"),
-            y2=alt.Y2("high:Q"),
-            color=colour,
-        )
-    )
+    lines = alt.Chart(charts.inline(rows)).mark_line().encode(x=x, y=y, color=colour)
+    layers = charts.medians(rows, "y", title=title_y, scale=zero, x=x, color=colour, tooltip=tips)
     return charts.styled(
-        [lines, intervals, points],
+        [lines, *layers],
         260,
         f"Throughput by the number of objects in a batch ({title}), a curve for each arm: medians "
         "with 95 % intervals.",
@@ -161,25 +140,16 @@ def doublings(splitting: Sequence[Splitting]) -> Spec | None:
     if not rows:
         return None
     names = list(dict.fromkeys(str(row["what"]) for row in rows))
-    place = {
+    place: dict[str, Any] = {
         "y": alt.Y("what:N", title=None, sort=names),
         "yOffset": alt.YOffset("arm:N", sort=_arms(rows)),
     }
     title = "change of objects per second with twice the ways, %"
     colour = alt.Color("arm:N", scale=_colours(rows))
     tips = [alt.Tooltip("cell:N"), alt.Tooltip("arm:N"), alt.Tooltip("value:Q", format="+.1f")]
-    points = (
-        alt.Chart(charts.inline(rows))
-        .mark_point(filled=True, size=60, opacity=1)
-        .encode(x=alt.X("value:Q", title=title), color=colour, tooltip=tips, **place)
-    )
-    intervals = (
-        charts.with_interval(rows)
-        .mark_rule(strokeWidth=3)
-        .encode(x=alt.X("low:Q", title=title), x2=alt.X2("high:Q"), color=colour, **place)
-    )
+    layers = charts.medians(rows, "x", title=title, color=colour, tooltip=tips, **place)
     return charts.styled(
-        [intervals, points],
+        layers,
         _ROW * len(names) * len({row["arm"] for row in rows}) + 20,
         "The per cent change of the throughput as a batch is split into twice as many, for each "
         "arm, with 95 % intervals.",

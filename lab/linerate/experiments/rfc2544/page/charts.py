@@ -81,7 +81,8 @@ def by_size(
     )
     # Not spread over the whole place, so that neighbours are seen to belong together.
     offset = alt.XOffset("what:N", sort=used, scale=alt.Scale(paddingOuter=1))
-    y = alt.Y("value:Q", title=title, scale=_linear(data, zero=not margin))
+    scale = _linear(data, zero=not margin)
+    y = alt.Y("value:Q", title=title, scale=scale)
     names, ranges = list(used), [colours[name] for name in used]
     if theory:
         names, ranges = [*names, theory.label], [*ranges, charts.MUTED]
@@ -102,23 +103,10 @@ def by_size(
             )
         )
     few = len(sizes) <= UPRIGHT
-    layers.append(
-        charts.with_interval(data)
-        .mark_rule(strokeWidth=3 if few else 2)
-        .encode(
-            x=x,
-            y=alt.Y("low:Q", title=title),
-            y2=alt.Y2("high:Q"),
-            xOffset=offset,
-            color=colour,
-            tooltip=tips,
-        )
-    )
-    layers.append(
-        base.mark_point(filled=True, size=70 if few else 30, opacity=1).encode(
-            x=x, y=y, xOffset=offset, color=colour, tooltip=tips
-        )
-    )
+    layers += charts.medians(
+        data, "y", title=title, scale=scale, width=3 if few else 2, size=70 if few else 30, x=x,
+        xOffset=offset, color=colour, tooltip=tips,
+    )  # fmt: skip
     return charts.styled(layers, HEIGHT, description)
 
 
@@ -247,28 +235,14 @@ def by_load(
     x = alt.X("load:O", title=load, sort=loads, axis=alt.Axis(labelAngle=0, grid=False))
     offset = alt.XOffset("slot:N", sort=[f"{kind} {arm}" for kind in kinds for arm in used])
     colour = _of_arms(used, colours)
-    y = alt.Y("value:Q", title=title, scale=scale, axis=axis)
     tips = _tips(
         [alt.Tooltip("arm:N"), alt.Tooltip("load:O")]
         + ([alt.Tooltip("what:N")] if len(kinds) > 1 else [])
     )
-    rule = (
-        charts.with_interval(data)
-        .mark_rule(strokeWidth=3, opacity=0.55)
-        .encode(
-            x=x,
-            y=alt.Y("low:Q", title=title, scale=scale, axis=axis),
-            y2=alt.Y2("high:Q"),
-            xOffset=offset,
-            color=colour,
-            tooltip=tips,
-        )
-    )
-    point = (
-        alt.Chart(charts.inline(data))
-        .mark_point(filled=True, size=60, opacity=1)
-        .encode(x=x, y=y, xOffset=offset, color=colour, tooltip=tips)
-    )
+    rule, point = charts.medians(
+        data, "y", title=title, scale=scale, axis=axis, opacity=0.55, x=x, xOffset=offset,
+        color=colour, tooltip=tips,
+    )  # fmt: skip
     if len(kinds) > 1:
         point = point.encode(
             shape=alt.Shape(
