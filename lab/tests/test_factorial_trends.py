@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Page and Jonckheere-Terpstra against published examples, tables, scipy, and all orders."""
+"""Page against published examples, tables, scipy, and all orders."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ import pytest
 from factorial_data import COTTON, FACTORS, drawn, observations
 from scipy import stats as scipy_stats
 
-from linerate.experiments.cloud.factorial.trends import jonckheere, page, trend
+from linerate.experiments.cloud.factorial.trends import page, trend
 from linerate.host.errors import DesignError
-
-# Hollander, Wolfe and Chicken, example 6.2 (Hundal 1969): pieces made by workers who knew nothing,
-# roughly, or accurately how much they had made.
-KNOWLEDGE = [[40, 35, 38, 43, 44, 41], [38, 40, 47, 44, 40, 42], [48, 40, 45, 43, 46, 44]]
 
 # Page 1963, table 2: least L that is significant at .05, .01 and .001, by levels and blocks.
 CRITICAL = {
@@ -91,59 +87,9 @@ def test_page_of_many_levels_is_scipys_approximation_but_for_continuity() -> Non
     assert found.rising_p > expected.pvalue
 
 
-def test_knowledge_of_performance() -> None:
-    """The book: U 22, 30.5 and 26.5, J = 79; with ties variance 150.29, J* = 2.04 and P .0207."""
-    found = jonckheere(KNOWLEDGE)
-    assert (found.statistic, found.mean, found.exact) == (79, 54, False)
-    sigma = 150.29**0.5
-    expected = scipy_stats.norm.sf((79 - 54 - 0.5) / sigma)
-    assert found.rising_p == pytest.approx(expected, abs=1e-5)
-    assert scipy_stats.norm.sf((79 - 54) / sigma) == pytest.approx(0.0207, abs=2e-4)
-
-
-def test_the_exact_distribution_of_three_groups_of_six() -> None:
-    """The book's table: P(J >= 79) = .0231 without ties."""
-    values = np.arange(18, dtype=float)
-    # Exchange neighbours of different groups until 79 of 108 pairs rise.
-    groups = [list(values[:6]), list(values[6:12]), list(values[12:])]
-    source = np.random.default_rng(1)
-    while jonckheere(groups).statistic != 79:
-        groups = source.permutation(values).reshape(3, 6).tolist()
-    found = jonckheere(groups)
-    assert found.exact
-    assert found.rising_p == pytest.approx(0.0231, abs=5e-5)
-
-
-@pytest.mark.parametrize("counts", [(2, 2, 2), (1, 3, 2), (3, 3)])
-def test_jonckheere_counts_all_orders(counts: tuple[int, ...]) -> None:
-    ends = list(itertools.accumulate(counts))
-    values = drawn(sum(counts), sum(counts))
-
-    def rising(order: tuple[float, ...]) -> int:
-        groups = [order[end - count : end] for end, count in zip(ends, counts, strict=True)]
-        return sum(b > a for x, y in itertools.combinations(groups, 2) for a in x for b in y)
-
-    every = np.asarray([rising(order) for order in itertools.permutations(values.tolist())])
-    observed = rising(tuple(values.tolist()))
-    split = np.split(values, ends[:-1])
-    found = jonckheere([each.tolist() for each in split])
-    assert found.rising_p == pytest.approx(np.mean(every >= observed))
-    assert found.agreement == pytest.approx(observed / every.max() * 2 - 1)
-
-
-def test_jonckheere_of_two_groups_is_mann_whitney() -> None:
-    first, second = drawn(1, 9).tolist(), drawn(2, 7).tolist()
-    expected = scipy_stats.mannwhitneyu(first, second, method="exact").pvalue
-    assert jonckheere([first, second]).p == pytest.approx(expected)
-    tied, others = [1.0, 1, 2, 3, 3], [2.0, 3, 3, 4, 1]
-    expected = scipy_stats.mannwhitneyu(tied, others, method="asymptotic").pvalue
-    assert jonckheere([tied, others]).p == pytest.approx(expected)
-
-
 def test_constant_values_have_no_trend() -> None:
     assert page(np.ones((4, 3))).p == 1.0
     assert page(np.ones((4, 9))).p == 1.0
-    assert jonckheere([[1.0, 1.0], [1.0]]).p == 1.0
 
 
 def test_a_trend_of_observations() -> None:
@@ -169,5 +115,3 @@ def test_bad_trends_are_told() -> None:
         trend(observations(drawn(4, 8, 2, 2, 3), FACTORS), "load")
     with pytest.raises(DesignError, match="Page's test"):
         page(np.ones((3, 2)))
-    with pytest.raises(DesignError, match="a trend over 2 levels"):
-        jonckheere([[1.0], []])

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does a value rise or fall over ordered levels: Page in blocks, Jonckheere and Terpstra without.
+"""Does a value rise or fall over ordered levels: Page's test in blocks.
 
-Both are two-sided: twice the smaller tail. Page's L is exact, also with ties (the distribution of
-each block's midranks over all of its orders), up to 7 levels, beyond normal with the variance of
-the midranks and a correction for continuity. Jonckheere-Terpstra's J is exact without ties, as a
-sum of independent Mann-Whitney statistics, and normal with ties.
+It is two-sided: twice the smaller tail. L is exact, also with ties (the distribution of each
+block's midranks over all of its orders), up to 7 levels, beyond normal with the variance of the
+midranks and a correction for continuity.
 
 Sources: Page, JASA 58(301), 1963; Hollander, Wolfe and Chicken, Nonparametric Statistical Methods,
-3rd ed., sections 6.2 and 7.2; Harding, J. R. Stat. Soc. C 33(1), 1984 (J by generating functions).
+3rd ed., section 7.2.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, reduce
 
@@ -26,20 +25,17 @@ from linerate.experiments.cloud.factorial.design import Observations
 from linerate.host.errors import DesignError
 from linerate.verdict import stats
 from linerate.verdict.stats import Floats, Paired
-from linerate.verdict.unpaired import mann_whitney_pmf
 
 # Up to so many levels every order of a block is counted: 5040.
 _EXACT_LEVELS = 7
-# Up to so many pairs of values J is exact, as U is in `unpaired`.
-_EXACT_PAIRS = 2500
 
 
 @dataclass(frozen=True)
 class Ordered:
-    """`statistic` is L or J, `mean` what chance gives it; above it values rise with the levels.
+    """`statistic` is L, `mean` what chance gives it; above it values rise with the levels.
 
-    `agreement`: from -1 (every block or pair falls) to 1 (every one rises): the mean of Spearman's
-    correlations with the order of levels, or the share of rising less that of falling pairs.
+    `agreement`: from -1 (every block falls) to 1 (every one rises): the mean of Spearman's
+    correlations with the order of levels.
     `rising_p`: one-sided, of values that rise.
     """
 
@@ -109,54 +105,6 @@ def _normal_tails(excess: float, variance: float) -> tuple[float, float]:
     low = float(scipy_stats.norm.cdf((excess + 0.5) / sigma))
     high = float(scipy_stats.norm.sf((excess - 0.5) / sigma))
     return low, high
-
-
-def jonckheere(groups: Sequence[Sequence[float]]) -> Ordered:
-    """Jonckheere and Terpstra's test: the values of each level, in the order of levels."""
-    if len(groups) < 2 or not all(groups):
-        raise DesignError(
-            f"a trend over {len(groups)} levels with {[len(each) for each in groups]} values",
-            "give two levels or more, each with values",
-        )
-    counts = [len(each) for each in groups]
-    n = sum(counts)
-    differences = [
-        np.subtract.outer(np.asarray(later, float), np.asarray(earlier, float))
-        for earlier, later in itertools.combinations(groups, 2)
-    ]
-    rising = sum(int(np.count_nonzero(each > 0)) for each in differences)
-    tied = sum(int(np.count_nonzero(each == 0)) for each in differences)
-    every = sum(each.size for each in differences)
-    statistic, mean = rising + tied / 2, every / 2
-    together = np.concatenate([np.asarray(each, float) for each in groups])
-    ties = np.unique(together, return_counts=True)[1].tolist()
-    exact = max(ties) == 1 and every <= _EXACT_PAIRS
-    if exact:
-        before = itertools.accumulate(counts[:-1])
-        pmfs = [mann_whitney_pmf(*each) for each in zip(before, counts[1:], strict=True)]
-        falls, rises = _tails(reduce(np.convolve, pmfs), round(statistic))
-    else:
-        falls, rises = _normal_tails(statistic - mean, _variance(n, counts, ties))
-    agreement = (2 * rising + tied) / every - 1
-    return Ordered(statistic, mean, min(1.0, 2 * min(falls, rises)), rises, agreement, exact)
-
-
-def _variance(n: int, counts: Sequence[int], ties: Sequence[int]) -> float:
-    """Of J with ties (Hollander, Wolfe and Chicken, equation 6.19)."""
-
-    def third(sizes: Sequence[int]) -> float:
-        return sum(size * (size - 1) * (2 * size + 5) for size in sizes)
-
-    def second(sizes: Sequence[int]) -> float:
-        return sum(size * (size - 1) * (size - 2) for size in sizes)
-
-    def first(sizes: Sequence[int]) -> float:
-        return sum(size * (size - 1) for size in sizes)
-
-    found = (third([n]) - third(counts) - third(ties)) / 72
-    if n > 2:
-        found += second(counts) * second(ties) / (36 * second([n]))
-    return found + first(counts) * first(ties) / (8 * first([n]))
 
 
 @dataclass(frozen=True)
