@@ -25,6 +25,13 @@ def assert_loads_nothing(page: Page, file: Path) -> None:
     assert page.complaints() == []
 
 
+def assert_readable(page: Page) -> None:
+    """It fits screens, and everyone can read it."""
+    assert_fits(page)
+    assert_is_accessible(page)
+    assert_can_be_read(page)
+
+
 # -- charts --------------------------------------------------------------------------------------
 
 CHARTS = """

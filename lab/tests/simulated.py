@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -222,15 +223,21 @@ def resume(out: Path, console: Console | None = None, **given: object) -> Findin
     return session.resume("overload", out, given, console or quiet(), "linerate --resume")
 
 
-def killed(out: Path, simulation: Simulation, after: int, **values: Any) -> None:
-    """A run that was killed after so many trials: what SIGKILL leaves, without the process."""
-    records = len(simulation.ran) + after
+@contextmanager
+def killed_at(simulation: Any, trials: int) -> Iterator[None]:
+    """The lab dies in here once the simulated machine ran so many trials; then it lives again."""
 
-    def before(plan: Plan) -> None:
-        if len(simulation.ran) >= records:
+    def before(_: object) -> None:
+        if len(simulation.ran) >= trials:
             raise KilledError
 
     simulation.before = before
     with pytest.raises(KilledError):
+        yield
+    simulation.before = lambda _: None
+
+
+def killed(out: Path, simulation: Simulation, after: int, **values: Any) -> None:
+    """A run that was killed after so many trials: what SIGKILL leaves, without the process."""
+    with killed_at(simulation, len(simulation.ran) + after):
         start(out, **values)
-    simulation.before = lambda plan: None

@@ -12,10 +12,10 @@ import pytest
 from chart_specs import valid_charts
 from conftest import simulated_trial
 from simulated import (
-    KilledError,
     Simulation,
     assert_nothing_wraps,
     install,
+    killed_at,
     printed,
     quiet,
 )
@@ -240,15 +240,8 @@ def test_where_no_rules_are_asked_for_there_is_no_table_of_them(
 def test_a_run_goes_on_where_it_was_killed(tmp_path: Path, machine: Simulation) -> None:
     whole = start(tmp_path / "whole")
     machine.ran.clear()
-
-    def before(plan: object) -> None:
-        if len(machine.ran) >= 40:
-            raise KilledError
-
-    machine.before = before
-    with pytest.raises(KilledError):
+    with killed_at(machine, 40):
         start(tmp_path / "run")
-    machine.before = lambda plan: None
     found = session.resume("l3fwd", tmp_path / "run", {}, quiet(), "linerate --resume")
     assert isinstance(found, Found)
     assert [each.model_dump(exclude={"identity": {"session", "run"}}) for each in found.trials] == [

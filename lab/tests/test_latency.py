@@ -11,7 +11,7 @@ import by_schema
 import pytest
 import simulated_latency
 from chart_specs import valid_charts
-from simulated import KilledError, assert_nothing_wraps, printed, quiet
+from simulated import assert_nothing_wraps, killed_at, printed, quiet
 from simulated_latency import (
     CHECKED_HZ,
     COST,
@@ -234,15 +234,8 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, simulation: Simulation, afte
     start(tmp_path / "whole", **given)
     whole = records.read(tmp_path / "whole" / RECORDS)
     simulation.ran.clear()
-
-    def kill(trial: Trial) -> None:
-        if len(simulation.ran) >= after:
-            raise KilledError
-
-    simulation.before = kill
-    with pytest.raises(KilledError):
+    with killed_at(simulation, after):
         start(tmp_path / "cut", **given)
-    simulation.before = lambda trial: None
     resume(tmp_path / "cut")
     found = records.read(tmp_path / "cut" / RECORDS)
 
@@ -270,15 +263,8 @@ def test_a_run_interrupted_at_the_packet_socket_goes_on(
     assert pings == list(range(len(whole) - 12, len(whole)))
     cut = len(whole) - 12 + after - 60
     simulation.ran.clear()
-
-    def kill(trial: Trial) -> None:
-        if len(simulation.ran) >= cut:
-            raise KilledError
-
-    simulation.before = kill
-    with pytest.raises(KilledError):
+    with killed_at(simulation, cut):
         start(tmp_path / "cut", **given)
-    simulation.before = lambda trial: None
     resume(tmp_path / "cut")
     found = records.read(tmp_path / "cut" / RECORDS)
 

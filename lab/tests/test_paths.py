@@ -9,7 +9,7 @@ from pathlib import Path
 
 import by_schema
 import pytest
-from simulated import KilledError, Simulation, install, printed, quiet
+from simulated import Simulation, install, killed_at, printed, quiet
 from simulated_paths import WAYS, Wire, options, resume, start
 from test_resume import without_sessions
 from trials import changed, made_trial
@@ -289,15 +289,8 @@ def test_killed_after_any_trial(tmp_path: Path, wire: Wire, after: int) -> None:
     simulation = simulation_of(wire)
     expected = (tmp_path / "whole" / RECORDS).read_text().splitlines()
     simulation.ran.clear()
-
-    def before(plan: object) -> None:
-        if len(simulation.ran) >= after:
-            raise KilledError
-
-    simulation.before = before
-    with pytest.raises(KilledError):
+    with killed_at(simulation, after):
         start(tmp_path / "run", blocks=2)
-    simulation.before = lambda plan: None
     resume(tmp_path / "run")
     found = (tmp_path / "run" / RECORDS).read_text().splitlines()
     assert [without_sessions(line) for line in found] == [

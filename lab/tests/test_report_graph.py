@@ -91,6 +91,4 @@ def test_every_heading_sorts(page: Page) -> None:
 
 
 def test_it_can_be_read(page: Page) -> None:
-    pages.assert_fits(page)
-    pages.assert_is_accessible(page)
-    pages.assert_can_be_read(page)
+    pages.assert_readable(page)

@@ -13,7 +13,7 @@ from typing import Any
 
 import by_schema
 import pytest
-from simulated import KilledError, Simulation, killed, printed, quiet, resume, start
+from simulated import Simulation, killed, killed_at, printed, quiet, resume, start
 
 from linerate.host.errors import Interrupted, LabError, OutputError, RunError, UsageError
 from linerate.records import run_file
@@ -143,15 +143,8 @@ def test_killed_again_and_again(tmp_path: Path, simulation: Simulation) -> None:
     run = tmp_path / "run"
     killed(run, simulation, 3, **BOTH)
     for stop in range(8, len(expected), 5):
-
-        def before(plan: Plan, stop: int = stop) -> None:
-            if len(simulation.ran) == stop:
-                raise KilledError
-
-        simulation.before = before
-        with pytest.raises(KilledError):
+        with killed_at(simulation, stop):
             resume(run)
-    simulation.before = lambda plan: None
     resume(run)
     assert order(records.read(run / RECORDS)) == order(expected)
     assert order(simulation.ran) == order(expected)
