@@ -27,7 +27,8 @@ from linerate.host.process import RunDirectory, interruptible
 from linerate.host.text import counted
 from linerate.links import LINKS, Link, link
 from linerate.links.eal import Memory
-from linerate.runs.session import pinned, say
+from linerate.runs.progress import say
+from linerate.runs.session import pinned
 from linerate.trial.trial import Bench
 
 # What EAL and the pool of a usual program take of huge pages.

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from linerate.records.summary_figures import Quartiles, Strict
+from linerate.records.summary_figures import Quartiles
+from linerate.records.types import Strict
 
 # `none`: nobody is beside the forwarder.
 LoadName = Literal["none", "idle", "cpu", "io", "network", "mixed"]

@@ -24,10 +24,9 @@ from linerate.records.summary_figures import (
     PathFigures,
     Quartiles,
     SearchFigures,
-    Strict,
 )
 from linerate.records.trial import Kind
-from linerate.records.types import LOW_LOAD, Limited, Limiter, Verdict
+from linerate.records.types import LOW_LOAD, Limited, Limiter, Strict, Verdict
 
 SUMMARY = "summary.json"
 

@@ -3,17 +3,11 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from linerate.records.outcome import CpuPart
 from linerate.records.trial import InvalidCode, Protocol
-from linerate.records.types import Answer, Verdict
-
-
-class Strict(BaseModel):
-    """What is not named here is an error, and so is what is no number."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+from linerate.records.types import Answer, Strict, Verdict
 
 
 class Quartiles(Strict):

@@ -13,6 +13,7 @@ from linerate.host.text import counted
 from linerate.links import link
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import LowerLoad, Quartiles
+from linerate.runs.progress import say
 from linerate.verdict.ceiling import cost_leads, cost_loads, limits
 from linerate.verdict.sentences import no_lower_load
 
@@ -26,6 +27,10 @@ def share(value: float | None) -> str:
     if value is None:
         return "-"
     return "0 %" if value == 0 else f"{value:.2%}".replace("%", " %")
+
+
+def percent(value: float | None) -> str:
+    return "-" if value is None else f"{value * 100:.0f} %"
 
 
 def median(figure: Quartiles | None, digits: int = 2) -> str:
@@ -164,9 +169,9 @@ def print_cell(console: Console, cell: CellSummary) -> None:
     console.print(f"  {peak}books {books}", style="dim")
     _print_polls(console, cell)
     for line in limit_lines(cell):
-        console.print(f"  {line}", style="dim", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"  {line}", "dim")
     if missing:
-        console.print(f"  {missing}", style="dim", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"  {missing}", "dim")
 
 
 def _print_polls(console: Console, cell: CellSummary) -> None:
@@ -186,8 +191,13 @@ def print_answers(console: Console, summary: Summary) -> None:
     console.print()
     for comparison in summary.comparisons:
         if comparison.primary:
-            console.print(comparison.sentence, markup=False, highlight=False, soft_wrap=True)
+            say(console, comparison.sentence)
+    print_notes(console, summary)
+
+
+def print_notes(console: Console, summary: Summary, unit: str = "trials") -> None:
+    """Whether it ended early, and what must be known of all figures. `unit`: of its work."""
     if summary.interrupted:
-        console.print("Ended early: the figures above are from the trials done until then.")
+        say(console, f"Ended early: the figures above are from the {unit} done until then.")
     for warning in summary.warnings:
-        console.print(f"note: {warning}", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"note: {warning}")

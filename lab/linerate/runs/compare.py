@@ -27,11 +27,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from linerate.host.errors import RunError
 from linerate.records.cells import cell_words
 from linerate.records.run_file import made_of
+from linerate.records.types import Strict
 from linerate.runs.agreement import refuse_unlike
 from linerate.runs.experiment import Comparable, Control, Experiment, Gate, Sample
 from linerate.runs.provenance import changed_definitions, changed_programs, deciding, telling
@@ -49,11 +50,7 @@ Verdict = Literal["slower", "not slower", "undecided", "invalid"]
 LOADS_ALIKE = 0.1
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class RunName(_Strict):
+class RunName(Strict):
     """One of the two runs."""
 
     directory: str
@@ -63,7 +60,7 @@ class RunName(_Strict):
     complete: bool
 
 
-class Change(_Strict):
+class Change(Strict):
     """One figure of one arm, from the first run to the second."""
 
     link: str
@@ -92,7 +89,7 @@ class Change(_Strict):
     sentence: str
 
 
-class Missing(_Strict):
+class Missing(Strict):
     """A figure of an arm."""
 
     link: str
@@ -103,7 +100,7 @@ class Missing(_Strict):
     load_share: float | None = None
 
 
-class Regression(_Strict):
+class Regression(Strict):
     """What `linerate compare --json` prints."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)

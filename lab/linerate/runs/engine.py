@@ -42,7 +42,7 @@ from linerate.runs.plans.steps import (
     Step,
     Steps,
 )
-from linerate.runs.progress import Monitor
+from linerate.runs.progress import Monitor, say
 from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Traffic
 from linerate.traffic.sender import Sender
@@ -210,7 +210,7 @@ class Engine:
             case Announce():
                 self.monitor.announce(step.text)
             case Say():
-                self.console.print(step.text, markup=False, highlight=False, soft_wrap=True)
+                say(self.console, step.text)
             case More():
                 self.monitor.add(step.trials)
             case BlockOver():

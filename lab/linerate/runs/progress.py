@@ -19,6 +19,11 @@ from linerate.records.trial import Trial
 PLAIN_EVERY_S = 5.0
 
 
+def say(console: Console, text: str, style: str = "") -> None:
+    """A line as it stands: no markup, no wrapping."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
+
+
 def remaining(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s left" if minutes else f"{rest} s left"
@@ -76,7 +81,7 @@ class Monitor:
             self._progress.update(self._task, description=escape(text))
             self._progress.refresh()
         else:
-            self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            say(self.console, text)
 
     def replayed(self, trial: Trial) -> None:
         """It was run in an earlier session: it tells nothing of how long the others will take."""
@@ -138,4 +143,4 @@ class Monitor:
         self._say(f"{self.done}/{self.total} {where}: {found}{voided}{left and f'; {left}'}")
 
     def _say(self, text: str) -> None:
-        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        say(self._progress.console, text)

@@ -23,9 +23,10 @@ from linerate.records.output import FILES, OutputDirectory
 from linerate.records.run_file import RUN, Part, Run, made_of
 from linerate.records.trial import RECORDS, Trial, dump, scan
 from linerate.runs.experiment import Findings
+from linerate.runs.progress import say
 from linerate.runs.provenance import changed_definitions, changed_programs, deciding, telling
 from linerate.runs.registry import find
-from linerate.runs.session import publish, say, torn_line
+from linerate.runs.session import publish, torn_line
 
 
 @dataclass(frozen=True)

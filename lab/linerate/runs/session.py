@@ -32,6 +32,7 @@ from linerate.records.trial import RECORDS, RecordWriter, Trial, scan
 from linerate.runs.engine import Engine
 from linerate.runs.experiment import Experiment, Findings
 from linerate.runs.plans.blocks import too_few_blocks
+from linerate.runs.progress import say
 from linerate.runs.provenance import described, now, recall, refuse_to_resume, telling, versions
 from linerate.runs.registry import find
 
@@ -159,11 +160,6 @@ def _told(option: str, value: object) -> str:
     if value is None or value == []:
         return f"no {option}"
     return f"{option} {','.join(map(str, value)) if isinstance(value, list) else value}"
-
-
-def say(console: Console, text: str) -> None:
-    """A line as it stands: no markup, no wrapping."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _session(

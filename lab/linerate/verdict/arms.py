@@ -100,8 +100,8 @@ def summarise_arm(label: str, trials: list[Trial], probed: list[Trial]) -> ArmSu
     return arm_of(
         Arm(label, trials[0].forwarder),
         trials,
-        mpps=quartiles(_mega(trial.frames.forwarder_rx_pps) for trial in valid),
-        received_mpps=quartiles(_mega(trial.frames.received_pps) for trial in valid),
+        mpps=quartiles(mega(trial.frames.forwarder_rx_pps) for trial in valid),
+        received_mpps=quartiles(mega(trial.frames.received_pps) for trial in valid),
         cycles_per_packet=quartiles(
             trial.window_cycles_per_packet for trial in valid if trial.request.load == "self-driven"
         ),
@@ -122,7 +122,7 @@ def summarise_arm(label: str, trials: list[Trial], probed: list[Trial]) -> ArmSu
     )
 
 
-def _mega(value: float | None) -> float | None:
+def mega(value: float | None) -> float | None:
     return None if value is None else value / 1e6
 
 

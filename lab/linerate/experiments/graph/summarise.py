@@ -14,7 +14,7 @@ from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import GraphFigures
 from linerate.records.trial import Trial
 from linerate.runs.run_summary import Setup, summary_of
-from linerate.verdict.arms import quartiles
+from linerate.verdict.arms import mega, quartiles
 from linerate.verdict.comparisons import CellPairs, blocks_of, pair_arms
 
 
@@ -23,7 +23,7 @@ def figures(trials: Sequence[Trial], build: str) -> GraphFigures:
     windows = [ran for trial in trials if trial.valid and (ran := window_of(trial))]
     return GraphFigures(
         build=build,
-        mobjects_per_s=quartiles(_mega(each.objects_per_s) for each in windows),
+        mobjects_per_s=quartiles(mega(each.objects_per_s) for each in windows),
         cycles_per_object=quartiles(each.cycles_per_object for each in windows),
         path_nodes=next((each.path_nodes for each in windows if each.path_nodes), None),
         cycles_per_object_per_node=quartiles(map(_per_node, windows)),
@@ -34,10 +34,6 @@ def _language(windows: Sequence[Trial]) -> str:
     """As the records say; those of older versions do not, and then this build may know it."""
     first = windows[0]
     return (first.program.described or described(first.forwarder)).language
-
-
-def _mega(value: float | None) -> float | None:
-    return None if value is None else value / 1e6
 
 
 def _per_node(window: GraphWindow) -> float | None:

@@ -13,7 +13,8 @@ from linerate.links import link
 from linerate.records.outcome import Clock
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import Delayed, Delays, Inside, RoundTrip
-from linerate.report.console import new_table, number, share
+from linerate.report.console import new_table, number, print_notes, share
+from linerate.runs.progress import say
 from linerate.verdict.sentences import controls
 
 QUANTILES = ("0.5", "0.9", "0.99", "0.999")
@@ -220,10 +221,6 @@ def buffer_lines(cell: CellSummary) -> list[str]:
     return told
 
 
-def _say(console: Console, text: str, style: str = "") -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
-
-
 def _print_cell(console: Console, cell: CellSummary, clock: Clock | None) -> None:
     kinds = dict.fromkeys(
         entry.protocol for arm in cell.arms if arm.latency for entry in arm.latency.round_trips
@@ -237,13 +234,13 @@ def _print_cell(console: Console, cell: CellSummary, clock: Clock | None) -> Non
         if table:
             console.print()
             # A title of the table's own would be wrapped to its width.
-            _say(console, str(table.title), "bold")
+            say(console, str(table.title), "bold")
             table.title = None
             console.print(table)
     for line in filter(
         None, [*capacity_lines(cell), *buffer_lines(cell), packet_sender_line(cell)]
     ):
-        _say(console, f"  {line}", "dim")
+        say(console, f"  {line}", "dim")
 
 
 def print_latency(console: Console, summary: Summary) -> None:
@@ -253,14 +250,11 @@ def print_latency(console: Console, summary: Summary) -> None:
     console.print()
     for comparison in summary.comparisons:
         if comparison.primary:
-            _say(console, comparison.sentence)
+            say(console, comparison.sentence)
     others = sum(not each.primary for each in summary.comparisons)
     if others:
-        _say(console, f"{others} further comparisons, exploratory: summary.json and the report.")
-    _say(console, f"The baseline against itself: {controls(summary.aa)}.")
+        say(console, f"{others} further comparisons, exploratory: summary.json and the report.")
+    say(console, f"The baseline against itself: {controls(summary.aa)}.")
     if summary.clock:
-        _say(console, clock_line(summary.clock))
-    if summary.interrupted:
-        _say(console, "Ended early: the figures above are from the trials done until then.")
-    for warning in summary.warnings:
-        _say(console, f"note: {warning}")
+        say(console, clock_line(summary.clock))
+    print_notes(console, summary)

@@ -11,6 +11,7 @@ from linerate.experiments.paths import published, table
 from linerate.links import FindLink
 from linerate.records.summary import CellSummary, Summary
 from linerate.records.trial import Trial
+from linerate.report.console import percent
 from linerate.report.page import Charts, render_page
 
 TEMPLATE = Path(__file__).with_name("paths.html.j2")
@@ -63,6 +64,6 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
         band_chart=placed.place(paths_charts.ratio_bands(summary.bands)),
         published_source=published.SOURCE,
         published_further=published.FURTHER,
-        percent=table.percent,
+        percent=percent,
         lost_by=table.lost_by,
     )

@@ -9,7 +9,8 @@ from rich.table import Table
 from linerate.host.text import counted
 from linerate.records.summary import Band, CellSummary, Summary
 from linerate.records.summary_figures import PathFigures
-from linerate.report.console import interval, median, new_table, number, share
+from linerate.report.console import interval, median, new_table, number, percent, print_notes, share
+from linerate.runs.progress import say
 
 
 def flood_table(cell: CellSummary) -> Table:
@@ -58,10 +59,6 @@ def load_table(cell: CellSummary) -> Table:
             f"{entry.trials - entry.invalid}/{entry.trials}",
         )
     return table
-
-
-def percent(value: float | None) -> str:
-    return "-" if value is None else f"{value * 100:.0f} %"
 
 
 def lost_by(path: PathFigures) -> str:
@@ -140,12 +137,9 @@ def print_summary(console: Console, summary: Summary) -> None:
         if cell.lower_load:
             console.print(load_table(cell))
         for note in notes(cell):
-            console.print(f"  {note}", style="dim", markup=False, highlight=False, soft_wrap=True)
+            say(console, f"  {note}", "dim")
     console.print()
     answers = [each.sentence for each in summary.comparisons if each.primary]
     for line in [*answers, *map(band_line, summary.bands)]:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if summary.interrupted:
-        console.print("Ended early: the figures above are from the trials done until then.")
-    for warning in summary.warnings:
-        console.print(f"note: {warning}", markup=False, highlight=False, soft_wrap=True)
+        say(console, line)
+    print_notes(console, summary)

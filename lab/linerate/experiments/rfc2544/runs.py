@@ -31,6 +31,7 @@ from linerate.records.summary import SUMMARY, Summary, dump
 from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment
 from linerate.runs.kept_runs import compared_costs, control_sample, interrupted_blocks, rate_sample
+from linerate.runs.progress import say
 from linerate.runs.run_summary import setup_of
 from linerate.trial.search.latency import CUT_THROUGH, DEFINITION
 
@@ -52,7 +53,7 @@ class Found:
     def show(self, console: Console) -> None:
         for goal in self.asked.search.goals:
             told = f"A load reaches {goal.name} when {goal_words(goal)}."
-            console.print(told, markup=False, highlight=False, soft_wrap=True)
+            say(console, told)
         print_rfc2544(console, self.summary)
 
 

@@ -21,8 +21,10 @@ from linerate.report.console import (
     median,
     new_table,
     number,
+    print_notes,
     share,
 )
+from linerate.runs.progress import say
 from linerate.verdict.ceiling import cost_leads
 from linerate.verdict.sentences import controls
 
@@ -191,10 +193,6 @@ def core_use_table(cell: CellSummary) -> Table | None:
     return found if found.row_count else None
 
 
-def _say(console: Console, text: str, style: str = "") -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
-
-
 def _print_cell(console: Console, cell: CellSummary) -> None:
     console.print()
     told = {True: "closed", False: "NOT closed", None: "none to close"}[cell.books_closed]
@@ -203,27 +201,27 @@ def _print_cell(console: Console, cell: CellSummary) -> None:
         flood = max(cell.ceiling.measured_mpps.values(), default=None)
         carried = "" if flood is None else f"; a flood carries {flood:.3f}"
         found = f"100 % = {cell.ceiling.pps / 1e6:.3f} Mpps ({cell.ceiling.peer}{carried}); {found}"
-    _say(console, f"{cell.link}, {cell.size} B: {found}")
+    say(console, f"{cell.link}, {cell.size} B: {found}")
     tables = [throughput_table, latency_table, loss_table, burst_table, recovery_table]
     tables.insert(0 if cost_leads(cell) else len(tables), core_use_table)
     for each in tables:
         if table := each(cell):
             # A title of the table's own would be wrapped to its width.
-            _say(console, str(table.title), "bold")
+            say(console, str(table.title), "bold")
             table.title = None
             console.print(table)
     for line in limit_lines(cell):
-        _say(console, f"  {line}", "dim")
+        say(console, f"  {line}", "dim")
     for arm, figures in _searched(cell):
         if figures.void_windows:
-            _say(
+            say(
                 console,
                 f"  {arm.arm}: {figures.void_windows} of {figures.windows} windows were void "
                 "(sender late or forwarder starved) and repeated",
                 "dim",
             )
         for reason, count in figures.reasons.items():
-            _say(console, f"  {arm.arm}: {count} without result: {reason}", "dim")
+            say(console, f"  {arm.arm}: {count} without result: {reason}", "dim")
 
 
 def conformity(summary: Summary) -> str:
@@ -254,13 +252,13 @@ def _print_secondary(console: Console, found: list[Comparison]) -> None:
     answered = [each for each in found if each.verdict in ("faster", "slower", "equal")]
     if found:
         console.print()
-        _say(console, "Secondary, exploratory:")
+        say(console, "Secondary, exploratory:")
     for comparison in answered:
-        _say(console, comparison.sentence)
+        say(console, comparison.sentence)
     if len(answered) < len(found):
         counts = Counter(each.verdict for each in found)
         told = [f"{counts[name]} {name}" for name in ("undecided", "invalid") if counts[name]]
-        _say(
+        say(
             console,
             f"{len(found) - len(answered)} of {len(found)} have no answer ({', '.join(told)}): the "
             "sentences in summary.json say why.",
@@ -275,11 +273,8 @@ def print_rfc2544(console: Console, summary: Summary) -> None:
     console.print()
     for comparison in summary.comparisons:
         if comparison.primary:
-            _say(console, comparison.sentence)
+            say(console, comparison.sentence)
     _print_secondary(console, [each for each in summary.comparisons if not each.primary])
-    _say(console, f"The baseline against itself: {controls(summary.aa)}.")
-    _say(console, conformity(summary))
-    if summary.interrupted:
-        _say(console, "Ended early: the figures above are from the searches done until then.")
-    for warning in summary.warnings:
-        _say(console, f"note: {warning}")
+    say(console, f"The baseline against itself: {controls(summary.aa)}.")
+    say(console, conformity(summary))
+    print_notes(console, summary, "searches")

@@ -14,34 +14,32 @@ from linerate.experiments.cloud.options import Options
 from linerate.host.errors import LabError
 from linerate.host.text import counted
 from linerate.links import link
+from linerate.runs.progress import say
 
 
 def show(console: Console, options: Options) -> None:
     """Parts with their levels, cells, time, and what this machine lacks."""
-
-    def say(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
     design = design_of(options)
-    say(f"design {design.preset}: {design.preset_note}")
+    say(console, f"design {design.preset}: {design.preset_note}")
     for part in design.parts:
-        say(f"part {part.name}: {counted(len(part.places), 'cell')}")
+        say(console, f"part {part.name}: {counted(len(part.places), 'cell')}")
         for factor in FACTORS:
             levels = in_order(factor, [place.level(factor) for place in part.places])
-            say(f"  {factor:<10}{', '.join(levels)}")
+            say(console, f"  {factor:<10}{', '.join(levels)}")
     if design.control:
-        say(f"A/A control: {design.reference} twice in each of its cells")
-    say(f"tenants alone: {counted(len(alone(design.places)), 'combination')} in each block")
+        say(console, f"A/A control: {design.reference} twice in each of its cells")
+    combinations = counted(len(alone(design.places)), "combination")
+    say(console, f"tenants alone: {combinations} in each block")
     for line in told(estimate(design), design, options.minutes):
-        say(line)
+        say(console, line)
     for each in design.not_held:
-        say(f"not run: {each.what} ({counted(each.cells, 'cell')}): {each.reason}")
+        say(console, f"not run: {each.what} ({counted(each.cells, 'cell')}): {each.reason}")
     for text in options.left_out:
-        say(f"note: {text}")
+        say(console, f"note: {text}")
     missing = needs.missing(design.places)
     try:
         link(design.cells[0].link).prepare()
     except LabError as error:
         missing.append(error.message)
     for reason in dict.fromkeys(missing):
-        say(f"missing: {reason}")
+        say(console, f"missing: {reason}")

@@ -21,7 +21,8 @@ from linerate.records.cloud_summary import (
     TakeawayEntry,
 )
 from linerate.records.summary import Summary
-from linerate.report.console import median, new_table, share
+from linerate.report.console import median, new_table, percent, print_notes, share
+from linerate.runs.progress import say
 
 TITLES = {
     "study": "Conclusions of the published study, held against this run:",
@@ -68,10 +69,6 @@ def figures(cell: CloudCellFigures) -> str:
     )
 
 
-def percent(value: float | None) -> str:
-    return "-" if value is None else f"{value * 100:.0f} %"
-
-
 def tables(cells: Sequence[CloudCellFigures]) -> list[Table]:
     """One for each framework, of the setting that is crossed; all cells are in the report."""
     main = main_setting(cells)
@@ -114,34 +111,28 @@ def not_run_line(each: NotRun) -> str:
 def print_summary(console: Console, summary: Summary) -> None:
     """Own rates and tables, one sentence for each takeaway, what was not run, and notes."""
 
-    def line(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
     cloud = summary.cloud
     cells = in_design_order(cloud) if cloud else []
     console.print()
     for own in cloud.own_rates if cloud else ():
-        line(own_rate_words(own))
+        say(console, own_rate_words(own))
     for table in tables(cells):
         console.print(table)
     if others := len(drawn(cells)) - len(main_setting(cells)):
-        line(f"{counted(others, 'cell')} at other rates or CPU shares: see the report")
+        say(console, f"{counted(others, 'cell')} at other rates or CPU shares: see the report")
     told = answers(summary.takeaways)
     for title, entries in told.items():
         console.print()
-        line(title)
+        say(console, title)
         for entry in entries:
-            line(sentence(entry))
+            say(console, sentence(entry))
     if more := others_line(summary.takeaways, sum(map(len, told.values()))):
-        line(more)
+        say(console, more)
     console.print()
     for each in cloud.control if cloud else ():
-        line(control_sentence(each))
+        say(console, control_sentence(each))
     if cloud and any(cell.kind == "vm" for cell in cloud.cells):
-        line(f"virtual machines: {cloud.accelerator or 'it is not known what ran them'}")
+        say(console, f"virtual machines: {cloud.accelerator or 'it is not known what ran them'}")
     for missing in cloud.not_run if cloud else ():
-        line(not_run_line(missing))
-    if summary.interrupted:
-        line("Ended early: the figures above are from the trials done until then.")
-    for warning in summary.warnings:
-        line(f"note: {warning}")
+        say(console, not_run_line(missing))
+    print_notes(console, summary)

@@ -10,7 +10,8 @@ from linerate.experiments.graph.answers import PUBLISHED_ORDERING, PUBLISHED_SPL
 from linerate.experiments.graph.cells import parse
 from linerate.records.summary import Summary
 from linerate.records.summary_figures import CellRatio, GraphFigures, Ordering, Splitting
-from linerate.report.console import interval, median, new_table
+from linerate.report.console import interval, median, new_table, print_notes
+from linerate.runs.progress import say
 from linerate.verdict.ratios import ratio_to_baseline, ratio_words, shown_arms
 from linerate.verdict.sentences import controls
 
@@ -72,30 +73,23 @@ def splitting_line(found: Splitting) -> str:
     return f"{where}: {ALIKE[found.alike]}{why}: {changes}"
 
 
-def _say(console: Console, text: str, style: str = "") -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
-
-
 def print_summary(console: Console, summary: Summary) -> None:
     """Tables, then one sentence per primary comparison, then the published orderings."""
     console.print()
     if summary.cells:
         console.print(cell_table(summary))
     else:
-        _say(console, "No cell has any figures: there is nothing to compare.")
+        say(console, "No cell has any figures: there is nothing to compare.")
     for comparison in summary.comparisons:
         if comparison.primary:
-            _say(console, comparison.sentence)
-    _say(console, f"The baseline against itself: {controls(summary.aa)}.")
+            say(console, comparison.sentence)
+    say(console, f"The baseline against itself: {controls(summary.aa)}.")
     if summary.graph and summary.graph.orderings:
-        _say(console, f"published: {PUBLISHED_ORDERING}; ours:", "bold")
+        say(console, f"published: {PUBLISHED_ORDERING}; ours:", "bold")
         for ordering in summary.graph.orderings:
-            _say(console, f"  {ordering_line(ordering)}")
+            say(console, f"  {ordering_line(ordering)}")
     if summary.graph and summary.graph.splitting:
-        _say(console, f"published: {PUBLISHED_SPLITTING}; ours, objects/s per doubling:", "bold")
+        say(console, f"published: {PUBLISHED_SPLITTING}; ours, objects/s per doubling:", "bold")
         for splitting in summary.graph.splitting:
-            _say(console, f"  {splitting_line(splitting)}")
-    if summary.interrupted:
-        _say(console, "Ended early: the figures above are from the windows done until then.")
-    for warning in summary.warnings:
-        _say(console, f"note: {warning}")
+            say(console, f"  {splitting_line(splitting)}")
+    print_notes(console, summary, "windows")
