@@ -36,6 +36,7 @@ from linerate.forwarders.definition import PLACEHOLDERS
 from linerate.forwarders.files import parse
 from linerate.forwarders.template import Template
 from linerate.host.builds import c_examples
+from linerate.host.cpus import Cores
 from linerate.host.errors import LabError, MissingError, UsageError
 from linerate.host.host import InNamespace
 from linerate.host.netns import Interface
@@ -48,6 +49,7 @@ from linerate.runs.rebuild import report, stored
 
 COMMANDS = Path(__file__).with_name("forwarder_commands.json")
 ROOT = Path(__file__).parents[2]
+CORES = Cores(0, 3, shared_core=False)
 BENCH = ROOT / "bench" / "lab" / "linerate_bench" / "forwarders"
 MINE = """
 name = "mine"
@@ -88,7 +90,7 @@ def commands(directory: Path, monkeypatch: Any) -> dict[str, list[str]]:
         each = Forwarder(known.definition)
         for ports in (1, 2):
             try:
-                command = each.command(3, Memory(hugepages=False), "prefix", wire(name, ports))
+                command = each.command(CORES, Memory(hugepages=False), "prefix", wire(name, ports))
             except UsageError:
                 continue
             if command:
@@ -255,7 +257,7 @@ def test_a_file_stands_for_the_forwarders_in_it(mine: Path) -> None:
     assert named(["c-l2fwd", str(mine)]) == ["c-l2fwd", "mine"]
     found = forwarder("mine")
     found.prepare()
-    command = found.command(3, Memory(hugepages=True), "p", Wire(vdevs=("net_null0",)))
+    command = found.command(CORES, Memory(hugepages=True), "p", Wire(vdevs=("net_null0",)))
     assert command is not None
     assert command.argv == (
         str(mine.parent / "mine"), "-l", "3", "--in-memory", "--file-prefix", "p", "--no-pci",
@@ -295,7 +297,7 @@ def test_how_it_is_started_and_stopped(mine: Path) -> None:
         + 'stop = { signal = "SIGTERM", within_s = 9 }\nports = { on = "interfaces" }\n'
     )
     named([str(mine)])
-    command = forwarder("mine").command(3, Memory(hugepages=True), "p", wire("af-xdp", 2))
+    command = forwarder("mine").command(CORES, Memory(hugepages=True), "p", wire("af-xdp", 2))
     assert command is not None
     assert command.argv == (str(mine.parent / "mine"), "f0", "f1", "--", "-p", "3")
     assert command.environment == {"MASK": "0x3 of 2"}
@@ -308,7 +310,7 @@ def test_who_looks_at_polls_and_spans(mine: Path) -> None:
         (definition,) = parse(MINE.replace('"dpdk"', '"kernel"') * ("own" in text) or MINE, "x")
         each = Forwarder(definition.model_copy(update=json.loads(text.removeprefix("own "))))
         command = Forwarder(each.definition, mine).command(
-            3, Memory(hugepages=True), "p", Wire(vdevs=("net_null0",)), probed=True
+            CORES, Memory(hugepages=True), "p", Wire(vdevs=("net_null0",)), probed=True
         )
         assert command is not None
         return each.polling, each.spans, "-d" in command.argv

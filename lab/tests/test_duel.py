@@ -12,17 +12,17 @@ import by_schema
 import numpy as np
 import pytest
 
-from linerate.cli.duel_command import asked_of, link_of, parse_within, status_of
+from linerate.cli.duel_command import asked_of, how, lcores_of, parse_within, status_of
 from linerate.experiments.duel import programs
 from linerate.experiments.duel.faults import FaultError
 from linerate.experiments.duel.faults import refuse as refuse_windows
-from linerate.experiments.duel.programs import program_of, refuse
+from linerate.experiments.duel.programs import program_of
 from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
-from linerate.experiments.duel.verdict import Verdict
-from linerate.experiments.duel.window import Slice, Window
-from linerate.forwarders import FORWARDERS, registry
+from linerate.experiments.duel.verdict import Agreement, Verdict
+from linerate.experiments.duel.window import Offered, Slice, Window
+from linerate.forwarders import FORWARDERS, Forwarder, registry
 from linerate.host.errors import UsageError
 from linerate.host.exit_status import ExitStatus
 from linerate.links import link
@@ -56,6 +56,7 @@ def test_a_file_is_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("nosuch", "A nosuch: no such forwarder, and no command line in quotes either"),
         ("./fw", "has no {eal}"),
         ("./fw -- -p 3", "has no {eal}"),
+        ("./fw --interface {port}", "and no {rx} or {tx}"),
         ("./fw {eal", "'./fw {eal'"),
         ("./fw {eal} -- -p {mask}", "unknown placeholder {mask}"),
         ("./fw {eal} 'x", "No closing quotation"),
@@ -68,29 +69,50 @@ def test_other_words_are_refused_by_name(word: str, message: str) -> None:
     assert message in str(raised.value)
 
 
+def test_a_command_line_may_have_interfaces() -> None:
+    found = program_of("./fw {rx} {tx}", "A").definition
+    assert (found.kind, found.counted, found.ready.by) == ("kernel", "link", "forwarding")
+
+
+def test_lcores_are_those_of_command_lines() -> None:
+    found = program_of("./fw {eal} --", "A", lcores_of("2")).definition
+    assert (found.lcores, found.cpus) == ("one", 2)
+    found = program_of("dpdk-testpmd {eal} --", "A", lcores_of("idle-main")).definition
+    assert (found.lcores, found.cpus) == ("idle-main", 1)
+    for text in ("0", "-1", "two", "100"):
+        with pytest.raises(UsageError, match=f"--lcores {text}: no number of lcores"):
+            lcores_of(text)
+
+
+L2FWD, TWO_LCORES = FORWARDERS["c-l2fwd"], program_of("./fw {eal} --", "B", ("one", 2))
+
+
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("on", "second", "method", "per"),
     [
-        ("af-packet-mmap", "kernel's ways"),
-        ("xdp-redirect", "kernel's ways"),
-        ("kernel-bridge", "kernel's ways"),
+        ("null2", L2FWD, "standing", "cpu"),
+        ("nearfree2", L2FWD, "standing", "cpu"),
+        ("null2", TWO_LCORES, "turns", "cpu"),
+        ("memif", L2FWD, "turns", "cpu"),
+        ("veth", FORWARDERS["xdp-redirect"], "turns", "time"),
+        # What the kernel does for a DPDK program there is in no process's CPU time either.
+        ("veth", L2FWD, "turns", "time"),
     ],
 )
-def test_what_cannot_stand_is_refused(name: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        refuse(FORWARDERS[name], link("null2"))
+def test_the_link_and_the_programs_say_how_they_meet(
+    on: str, second: Forwarder, method: str, per: str
+) -> None:
+    found = how(link(on), [L2FWD, second], "auto", Asked())
+    assert (found.method, found.per) == (method, per)
+    assert how(link(on), [L2FWD, second], "turns", Asked()).method == "turns"
+    if method == "turns":
+        with pytest.raises(UsageError, match="--method standing: programs need"):
+            how(link(on), [L2FWD, second], "standing", Asked())
 
 
-def test_ports_must_fit() -> None:
-    refuse(FORWARDERS["c-skeleton"], link("null2"))
-    with pytest.raises(UsageError, match="its ports must be even in number"):
-        refuse(FORWARDERS["c-skeleton"], link("null"))
-
-
-def test_links_that_may_leave_a_program_without_packets_are_refused() -> None:
-    assert link_of("nearfree2").name == "nearfree2"
-    with pytest.raises(UsageError, match="choose from: null, null2, nearfree2"):
-        link_of("memif")
+def test_devices_that_are_there_once_are_refused() -> None:
+    with pytest.raises(UsageError, match="--link ports: each start needs devices of its own"):
+        how(link("ports"), [L2FWD, L2FWD], "auto", Asked())
 
 
 @pytest.mark.parametrize(
@@ -128,15 +150,19 @@ def window(
     received: tuple[int, ...] = (1000, 1000),
     sent: tuple[int, ...] = (1000, 1000),
     cpu_ns: int = 10_000_000,
+    *,
     slices: int = 3,
+    offered: Offered | None = None,
 ) -> Window:
-    return Window(arm, (Slice(received, sent, cpu_ns),) * slices)
+    return Window(arm, (Slice(received, sent, cpu_ns, offered),) * slices)
 
 
 def test_sound_windows_are_taken() -> None:
     refuse_windows([window(0), window(1)])
     # Some are under way when counters are read.
     refuse_windows([window(0, sent=(900, 1000))])
+    # Of a flood some is lost on the way, and on the way back.
+    refuse_windows([window(0, (10**6, 10**6), (10**5, 10**5), offered=Offered(3 * 10**6, 0))])
 
 
 @pytest.mark.parametrize(
@@ -146,6 +172,8 @@ def test_sound_windows_are_taken() -> None:
         (window(1, received=(0, 0), sent=(0, 0)), "stuck", "received no packet"),
         (window(1, received=(10**6, 10**6), sent=(0, 0)), "drops", "sent on 0%"),
         (window(1, received=(10**6, 10**6), sent=(10**6, 9 * 10**5)), "drops", "95%"),
+        (window(1, (10**6,) * 2, (0, 0), offered=Offered(10**7, 0)), "drops", "sent on 0%"),
+        (window(1, offered=Offered(2000, 20)), "unsaturated", "all that the generator offered"),
         (window(1, received=(1000, 0), sent=(1000, 0)), "ports", "on 1 of 2 ports, not on 1"),
     ],
 )
@@ -263,9 +291,56 @@ def test_a_fault_is_no_verdict() -> None:
 def test_a_round_has_its_line() -> None:
     found = duel(0.9, 2)
     found.rounds[-1] = Round(1, found.rounds[-1].windows, 3)
-    assert round_line(found).startswith("round 2, 8 s: ")
-    assert "30 ms stolen; so far 0.9" in round_line(found)
+    told = round_line(found, Asked())
+    assert told.startswith("round 2, 8 s: ")
+    assert "M packets per CPU second, 30 ms stolen; so far 0.9" in told
+    assert "M packets per second, 30 ms" in round_line(found, Asked(per="time"))
     assert any("hypervisor took 30 ms" in note for note in notes(found, NAMES))
+
+
+# -- beside each other, and alone ------------------------------------------------------------------
+
+
+def meet(agreement: Agreement, beside: float, alone: float) -> None:
+    """A round in which the second program has these ratios to the first."""
+
+    def windows(ratio: float) -> list[Window]:
+        return [window(arm, (10**6,), (round(10**6 * (ratio if arm else 1)),)) for arm in (0, 1)]
+
+    agreement.add(windows(beside), windows(alone))
+
+
+def test_programs_that_compare_alike_beside_each_other_and_alone_agree() -> None:
+    agreement = Agreement()
+    for noise in (0.01, -0.01, 0.02, -0.02):
+        meet(agreement, 0.9, 0.9 * math.exp(noise))
+        assert not agreement.broken
+        assert not agreement.doubtful
+
+
+def test_a_program_that_follows_the_clock_is_found() -> None:
+    """One that spins for 5 % of its time does so while others have the CPU, too."""
+    agreement = Agreement()
+    for noise in (0.01, -0.01, 0.02):
+        assert not agreement.broken
+        meet(agreement, 0.76, 0.95 * math.exp(noise))
+    assert agreement.broken
+
+
+def test_an_answer_waits_while_the_programs_may_compare_otherwise_alone() -> None:
+    found = duel(0.9, 30)
+    for noise in (0.08, -0.01, 0.09):
+        meet(found.agreement, 0.9, 0.9 * math.exp(noise))
+    assert (found.agreement.broken, found.agreement.doubtful) == (False, True)
+    assert (found.verdict.answer, found.answer) == ("slower", "undecided")
+    assert status_of(found) == ExitStatus.UNDECIDED
+    assert sentence(found, NAMES, Asked()).startswith("No verdict yet: A (old) and B (new) may")
+
+
+def test_what_was_given_up_is_told() -> None:
+    found = duel(0.95, 30)
+    found.method, found.given_up = "turns", duel(0.76, 3).verdict
+    assert any("in turns, each with the CPU for itself" in note for note in notes(found, NAMES))
 
 
 def test_the_record_is_by_its_schema() -> None:

@@ -192,7 +192,7 @@ def run_between(run: RunDirectory, name: str, wire: Wire) -> tuple[Sent, Counter
     try:
         generator.configure(Traffic(wire.locations, 64, FRAMES / PPS, PPS))
         prefix = run.new_prefix("forwarder")
-        command = forwarder(name).command(cores.forwarder, memory, prefix, wire)
+        command = forwarder(name).command(cores, memory, prefix, wire)
         assert command is not None
         with (
             Child(command, run) as child,
@@ -242,9 +242,7 @@ def test_frames_that_a_driver_makes_are_routed_again_and_again(runtime: Path, na
         place.open(LinkContext(run.path, 64)) as wire,
     ):
         prefix = run.new_prefix("forwarder")
-        command = forwarder(name).command(
-            Cores.choose().forwarder, Memory(hugepages=False), prefix, wire
-        )
+        command = forwarder(name).command(Cores.choose(), Memory(hugepages=False), prefix, wire)
         assert command is not None
         with (
             Child(command, run) as child,

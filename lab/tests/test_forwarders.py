@@ -15,6 +15,7 @@ import pytest
 
 from linerate.forwarders import FORWARDERS, forwarder, recipes, surroundings
 from linerate.host.builds import c_examples
+from linerate.host.cpus import Cores
 from linerate.host.errors import LabError, MissingError, UsageError
 from linerate.host.host import InNamespace
 from linerate.host.netns import Interface
@@ -25,6 +26,7 @@ from linerate.links.eal import Memory
 from linerate.traffic.otg import OtgClient, Traffic
 
 SMALL = Memory(hugepages=False)
+CORES = Cores(0, 3, shared_core=False)
 ONE = Wire(vdevs=("net_memif0",))
 TWO = Wire(vdevs=("net_memif0", "net_memif1"))
 VETH = Wire(
@@ -58,7 +60,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def start(name: str, wire: Wire, memory: Memory = SMALL) -> Command:
-    found = forwarder(name).command(3, memory, "prefix", wire)
+    found = forwarder(name).command(CORES, memory, "prefix", wire)
     assert found is not None
     return found
 

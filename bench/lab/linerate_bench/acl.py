@@ -154,7 +154,7 @@ class Bench:
     def alone(self) -> float:
         """Cycles per packet of `rte_acl_classify`."""
         path, prefix = self.run.path, self.run.new_prefix("alone")
-        lcores = eal.one_core(self.cores.forwarder)
+        lcores = eal.lcores(self.cores.forwarder)
         options = eal.options(lcores, self.memory, prefix, Wire(), mib=_MEMORY_MIB)
         try:
             done = subprocess.run(
@@ -179,7 +179,7 @@ class Bench:
         path, prefix = self.run.path, self.run.new_prefix("graph")
         vdev = f"net_nearfree0,size=60,dense=1,frames={path}/frames"
         wire = Wire(vdevs=(vdev,), eal_options=("-d", str(nearfree_plugin())))
-        lcores = eal.two_threads(self.cores.forwarder)
+        lcores = eal.idle_main(self.cores.forwarder)
         options = eal.options(lcores, self.memory, prefix, wire, mib=_MEMORY_MIB)
         argv = [str(rust_binary("l3fwd-graph")), *options, "--", "-p", "1", "--config", "(0,0,1)"]
         argv += [f"--rule_ipv4={path}/rules", f"--routes_ipv4={path}/routes"]

@@ -196,7 +196,7 @@ def ours(bench: Bench, bed: Bed) -> tuple[Rate, int]:
 
 def peer_command(mode: str, bed: Bed, cpu: int, memory: Memory, prefix: str) -> Command:
     """testpmd with one forwarding lcore on this CPU; its main lcore sleeps there on its input."""
-    options = eal.options(eal.two_threads(cpu), memory, prefix, Wire(vdevs=(bed.vdev,)))
+    options = eal.options(eal.idle_main(cpu), memory, prefix, Wire(vdevs=(bed.vdev,)))
     arguments = [
         f"--forward-mode={mode}",
         f"--txpkts={SIZE - FCS}",

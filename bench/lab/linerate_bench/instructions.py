@@ -78,7 +78,7 @@ def run(name: str, seconds: float, directory: RunDirectory, cores: Cores) -> Cou
     place = link(ROUTED_LINK if program.routes else LINK)
     ports = place.ports
     with place.open(LinkContext(directory.path, 64)) as wire:
-        command = program.command(cores.forwarder, Memory(hugepages=False), prefix, wire)
+        command = program.command(cores, Memory(hugepages=False), prefix, wire)
         assert command is not None  # on this link only programs forward
         valgrind = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}")
         command = replace(command, argv=(*valgrind, *command.argv))

@@ -136,7 +136,7 @@ def command(
     """One of the two programs, with the loops in C."""
     program = programs.native if native and programs.native else programs.rust
     options = eal.options(
-        eal.one_core(cpu), memory, run.new_prefix("lookup"), Wire(), mib=_MEMORY_MIB
+        eal.lcores(cpu), memory, run.new_prefix("lookup"), Wire(), mib=_MEMORY_MIB
     )
     argv = [str(program), *options, "--"]
     for name, path in programs.libraries.items():

@@ -120,7 +120,7 @@ def measure(bench: Bench, name: str) -> list[Cycles]:
     program, chosen = forwarder(name), link(LINK)
     prefix = run.new_prefix("forwarder")
     with chosen.open(LinkContext(run.path, SIZE)) as wire:
-        command = program.command(bench.cores.forwarder, bench.memory, prefix, wire, probed=True)
+        command = program.command(bench.cores, bench.memory, prefix, wire, probed=True)
         assert command is not None  # on this link only programs forward
         with (
             Child(command, run) as child,

@@ -90,12 +90,17 @@ def duel(  # noqa: PLR0917 - what can be asked
         None
     ),
     hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
+    lcores: Annotated[
+        str, typer.Option(help="Of a command line in quotes: a number, or idle-main.")
+    ] = "1",
+    method: Annotated[str, typer.Option(help="auto, standing or turns.")] = "auto",
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> ExitStatus:
     """Is program B slower than program A?
 
-    Several starts of both stand on one CPU until that is answered, or the time is over. A command
-    line has {eal} where EAL's options go, and {portmask} or {ports} for its ports:
+    Several starts of both meet on one CPU, at once (standing) or in turns of some 50 ms, until that
+    is answered or the time is over. A command line has {eal} where EAL's options go, and
+    {portmask} or {ports} for its ports, or {rx} and {tx} for interfaces of the kernel:
 
     linerate duel './fw-old {eal} -- -p {portmask}' './fw-new {eal} -- -p {portmask}'
 
@@ -106,9 +111,8 @@ def duel(  # noqa: PLR0917 - what can be asked
 
     return duel_command.run(
         (a, b),
-        link,
+        duel_command.Where(link, hugepages, method, lcores),
         duel_command.asked_of(margin, within, starts, size, seed),
-        hugepages,
         wide_console(),
         json_output=json_output,
     )

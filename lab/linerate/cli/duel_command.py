@@ -6,18 +6,20 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from rich.console import Console
 
 from linerate.cli.compare_screen import parse_margin
 from linerate.cli.run_command import know_further_forwarders
-from linerate.experiments.duel.programs import LETTERS, program_of, refuse
+from linerate.experiments.duel.programs import LETTERS, program_of
 from linerate.experiments.duel.record import record_of
-from linerate.experiments.duel.rounds import Asked, Duel, fight
+from linerate.experiments.duel.rounds import Asked, Duel, Method, fight, method_of
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
 from linerate.experiments.duel.verdict import Verdict
 from linerate.forwarders import Forwarder
+from linerate.forwarders.definition import Lcores
 from linerate.host import cpus
 from linerate.host.errors import Interrupted, MachineError, UsageError, look_up
 from linerate.host.exit_status import ExitStatus
@@ -26,7 +28,8 @@ from linerate.host.machine import available_memory_mib, hugepage_memory_mib
 from linerate.host.process import RunDirectory, interruptible
 from linerate.host.text import counted
 from linerate.links import LINKS, Link, link
-from linerate.links.eal import Memory
+from linerate.links.eal import MEMORY_MIB, Memory
+from linerate.links.ports import Ports
 from linerate.runs.progress import say
 from linerate.runs.session import pinned
 from linerate.trial.trial import Bench
@@ -36,6 +39,10 @@ _HUGE_MIB = 256
 _MIN_STARTS = 2
 _MAX_STARTS = 16
 _MIN_SIZE, _MAX_SIZE = 64, 1518
+_METHODS: dict[str, Method | Literal["auto"]] = {
+    "auto": "auto", "standing": "standing", "turns": "turns",
+}  # fmt: skip
+_WAYS: dict[Method, str] = {"standing": "all at once", "turns": "in turns"}
 _MEMORY = dict.fromkeys(("auto", "yes", "no"))
 _MAX_WITHIN_S = 24 * 3600.0
 
@@ -47,6 +54,19 @@ def parse_within(text: str) -> float:
     if not 0 < seconds <= _MAX_WITHIN_S:
         raise UsageError(f"--within {text}: no time", "for instance --within 60s or 2m")
     return seconds
+
+
+def lcores_of(text: str) -> tuple[Lcores, int]:
+    """Which lcores a command line in quotes gets, and on how many CPUs; raises `UsageError`."""
+    if text == "idle-main":
+        return "idle-main", 1
+    if not re.fullmatch(r"[1-9][0-9]?", text):
+        raise UsageError(
+            f"--lcores {text}: no number of lcores",
+            "for instance --lcores 2, or --lcores idle-main for a program whose main lcore does "
+            "not forward",
+        )
+    return "one", int(text)
 
 
 def asked_of(margin: str, within: str, starts: int, size: int, seed: int | None) -> Asked:
@@ -64,40 +84,59 @@ def asked_of(margin: str, within: str, starts: int, size: int, seed: int | None)
     )
 
 
-def link_of(name: str) -> Link:
-    """The link of a duel; raises `UsageError` for one whose driver does not always deliver."""
-    found = link(name)
-    if found.has_generator:
-        choices = ", ".join(each.name for each in LINKS.values() if not each.has_generator)
+def how(
+    link: Link, programs: Sequence[Forwarder], wanted: Method | Literal["auto"], asked: Asked
+) -> Asked:
+    """How the programs are compared on this link; raises `UsageError` for a way that is none."""
+    if link.name == Ports.name:
         raise UsageError(
-            f"--link {name}: programs that stand beside each other must always have packets to "
-            "take, and on this link that is not known",
-            f"choose from: {choices}",
+            f"--link {link.name}: each start needs devices of its own, and these are there once",
+            "choose from: " + ", ".join(name for name in LINKS if name != Ports.name),
         )
-    return found
+    method, per = method_of(link, programs)
+    if wanted == "standing" and method != "standing":
+        why = "packets to take at any moment, which this link does not show"
+        if not link.has_generator:
+            why = "one lcore, and all work in their own processes"
+        raise UsageError(f"--method standing: programs need {why}", "--method turns")
+    return replace(asked, method=method if wanted == "auto" else wanted, per=per)
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where and how the programs meet, as the command line has it."""
+
+    link: str
+    hugepages: str
+    method: str
+    lcores: str
 
 
 def run(
-    words: Sequence[str],
-    link_name: str,
-    asked: Asked,
-    hugepages: str,
-    console: Console,
-    *,
-    json_output: bool,
+    words: Sequence[str], where: Where, asked: Asked, console: Console, *, json_output: bool
 ) -> ExitStatus:
-    """Let the two programs stand, print what was found, and return the exit status."""
+    """Let the two programs meet, print what was found, and return the exit status."""
+    hugepages = where.hugepages
     look_up(_MEMORY, hugepages, "--hugepages", "choice")
     know_further_forwarders()
-    found_link = link_of(link_name)
-    programs = [program_of(*each) for each in zip(words, LETTERS, strict=True)]
+    method = look_up(_METHODS, where.method, "--method", "method")
+    found_link = link(where.link)
+    own = lcores_of(where.lcores)
+    programs = [program_of(*each, own) for each in zip(words, LETTERS, strict=True)]
+    asked = how(found_link, programs, method, asked)
     for program in programs:
-        refuse(program, found_link)
-    with interruptible(), leased(), RunDirectory() as directory:
+        if misfit := program.misfit(found_link):
+            raise UsageError(f"{program.name}: {misfit}")
+    count = max(program.definition.cpus for program in programs)
+    with (
+        interruptible(),
+        leased(max(2, count + found_link.has_generator)),
+        RunDirectory() as directory,
+    ):
         for program in programs:
             program.prepare()
         found_link.prepare()
-        memory, starts = _memory(hugepages, programs, asked.starts)
+        memory, starts = _memory(hugepages, programs, asked.starts, found_link)
         asked = replace(asked, starts=starts)
         cores = cpus.Cores.choose()
         bench = Bench(
@@ -111,13 +150,14 @@ def run(
             nonlocal latest
             latest = duel
             if not json_output:
-                say(console, round_line(duel))
+                say(console, round_line(duel, asked))
 
         if not json_output:
             say(
                 console,
                 f"{names[0]} and {names[1]} on {found_link.name}, {counted(starts, 'start')} of "
-                f"each in a round, CPU {cores.forwarder}, "
+                f"each in a round, {_WAYS[asked.method]}, CPU "
+                f"{','.join(map(str, cores.lcores(count, generator=found_link.has_generator)))}, "
                 f"{'huge pages' if memory.hugepages else 'small pages'}",
             )
         try:
@@ -140,13 +180,18 @@ def run(
     return status_of(duel)
 
 
-def _memory(wanted: str, programs: Sequence[Forwarder], starts: int) -> tuple[Memory, int]:
+def _memory(
+    wanted: str, programs: Sequence[Forwarder], starts: int, link: Link
+) -> tuple[Memory, int]:
     """The same kind for all starts, and how many of each program fit into it."""
-    huge = hugepage_memory_mib() // _HUGE_MIB // 2
+    # A generator takes as much.
+    processes = 2 if link.has_generator else 1
+    huge = hugepage_memory_mib() // _HUGE_MIB // 2 // processes
     if wanted == "yes" or (wanted == "auto" and huge >= min(starts, _MIN_STARTS)):
         kind, fit, what = Memory(hugepages=True), huge, "huge pages"
     else:
         each = sum(program.definition.memory_mib for program in programs)
+        each += (processes - 1) * len(programs) * MEMORY_MIB
         kind, fit, what = Memory(hugepages=False), available_memory_mib() // each, "memory"
     if fit < min(starts, _MIN_STARTS):
         raise MachineError(
@@ -160,7 +205,7 @@ def status_of(duel: Duel) -> ExitStatus:
     """By the claim: 1 only where the second program is slower by more than the margin."""
     if duel.fault:
         return ExitStatus.CANNOT_RUN if duel.fault.kind == "start" else ExitStatus.UNDECIDED
-    answer = duel.verdict.answer
+    answer = duel.answer
     if answer == "undecided":
         return ExitStatus.UNDECIDED
     return ExitStatus.SLOWER if answer == "slower" else ExitStatus.DONE

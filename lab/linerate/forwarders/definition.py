@@ -143,7 +143,16 @@ class InterfaceReady(Strict):
     within_s: Annotated[float, Field(gt=0)] = START_TIMEOUT_S
 
 
-Ready = Annotated[TelemetryReady | OutputReady | InterfaceReady, Field(discriminator="by")]
+class ForwardingReady(Strict):
+    """The program is ready when frames that are sent to it come out."""
+
+    by: Literal["forwarding"]
+    within_s: Annotated[float, Field(gt=0)] = START_TIMEOUT_S
+
+
+Ready = Annotated[
+    TelemetryReady | OutputReady | InterfaceReady | ForwardingReady, Field(discriminator="by")
+]
 
 
 class Stop(Strict):
@@ -207,8 +216,12 @@ class Definition(Strict):
     )
     lcores: Lcores = Field(
         default="one",
-        description="on the forwarder's CPU; one: with the CPU's number; renumbered: with number "
-        "0; idle-main: 0 and 1, of which 1 forwards",
+        description="on the forwarder's CPUs, one on each; one: with the CPU's number; renumbered: "
+        "with the numbers 0, 1, ...; idle-main: the same, and one more beside the first, as main "
+        "lcore: for programs whose main lcore never forwards",
+    )
+    cpus: Annotated[int, Field(ge=1, le=64)] = Field(
+        default=1, description="how many CPUs it works on"
     )
     memory_mib: Annotated[int, Field(gt=0)] = Field(
         default=eal.MEMORY_MIB, description="at most, without huge pages"

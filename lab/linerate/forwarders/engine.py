@@ -28,6 +28,7 @@ from linerate.forwarders.surroundings import (
 )
 from linerate.forwarders.template import Template
 from linerate.host import netns
+from linerate.host.cpus import Cores
 from linerate.host.errors import UsageError
 from linerate.host.process import Command
 from linerate.links import Link, Wire
@@ -187,12 +188,12 @@ class Forwarder:
     # -- at its end of a link ------------------------------------------------------------------
 
     def command(
-        self, cpu: int, memory: Memory, prefix: str, wire: Wire, *, probed: bool = False
+        self, cores: Cores, memory: Memory, prefix: str, wire: Wire, *, probed: bool = False
     ) -> Command | None:
-        """How to start it on this CPU at the forwarder's end of the wire, after `prepare`.
+        """How to start it at the forwarder's end of the wire, after `prepare`.
 
         `probed`: so that it tells of its polls. None: there is no program to start. Raises
-        `UsageError` for a link that it does not work on.
+        `UsageError` for a link that it does not work on, `MachineError` for too few CPUs.
         """
         definition = self.definition
         if definition.command is None:
@@ -205,7 +206,8 @@ class Forwarder:
         program = self.program()
         assert program is not None
         probed = probed and definition.probed
-        place = Place(definition, wire, program, cpu, memory, prefix, probed)
+        cpus = cores.lcores(definition.cpus, generator=bool(wire.locations))
+        place = Place(definition, wire, program, cpus, memory, prefix, probed)
         argv = Template(definition.command).expand(place.values)
         if definition.build is None:
             argv[0] = str(program)
@@ -219,7 +221,7 @@ class Forwarder:
         return Command(
             "forwarder",
             tuple(argv),
-            (cpu,),
+            cpus,
             environment,
             hold_stdin=definition.stdin == "open",
             directory=self._folder / definition.directory if definition.directory else None,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ _INTERFACE = re.compile(r"(?:^|,)iface=([^,]+)")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a forwarder is about to start: its end of a link and, of a program, its CPU and memory.
+    """Where a forwarder is about to start: its end of a link; of a program, its CPUs and memory.
 
     `program`: the executable. `prefix`: EAL's file prefix, by which its telemetry is found.
     `probed`: with the probe in it.
@@ -32,7 +33,7 @@ class Place:
     definition: Definition
     wire: Wire
     program: Path = Path()
-    cpu: int = 0
+    cpus: tuple[int, ...] = (0,)
     memory: Memory = NO_HUGE
     prefix: str = ""
     probed: bool = False
@@ -43,19 +44,21 @@ class Place:
 
     @property
     def lcore_options(self) -> list[str]:
-        """EAL's options for its lcores, all of them on its CPU."""
+        """EAL's options for its lcores, all of them on its CPUs."""
         if self.definition.lcores == "idle-main":
-            return eal.two_threads(self.cpu)
+            return eal.idle_main(*self.cpus)
         if self.definition.lcores == "renumbered":
-            return ["--lcores", f"0@{self.cpu}"]
-        return eal.one_core(self.cpu)
+            return eal.numbered_lcores(*self.cpus)
+        return eal.lcores(*self.cpus)
 
     @property
-    def forwarding_lcore(self) -> int:
-        """The number of the lcore that forwards."""
+    def forwarding_lcores(self) -> list[int]:
+        """The numbers of the lcores that forward."""
         if self.definition.lcores == "idle-main":
-            return 1
-        return self.cpu if self.lcore_options[0] == "-l" else 0
+            return [1 + number for number, _ in enumerate(self.cpus)]
+        if self.lcore_options[0] == "-l":
+            return list(self.cpus)
+        return [number for number, _ in enumerate(self.cpus)]
 
     @property
     def routing(self) -> Routing:
@@ -95,9 +98,9 @@ class Place:
         return [name for vdev in self.wire.vdevs for name in _INTERFACE.findall(vdev)]
 
     def queues(self) -> str:
-        """The first queue of each port, all on the lcore that forwards."""
-        lcore = self.forwarding_lcore
-        return ",".join(f"({port},0,{lcore})" for port in range(self.wire.ports))
+        """The first queue of each port, in turn on the lcores that forward."""
+        lcores = itertools.cycle(self.forwarding_lcores)
+        return ",".join(f"({port},0,{next(lcores)})" for port in range(self.wire.ports))
 
 
 _VALUES: dict[Placeholder, Callable[[Place], Sequence[str]]] = {

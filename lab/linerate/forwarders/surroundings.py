@@ -20,7 +20,7 @@ from linerate.host.netns import Interface, ip
 from linerate.host.places import rust_binary
 from linerate.host.process import Command
 from linerate.links import Wire
-from linerate.links.eal import one_core
+from linerate.links.eal import lcores
 
 # What a wire of the kernel's interfaces calls its devices.
 _INTERFACE = "net_af_packet"
@@ -112,7 +112,7 @@ def _xdp_pass(name: str, cpu: int, prefix: str, wire: Wire) -> Command | None:
         return None
     devices = [f"net_xdp{n},iface={port.name}" for n, port in enumerate(ports)]
     argv = [
-        str(companion_program()), *one_core(cpu), "--file-prefix", prefix,
+        str(companion_program()), *lcores(cpu), "--file-prefix", prefix,
         *(word for device in devices for word in ("--vdev", device)),
         "--", "-p", f"{(1 << len(ports)) - 1:x}", "-q", str(len(ports)), "-T", "0",
         "--action", "pass",

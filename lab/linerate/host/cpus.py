@@ -41,11 +41,30 @@ def siblings(cpu: int, host: Host = LOCAL) -> set[int]:
 
 @dataclass(frozen=True)
 class Cores:
-    """`control` runs lab and generator; `forwarder` runs the forwarder and nothing else."""
+    """`control` runs lab and generator; `forwarder` runs the forwarder and nothing else. `spare`:
+    others, for forwarders with several lcores.
+    """
 
     control: int
     forwarder: int
     shared_core: bool
+    spare: tuple[int, ...] = ()
+
+    def lcores(self, count: int, *, generator: bool = True) -> tuple[int, ...]:
+        """The CPUs of a forwarder with so many lcores; raises `MachineError` if there are too few.
+
+        `generator`: one runs meanwhile and keeps its CPU.
+        """
+        found = (self.forwarder, *self.spare, *(() if generator else (self.control,)))
+        if count > len(found):
+            raise MachineError(
+                f"{count} lcores need as many CPUs"
+                + (", beside the generator's" if generator else "")
+                + f"; this process may use {len(found) + generator}",
+                "give the machine, container or cpuset more CPUs"
+                + (", or choose a link without a generator: --link null2" if generator else ""),
+            )
+        return found[:count]
 
     @classmethod
     def choose(cls) -> Cores:
@@ -63,7 +82,9 @@ class Cores:
             )
         forwarder = cpus[-1]
         apart = [cpu for cpu in cpus if cpu not in siblings(forwarder)]
-        return cls(apart[0] if apart else cpus[0], forwarder, shared_core=not apart)
+        control = apart[0] if apart else cpus[0]
+        spare = tuple(cpu for cpu in reversed(cpus) if cpu not in (control, forwarder))
+        return cls(control, forwarder, shared_core=not apart, spare=spare)
 
 
 def busy_share(cpu: int, window_s: float = 0.3, host: Host = LOCAL) -> float:

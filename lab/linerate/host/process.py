@@ -102,6 +102,16 @@ def parent_of(pid: int) -> int | None:
     return int(told.rpartition(")")[2].split()[1])
 
 
+def stands_still(pid: int) -> bool:
+    """Whether all threads of a process are stopped, or there is no such process."""
+    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):
+            state = path.read_text().rpartition(")")[2].split()[0]
+            if state not in "TtZX":
+                return False
+    return True
+
+
 def _base_directory() -> Path:
     for candidate in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir()):
         # Sockets go below: leave them room (sun_path holds 108 bytes).
@@ -373,6 +383,13 @@ class Child:
         own = self.command.ending
         self._signal(own[0] if own else _ENDINGS[0][0])
 
+    def freeze(self) -> None:
+        """Stop it, and what it started; `stands_still` tells when it has."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
     def _signal(self, number: signal.Signals) -> None:
         """To all of its process group, for a script does not tell its own children. Until it is
         reaped, in `stop`, no other group can have its number.
@@ -393,6 +410,8 @@ class Child:
 
     def stop(self) -> int:
         """End the child in bounded time; returns its exit code (negative: the signal)."""
+        # Who stands still hears no signal but SIGKILL.
+        self.thaw()
         if self.running:
             own = self.command.ending
             for number, patience_s in (own, *_ENDINGS[1:]) if own else _ENDINGS:

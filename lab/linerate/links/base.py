@@ -27,6 +27,7 @@ class LinkContext:
     `hugepages`: both ends get their memory from huge pages. `cores`: where the ends run; None:
     where the lab would choose. `receive_first`: the kernel's threads that receive for the
     generator, where there are some, have its core before it. `host`: where the link is made.
+    `number`: of links of one kind that are open at once, from 0.
     """
 
     directory: Path
@@ -35,6 +36,12 @@ class LinkContext:
     cores: Cores | None = None
     receive_first: bool = False
     host: Host = LOCAL
+    number: int = 0
+
+
+def numbered(word: str, number: int) -> str:
+    """The word itself for the first of several."""
+    return f"{word}{number}" if number else word
 
 
 @dataclass(frozen=True)

@@ -44,14 +44,25 @@ class Memory:
         return ["--no-huge", "--no-shconf", "-m", str(mib)]
 
 
-def one_core(cpu: int) -> list[str]:
-    """One lcore on this CPU."""
-    return ["-l", str(cpu)] if cpu < _MAX_LCORE else ["--lcores", f"0@{cpu}"]
+def lcores(*cpus: int) -> list[str]:
+    """An lcore on each of these CPUs."""
+    if max(cpus) < _MAX_LCORE:
+        return ["-l", ",".join(map(str, cpus))]
+    return numbered_lcores(*cpus)
 
 
-def two_threads(cpu: int) -> list[str]:
-    """Two lcores on one CPU: for programs whose main lcore never forwards."""
-    return ["--lcores", f"(0,1)@{cpu}"]
+def numbered_lcores(*cpus: int) -> list[str]:
+    """The same with the numbers 0, 1, ..."""
+    return ["--lcores", ",".join(f"{lcore}@{cpu}" for lcore, cpu in enumerate(cpus))]
+
+
+def idle_main(*cpus: int) -> list[str]:
+    """The same, and a main lcore beside the first: for programs whose main lcore never forwards."""
+    first, *others = cpus
+    return [
+        "--lcores",
+        ",".join([f"(0,1)@{first}", *(f"{n + 2}@{c}" for n, c in enumerate(others))]),
+    ]
 
 
 def options(

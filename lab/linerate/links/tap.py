@@ -19,7 +19,7 @@ from linerate.host import netns
 from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL
 from linerate.host.netns import Interface, Namespaces, ip
-from linerate.links.base import Link, LinkContext, Wire
+from linerate.links.base import Link, LinkContext, Wire, numbered
 
 _WORD = "tap"
 # Without the FCS, which these interfaces do not have.
@@ -53,8 +53,9 @@ class Tap(Link):
 
     @contextmanager
     def open(self, context: LinkContext) -> Iterator[Wire]:
-        with Namespaces((_WORD,)) as made:
-            host = made.host(_WORD)
+        word = numbered(_WORD, context.number)
+        with Namespaces((word,)) as made:
+            host = made.host(word)
             names = [f"tap{number}" for number in range(self.ports)]
             for name in names:
                 # net_tap asks for several queues, and for an interface that is there it must.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import string
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,9 +21,10 @@ from linerate.host.cpus import Cores
 from linerate.host.errors import LinkError, MachineError
 from linerate.host.host import LOCAL, Host, InNamespace
 from linerate.host.netns import Interface, Namespaces, ip
-from linerate.links.base import KernelThread, Link, LinkContext, Wire
+from linerate.links.base import KernelThread, Link, LinkContext, Wire, numbered
 
 _GENERATOR, _FORWARDER = "gen", "fwd"
+_DIGITS = string.digits + string.ascii_lowercase
 _THREADS_TIMEOUT_S = 2.0
 # Without the FCS, which these interfaces do not have.
 _MTU = 1500
@@ -60,35 +62,42 @@ class Veth(Link):
     @contextmanager
     def open(self, context: LinkContext) -> Iterator[Wire]:
         cores = context.cores or Cores.choose()
-        with Namespaces((_GENERATOR, _FORWARDER)) as made:
-            generator, forwarder = made.name(_GENERATOR), made.name(_FORWARDER)
+        words = {role: numbered(role, context.number) for role in (_GENERATOR, _FORWARDER)}
+        with Namespaces(tuple(words.values())) as made:
+            hosts = {role: made.host(word) for role, word in words.items()}
+            numbers = range(self.ports)
+            first = context.number * self.ports
+            names = {role: [_name(role, first + number) for number in numbers] for role in words}
             threads: list[KernelThread] = []
-            for number in range(self.ports):
-                ours, theirs = _name(_GENERATOR, number), _name(_FORWARDER, number)
+            for number in numbers:
+                ours, theirs = names[_GENERATOR][number], names[_FORWARDER][number]
                 ip(
-                    "link", "add", ours, "mtu", str(_MTU), "netns", generator, "type", "veth",
-                    "peer", "name", theirs, "mtu", str(_MTU), "netns", forwarder,
+                    "link", "add", ours, "mtu", str(_MTU), "netns", hosts[_GENERATOR].namespace,
+                    "type", "veth",
+                    "peer", "name", theirs, "mtu", str(_MTU), "netns", hosts[_FORWARDER].namespace,
                 )  # fmt: skip
                 for role, word, cpu in (
                     (KernelThread.GENERATOR, _GENERATOR, cores.control),
                     (KernelThread.FORWARDER, _FORWARDER, cores.forwarder),
                 ):
-                    first = context.receive_first and role == KernelThread.GENERATOR
                     found = _receive_on(
-                        context.host, made.host(word), _name(word, number), cpu, first=first
+                        context.host,
+                        hosts[word],
+                        names[word][number],
+                        cpu,
+                        first=context.receive_first and role == KernelThread.GENERATOR,
                     )
                     thread = f"napi/{word[0]}{number}"
                     threads += [KernelThread(role, thread, pid, cpu) for pid in found]
-            numbers = range(self.ports)
             yield Wire(
-                vdevs=tuple(f"net_af_packet{n},iface={_name(_FORWARDER, n)}" for n in numbers),
-                locations=tuple(f"{self._driver}:{_name(_GENERATOR, n)}" for n in numbers),
-                host=made.host(_FORWARDER),
-                sender_host=made.host(_GENERATOR),
+                vdevs=tuple(f"net_af_packet{n},iface={names[_FORWARDER][n]}" for n in numbers),
+                locations=tuple(f"{self._driver}:{name}" for name in names[_GENERATOR]),
+                host=hosts[_FORWARDER],
+                sender_host=hosts[_GENERATOR],
                 threads=tuple(threads),
                 sender_has_xdp=self._af_xdp,
                 interfaces=tuple(
-                    Interface(made.host(word), _name(word, n), end)
+                    Interface(hosts[word], names[word][n], end)
                     for n in numbers
                     for word, end in (
                         (_GENERATOR, Interface.GENERATOR),
@@ -103,7 +112,7 @@ def _name(word: str, number: int) -> str:
 
     At most 9 characters: the kernel cuts a thread's name to 15, with `napi/` before and `-` behind.
     """
-    return f"{word[0]}{number}p{os.getpid():x}"
+    return f"{word[0]}{_DIGITS[number]}p{os.getpid():x}"
 
 
 def _receive_on(

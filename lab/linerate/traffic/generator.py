@@ -71,7 +71,7 @@ class Generator(Sender):
         namespace = wire.sender_host.namespace
         argv = [
             str(rust_binary("generator")),
-            *eal.options(eal.one_core(cpu), memory, prefix, wire.sender),
+            *eal.options(eal.lcores(cpu), memory, prefix, wire.sender),
             "--",
             "--otg-listen",
             "127.0.0.1:0",

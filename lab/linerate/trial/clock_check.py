@@ -61,7 +61,7 @@ def check_clock(bench: Bench) -> ClockCheck:
     """Takes two seconds. Raises `TrialError` when the program fails."""
     prefix = bench.run.new_prefix("clock")
     command = FORWARDERS["reflect"].command(
-        bench.cores.forwarder, bench.memory, prefix, Wire(vdevs=("net_null0",))
+        bench.cores, bench.memory, prefix, Wire(vdevs=("net_null0",))
     )
     assert command is not None
     with bench.host.start(command, bench.run) as child:

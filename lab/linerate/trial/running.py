@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from linerate.forwarders import Forwarder
-from linerate.forwarders.definition import InterfaceReady, OutputReady, Ready
+from linerate.forwarders.definition import ForwardingReady, InterfaceReady, OutputReady, Ready
 from linerate.host import netns
 from linerate.host.cpus import Cores
 from linerate.host.host import Host
@@ -78,13 +78,15 @@ def _reading(interface: Interface) -> Reading:
 @dataclass(frozen=True)
 class Running:
     """`forwarder`: its process; None: the kernel forwards alone. `beside`: other processes that
-    work; `telemetry`: the forwarder's, if it serves some.
+    work; `telemetry`: the forwarder's, if it serves some. `by_forwarding`: nothing but packets that
+    come out shows that it is ready.
     """
 
     ports: Ports
     forwarder: Child | None = None
     beside: tuple[Child, ...] = ()
     telemetry: Telemetry | None = None
+    by_forwarding: bool = False
 
     @property
     def children(self) -> tuple[Child, ...]:
@@ -97,9 +99,28 @@ class Running:
         for child in self.children:
             child.check()
 
+    def carrying(self, receiving: int | None = None) -> Callable[[], bool]:
+        """What tells whether packets have come since now, to the first `receiving` ports or to all;
+        and gone, where nothing else shows that the program is ready.
+        """
+        # The kernel's interfaces count on from trial to trial.
+        before = self.ports.readings()
+
+        def carried() -> bool:
+            now = self.ports.readings()
+            came = [_more("ipackets", *pair) for pair in zip(before, now, strict=True)]
+            gone = any(_more("opackets", *pair) for pair in zip(before, now, strict=True))
+            return all(came[:receiving]) and (gone or not self.by_forwarding)
+
+        return carried
+
     def wait_until(self, ready: Callable[[], object], timeout_s: float, otherwise: str) -> None:
         """Look until the link is ready; raises `LinkError` when it is not in time."""
         wait_until(ready, self.check, timeout_s, otherwise)
+
+
+def _more(name: str, before: Reading, after: Reading) -> bool:
+    return int(before.value[name]) < int(after.value[name])
 
 
 @contextmanager
@@ -122,7 +143,7 @@ def launch(
 
         prefix = run.new_prefix("forwarder")
         # What it refuses is refused before anything is set.
-        command = forwarder.command(cores.forwarder, memory, prefix, wire, probed=probed)
+        command = forwarder.command(cores, memory, prefix, wire, probed=probed)
         stack.enter_context(forwarder.configured(wire))
         beside: tuple[Child, ...] = ()
         companion_prefix = run.new_prefix("companion")
@@ -138,7 +159,8 @@ def launch(
         child = stack.enter_context(wire.host.start(told(command) if told else command, run))
         await_ready(child, forwarder.ready, wire.host)
         if not forwarder.has_telemetry:
-            yield Running(interfaces, child, beside)
+            by_forwarding = isinstance(forwarder.ready, ForwardingReady)
+            yield Running(interfaces, child, beside, by_forwarding=by_forwarding)
             return
         telemetry = connected(child, prefix, forwarder.ready.within_s)
         ports = interfaces if forwarder.counted_by_link else ToldPorts(telemetry, wire.ports)
@@ -148,7 +170,7 @@ def launch(
 def await_ready(child: Child, ready: Ready, host: Host) -> None:
     """Wait until a program shows that it is ready; raises `LinkError` when it does not in time.
 
-    By telemetry is for who connects to it.
+    By telemetry is for who connects to it, by forwarding for who sends.
     """
     if isinstance(ready, OutputReady):
         child.wait_until(

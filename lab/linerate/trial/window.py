@@ -148,13 +148,7 @@ class Exchange:
         Programs look for their links every 100 ms and forward only then; with the link just up, a
         third of the window would be spent waiting for that.
         """
-        # The kernel's interfaces count on from trial to trial.
-        before = [_received(reading) for reading in self.running.ports.readings()][:receiving]
-
-        def carried() -> bool:
-            now = map(_received, self.running.ports.readings())
-            return all(one < other for one, other in zip(before, now, strict=False))
-
+        carried = self.running.carrying(receiving)
         self.sender.start()
         self.running.wait_until(carried, LINK_TIMEOUT_S, "the forwarder received nothing")
         time.sleep(WARM_UP_S)
@@ -210,10 +204,6 @@ class Exchange:
 
     def _settled(self) -> Settled:
         return settle(self.sender.sent, self.running, self.interfaces)
-
-
-def _received(reading: Reading) -> int:
-    return int(reading.value["ipackets"])
 
 
 def missed(readings: list[Reading]) -> dict[str, int]:

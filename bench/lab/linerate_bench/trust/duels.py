@@ -25,7 +25,7 @@ from pydantic import TypeAdapter
 from scipy import stats as scipy_stats
 
 from linerate.experiments.duel.rounds import Asked, fight
-from linerate.experiments.duel.standing import measure, standing
+from linerate.experiments.duel.standing import standing, together
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import BenchBuild, Definition
 from linerate.host import cpus
@@ -116,7 +116,7 @@ def alone(bench: Bench, wire: Wire, chains: Sequence[int]) -> list[float]:
         for arm, _ in enumerate(chains):
             checkpoint()
             with standing(bench, wire, programs, [arm]) as starts:
-                (window,) = measure(starts, TURN_S, 3)
+                (window,) = together(starts, TURN_S, 3)
             seconds[arm].append(BURST / window.pps)
     return [statistics.median(each) for each in seconds]
 

@@ -14,10 +14,12 @@ from linerate.experiments.duel.window import Window
 from linerate.host.errors import TrialError
 
 Kind = Literal[
-    "start", "ended", "silent", "stuck", "counters", "drops", "ports", "shared", "threads"
+    "start", "ended", "silent", "stuck", "counters", "drops", "ports", "shared", "unsaturated"
 ]
 # Share of what a program received that it may keep, and still have done the work.
 KEPT = 0.02
+# The same on a link whose other end may not receive all.
+MOST_LOST = 0.99
 # Packets per port that may be under way when counters are read.
 UNDER_WAY = 512
 
@@ -34,10 +36,15 @@ class FaultError(TrialError):
 def refuse(windows: Sequence[Window]) -> None:
     """Raise `FaultError` for a start that did not do the work."""
     for window in windows:
-        if window.cpu_ns <= 0:
+        if window.time_ns <= 0:
             raise FaultError(window.arm, "stuck", "it used no CPU time in a whole window")
         if not any(window.received):
             raise FaultError(window.arm, "stuck", "it received no packet in a whole window")
+        if not window.saturated:
+            raise FaultError(
+                window.arm, "unsaturated",
+                "it took all that the generator offered, so that its own speed is not seen",
+            )  # fmt: skip
     most = max(sum(count > 0 for count in window.received) for window in windows)
     for window in windows:
         if (polled := sum(count > 0 for count in window.received)) < most:
@@ -48,7 +55,9 @@ def refuse(windows: Sequence[Window]) -> None:
                 f"{', '.join(map(str, silent))}",
             )  # fmt: skip
         received, sent = sum(window.received), sum(window.sent)
-        if received - sent > KEPT * received + UNDER_WAY * len(window.received):
+        # What a generator that floods has no time to receive is lost at the program's end.
+        kept = KEPT if window.lossless else MOST_LOST
+        if received - sent > kept * received + UNDER_WAY * len(window.received):
             raise FaultError(
                 window.arm, "drops",
                 f"it sent on {sent / received:.0%} of the packets that it received",

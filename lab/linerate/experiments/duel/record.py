@@ -11,7 +11,8 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from linerate.experiments.duel import faults
-from linerate.experiments.duel.rounds import Asked, Duel
+from linerate.experiments.duel.rounds import Asked, Duel, Method
+from linerate.experiments.duel.start import Per
 from linerate.experiments.duel.verdict import Answer, Side
 from linerate.forwarders import Forwarder
 from linerate.records.types import Strict
@@ -38,7 +39,12 @@ class Round(Strict):
     """All starts at once."""
 
     order: list[Literal["A", "B"]] = Field(description="whose each start is, in their order")
-    pps: list[float] = Field(description="of each start: packets sent per second of CPU time")
+    pps: list[float] = Field(description="of each start: packets sent per second")
+    alone_pps: list[float] = Field(
+        default_factory=list,
+        description="standing: the same while all others were stopped, by which it is seen whether "
+        "the programs compare otherwise then",
+    )
     steal_ticks: int = Field(description="of the CPU, 1/100 s")
 
 
@@ -48,7 +54,11 @@ class DuelRecord(Strict):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
     schema_id: Literal["linerate/duel-1"] = Field(default="linerate/duel-1", alias="schema")
-    method: Literal["standing"] = "standing"
+    method: Method = Field(
+        description="standing: all starts at once on one CPU; turns: one at a time, the others "
+        "stopped"
+    )
+    per: Per = Field(description="what packets are counted over: CPU time of the process, or time")
     programs: list[Program]
     link: str
     size: int = Field(description="bytes with FCS")
@@ -62,6 +72,11 @@ class DuelRecord(Strict):
     ratio: float | None = Field(default=None, description="the median of the rounds")
     low: float | None = Field(default=None, description="of a confidence sequence at 99 %")
     high: float | None = None
+    beside: float | None = Field(
+        default=None,
+        description="turns: the ratio of standing programs, given up because it was another one "
+        "for each program by itself",
+    )
     moves: bool = Field(description="the ratio itself changed with the machine's state")
     control: float | None = Field(default=None, description="A over A, the median of the rounds")
     fault: Fault | None = None
@@ -98,6 +113,9 @@ def record_of(  # noqa: PLR0917 - what it is made of
             )
             for word, each in zip(words, programs, strict=True)
         ],
+        method=duel.method,
+        per=asked.per,
+        beside=duel.given_up.ratio if duel.given_up else None,
         link=link,
         size=asked.size,
         memory="hugepages" if hugepages else "no-huge",
@@ -105,7 +123,7 @@ def record_of(  # noqa: PLR0917 - what it is made of
         within_s=asked.within_s,
         starts=asked.starts,
         seed=asked.seed,
-        answer=verdict.answer,
+        answer=duel.answer,
         direction=verdict.direction,
         ratio=verdict.ratio,
         low=interval.low if interval else None,
@@ -118,6 +136,7 @@ def record_of(  # noqa: PLR0917 - what it is made of
             Round(
                 order=[letters[window.arm] for window in each.windows],
                 pps=[window.pps for window in each.windows],
+                alone_pps=[window.pps for window in each.alone],
                 steal_ticks=each.steal,
             )
             for each in duel.rounds

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Literal
 
 from linerate.experiments.duel.faults import FaultError, refuse
-from linerate.experiments.duel.standing import SETTLE_S, measure, standing
-from linerate.experiments.duel.verdict import Verdict
+from linerate.experiments.duel.standing import SETTLE_S, standing, together
+from linerate.experiments.duel.start import Per
+from linerate.experiments.duel.turns import Ground, alone, take_turns
+from linerate.experiments.duel.verdict import Agreement, Answer, Verdict
 from linerate.experiments.duel.window import Window
 from linerate.forwarders import Forwarder
 from linerate.host.cpus import CPUS
@@ -18,41 +22,64 @@ from linerate.host.process import checkpoint, pause
 from linerate.links import Link, LinkContext
 from linerate.trial.trial import Bench
 
+Method = Literal["standing", "turns"]
+# Of a start that has its core for itself, to see whether it is another program then.
+_CHECK_S = 0.03
+
 
 @dataclass(frozen=True)
 class Asked:
-    """`within_s`: the time that the duel may take. `starts`: of each program in a round."""
+    """`within_s`: the time that the duel may take. `starts`: of each program in a round. `turns`:
+    of each start in a round, of `turn_s`; standing starts have a window of so many `slices`.
+    """
 
     margin: float = 0.02
     within_s: float = 60.0
     starts: int = 4
     window_s: float = 0.75
     slices: int = 3
+    turn_s: float = 0.05
+    turns: int = 5
     seed: int = 1
     size: int = 64
+    method: Method = "standing"
+    per: Per = "cpu"
 
 
 @dataclass(frozen=True)
 class Round:
-    """`steal`: ticks of the forwarders' CPU that the hypervisor took."""
+    """`steal`: ticks of the forwarders' CPU that the hypervisor took. `alone`: of standing starts,
+    what each did while the others were stopped.
+    """
 
     number: int
     windows: tuple[Window, ...]
     steal: int
+    alone: tuple[Window, ...] = ()
 
     def figures(self, arm: int) -> list[float]:
-        """Packets per CPU second of each start, in the order of the slots."""
+        """Packets per second of each start, in the order of the slots."""
         return [window.pps for window in self.windows if window.arm == arm]
 
 
 @dataclass
 class Duel:
-    """What was found; `fault`: why it is no comparison, if so."""
+    """What was found; `fault`: why it is no comparison, if so. `rounds`: by `method`. `given_up`:
+    the comparison by standing starts that came before, and was no fair one.
+    """
 
     verdict: Verdict
     rounds: list[Round] = field(default_factory=list)
+    method: Method = "standing"
+    agreement: Agreement = field(default_factory=Agreement)
+    given_up: Verdict | None = None
     fault: FaultError | None = None
     took_s: float = 0.0
+
+    @property
+    def answer(self) -> Answer:
+        """The verdict's, unless it may not hold for the programs by themselves."""
+        return "undecided" if self.agreement.doubtful else self.verdict.answer
 
 
 def fight(
@@ -62,43 +89,116 @@ def fight(
     asked: Asked,
     seen: Callable[[Duel], None] = lambda duel: None,
 ) -> Duel:
-    """Let two programs stand in rounds; `seen` looks after each. The answer to which is slower is
+    """Let two programs meet in rounds; `seen` looks after each. The answer to which is slower is
     as good after any round.
     """
-    source = random.Random(f"linerate:duel:{asked.seed}")
-    found = Duel(Verdict(asked.margin))
-    began = time.monotonic()
-    context = LinkContext(
-        bench.run.path, asked.size, bench.memory.hugepages, bench.cores, host=bench.host
-    )
-    with link.open(context) as wire:
-        while found.verdict.answer == "undecided":
-            checkpoint()
-            spent = time.monotonic() - began
-            # One more round must fit.
-            if found.rounds and spent + spent / len(found.rounds) > asked.within_s:
-                break
-            order = [0] * asked.starts + [1] * asked.starts
-            source.shuffle(order)
-            try:
-                with standing(bench, wire, programs, order) as starts:
-                    pause(SETTLE_S)
-                    stolen = _stolen(bench)
-                    windows = measure(starts, asked.window_s, asked.slices)
-                    steal = _stolen(bench) - stolen
-                refuse(windows)
-            except FaultError as fault:
-                found.fault = fault
-                break
-            finally:
-                found.took_s = time.monotonic() - began
-            done = Round(len(found.rounds), tuple(windows), steal)
-            found.rounds.append(done)
-            found.verdict.add(done.figures(0), done.figures(1))
-            seen(found)
+    found = Duel(Verdict(asked.margin), method=asked.method)
+    fighting = _Fight(bench, link, programs, asked, found, seen)
+    try:
+        if asked.method == "standing":
+            fighting.stand()
+        if found.method == "turns":
+            fighting.take_turns()
+    except FaultError as fault:
+        found.fault = fault
+    found.took_s = fighting.spent()
     return found
 
 
-def _stolen(bench: Bench) -> int:
-    """Ticks of the forwarders' CPU until now."""
-    return bench.host.sample(CPUS).cpus[bench.cores.forwarder].steal
+@dataclass
+class _Fight:
+    bench: Bench
+    link: Link
+    programs: Sequence[Forwarder]
+    asked: Asked
+    found: Duel
+    seen: Callable[[Duel], None]
+
+    def __post_init__(self) -> None:
+        self._source = random.Random(f"linerate:duel:{self.asked.seed}")
+        self._began = time.monotonic()
+
+    def spent(self) -> float:
+        return time.monotonic() - self._began
+
+    def stand(self) -> None:
+        """All starts of a round at once, and then each by itself for a moment."""
+        bench, asked, found = self.bench, self.asked, self.found
+        context = LinkContext(
+            bench.run.path, asked.size, bench.memory.hugepages, bench.cores, host=bench.host
+        )
+        with self.link.open(context) as wire:
+            for order in self._orders():
+                with standing(bench, wire, self.programs, order) as starts:
+                    pause(SETTLE_S)
+                    with self._steal() as stolen:
+                        windows = together(starts, asked.window_s, asked.slices)
+                    refuse(windows)
+                    with alone(starts):
+                        by_itself = take_turns(starts, self._source, _CHECK_S, 1)
+                done = Round(len(found.rounds), tuple(windows), stolen[0], tuple(by_itself))
+                found.agreement.add(done.windows, done.alone)
+                if found.agreement.broken:
+                    found.given_up, found.verdict = found.verdict, Verdict(asked.margin)
+                    found.method, found.agreement = "turns", Agreement()
+                    found.rounds.clear()
+                    return
+                self._enter(done)
+
+    def take_turns(self) -> None:
+        """One start at a time."""
+        asked, found = self.asked, self.found
+        ground = Ground(self.bench, self.link, asked.size, asked.per)
+        for order in self._orders():
+            with ground.apart(self.programs, order) as starts:
+                with self._steal() as stolen:
+                    windows = take_turns(starts, self._source, asked.turn_s, asked.turns)
+                refuse(windows)
+            self._enter(Round(len(found.rounds), tuple(windows), stolen[0]))
+
+    def _orders(self) -> Iterator[list[int]]:
+        """Whose each start is, in the order in which they are started, for one round more."""
+        began, before = self.spent(), len(self.found.rounds)
+        while self.found.answer == "undecided":
+            checkpoint()
+            spent, done = self.spent(), len(self.found.rounds) - before
+            # One more round must fit, and the first is always made.
+            if done and spent + (spent - began) / done > self.asked.within_s:
+                return
+            order = [0] * self.asked.starts + [1] * self.asked.starts
+            self._source.shuffle(order)
+            yield order
+
+    def _enter(self, done: Round) -> None:
+        self.found.rounds.append(done)
+        self.found.verdict.add(done.figures(0), done.figures(1))
+        self.found.took_s = self.spent()
+        self.seen(self.found)
+
+    @contextmanager
+    def _steal(self) -> Iterator[list[int]]:
+        """Ticks of the forwarders' CPU that were stolen meanwhile."""
+        stolen: list[int] = []
+        before = self._stolen()
+        yield stolen
+        stolen.append(self._stolen() - before)
+
+    def _stolen(self) -> int:
+        bench = self.bench
+        return bench.host.sample(CPUS).cpus[bench.cores.forwarder].steal
+
+
+def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
+    """How two programs can meet on a link.
+
+    Standing: one polling lcore each, on a link whose driver always delivers. By CPU time: programs
+    whose work is all in their own process.
+    """
+    kernel = link.interfaces or link.kernel_generator or link.makes_interfaces
+    own = not kernel and all(
+        each.definition.uses_dpdk and not each.interfaces_only and each.has_telemetry
+        for each in programs
+    )
+    single = all(each.definition.cpus == 1 for each in programs)
+    method: Method = "standing" if own and single and not link.has_generator else "turns"
+    return method, "cpu" if own else "time"

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 from linerate.experiments.duel.faults import Kind
 from linerate.experiments.duel.rounds import Asked, Duel
+from linerate.experiments.duel.start import Per
 from linerate.experiments.duel.verdict import Verdict
 from linerate.forwarders import Forwarder
 from linerate.host.text import counted
 
+_UNITS: dict[Per, str] = {"cpu": "CPU second", "time": "second"}
 _FAULTS: dict[Kind, str] = {
     "start": "does not start",
     "ended": "ended",
@@ -22,6 +24,7 @@ _FAULTS: dict[Kind, str] = {
     "drops": "drops packets",
     "ports": "polls fewer ports",
     "shared": "does not stand alone",
+    "unsaturated": "is not at its limit",
 }
 
 
@@ -30,15 +33,20 @@ def called(program: Forwarder, letter: str) -> str:
     return f"{letter} ({program.name.removeprefix(f'{letter}-')})"
 
 
-def round_line(duel: Duel) -> str:
+def round_line(duel: Duel, asked: Asked) -> str:
     """What the last round brought."""
     last = duel.rounds[-1]
-    figures = " and ".join(f"{statistics.median(last.figures(arm)) / 1e6:.2f}" for arm in (0, 1))
+    figures = " and ".join(f"{_millions(statistics.median(last.figures(arm)))}" for arm in (0, 1))
     steal = f", {last.steal * 10} ms stolen" if last.steal else ""
     return (
-        f"round {last.number + 1}, {duel.took_s:.0f} s: {figures} M packets per CPU second"
+        f"round {last.number + 1}, {duel.took_s:.0f} s: {figures} M packets per {_UNITS[asked.per]}"
         f"{steal}; so far {size(duel.verdict)}"
     )
+
+
+def _millions(pps: float) -> str:
+    found = pps / 1e6
+    return f"{found:.{2 if found < 100 else 0}f}"
 
 
 def size(verdict: Verdict) -> str:
@@ -66,15 +74,20 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
             "makes a difference here."
         )
     how = (
-        f"{size(verdict)} times as many packets per CPU second, "
+        f"{size(verdict)} times as many packets per {_UNITS[asked.per]}, "
         f"{counted(len(duel.rounds), 'round')} in {duel.took_s:.0f} s"
     )
-    if verdict.answer in ("slower", "faster"):
-        return f"{other} is {verdict.answer} than {one} by more than {margin}: {how}."
-    if verdict.answer == "equal" and verdict.direction:
+    if duel.answer in ("slower", "faster"):
+        return f"{other} is {duel.answer} than {one} by more than {margin}: {how}."
+    if duel.answer == "equal" and verdict.direction:
         return f"{other} is {verdict.direction} than {one}, by less than {margin}: {how}."
-    if verdict.answer == "equal":
+    if duel.answer == "equal":
         return f"{other} is as fast as {one}, within {margin}: {how}."
+    if duel.agreement.doubtful:
+        return (
+            f"No verdict yet: {one} and {other} may compare otherwise when each has the CPU to "
+            f"itself: {how}. A longer --within decides it."
+        )
     asks = f"whether {other} is slower than {one} by {margin} is not decided"
     if verdict.direction:
         asks = f"{other} is {verdict.direction} than {one}; whether by {margin} is not decided"
@@ -94,6 +107,11 @@ def notes(duel: Duel, names: Sequence[str]) -> list[str]:
         found.append(
             f"the ratio itself moved between rounds, from {low:.2f} to {high:.2f}: how much the "
             "two differ depends on the state of the machine"
+        )
+    if duel.given_up and duel.given_up.ratio:
+        found.append(
+            f"they were compared in turns, each with the CPU for itself: beside each other the "
+            f"ratio was {duel.given_up.ratio:.3f}, as where a program follows the clock"
         )
     if verdict.control:
         itself = math.exp(statistics.median(verdict.control))

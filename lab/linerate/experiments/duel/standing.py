@@ -14,82 +14,22 @@ of a second, and they share the CPU for it.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 from linerate.experiments.duel.faults import FaultError
-from linerate.experiments.duel.window import Slice, Window
+from linerate.experiments.duel.start import Start
+from linerate.experiments.duel.window import Window
 from linerate.forwarders import Forwarder
-from linerate.host.errors import ProcessError, TelemetryError, TrialError
+from linerate.host.errors import ProcessError, TrialError
 from linerate.host.process import Child, parent_of, pause
 from linerate.links import Wire
-from linerate.telemetry.client import Telemetry, connect, socket_path
-from linerate.trial.running import await_ready
+from linerate.telemetry.client import connect, socket_path
+from linerate.trial.running import Running, ToldPorts, await_ready
 from linerate.trial.trial import Bench
 
 # Until all have left what they do at their start, and their caches are theirs.
 SETTLE_S = 0.15
-# A reading is good if the program ran for so little while it was made; of so many, the best.
-TIGHT_NS = 50_000
-_READINGS = 12
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Of one start at one moment: packets received and sent by port, and its CPU time.
-
-    The counters were read while its CPU time was `cpu_ns`, give or take `uncertainty_ns`: it may
-    run on while the answer is under way. Where it had not the CPU meanwhile, they are exact.
-    """
-
-    received: tuple[int, ...]
-    sent: tuple[int, ...]
-    cpu_ns: int
-    uncertainty_ns: int
-
-
-class Start:
-    """One start of one program. `arm`: which of the programs it is."""
-
-    def __init__(self, arm: int, child: Child, telemetry: Telemetry, ports: int) -> None:
-        self.arm = arm
-        self.child = child
-        self.telemetry = telemetry
-        self._ports = range(ports)
-        # The one that polls: a script's child, where the command is a script.
-        self.pid = telemetry.pid
-        # Linux: the clock of another process's CPU time, CPUCLOCK_SCHED of its thread group.
-        self._clock = (~self.pid << 3) | 2
-
-    def sample(self) -> Sample:
-        """Now, as exactly as a few readings give it. Raises `TrialError` when it is gone."""
-        best = self._read()
-        for _ in range(_READINGS - 1):
-            if best.uncertainty_ns <= TIGHT_NS:
-                break
-            again = self._read()
-            if again.uncertainty_ns < best.uncertainty_ns:
-                best = again
-        return best
-
-    def _read(self) -> Sample:
-        before = self._cpu_ns()
-        answers = [self.telemetry.ask(f"/ethdev/stats,{port}") for port in self._ports]
-        after = self._cpu_ns()
-        return Sample(
-            tuple(int(each["ipackets"]) for each in answers),
-            tuple(int(each["opackets"]) for each in answers),
-            (before + after) // 2,
-            (after - before) // 2,
-        )
-
-    def _cpu_ns(self) -> int:
-        try:
-            return time.clock_gettime_ns(self._clock)
-        except OSError as error:
-            raise ProcessError(f"process {self.pid} is gone") from error
 
 
 @contextmanager
@@ -104,7 +44,7 @@ def standing(
         begun = []
         for arm in order:
             program, prefix = programs[arm], bench.run.new_prefix("duel")
-            command = program.command(bench.cores.forwarder, bench.memory, prefix, wire)
+            command = program.command(bench.cores, bench.memory, prefix, wire)
             assert command is not None
             try:
                 child = stack.enter_context(wire.host.start(command, bench.run))
@@ -124,8 +64,9 @@ def standing(
                 )
             except TrialError as error:
                 raise FaultError(arm, "start", str(error.message)) from error
-            found.append(Start(arm, child, telemetry, wire.ports))
-        _refuse_shared(found)
+            running = Running(ToldPorts(telemetry, wire.ports), child, telemetry=telemetry)
+            found.append(Start(arm, running, telemetry.pid, "cpu"))
+        refuse_shared(found)
         yield found
 
 
@@ -134,16 +75,19 @@ def _ask_to_end(begun: Sequence[tuple[int, Child, str]]) -> None:
         child.ask_to_end()
 
 
-def _refuse_shared(starts: Sequence[Start]) -> None:
-    """Each must be a process of its own, started for this."""
-    seen: dict[int, Start] = {}
+def refuse_shared(starts: Sequence[Start]) -> None:
+    """Raise `FaultError` unless each is a process of its own, started for this."""
+    seen = set()
     for start in starts:
+        if start.pid is None:
+            continue
         if start.pid in seen:
             raise FaultError(
                 start.arm, "shared", f"process {start.pid} answers for two starts of it"
             )
-        seen[start.pid] = start
-        if not _descends(start.pid, start.child.pid):
+        seen.add(start.pid)
+        child = start.running.forwarder
+        if child is not None and not _descends(start.pid, child.pid):
             raise FaultError(
                 start.arm, "shared", f"process {start.pid} answers, which this duel did not start"
             )
@@ -158,41 +102,15 @@ def _descends(pid: int, ancestor: int) -> bool:
     return pid == ancestor
 
 
-def measure(starts: Sequence[Start], seconds: float, slices: int) -> list[Window]:
+def together(starts: Sequence[Start], seconds: float, slices: int) -> list[Window]:
     """So many slices in so many seconds, of all of them at once; raises `FaultError` for what makes
     it no comparison.
     """
-    samples = [[_sample(start) for start in starts]]
+    samples = [[start.sample() for start in starts]]
     for _ in range(slices):
         pause(seconds / slices)
-        samples.append([_sample(start) for start in starts])
+        samples.append([start.sample() for start in starts])
     return [
-        Window(start.arm, tuple(_slice(start, *pair) for pair in itertools.pairwise(mine)))
+        Window(start.arm, tuple(start.slice(*pair) for pair in itertools.pairwise(mine)))
         for start, mine in zip(starts, zip(*samples, strict=True), strict=True)
     ]
-
-
-def _slice(start: Start, first: Sample, last: Sample) -> Slice:
-    return Slice(
-        _since(start, first.received, last.received),
-        _since(start, first.sent, last.sent),
-        last.cpu_ns - first.cpu_ns,
-    )
-
-
-def _sample(start: Start) -> Sample:
-    try:
-        start.child.check()
-        return start.sample()
-    except TelemetryError as error:
-        raise FaultError(start.arm, "silent", str(error.message)) from error
-    except ProcessError as error:
-        raise FaultError(start.arm, "ended", str(error.message)) from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise FaultError(start.arm, "counters", f"/ethdev/stats lacks {error}") from error
-
-
-def _since(start: Start, before: Sequence[int], after: Sequence[int]) -> tuple[int, ...]:
-    if any(last < first for first, last in zip(before, after, strict=True)):
-        raise FaultError(start.arm, "counters", "a counter went back: it wrapped, or was reset")
-    return tuple(last - first for first, last in zip(before, after, strict=True))

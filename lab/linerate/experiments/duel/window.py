@@ -6,19 +6,43 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
+# A generator that offers at least so many times what a program sends on is not what limits it.
+_ENOUGH = 1.02
+
+
+@dataclass(frozen=True)
+class Offered:
+    """Frames of a start's own generator: taken by the link, and offers that it refused."""
+
+    taken: int
+    refused: int
+
+    def since(self, before: Offered) -> Offered:
+        return Offered(self.taken - before.taken, self.refused - before.refused)
+
 
 @dataclass(frozen=True)
 class Slice:
-    """What a start did between two samples."""
+    """What a start did between two samples. `time_ns`: CPU time of its process, or time."""
 
     received: tuple[int, ...]
     sent: tuple[int, ...]
-    cpu_ns: int
+    time_ns: int
+    offered: Offered | None = None
 
     @property
     def pps(self) -> float:
-        """Packets sent per second of CPU time."""
-        return sum(self.sent) * 1e9 / self.cpu_ns if self.cpu_ns > 0 else 0.0
+        """Packets sent per second."""
+        return sum(self.sent) * 1e9 / self.time_ns if self.time_ns > 0 else 0.0
+
+    @property
+    def saturated(self) -> bool:
+        """Whether there was more to take than it took: the link was full, or lost some. Where there
+        is no generator, the driver always has more.
+        """
+        if self.offered is None:
+            return True
+        return self.offered.taken + self.offered.refused > _ENOUGH * sum(self.sent)
 
 
 @dataclass(frozen=True)
@@ -39,12 +63,22 @@ class Window:
         return tuple(map(sum, zip(*(each.sent for each in self.slices), strict=True)))
 
     @property
-    def cpu_ns(self) -> int:
-        return sum(each.cpu_ns for each in self.slices)
+    def time_ns(self) -> int:
+        return sum(each.time_ns for each in self.slices)
 
     @property
     def pps(self) -> float:
-        """Packets sent per second of CPU time: the median of the slices. Of one in hundreds the
-        hypervisor had a part, which counts as the program's CPU time.
+        """Packets sent per second: the median of the slices. Of one in hundreds the hypervisor had
+        a part, which counts as the program's time.
         """
         return statistics.median(each.pps for each in self.slices)
+
+    @property
+    def lossless(self) -> bool:
+        """The driver takes whatever is sent: there is no generator at the other end."""
+        return not any(each.offered for each in self.slices)
+
+    @property
+    def saturated(self) -> bool:
+        """Whether it was in most slices."""
+        return sum(each.saturated for each in self.slices) > len(self.slices) / 2

@@ -44,7 +44,7 @@ class Programs:
     def command(self, *, native: bool, cpu: int, memory: Memory, prefix: str) -> Command:
         """The plain program has the C nodes too: all that it compares is in one process."""
         program = self.rust_native if native and self.rust_native else self.rust
-        argv = [str(program), *eal.options(eal.one_core(cpu), memory, prefix, Wire()), "--"]
+        argv = [str(program), *eal.options(eal.lcores(cpu), memory, prefix, Wire()), "--"]
         if not native:
             for name, path in self.libraries.items():
                 argv += ["--library", f"{name}={path}"]

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One start of one program: it is read, stopped and let go on."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from linerate.experiments.duel.faults import FaultError
+from linerate.experiments.duel.window import Offered, Slice
+from linerate.host.errors import ProcessError, TelemetryError
+from linerate.host.host import LOCAL
+from linerate.host.process import pause, stands_still
+from linerate.traffic.sender import Sender
+from linerate.trial.running import Running
+
+# What packets are counted over: CPU time of the program's process, or time.
+Per = Literal["cpu", "time"]
+# A reading is good if so little passed while it was made; of so many, the best.
+TIGHT_NS = 50_000
+_READINGS = 12
+# How long a program may forward what is under way, when its generator stands still.
+DRAIN_S = 0.003
+_FREEZE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Of one start at one moment: packets received and sent by port, and its time.
+
+    The counters were read at `time_ns`, give or take `uncertainty_ns`. By CPU time they are exact
+    where the program had not the CPU while the answer was under way.
+    """
+
+    received: tuple[int, ...]
+    sent: tuple[int, ...]
+    time_ns: int
+    uncertainty_ns: int
+    offered: Offered | None = None
+
+
+class Start:
+    """`arm`: which of the programs it is. `pid`: the process that polls, which is a child's child
+    where the command is a script; None: the kernel forwards alone. `sender`: its own generator.
+    """
+
+    def __init__(
+        self, arm: int, running: Running, pid: int | None, per: Per, sender: Sender | None = None
+    ) -> None:
+        self.arm = arm
+        self.running = running
+        self.pid = pid
+        self.sender = sender
+        # Linux: the clock of another process's CPU time, CPUCLOCK_SCHED of its thread group.
+        self._clock = (~pid << 3) | 2 if per == "cpu" and pid else time.CLOCK_MONOTONIC
+
+    def check(self) -> None:
+        """Raise `FaultError` when one of its processes has ended."""
+        try:
+            self.running.check()
+            if self.sender:
+                self.sender.check()
+        except ProcessError as error:
+            raise FaultError(self.arm, "ended", str(error.message)) from error
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def sample(self) -> Sample:
+        """Now, as exactly as a few readings give it. Raises `FaultError` when it cannot be read."""
+        self.check()
+        try:
+            best = self._read()
+            for _ in range(_READINGS - 1):
+                if best.uncertainty_ns <= TIGHT_NS:
+                    break
+                again = self._read()
+                if again.uncertainty_ns < best.uncertainty_ns:
+                    best = again
+        except TelemetryError as error:
+            raise FaultError(self.arm, "silent", str(error.message)) from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise FaultError(self.arm, "counters", f"/ethdev/stats lacks {error}") from error
+        return best
+
+    def _read(self) -> Sample:
+        before = self._now()
+        readings = self.running.ports.readings()
+        after = self._now()
+        return Sample(
+            tuple(int(each.value["ipackets"]) for each in readings),
+            tuple(int(each.value["opackets"]) for each in readings),
+            (before + after) // 2,
+            (after - before) // 2,
+            self._offered(),
+        )
+
+    def _offered(self) -> Offered | None:
+        if self.sender is None:
+            return None
+        sent = self.sender.sent()
+        return Offered(sent.accepted, (sent.refused or 0) + (sent.lost_at_ingress or 0))
+
+    def _now(self) -> int:
+        try:
+            return time.clock_gettime_ns(self._clock)
+        except OSError as error:
+            raise FaultError(self.arm, "ended", f"process {self.pid} is gone") from error
+
+    def slice(self, first: Sample, last: Sample) -> Slice:
+        """What it did between two samples."""
+        offered = None
+        if first.offered and last.offered:
+            offered = last.offered.since(first.offered)
+        return Slice(
+            self._since(first.received, last.received),
+            self._since(first.sent, last.sent),
+            last.time_ns - first.time_ns,
+            offered,
+        )
+
+    def _since(self, before: Sequence[int], after: Sequence[int]) -> tuple[int, ...]:
+        if any(last < first for first, last in zip(before, after, strict=True)):
+            raise FaultError(self.arm, "counters", "a counter went back: it wrapped, or was reset")
+        return tuple(last - first for first, last in zip(before, after, strict=True))
+
+    # -- standing still ------------------------------------------------------------------------
+
+    def halt(self) -> None:
+        """Stop the generator, then the program: what is under way must not wait in between."""
+        if self.sender and self.sender.child:
+            self.sender.child.freeze()
+            pause(DRAIN_S)
+        for child in self.running.children:
+            child.freeze()
+        self._signal(signal.SIGSTOP)
+        still = {*(child.pid for child in self.running.children), *([self.pid] if self.pid else [])}
+        deadline = time.monotonic() + _FREEZE_S
+        while not all(map(stands_still, still)):
+            self.check()
+            if time.monotonic() >= deadline:
+                raise FaultError(self.arm, "silent", f"it does not stop within {_FREEZE_S:g} s")
+            time.sleep(0.0005)
+
+    def go_on(self) -> None:
+        """The program first, so that it takes the first packet."""
+        self._signal(signal.SIGCONT)
+        for child in self.running.children:
+            child.thaw()
+        if self.sender and self.sender.child:
+            self.sender.child.thaw()
+
+    def _signal(self, number: signal.Signals) -> None:
+        """To the one that polls, which may be in no process group of the lab's."""
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                LOCAL.kill(self.pid, number)
