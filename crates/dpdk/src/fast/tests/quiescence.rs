@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What readers have read is freed when the variable says so, and no earlier.
 
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use dpdk_sys::layout;
@@ -89,5 +89,49 @@ fn readers_that_come_and_go() {
             qsbr::online(memory.at(0), reader);
             seen
         }
+    });
+}
+
+/// The same in the one order of them that tells, whatever order of threads is tried: the writer asks while the reader
+/// is online, and then sees it online again. Nothing else says what comes before what: whatever the test does of its own
+/// is relaxed, and it allocates nothing meanwhile.
+#[test]
+fn a_reader_that_is_never_seen_offline() {
+    let (memory, value) = (variable(), AtomicPtr::new(Box::into_raw(Box::new(7usize))));
+    // SAFETY: the variable lives, and all read and write these atomically.
+    let [token, acknowledged] = [layout::QSBR_TOKEN, layout::QSBR_COUNTERS + layout::QSBR_COUNTER]
+        .map(|offset| unsafe { AtomicU64::from_ptr(memory.at(offset)) });
+    let [has_read, asked, freed] = [0; 3].map(AtomicU64::new);
+    let until = |number: &AtomicU64, wanted| {
+        while number.load(Ordering::Relaxed) != wanted {
+            thread::yield_now();
+        }
+    };
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            // SAFETY: the variable was made for this thread, which is online while it reads the box.
+            unsafe {
+                qsbr::online(memory.at(0), 0);
+                assert_eq!(*value.load(Ordering::Relaxed), 7);
+                has_read.store(1, Ordering::Relaxed);
+                // The writer's fence is over. Who has seen the new token acknowledges no older one.
+                until(&asked, 1);
+                until(token, 2);
+                qsbr::offline(memory.at(0), 0);
+                qsbr::online(memory.at(0), 0);
+                until(&freed, 1);
+                qsbr::offline(memory.at(0), 0);
+            }
+        });
+        until(&has_read, 1);
+        // SAFETY: the variable was made for so many threads. It says when nobody reads the box any more.
+        unsafe {
+            assert_eq!(qsbr::start(memory.at(0)), 2);
+            asked.store(1, Ordering::Relaxed);
+            until(acknowledged, 2);
+            assert!(qsbr::check(memory.at(0), READERS, 2));
+            drop(Box::from_raw(value.load(Ordering::Relaxed)));
+        }
+        freed.store(1, Ordering::Relaxed);
     });
 }
