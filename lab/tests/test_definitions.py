@@ -290,6 +290,24 @@ def test_what_setup_runs_is_looked_for_beforehand(mine: Path) -> None:
     assert "setup or teardown" in str(caught.value.hint)
 
 
+def test_the_socket_of_a_memif_is_told_once(mine: Path) -> None:
+    mine.write_text(MINE.replace("{eal}", "--memif {socket}"))
+    named([str(mine)])
+
+    def argv(*vdevs: str) -> tuple[str, ...]:
+        found = forwarder("mine").command(CORES, Memory(hugepages=True), "p", Wire(vdevs=vdevs))
+        assert found is not None
+        return found.argv[1:3]
+
+    ports = (
+        f"net_memif{n},role=client,id={n},socket=/run/m.sock,socket-abstract=no" for n in (0, 1)
+    )
+    assert argv(*ports) == ("--memif", "/run/m.sock")
+    # A word whose placeholder stands for nothing is left out.
+    assert argv("net_null0")[0] == "--memif"
+    assert "/run/m.sock" not in argv("net_null0")
+
+
 def test_how_it_is_started_and_stopped(mine: Path) -> None:
     mine.write_text(
         MINE.replace("{eal}", "{rx} {tx}")

@@ -27,12 +27,12 @@ Companion = Literal["xdp-pass"]
 # What a program that is described by a template may be told; `linerate.forwarders.placeholders`.
 Placeholder = Literal[
     "program", "eal", "lcores", "prefix", "ports", "portmask", "port", "peer", "queues", "topology",
-    "parse_ptype", "table_ipv4", "table_ipv6", "filter_ipv4", "frames", "rx", "tx",
+    "parse_ptype", "table_ipv4", "table_ipv6", "filter_ipv4", "frames", "rx", "tx", "socket",
 ]  # fmt: skip
 PLACEHOLDERS: tuple[Placeholder, ...] = get_args(Placeholder)
 _OF_ROUTING = {"table_ipv4", "table_ipv6", "filter_ipv4"}
 # Of commands that are no program's: they run before there is one.
-_OF_LINKS: tuple[Placeholder, ...] = ("ports", "portmask", "port", "peer", "rx", "tx")
+_OF_LINKS: tuple[Placeholder, ...] = ("ports", "portmask", "port", "peer", "rx", "tx", "socket")
 # How long a program may take to start, unless its definition says more.
 START_TIMEOUT_S = 10.0
 

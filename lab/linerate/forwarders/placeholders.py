@@ -19,6 +19,7 @@ from linerate.links.rules import RuleFiles
 # The drivers of virtual devices that tell what kind of packet they received.
 _KNOW_PACKET_TYPES = ("net_tap",)
 NO_HUGE = Memory(hugepages=False)
+_SOCKET = re.compile(r",socket=([^,]+)")
 _INTERFACE = re.compile(r"(?:^|,)iface=([^,]+)")
 
 
@@ -97,6 +98,11 @@ class Place:
         """Names of the network interfaces of its ports."""
         return [name for vdev in self.wire.vdevs for name in _INTERFACE.findall(vdev)]
 
+    def sockets(self) -> list[str]:
+        """The sockets of its ports, each once."""
+        found = [path for vdev in self.wire.vdevs for path in _SOCKET.findall(vdev)]
+        return list(dict.fromkeys(found))
+
     def queues(self) -> str:
         """The first queue of each port, in turn on the lcores that forward."""
         lcores = itertools.cycle(self.forwarding_lcores)
@@ -121,4 +127,5 @@ _VALUES: dict[Placeholder, Callable[[Place], Sequence[str]]] = {
     "frames": lambda place: [str(rules.mixed_frame_file(place.wire.ports))],
     "rx": lambda place: place.interfaces()[:1],
     "tx": lambda place: place.interfaces()[-1:],
+    "socket": Place.sockets,
 }
