@@ -169,7 +169,7 @@ def fought(bench: Bench, kind: Kind, seed: int, chain: int, planted: float) -> F
         duel = fight(bench, found_link, programs, asked)
     verdict = duel.verdict
     return Fought(
-        kind.name, seed, planted, verdict.answer, verdict.direction, verdict.ratio, duel.took_s,
+        kind.name, seed, planted, duel.answer, verdict.direction, verdict.ratio, duel.took_s,
         len(duel.rounds), str(duel.fault.message) if duel.fault else None,
     )  # fmt: skip
 

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Do standing programs compare as they do alone? `make bench-agreement`.
+
+    python -m linerate_bench.trust.agreement [--rounds N] [--only PAIR]...
+
+Pairs of programs stand in rounds, and each start of a round runs by itself for a moment while all
+others are stopped, as in every duel. A row has the median ratio of either way, and the interval of
+the ratio of ratios over all rounds (a bootstrap of their median): it is to lie inside 2 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats as scipy_stats
+
+from linerate.experiments.duel.faults import FaultError, refuse
+from linerate.experiments.duel.standing import SETTLE_S, standing, together
+from linerate.experiments.duel.turns import alone, take_turns
+from linerate.experiments.duel.window import Window
+from linerate.forwarders import Forwarder, forwarder
+from linerate.host import cpus
+from linerate.host.leases import leased
+from linerate.host.process import RunDirectory, interruptible, pause
+from linerate.links import LinkContext, link
+from linerate.links.eal import Memory
+from linerate.runs.session import pinned
+from linerate.trial.trial import Bench
+from linerate_bench.trust.duels import program
+
+STARTS, WINDOW_S, SLICES = 4, 0.75, 3
+TURN_S, TURNS = 0.05, 3
+WITHIN = 0.02
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two programs on a link."""
+
+    name: str
+    link: str
+    programs: tuple[Forwarder, Forwarder]
+
+
+def pairs() -> list[Pair]:
+    def named(on: str, one: str, other: str) -> Pair:
+        return Pair(f"{one}, {other}", on, (forwarder(one), forwarder(other)))
+
+    return [
+        named("null2", "c-l2fwd", "c-l2fwd-clang"),
+        named("null2", "c-l2fwd", "rust-l2fwd"),
+        named("null2", "c-l2fwd", "testpmd-mac"),
+        named("nearfree2", "rust-l2fwd", "rust-l2fwd-burst"),
+        named("nearfree2-ip", "c-l3fwd-lpm", "c-l3fwd-em"),
+        Pair("chained 0, chained 12", "nearfree2", (program(0), program(12))),
+    ]
+
+
+def ratio(windows: Sequence[Window]) -> float:
+    """The logarithm of the second program's median over the first's."""
+    one, other = (
+        statistics.median(math.log(each.pps) for each in windows if each.arm == arm)
+        for arm in (0, 1)
+    )
+    return other - one
+
+
+def observed(bench: Bench, pair: Pair, rounds: int) -> list[tuple[float, float]]:
+    """Of each round, the logarithms of both ratios: standing, and alone."""
+    found_link = link(pair.link)
+    found_link.prepare()
+    for each in pair.programs:
+        each.prepare()
+    source = random.Random(f"linerate:agreement:{pair.name}")
+    context = LinkContext(bench.run.path, 64, bench.memory.hugepages, bench.cores)
+    found = []
+    with found_link.open(context) as wire:
+        for _ in range(rounds):
+            order = [0] * STARTS + [1] * STARTS
+            source.shuffle(order)
+            with standing(bench, wire, pair.programs, order) as starts:
+                pause(SETTLE_S)
+                beside = together(starts, WINDOW_S, SLICES)
+                with alone(starts):
+                    by_itself = take_turns(starts, source, TURN_S, TURNS)
+            refuse(beside)
+            found.append((ratio(beside), ratio(by_itself)))
+    return found
+
+
+def row(pair: Pair, rounds: Sequence[tuple[float, float]]) -> str:
+    beside, by_itself = (statistics.median(each) for each in zip(*rounds, strict=True))
+    differences = np.array([one - other for one, other in rounds])
+    interval = scipy_stats.bootstrap(
+        (differences,), np.median, method="percentile", rng=np.random.default_rng(1)
+    ).confidence_interval
+    low, high = math.exp(interval.low), math.exp(interval.high)
+    middle = math.exp(float(np.median(differences)))
+    mark = "inside" if low > 1 - WITHIN and high < 1 + WITHIN else "not inside"
+    return (
+        f"{pair.name:<28} {pair.link:<13} standing {math.exp(beside):.3f}   alone "
+        f"{math.exp(by_itself):.3f}   ratio of ratios {middle:.3f} "
+        f"({low:.3f} to {high:.3f})   {mark} 2 %"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=16)
+    parser.add_argument("--only", action="append", help="the name of a pair")
+    given = parser.parse_args()
+    with interruptible(), leased(), RunDirectory() as run:
+        cores = cpus.Cores.choose()
+        bench = Bench(
+            run=run, cores=cores, memory=Memory.choose(), experiment="duel", seed=1, window_s=1.0
+        )
+        with pinned(cores.control):
+            for pair in pairs():
+                if given.only and pair.name not in given.only:
+                    continue
+                try:
+                    print(row(pair, observed(bench, pair, given.rounds)), flush=True)
+                except FaultError as fault:
+                    print(f"{pair.name:<28} {pair.link:<13} {fault.message}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
