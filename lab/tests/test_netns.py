@@ -21,6 +21,7 @@ from linerate.host.host import InNamespace
 from linerate.host.netns import Namespaces
 from linerate.host.process import Command, RunDirectory
 from linerate.links import LinkContext, link
+from linerate.links.veth import _name as veth_name
 from linerate.links.veth import sees_kernel_threads
 from linerate.trial import link_drops
 
@@ -171,7 +172,7 @@ def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
         assert wire.sender_host.namespace
         assert len(wire.interfaces) == 2 * chosen.ports
         # Threads are found by name alone: nobody else's interface may have it.
-        assert all(end.name.endswith(f"p{os.getpid():x}") for end in wire.interfaces)
+        assert all(end.name.endswith(f"{os.getpid():x}") for end in wire.interfaces)
         assert link_drops.read(wire.interfaces) == {
             "generator": link_drops.Passed(),
             "forwarder": link_drops.Passed(),
@@ -179,7 +180,10 @@ def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
         cores = Cores.choose()
         pinned = {(thread.name, thread.cpu) for thread in wire.threads}
         assert pinned == {
-            (f"napi/{end.name[:2]}", cores.control if end.end == "generator" else cores.forwarder)
+            (
+                f"napi/{end.name[0]}{end.name[2]}",
+                cores.control if end.end == "generator" else cores.forwarder,
+            )
             for end in wire.interfaces
         }
         for thread in wire.threads:
@@ -191,3 +195,11 @@ def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
             told = netns.ip("link", "show", "dev", end.name, host=end.host)
             assert "state UP" in told
     assert ours() == before
+
+
+def test_no_two_interfaces_of_as_many_links_as_a_duel_has_are_alike() -> None:
+    names = [veth_name(role, number) for role in ("gen", "fwd") for number in range(2 * 32)]
+    assert len(set(names)) == len(names)
+    # After `napi/` and before `-`, where the kernel cuts a thread's name to 15 characters.
+    pid = f"{os.getpid():x}"
+    assert all(len(name.removesuffix(pid)) == 3 and len(f"napi/{name}-") <= 15 for name in names)

@@ -110,9 +110,11 @@ class Veth(Link):
 def _name(word: str, number: int) -> str:
     """Of an interface. No other lab's has it, in any namespace: threads tell only the name.
 
-    At most 9 characters: the kernel cuts a thread's name to 15, with `napi/` before and `-` behind.
+    At most 9 characters, the pid having 6: the kernel cuts a thread's name to 15, with `napi/`
+    before and `-` behind.
     """
-    return f"{word[0]}{_DIGITS[number]}p{os.getpid():x}"
+    tens, ones = divmod(number, len(_DIGITS))
+    return f"{word[0]}{_DIGITS[tens]}{_DIGITS[ones]}{os.getpid():x}"
 
 
 def _receive_on(
