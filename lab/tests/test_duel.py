@@ -173,6 +173,12 @@ def test_sound_windows_are_taken() -> None:
         (window(1, received=(10**6, 10**6), sent=(0, 0)), "drops", "sent on 0%"),
         (window(1, received=(10**6, 10**6), sent=(10**6, 9 * 10**5)), "drops", "95%"),
         (window(1, (10**6,) * 2, (0, 0), offered=Offered(10**7, 0)), "drops", "sent on 0%"),
+        (window(1, sent=(0, 0), offered=Offered(2000, 0)), "drops", "sent on 0%"),
+        (
+            Window(1, (Slice((9, 9), (9, 9), 1000), *(Slice((9, 9), (0, 0), 1000),) * 2)),
+            "stuck",
+            "no packet in most",
+        ),
         (window(1, offered=Offered(2000, 20)), "unsaturated", "all that the generator offered"),
         (window(1, received=(1000, 0), sent=(1000, 0)), "ports", "on 1 of 2 ports, not on 1"),
     ],

@@ -57,8 +57,10 @@ def refuse(windows: Sequence[Window]) -> None:
         received, sent = sum(window.received), sum(window.sent)
         # What a generator that floods has no time to receive is lost at the program's end.
         kept = KEPT if window.lossless else MOST_LOST
-        if received - sent > kept * received + UNDER_WAY * len(window.received):
+        if not sent or received - sent > kept * received + UNDER_WAY * len(window.received):
             raise FaultError(
                 window.arm, "drops",
                 f"it sent on {sent / received:.0%} of the packets that it received",
             )  # fmt: skip
+        if window.pps <= 0:
+            raise FaultError(window.arm, "stuck", "it sent no packet in most of its measurements")
