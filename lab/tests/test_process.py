@@ -23,6 +23,7 @@ from linerate.host.process import (
     Command,
     RunDirectory,
     checkpoint,
+    ended_with,
     interruptible,
     last_words,
     pause,
@@ -377,7 +378,10 @@ def test_what_a_script_left_ends_with_it_too(tmp_path: Path) -> None:
 
 def test_the_next_lab_ends_what_a_killed_lab_s_children_started(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path)
-    left = subprocess.Popen(["sleep", "300"], env=run.environment())
+    another = f"{tmp_path}/linerate-of-another"
+    left = subprocess.Popen(
+        ["sleep", "300"], env=run.environment() | {"RUNTIME_DIRECTORY": another}
+    )
     stale = run.path.with_name(f"linerate-{os.getuid()}-1-1")
     run.path.rename(stale)
     left_of_it = subprocess.Popen(
@@ -392,3 +396,35 @@ def test_the_next_lab_ends_what_a_killed_lab_s_children_started(tmp_path: Path) 
     assert left.poll() is None
     left.kill()
     left.wait()
+
+
+def test_a_lab_ends_what_left_its_child_s_process_group(tmp_path: Path) -> None:
+    """The child ends by itself first: nobody is its parent then whom the lab knows."""
+    with RunDirectory(tmp_path) as run:
+        with child(run, "sh", "-c", "setsid sleep 60 & echo $!; wait") as process:
+            wait_for("its child", process.output)
+            pid = int(process.output())
+            wait_for("its session", lambda: os.getsid(pid) == pid)
+            os.kill(pid, signal.SIGSTOP)
+        assert start_time(pid)
+    wait_for("the end of what it started", lambda: not _runs(pid))
+
+
+def test_what_is_noted_of_others_ends_with_the_context(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path) as run:
+        with ended_with() as note, child(run, "sh", "-c", "setsid sleep 60 & echo $!; wait") as it:
+            wait_for("its child", it.output)
+            pid = int(it.output())
+            wait_for("its session", lambda: os.getsid(pid) == pid)
+            note(pid)
+            note(it.pid)
+        wait_for("the end of what it started", lambda: not _runs(pid))
+
+
+def _runs(pid: int) -> bool:
+    """A zombie, which its new parent has not waited for yet, does not."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return told.rpartition(")")[2].split()[0] != "Z"

@@ -136,7 +136,7 @@ def remove_stale(base: Path | None = None) -> list[Path]:
 
 
 def _end_orphans(path: Path) -> None:
-    """What children of a lab that was killed had started: the kernel ended the children alone."""
+    """What a lab's children had started: their ends, by the kernel or the lab, are theirs alone."""
     wanted = f"RUNTIME_DIRECTORY={path}".encode()
     for found in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
@@ -192,6 +192,8 @@ class RunDirectory:
         self.close()
 
     def close(self) -> None:
+        # A program that left its process group outlives the child that started it.
+        _end_orphans(self.path)
         shutil.rmtree(self.path, ignore_errors=True)
         if self._lock >= 0:
             os.close(self._lock)
@@ -441,6 +443,27 @@ class Child:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+@contextlib.contextmanager
+def ended_with() -> Iterator[Callable[[int], None]]:
+    """A function that notes a process, which a child started, perhaps in a session of its own. Who
+    still runs when the context ends is killed.
+    """
+    with contextlib.ExitStack() as opened:
+
+        def note(pid: int) -> None:
+            with contextlib.suppress(ProcessLookupError):
+                pidfd = os.pidfd_open(pid)
+                opened.callback(os.close, pidfd)
+                opened.callback(_kill, pidfd)
+
+        yield note
+
+
+def _kill(pidfd: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
 
 class _Signals:
