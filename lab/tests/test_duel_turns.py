@@ -17,9 +17,11 @@ from linerate.experiments.duel import turns
 from linerate.experiments.duel.faults import FaultError
 from linerate.experiments.duel.start import Start
 from linerate.experiments.duel.turns import alone, take_turns
+from linerate.host.errors import DisconnectedError, ProcessError
 from linerate.host.host import LOCAL
 from linerate.host.process import Child, Command, RunDirectory, stands_still
 from linerate.telemetry.client import Reading
+from linerate.traffic.sender import Sender, Sent
 from linerate.trial.running import Ports, Running
 
 # A program that works all the time, on two threads, and ends where it is asked to.
@@ -104,6 +106,52 @@ def test_who_ends_in_its_turn_is_named(starts: list[Start]) -> None:
         with pytest.raises(FaultError) as raised:
             take_turns(starts, random.Random(1), 0.02, 1)
     assert (raised.value.arm, raised.value.kind) == (1, "ended")
+
+
+class Flood(Sender):
+    """A generator of which only the process is real."""
+
+    def __init__(self, child: Child) -> None:
+        self.child = child
+
+    def links_up(self) -> bool:
+        return True
+
+    def sent(self) -> Sent:
+        assert self.child
+        if self.child.wait(0):
+            raise DisconnectedError("the program closed the connection")
+        return Sent(accepted=10**6, received=0)
+
+    def close(self) -> None:
+        """The fixture does."""
+
+
+def test_a_generator_that_ends_is_not_the_program_s_fault(starts: list[Start]) -> None:
+    generator = starts[2].running.children[0]
+    one = Start(0, starts[0].running, starts[0].pid, "cpu", Flood(generator))
+    assert one.sample().offered
+    os.kill(generator.pid, signal.SIGKILL)
+    generator.wait(5)
+    for look in (one.check, one.sample, one._offered):
+        with pytest.raises(ProcessError, match="busy was killed by signal 9") as raised:
+            look()
+        assert not isinstance(raised.value, FaultError)
+
+
+def test_who_ends_while_it_is_read_has_ended(
+    starts: list[Start], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its telemetry is closed some moments before it is gone."""
+
+    def closed() -> list[Reading]:
+        os.kill(pids(starts)[0], signal.SIGKILL)
+        raise DisconnectedError("the program closed the connection")
+
+    monkeypatch.setattr(starts[0].running.ports, "readings", closed)
+    with pytest.raises(FaultError, match="killed by signal 9") as raised:
+        starts[0].sample()
+    assert (raised.value.arm, raised.value.kind) == (0, "ended")
 
 
 def test_counters_that_go_back_are_named(starts: list[Start]) -> None:

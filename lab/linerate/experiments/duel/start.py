@@ -12,9 +12,9 @@ from typing import Literal
 
 from linerate.experiments.duel.faults import FaultError
 from linerate.experiments.duel.window import Offered, Slice
-from linerate.host.errors import ProcessError, TelemetryError
+from linerate.host.errors import DisconnectedError, GeneratorError, ProcessError, TelemetryError
 from linerate.host.host import LOCAL
-from linerate.host.process import pause, stands_still
+from linerate.host.process import Child, pause, stands_still
 from linerate.traffic.sender import Sender
 from linerate.trial.running import Running
 
@@ -26,6 +26,8 @@ _READINGS = 12
 # How long a program may forward what is under way, when its generator stands still.
 DRAIN_S = 0.003
 _FREEZE_S = 2.0
+# From the end of a program's telemetry to that of its process, at most.
+_END_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,13 @@ class Start:
         self._clock = (~pid << 3) | 2 if per == "cpu" and pid else time.CLOCK_MONOTONIC
 
     def check(self) -> None:
-        """Raise `FaultError` when one of its processes has ended."""
+        """Raise `FaultError` when one of its processes has ended, and `ProcessError` when its
+        generator has, which says nothing of the program.
+        """
+        if self.sender:
+            self.sender.check()
         try:
             self.running.check()
-            if self.sender:
-                self.sender.check()
         except ProcessError as error:
             raise FaultError(self.arm, "ended", str(error.message)) from error
 
@@ -81,6 +85,9 @@ class Start:
                 if again.uncertainty_ns < best.uncertainty_ns:
                     best = again
         except TelemetryError as error:
+            if isinstance(error, DisconnectedError):
+                self._await_end(self.running.children)
+            self.check()
             raise FaultError(self.arm, "silent", str(error.message)) from error
         except (KeyError, TypeError, ValueError) as error:
             raise FaultError(self.arm, "counters", f"/ethdev/stats lacks {error}") from error
@@ -101,8 +108,21 @@ class Start:
     def _offered(self) -> Offered | None:
         if self.sender is None:
             return None
-        sent = self.sender.sent()
+        try:
+            sent = self.sender.sent()
+        except TelemetryError as error:
+            if self.sender.child and isinstance(error, DisconnectedError):
+                self._await_end([self.sender.child])
+            self.sender.check()
+            raise GeneratorError(f"the generator does not answer: {error.message}") from error
         return Offered(sent.accepted, (sent.refused or 0) + (sent.lost_at_ingress or 0))
+
+    @staticmethod
+    def _await_end(children: Sequence[Child]) -> None:
+        """Who closes its telemetry has ended, or will in a moment: `check` then tells how."""
+        for child in children:
+            if child.wait(_END_S):
+                return
 
     def _now(self) -> int:
         try:

@@ -25,7 +25,7 @@ from linerate.experiments.duel.standing import refuse_shared
 from linerate.experiments.duel.start import Per, Start
 from linerate.experiments.duel.window import Slice, Window
 from linerate.forwarders import Forwarder
-from linerate.host.errors import TrialError
+from linerate.host.errors import GeneratorError, TrialError
 from linerate.host.process import pause
 from linerate.links import Link, LinkContext, Wire
 from linerate.traffic.generator import Generator
@@ -126,7 +126,12 @@ class Ground:
                     sender.start()
                 # Programs look for their links every so often, and forward only then.
                 running.wait_until(carried, START_TIMEOUT_S, "it did not receive on every port")
+            except GeneratorError:
+                raise
             except TrialError as error:
+                if sender:
+                    # A program whose generator has ended waits in vain.
+                    sender.check()
                 raise FaultError(arm, "start", str(error.message)) from error
             pid = running.telemetry.pid if running.telemetry else None
             if pid is None and running.forwarder:
