@@ -22,7 +22,7 @@ from linerate.experiments.duel.start import Start
 from linerate.experiments.duel.window import Window
 from linerate.forwarders import Forwarder
 from linerate.host.errors import ProcessError, TrialError
-from linerate.host.process import Child, parent_of, pause
+from linerate.host.process import Child, ended_with, parent_of, pause
 from linerate.links import Wire
 from linerate.telemetry.client import connect, socket_path
 from linerate.trial.running import Running, ToldPorts, await_ready
@@ -41,6 +41,7 @@ def standing(
     Raises `FaultError` for a program that does not start or forward.
     """
     with ExitStack() as stack:
+        note = stack.enter_context(ended_with())
         begun = []
         for arm in order:
             program, prefix = programs[arm], bench.run.new_prefix("duel")
@@ -65,8 +66,11 @@ def standing(
             except TrialError as error:
                 raise FaultError(arm, "start", str(error.message)) from error
             running = Running(ToldPorts(telemetry, wire.ports), child, telemetry=telemetry)
-            found.append(Start(arm, running, telemetry.pid, "cpu"))
+            found.append(Start(arm, running, telemetry.peer_pid(), "cpu"))
         refuse_shared(found)
+        for start in found:
+            if start.pid:
+                note(start.pid)
         yield found
 
 

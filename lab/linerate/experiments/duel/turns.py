@@ -26,7 +26,7 @@ from linerate.experiments.duel.start import Per, Start
 from linerate.experiments.duel.window import Slice, Window
 from linerate.forwarders import Forwarder
 from linerate.host.errors import GeneratorError, TrialError
-from linerate.host.process import pause
+from linerate.host.process import ended_with, pause
 from linerate.links import Link, LinkContext, Wire
 from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Traffic
@@ -91,6 +91,7 @@ class Ground:
         """
         bench = self.bench
         with ExitStack() as stack:
+            note = stack.enter_context(ended_with())
             starts: list[Start] = []
             for number, arm in enumerate(order):
                 directory = bench.run.path / f"link{number}"
@@ -102,8 +103,11 @@ class Ground:
                 wire = stack.enter_context(self.link.open(context))
                 start = stack.enter_context(self._start(wire, programs[arm], arm))
                 starts.append(start)
+                # Nobody is stopped or killed whom this duel did not start.
+                refuse_shared(starts)
+                if start.pid:
+                    note(start.pid)
                 start.halt()
-            refuse_shared(starts)
             yield starts
 
     @contextmanager
@@ -133,7 +137,7 @@ class Ground:
                     # A program whose generator has ended waits in vain.
                     sender.check()
                 raise FaultError(arm, "start", str(error.message)) from error
-            pid = running.telemetry.pid if running.telemetry else None
+            pid = running.telemetry.peer_pid() if running.telemetry else None
             if pid is None and running.forwarder:
                 pid = running.forwarder.pid
             start = Start(arm, running, pid, self.per, sender)
