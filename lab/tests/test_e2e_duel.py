@@ -16,12 +16,13 @@ from typing import Any
 
 import by_schema
 import pytest
-from conftest import wait_for
+from conftest import need_veth, wait_for
 from test_e2e import need, runtime
 
 from linerate.forwarders import forwarder
 from linerate.host.builds.c_examples import example_source
 from linerate.host.exit_status import ExitStatus
+from linerate.host.process import NAMESPACES, RunDirectory
 
 pytestmark = pytest.mark.e2e
 
@@ -43,13 +44,17 @@ lcores = "idle-main"
 def no_process_is_left(runtime: Path) -> Iterator[None]:
     """Also none that a script started."""
     yield
+    assert not list(_of(runtime))
+
+
+def _of(runtime: Path) -> Iterator[tuple[bytes, str]]:
+    """The command line and the state of processes that labs there started."""
     mark = f"RUNTIME_DIRECTORY={runtime}/".encode()
-    left = []
     for found in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             if mark in found.read_bytes():
-                left.append((found.parent / "cmdline").read_bytes())
-    assert not left
+                stat = (found.parent / "stat").read_text()
+                yield (found.parent / "cmdline").read_bytes(), stat.rpartition(")")[2].split()[0]
 
 
 def environment(runtime: Path) -> dict[str, str]:
@@ -171,3 +176,85 @@ def test_it_leaves_nothing_when_it_is_stopped(
         _, errors = lab.communicate(timeout=60)
     assert lab.returncode == 128 + number, errors
     # That no file and no process is left, fixtures check.
+
+
+# -- in turns --------------------------------------------------------------------------------------
+
+LINE = "{eal} -- -p {portmask} -q 2 -T 0"
+
+
+def in_turns(runtime: Path, *words: str) -> dict[str, Any]:
+    found = told(duel(runtime, *words, "--json", within="3s"))
+    assert found["method"] == "turns"
+    assert "fault" not in found, found["fault"]
+    assert found["rounds"]
+    assert all(pps > 1e3 for each in found["rounds"] for pps in each["pps"])
+    return found
+
+
+def test_two_lcores_take_turns(runtime: Path) -> None:
+    line = f"{l2fwd()} {{eal}} -- -p {{portmask}} -q 1 -T 0"
+    assert in_turns(runtime, line, line, "--lcores", "2")["per"] == "cpu"
+
+
+def test_programs_on_memif_take_turns(runtime: Path) -> None:
+    need("generator")
+    line = f"{l2fwd()} {LINE}"
+    assert in_turns(runtime, line, line, "--link", "memif")["per"] == "cpu"
+
+
+@pytest.mark.second_tier
+def test_programs_on_the_kernel_take_turns(runtime: Path) -> None:
+    need("generator", "af-packet-fwd")
+    need_veth()
+    found = in_turns(runtime, "af-packet-mmap", "af-packet-mmap", "--link", "veth")
+    assert found["per"] == "time"
+
+
+def test_a_poller_in_a_session_of_its_own_ends_with_its_start(
+    runtime: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "fw-apart"
+    script.write_text(f'#!/bin/sh\nsetsid "{l2fwd()}" "$@" &\nwait\n')
+    script.chmod(0o755)
+    in_turns(runtime, f"{l2fwd()} {LINE}", f"{script} {LINE}", "--method", "turns")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("link", "names"),
+    [
+        ("null2", None),
+        ("memif", None),
+        pytest.param("veth", "af-packet-mmap", marks=pytest.mark.second_tier),
+    ],
+)
+def test_turns_leave_nothing_when_they_are_stopped(
+    runtime: Path, link: str, names: str | None, number: signal.Signals
+) -> None:
+    """Also of programs that stand still, at the latest when the next lab starts."""
+    if link == "veth":
+        need_veth()
+    line = names or f"{l2fwd()} {LINE}"
+    with subprocess.Popen(
+        [sys.executable, "-m", "linerate", "duel", line, line, "--within", "5m", "--starts", "2",
+         "--hugepages", "no", "--margin", "0.1%", "--link", link, "--method", "turns"],
+        env=environment(runtime), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as lab:  # fmt: skip
+        wait_for("those that stand still", lambda: _stopped(runtime) > 2 or lab.poll(), 120)
+        lab.send_signal(number)
+        _, errors = lab.communicate(timeout=60)
+    if number == signal.SIGKILL:
+        assert lab.returncode == -number, errors
+        RunDirectory(runtime).close()
+        # The kernel takes some milliseconds to give up the memory of who is killed.
+        wait_for("their end", lambda: not list(_of(runtime)), 10)
+        if link == "veth":
+            need_veth()
+    else:
+        assert lab.returncode == 128 + number, errors
+    assert not list(NAMESPACES.glob(f"linerate-{lab.pid}-*"))
+
+
+def _stopped(runtime: Path) -> int:
+    return sum(state == "T" for _, state in _of(runtime))
