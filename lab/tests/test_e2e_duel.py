@@ -147,17 +147,42 @@ def test_a_program_that_does_not_start_is_named(runtime: Path, tmp_path: Path) -
     assert "ended with exit code" in fault["message"]
 
 
+def processes_of(program: Path) -> list[int]:
+    found = []
+    for each in Path("/proc").glob("[0-9]*/exe"):
+        with contextlib.suppress(OSError):
+            if each.readlink() == program:
+                found.append(int(each.parent.name))
+    return found
+
+
 def test_a_program_that_ends_in_mid_duel_is_named(runtime: Path, tmp_path: Path) -> None:
-    script = tmp_path / "short-lived"
-    script.write_text(f'#!/bin/sh\nexec timeout -s KILL 6 "{l2fwd()}" "$@"\n')
-    script.chmod(0o755)
-    done = duel(
-        runtime, f"{l2fwd()} {{eal}} -- -p 3 -q 2 -T 0", f"{script} {{eal}} -- -p 3 -q 2 -T 0",
-        "--json", within="5m",
-    )  # fmt: skip
-    # Where a round takes longer than it lives, it is not seen to start.
-    found = told(done)
-    assert found.get("fault", {"kind": "ended"})["kind"] in ("ended", "silent", "start")
+    program = tmp_path / "short-lived"
+    shutil.copy(l2fwd(), program)
+    line = "{eal} -- -p 3 -q 2 -T 0"
+    command = [sys.executable, "-m", "linerate", "duel", f"{l2fwd()} {line}", f"{program} {line}"]
+    with subprocess.Popen(
+        [*command, "--hugepages", "no", "--starts", "2", "--margin", "0.01%", "--json"],
+        env=environment(runtime), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as running:  # fmt: skip
+        wait_for("program B", lambda: processes_of(program))
+        # Ready, or nearly so: it is a fault of the same program then.
+        wait_for("its work", lambda: any(ticks_of(pid) > 20 for pid in processes_of(program)))
+        os.kill(processes_of(program)[0], signal.SIGKILL)
+        output, _ = running.communicate(timeout=60)
+    fault = json.loads(output)["fault"]
+    assert fault["program"] == "B"
+    assert fault["kind"] in ("ended", "start")
+    assert "was killed by signal 9" in fault["message"]
+    assert running.returncode == (4 if fault["kind"] == "start" else 3)
+
+
+def ticks_of(pid: int) -> int:
+    """CPU time that a process has used, in ticks; 0 when it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
+    except OSError:
+        return 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
