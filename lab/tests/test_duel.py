@@ -12,18 +12,18 @@ import by_schema
 import numpy as np
 import pytest
 
-from linerate.cli.duel_command import asked_of, how, lcores_of, parse_within, status_of
+from linerate.cli.duel_command import asked_of, check_link, how, lcores_of, parse_within, status_of
 from linerate.experiments.duel import programs
 from linerate.experiments.duel.faults import FaultError
 from linerate.experiments.duel.faults import refuse as refuse_windows
-from linerate.experiments.duel.programs import program_of
+from linerate.experiments.duel.programs import check_program, program_of
 from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
 from linerate.experiments.duel.verdict import Agreement, Verdict
 from linerate.experiments.duel.window import Offered, Slice, Window
 from linerate.forwarders import FORWARDERS, Forwarder, registry
-from linerate.host.errors import UsageError
+from linerate.host.errors import MissingError, UsageError
 from linerate.host.exit_status import ExitStatus
 from linerate.links import link
 
@@ -53,10 +53,12 @@ def test_a_file_is_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("nosuch", "A nosuch: no such forwarder, and no command line in quotes either"),
-        ("./fw", "has no {eal}"),
-        ("./fw -- -p 3", "has no {eal}"),
-        ("./fw --interface {port}", "and no {rx} or {tx}"),
+        ("nosuch", "A nosuch: no such forwarder; a command line of your own looks like"),
+        ("c-l2fw", "did you mean c-l2fwd?"),
+        ("./fw", "has neither {eal}"),
+        ("./fw -- -p 3", "has neither {eal}"),
+        ("./fw --interface {port}", "{rx} or {tx} (interfaces"),
+        ("./fw {eall}", 'did you mean "eal"?'),
         ("./fw {eal", "'./fw {eal'"),
         ("./fw {eal} -- -p {mask}", "unknown placeholder {mask}"),
         ("./fw {eal} 'x", "No closing quotation"),
@@ -69,6 +71,36 @@ def test_other_words_are_refused_by_name(word: str, message: str) -> None:
     assert message in str(raised.value)
 
 
+def test_a_program_that_cannot_be_started_is_refused_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("fw-new").write_text("#!/bin/sh\n")
+    for word, message, hint in (
+        ("./fw-nwe", "no such program: ./fw-nwe", "did you mean ./fw-new?"),
+        ("./fw-new", "./fw-new is not executable", "chmod +x ./fw-new"),
+        ("fw-new", "no program fw-new in PATH", "./fw-new"),
+        ("no-such-fw", "no program no-such-fw in PATH", "install it, or give its path"),
+        ("build/fw", "no such directory: build", None),
+        (str(tmp_path), f"{tmp_path} is a directory", "name the program in it"),
+    ):
+        with pytest.raises(MissingError) as raised:
+            check_program(program_of(f"{word} {{eal}}", "B"), "B")
+        assert raised.value.message == f"B: {message}"
+        assert (raised.value.hint or "").endswith(hint or "")
+    Path("fw-new").chmod(0o755)
+    check_program(program_of("./fw-new {eal}", "B"), "B")
+    check_program(FORWARDERS["c-l2fwd"], "B")
+
+
+def test_a_program_is_told_the_links_it_works_on() -> None:
+    found = program_of("./fw {rx} {tx}", "A")
+    with pytest.raises(UsageError, match=r"A \(fw\): it does not work on link null2") as raised:
+        check_link(found, "A", link("null2"))
+    assert "--link veth" in str(raised.value.hint)
+    check_link(found, "A", link("veth"))
+
+
 def test_a_command_line_may_have_interfaces() -> None:
     found = program_of("./fw {rx} {tx}", "A").definition
     assert (found.kind, found.counted, found.ready.by) == ("kernel", "link", "forwarding")
@@ -78,9 +110,10 @@ def test_lcores_are_those_of_command_lines() -> None:
     found = program_of("./fw {eal} --", "A", lcores_of("2")).definition
     assert (found.lcores, found.cpus) == ("one", 2)
     found = program_of("dpdk-testpmd {eal} --", "A", lcores_of("idle-main")).definition
-    assert (found.lcores, found.cpus) == ("idle-main", 1)
+    # testpmd ends when its standard input does.
+    assert (found.lcores, found.cpus, found.stdin) == ("idle-main", 1, "open")
     for text in ("0", "-1", "two", "100"):
-        with pytest.raises(UsageError, match=f"--lcores {text}: no number of lcores"):
+        with pytest.raises(UsageError, match=f"--lcores {text}: must be 1 to 99, or idle-main"):
             lcores_of(text)
 
 

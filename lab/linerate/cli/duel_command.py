@@ -13,7 +13,7 @@ from rich.console import Console
 
 from linerate.cli.compare_screen import parse_margin
 from linerate.cli.run_command import know_further_forwarders
-from linerate.experiments.duel.programs import LETTERS, program_of
+from linerate.experiments.duel.programs import LETTERS, check_program, program_of
 from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Method, fight, method_of
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
@@ -52,7 +52,7 @@ def parse_within(text: str) -> float:
     found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(s|m|min)?", text.strip())
     seconds = float(found[1]) * (60 if found[2] in ("m", "min") else 1) if found else 0.0
     if not 0 < seconds <= _MAX_WITHIN_S:
-        raise UsageError(f"--within {text}: no time", "for instance --within 60s or 2m")
+        raise UsageError(f"--within {text}: invalid time", "for instance --within 60s or 2m")
     return seconds
 
 
@@ -62,7 +62,7 @@ def lcores_of(text: str) -> tuple[Lcores, int]:
         return "idle-main", 1
     if not re.fullmatch(r"[1-9][0-9]?", text):
         raise UsageError(
-            f"--lcores {text}: no number of lcores",
+            f"--lcores {text}: must be 1 to 99, or idle-main",
             "for instance --lcores 2, or --lcores idle-main for a program whose main lcore does "
             "not forward",
         )
@@ -102,6 +102,16 @@ def how(
     return replace(asked, method=method if wanted == "auto" else wanted, per=per)
 
 
+def check_link(program: Forwarder, letter: str, on: Link) -> None:
+    """Raise `UsageError` for a program that does not work on this link."""
+    if misfit := program.misfit(on):
+        fit = [name for name in LINKS if name != Ports.name and not program.misfit(link(name))]
+        raise UsageError(
+            f"{called(program, letter)}: {misfit}",
+            f"it works on: {', '.join(f'--link {name}' for name in fit)}" if fit else None,
+        )
+
+
 @dataclass(frozen=True)
 class Where:
     """Where and how the programs meet, as the command line has it."""
@@ -123,10 +133,10 @@ def run(
     found_link = link(where.link)
     own = lcores_of(where.lcores)
     programs = [program_of(*each, own) for each in zip(words, LETTERS, strict=True)]
+    for each in zip(programs, LETTERS, strict=True):
+        check_program(*each)
+        check_link(*each, found_link)
     asked = how(found_link, programs, method, asked)
-    for program in programs:
-        if misfit := program.misfit(found_link):
-            raise UsageError(f"{program.name}: {misfit}")
     count = max(program.definition.cpus for program in programs)
     with (
         interruptible(),

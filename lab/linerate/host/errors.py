@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -44,8 +45,10 @@ def look_up(table: Mapping[str, T], name: str, option: str, what: str) -> T:
     try:
         return table[name]
     except KeyError:
+        near = difflib.get_close_matches(name, table, 1)
+        meant = f"did you mean {near[0]}? " if near else ""
         raise UsageError(
-            f"{option} {name}: no such {what}", f"choose from: {', '.join(table)}"
+            f"{option} {name}: no such {what}", f"{meant}choose from: {', '.join(table)}"
         ) from None
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from linerate.forwarders import FORWARDERS, Forwarder, named
-from linerate.forwarders.definition import Definition, Lcores
+from linerate.forwarders.definition import Definition, Lcores, check_placeholders
 from linerate.forwarders.template import Template
-from linerate.host.errors import UsageError, look_up
+from linerate.host.errors import MissingError, UsageError, look_up
+from linerate.host.host import LOCAL
 
 # With what a command line is called where its program's own name says nothing.
 LETTERS = ("A", "B")
@@ -23,6 +25,8 @@ _ON_INTERFACES: dict[str, Any] = {
     "counted": "link",
     "ports": {"number": 2, "on": "made-interfaces"},
 }
+# A DPDK program that reads commands, such as testpmd, ends when its standard input does.
+_ON_EAL: dict[str, Any] = {"kind": "dpdk", "stdin": "open"}
 _EXAMPLE = "'./my-forwarder {eal} -- -p {portmask}'"
 
 
@@ -42,19 +46,22 @@ def program_of(word: str, letter: str, lcores: tuple[Lcores, int] = ("one", 1)) 
         return FORWARDERS[names[0]]
     if re.search(r"[\s/{]", word):
         return _of_command(word, letter, lcores)
-    return look_up(FORWARDERS, word, letter, "forwarder, and no command line in quotes either")
+    return look_up(
+        FORWARDERS, word, letter, f"forwarder; a command line of your own looks like {_EXAMPLE}"
+    )
 
 
 def _of_command(text: str, letter: str, lcores: tuple[Lcores, int]) -> Forwarder:
     try:
         template = Template(text)
+        check_placeholders(template.placeholders)
     except ValueError as error:
         raise UsageError(f"{letter}, {text!r}: {error}", f"for instance {_EXAMPLE}") from error
     used = set(template.placeholders)
     if not used & {"eal", "rx", "tx"}:
         raise UsageError(
-            f"{letter}, {text!r}: has no {{eal}}, which stands for the EAL options that the lab "
-            "chooses, and no {rx} or {tx}, the interfaces of a program on the kernel",
+            f"{letter}, {text!r}: has neither {{eal}} (EAL's options, for a DPDK program) nor "
+            "{rx} or {tx} (interfaces, for a program on the kernel)",
             f"for instance {_EXAMPLE}; other programs are described in a file: "
             "docs/describe-a-forwarder.md",
         )
@@ -67,9 +74,37 @@ def _of_command(text: str, letter: str, lcores: tuple[Lcores, int]) -> Forwarder
             polls="nothing",
             spans="nothing",
             cpus=lcores[1],
-            **({"kind": "dpdk", "lcores": lcores[0]} if "eal" in used else _ON_INTERFACES),
+            **({**_ON_EAL, "lcores": lcores[0]} if "eal" in used else _ON_INTERFACES),
         )
     except ValidationError as error:
         why = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise UsageError(f"{letter}, {text!r}: {why}", f"for instance {_EXAMPLE}") from error
     return Forwarder(definition)
+
+
+def check_program(program: Forwarder, letter: str) -> None:
+    """Raise `MissingError` for a command line whose program cannot be started."""
+    if program is FORWARDERS.get(program.name) or not program.definition.command:
+        return
+    template = Template(program.definition.command)
+    name = "".join(part for part, _ in template.words[0])
+    if LOCAL.which(name):
+        return
+    path = Path(name)
+    if "/" not in name and path.is_file():
+        raise MissingError(
+            f"{letter}: no program {name} in PATH", f"for the file in this directory: ./{name}"
+        )
+    if path.is_dir():
+        raise MissingError(f"{letter}: {name} is a directory", "name the program in it")
+    if path.is_file():
+        raise MissingError(f"{letter}: {name} is not executable", f"chmod +x {name}")
+    if "/" not in name:
+        raise MissingError(f"{letter}: no program {name} in PATH", "install it, or give its path")
+    if not path.parent.is_dir():
+        raise MissingError(f"{letter}: no such directory: {path.parent}")
+    near = difflib.get_close_matches(path.name, (each.name for each in path.parent.iterdir()), 1)
+    raise MissingError(
+        f"{letter}: no such program: {name}",
+        f"did you mean {name[: -len(path.name)]}{near[0]}?" if near else None,
+    )
