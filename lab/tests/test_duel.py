@@ -285,8 +285,10 @@ def test_what_is_not_decided_says_what_it_could_have_found() -> None:
     found = duel(0.995, 9, spread=0.03)
     assert status_of(found) == ExitStatus.UNDECIDED
     told = sentence(found, NAMES, Asked())
-    assert told.startswith("Whether B (new) is slower than A (old) by 2 % is not decided: ")
-    assert "These rounds could have shown " in told
+    assert told.startswith(
+        "Not decided: B (new) may be slower than A (old) by more than 2 %, or not: "
+    )
+    assert "These rounds could have shown a difference of " in told
     # Before there is an interval, too.
     assert "rounds from" in sentence(duel(0.995, 2, spread=0.03), NAMES, Asked())
 
@@ -295,7 +297,7 @@ def test_a_direction_is_told_where_the_margin_is_not_decided() -> None:
     found = duel(0.95, 4, margin=0.05, spread=0.004)
     assert found.verdict.direction == "slower"
     assert sentence(found, NAMES, Asked(margin=0.05)).startswith(
-        "B (new) is slower than A (old); whether by 5 % is not decided"
+        "B (new) is slower than A (old), but it is not decided whether by more than 5 %"
     )
 
 
@@ -325,6 +327,28 @@ def test_a_fault_is_no_verdict() -> None:
     )
     found.fault = FaultError(0, "start", "no such device")
     assert status_of(found) == ExitStatus.CANNOT_RUN
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ("Cause: Not enough cores", "--lcores 2"),
+        ("Cause: check_lcore_params failed; error: lcore 2 is not enabled in lcore mask", "-q 2"),
+        ("Cause: I need 2 lcores, one for each port; have 1", "--lcores 2"),
+        ("Cause: No cores defined for forwarding", "--lcores idle-main"),
+        ("Cause: Creation of mbuf pool for socket 0 failed: No buffer space available", "mbufs"),
+        ("Cause: Cannot configure device: err=-22, port=0", "offloads"),
+        ("forwarder ended with exit code 127: x.sh: line 2: ./fw: No such file or directory",
+         "absolute paths"),
+    ],
+)  # fmt: skip
+def test_a_program_that_does_not_start_gets_advice(words: str, what: str) -> None:
+    found = duel(0.8, 0)
+    found.fault = FaultError(1, "start", f"forwarder ended with exit code 127: {words}")
+    assert len(notes(found, NAMES)) == 1
+    assert what in notes(found, NAMES)[0]
+    found.fault = FaultError(1, "start", "forwarder ended with exit code 0")
+    assert not notes(found, NAMES)
 
 
 def test_a_round_has_its_line() -> None:

@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from linerate.experiments.duel.faults import Kind
+from linerate.experiments.duel.faults import Kind, advice
 from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.start import Per
 from linerate.experiments.duel.verdict import Verdict
@@ -88,20 +88,26 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
             f"No verdict yet: {one} and {other} may compare otherwise when each has the CPU to "
             f"itself: {how}. A longer --within decides it."
         )
-    asks = f"whether {other} is slower than {one} by {margin} is not decided"
+    asks = f"Not decided: {other} may be slower than {one} by more than {margin}, or not"
     if verdict.direction:
-        asks = f"{other} is {verdict.direction} than {one}; whether by {margin} is not decided"
+        asks = (
+            f"{other} is {verdict.direction} than {one}, but it is not decided whether by more "
+            f"than {margin}"
+        )
     could = (
-        f" These rounds could have shown {verdict.detectable * 100:.1f} %."
+        f" These rounds could have shown a difference of {verdict.detectable * 100:.1f} % or more."
         if verdict.detectable
         else ""
     )
-    return f"{asks[0].upper()}{asks[1:]}: {how}.{could} A longer --within decides more."
+    return f"{asks}: {how}.{could} A longer --within allows more rounds."
 
 
 def notes(duel: Duel, names: Sequence[str]) -> list[str]:
     """What must be known beside the answer."""
     verdict, found = duel.verdict, []
+    fault = duel.fault
+    if fault and fault.kind in ("start", "ended") and (what := advice(str(fault.message))):
+        found.append(what)
     if verdict.moves:
         low, high = verdict.range
         found.append(
@@ -115,7 +121,7 @@ def notes(duel: Duel, names: Sequence[str]) -> list[str]:
         )
     if verdict.control:
         itself = math.exp(statistics.median(verdict.control))
-        found.append(f"{names[0]} against itself: {itself:.3f}")
+        found.append(f"{names[0]} against itself: {itself:.3f} (half of its starts over the other)")
     if steal := sum(each.steal for each in duel.rounds):
         found.append(f"the hypervisor took {steal * 10} ms of the CPU")
     return found
