@@ -196,6 +196,8 @@ def test_sound_windows_are_taken() -> None:
     refuse_windows([window(0, sent=(900, 1000))])
     # Of a flood some is lost on the way, and on the way back.
     refuse_windows([window(0, (10**6, 10**6), (10**5, 10**5), offered=Offered(3 * 10**6, 0))])
+    # A program that is slower than its generator keeps the ring full.
+    refuse_windows([window(0, offered=Offered(2000, 80_000))])
 
 
 @pytest.mark.parametrize(
@@ -213,6 +215,8 @@ def test_sound_windows_are_taken() -> None:
             "no packet in most",
         ),
         (window(1, offered=Offered(2000, 20)), "unsaturated", "all that the generator offered"),
+        # A generator that was slower than the program, beside which others had the CPU a moment.
+        (window(1, offered=Offered(2000, 800)), "unsaturated", "all that the generator offered"),
         (window(1, received=(1000, 0), sent=(1000, 0)), "ports", "on 1 of 2 ports, not on 1"),
     ],
 )

@@ -78,7 +78,8 @@ def refuse(windows: Sequence[Window]) -> None:
         if not window.saturated:
             raise FaultError(
                 window.arm, "unsaturated",
-                "it took all that the generator offered, so that its own speed is not seen",
+                "it took all that the generator offered, so that its own speed is not seen; "
+                "--link null2 has no generator",
             )  # fmt: skip
     most = max(sum(count > 0 for count in window.received) for window in windows)
     for window in windows:

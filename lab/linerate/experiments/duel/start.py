@@ -115,7 +115,7 @@ class Start:
                 self._await_end([self.sender.child])
             self.sender.check()
             raise GeneratorError(f"the generator does not answer: {error.message}") from error
-        return Offered(sent.accepted, (sent.refused or 0) + (sent.lost_at_ingress or 0))
+        return Offered(sent.accepted + (sent.lost_at_ingress or 0), sent.refused or 0)
 
     @staticmethod
     def _await_end(children: Sequence[Child]) -> None:

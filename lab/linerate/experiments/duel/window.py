@@ -8,11 +8,16 @@ from dataclasses import dataclass
 
 # A generator that offers at least so many times what a program sends on is not what limits it.
 _ENOUGH = 1.02
+# An offer to a full ring costs the generator a fortieth of a frame that is taken, as measured on
+# memif and tap. Two refusals in a hundred offers are a pause of a millisecond on a shared machine.
+_REFUSAL = 1 / 40
 
 
 @dataclass(frozen=True)
 class Offered:
-    """Frames of a start's own generator: taken by the link, and offers that it refused."""
+    """Frames of a start's own generator: sent (some are lost on the link), and offers that a full
+    link refused.
+    """
 
     taken: int
     refused: int
@@ -37,12 +42,13 @@ class Slice:
 
     @property
     def saturated(self) -> bool:
-        """Whether there was more to take than it took: the link was full, or lost some. Where there
-        is no generator, the driver always has more.
+        """Whether there was more to take than it took: the link lost some, or was full for a good
+        part of the time. Where there is no generator, the driver always has more.
         """
         if self.offered is None:
             return True
-        return self.offered.taken + self.offered.refused > _ENOUGH * sum(self.sent)
+        offered = self.offered.taken + self.offered.refused * _REFUSAL
+        return offered > _ENOUGH * sum(self.sent)
 
 
 @dataclass(frozen=True)
