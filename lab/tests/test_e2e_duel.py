@@ -225,7 +225,13 @@ def test_two_lcores_take_turns(runtime: Path) -> None:
 def test_programs_on_memif_take_turns(runtime: Path) -> None:
     need("generator")
     line = f"{l2fwd()} {LINE}"
-    assert in_turns(runtime, line, line, "--link", "memif")["per"] == "cpu"
+    found = told(duel(runtime, line, line, "--link", "memif", "--json", within="3s"))
+    assert (found["method"], found["per"]) == ("turns", "cpu")
+    # Which of generator and program is faster is the machine's.
+    if fault := found.get("fault"):
+        assert (fault["kind"], found["rounds"]) == ("unsaturated", [])
+    else:
+        assert found["rounds"]
 
 
 @pytest.mark.second_tier
