@@ -114,7 +114,7 @@ def check_link(program: Forwarder, letter: str, on: Link) -> None:
 
 @dataclass(frozen=True)
 class Where:
-    """Where and how the programs meet, as the command line has it."""
+    """The options of the command line that say where and how the programs run."""
 
     link: str
     hugepages: str

@@ -23,7 +23,7 @@ from scipy import stats as scipy_stats
 from linerate.experiments.duel.faults import FaultError, refuse
 from linerate.experiments.duel.standing import SETTLE_S, standing, together
 from linerate.experiments.duel.turns import alone, take_turns
-from linerate.experiments.duel.window import Window
+from linerate.experiments.duel.verdict import log_ratio
 from linerate.forwarders import Forwarder, forwarder
 from linerate.host import cpus
 from linerate.host.leases import leased
@@ -62,17 +62,8 @@ def pairs() -> list[Pair]:
     ]
 
 
-def ratio(windows: Sequence[Window]) -> float:
-    """The logarithm of the second program's median over the first's."""
-    one, other = (
-        statistics.median(math.log(each.pps) for each in windows if each.arm == arm)
-        for arm in (0, 1)
-    )
-    return other - one
-
-
 def observed(bench: Bench, pair: Pair, rounds: int) -> list[tuple[float, float]]:
-    """Of each round, the logarithms of both ratios: standing, and alone."""
+    """The logarithms of the ratio, standing and alone, for each round."""
     found_link = link(pair.link)
     found_link.prepare()
     for each in pair.programs:
@@ -90,7 +81,7 @@ def observed(bench: Bench, pair: Pair, rounds: int) -> list[tuple[float, float]]
                 with alone(starts):
                     by_itself = take_turns(starts, source, TURN_S, TURNS)
             refuse(beside)
-            found.append((ratio(beside), ratio(by_itself)))
+            found.append((log_ratio(beside), log_ratio(by_itself)))
     return found
 
 

@@ -39,7 +39,7 @@ from linerate.trial.trial import Bench
 
 LINK = "nearfree2"
 BURST = 32
-# Each program has the core for itself so often, and for so many seconds each time.
+# How many turns each program has alone on the core, and how many seconds a turn takes.
 TURNS, TURN_S = 8, 0.3
 # The cost of a burst is measured with each of these numbers of multiplications, and interpolated
 # between them: a processor does some of them beside the burst's other work.

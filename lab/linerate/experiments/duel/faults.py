@@ -25,7 +25,8 @@ MOST_LOST = 0.99
 UNDER_WAY = 512
 
 
-# What helps, by words of a program that did not start. The first that fits counts.
+# A pattern in a program's output when it does not start, and the advice for it. The first match
+# counts.
 _ADVICE = (
     (
         r"no cores defined for forwarding",
@@ -55,7 +56,7 @@ _ADVICE = (
 
 
 def advice(message: str) -> str | None:
-    """What helps where a program does not start with these words."""
+    """Advice for a program that did not start and printed this; None: there is none."""
     return next((what for words, what in _ADVICE if re.search(words, message, re.I)), None)
 
 
@@ -91,7 +92,7 @@ def refuse(windows: Sequence[Window]) -> None:
                 f"{', '.join(map(str, silent))}",
             )  # fmt: skip
         received, sent = sum(window.received), sum(window.sent)
-        # What a generator that floods has no time to receive is lost at the program's end.
+        # A flooding generator has little time to receive, so the program's TX ring overflows.
         kept = KEPT if window.lossless else MOST_LOST
         if not sent or received - sent > kept * received + UNDER_WAY * len(window.received):
             raise FaultError(

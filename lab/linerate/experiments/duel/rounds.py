@@ -23,7 +23,7 @@ from linerate.links import Link, LinkContext
 from linerate.trial.trial import Bench
 
 Method = Literal["standing", "turns"]
-# Of a start that has its core for itself, to see whether it is another program then.
+# How long each standing start runs alone, to see whether the ratio is another one then.
 _CHECK_S = 0.03
 
 

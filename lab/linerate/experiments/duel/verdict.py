@@ -47,7 +47,7 @@ class Agreement:
 
     def add(self, together: Sequence[Window], alone: Sequence[Window]) -> None:
         """A round: the same starts, beside each other and by themselves."""
-        self.differences.append(_log_ratio(together) - _log_ratio(alone))
+        self.differences.append(log_ratio(together) - log_ratio(alone))
 
     @property
     def broken(self) -> bool:
@@ -64,7 +64,8 @@ class Agreement:
         return (abs(statistics.fmean(self.differences)) - AGREE) / max(error, _LEAST_ERROR)
 
 
-def _log_ratio(windows: Sequence[Window]) -> float:
+def log_ratio(windows: Sequence[Window]) -> float:
+    """The logarithm of a round's ratio: the second program's median over the first's."""
     one, other = (
         statistics.median(math.log(max(each.pps, 1.0)) for each in windows if each.arm == arm)
         for arm in (0, 1)
