@@ -232,7 +232,11 @@ def sends_all(running: Generator, config: snappi.Config) -> None:
         # The kernel may send a packet of its own when an interface comes up.
         return now[0] > before[0] and sum(now) - sum(before) >= sent
 
-    eventually(seen, lambda: (before, arrived_and_dropped(), running.port()))
+    def counted() -> object:
+        driver = [running.ask(f"/ethdev/stats,{port}") for port in ethernet_ports(running)]
+        return before, counters(NEAR, "va"), counters(FAR, "vb"), driver, running.port()
+
+    eventually(seen, counted)
 
 
 def test_af_xdp_is_opened_again_and_again(directory: Path) -> None:
