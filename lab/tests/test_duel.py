@@ -14,18 +14,18 @@ import pytest
 
 from linerate.cli.duel_command import asked_of, check_link, how, lcores_of, parse_within, status_of
 from linerate.experiments.duel import programs
-from linerate.experiments.duel.faults import FaultError
-from linerate.experiments.duel.faults import refuse as refuse_windows
 from linerate.experiments.duel.programs import check_program, program_of
 from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
 from linerate.experiments.duel.verdict import Agreement, Verdict
-from linerate.experiments.duel.window import Offered, Slice, Window
 from linerate.forwarders import FORWARDERS, Forwarder, registry
 from linerate.host.errors import MissingError, UsageError
 from linerate.host.exit_status import ExitStatus
 from linerate.links import link
+from linerate.trial.starts.faults import FaultError
+from linerate.trial.starts.faults import refuse as refuse_windows
+from linerate.trial.starts.window import Offered, Slice, Window
 
 NAMES = ["A (old)", "B (new)"]
 

@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 
 from linerate.experiments.duel import turns
-from linerate.experiments.duel.faults import FaultError
-from linerate.experiments.duel.start import Start
 from linerate.experiments.duel.turns import alone, take_turns
 from linerate.host.errors import DisconnectedError, ProcessError
 from linerate.host.host import LOCAL
@@ -23,6 +21,8 @@ from linerate.host.process import Child, Command, RunDirectory, stands_still
 from linerate.telemetry.client import Reading
 from linerate.traffic.sender import Sender, Sent
 from linerate.trial.running import Ports, Running
+from linerate.trial.starts.faults import FaultError
+from linerate.trial.starts.start import Start
 
 # A program that works all the time, on two threads, and ends where it is asked to.
 BUSY = """

@@ -15,7 +15,7 @@ from linerate.cli.compare_screen import parse_margin
 from linerate.cli.run_command import know_further_forwarders
 from linerate.experiments.duel.programs import LETTERS, check_program, program_of
 from linerate.experiments.duel.record import record_of
-from linerate.experiments.duel.rounds import Asked, Duel, Method, fight, method_of
+from linerate.experiments.duel.rounds import Asked, Duel, fight
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
 from linerate.experiments.duel.verdict import Verdict
 from linerate.forwarders import Forwarder
@@ -32,6 +32,7 @@ from linerate.links.eal import MEMORY_MIB, Memory
 from linerate.links.ports import Ports
 from linerate.runs.progress import say
 from linerate.runs.session import pinned
+from linerate.trial.starts.ways import Method, method_of
 from linerate.trial.trial import Bench
 
 # What EAL and the pool of a usual program take of huge pages.

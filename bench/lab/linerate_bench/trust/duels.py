@@ -25,7 +25,6 @@ from pydantic import TypeAdapter
 from scipy import stats as scipy_stats
 
 from linerate.experiments.duel.rounds import Asked, fight
-from linerate.experiments.duel.standing import standing, together
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import BenchBuild, Definition
 from linerate.host import cpus
@@ -35,6 +34,7 @@ from linerate.host.process import Command, RunDirectory, checkpoint, interruptib
 from linerate.links import LinkContext, Wire, link
 from linerate.links.eal import Memory
 from linerate.runs.session import pinned
+from linerate.trial.starts.standing import standing, together
 from linerate.trial.trial import Bench
 
 LINK = "nearfree2"

@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from linerate.experiments.duel import faults
-from linerate.experiments.duel.rounds import Asked, Duel, Method
-from linerate.experiments.duel.start import Per
+from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.verdict import Answer, Side
 from linerate.forwarders import Forwarder
 from linerate.records.types import Strict
+from linerate.trial.starts import faults
+from linerate.trial.starts.start import Per
+from linerate.trial.starts.ways import Method
 
 
 class Program(Strict):

@@ -8,21 +8,20 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
 
-from linerate.experiments.duel.faults import FaultError, refuse
-from linerate.experiments.duel.standing import SETTLE_S, standing, together
-from linerate.experiments.duel.start import Per
 from linerate.experiments.duel.turns import Ground, alone, take_turns
 from linerate.experiments.duel.verdict import Agreement, Answer, Verdict
-from linerate.experiments.duel.window import Window
 from linerate.forwarders import Forwarder
 from linerate.host.cpus import CPUS
 from linerate.host.process import checkpoint, pause
 from linerate.links import Link, LinkContext
+from linerate.trial.starts.faults import FaultError, refuse
+from linerate.trial.starts.standing import SETTLE_S, standing, together
+from linerate.trial.starts.start import Per
+from linerate.trial.starts.ways import Method
+from linerate.trial.starts.window import Window
 from linerate.trial.trial import Bench
 
-Method = Literal["standing", "turns"]
 # How long each standing start runs alone, to see whether the ratio is another one then.
 _CHECK_S = 0.03
 
@@ -186,19 +185,3 @@ class _Fight:
     def _stolen(self) -> int:
         bench = self.bench
         return bench.host.sample(CPUS).cpus[bench.cores.forwarder].steal
-
-
-def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
-    """How two programs can meet on a link.
-
-    Standing: one polling lcore each, on a link whose driver always delivers. By CPU time: programs
-    whose work is all in their own process.
-    """
-    kernel = link.interfaces or link.kernel_generator or link.makes_interfaces
-    own = not kernel and all(
-        each.definition.uses_dpdk and not each.interfaces_only and each.has_telemetry
-        for each in programs
-    )
-    single = all(each.definition.cpus == 1 for each in programs)
-    method: Method = "standing" if own and single and not link.has_generator else "turns"
-    return method, "cpu" if own else "time"

@@ -7,12 +7,13 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from linerate.experiments.duel.faults import Kind, advice
+from linerate.experiments.duel.advice import advice
 from linerate.experiments.duel.rounds import Asked, Duel
-from linerate.experiments.duel.start import Per
 from linerate.experiments.duel.verdict import Verdict
 from linerate.forwarders import Forwarder
 from linerate.host.text import counted
+from linerate.trial.starts.faults import Kind
+from linerate.trial.starts.start import Per
 
 _UNITS: dict[Per, str] = {"cpu": "CPU second", "time": "second"}
 _FAULTS: dict[Kind, str] = {

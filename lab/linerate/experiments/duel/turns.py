@@ -20,10 +20,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from linerate.experiments.duel.faults import FaultError
-from linerate.experiments.duel.standing import refuse_shared
-from linerate.experiments.duel.start import Per, Start
-from linerate.experiments.duel.window import Slice, Window
 from linerate.forwarders import Forwarder
 from linerate.host.errors import GeneratorError, TrialError
 from linerate.host.process import ended_with, pause
@@ -31,6 +27,10 @@ from linerate.links import Link, LinkContext, Wire
 from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Traffic
 from linerate.trial.running import START_TIMEOUT_S, launch
+from linerate.trial.starts.faults import FaultError
+from linerate.trial.starts.standing import refuse_shared
+from linerate.trial.starts.start import Per, Start
+from linerate.trial.starts.window import Slice, Window
 from linerate.trial.trial import Bench
 from linerate.trial.window import Exchange, Polls
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from linerate.experiments.duel.window import Window
+from linerate.trial.starts.window import Window
 from linerate.verdict.sequential import ALPHA, Direction, Interval, interval
 
 Answer = Literal["slower", "faster", "equal", "undecided"]

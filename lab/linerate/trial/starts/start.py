@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from linerate.experiments.duel.faults import FaultError
-from linerate.experiments.duel.window import Offered, Slice
 from linerate.host.errors import DisconnectedError, GeneratorError, ProcessError, TelemetryError
 from linerate.host.host import LOCAL
 from linerate.host.process import Child, pause, stands_still
 from linerate.traffic.sender import Sender
 from linerate.trial.running import Running
+from linerate.trial.starts.faults import FaultError
+from linerate.trial.starts.window import Offered, Slice
 
 # What packets are counted over: CPU time of the program's process, or time.
 Per = Literal["cpu", "time"]

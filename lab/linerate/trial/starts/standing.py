@@ -17,15 +17,15 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from linerate.experiments.duel.faults import FaultError
-from linerate.experiments.duel.start import Start
-from linerate.experiments.duel.window import Window
 from linerate.forwarders import Forwarder
 from linerate.host.errors import ProcessError, TrialError
 from linerate.host.process import Child, ended_with, parent_of, pause
 from linerate.links import Wire
 from linerate.telemetry.client import connect, socket_path
 from linerate.trial.running import Running, ToldPorts, await_ready
+from linerate.trial.starts.faults import FaultError
+from linerate.trial.starts.start import Start
+from linerate.trial.starts.window import Window
 from linerate.trial.trial import Bench
 
 # Until all have left what they do at their start, and their caches are theirs.

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How programs that are started together can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from linerate.forwarders import Forwarder
+from linerate.links import Link
+from linerate.trial.starts.start import Per
+
+Method = Literal["standing", "turns"]
+
+
+def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
+    """How programs can meet on a link.
+
+    Standing: one polling lcore each, on a link whose driver always delivers. By CPU time: programs
+    whose work is all in their own process.
+    """
+    kernel = link.interfaces or link.kernel_generator or link.makes_interfaces
+    own = not kernel and all(
+        each.definition.uses_dpdk and not each.interfaces_only and each.has_telemetry
+        for each in programs
+    )
+    single = all(each.definition.cpus == 1 for each in programs)
+    method: Method = "standing" if own and single and not link.has_generator else "turns"
+    return method, "cpu" if own else "time"
