@@ -28,6 +28,7 @@ from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Traffic
 from linerate.trial.running import START_TIMEOUT_S, launch
 from linerate.trial.starts.faults import FaultError
+from linerate.trial.starts.halting import polling_pid
 from linerate.trial.starts.standing import refuse_shared
 from linerate.trial.starts.start import Per, Start
 from linerate.trial.starts.window import Slice, Window
@@ -137,10 +138,7 @@ class Ground:
                     # A program whose generator has ended waits in vain.
                     sender.check()
                 raise FaultError(arm, "start", str(error.message)) from error
-            pid = running.telemetry.peer_pid() if running.telemetry else None
-            if pid is None and running.forwarder:
-                pid = running.forwarder.pid
-            start = Start(arm, running, pid, self.per, sender)
+            start = Start(arm, running, polling_pid(running), self.per, sender)
             try:
                 yield start
             finally:

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from linerate.host.errors import DisconnectedError, GeneratorError, ProcessError, TelemetryError
-from linerate.host.host import LOCAL
-from linerate.host.process import Child, pause, stands_still
+from linerate.host.process import Child
 from linerate.traffic.sender import Sender
 from linerate.trial.running import Running
 from linerate.trial.starts.faults import FaultError
+from linerate.trial.starts.halting import Pair
 from linerate.trial.starts.window import Offered, Slice
 
 # What packets are counted over: CPU time of the program's process, or time.
@@ -23,9 +21,6 @@ Per = Literal["cpu", "time"]
 # A reading is good if so little passed while it was made; of so many, the best.
 TIGHT_NS = 50_000
 _READINGS = 12
-# How long a program may forward what is under way, when its generator stands still.
-DRAIN_S = 0.003
-_FREEZE_S = 2.0
 # From the end of a program's telemetry to that of its process, at most.
 _END_S = 1.0
 
@@ -57,6 +52,7 @@ class Start:
         self.running = running
         self.pid = pid
         self.sender = sender
+        self._pair = Pair(running, pid, sender)
         # Linux: the clock of another process's CPU time, CPUCLOCK_SCHED of its thread group.
         self._clock = (~pid << 3) | 2 if per == "cpu" and pid else time.CLOCK_MONOTONIC
 
@@ -150,31 +146,13 @@ class Start:
     # -- standing still ------------------------------------------------------------------------
 
     def halt(self) -> None:
-        """Stop the generator, then the program: what is under way must not wait in between."""
-        if self.sender and self.sender.child:
-            self.sender.child.freeze()
-            pause(DRAIN_S)
-        for child in self.running.children:
-            child.freeze()
-        self._signal(signal.SIGSTOP)
-        still = {*(child.pid for child in self.running.children), *([self.pid] if self.pid else [])}
-        deadline = time.monotonic() + _FREEZE_S
-        while not all(map(stands_still, still)):
+        """Stop the generator, then the program."""
+        try:
+            self._pair.halt()
+        except ProcessError as error:
             self.check()
-            if time.monotonic() >= deadline:
-                raise FaultError(self.arm, "silent", f"it does not stop within {_FREEZE_S:g} s")
-            time.sleep(0.0005)
+            raise FaultError(self.arm, "silent", str(error.message)) from error
 
     def go_on(self) -> None:
         """The program first, so that it takes the first packet."""
-        self._signal(signal.SIGCONT)
-        for child in self.running.children:
-            child.thaw()
-        if self.sender and self.sender.child:
-            self.sender.child.thaw()
-
-    def _signal(self, number: signal.Signals) -> None:
-        """To the one that polls, which may be in no process group of the lab's."""
-        if self.pid:
-            with contextlib.suppress(ProcessLookupError):
-                LOCAL.kill(self.pid, number)
+        self._pair.go_on()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A program and its generator: they are stopped (SIGSTOP) and go on."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from dataclasses import dataclass
+
+from linerate.host.errors import ProcessError
+from linerate.host.host import LOCAL
+from linerate.host.process import pause, stands_still
+from linerate.traffic.sender import Sender
+from linerate.trial.running import Running
+
+# How long a program may forward what is under way, when its generator stands still.
+DRAIN_S = 0.003
+_FREEZE_S = 2.0
+
+
+def polling_pid(running: Running) -> int | None:
+    """The process that polls; None: the kernel forwards alone."""
+    pid = running.telemetry.peer_pid() if running.telemetry else None
+    if pid is None and running.forwarder:
+        return running.forwarder.pid
+    return pid
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`pid`: the process that polls, which is a child's child where the command is a script; None:
+    the kernel forwards alone. `sender`: the program's own generator.
+    """
+
+    running: Running
+    pid: int | None
+    sender: Sender | None = None
+
+    def halt(self) -> None:
+        """Stop the generator, then the program: what is under way must not wait in between.
+
+        Raises `ProcessError` when one of them has ended or does not stop.
+        """
+        if self.sender and self.sender.child:
+            self.sender.child.freeze()
+            pause(DRAIN_S)
+        for child in self.running.children:
+            child.freeze()
+        self._signal(signal.SIGSTOP)
+        still = {*(child.pid for child in self.running.children), *([self.pid] if self.pid else [])}
+        deadline = time.monotonic() + _FREEZE_S
+        while not all(map(stands_still, still)):
+            if self.sender:
+                self.sender.check()
+            self.running.check()
+            if time.monotonic() >= deadline:
+                raise ProcessError(f"it does not stop within {_FREEZE_S:g} s")
+            time.sleep(0.0005)
+
+    def go_on(self) -> None:
+        """The program first, so that it takes the first packet."""
+        self._signal(signal.SIGCONT)
+        for child in self.running.children:
+            child.thaw()
+        if self.sender and self.sender.child:
+            self.sender.child.thaw()
+
+    def _signal(self, number: signal.Signals) -> None:
+        """To the one that polls, which may be in no process group of the lab's."""
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                LOCAL.kill(self.pid, number)
