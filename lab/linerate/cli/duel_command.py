@@ -24,19 +24,17 @@ from linerate.host import cpus
 from linerate.host.errors import Interrupted, MachineError, UsageError, look_up
 from linerate.host.exit_status import ExitStatus
 from linerate.host.leases import leased
-from linerate.host.machine import available_memory_mib, hugepage_memory_mib
 from linerate.host.process import RunDirectory, interruptible
 from linerate.host.text import counted
 from linerate.links import LINKS, Link, link
-from linerate.links.eal import MEMORY_MIB, Memory
+from linerate.links.eal import Memory
 from linerate.links.ports import Ports
 from linerate.runs.progress import say
 from linerate.runs.session import pinned
-from linerate.trial.starts.ways import Method, method_of
+from linerate.trial.starts.ways import Method, method_of, room
 from linerate.trial.trial import Bench
 
 # What EAL and the pool of a usual program take of huge pages.
-_HUGE_MIB = 256
 _MIN_STARTS = 2
 _MAX_STARTS = 16
 _MIN_SIZE, _MAX_SIZE = 64, 1518
@@ -195,15 +193,13 @@ def _memory(
     wanted: str, programs: Sequence[Forwarder], starts: int, link: Link
 ) -> tuple[Memory, int]:
     """The same kind for all starts, and how many of each program fit into it."""
-    # A generator takes as much.
-    processes = 2 if link.has_generator else 1
-    huge = hugepage_memory_mib() // _HUGE_MIB // 2 // processes
+    pages = Memory(hugepages=True)
+    huge = room(pages, programs, link) // len(programs)
     if wanted == "yes" or (wanted == "auto" and huge >= min(starts, _MIN_STARTS)):
-        kind, fit, what = Memory(hugepages=True), huge, "huge pages"
+        kind, fit, what = pages, huge, "huge pages"
     else:
-        each = sum(program.definition.memory_mib for program in programs)
-        each += (processes - 1) * len(programs) * MEMORY_MIB
-        kind, fit, what = Memory(hugepages=False), available_memory_mib() // each, "memory"
+        kind = Memory(hugepages=False)
+        fit, what = room(kind, programs, link) // len(programs), "memory"
     if fit < min(starts, _MIN_STARTS):
         raise MachineError(
             f"too little {what} for {_MIN_STARTS} starts of each program",

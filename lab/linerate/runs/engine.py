@@ -8,8 +8,10 @@ measured is in its journal.
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -25,8 +27,9 @@ from linerate.host.process import RunDirectory, checkpoint
 from linerate.links import Link, LinkContext, Wire
 from linerate.links.eal import Memory
 from linerate.links.ports import Ports
+from linerate.records.cells import Arm, Cell
 from linerate.records.journal import Journal
-from linerate.records.trial import Trial, field
+from linerate.records.trial import Role, Trial, field
 from linerate.runs import provenance
 from linerate.runs.plans.steps import (
     Announce,
@@ -38,9 +41,11 @@ from linerate.runs.plans.steps import (
     OnSetup,
     Say,
     SessionPlan,
+    Standing,
     Start,
     Step,
     Steps,
+    Turns,
 )
 from linerate.runs.progress import Monitor, say
 from linerate.traffic.generator import Generator
@@ -51,6 +56,9 @@ from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Outcome, TestedDevice
 from linerate.trial.search.replay import Resumed
 from linerate.trial.search.setup_device import DISTURBED, SetupDevice
+from linerate.trial.starts.taking_turns import TakingTurns
+from linerate.trial.starts.trials import stand
+from linerate.trial.starts.ways import room
 from linerate.trial.trial import Bench, Plan, run_trial
 
 T = TypeVar("T")
@@ -216,7 +224,7 @@ class Engine:
             case BlockOver():
                 self.monitor.block_over()
             case OnSetup():
-                with self._setup(step) as setup:
+                with self._setup(step.cell, flood=step.flood, sender=step.sender) as setup:
                     return self._go(step.steps(setup))
             case GiveUp():
                 self._tolerate(step)
@@ -224,14 +232,19 @@ class Engine:
                 return self._once(step)
             case Start():
                 return self._start(step)
+            case Standing():
+                self._stand(step)
+            case Turns():
+                self._take_turns(step)
             case Attempts():
                 return self._attempts(step)
             case _:
                 raise TypeError(f"{step!r} is no step")
         return None
 
-    def _setup(self, step: OnSetup) -> LinkSetup:
-        plan, bench, cell = self.plan, self.bench, step.cell
+    def _setup(self, cell: Cell, *, flood: bool, sender: bool = True, number: int = 0) -> LinkSetup:
+        """`number`: of setups that are open at once."""
+        plan, bench = self.plan, self.bench
 
         def ours(wire: Wire) -> Sender:
             return Generator(
@@ -239,21 +252,24 @@ class Engine:
                 self.cores.control,
                 bench.memory,
                 wire,
-                flood=step.flood,
+                flood=flood,
                 late_after_us=plan.late_after_us,
             )
 
         found, other = plan.link(cell.link), plan.needs.sender
+        directory = self.run.path / f"link{number}" if number else self.run.path
+        directory.mkdir(exist_ok=True)
         context = LinkContext(
-            self.run.path,
+            directory,
             cell.size,
             bench.memory.hugepages,
             bench.cores,
             receive_first=plan.receive_first,
             host=bench.host,
+            number=number,
         )
         start = other.start if other else ours
-        return LinkSetup(found, context, start if step.sender and found.has_generator else None)
+        return LinkSetup(found, context, start if sender and found.has_generator else None)
 
     def _tolerate(self, step: GiveUp) -> None:
         done, self._failures, self._giving_up = self.monitor.done, 0, True
@@ -270,12 +286,9 @@ class Engine:
 
     def _once(self, step: Once) -> Trial:
         setup, arm = step.setup, step.arm
-        trial = self.journal.replay(
-            link=setup.link.name, size=setup.context.size, arm=arm.label, block=step.block,
-            role=step.role, load=step.load,
-        )  # fmt: skip
+        trial = self.journal.replay(**_place(setup, arm, step.block, step.role), load=step.load)
         if trial:
-            self._passed(trial, counts=step.counts)
+            self.passed(trial, counts=step.counts)
             return trial
         self._may_begin()
         bench = self.bench
@@ -286,10 +299,64 @@ class Engine:
         )
         trial = run_trial(bench, plan, setup)
         self._record(trial)
-        self._ran(trial, counts=step.counts)
+        self.ran(trial, counts=step.counts)
         if step.fails:
             self.count(trial.invalid_why)
         return trial
+
+    def _stand(self, step: Standing) -> None:
+        setup, left = step.setup, list(step.items)
+        while left:
+            role, arm = left[0]
+            passed = self.journal.replay(**_place(setup, arm, step.block, role), load="self-driven")
+            if passed is None:
+                break
+            self.passed(passed, counts=True)
+            left.pop(0)
+        for items in self._at_once(left, setup.link):
+            self._may_begin()
+            for trial in stand(self.bench, setup, items, step.block):
+                self._record(trial)
+                self.ran(trial, counts=True)
+                self.count(trial.invalid_why)
+
+    def _take_turns(self, step: Turns) -> None:
+        # Places in the block are those of its starts, whatever link each is on.
+        slots = itertools.count()
+        for items in self._at_once(step.items, self.plan.link(step.cell.link)):
+            self._may_begin(begun=self.journal.peek() is not None)
+            with ExitStack() as stack:
+                devices, started = [], []
+                for number, (role, arm) in enumerate(items):
+                    setup = stack.enter_context(
+                        self._setup(step.cell, flood=step.flood, number=number)
+                    )
+                    setup.slots = slots
+                    device = stack.enter_context(
+                        SetupDevice(
+                            self.bench, setup, arm, block=step.block, max_pps=step.max_pps,
+                            terms=step.terms, record=self._record, role=role, probe=step.probe,
+                            method="turns",
+                        )
+                    )  # fmt: skip
+                    device.test = step.test
+                    devices.append(device)
+                    place = _place(setup, arm, step.block, role)
+                    started.append(_Started(self, device, place, each_fails=True))
+                stack.enter_context(TakingTurns(devices))
+                for each in started:
+                    step.procedure(each)
+
+    def _at_once(
+        self, items: Sequence[tuple[Role, Arm]], link: Link
+    ) -> Iterator[Sequence[tuple[Role, Arm]]]:
+        """As many at a time as memory takes, in groups of about the same size."""
+        if not items:
+            return
+        programs = [forwarder(arm.forwarder) for _, arm in items]
+        groups = math.ceil(len(items) / max(room(self.bench.memory, programs, link), 1))
+        for group in range(groups):
+            yield items[group * len(items) // groups : (group + 1) * len(items) // groups]
 
     def _start(self, step: Start) -> Any:
         self._may_begin(begun=self.journal.peek() is not None)
@@ -310,7 +377,8 @@ class Engine:
             spans=step.spans,
         ) as real:
             real.test = step.test
-            found = step.procedure(_Started(self, real, step))
+            place = _place(step.setup, step.arm, step.block, step.role) | dict(step.of)
+            found = step.procedure(_Started(self, real, place, each_fails=step.each_fails))
         mine = self.trials[before:]
         run = [trial for trial in mine if trial.session == self.journal.session]
         fresh = bool(run)
@@ -350,11 +418,11 @@ class Engine:
             starts += failed(last)
         assert last
         if fresh:
-            self._ran(last, counts=step.counts)
+            self.ran(last, counts=step.counts)
             if step.fails:
                 self.count(last.invalid_why)
         else:
-            self._passed(last, counts=step.counts)
+            self.passed(last, counts=step.counts)
         return last
 
     def _replayed(self, due: Any, *, first: bool) -> Trial | None:
@@ -380,13 +448,13 @@ class Engine:
         if trial.invalid_code in DISTURBED:
             self.monitor.void()
 
-    def _ran(self, trial: Trial, *, counts: bool) -> None:
+    def ran(self, trial: Trial, *, counts: bool) -> None:
         if counts:
             self.monitor.finished(trial)
         elif trial.invalid:
             self.monitor.complain(trial)
 
-    def _passed(self, trial: Trial, *, counts: bool) -> None:
+    def passed(self, trial: Trial, *, counts: bool) -> None:
         if counts:
             self.monitor.replayed(trial)
             # A run that ended because all failed is resumed to try again.
@@ -403,23 +471,30 @@ class Engine:
         raise HopelessError(f"{limit.most} {limit.what}", why, limit.hint)
 
 
+def _place(setup: LinkSetup, arm: Arm, block: int, role: Role) -> dict[str, object]:
+    """The fields by which the records of a start are known."""
+    return {
+        "link": setup.link.name,
+        "size": setup.context.size,
+        "arm": arm.label,
+        "block": block,
+        "role": role,
+    }
+
+
 class _Started:
     """A `linerate.runs.plans.steps.Started`."""
 
-    def __init__(self, engine: Engine, real: SetupDevice, step: Start) -> None:
+    def __init__(
+        self, engine: Engine, real: SetupDevice, place: dict[str, object], *, each_fails: bool
+    ) -> None:
+        """`place`: by which fields its records are known."""
         self._engine = engine
         self._real = real
-        self._place = {
-            "link": step.setup.link.name,
-            "size": step.setup.context.size,
-            "arm": step.arm.label,
-            "block": step.block,
-            "role": step.role,
-            **step.of,
-        }
+        self._place = place
         self._first = len(engine.trials)
-        self._each_fails = step.each_fails
-        self._device = self._resumed(self._place)
+        self._each_fails = each_fails
+        self._device = self._resumed(place)
 
     def _resumed(self, of: dict[str, object]) -> Resumed:
         device = Resumed(self._real, self._engine.journal, of)
@@ -455,6 +530,18 @@ class _Started:
                 # Also of earlier sessions: what was given up stays so.
                 engine.count(None if found else last.invalid_why)
         return found
+
+    def flood(self) -> Trial:
+        engine = self._engine
+        trial = engine.journal.replay(**self._place, load="flood")
+        if trial:
+            engine.passed(trial, counts=True)
+            return trial
+        checkpoint()
+        trial = self._real.flood(engine.bench.window_s)
+        engine.ran(trial, counts=True)
+        engine.count(trial.invalid_why)
+        return trial
 
     def skip(self, trials: int) -> None:
         self._engine.monitor.skip(trials)

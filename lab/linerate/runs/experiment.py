@@ -179,6 +179,10 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
         """`design_of`, from and to run.json."""
         return as_stored(self.design_of(self.read_options(options)))
 
+    def stored(self, design: dict[str, Any]) -> dict[str, Any]:
+        """A design of run.json, with what this version has more at its defaults."""
+        return as_stored(self.read_design(design))
+
     def values(self, options: AnyOptions) -> dict[str, object]:
         """The value of each option, by its name on the command line (`--seed`)."""
         return {each.option.name: each.value_in(options) for each in parameters(self.options_type)}

@@ -193,7 +193,8 @@ def crowding(trials: list[Trial]) -> list[str]:
     found = [
         waiting
         for trial in trials
-        if trial.valid
+        # Who stands beside others waits for them, and its CPU time is counted.
+        if trial.valid and trial.method != "standing"
         for process in trial.program.processes
         if process.role == FORWARDER and (waiting := waiting_of(trial, process))
     ]

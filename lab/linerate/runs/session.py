@@ -119,7 +119,8 @@ def resume(
                 recall(began)
             refuse_contradictions(directory, given, experiment.effective_values(run.options))
             design = experiment.design(run.options)
-        if design != run.design:
+            began_with = experiment.stored(run.design)
+        if design != began_with:
             raise RunError(
                 f"{directory}: this version of linerate would go on with another design than the "
                 "run began with",

@@ -6,7 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from linerate.runs.options import FORWARDERS, LINK, PRESET, SIZES, BlockOptions, Extra, Preset
+from linerate.host.errors import look_up
+from linerate.runs.options import (
+    FORWARDERS,
+    LINK,
+    PRESET,
+    SIZES,
+    BlockOptions,
+    Extra,
+    Option,
+    Preset,
+)
 
 PRESETS = {
     preset.name: preset
@@ -22,8 +32,29 @@ DEFAULT_LINKS = ["null", "memif"]
 DEFAULT_SIZES = [64]
 
 
+_METHODS = ("auto", "fresh")
+METHOD = Option(
+    "--method",
+    help="auto: forwarders of a block are started together, and share the core or take turns, "
+    "where program and link allow it; fresh: each is started for its own window.",
+    initial="auto",
+    parse=lambda option, value: look_up(
+        {each: each for each in _METHODS}, str(value), option, "method"
+    ),
+    # A ratio is of one of them.
+    compare="same",
+)
+
+
 @dataclass(kw_only=True)
-class Options(BlockOptions):
+class Pairing:
+    """In options and design. Runs that were begun before there was a choice are `fresh`."""
+
+    method: Annotated[str, METHOD] = "fresh"
+
+
+@dataclass(kw_only=True)
+class Options(Pairing, BlockOptions):
     """What the command line asked for."""
 
     summary: ClassVar = "Forward as much as it can: which l2fwd does more, at what cost per packet?"

@@ -20,8 +20,10 @@ from linerate.experiments.overload.options import (
     Options,
 )
 from linerate.experiments.overload.summarise import OverloadDesign, summarise_cell
+from linerate.forwarders import forwarder
+from linerate.links import Ports
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
-from linerate.records.trial import Role
+from linerate.records.trial import Method, Role
 from linerate.records.types import LOW_LOAD
 from linerate.runs.options import check_sizes
 from linerate.runs.plans.block_plan import BlockPlan, Windows, preset_note
@@ -36,6 +38,7 @@ from linerate.runs.plans.blocks import (
 )
 from linerate.runs.plans.steps import More, Steps
 from linerate.trial.search.setup_device import Terms
+from linerate.trial.starts.ways import method_of
 
 NAME = "overload"
 QUESTION = (
@@ -82,6 +85,7 @@ class Overload(BlockPlan):
     name = NAME
     windows = LOWER_LOADS
     peers = PEERS
+    options: Options
 
     def planned(self) -> int:
         """A limited arm adds some."""
@@ -108,6 +112,17 @@ class Overload(BlockPlan):
         sizes = sum(each.link == cell.link for each in self.cells)
         needed = blocks_for(sizes * len(LOW_LOADS + LIMITED_LOADS))
         return min(max(self.options.preset.lower_load, needed), cell.blocks)
+
+    def method(self, cell: Cell) -> Method:
+        """Standing where no generator is, and the driver always has more; else in turns. Devices
+        that are there once, and other programs on a link without a generator: one by one.
+        """
+        found = self.link(cell.link)
+        if self.options.method == "fresh" or found.name == Ports.name:
+            return "fresh"
+        named = dict.fromkeys((*(arm.forwarder for arm in self.arms_of(cell)), *PEERS))
+        method, _ = method_of(found, [forwarder(name) for name in named])
+        return "fresh" if method == "turns" and not found.has_generator else method
 
     def cell(self, cell: Cell) -> Steps[None]:
         yield from self.floods(cell, self._schedule(cell))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from linerate.experiments.overload.options import Pairing
 from linerate.links import link
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.summary import CellSummary, Summary
@@ -21,8 +22,8 @@ ArmsOf = Callable[[Cell], list[Arm]]
 
 
 @dataclass(kw_only=True)
-class OverloadDesign(Probing, Design):
-    """A `Design` with the probe."""
+class OverloadDesign(Pairing, Probing, Design):
+    """A `Design` with the probe, and how forwarders are paired."""
 
 
 def summarise_cell(

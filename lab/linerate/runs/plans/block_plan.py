@@ -14,7 +14,7 @@ from functools import partial
 
 from linerate.host.text import counted
 from linerate.records.cells import Arm, Cell
-from linerate.records.trial import Load, Role
+from linerate.records.trial import Load, Method, Role
 from linerate.runs.options import BlockOptions
 from linerate.runs.plans.blocks import order
 from linerate.runs.plans.steps import (
@@ -26,9 +26,11 @@ from linerate.runs.plans.steps import (
     Once,
     OnSetup,
     SessionPlan,
+    Standing,
     Start,
     Started,
     Steps,
+    Turns,
 )
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.setup_device import Terms
@@ -93,17 +95,38 @@ class BlockPlan(SessionPlan):
 
     # -- the blocks of a cell ------------------------------------------------------------------
 
+    def method(self, cell: Cell) -> Method:
+        """How the forwarders of this cell share core and time."""
+        return "fresh"
+
     def floods(self, cell: Cell, blocks: Sequence[Sequence[tuple[Role, Arm]]]) -> Steps[None]:
         """Every arm of every block is started once and gets all that it can take."""
         yield Announce(f"{cell.link} {cell.size} B: {counted(cell.blocks, 'block')}")
         load: Load = "flood" if self.link(cell.link).has_generator else "self-driven"
+        method = self.method(cell)
 
-        def of(block: int, drawn: Sequence[tuple[Role, Arm]], setup: LinkSetup) -> Steps[None]:
+        def each(block: int, drawn: Sequence[tuple[Role, Arm]], setup: LinkSetup) -> Steps[None]:
             for role, arm in drawn:
                 yield Once(setup=setup, arm=arm, block=block, role=role, load=load)
 
+        def flooded(started: Started) -> None:
+            started.flood()
+
+        def standing(
+            block: int, drawn: Sequence[tuple[Role, Arm]], setup: LinkSetup
+        ) -> Steps[None]:
+            yield Standing(setup=setup, items=drawn, block=block)
+
         for block, drawn in enumerate(blocks):
-            yield OnSetup(cell, partial(of, block, drawn), flood=True)
+            # The probe costs something: who has it is compared with nobody.
+            apart = [item for item in drawn if method == "fresh" or item[0] == "probed"]
+            together = [item for item in drawn if item not in apart]
+            if together and method == "standing":
+                yield OnSetup(cell, partial(standing, block, together))
+            elif together:
+                yield Turns(cell=cell, items=together, block=block, procedure=flooded, flood=True)
+            if apart:
+                yield OnSetup(cell, partial(each, block, apart), flood=True)
             yield BlockOver()
 
     def fixed_loads(
@@ -130,7 +153,14 @@ class BlockPlan(SessionPlan):
 
         def every() -> Steps[None]:
             for block, drawn in enumerate(order(self.arms_of(cell), lowered, self.seed)):
-                yield OnSetup(cell, partial(of, block, drawn))
+                if self.method(cell) == "turns":
+                    yield Turns(
+                        cell=cell, items=[("lower-load", arm) for arm in drawn], block=block,
+                        max_pps=full_pps, terms=self.windows.terms, procedure=offered,
+                        test="core-use", probe=self.options.probe,
+                    )  # fmt: skip
+                else:
+                    yield OnSetup(cell, partial(of, block, drawn))
                 yield BlockOver()
 
         planned = blocks * len(self.arms_of(cell)) * len(shares)

@@ -15,7 +15,7 @@ engine goes through the plan again, and takes from the records what they have.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -135,6 +135,34 @@ class Start(Step):
     told: Callable[[Any], str] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Standing(Step):
+    """One trial of each of these, which are started together and share a core, on an open link."""
+
+    setup: LinkSetup
+    items: Sequence[tuple[Role, Arm]]
+    block: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turns(Step):
+    """Forwarders that are started together, each on a link of its own with a sender of its own, and
+    of which one runs at a time; and what a procedure asks of each, in the order of `items`.
+
+    `flood`: for floods alone, which the senders then do not pace. The rest as in `Start`.
+    """
+
+    cell: Cell
+    items: Sequence[tuple[Role, Arm]]
+    block: int
+    procedure: Callable[[Started], Any]
+    flood: bool = False
+    max_pps: float = 0.0
+    terms: Terms = field(default_factory=Terms)
+    test: Test = "throughput"
+    probe: bool = False
+
+
 class Started(Protocol):
     """A forwarder that runs and a sender, as a procedure has them. What earlier sessions asked is
     answered from the records.
@@ -154,6 +182,9 @@ class Started(Protocol):
         """One of the planned trials; None: it could not be measured. `of`: what else its records
         are known by, such as the protocol of its frames.
         """
+
+    def flood(self) -> Trial:
+        """One of the planned trials, in which the sender sends all that is taken."""
 
     def skip(self, trials: int) -> None:
         """So many of the planned trials are not run."""

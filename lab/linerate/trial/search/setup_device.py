@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 
 from linerate.forwarders import forwarder
@@ -26,7 +26,7 @@ from linerate.host.process import Command, pause
 from linerate.links import Wire
 from linerate.records.cells import Arm
 from linerate.records.outcome import LatencyFigures
-from linerate.records.trial import InvalidCode, Protocol, Role, Test, Trial
+from linerate.records.trial import InvalidCode, Load, Method, Protocol, Role, Test, Trial
 from linerate.telemetry.spans import Spans
 from linerate.traffic.otg import Slice, Traffic
 from linerate.traffic.sender import Sender
@@ -62,13 +62,21 @@ class Terms:
 
 @dataclass(frozen=True)
 class Asked:
-    """What one trial is to send, over all directions. `then`: rate and seconds that follow."""
+    """What one trial is to send, over all directions. `then`: rate and seconds that follow.
+    `pps`: infinite for all that is taken.
+    """
 
     pps: float
     seconds: float
     frames: int | None = None
     latency: bool = False
     then: tuple[float, float] | None = None
+
+    @property
+    def load(self) -> Load:
+        if math.isinf(self.pps):
+            return "flood"
+        return "paced" if self.frames is None else "burst"
 
     @classmethod
     def burst(cls, frames: int, pps: float) -> Asked:
@@ -102,11 +110,13 @@ class SetupDevice:
         role: Role = "search",
         probe: bool = False,
         spans: int = 0,
+        method: Method = "fresh",
     ) -> None:
         """`record` takes each window's trial, gives it its position and keeps it.
 
-        `probe`: the forwarder gets the probe, if it takes it, which looks in test `core-use` alone.
-        `spans`: it measures how long frames are inside it, in one of so many bursts; 0: not.
+        `max_pps`: 0 where it is only flooded. `probe`: the forwarder gets the probe, if it takes
+        it, which looks in test `core-use` alone. `spans`: it measures how long frames are inside
+        it, in one of so many bursts; 0: not.
         """
         self.bench = bench
         self.setup = setup
@@ -120,6 +130,9 @@ class SetupDevice:
         # What the frames of the next trials are; None: as the bench has it.
         self.protocol: Protocol | None = None
         self.void = 0
+        self.method = method
+        # In which each window lies: programs that take turns are stopped outside of theirs.
+        self.turn: Callable[[], AbstractContextManager[object]] = nullcontext
         self._spans = spans
         self._max_pps = max_pps
         self._record = record
@@ -131,6 +144,23 @@ class SetupDevice:
     @property
     def max_pps(self) -> float:
         return self._max_pps
+
+    def begin(self) -> None:
+        """Start the program and carry frames through it, unless it runs; raises `TrialError`."""
+        if self._exchange is None:
+            self._started = ProgramStart.next(self.bench, self.setup)
+            self._start()
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """Of the program that runs, if one does."""
+        return self._exchange
+
+    def flood(self, seconds: float) -> Trial:
+        """The sender sends all that is taken; it is one for floods alone."""
+        trial = self._window(None, Asked(math.inf, seconds))
+        self._record(trial)
+        return trial
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
         return outcome_of(self._trial(Asked(pps, seconds, latency=latency)))
@@ -159,26 +189,20 @@ class SetupDevice:
             f"were all disturbed, {why}"
         )
 
-    def _window(self, attempt: int, asked: Asked) -> Trial:
-        plan = Plan(
-            self.arm,
-            "paced" if asked.frames is None else "burst",
-            self.block,
-            0,
-            self.role,
-            load_share=share_of(asked.pps, self.max_pps),
-            pps=asked.pps,
-        )
-        trial = new_record(self.bench, plan, self.setup)
+    def _window(self, attempt: int | None, asked: Asked) -> Trial:
+        """`attempt`: None for what is tried once."""
+        trial = new_record(self.bench, self._plan(asked), self.setup)
+        trial.method = self.method
         request = trial.request
-        request.test, request.attempt = self.test, attempt
-        request.maximum_pps = self.max_pps
-        asked.enter(trial)
-        request.ip, request.protocol = self.bench.ip, self.protocol
-        if self.setup.link.ports > 1:
-            request.directions = self.bench.directions
+        if asked.load != "flood":
+            request.test, request.attempt = self.test, attempt
+            request.maximum_pps = self.max_pps
+            asked.enter(trial)
+            request.ip, request.protocol = self.bench.ip, self.protocol
+            if self.setup.link.ports > 1:
+                request.directions = self.bench.directions
         trial.program.build = forwarder(self.arm.forwarder).build_facts()
-        with watched(self.bench, trial):
+        with watched(self.bench, trial), self.turn():
             if self._exchange is None:
                 self._started = ProgramStart.next(self.bench, self.setup)
             if self._started:
@@ -207,6 +231,12 @@ class SetupDevice:
             self.close()
         return trial
 
+    def _plan(self, asked: Asked) -> Plan:
+        if asked.load == "flood":
+            return Plan(self.arm, asked.load, self.block, 0, self.role)
+        share = share_of(asked.pps, self.max_pps)
+        return Plan(self.arm, asked.load, self.block, 0, self.role, load_share=share, pps=asked.pps)
+
     def _spans_of(self, exchange: Exchange) -> Spans | None:
         command = forwarder(self.arm.forwarder).spans
         telemetry = exchange.running.telemetry
@@ -217,10 +247,10 @@ class SetupDevice:
     def _traffic(self, asked: Asked) -> Traffic:
         wire, sender = self.setup.ready()
         senders = self.bench.senders(len(wire.locations))
-        pps = asked.pps / senders
+        pps = None if asked.load == "flood" else asked.pps / senders
         frames = None if asked.frames is None else max(round(asked.frames / senders), 1)
         slices: tuple[Slice, ...] = ()
-        if asked.then:
+        if asked.then and pps is not None:
             frames = max(round(pps * asked.seconds), 1)
             slices = cut(asked.seconds, asked.then[0] / senders, asked.then[1])
         return Traffic(
@@ -250,7 +280,7 @@ class SetupDevice:
         if sender is None:
             raise GeneratorError(f"link {self.setup.link.name} has no generator")
         sender.check()
-        warm_up = min(WARM_UP_PPS, self.max_pps)
+        warm_up = min(WARM_UP_PPS, self.max_pps) or math.inf
         # It is stopped when frames have come through, long before its end.
         sender.configure(self._traffic(Asked(warm_up, 30.0)))
         try:

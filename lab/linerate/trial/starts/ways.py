@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 from linerate.forwarders import Forwarder
+from linerate.host.machine import available_memory_mib, hugepage_memory_mib
 from linerate.links import Link
+from linerate.links.eal import MEMORY_MIB, Memory
 from linerate.trial.starts.start import Per
 
 Method = Literal["standing", "turns"]
+# Of huge pages, a start of a program takes about so much.
+HUGE_MIB = 256
 
 
 def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
@@ -27,3 +31,14 @@ def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
     single = all(each.definition.cpus == 1 for each in programs)
     method: Method = "standing" if own and single and not link.has_generator else "turns"
     return method, "cpu" if own else "time"
+
+
+def room(memory: Memory, programs: Sequence[Forwarder], link: Link) -> int:
+    """How many programs like these fit into free memory, each with a generator where the link has
+    one.
+    """
+    generators = 1 if link.has_generator else 0
+    if memory.hugepages:
+        return hugepage_memory_mib() // (HUGE_MIB * (1 + generators))
+    largest = max(program.definition.memory_mib for program in programs)
+    return available_memory_mib() // (largest + generators * MEMORY_MIB)

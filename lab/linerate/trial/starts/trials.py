@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Trials of programs that stand beside each other on one core, on a link without a generator.
+
+What a trial counts is what the program did in the CPU time of its own process
+(docs/how-it-measures.md#standing-programs).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from linerate.forwarders import forwarder
+from linerate.host.cpus import CPUS
+from linerate.host.errors import TrialError
+from linerate.host.process import pause
+from linerate.records.cells import Arm
+from linerate.records.outcome import Frames
+from linerate.records.outcome import Slice as RecordedSlice
+from linerate.records.trial import InvalidCode, Role, Trial
+from linerate.trial.activity import Watch
+from linerate.trial.link_setup import LinkSetup
+from linerate.trial.starts.faults import FaultError, Kind, refuse
+from linerate.trial.starts.standing import SETTLE_S, standing, together
+from linerate.trial.starts.window import Window
+from linerate.trial.trial import Bench, Plan, ProgramStart, new_record
+
+# Each window is read so often: what the hypervisor took lies in few of the slices.
+SLICES = 5
+_CODES: dict[Kind, InvalidCode] = {
+    "start": "ended",
+    "ended": "ended",
+    "silent": "telemetry",
+    "stuck": "idle",
+    "counters": "unreadable",
+    "drops": "kept",
+    "ports": "idle",
+    "shared": "error",
+    "unsaturated": "error",
+}
+
+
+def stand(
+    bench: Bench, setup: LinkSetup, items: Sequence[tuple[Role, Arm]], block: int
+) -> list[Trial]:
+    """One trial of each, in this order. Who is at fault is measured no more, and the others again
+    without it.
+    """
+    trials = []
+    for role, arm in items:
+        trial = new_record(bench, Plan(arm, "self-driven", block, 0, role), setup)
+        trial.method = "standing"
+        trial.program.build = forwarder(arm.forwarder).build_facts()
+        trials.append(trial)
+    left = list(trials)
+    while left:
+        try:
+            with _stolen(bench, left):
+                _measure(bench, setup, left)
+        except FaultError as fault:
+            left.pop(fault.arm).reject(_CODES[fault.kind], str(fault.message))
+        except TrialError as error:
+            for trial in left:
+                trial.reject("error", str(error.message))
+            break
+        else:
+            break
+    return trials
+
+
+def _measure(bench: Bench, setup: LinkSetup, trials: Sequence[Trial]) -> None:
+    wire, _ = setup.ready()
+    programs = [forwarder(trial.forwarder) for trial in trials]
+    for trial in trials:
+        ProgramStart.next(bench, setup).enter(trial)
+    with standing(bench, wire, programs, range(len(trials))) as starts:
+        pause(SETTLE_S)
+        watches = [
+            Watch(trial, bench.host, start.running.children, wire.threads)
+            for trial, start in zip(trials, starts, strict=True)
+        ]
+        windows = together(starts, bench.window_s * len(starts), SLICES)
+        for watch in watches:
+            watch.enter(others_wanted=True)
+    refuse(windows)
+    for trial, window in zip(trials, windows, strict=True):
+        trial.outcome = _frames(window)
+
+
+def _frames(window: Window) -> Frames:
+    """The figures of the slice with the median rate; all slices beside them."""
+    by_rate = sorted(window.slices, key=lambda each: each.pps)
+    found = by_rate[(len(by_rate) - 1) // 2]
+    ends = list(itertools.accumulate(each.time_ns for each in window.slices))
+    return Frames(
+        duration_s=found.time_ns / 1e9,
+        forwarder_rx=sum(found.received),
+        forwarder_tx=sum(found.sent),
+        slices=[
+            RecordedSlice(
+                begin_ns=end - each.time_ns,
+                end_ns=end,
+                counts={"forwarder_rx": sum(each.received), "forwarder_tx": sum(each.sent)},
+            )
+            for each, end in zip(window.slices, ends, strict=True)
+        ],
+    )
+
+
+@contextmanager
+def _stolen(bench: Bench, trials: Sequence[Trial]) -> Iterator[None]:
+    """Ticks that the hypervisor took meanwhile: of each trial, for they ran at once."""
+    before = bench.host.sample(CPUS).cpus
+    try:
+        yield
+    finally:
+        after = bench.host.sample(CPUS).cpus
+        for cpu in sorted({bench.cores.control, bench.cores.forwarder}):
+            for trial in trials:
+                trial.steal_ticks[str(cpu)] = after[cpu].steal - before[cpu].steal
