@@ -18,7 +18,7 @@ from linerate.experiments.duel.programs import check_program, program_of
 from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
-from linerate.experiments.duel.verdict import Agreement, Verdict
+from linerate.experiments.duel.verdict import Verdict, log_ratio
 from linerate.forwarders import FORWARDERS, Forwarder, registry
 from linerate.host.errors import MissingError, UsageError
 from linerate.host.exit_status import ExitStatus
@@ -26,6 +26,7 @@ from linerate.links import link
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.faults import refuse as refuse_windows
 from linerate.trial.starts.window import Offered, Slice, Window
+from linerate.verdict.agreement import Agreement
 
 NAMES = ["A (old)", "B (new)"]
 
@@ -374,7 +375,7 @@ def meet(agreement: Agreement, beside: float, alone: float) -> None:
     def windows(ratio: float) -> list[Window]:
         return [window(arm, (10**6,), (round(10**6 * (ratio if arm else 1)),)) for arm in (0, 1)]
 
-    agreement.add(windows(beside), windows(alone))
+    agreement.add(log_ratio(windows(beside)), log_ratio(windows(alone)))
 
 
 def test_programs_that_compare_alike_beside_each_other_and_alone_agree() -> None:

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from linerate.experiments.duel import turns
-from linerate.experiments.duel.turns import alone, take_turns
 from linerate.host.errors import DisconnectedError, ProcessError
 from linerate.host.host import LOCAL
 from linerate.host.process import Child, Command, RunDirectory, stands_still
 from linerate.telemetry.client import Reading
 from linerate.traffic.sender import Sender, Sent
 from linerate.trial.running import Ports, Running
+from linerate.trial.starts import alone as turns
+from linerate.trial.starts.alone import alone, take_turns
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.start import Start
 

@@ -70,7 +70,7 @@ BASE: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 ALTERNATIVES: dict[str, dict[str, Any]] = {
     "overload": OTHER | OTHER_PORTS | {
-        "--preset": "screen", "--forwarders": ["c-l2fwd"], "--probe": False,
+        "--preset": "screen", "--forwarders": ["c-l2fwd"], "--probe": False, "--method": "fresh",
     },
     "paths": OTHER | {
         "--preset": "full", "--link": ["veth-af-xdp"], "--forwarders": ["c-l2fwd"],

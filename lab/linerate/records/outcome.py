@@ -184,6 +184,11 @@ class Frames(Outcome):
     accepted: Count | None = None
     forwarder_rx: Count | None = None
     forwarder_tx: Count | None = None
+    alone_pps: Rate | None = Field(
+        default=None,
+        description="of method standing: what it did for a moment while the others were stopped, "
+        "in frames per second of its CPU time",
+    )
     forwarder_drops: Difference | None = Field(
         default=None, description="forwarder_rx less forwarder_tx, below 0 where it sent more"
     )

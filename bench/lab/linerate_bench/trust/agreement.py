@@ -20,7 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats as scipy_stats
 
-from linerate.experiments.duel.turns import alone, take_turns
 from linerate.experiments.duel.verdict import log_ratio
 from linerate.forwarders import Forwarder, forwarder
 from linerate.host import cpus
@@ -29,6 +28,7 @@ from linerate.host.process import RunDirectory, interruptible, pause
 from linerate.links import LinkContext, link
 from linerate.links.eal import Memory
 from linerate.runs.session import pinned
+from linerate.trial.starts.alone import alone, take_turns
 from linerate.trial.starts.faults import FaultError, refuse
 from linerate.trial.starts.standing import SETTLE_S, standing, together
 from linerate.trial.trial import Bench

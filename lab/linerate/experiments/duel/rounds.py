@@ -9,21 +9,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from linerate.experiments.duel.turns import Ground, alone, take_turns
-from linerate.experiments.duel.verdict import Agreement, Answer, Verdict
+from linerate.experiments.duel.turns import Ground
+from linerate.experiments.duel.verdict import Answer, Verdict, log_ratio
 from linerate.forwarders import Forwarder
 from linerate.host.cpus import CPUS
 from linerate.host.process import checkpoint, pause
 from linerate.links import Link, LinkContext
+from linerate.trial.starts.alone import ALONE_S, alone, take_turns
 from linerate.trial.starts.faults import FaultError, refuse
 from linerate.trial.starts.standing import SETTLE_S, standing, together
 from linerate.trial.starts.start import Per
 from linerate.trial.starts.ways import Method
 from linerate.trial.starts.window import Window
 from linerate.trial.trial import Bench
-
-# How long each standing start runs alone, to see whether the ratio is another one then.
-_CHECK_S = 0.03
+from linerate.verdict.agreement import Agreement
 
 
 @dataclass(frozen=True)
@@ -134,9 +133,9 @@ class _Fight:
                         windows = together(starts, asked.window_s, asked.slices)
                     refuse(windows)
                     with alone(starts):
-                        by_itself = take_turns(starts, self._source, _CHECK_S, 1)
+                        by_itself = take_turns(starts, self._source, ALONE_S, 1)
                 done = Round(len(found.rounds), tuple(windows), stolen[0], tuple(by_itself))
-                found.agreement.add(done.windows, done.alone)
+                found.agreement.add(log_ratio(done.windows), log_ratio(done.alone))
                 if found.agreement.broken:
                     found.given_up, found.verdict = found.verdict, Verdict(asked.margin)
                     found.method, found.agreement = "turns", Agreement()

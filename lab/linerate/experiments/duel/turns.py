@@ -15,14 +15,13 @@ stopped or not.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from linerate.forwarders import Forwarder
 from linerate.host.errors import GeneratorError, TrialError
-from linerate.host.process import ended_with, pause
+from linerate.host.process import ended_with
 from linerate.links import Link, LinkContext, Wire
 from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Traffic
@@ -31,49 +30,11 @@ from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.halting import polling_pid
 from linerate.trial.starts.standing import refuse_shared
 from linerate.trial.starts.start import Per, Start
-from linerate.trial.starts.window import Slice, Window
 from linerate.trial.trial import Bench
 from linerate.trial.window import Exchange, Polls
 
-# After it goes on, until a program's caches are its own and its rings are full.
-SETTLE_S = 0.01
 # A generator of a duel ends by itself, at the latest.
 _MOST_S = 3600.0
-
-
-@contextmanager
-def alone(starts: Sequence[Start]) -> Iterator[None]:
-    """Nobody runs but who is let; in the end all go on."""
-    try:
-        for start in starts:
-            start.halt()
-        yield
-    finally:
-        for start in starts:
-            start.go_on()
-
-
-def take_turns(
-    starts: Sequence[Start], source: random.Random, seconds: float, turns: int
-) -> list[Window]:
-    """So many turns of so many seconds each, of starts that all stand still (`alone`)."""
-    slices: list[list[Slice]] = [[] for _ in starts]
-    for _ in range(turns):
-        order = list(range(len(starts)))
-        source.shuffle(order)
-        for place in order:
-            slices[place].append(_turn(starts[place], seconds))
-    return [Window(start.arm, tuple(mine)) for start, mine in zip(starts, slices, strict=True)]
-
-
-def _turn(start: Start, seconds: float) -> Slice:
-    start.go_on()
-    pause(SETTLE_S)
-    first = start.sample()
-    pause(seconds)
-    last = start.sample()
-    start.halt()
-    return start.slice(first, last)
 
 
 @dataclass(frozen=True)

@@ -26,44 +26,6 @@ MOVES = 0.08
 MIN_ROUNDS = 3
 
 
-# Standing programs and programs by themselves may differ by so much, in the logarithm of a ratio.
-AGREE = 0.02
-# Standard errors beyond which a further difference is shown, and within which it is not excluded.
-_BROKEN, _DOUBTFUL = 4.0, 1.0
-# What the error of so few rounds is at least.
-_LEAST_ERROR = 0.002
-
-
-@dataclass
-class Agreement:
-    """Whether two programs that stand beside each other compare as they do by themselves.
-
-    They do not where one follows the clock on the wall: it also drains, waits or spins while
-    others have the CPU. One round is one observation: the difference of the two log ratios. What is
-    asked here changes how programs are compared, and never the answer to a comparison.
-    """
-
-    differences: list[float] = field(default_factory=list)
-
-    def add(self, together: Sequence[Window], alone: Sequence[Window]) -> None:
-        """A round: the same starts, beside each other and by themselves."""
-        self.differences.append(log_ratio(together) - log_ratio(alone))
-
-    @property
-    def broken(self) -> bool:
-        """They compare otherwise, by more than `AGREE`."""
-        return len(self.differences) >= MIN_ROUNDS and self._beyond() > _BROKEN
-
-    @property
-    def doubtful(self) -> bool:
-        """That is not excluded: an answer must wait for another round."""
-        return len(self.differences) >= MIN_ROUNDS and self._beyond() > _DOUBTFUL
-
-    def _beyond(self) -> float:
-        error = statistics.stdev(self.differences) / math.sqrt(len(self.differences))
-        return (abs(statistics.fmean(self.differences)) - AGREE) / max(error, _LEAST_ERROR)
-
-
 def log_ratio(windows: Sequence[Window]) -> float:
     """The logarithm of a round's ratio: the second program's median over the first's."""
     one, other = (

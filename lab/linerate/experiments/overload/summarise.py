@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from linerate.experiments.overload.options import Pairing
 from linerate.links import link
-from linerate.records.cells import AA_SUFFIX, Arm, Cell
+from linerate.records.cells import AA_SUFFIX, Arm, Cell, cell_words
 from linerate.records.summary import CellSummary, Summary
 from linerate.records.trial import Trial
 from linerate.runs.options import Probing
 from linerate.runs.run_summary import Design, Setup, books_of, summary_of
+from linerate.verdict.agreement import Agreement
 from linerate.verdict.arms import summarise_arm, summarise_lower_load
 from linerate.verdict.ceiling import ceiling_of, cost_leads, place
 from linerate.verdict.comparisons import CellPairs, blocks_of, led, pair_cell, pair_costs
@@ -75,6 +78,37 @@ def _pairs(found: list[CellSummary], trials: list[Trial], arms_of: ArmsOf) -> li
     return result
 
 
+def disagreements(trials: Sequence[Trial], labels: Sequence[str]) -> list[str]:
+    """Warnings of forwarders that compare otherwise with the first one where they share a core
+    than where each runs alone. `trials`: of one cell.
+    """
+    ways: dict[tuple[int, int], dict[str, tuple[float, float]]] = {}
+    for trial in trials:
+        beside, alone = trial.frames.forwarder_rx_pps, trial.frames.alone_pps
+        if trial.valid and trial.method == "standing" and beside and alone:
+            ways.setdefault(trial.pairing, {})[trial.arm] = math.log(beside), math.log(alone)
+    found = []
+    baseline = labels[0]
+    for label in labels[1:]:
+        agreement, ratios = Agreement(), []
+        for here in ways.values():
+            if baseline in here and label in here:
+                pairs = zip(here[label], here[baseline], strict=True)
+                ratios.append([mine - theirs for mine, theirs in pairs])
+                agreement.add(*ratios[-1])
+        if agreement.broken:
+            beside, alone = (
+                math.exp(statistics.median(each)) for each in zip(*ratios, strict=True)
+            )
+            cell = trials[0].cell
+            found.append(
+                f"{cell_words(cell.name, cell.key[1])}: {label} does {beside:.3f} times what "
+                f"{baseline} does where they share a core, and {alone:.3f} times where each runs "
+                "alone: compare them by --method fresh"
+            )
+    return found
+
+
 def summarise(
     setup: Setup, trials: list[Trial], *, interrupted: bool, arms_of: ArmsOf | None = None
 ) -> Summary:
@@ -86,4 +120,9 @@ def summarise(
         for cell in setup.cells
         if cell.key in done
     ]
-    return summary_of(setup, trials, found, _pairs(found, trials, arms), interrupted=interrupted)
+    summary = summary_of(setup, trials, found, _pairs(found, trials, arms), interrupted=interrupted)
+    for cell in setup.cells:
+        labels = [arm.label for arm in arms(cell)]
+        mine = [t for t in trials if (t.cell.key, t.role) == (cell.key, "measure")]
+        summary.warnings.extend(disagreements(mine, labels))
+    return summary

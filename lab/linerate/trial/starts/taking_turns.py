@@ -18,10 +18,8 @@ from functools import partial
 from linerate.host.errors import TrialError
 from linerate.host.process import pause
 from linerate.trial.search.setup_device import SetupDevice
+from linerate.trial.starts.alone import SETTLE_S
 from linerate.trial.starts.halting import Pair, polling_pid
-
-# After it goes on, until a program's caches are its own.
-SETTLE_S = 0.01
 
 
 class TakingTurns:

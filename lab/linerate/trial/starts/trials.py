@@ -8,6 +8,7 @@ What a trial counts is what the program did in the CPU time of its own process
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -21,6 +22,7 @@ from linerate.records.outcome import Slice as RecordedSlice
 from linerate.records.trial import InvalidCode, Role, Trial
 from linerate.trial.activity import Watch
 from linerate.trial.link_setup import LinkSetup
+from linerate.trial.starts.alone import ALONE_S, alone, take_turns
 from linerate.trial.starts.faults import FaultError, Kind, refuse
 from linerate.trial.starts.standing import SETTLE_S, standing, together
 from linerate.trial.starts.window import Window
@@ -83,9 +85,12 @@ def _measure(bench: Bench, setup: LinkSetup, trials: Sequence[Trial]) -> None:
         windows = together(starts, bench.window_s * len(starts), SLICES)
         for watch in watches:
             watch.enter(others_wanted=True)
-    refuse(windows)
-    for trial, window in zip(trials, windows, strict=True):
+        refuse(windows)
+        with alone(starts):
+            by_itself = take_turns(starts, random.Random(trials[0].block), ALONE_S, 1)
+    for trial, window, single in zip(trials, windows, by_itself, strict=True):
         trial.outcome = _frames(window)
+        trial.outcome.alone_pps = single.pps
 
 
 def _frames(window: Window) -> Frames:

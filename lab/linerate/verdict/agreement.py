@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether programs that stand beside each other compare as each does by itself."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass, field
+
+# Rounds that it takes to tell.
+MIN_ROUNDS = 3
+# Both ways may differ by so much, in the logarithm of a ratio.
+AGREE = 0.02
+# Standard errors beyond which a further difference is shown, and within which it is not excluded.
+_BROKEN, _DOUBTFUL = 4.0, 1.0
+# What the error of so few rounds is at least.
+_LEAST_ERROR = 0.002
+
+
+@dataclass
+class Agreement:
+    """Of two programs. They do not agree where one follows the clock on the wall: it also drains,
+    waits or spins while others have the CPU. One round is one observation: the difference of two
+    log ratios. What is asked here changes how programs are compared, and never the answer to a
+    comparison.
+    """
+
+    differences: list[float] = field(default_factory=list)
+
+    def add(self, beside: float, alone: float) -> None:
+        """A round: the log ratio of the programs beside each other, and by themselves."""
+        self.differences.append(beside - alone)
+
+    @property
+    def broken(self) -> bool:
+        """They compare otherwise, by more than `AGREE`."""
+        return len(self.differences) >= MIN_ROUNDS and self._beyond() > _BROKEN
+
+    @property
+    def doubtful(self) -> bool:
+        """That is not excluded: an answer must wait for another round."""
+        return len(self.differences) >= MIN_ROUNDS and self._beyond() > _DOUBTFUL
+
+    def _beyond(self) -> float:
+        error = statistics.stdev(self.differences) / math.sqrt(len(self.differences))
+        return (abs(statistics.fmean(self.differences)) - AGREE) / max(error, _LEAST_ERROR)
