@@ -138,7 +138,9 @@ def test_the_generator_of_a_closed_program_goes_on_in_its_turn(run: RunDirectory
 
 # -- on one core -----------------------------------------------------------------------------------
 
-ITEMS: list[tuple[Role, Arm]] = [("measure", Arm(name, name)) for name in ("c-l2fwd", "rust-l2fwd", "reflect")]
+ITEMS: list[tuple[Role, Arm]] = [
+    ("measure", Arm(name, name)) for name in ("c-l2fwd", "rust-l2fwd", "reflect")
+]
 
 
 @pytest.fixture
