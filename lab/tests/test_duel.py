@@ -415,12 +415,14 @@ def test_the_record_is_by_its_schema() -> None:
     found = duel(0.9, 30)
     programs = [FORWARDERS["c-l2fwd"], FORWARDERS["rust-l2fwd"]]
     asked, words = Asked(), ["c-l2fwd", "rust-l2fwd"]
-    record = record_of(found, words, programs, "null2", asked, "words.", hugepages=False)
+    record = record_of(
+        found, words, programs, "null2", asked, ["words.", "a note"], hugepages=False
+    )
     data = json.loads(record.model_dump_json(by_alias=True, exclude_none=True))
     by_schema.check(data, "duel-1.json")
     assert data["answer"] == "slower"
     assert data["rounds"][0]["order"].count("A") == 4
     found.fault = FaultError(1, "drops", "it sent on 0%")
-    spoilt = record_of(found, words, programs, "null2", asked, "words.", hugepages=True)
+    spoilt = record_of(found, words, programs, "null2", asked, ["words."], hugepages=True)
     assert spoilt.fault is not None
     assert (spoilt.fault.program, spoilt.fault.kind) == ("B", "drops")

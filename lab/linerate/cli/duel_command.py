@@ -31,13 +31,14 @@ from linerate.links.eal import Memory
 from linerate.links.ports import Ports
 from linerate.runs.progress import say
 from linerate.runs.session import pinned
-from linerate.trial.starts.ways import Method, method_of, room
+from linerate.trial.starts.ways import HUGE_MIB, Method, method_of, room
 from linerate.trial.trial import Bench
 
-# What EAL and the pool of a usual program take of huge pages.
 _MIN_STARTS = 2
 _MAX_STARTS = 16
 _MIN_SIZE, _MAX_SIZE = 64, 1518
+# On which each start can have a link of its own.
+_LINKS = tuple(name for name in LINKS if name != Ports.name)
 _METHODS: dict[str, Method | Literal["auto"]] = {
     "auto": "auto", "standing": "standing", "turns": "turns",
 }  # fmt: skip
@@ -90,7 +91,7 @@ def how(
     if link.name == Ports.name:
         raise UsageError(
             f"--link {link.name}: each start needs devices of its own, and these are there once",
-            "choose from: " + ", ".join(name for name in LINKS if name != Ports.name),
+            "choose from: " + ", ".join(_LINKS),
         )
     method, per = method_of(link, programs)
     if wanted == "standing" and method != "standing":
@@ -104,7 +105,7 @@ def how(
 def check_link(program: Forwarder, letter: str, on: Link) -> None:
     """Raise `UsageError` for a program that does not work on this link."""
     if misfit := program.misfit(on):
-        fit = [name for name in LINKS if name != Ports.name and not program.misfit(link(name))]
+        fit = [name for name in _LINKS if not program.misfit(link(name))]
         raise UsageError(
             f"{called(program, letter)}: {misfit}",
             f"it works on: {', '.join(f'--link {name}' for name in fit)}" if fit else None,
@@ -129,6 +130,8 @@ def run(
     look_up(_MEMORY, hugepages, "--hugepages", "choice")
     know_further_forwarders()
     method = look_up(_METHODS, where.method, "--method", "method")
+    if where.link.partition(":")[0] not in LINKS:
+        look_up(dict.fromkeys(_LINKS), where.link, "--link", "link")
     found_link = link(where.link)
     own = lcores_of(where.lcores)
     programs = [program_of(*each, own) for each in zip(words, LETTERS, strict=True)]
@@ -179,8 +182,9 @@ def run(
     told = sentence(duel, names, asked)
     if json_output:
         found = record_of(
-            duel, words, programs, found_link.name, asked, told, hugepages=memory.hugepages
-        )
+            duel, words, programs, found_link.name, asked, (told, *notes(duel, names)),
+            hugepages=memory.hugepages,
+        )  # fmt: skip
         print(found.model_dump_json(by_alias=True, exclude_none=True, indent=2))
     else:
         say(console, told)
@@ -201,9 +205,11 @@ def _memory(
         kind = Memory(hugepages=False)
         fit, what = room(kind, programs, link) // len(programs), "memory"
     if fit < min(starts, _MIN_STARTS):
+        processes = _MIN_STARTS * len(programs) * (2 if link.has_generator else 1)
         raise MachineError(
             f"too little {what} for {_MIN_STARTS} starts of each program",
-            "end other programs, as root sysctl vm.nr_hugepages=1100 (of 2 MiB), or --hugepages no",
+            f"end other programs, as root sysctl vm.nr_hugepages={processes * HUGE_MIB // 2} (of "
+            "2 MiB), or --hugepages no",
         )
     return kind, min(starts, fit)
 

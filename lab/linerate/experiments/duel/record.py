@@ -84,6 +84,7 @@ class DuelRecord(Strict):
     rounds: list[Round]
     took_s: float
     sentence: str
+    notes: list[str] = Field(description="what must be known beside the answer")
 
 
 def schema() -> dict[str, Any]:
@@ -97,10 +98,11 @@ def record_of(  # noqa: PLR0917 - what it is made of
     programs: Sequence[Forwarder],
     link: str,
     asked: Asked,
-    sentence: str,
+    told: Sequence[str],
     *,
     hugepages: bool,
 ) -> DuelRecord:
+    """`told`: the sentence, and the notes."""
     verdict, fault = duel.verdict, duel.fault
     interval = verdict.interval
     letters: tuple[Literal["A", "B"], ...] = ("A", "B")
@@ -143,5 +145,6 @@ def record_of(  # noqa: PLR0917 - what it is made of
             for each in duel.rounds
         ],
         took_s=duel.took_s,
-        sentence=sentence,
+        sentence=told[0],
+        notes=list(told[1:]),
     )

@@ -48,7 +48,10 @@ class Pair:
         for child in self.running.children:
             child.freeze()
         self._signal(signal.SIGSTOP)
-        still = {*(child.pid for child in self.running.children), *([self.pid] if self.pid else [])}
+        children = [*self.running.children]
+        if self.sender and self.sender.child:
+            children.append(self.sender.child)
+        still = {*(child.pid for child in children), *([self.pid] if self.pid else [])}
         deadline = time.monotonic() + _FREEZE_S
         while not all(map(stands_still, still)):
             if self.sender:

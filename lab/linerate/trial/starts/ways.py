@@ -13,7 +13,7 @@ from linerate.links.eal import MEMORY_MIB, Memory
 from linerate.trial.starts.start import Per
 
 Method = Literal["standing", "turns"]
-# Of huge pages, a start of a program takes about so much.
+# What EAL and the pool of a usual program take of huge pages.
 HUGE_MIB = 256
 
 
