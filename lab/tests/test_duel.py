@@ -14,15 +14,17 @@ import pytest
 
 from linerate.cli.duel_command import asked_of, check_link, how, lcores_of, parse_within, status_of
 from linerate.experiments.duel import programs
-from linerate.experiments.duel.programs import check_program, program_of
+from linerate.experiments.duel.programs import check_plugin, check_program, program_of
 from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
 from linerate.experiments.duel.verdict import Verdict, log_ratio
 from linerate.forwarders import FORWARDERS, Forwarder, registry
+from linerate.host import elf
 from linerate.host.errors import MissingError, UsageError
 from linerate.host.exit_status import ExitStatus
 from linerate.links import link
+from linerate.links.nearfree import NearFree
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.faults import refuse as refuse_windows
 from linerate.trial.starts.window import Offered, Slice, Window
@@ -345,6 +347,12 @@ def test_a_fault_is_no_verdict() -> None:
         ("Cause: Cannot configure device: err=-22, port=0", "offloads"),
         ("forwarder ended with exit code 127: x.sh: line 2: ./fw: No such file or directory",
          "absolute paths"),
+        ("net_nearfree: not the driver interface that this was written for: the DPDK that is "
+         "loaded is not release 22.11; EAL: Bus (vdev) probe failed.", "--link null2"),
+        ("EAL: RTE_RING tailq is already registered; 18: libc.so.6", "linked statically"),
+        ('EAL: failed to parse device "net_nearfree0"', "--link null2"),
+        ('EAL: failed to parse device "net_null0"', "-d DIRECTORY"),
+        ("no telemetry socket /tmp/linerate-0-1-2/dpdk/x after 40 s", "container"),
     ],
 )  # fmt: skip
 def test_a_program_that_does_not_start_gets_advice(words: str, what: str) -> None:
@@ -354,6 +362,45 @@ def test_a_program_that_does_not_start_gets_advice(words: str, what: str) -> Non
     assert what in notes(found, NAMES)[0]
     found.fault = FaultError(1, "start", "forwarder ended with exit code 0")
     assert not notes(found, NAMES)
+
+
+def elf_file(path: Path, content: bytes) -> Path:
+    path.write_bytes(elf.MAGIC + content)
+    path.chmod(0o755)
+    return path
+
+
+class WithPlugin(NearFree):
+    def plugin(self) -> Path:
+        return Path("driver.so")
+
+
+def test_a_static_program_is_refused_where_the_driver_is_a_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elf, "needed_eal", lambda plugin: "librte_eal.so.23")
+    path = elf_file(tmp_path / "fw", b"..Detected static linkage of DPDK")
+    program = program_of(f"{path} {{eal}}", "B")
+    with pytest.raises(UsageError, match=r"^B \(fw\): DPDK is linked into it statically") as caught:
+        check_plugin(program, "B", WithPlugin(2))
+    assert "--link null2" in str(caught.value.hint)
+    check_plugin(program, "B", link("null2"))
+    path.write_text("#!/bin/sh\n# linkage of DPDK\n")
+    check_plugin(program, "B", WithPlugin(2))
+
+
+@pytest.mark.parametrize("loaded", ["librte_eal.so.25", "librte_eal.so.23", None])
+def test_a_program_of_another_dpdk_is_refused_where_the_driver_is_a_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded: str | None
+) -> None:
+    monkeypatch.setattr(elf, "needed_eal", lambda plugin: "librte_eal.so.23")
+    monkeypatch.setattr(elf, "loaded_eal", lambda path: loaded)
+    program = program_of(f"{elf_file(tmp_path / 'fw', b'')} {{eal}}", "A")
+    if loaded == "librte_eal.so.25":
+        with pytest.raises(UsageError, match=r"loaded with librte_eal.so.25, and the driver of"):
+            check_plugin(program, "A", WithPlugin(2))
+    else:
+        check_plugin(program, "A", WithPlugin(2))
 
 
 def test_a_round_has_its_line() -> None:

@@ -113,6 +113,47 @@ def test_command_lines_in_quotes_and_a_script(runtime: Path, tmp_path: Path) -> 
     assert "M packets per CPU second" in done.stdout
 
 
+# Of DPDK: what l2fwd needs, and the drivers of the links null and memif.
+ARCHIVES = (
+    "mempool_ring", "bus_vdev", "bus_pci", "pci", "net_null", "net_memif", "ethdev", "meter", "net",
+    "mbuf", "mempool", "rcu", "ring", "eal", "telemetry", "kvargs", "timer", "hash",
+)  # fmt: skip
+
+
+def static_l2fwd(folder: Path) -> Path:
+    """The example with DPDK in it."""
+    l2fwd()
+    source = example_source("l2fwd")
+    assert source is not None
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "libdpdk"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    made = folder / "l2fwd-static"
+    done = subprocess.run(
+        ["cc", "-O3", *flags, "-DALLOW_EXPERIMENTAL_API", str(source / "main.c"), "-o", str(made),
+         "-Wl,--whole-archive", *(f"-l:librte_{name}.a" for name in ARCHIVES),
+         "-Wl,--no-whole-archive", "-Wl,--export-dynamic",
+         "-pthread", "-lm", "-ldl", "-lnuma", "-lbsd", "-lmd"],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    if "cannot find" in done.stderr:
+        pytest.skip("DPDK's static libraries are not installed (Debian: libdpdk-dev)")
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+def test_a_static_program_needs_a_driver_of_its_own(runtime: Path, tmp_path: Path) -> None:
+    line = "{eal} -- -p {portmask} -q 2 -T 0"
+    words = (f"{l2fwd()} {line}", f"{static_l2fwd(tmp_path)} {line}")
+    done = duel(runtime, *words, within="1s")
+    assert "No comparison" not in done.stdout, done.stdout
+    assert "M packets per CPU second" in done.stdout
+    refused = duel(runtime, *words, "--link", "nearfree2")
+    assert refused.returncode == ExitStatus.USAGE
+    assert "B (l2fwd-static): DPDK is linked into it statically" in refused.stderr
+    assert "--link null2" in refused.stderr
+
+
 def spoilt(runtime: Path, second: str) -> dict[str, Any]:
     program = l2fwd()
     done = duel(runtime, f"{program} {{eal}} -- -p {{portmask}} -q 2 -T 0", second, "--json")

@@ -129,6 +129,12 @@ USAGE = "\nUsage: program [options]\n" + "  --option   What it does\n" * 80
         ("", ""),
         ("EAL: Detected CPU lcores: 2\n\n", ""),
         (
+            "net_nearfree: not the driver interface\nEAL: Bus (vdev) probe failed.\n"
+            "  Cause: No Ethernet ports - bye\nMAC updating enabled\n",
+            "net_nearfree: not the driver interface; EAL: Bus (vdev) probe failed.; "
+            "Cause: No Ethernet ports - bye; MAC updating enabled",
+        ),
+        (
             "EAL: Detected NUMA nodes: 1\nEAL: lcore 99 unavailable\n"
             + USAGE
             + "EAL: Invalid 'command line' arguments.\nl2fwd: EAL did not start; see above\n",

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from linerate.cli.compare_screen import parse_margin
 from linerate.cli.run_command import know_further_forwarders
-from linerate.experiments.duel.programs import LETTERS, check_program, program_of
+from linerate.experiments.duel.programs import LETTERS, check_plugin, check_program, program_of
 from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.rounds import Asked, Duel, fight
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
@@ -148,6 +148,8 @@ def run(
         for program in programs:
             program.prepare()
         found_link.prepare()
+        for each in zip(programs, LETTERS, strict=True):
+            check_plugin(*each, found_link)
         memory, starts = _memory(hugepages, programs, asked.starts, found_link)
         asked = replace(asked, starts=starts)
         cores = cpus.Cores.choose()

@@ -22,6 +22,9 @@ _TAG = struct.Struct("<qQ")
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _DT_STRTAB, _DT_STRSZ = 5, 10
 _LIST_TIMEOUT_S = 20.0
+# EAL says at its start whether it is linked statically or not; the text is a part of it.
+_SAID_BY_EAL = b"linkage of DPDK"
+_EAL = "librte_eal.so"
 
 
 class UnreadableError(Exception):
@@ -108,3 +111,28 @@ def libraries(
     if "not found" in done.output or done.exit_code:
         return None
     return [Path(found) for found in re.findall(r"(?:=> )?(/\S+) \(0x", done.output)]
+
+
+def holds_eal(path: Path) -> bool:
+    """Whether DPDK's EAL is linked into this file itself; raises `OSError` as reading does."""
+    content = path.read_bytes()
+    return content.startswith(MAGIC) and _SAID_BY_EAL in content
+
+
+def loaded_eal(path: Path) -> str | None:
+    """The EAL that a program is loaded with in the lab's environment, such as `librte_eal.so.23`.
+
+    None: it cannot be told, as of a script. Raises `OSError` as reading does.
+    """
+    try:
+        names = [found.name for found in libraries(read(path)) or ()]
+    except UnreadableError:
+        return None
+    return next((name for name in names if name.startswith(_EAL)), None)
+
+
+def needed_eal(plugin: Path) -> str | None:
+    """The EAL that a plugin was linked with; None: none. Raises `UnreadableError`, `OSError`."""
+    needed = _EAL.encode()
+    names = (name for name in read(plugin).names if name.startswith(needed))
+    return next((name.decode() for name in names), None)

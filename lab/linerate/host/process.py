@@ -47,7 +47,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 # What EAL says on the way to an error, among it what it says in every run and at every end.
-_COMPLAINTS = ("EAL:", "Cause:")
+_COMPLAINTS = ("EAL:", "Cause:", "net_nearfree:")
 _CHATTER = (
     "EAL: Detected",
     "EAL: Multi-process socket",

@@ -125,6 +125,10 @@ class Link(ABC):
     def prepare(self) -> None:  # noqa: B027 - most links need nothing
         """Find or build what the link needs; raises `LabError` with what mends it."""
 
+    def plugin(self) -> Path | None:
+        """The driver to load, after `prepare`; None: DPDK has it."""
+        return None
+
     @abstractmethod
     def open(self, context: LinkContext) -> AbstractContextManager[Wire]:
         """Make the link, for a block of trials."""

@@ -30,6 +30,9 @@ class NearFree(Link):
     def prepare(self) -> None:
         nearfree_plugin()
 
+    def plugin(self) -> Path:
+        return nearfree_plugin()
+
     def open(self, context: LinkContext) -> AbstractContextManager[Wire]:
         # The driver's size is without the FCS.
         arguments = f"size={context.size - 4},dense=1"
@@ -39,7 +42,7 @@ class NearFree(Link):
                     f"net_nearfree{port},{arguments}{self._further(port)}"
                     for port in range(self.ports)
                 ),
-                eal_options=("-d", str(nearfree_plugin())),
+                eal_options=("-d", str(self.plugin())),
                 tables=self.tables,
             )
         )

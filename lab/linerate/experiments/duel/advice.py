@@ -9,6 +9,27 @@ import re
 # counts.
 _ADVICE = (
     (
+        r"not the driver interface that this was written for|tailq is already registered"
+        r"|failed to initialize trace",
+        "the driver of this link is a plugin for the installed release of DPDK: a program with "
+        "DPDK linked statically, or of another release, cannot load it; --link null2 needs none",
+    ),
+    (
+        r"failed to parse device \W*net_nearfree",
+        "the program did not load the driver of this link, which is a plugin: with DPDK linked "
+        "statically, or of another release, it cannot; --link null2 needs none",
+    ),
+    (
+        r"failed to parse device",
+        "the program's DPDK found no such driver: one that is not installed needs the directory "
+        "of its drivers after {eal}, as -d DIRECTORY; a static one must be linked with it",
+    ),
+    (
+        r"no telemetry socket",
+        "telemetry is expected below RUNTIME_DIRECTORY, which the lab sets: a program in a "
+        "container needs this variable and the directory that it names",
+    ),
+    (
         r"no cores defined for forwarding",
         "--lcores idle-main is for programs whose main lcore does not forward",
     ),

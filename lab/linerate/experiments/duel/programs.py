@@ -13,8 +13,10 @@ from pydantic import ValidationError
 from linerate.forwarders import FORWARDERS, Forwarder, named
 from linerate.forwarders.definition import Definition, Lcores, check_placeholders
 from linerate.forwarders.template import Template
+from linerate.host import elf
 from linerate.host.errors import MissingError, UsageError, look_up
 from linerate.host.host import LOCAL
+from linerate.links import Link
 
 # With what a command line is called where its program's own name says nothing.
 LETTERS = ("A", "B")
@@ -108,3 +110,31 @@ def check_program(program: Forwarder, letter: str) -> None:
         f"{letter}: no such program: {name}",
         f"did you mean {name[: -len(path.name)]}{near[0]}?" if near else None,
     )
+
+
+def check_plugin(program: Forwarder, letter: str, on: Link) -> None:
+    """Raise `UsageError` for a program that cannot load the link's driver; both are prepared.
+
+    A script tells by its output alone: `linerate.experiments.duel.advice`.
+    """
+    plugin, path = on.plugin(), program.program()
+    if plugin is None or path is None:
+        return
+    try:
+        static, loaded, needed = elf.holds_eal(path), elf.loaded_eal(path), elf.needed_eal(plugin)
+    except (OSError, elf.UnreadableError):
+        return
+    name = program.name.removeprefix(f"{letter}-")
+    if static:
+        raise UsageError(
+            f"{letter} ({name}): DPDK is linked into it statically, so that it cannot load the "
+            f"driver of --link {on.name}, which is a plugin",
+            "--link null2, whose driver is DPDK's own; or link it against DPDK's shared libraries "
+            "(pkg-config --libs libdpdk, without --static)",
+        )
+    if loaded and needed and not loaded.startswith(needed):
+        raise UsageError(
+            f"{letter} ({name}): it is loaded with {loaded}, and the driver of --link {on.name} "
+            f"was built for {needed}, another release of DPDK",
+            "--link null2, whose driver is DPDK's own",
+        )

@@ -93,7 +93,10 @@ def refuse_shared(starts: Sequence[Start]) -> None:
         child = start.running.forwarder
         if child is not None and not _descends(start.pid, child.pid):
             raise FaultError(
-                start.arm, "shared", f"process {start.pid} answers, which this duel did not start"
+                start.arm,
+                "shared",
+                f"process {start.pid} answers, which this duel did not start (as where the "
+                "command line asks a container engine to start it)",
             )
 
 
