@@ -132,6 +132,7 @@ class Run:
 # What a machine with other work may do to a trial.
 LATE: records.InvalidCode = "late"
 STARVED: records.InvalidCode = "starved"
+SILENT: records.InvalidCode = "telemetry"
 # Its counters could not be read within a moment.
 UNREADABLE: records.InvalidCode = "unreadable"
 
@@ -179,7 +180,10 @@ def test_null(tmp_path: Path, runtime: Path) -> None:
         assert [c["verdict"] for c in summary["comparisons"]] == ["undecided"] * 2
     assert summary["tsc_hz"] > 1e8
     for trial in trials:
-        assert trial.valid or disturbed(trial, STARVED), trial.invalid
+        # Who shares the core with others answers late where the machine stands still for seconds.
+        assert trial.valid or disturbed(trial, STARVED, SILENT), trial.invalid
+        if not trial.has_frames:
+            continue
         assert trial.window_cycles_per_packet is not None
         assert trial.window_cycles_per_packet > 1
         assert trial.program.processes[0].cpus == [max(os.sched_getaffinity(0))]

@@ -175,6 +175,10 @@ fn agree(frame: &[u8]) -> bool {
     if ours.is_ipv6() && ours.fragment == Fragment::Later {
         return false;
     }
+    // It does not read headers of mobility, HIP and Shim6, and takes them for the payload.
+    if ours.is_ipv6() && matches!(payload.ip_number.0, 135 | 139 | 140) {
+        return false;
+    }
     let found = place(frame, payload.payload);
     assert_eq!((ours.protocol, ours.l4()), (Some(payload.ip_number.0), found.start), "{frame:x?}");
     assert_eq!(ours.fragment != Fragment::Whole, cut_apart, "{frame:x?}");
