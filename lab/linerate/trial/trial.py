@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -146,16 +146,26 @@ class ProgramStart:
 @contextmanager
 def watched(bench: Bench, trial: Trial) -> Iterator[None]:
     """What fails inside makes the trial invalid; steal is counted over it."""
-    steal = bench.host.sample(CPUS).cpus
+    with stolen(bench, [trial]):
+        try:
+            yield
+        except TrialError as error:
+            # The cause is better news than what was noticed on the way.
+            trial.rejected = None
+            trial.reject(cast(InvalidCode, error.code), str(error.message))
+
+
+@contextmanager
+def stolen(bench: Bench, trials: Sequence[Trial]) -> Iterator[None]:
+    """Count the ticks that the hypervisor takes meanwhile, for each of the trials that run now."""
+    before = bench.host.sample(CPUS).cpus
     try:
         yield
-    except TrialError as error:
-        # The cause is better news than what was noticed on the way.
-        trial.rejected = None
-        trial.reject(cast(InvalidCode, error.code), str(error.message))
-    after = bench.host.sample(CPUS).cpus
-    for cpu in sorted({bench.cores.control, bench.cores.forwarder}):
-        trial.steal_ticks[str(cpu)] = after[cpu].steal - steal[cpu].steal
+    finally:
+        after = bench.host.sample(CPUS).cpus
+        for cpu in sorted({bench.cores.control, bench.cores.forwarder}):
+            for trial in trials:
+                trial.steal_ticks[str(cpu)] = after[cpu].steal - before[cpu].steal
 
 
 def run_trial(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether programs that stand beside each other compare as each does by itself."""
+"""Do two programs that share a core compare as they do when each runs alone?"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What may help a program that does not start."""
+"""Advice for programs that do not start, by what they print."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from linerate.trial.starts.window import Window
+from linerate.verdict.agreement import MIN_ROUNDS
 from linerate.verdict.sequential import ALPHA, Direction, Interval, interval
 
 Answer = Literal["slower", "faster", "equal", "undecided"]
@@ -22,8 +23,6 @@ Side = Literal["slower", "faster"]
 
 # Rounds whose ratios spread by more than this do not share one: the ratio hangs on the machine.
 MOVES = 0.08
-# Of the rounds that a direction needs, as a number: one round may meet a bad moment.
-MIN_ROUNDS = 3
 
 
 def log_ratio(windows: Sequence[Window]) -> float:

@@ -21,7 +21,7 @@ class L3fwd(Overload):
         super().__init__(options, all_arms(self._forwarders, chosen), chosen)
 
     def method(self, cell: Cell) -> Method:
-        """What a lookup costs hangs on the caches, of which each has all when it runs alone."""
+        """The cost of a lookup depends on the caches, so each program must have them to itself."""
         return "fresh"
 
     def arms_of(self, cell: Cell) -> list[Arm]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from linerate.host.errors import look_up
 from linerate.runs.options import (
     FORWARDERS,
     LINK,
@@ -32,15 +31,13 @@ DEFAULT_LINKS = ["null", "memif"]
 DEFAULT_SIZES = [64]
 
 
-_METHODS = ("auto", "fresh")
 METHOD = Option(
     "--method",
     help="auto: forwarders of a block are started together, and share the core or take turns, "
     "where program and link allow it; fresh: each is started for its own window.",
     initial="auto",
-    parse=lambda option, value: look_up(
-        {each: each for each in _METHODS}, str(value), option, "method"
-    ),
+    choices={"auto": "auto", "fresh": "fresh"},
+    noun="method",
     # A ratio is of one of them.
     compare="same",
 )

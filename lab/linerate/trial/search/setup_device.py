@@ -153,7 +153,7 @@ class SetupDevice:
 
     @property
     def exchange(self) -> Exchange | None:
-        """Of the program that runs, if one does."""
+        """The exchange with the program that runs; None: no program runs."""
         return self._exchange
 
     def flood(self, seconds: float) -> Trial:

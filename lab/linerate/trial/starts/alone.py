@@ -32,7 +32,7 @@ def alone(starts: Sequence[Start]) -> Iterator[None]:
 def take_turns(
     starts: Sequence[Start], source: random.Random, seconds: float, turns: int
 ) -> list[Window]:
-    """So many turns of so many seconds each, of starts that all stand still (`alone`)."""
+    """Give each start `turns` turns of `seconds` each. All must be stopped before (`alone`)."""
     slices: list[list[Slice]] = [[] for _ in starts]
     for _ in range(turns):
         order = list(range(len(starts)))

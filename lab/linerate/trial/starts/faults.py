@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What makes a start no fair one: named, and not judged.
+"""Faults that make a start unfair to compare. They are named, and not judged.
 
 A program that drops everything is cheap, one that polls fewer ports has less to do, and one that
 crashed says nothing of the rest.

@@ -23,12 +23,12 @@ from linerate.trial.starts.halting import Pair, polling_pid
 
 
 class TakingTurns:
-    """Of devices on links of their own."""
+    """Lets one device run at a time. Each has a link of its own."""
 
     def __init__(self, devices: Sequence[SetupDevice]) -> None:
         self._devices = devices
         self._begun = False
-        # By the device's place: what stands still.
+        # Programs that are stopped now, by their place in `devices`.
         self._still: dict[int, Pair] = {}
         for place, device in enumerate(devices):
             device.turn = partial(self._turn, place)

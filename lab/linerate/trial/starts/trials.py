@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Trials of programs that stand beside each other on one core, on a link without a generator.
 
-What a trial counts is what the program did in the CPU time of its own process
+A trial counts packets over the CPU time of its program's process
 (docs/how-it-measures.md#standing-programs).
 """
 
@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from linerate.forwarders import forwarder
-from linerate.host.cpus import CPUS
 from linerate.host.errors import TrialError
 from linerate.host.process import pause
 from linerate.records.cells import Arm
@@ -26,7 +24,7 @@ from linerate.trial.starts.alone import ALONE_S, alone, take_turns
 from linerate.trial.starts.faults import FaultError, Kind, refuse
 from linerate.trial.starts.standing import SETTLE_S, standing, together
 from linerate.trial.starts.window import Window
-from linerate.trial.trial import Bench, Plan, ProgramStart, new_record
+from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, stolen
 
 # Each window is read so often: what the hypervisor took lies in few of the slices.
 SLICES = 5
@@ -58,7 +56,7 @@ def stand(
     left = list(trials)
     while left:
         try:
-            with _stolen(bench, left):
+            with stolen(bench, left):
                 _measure(bench, setup, left)
         except FaultError as fault:
             left.pop(fault.arm).reject(_CODES[fault.kind], str(fault.message))
@@ -111,16 +109,3 @@ def _frames(window: Window) -> Frames:
             for each, end in zip(window.slices, ends, strict=True)
         ],
     )
-
-
-@contextmanager
-def _stolen(bench: Bench, trials: Sequence[Trial]) -> Iterator[None]:
-    """Ticks that the hypervisor took meanwhile: of each trial, for they ran at once."""
-    before = bench.host.sample(CPUS).cpus
-    try:
-        yield
-    finally:
-        after = bench.host.sample(CPUS).cpus
-        for cpu in sorted({bench.cores.control, bench.cores.forwarder}):
-            for trial in trials:
-                trial.steal_ticks[str(cpu)] = after[cpu].steal - before[cpu].steal
