@@ -186,12 +186,14 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str
     before = Traces.of(runtime)
     run = Session(experiment, runtime, out)
     seen: list[Trial] = []
+    killed_after = []
     for moment, victim in cases(experiment):
         more = moments.randint(1, 5) if moment == "measuring" else 0
         run.await_further(len(seen) + more)
         time.sleep(moments.uniform(0, 1) if more else moments.uniform(0.2, 4))
         if victim == "lab" or not run.running:
             run.kill()
+            killed_after.append(len(run.trials()))
             run = Session(experiment, runtime, out)
         else:
             for program in ("generator",) if victim == "generator" else ("l2fwd", "reflect"):
@@ -216,7 +218,9 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str
     else:
         check_searches(kept, trials)
     sessions = {trial.session for trial in trials}
-    assert len(sessions) > 1
+    # A lab that is killed before its first trial, or after its last, leaves nothing of its own.
+    if any(0 < count < len(trials) for count in killed_after):
+        assert len(sessions) > 1
     for trial in trials:
         assert trial.valid or disturbed(trial, *DISTURBED, *KILLED), trial.invalid
         if trial.frames.accepted is not None and trial.valid:
