@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The driver of bench/nearfree: it loads, forwards, counts, and leaves every pool whole."""
+"""The driver of drivers/nearfree: it loads, forwards, counts, and leaves every pool whole."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from linerate.host.builds.bench_programs import bench_program, nearfree_obstacle, nearfree_plugin
+from linerate.host.errors import UnknownCommandError
 from linerate.host.places import rust_binary
 from linerate.host.process import Child, Command, RunDirectory
+from linerate.links import flows
 from linerate.telemetry.client import connect, socket_path
 
 pytestmark = pytest.mark.skipif(nearfree_obstacle() is not None, reason=str(nearfree_obstacle()))
@@ -66,7 +70,7 @@ def test_counts_agree_and_pools_are_whole(arguments: str, burst: list[str]) -> N
 
 @pytest.mark.parametrize(
     "wrong",
-    ["size=0", "ring=x", "dense=2", "colour=red", "frames=/nowhere", "size=59,frames=/dev/null"],
+    ["size=0", "ring=x", "dense=2", "colour=red", "frames=/nowhere", "frames=/dev/null", "check=1"],
 )
 def test_wrong_arguments_are_refused_by_name(wrong: str) -> None:
     plain = bench_program("plain", "plain")
@@ -90,3 +94,107 @@ def test_one_port_forwards_to_itself() -> None:
                     "no 100,000 packets",
                 )
             assert child.stop() == 0
+
+
+def capture(path: Path, frames: list[bytes]) -> Path:
+    path.write_bytes(flows.capture(frames))
+    return path
+
+
+def frames_of(count: int, size: int = flows.FRAME_BYTES) -> list[bytes]:
+    return [flows.frame(flow, size) for flow in itertools.islice(flows.flows(), count)]
+
+
+def figures(child: Child, run: RunDirectory, prefix: str, wanted: int, ports: int = 1) -> list[Any]:
+    """What the checks of the ports say, once port 0 has received so many packets."""
+    with connect(socket_path(run.path, prefix), 20, child.check) as telemetry:
+        child.wait_until(
+            lambda: telemetry.ask("/ethdev/stats,0")["ipackets"] >= wanted, 20, "too few packets"
+        )
+        return [telemetry.ask(f"/net_nearfree/check,net_nearfree{n}") for n in range(ports)]
+
+
+@pytest.mark.parametrize("dense", ["", ",dense=1"])
+def test_frames_are_whole_each_time_and_pools_as_well(tmp_path: Path, dense: str) -> None:
+    mixed = [*frames_of(100), *frames_of(100, 1514), *frames_of(50, 300)]
+    file = capture(tmp_path / "mixed.pcap", mixed)
+    plain = bench_program("plain", "plain")
+    ports = [f"net_nearfree{n},frames={file},check=1{dense}" for n in range(2)]
+    with RunDirectory() as run:
+        # It writes new addresses into each: the next one in that packet has its own again.
+        child, prefix = start(run, plain, ports, ["-p", "3"])
+        with child:
+            for found in figures(child, run, prefix, 100_000, 2):
+                assert (found["frames"], found["flows"], found["made"]) == (250, 100, 0)
+                assert found["sent"] > 10_000
+                assert found["ttl_kept"] > 0
+                for kind in ("wrong_length", "wrong_header_checksum", "longer", "shorter"):
+                    assert found[kind] == 0, kind
+                assert found["unchanged"] + found["new_destination"] > 0
+                assert found["wrong_payload_checksum"] == 0
+            text = ended(child)
+    assert re.search(r"^pool: (\d+) of \1$", text, re.MULTILINE), text
+    assert "did not come back" not in text
+
+
+def test_packets_are_counted_by_flow_and_flows_can_be_seen(tmp_path: Path) -> None:
+    file = capture(tmp_path / "flows.pcap", [*frames_of(300), *frames_of(300)])
+    l2fwd = rust_binary("l2fwd")
+    with RunDirectory() as run:
+        port = f"net_nearfree0,frames={file},check=1"
+        child, prefix = start(run, l2fwd, [port], ["-p", "1", "-T", "0", "--no-mac-updating"])
+        with child:
+            (found,) = figures(child, run, prefix, 60_000)
+            assert found["flows"] == 300
+            assert found["unchanged"] == pytest.approx(found["sent"], rel=0.01)
+            assert found["first_unchanged"] == 1
+            assert found["new_destination"] == 0
+            with connect(socket_path(run.path, prefix), 20, child.check) as telemetry:
+                first = telemetry.ask("/net_nearfree/flows,net_nearfree0,0")
+                rest = telemetry.ask("/net_nearfree/flows,net_nearfree0,256")
+                assert (len(first), len(rest)) == (256, 44)
+                assert min(first + rest) > 0.9 * max(first + rest)
+                shown = telemetry.ask("/net_nearfree/flow,net_nearfree0,7")
+                assert bytes.fromhex(shown) == frames_of(8)[7]
+                for wrong in ("check,net_nearfree1", "check", "flow,net_nearfree0,300"):
+                    with pytest.raises(UnknownCommandError):
+                        telemetry.ask(f"/net_nearfree/{wrong}")
+            assert child.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "not a capture file"),
+        (b"\0" * 100, "not a capture file"),
+        (b"\x0a\x0d\x0d\x0a" + b"\0" * 100, "pcapng"),
+        (flows.capture([]), "no frame in it"),
+        (flows.capture([b"\0" * 13]), "frame 1 has 13"),
+        (flows.capture([b"\0" * 60])[:20] + b"\x65" + b"\0" * 80, "not Ethernet"),
+        (flows.capture(frames_of(3, 3000)), "do not fit"),
+    ],
+)
+def test_files_that_are_no_captures_are_named(tmp_path: Path, content: bytes, words: str) -> None:
+    file = tmp_path / "frames.pcap"
+    file.write_bytes(content)
+    plain = bench_program("plain", "plain")
+    with RunDirectory() as run:
+        child, _ = start(run, plain, [f"net_nearfree0,frames={file}"], ["-p", "1"])
+        with child:
+            assert child.wait(20)
+            text = child.output()
+    assert words in text
+
+
+def test_a_frame_cut_short_in_its_file_is_named(tmp_path: Path) -> None:
+    content = bytearray(flows.capture(frames_of(2)))
+    # The second record says that its frame was longer.
+    content[24 + 16 + 60 + 12] = 61
+    file = tmp_path / "cut.pcap"
+    file.write_bytes(content)
+    plain = bench_program("plain", "plain")
+    with RunDirectory() as run:
+        child, _ = start(run, plain, [f"net_nearfree0,frames={file}"], ["-p", "1"])
+        with child:
+            assert child.wait(20)
+            assert "frame 2 has 60 of 61 bytes" in child.output()

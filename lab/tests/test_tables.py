@@ -23,9 +23,9 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def destinations(path: Path) -> list[IPv4Address]:
-    frames, step = path.read_bytes(), flows.FRAME_BYTES
-    assert len(frames) % step == 0
-    return [IPv4Address(frames[at + 30 : at + 34]) for at in range(0, len(frames), step)]
+    capture, step = path.read_bytes(), 16 + flows.FRAME_BYTES
+    assert len(capture) % step == 24
+    return [IPv4Address(capture[at + 46 : at + 50]) for at in range(24, len(capture), step)]
 
 
 def routed(path: Path) -> dict[IPv4Network, int]:
@@ -119,7 +119,7 @@ def test_equal_tables_are_equal_everywhere() -> None:
     assert [path.name for path in files] == [
         "routes-30-2-62e260c320bb0804.cfg",
         "rules-10-2-2998b5cc3171dd6c.cfg",
-        "frames-30-routes-10-rules-1-of-2-a7c0028b9c5fdc09.bin",
+        "frames-30-routes-10-rules-1-of-2-5bbd7862cf2e4e45.pcap",
     ]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from linerate.host.errors import UsageError, look_up
 from linerate.links.base import KernelThread, Link, LinkContext, Wire
 from linerate.links.memif import Memif
-from linerate.links.nearfree import NearFree, RoutedNearFree
+from linerate.links.nearfree import Frames, NearFree, RoutedNearFree
 from linerate.links.null import Null
 from linerate.links.ports import Ports
 from linerate.links.tables import Tables
@@ -27,6 +27,8 @@ LINKS: dict[str, Link] = {
             NearFree(2),
             RoutedNearFree(1),
             RoutedNearFree(2),
+            Frames(1),
+            Frames(2),
             Memif(1),
             Memif(2),
             Veth(1),
@@ -64,6 +66,6 @@ def link(name: str) -> Link:
 
 
 __all__ = [
-    "LINKS", "TABLES", "FindLink", "KernelThread", "Link", "LinkContext", "Ports", "RoutedNearFree",
-    "Wire", "base_name", "link",
+    "LINKS", "TABLES", "FindLink", "Frames", "KernelThread", "Link", "LinkContext", "Ports",
+    "RoutedNearFree", "Wire", "base_name", "link",
 ]  # fmt: skip

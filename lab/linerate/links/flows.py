@@ -9,7 +9,7 @@ C.2.2, RFC 5180 8).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
@@ -51,17 +51,25 @@ def flows(version: int = 4) -> Iterator[Flow]:
         yield Flow(source + index, destination + index, FIRST_UDP_PORT + index)
 
 
-def frame(flow: Flow) -> bytes:
-    """The flow's smallest IPv4 frame (`FRAME_BYTES`), with zeros behind the UDP header."""
+def frame(flow: Flow, size: int = FRAME_BYTES) -> bytes:
+    """The flow's IPv4 frame of so many bytes without FCS, with zeros behind the UDP header."""
     macs = bytes.fromhex((forwarder_mac(0) + sender_mac(0)).replace(":", ""))
-    length = FRAME_BYTES - len(macs) - 2
+    length = size - len(macs) - 2
     addresses = flow.source.packed + flow.destination.packed
     fields = (0x45, 0, length, 0, 0, _TTL, _UDP)
     check = checksum(struct.pack("!BBHHHBBH", *fields, 0) + addresses)
     ipv4 = struct.pack("!BBHHHBBH", *fields, check) + addresses
     # A UDP checksum of zero: there is none (RFC 768).
     udp = struct.pack("!HHHH", flow.port, flow.port, length - len(ipv4), 0)
-    return (macs + _IPV4.to_bytes(2, "big") + ipv4 + udp).ljust(FRAME_BYTES, b"\0")
+    return (macs + _IPV4.to_bytes(2, "big") + ipv4 + udp).ljust(size, b"\0")
+
+
+def capture(frames: Iterable[bytes]) -> bytes:
+    """A capture file (pcap) of these frames, without times."""
+    header = struct.pack("=IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    return header + b"".join(
+        struct.pack("=IIII", 0, 0, len(each), len(each)) + each for each in frames
+    )
 
 
 def checksum(header: bytes) -> int:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""net_nearfree ports: our own driver (bench/nearfree), which does next to no work per packet."""
+"""net_nearfree ports: our own driver (drivers/nearfree), which does next to no work per packet."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from linerate.host.builds.bench_programs import nearfree_plugin
 from linerate.links import rules
 from linerate.links.base import Link, LinkContext, Wire
 from linerate.links.tables import Tables
+
+FCS = 4
 
 
 class NearFree(Link):
@@ -35,11 +38,11 @@ class NearFree(Link):
 
     def open(self, context: LinkContext) -> AbstractContextManager[Wire]:
         # The driver's size is without the FCS.
-        arguments = f"size={context.size - 4},dense=1"
+        arguments = f"size={context.size - FCS},dense=1"
         return nullcontext(
             Wire(
                 vdevs=tuple(
-                    f"net_nearfree{port},{arguments}{self._further(port)}"
+                    f"net_nearfree{port},{arguments}{self._further(port, context)}"
                     for port in range(self.ports)
                 ),
                 eal_options=("-d", str(self.plugin())),
@@ -47,9 +50,47 @@ class NearFree(Link):
             )
         )
 
-    def _further(self, port: int) -> str:
+    def _further(self, port: int, context: LinkContext) -> str:
         """What else the port is told."""
         return ""
+
+
+class Frames(NearFree):
+    """The same with frames of capture files, or without them of the lab's flows.
+
+    `files`: of each port in turn, or one for all of them. `checked`: the driver looks at each
+    packet that is sent, which is asked for by telemetry (drivers/nearfree/check.h).
+    """
+
+    def __init__(self, ports: int, files: Sequence[Path] = (), *, checked: bool = False) -> None:
+        super().__init__(ports)
+        self.name = "frames" if ports == 1 else f"frames{ports}"
+        self.files = tuple(files)
+        self.checked = checked
+        self.size_matters = not files
+        self.description = (
+            f"{_counted(ports)}: a driver that writes each packet anew, with frames of a capture "
+            "file (--traffic) or of the lab's flows; what is measured is the forwarder's own "
+            "instructions"
+        )
+
+    def with_files(self, files: Sequence[Path]) -> Frames:
+        return Frames(self.ports, files)
+
+    def checking(self) -> Frames:
+        """The same, for a look at what is sent."""
+        return Frames(self.ports, self.files, checked=True)
+
+    def _further(self, port: int, context: LinkContext) -> str:
+        # Commas end an argument of a device; the user's path may have some.
+        place = context.directory / f"frames{port}.pcap"
+        if self.files:
+            file = self.files[port % len(self.files)].resolve()
+        else:
+            file = rules.mixed_capture(self.ports, context.size - FCS)
+        if not place.is_symlink():
+            place.symlink_to(file)
+        return f",frames={place}" + (",check=1" if self.checked else "")
 
 
 class RoutedNearFree(NearFree):
@@ -71,15 +112,15 @@ class RoutedNearFree(NearFree):
     def describe(self, flows: str) -> str:
         """What it is, with frames of such flows."""
         return (
-            f"{_counted(self.ports)}: a driver that copies pointers and writes 16 bytes of each "
-            f"packet anew: IPv4 frames of {flows}; what is measured is the forwarder's own "
-            "instructions, and what its tables cost in the cache"
+            f"{_counted(self.ports)}: a driver that writes each packet anew: IPv4 frames of "
+            f"{flows}; what is measured is the forwarder's own instructions, and what its tables "
+            "cost in the cache"
         )
 
     def with_tables(self, tables: Tables) -> RoutedNearFree:
         return RoutedNearFree(self.ports, tables)
 
-    def _further(self, port: int) -> str:
+    def _further(self, port: int, context: LinkContext) -> str:
         return f",frames={self._frames((port + 1) % self.ports)}"
 
     def _frames(self, leaving: int) -> Path:

@@ -16,6 +16,7 @@ The files are named by what is in them, and stay.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -116,20 +117,29 @@ def mixed_frame_file(ports: int) -> Path:
     As many leave by each port, in turn. Drivers use few buffers again and again, and what few there
     are must not all leave by one port.
     """
+    return kept(f"frames-{ports}", ".bin", b"".join(_mixed(ports, flows.FRAME_BYTES)))
+
+
+def mixed_capture(ports: int, size: int) -> Path:
+    """A capture file of the same, with frames of so many bytes without FCS."""
+    return kept(f"frames-{ports}-{size}", ".pcap", flows.capture(_mixed(ports, size)))
+
+
+def _mixed(ports: int, size: int) -> Iterator[bytes]:
     # The shortest of them ends it.
-    turns = zip(*(_leaving(port, ports) for port in range(ports)), strict=False)
-    return kept(f"frames-{ports}", ".bin", b"".join(b"".join(turn) for turn in turns))
+    turns = zip(*(_leaving(port, ports, size) for port in range(ports)), strict=False)
+    return itertools.chain.from_iterable(turns)
 
 
 def frame_file(leaving: int, ports: int) -> Path:
-    """Frames of the flows that leave by this port."""
-    return kept(f"frames-{leaving}-of-{ports}", ".bin", b"".join(_leaving(leaving, ports)))
+    """A capture file of the flows that leave by this port."""
+    return kept(f"frames-{leaving}-of-{ports}", ".pcap", flows.capture(_leaving(leaving, ports)))
 
 
-def _leaving(port: int, ports: int) -> Iterator[bytes]:
+def _leaving(port: int, ports: int, size: int = flows.FRAME_BYTES) -> Iterator[bytes]:
     for flow in flows.flows():
         if out_port(flow.destination, ports) == port:
-            yield flows.frame(flow)
+            yield flows.frame(flow, size)
 
 
 def _lines(lines: Iterator[str]) -> str:

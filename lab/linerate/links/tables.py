@@ -90,7 +90,7 @@ class Tables:
         return RuleFiles(_rules_file(self, ports), rule_files("acl", ports).ipv6)
 
     def frame_file(self, leaving: int, ports: int) -> Path:
-        """Frames of the flows that leave by this port, one behind the other."""
+        """A capture file of the flows that leave by this port."""
         return _frame_file(self, leaving, ports)
 
     def flows(self) -> list[Flow]:
@@ -169,5 +169,5 @@ def _frame_file(tables: Tables, leaving: int, ports: int) -> Path:
         raise UsageError(
             f"--routes {tables.routes}: at least one for each of {ports} ports is needed"
         )
-    return kept(f"frames-{tables.name.replace(':', '-')}-{leaving}-of-{ports}", ".bin",
-                b"".join(frames))  # fmt: skip
+    name = f"frames-{tables.name.replace(':', '-')}-{leaving}-of-{ports}"
+    return kept(name, ".pcap", flows.capture(frames))

@@ -5,16 +5,15 @@
 
 #include <stdint.h>
 
-#include "frames.h"
-
 #define MAX_RING 4096
 
 struct arguments {
 	uint32_t size;
 	uint32_t ring;
 	uint32_t dense;
-	/* Null unless a file was named; the reader's to free. */
-	struct frames *frames;
+	uint32_t check;
+	/* A path, the reader's to free; null unless a file was named. */
+	char *frames;
 };
 
 /* 0, or less than 0 when it has said what is wrong; `frames` may be there then, too. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_common.h>
 #include <rte_kvargs.h>
@@ -48,30 +49,36 @@ static int read_frames(const char *key, const char *path, void *raw)
 	struct arguments *arguments = raw;
 
 	RTE_SET_USED(key);
-	if (arguments->size < FRAME_BYTES || arguments->frames != NULL || path == NULL) {
-		SAY(ERR, "frames=FILE is wanted once, and a size of %d or more\n", FRAME_BYTES);
+	if (arguments->frames != NULL || path == NULL || *path == '\0') {
+		SAY(ERR, "frames=FILE is wanted once\n");
 		return -EINVAL;
 	}
-	arguments->frames = frames_read(path);
-	return arguments->frames ? 0 : -EINVAL;
+	arguments->frames = strdup(path);
+	return arguments->frames ? 0 : -ENOMEM;
 }
 
 int arguments_read(const char *text, struct arguments *arguments)
 {
-	static const char *const keys[] = {"size", "ring", "dense", "frames", NULL};
+	static const char *const keys[] = {"size", "ring", "dense", "frames", "check", NULL};
 	struct rte_kvargs *list = rte_kvargs_parse(text ? text : "", keys);
 	int ret = -EINVAL;
 
 	if (list == NULL) {
-		SAY(ERR, "arguments are size=BYTES, ring=PACKETS, dense=1 and frames=FILE, not %s\n", text);
+		SAY(ERR, "arguments are size=BYTES, ring=PACKETS, dense=1, frames=FILE and check=1, not %s\n",
+		    text);
 		return ret;
 	}
 	*arguments = (struct arguments){.size = DEFAULT_SIZE, .ring = DEFAULT_RING};
 	if (read_number(list, "size", RTE_MBUF_DEFAULT_DATAROOM, &arguments->size) == 0 &&
 	    read_number(list, "ring", MAX_RING, &arguments->ring) == 0 &&
 	    read_number(list, "dense", 1, &arguments->dense) == 0 &&
+	    read_number(list, "check", 1, &arguments->check) == 0 &&
 	    rte_kvargs_process(list, "frames", read_frames, arguments) == 0)
 		ret = 0;
+	if (ret == 0 && arguments->check && arguments->frames == NULL) {
+		SAY(ERR, "check=1 is for ports with frames=FILE\n");
+		ret = -EINVAL;
+	}
 	rte_kvargs_free(list);
 	return ret;
 }

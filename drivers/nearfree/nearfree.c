@@ -2,7 +2,7 @@
 /*
  * net_nearfree: virtual ports that cost next to nothing, for comparing what forwarders themselves
  * cost. Loaded by EAL's -d; then
- * --vdev=net_nearfree0[,size=BYTES][,ring=PACKETS][,dense=1][,frames=FILE].
+ * --vdev=net_nearfree0[,size=BYTES][,ring=PACKETS][,dense=1][,frames=FILE[,check=1]].
  *
  * Each queue has a ring of packets. Receiving takes a burst out of it and sending on the same
  * queue number of the port puts a burst into it: two copies of pointers per burst and no work per
@@ -16,15 +16,24 @@
  * each ring; stopping frees what is in it. With dense=1 fresh packets come from a pool of the
  * driver's own (dense.h) instead of the queue's.
  *
- * With frames=FILE packets hold frames of a file, in turn, for forwarders that route (frames.h). Then
- * there is work per packet: 16 bytes of each are written anew when it is received.
+ * With frames=FILE packets hold the frames of a capture file, in turn (traffic.h). Each is written anew when it is
+ * received, whatever was made of the packet before: the work per packet is to copy the frame. A packet that is sent and that
+ * another one still owns, or that has several segments or another pool, is freed, and another one taken. Packets have the types, and
+ * with the offloads that a port's user asks for the hashes and the state of the checksums that a NIC would tell. Queues of one port
+ * share the frames by their hashes.
+ *
+ * With check=1 as well, each packet that is sent is looked at (check.h), which takes longer than all else.
  *
  * Threads: one may receive from a queue while another sends on it.
  *
  * Bytes are not counted, because that would be work per packet: they stay 0. A packet's `port` is that
  * of the port that took it from its pool.
  */
+/* rte_eth_dev_conf_get is stable since 23.11. */
+#define ALLOW_EXPERIMENTAL_API
+
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,11 +42,12 @@
 #include <rte_mbuf.h>
 
 #include "arguments.h"
+#include "check.h"
 #include "dense.h"
 #include "driver_abi.h"
-#include "frames.h"
 #include "say.h"
 #include "self_test.h"
+#include "traffic.h"
 
 #define QUEUES 16
 /* A sender may be some bursts ahead of the receiver. */
@@ -53,14 +63,20 @@ struct queue {
 	uint32_t mask;
 	uint32_t limit;
 	struct rte_mempool *pool;
-	/* Null unless packets have contents. */
-	const struct frames *frames;
-	uint32_t next_frame;
 	uint16_t port;
 	uint16_t size;
+	/* Null unless packets have contents; which flags of packets the port's user wants to know. */
+	const struct traffic *traffic;
+	uint64_t known;
+	/* Which of its frames come to this queue, and how many they are; null: all of them. */
+	uint32_t *order;
+	uint32_t frames;
+	/* Null unless what is sent is checked. */
+	struct check *check;
 
 	uint32_t head __rte_cache_aligned;
-	uint32_t next_flow;
+	/* Place of the next frame among those of the queue. */
+	uint32_t next;
 	uint64_t received;
 	uint64_t no_mbuf;
 
@@ -73,7 +89,8 @@ struct nearfree {
 	struct rte_ether_addr mac;
 	/* Null unless fresh packets come from there. */
 	struct rte_mempool *dense;
-	struct frames *frames;
+	struct traffic *traffic;
+	struct check *check;
 	uint32_t ring;
 	uint16_t size;
 };
@@ -105,8 +122,6 @@ static __rte_noinline uint16_t fresh(struct queue *queue, struct rte_mbuf **pkts
 		pkts[i]->data_len = queue->size;
 		pkts[i]->pkt_len = queue->size;
 		pkts[i]->port = queue->port;
-		if (queue->frames != NULL)
-			frames_put(queue->frames, queue->next_frame++, pkts[i]);
 	}
 	return n;
 }
@@ -128,8 +143,6 @@ static uint16_t receive(void *raw, struct rte_mbuf **pkts, uint16_t n)
 	const uint16_t taken = RTE_MIN((uint32_t)n, there);
 
 	take(queue, pkts, taken);
-	if (queue->frames != NULL)
-		queue->next_flow = frames_renew(queue->frames, queue->next_flow, pkts, taken);
 	if (unlikely(taken < n))
 		n = taken + fresh(queue, pkts + taken, n - taken);
 	count(&queue->received, n);
@@ -160,6 +173,64 @@ static uint16_t transmit(void *raw, struct rte_mbuf **pkts, uint16_t n)
 	return n;
 }
 
+/* The queue's next frame. */
+static inline const struct traffic_frame *next_frame(struct queue *queue)
+{
+	const uint32_t number = queue->order ? queue->order[queue->next] : queue->next;
+
+	queue->next = queue->next + 1 == queue->frames ? 0 : queue->next + 1;
+	return &queue->traffic->frames[number];
+}
+
+static uint16_t receive_frames(void *raw, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct queue *queue = raw;
+	const uint32_t there = __atomic_load_n(&queue->tail, __ATOMIC_ACQUIRE) - queue->head;
+	const uint16_t taken = RTE_MIN((uint32_t)n, there);
+
+	if (unlikely(queue->frames == 0))
+		return 0;
+	take(queue, pkts, taken);
+	if (unlikely(taken < n))
+		n = taken + fresh(queue, pkts + taken, n - taken);
+	for (uint16_t i = 0; i < n; i++) {
+		const struct traffic_frame *frame = next_frame(queue);
+
+		traffic_put(frame, pkts[i], queue->port, queue->known);
+		if (unlikely(queue->check != NULL))
+			check_mark(queue->check, pkts[i], frame);
+	}
+	count(&queue->received, n);
+	return n;
+}
+
+/* Whether a packet that is sent can be handed out again: the driver's alone, and such as come from its pool. */
+static inline bool renewable(const struct queue *queue, const struct rte_mbuf *packet)
+{
+	return packet->nb_segs == 1 && RTE_MBUF_DIRECT(packet) && rte_mbuf_refcnt_read(packet) == 1 &&
+	       packet->pool == queue->pool;
+}
+
+static uint16_t transmit_frames(void *raw, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct queue *queue = raw;
+	const uint32_t room =
+		queue->limit - (queue->tail - __atomic_load_n(&queue->head, __ATOMIC_ACQUIRE));
+	uint32_t tail = queue->tail;
+
+	for (uint16_t i = 0; i < n; i++) {
+		if (unlikely(queue->check != NULL))
+			check_packet(queue->check, pkts[i]);
+		if (likely(tail - queue->tail < room && renewable(queue, pkts[i])))
+			queue->slots[tail++ & queue->mask] = pkts[i];
+		else
+			rte_pktmbuf_free(pkts[i]);
+	}
+	__atomic_store_n(&queue->tail, tail, __ATOMIC_RELEASE);
+	count(&queue->sent, n);
+	return n;
+}
+
 static struct nearfree *of(const struct abi_port *port)
 {
 	return port->data->driver_private;
@@ -183,9 +254,13 @@ static int rx_setup(struct abi_port *port, uint16_t id, uint16_t descriptors, un
 	RTE_SET_USED(descriptors);
 	RTE_SET_USED(socket);
 	RTE_SET_USED(conf);
-	if (pool == NULL || rte_pktmbuf_data_room_size(pool) < own->size + RTE_PKTMBUF_HEADROOM)
+	if (own->dense)
+		pool = own->dense;
+	if (pool == NULL || rte_pktmbuf_data_room_size(pool) < own->size + RTE_PKTMBUF_HEADROOM) {
+		SAY(ERR, "frames of %u bytes do not fit into the buffers of queue %u's pool\n", own->size, id);
 		return -EINVAL;
-	own->queues[id].pool = own->dense ? own->dense : pool;
+	}
+	own->queues[id].pool = pool;
 	port->data->rx_queues[id] = &own->queues[id];
 	return 0;
 }
@@ -206,7 +281,9 @@ static void empty(struct queue *queue)
 	for (; queue->head != queue->tail; queue->head++)
 		rte_pktmbuf_free(queue->slots[queue->head & queue->mask]);
 	rte_free(queue->slots);
+	free(queue->order);
 	queue->slots = NULL;
+	queue->order = NULL;
 	queue->mask = 0;
 	queue->limit = 0;
 	queue->head = 0;
@@ -219,7 +296,9 @@ static int fill(struct nearfree *own, struct queue *queue, uint16_t port)
 
 	queue->port = port;
 	queue->size = own->size;
-	queue->frames = own->frames;
+	queue->traffic = own->traffic;
+	queue->check = own->check;
+	queue->next = 0;
 	queue->slots = rte_zmalloc(DRIVER, slots * sizeof(*queue->slots), RTE_CACHE_LINE_SIZE);
 	if (queue->slots == NULL)
 		return -ENOMEM;
@@ -239,10 +318,62 @@ static int stop(struct abi_port *port)
 	return 0;
 }
 
+/* Of the frames those that come to a queue of several. Their hash chooses, whether the user asked for that or not. */
+static int choose(const struct traffic *traffic, struct queue *queue, uint16_t id, uint16_t queues)
+{
+	queue->frames = traffic->count;
+	if (queues == 1)
+		return 0;
+	queue->frames = 0;
+	queue->order = malloc(traffic->count * sizeof(*queue->order));
+	if (queue->order == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < traffic->count; i++)
+		if (traffic_queue(&traffic->frames[i], queues) == id)
+			queue->order[queue->frames++] = i;
+	return 0;
+}
+
+/* What the user asked for when the port was configured, for its frames. */
+static int share_out(struct nearfree *own, const struct abi_port_data *data)
+{
+	struct rte_eth_conf conf = {0};
+	uint64_t known = 0;
+	uint16_t mtu = 0;
+
+	if (rte_eth_dev_conf_get(data->port_id, &conf) != 0 || rte_eth_dev_get_mtu(data->port_id, &mtu) != 0)
+		return -EINVAL;
+	/* With an Ethernet header and a VLAN tag. */
+	if (own->traffic->longest > mtu + RTE_ETHER_HDR_LEN + 4u)
+		SAY(WARNING, "frames=%s: some of %" PRIu32 " bytes are longer than the port's MTU of %u allows\n",
+		    own->traffic->path, own->traffic->longest, mtu);
+	if (conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM)
+		known |= RTE_MBUF_F_RX_IP_CKSUM_MASK;
+	if (conf.rxmode.offloads & (RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM))
+		known |= RTE_MBUF_F_RX_L4_CKSUM_MASK;
+	if (conf.rxmode.mq_mode & RTE_ETH_MQ_RX_RSS_FLAG) {
+		known |= RTE_MBUF_F_RX_RSS_HASH;
+		if (conf.rx_adv_conf.rss_conf.rss_key != NULL &&
+		    conf.rx_adv_conf.rss_conf.rss_key_len == TRAFFIC_KEY)
+			traffic_hash(own->traffic, conf.rx_adv_conf.rss_conf.rss_key);
+	}
+	for (uint16_t i = 0; i < data->rx_queue_count; i++) {
+		own->queues[i].known = known;
+		if (choose(own->traffic, &own->queues[i], i, data->rx_queue_count) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int start(struct abi_port *port)
 {
 	struct nearfree *own = of(port);
 
+	if (own->traffic != NULL && share_out(own, port->data) != 0) {
+		SAY(ERR, "no memory for the frames of port %u\n", port->data->port_id);
+		stop(port);
+		return -ENOMEM;
+	}
 	for (unsigned int i = 0; i < QUEUES; i++) {
 		if (own->queues[i].pool == NULL)
 			continue;
@@ -257,13 +388,30 @@ static int start(struct abi_port *port)
 	return 0;
 }
 
+/* Gives back what a port has, but for its memory. */
+static void give_back(struct nearfree *own)
+{
+	if (own->dense != NULL)
+		dense_release();
+	check_end(own->check);
+	traffic_release(own->traffic);
+	own->dense = NULL;
+	own->check = NULL;
+	own->traffic = NULL;
+}
+
+static void drop_own(struct nearfree *own)
+{
+	if (own == NULL)
+		return;
+	give_back(own);
+	rte_free(own);
+}
+
 static int close_port(struct abi_port *port)
 {
 	stop(port);
-	if (of(port)->dense != NULL)
-		dense_release();
-	frames_free(of(port)->frames);
-	of(port)->frames = NULL;
+	give_back(of(port));
 	/* It lies inside the private data, which ethdev frees, as it would free this. */
 	port->data->macs = NULL;
 	return 0;
@@ -333,13 +481,40 @@ static int stats_reset(struct abi_port *port)
 
 static int info(struct abi_port *port, struct rte_eth_dev_info *answer)
 {
-	RTE_SET_USED(port);
 	answer->max_mac_addrs = 1;
 	answer->max_rx_pktlen = UINT16_MAX;
 	answer->max_rx_queues = QUEUES;
 	answer->max_tx_queues = QUEUES;
+	if (of(port)->traffic == NULL)
+		return 0;
+	answer->rx_offload_capa = RTE_ETH_RX_OFFLOAD_CHECKSUM | RTE_ETH_RX_OFFLOAD_RSS_HASH;
+	/* Nobody computes them; check.c knows which packets ask for it. */
+	answer->tx_offload_capa = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE |
+				  RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
+				  RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+	answer->flow_type_rss_offloads = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP;
+	answer->hash_key_size = TRAFFIC_KEY;
+	answer->reta_size = TRAFFIC_RETA;
 	return 0;
 }
+
+#ifdef ABI_24
+static const uint32_t *types(struct abi_port *port, size_t *count)
+{
+	if (self_test_note(OP_TYPES))
+		return NULL;
+	return of(port)->traffic ? traffic_types(count) : NULL;
+}
+#else
+static const uint32_t *types(struct abi_port *port)
+{
+	size_t count;
+
+	if (self_test_note(OP_TYPES))
+		return NULL;
+	return of(port)->traffic ? traffic_types(&count) : NULL;
+}
+#endif
 
 static const abi_slot operations[OP_COUNT] = {
 	[OP_CONFIGURE] = (abi_slot)configure,
@@ -353,6 +528,7 @@ static const abi_slot operations[OP_COUNT] = {
 	[OP_STATS_GET] = (abi_slot)stats_get,
 	[OP_STATS_RESET] = (abi_slot)stats_reset,
 	[OP_INFO] = (abi_slot)info,
+	[OP_TYPES] = (abi_slot)types,
 	[OP_RX_SETUP] = (abi_slot)rx_setup,
 	[OP_TX_SETUP] = (abi_slot)tx_setup,
 };
@@ -369,37 +545,49 @@ static void complete(struct abi_port *port, struct rte_device *device, struct ne
 						 .link_autoneg = RTE_ETH_LINK_FIXED,
 						 .link_status = RTE_ETH_LINK_DOWN};
 	port->ops = operations;
-	port->rx_burst = receive;
-	port->tx_burst = transmit;
+	port->rx_burst = own->traffic ? receive_frames : receive;
+	port->tx_burst = own->traffic ? transmit_frames : transmit;
 	rte_eth_dev_probing_finish(port);
 }
 
 #define FOREIGN "not the driver interface that this was written for: "
 
-static int make_port(struct rte_device *device, const char *name, const struct arguments *arguments)
+/* Memory, frames and checks of a port; null, and a message, where something cannot be had. */
+static struct nearfree *make_own(const char *name, const struct arguments *arguments)
 {
 	struct nearfree *own = rte_zmalloc(DRIVER, sizeof(*own), RTE_CACHE_LINE_SIZE);
-	struct rte_mempool *dense = own && arguments->dense ? dense_acquire() : NULL;
-	struct abi_port *port = NULL;
-	const char *wrong;
 
-	if (own != NULL && (dense != NULL || !arguments->dense))
-		port = rte_eth_dev_allocate(name);
-	wrong = port ? self_test_slot(port, name) : NULL;
+	if (own == NULL)
+		return NULL;
+	own->size = arguments->size;
+	own->ring = arguments->ring;
+	own->dense = arguments->dense ? dense_acquire() : NULL;
+	own->traffic = arguments->frames ? traffic_acquire(arguments->frames) : NULL;
+	own->check = own->traffic && arguments->check ? check_begin(name, own->traffic) : NULL;
+	if ((arguments->dense && own->dense == NULL) || (arguments->frames && own->traffic == NULL) ||
+	    (arguments->check && own->check == NULL)) {
+		drop_own(own);
+		return NULL;
+	}
+	/* In whole blocks. */
+	if (own->traffic != NULL)
+		own->size = RTE_ALIGN_CEIL(own->traffic->longest, TRAFFIC_BLOCK);
+	return own;
+}
+
+static int make_port(struct rte_device *device, const char *name, const struct arguments *arguments)
+{
+	struct nearfree *own = make_own(name, arguments);
+	struct abi_port *port = own ? rte_eth_dev_allocate(name) : NULL;
+	const char *wrong = port ? self_test_slot(port, name) : NULL;
+
 	if (port == NULL || wrong != NULL) {
 		/* A slot that is not as expected may not be touched, not even to give it back. */
 		if (wrong != NULL)
 			SAY(ERR, FOREIGN "%s\n", wrong);
-		if (dense != NULL)
-			dense_release();
-		frames_free(arguments->frames);
-		rte_free(own);
+		drop_own(own);
 		return port ? -ENOTSUP : -ENOMEM;
 	}
-	own->size = arguments->size;
-	own->ring = arguments->ring;
-	own->dense = dense;
-	own->frames = arguments->frames;
 	complete(port, device, own);
 	wrong = self_test_port(port);
 	if (wrong != NULL) {
@@ -417,6 +605,7 @@ static int probe(struct abi_vdev *vdev)
 	const char *name = rte_dev_name(device);
 	const char *wrong = self_test_symbols();
 	struct arguments arguments = {0};
+	int ret;
 
 	if (wrong == NULL && (name == NULL || strncmp(name, DRIVER, strlen(DRIVER)) != 0))
 		wrong = "the device of the bus is somewhere else";
@@ -426,11 +615,11 @@ static int probe(struct abi_vdev *vdev)
 	}
 	if (rte_eal_process_type() != RTE_PROC_PRIMARY)
 		return -ENOTSUP;
-	if (arguments_read(rte_dev_devargs(device)->args, &arguments) != 0) {
-		frames_free(arguments.frames);
-		return -EINVAL;
-	}
-	return make_port(device, name, &arguments);
+	ret = arguments_read(rte_dev_devargs(device)->args, &arguments);
+	if (ret == 0)
+		ret = make_port(device, name, &arguments);
+	free(arguments.frames);
+	return ret;
 }
 
 static int remove_port(struct abi_vdev *vdev)

@@ -15,8 +15,8 @@ const char *self_test_symbols(void)
 	Dl_info info;
 
 	/* The pre-release and stable numbers may differ, year and month may not. */
-	if (strncmp(rte_version(), "DPDK 22.11.", strlen("DPDK 22.11.")) != 0)
-		return "the DPDK that is loaded is not release 22.11";
+	if (strncmp(rte_version(), "DPDK " ABI_RELEASE ".", strlen("DPDK " ABI_RELEASE ".")) != 0)
+		return "the DPDK that is loaded is not release " ABI_RELEASE;
 	if (dladdr1(rte_eth_devices, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL)
 		return "the table of ports is not to be found";
 	if (symbol->st_size != RTE_MAX_ETHPORTS * sizeof(struct abi_port))
@@ -35,7 +35,7 @@ const char *self_test_slot(const struct abi_port *port, const char *name)
 
 /* Whether `ask`, a call of the public API, led to this operation and to no other. */
 #define LEADS_TO(op, ask) \
-	(self_test_called = 0, (void)(ask), self_test_called == UINT64_C(1) << (op))
+	(self_test_called = 0, (void)!(ask), self_test_called == UINT64_C(1) << (op))
 
 /*
  * rte_eth_dev_info_get cannot be asked: it names the driver, which the bus enters after probing.
@@ -57,6 +57,8 @@ static const char *operations(const struct abi_port *port)
 	if (!LEADS_TO(OP_PROMISCUOUS_ON, rte_eth_promiscuous_enable(id)) ||
 	    !LEADS_TO(OP_PROMISCUOUS_OFF, rte_eth_promiscuous_disable(id)))
 		return "the promiscuous mode is in another slot";
+	if (!LEADS_TO(OP_TYPES, rte_eth_dev_get_supported_ptypes(id, UINT32_MAX, NULL, 0)))
+		return "the types of packets are in another slot";
 	if (rte_eth_macaddr_get(id, &mac) != 0 || !rte_is_same_ether_addr(&mac, port->data->macs))
 		return "the MAC address is somewhere else";
 	return NULL;

@@ -4,7 +4,7 @@
  *
  * Distributions install the symbols of that interface but not its headers (a DPDK built with
  * enable_driver_sdk has them). These are our own declarations of the few structs and slots that
- * nearfree.c touches, of one release. They are not believed: self_test.h compares them, before the
+ * nearfree.c touches, of the releases that Debian has. They are not believed: self_test.h compares them, before the
  * port is given to anybody, with what the libraries that are loaded really do.
  */
 #ifndef LR_DRIVER_ABI_H
@@ -16,8 +16,17 @@
 #include <rte_ethdev.h>
 #include <rte_version.h>
 
-#if RTE_VERSION < RTE_VERSION_NUM(22, 11, 0, 0) || RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
-#error "the layout of DPDK's driver interface is known here for release 22.11 only"
+/* As rte_version() begins. */
+#if RTE_VERSION >= RTE_VERSION_NUM(22, 11, 0, 0) && RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0)
+#define ABI_RELEASE "22.11"
+#elif RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0) && RTE_VERSION < RTE_VERSION_NUM(25, 3, 0, 0)
+#define ABI_RELEASE "24.11"
+#define ABI_24
+#elif RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0) && RTE_VERSION < RTE_VERSION_NUM(26, 3, 0, 0)
+#define ABI_RELEASE "25.11"
+#define ABI_24
+#else
+#error "the layout of DPDK's driver interface is known here for releases 22.11, 24.11 and 25.11"
 #endif
 
 /* A list's hooks: two pointers, whatever the list. */
@@ -55,14 +64,29 @@ enum abi_op {
 	OP_STOP = 2,
 	OP_CLOSE = 5,
 	OP_LINK_UPDATE = 7,
+#ifdef ABI_24
+	/* Speeds of lanes are before these. */
+	OP_PROMISCUOUS_ON = 12,
+	OP_PROMISCUOUS_OFF = 13,
+	OP_MAC_SET = 18,
+	OP_STATS_GET = 21,
+	OP_STATS_RESET = 22,
+	OP_INFO = 27,
+	/* And buffers of others before these. */
+	OP_TYPES = 34,
+	OP_RX_SETUP = 45,
+	OP_TX_SETUP = 49,
+#else
 	OP_PROMISCUOUS_ON = 9,
 	OP_PROMISCUOUS_OFF = 10,
 	OP_MAC_SET = 15,
 	OP_STATS_GET = 18,
 	OP_STATS_RESET = 19,
 	OP_INFO = 24,
+	OP_TYPES = 30,
 	OP_RX_SETUP = 41,
 	OP_TX_SETUP = 45,
+#endif
 	/* More than any release has: what lies behind the slots above is null. */
 	OP_COUNT = 256,
 };
@@ -95,10 +119,20 @@ struct abi_port {
 	void *tx_prepare;
 	void *rx_queue_count;
 	void *rx_descriptor_status;
+#ifdef ABI_24
+	void *tx_queue_count;
+#endif
 	void *tx_descriptor_status;
+#ifdef ABI_24
+	void *recycle_tx_mbufs;
+	void *recycle_rx_descriptors;
+#endif
 	struct abi_port_data *data;
 	void *process_private;
 	const abi_slot *ops;
+#ifdef ABI_24
+	void *flow_ops;
+#endif
 	struct rte_device *device;
 	void *interrupt;
 	struct abi_link callbacks;
